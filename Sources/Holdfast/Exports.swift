@@ -1,2 +1,2 @@
-// The one place that re-exports: whoever imports the stack sees models, values and queries too.
+// The only re-exports: importing the stack also imports models, values and queries.
 @_exported public import HoldfastStore

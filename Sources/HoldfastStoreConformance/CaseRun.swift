@@ -27,19 +27,19 @@ final class CaseRun {
   }
 
   /// Opens a store at a place.
-  func open(_ place: StorePlace, _ model: ManagedObjectModel) throws -> OpenStore { try open(place.description, model) }
+  func open(_ place: StorePlace, _ model: ManagedObjectModel) throws -> TestedStore { try open(place.description, model) }
 
-  func open(_ description: StoreDescription, _ model: ManagedObjectModel) throws -> OpenStore {
+  func open(_ description: StoreDescription, _ model: ManagedObjectModel) throws -> TestedStore {
     let store = description.makeStore()
     let metadata = try store.open(model: model)
     opened.append(store)
-    return OpenStore(store, model, metadata, self)
+    return TestedStore(store, model, metadata, self)
   }
 
   /// Opens a new store.
-  func openNew(_ model: ManagedObjectModel) throws -> OpenStore { try open(makePlace(), model) }
+  func openNew(_ model: ManagedObjectModel) throws -> TestedStore { try open(makePlace(), model) }
 
-  func close(_ store: OpenStore) throws {
+  func close(_ store: TestedStore) throws {
     opened.removeAll { $0 === store.store }
     try store.store.close()
   }
@@ -102,7 +102,7 @@ final class CollectingSink: RowSink {
 }
 
 /// An open store, with helpers for the requests that cases make.
-final class OpenStore {
+final class TestedStore {
   let store: any IncrementalStore
   let model: ManagedObjectModel
   let metadata: StoreMetadata

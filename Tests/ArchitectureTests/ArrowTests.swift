@@ -20,7 +20,7 @@ private let allowed: [String: Set<String>] = [
   "HoldfastSQLiteStore": ["HoldfastFiles", "HoldfastStore", "CSQLite", "Logging"],
   "HoldfastModelFile": ["HoldfastStore", "CHoldfastPOSIX", "CLibXML2", "CZlib"],
   "Holdfast": ["HoldfastStore", "HoldfastSupport"],
-  "TestSupport": [],
+  "TestSupport": ["Holdfast", "HoldfastStore", "HoldfastAtomicStore", "HoldfastStoreConformance"],
   "HoldfastStoreConformance": ["Holdfast", "HoldfastFiles", "HoldfastStore"],
 ]
 

@@ -18,7 +18,7 @@ import Testing
     whole = try file.bytes()
   }
 
-  @Test func E4_aNewerFormatIsRefusedAndLeftAlone() throws {
+  @Test func RE4_aNewerFormatIsRefusedAndLeftAlone() throws {
     let version = BinaryParts(whole) { $0[8] = 2 }
     let marks = BinaryParts(whole) { $0[12] = 1 }
     let kind = BinaryParts(whole, directory: { $0[$0.count - 56] = 7 })
@@ -94,7 +94,7 @@ import Testing
     }
   }
 
-  @Test func G4_rowsThatTakeMoreMemoryThanTheOptionsAllowAreNotSaved() throws {
+  @Test func RG4_rowsThatTakeMoreMemoryThanTheOptionsAllowAreNotSaved() throws {
     let size = try BinaryTestFile.rowByteCount(Library.model, ["Sign": 3])
     for (largest, isWithin) in [(size, true), (size - 1, false)] {
       try? FileManager.default.removeItem(atPath: file.path)

@@ -11,11 +11,11 @@ import Testing
   import Darwin
 #endif
 
-/// Invalid lengths, counts and numbers within sections, in files with valid digests (X17). ``BinaryDamageTests`` covers the directory.
+/// Invalid lengths, counts and numbers within sections, in files with valid digests (RX17). ``BinaryDamageTests`` covers the directory.
 ///
 /// Each test runs in its own process, because it measures memory.
 @Suite struct BinaryHostileSectionTests {
-  @Test func X17_anyByteOfAnySectionMayBeAnother() async {
+  @Test func RX17_anyByteOfAnySectionMayBeAnother() async {
     await #expect(processExitsWith: .success) {
       let image = try Hostile.image()
       try Hostile.measured { hostile in
@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  @Test func X17_numbersOfARowsSectionMayBeAnything() async {
+  @Test func RX17_numbersOfARowsSectionMayBeAnything() async {
     await #expect(processExitsWith: .success) {
       let image = try Hostile.image()
       try Hostile.measured { hostile in
@@ -52,7 +52,7 @@ import Testing
     }
   }
 
-  @Test func X17_numbersOfLinksAndListsMayBeAnythingAndOfAnyLength() async {
+  @Test func RX17_numbersOfLinksAndListsMayBeAnythingAndOfAnyLength() async {
     await #expect(processExitsWith: .success) {
       let image = try Hostile.image()
       try Hostile.measured { hostile in
@@ -72,7 +72,7 @@ import Testing
   }
 
   /// Counts, keys and ranges in the directory that match the section's own contents.
-  @Test func X17_countsAndRangesThatFitTheirSectionsMayBeAnything() async {
+  @Test func RX17_countsAndRangesThatFitTheirSectionsMayBeAnything() async {
     await #expect(processExitsWith: .success) {
       let image = try Hostile.image()
       try Hostile.measured { hostile in
@@ -98,7 +98,7 @@ import Testing
     }
   }
 
-  @Test func X17_entriesOfAnIndexMayBeAnything() async {
+  @Test func RX17_entriesOfAnIndexMayBeAnything() async {
     await #expect(processExitsWith: .success) {
       let image = try Hostile.image()
       try Hostile.measured { hostile in
@@ -203,7 +203,7 @@ private final class Hostile {
     let after = Memory.now
     // A file has a few kilobytes. Memory that is reserved but never used shows in the second number.
     #expect(after.resident - before.resident <= 4 << 20 && after.reserved - before.reserved <= 96 << 20, "\(before), \(after)")
-    print("X17: \(hostile.tried) files, \(hostile.refused) refused")
+    print("RX17: \(hostile.tried) files, \(hostile.refused) refused")
     #expect(hostile.refused > 20 && hostile.refused <= hostile.tried)
   }
 

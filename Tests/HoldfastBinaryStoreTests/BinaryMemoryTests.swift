@@ -12,7 +12,7 @@ import Testing
       0, 1, 1 << 31 - 1, 1 << 31, 1 << 31 + 1, 1 << 32 - 1, 1 << 32, 1 << 32 + 1, 1 << 62, 1 << 63 - 1, 1 << 63, .max - 1, .max,
     ]
 
-    @Test func X17_lengthsAndCountsThatCannotBeAreRefusedWithoutTakingMemory() async {
+    @Test func RX17_lengthsAndCountsThatCannotBeAreRefusedWithoutTakingMemory() async {
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         let file = try BinaryTestFile()
         let context = try file.context()
@@ -56,7 +56,7 @@ import Testing
         // Unused address space isn't reserved either. Such a number would reserve at least 2 GiB.
         let reserved = ProcessMemory.peakOfAddresses - addresses
         demand(reserved < 1 << 30, "\(reserved) bytes of addresses")
-        print("REPORT X17: \(refused) files, at most \(most >> 10) KiB taken")
+        print("REPORT RX17: \(refused) files, at most \(most >> 10) KiB taken")
       }
       report(child)
     }

@@ -46,7 +46,7 @@ import Testing
         Issue.record("\(error)\nbytes changed: \(places(changed))")
       }
     }
-    #expect((0...0).contains(opened), "\(opened) of 100 opened")
+    #expect((3...70).contains(opened), "\(opened) of 100 opened")
   }
 
   private func places(_ changed: [UInt8]) -> [String] {

@@ -62,8 +62,8 @@ import Testing
     }
   }
 
-  /// G4: the maximum is the same for writing and for reading.
-  @Test func G4_aSectionHasAMillionEntriesAtMostWhenItIsWrittenAndWhenItIsRead() throws {
+  /// RG4: the maximum is the same for writing and for reading.
+  @Test func RG4_aSectionHasAMillionEntriesAtMostWhenItIsWrittenAndWhenItIsRead() throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription("Note", attributes: [AttributeDescription("text", .string)], uniquenessConstraints: [["text"]])
     ])

@@ -10,7 +10,7 @@ import Testing
   import Darwin
 #endif
 
-/// Previous versions of a file, kept beside it.
+/// Backups: previous versions of a file, kept beside it.
 @Suite struct BackupRingTests {
   private func options(_ count: Int, _ disk: SimulatedFileSystem) -> DurableFileOptions {
     DurableFileOptions(lockTimeout: 0, backupCount: count, fileSystem: disk)
@@ -32,7 +32,7 @@ import Testing
       for number in 1...count where Int(save) > number { expected["store~\(number)"] = save - UInt8(number) }
       #expect(versions(disk) == expected)
     }
-    // Whoever keeps fewer leaves the older ones as they are.
+    // With a smaller backup count, older backups stay unchanged.
     file.close()
     let other = try DurableFile(path: "/store", options: options(0, disk))
     _ = try other.contents()
@@ -54,7 +54,7 @@ import Testing
     #expect(RealFile.permissions(folder.file("store~2")) == 0o640)
     RealFile.delete(folder.file("store~2"))
     try file.replace([5])
-    // A gap stays until the ring has come round.
+    // The gap is filled by the next save.
     #expect(RealFile.read(folder.file("store~2")) == [3] && RealFile.status(folder.file("store~2"))?.st_ino != inode)
   }
 
@@ -63,7 +63,7 @@ import Testing
     let file = try DurableFile(path: "/store", options: options(3, disk))
     for save in UInt8(1)...2 { try file.replace([save]) }
     for _ in 0..<3 {
-      // The last rename is that of the new file.
+      // The last rename is the one of the new file.
       disk.inject(FileFault(.rename, nth: versions(disk).count == 2 ? 2 : 1, .error(EIO)))
       #expect(storeError { try file.replace([9]) }?.code == .inputOutput)
       disk.clearFaults()
@@ -75,7 +75,7 @@ import Testing
   }
 
   @Test(arguments: [StoreFileOperation.link, .rename, .unlink, .statusOfName])
-  func C1_whatCannotBeKeptIsAnErrorAndTheFileIsAsItWas(operation: StoreFileOperation) throws {
+  func RC1_aBackupThatCannotBeKeptIsAnErrorAndTheFileIsUnchanged(operation: StoreFileOperation) throws {
     var cases = 0
     for number in [EIO, ENOSPC, EACCES, EROFS, EMLINK, EPERM] {
       for nth in 1...20 {
@@ -98,7 +98,7 @@ import Testing
             #expect(versions(disk)["store"] == 5)
           }
           #expect(!disk.names.contains { $0.hasSuffix(".tmp") })
-          // No version is lost that the ring still has room for, and the next save goes on.
+          // At most one version is lost, and the next save succeeds.
           #expect(Set(before.values).subtracting(versions(disk).values).count <= 1)
           disk.clearFaults()
           _ = try file.contents()
@@ -112,7 +112,7 @@ import Testing
     #expect(cases >= 6)
   }
 
-  @Test func B1_noPowerLossLeavesATornFileOrBackup() throws {
+  @Test func RB1_noPowerLossLeavesATornFileOrBackup() throws {
     let disk = SimulatedFileSystem()
     disk.setContents(of: "store", TestImage.encode(1, byteCount: 40))
     let store = try TestStore("/store", options(2, disk))

@@ -12,9 +12,9 @@ import Testing
     for count in [0, 1, 4095, 1 << 20, (1 << 20) + 1, 3_500_000] {
       let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
       try file.replace(bytes)
-      // Compared outside, since a million bytes are no help in a report.
-      let (read, lies) = (try file.contents() == bytes, RealFile.read(folder.file()) == bytes)
-      #expect(read && lies, "\(count) bytes")
+      // Compared outside of #expect, so that a failure doesn't print a million bytes.
+      let (read, isStored) = (try file.contents() == bytes, RealFile.read(folder.file()) == bytes)
+      #expect(read && isStored, "\(count) bytes")
     }
     #expect(folder.names == [".store.lock", "store"])
   }
@@ -56,10 +56,10 @@ import Testing
     #expect(isRead)
     #expect(
       try #require(RealFile.occupiedBytes(folder.file())) < expected.count + 100_000,
-      "The space that was reserved and not needed is given back.")
+      "Reserved space that wasn't needed is released.")
   }
 
-  @Test func aReplacementThatIsGivenUpLeavesEverythingAsItWas() throws {
+  @Test func anAbortedReplacementChangesNothing() throws {
     let file = try DurableFile(path: folder.file())
     try file.replace([1])
     for ending in 0..<4 {
@@ -79,7 +79,7 @@ import Testing
       #expect(RealFile.read(folder.file()) == [1])
       #expect(try file.withLock { _ in true })
     }
-    #expect(folder.openDescriptors == 2, "The folder stays open, and the file that was saved last.")
+    #expect(folder.openDescriptors == 2, "The folder and the last saved file stay open.")
     file.close()
     #expect(folder.openDescriptors == 0)
   }
@@ -116,7 +116,7 @@ import Testing
     #expect(count == 2_000_000 - (1 << 20))
   }
 
-  @Test func aReadingDuringASaveSeesThePreviousVersionWhole() throws {
+  @Test func aReadDuringASaveSeesTheEntirePreviousVersion() throws {
     let file = try DurableFile(path: folder.file())
     try file.replace([UInt8](repeating: 1, count: 3_000_000))
     var attempts = 0
@@ -163,7 +163,7 @@ import Testing
     #expect(folder.names == ["store"])
   }
 
-  @Test func theSharedRecordSurvivesTheLockAndIsNothingAtFirst() throws {
+  @Test func theSharedRecordOutlivesTheLockAndStartsEmpty() throws {
     let file = try DurableFile(path: folder.file())
     try file.withLock { record in
       #expect(try record.read() == [])
@@ -177,14 +177,14 @@ import Testing
     try replacement.commit()
     #expect(try file.withLock { try $0.read() } == [])
 
-    // What somebody else put there is not trusted.
+    // A record that another program wrote isn't trusted.
     for wrong in [[9], [255, 255, 1], [3, 0, 1, 2]] as [[UInt8]] {
       RealFile.write(wrong, to: folder.file(".store.lock"))
       #expect(try file.withLock { try $0.read() } == [], "\(wrong)")
     }
   }
 
-  @Test func aLockFileThatSomebodyRemovedIsMadeAnew() throws {
+  @Test func aRemovedLockFileIsRecreated() throws {
     let file = try DurableFile(path: folder.file())
     try file.withLock { _ in }
     RealFile.delete(folder.file(".store.lock"))
@@ -214,7 +214,7 @@ import Testing
     #expect(try file.contents() == [100])
   }
 
-  @Test func aLockThatIsHeldTooLongIsAnErrorThatMayPass() throws {
+  @Test func aLockThatIsHeldTooLongIsARetryableError() throws {
     let file = try DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: 0.1))
     let first = try file.beginReplacing()
     let began = System.seconds()
@@ -235,7 +235,7 @@ import Testing
     #expect(RealFile.read(folder.file()) == [1])
   }
 
-  @Test func errorsTellTheFileTheReasonAndWhatToDo() throws {
+  @Test func errorsNameTheFileTheReasonAndWhatToDo() throws {
     let missing = try #require(storeError { try DurableFile(path: folder.file("no/store")) })
     #expect(missing.code == .notFound && missing.reason.contains("(errno 2)"), "\(missing)")
     #expect((missing.cause as? FileSystemError)?.operation == .resolve)

@@ -10,7 +10,7 @@ import Testing
   import Darwin
 #endif
 
-/// Permissions, links, kinds of files, and what others do to a file that is open.
+/// Permissions, links, file types, and changes by other programs to an open file.
 @Suite struct FileAccessTests {
   private let folder = TemporaryFolder()
 
@@ -47,10 +47,10 @@ import Testing
     #expect(status.st_uid == 1234 && status.st_gid == 4321 && status.st_mode & 0o7777 == 0o6754)
   }
 
-  /// Neither the group's rights nor running in the owner's name may pass to somebody else.
-  @Test func whereTheOwnerCannotBeKeptNobodyGainsRights() async throws {
-    guard System.isRoot else { return print("Skipped: only root can become somebody else.") }
-    // Made and removed here, since the other process gives its rights away.
+  /// Neither the group's rights nor the set-user-ID bit may pass to another owner.
+  @Test func whereTheOwnerCannotBeKeptNoUserGainsRights() async throws {
+    guard System.isRoot else { return print("Skipped: only root can become another user.") }
+    // The folder is created and removed here, because the other process drops its rights.
     await #expect(processExitsWith: .success) { [folder = folder.path as String] in
       let path = folder + "/store"
       RealFile.setPermissions(0o1777, of: folder)
@@ -73,7 +73,9 @@ import Testing
       let set = unsafeBitCast(dlsym(nil, "setxattr"), to: SetAttribute.self)
       let get = unsafeBitCast(dlsym(nil, "getxattr"), to: GetAttribute.self)
       RealFile.write([1], to: folder.file())
-      guard set(folder.file(), "user.harbour", "Brest", 5, 0) == 0 else { return print("Skipped: this disk keeps no attributes.") }
+      guard set(folder.file(), "user.harbour", "Brest", 5, 0) == 0 else {
+        return print("Skipped: this disk doesn't support extended attributes.")
+      }
       let file = try DurableFile(path: folder.file())
       _ = try file.contents()
       try file.replace([2])
@@ -83,7 +85,7 @@ import Testing
     #endif
   }
 
-  /// An access list of two entries more than the mode has: user 1234 may read and write, the group nothing.
+  /// An access list with two more entries than the mode: user 1234 may read and write, the group has no rights.
   @Test func anAccessListIsKept() throws {
     #if os(Linux)
       typealias SetAttribute = @convention(c) (UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafeRawPointer, Int, Int32) -> Int32
@@ -97,7 +99,7 @@ import Testing
         [2, 0, 0, 0] + entry(1, 6, .max) + entry(2, 6, 1234) + entry(4, 0, .max) + entry(0x10, 6, .max) + entry(0x20, 0, .max)
       RealFile.write([1], to: folder.file())
       guard set(folder.file(), "system.posix_acl_access", list, list.count, 0) == 0 else {
-        return print("Skipped: this disk has no access lists.")
+        return print("Skipped: this disk doesn't support access lists.")
       }
       #expect(RealFile.permissions(folder.file()) == 0o660)
       let file = try DurableFile(path: folder.file())
@@ -120,15 +122,15 @@ import Testing
     try file.replace([2])
     #expect(RealFile.isLink(folder.file("link")))
     #expect(RealFile.read(folder.file("real/target")) == [2])
-    #expect(folder.names == ["link", "real"], "The temporary file and the lock lie beside the target.")
+    #expect(folder.names == ["link", "real"], "The temporary file and the lock are beside the target.")
   }
 
-  @Test func aLinkThatLeadsNowhereIsRefused() {
+  @Test func aDanglingLinkIsRefused() {
     RealFile.makeLink(folder.file("link"), to: "nowhere")
     #expect(storeError { try DurableFile(path: folder.file("link")) }?.code == .notFound)
   }
 
-  @Test func aFolderThatIsMovedAwayTakesTheStoreWithIt() throws {
+  @Test func aStoreFollowsAFolderThatIsMovedAway() throws {
     RealFile.makeFolder(folder.file("a"))
     let file = try DurableFile(path: folder.file("a/store"))
     try file.replace([1])
@@ -139,7 +141,7 @@ import Testing
     #expect(TemporaryFolder.names(in: folder.file("a")).isEmpty)
   }
 
-  @Test func aFolderInWhichEverybodyMayReplaceTheFileIsRefusedUnlessAllowed() throws {
+  @Test func aFolderThatAllUsersMayWriteToIsRefusedUnlessAllowed() throws {
     RealFile.makeFolder(folder.file("open"))
     RealFile.setPermissions(0o777, of: folder.file("open"))
     let path = folder.file("open/store")
@@ -149,7 +151,7 @@ import Testing
     _ = try DurableFile(path: path)
   }
 
-  @Test func anotherUsersFileIsRefusedWhenOneAsksForOnesOwn() throws {
+  @Test func anotherUsersFileIsRefusedIfTheOptionsRequireAnOwnFile() throws {
     guard System.isRoot else { return print("Skipped: only root may give files away.") }
     RealFile.write([1], to: folder.file())
     chown(folder.file(), 1234, 1234)
@@ -158,8 +160,8 @@ import Testing
   }
 
   @Test func aFolderThatMayNotBeWrittenToIsATypedError() async throws {
-    guard System.isRoot else { return print("Skipped: only root can become somebody else.") }
-    // Made and removed here, since the other process gives its rights away.
+    guard System.isRoot else { return print("Skipped: only root can become another user.") }
+    // The folder is created and removed here, because the other process drops its rights.
     await #expect(processExitsWith: .success) { [folder = folder.path as String] in
       let path = folder + "/store"
       RealFile.write([1], to: path)
@@ -174,9 +176,9 @@ import Testing
     }
   }
 
-  // MARK: E3
+  // MARK: RE3
 
-  @Test func E3_otherThingsThanFilesAreRefusedAtOnce() throws {
+  @Test func RE3_otherThingsThanFilesAreRefusedAtOnce() throws {
     RealFile.makePipe(folder.file("pipe"))
     RealFile.makeFolder(folder.file("folder"))
     RealFile.makeLink(folder.file("to folder"), to: "folder")
@@ -188,7 +190,7 @@ import Testing
     #expect(disk.byteCount == 0)
   }
 
-  @Test func E3_anEmptyFileHasNoBytes() throws {
+  @Test func RE3_anEmptyFileHasNoBytes() throws {
     RealFile.write([], to: folder.file())
     let file = try DurableFile(path: folder.file())
     #expect(try file.read { ($0.byteCount, try $0.next() == nil) }! == (0, true))
@@ -196,9 +198,9 @@ import Testing
     #expect(throws: TestImage.Wrong.self) { try TestStore(folder.file()) }
   }
 
-  @Test func E3_aHugeSparseFileIsRefusedBeforeAByteIsRead() throws {
+  @Test func RE3_aHugeSparseFileIsRefusedBeforeAByteIsRead() throws {
     RealFile.write([1], to: folder.file())
-    guard truncate(folder.file(), 1 << 40) == 0 else { return print("Skipped: this disk has no files of a terabyte.") }
+    guard truncate(folder.file(), 1 << 40) == 0 else { return print("Skipped: this disk doesn't support files of a terabyte.") }
     let disk = ReadCountingFileSystem()
     let file = try DurableFile(path: folder.file(), options: DurableFileOptions(fileSystem: disk))
     var calls = 0
@@ -206,8 +208,8 @@ import Testing
     #expect(error?.code == .tooLarge && calls == 0 && disk.byteCount == 0)
   }
 
-  /// In a process of its own, in which nobody else takes memory.
-  @Test func E3_aHugeFileTakesNoMoreMemoryThanOnePiece() async {
+  /// In a separate process, so that other tests don't change its memory.
+  @Test func RE3_aHugeFileTakesNoMoreMemoryThanOnePiece() async {
     await #expect(processExitsWith: .success) {
       let folder = TemporaryFolder()
       RealFile.write([1], to: folder.file())
@@ -222,7 +224,7 @@ import Testing
       precondition(residentBytes() - before <= 1 << 18)
       file.close()
 
-      // With leave to read it, no more than one piece is in memory at once.
+      // If the options allow the size, only one piece is in memory at a time.
       file = try DurableFile(path: folder.file(), options: DurableFileOptions(largestByteCount: 1 << 41))
       let found = try file.read { reader in
         for _ in 0..<100 { _ = try reader.next() }
@@ -233,16 +235,16 @@ import Testing
     }
   }
 
-  // MARK: D3
+  // MARK: RD3
 
-  @Test func D3_anotherFileInItsPlaceIsFoundBeforeAnythingIsWritten() throws {
+  @Test func RD3_anotherFileInItsPlaceIsFoundBeforeAnythingIsWritten() throws {
     let store = try TestStore(folder.file())
     try store.save()
     RealFile.write(TestImage.encode(77, byteCount: 40), to: folder.file("new"))
     rename(folder.file("new"), folder.file())
     #expect(try store.file.change() == .replaced)
     #expect(storeError { try store.save() }?.code == .storeReplaced)
-    // And again, for the contents of this process are still the old ones.
+    // A second attempt fails too, because this process still has the old contents.
     #expect(storeError { try store.save() }?.code == .storeReplaced)
     #expect(try TestImage.decode(RealFile.read(folder.file())) == 77)
     try store.reload()
@@ -250,7 +252,7 @@ import Testing
     #expect(store.generation == 78 && folder.names == [".store.lock", "store"])
   }
 
-  @Test func D3_writingWithoutHavingLookedIsRefused() throws {
+  @Test func RD3_writingWithoutReadingAChangeIsRefused() throws {
     let file = try DurableFile(path: folder.file())
     try file.replace([1])
     RealFile.write([2, 2], to: folder.file())
@@ -258,7 +260,7 @@ import Testing
     #expect(replacement.foundChange == .replaced)
     let error = storeError { try replacement.write(UnsafeRawBufferPointer(start: nil, count: 0)) }
     #expect(error?.code == .storeReplaced && error?.coreDataCode == 134_050)
-    // A call that failed ends the replacement; it says the same again and holds no lock.
+    // A failed call ends the replacement. Later calls throw the same error, and no lock is held.
     #expect(storeError { try replacement.commit() }?.code == .storeReplaced)
     let next = try file.beginReplacing()
     #expect(try next.read { try $0.allBytes() } == [2, 2])
@@ -266,7 +268,7 @@ import Testing
     #expect(try file.contents() == [])
   }
 
-  @Test func D3_aFileThatWasChangedInPlaceIsFound() throws {
+  @Test func RD3_aFileThatWasChangedInPlaceIsFound() throws {
     let store = try TestStore(folder.file())
     try store.save()
     RealFile.setSize(10, of: folder.file())
@@ -276,7 +278,7 @@ import Testing
     #expect(folder.names == [".store.lock", "store"])
   }
 
-  @Test func D3_aFileThatWasRemovedIsFound() throws {
+  @Test func RD3_aFileThatWasRemovedIsFound() throws {
     let store = try TestStore(folder.file())
     try store.save()
     RealFile.delete(folder.file())
@@ -291,23 +293,23 @@ import Testing
     #expect(store.generation == 1)
   }
 
-  @Test func D3_aFileThatAppearedIsFound() throws {
+  @Test func RD3_aFileThatAppearedIsFound() throws {
     let store = try TestStore(folder.file())
     RealFile.write(TestImage.encode(5, byteCount: 4), to: folder.file())
     #expect(storeError { try store.save() }?.code == .storeReplaced)
     #expect(try TestImage.decode(RealFile.read(folder.file())) == 5)
   }
 
-  @Test func D3_otherPermissionsAreNoOtherContents() throws {
+  @Test func RD3_changedPermissionsAreNotChangedContents() throws {
     let store = try TestStore(folder.file())
     try store.save()
     RealFile.setPermissions(0o640, of: folder.file())
-    #expect(try store.file.change() == .replaced, "It may be another one.")
+    #expect(try store.file.change() == .replaced, "The status alone can't rule out another file.")
     try store.save()
     #expect(store.generation == 2 && RealFile.permissions(folder.file()) == 0o640)
   }
 
-  @Test func D3_aFileThatBecameALinkOrAFolderIsRefused() throws {
+  @Test func RD3_aFileThatBecameALinkOrAFolderIsRefused() throws {
     let store = try TestStore(folder.file())
     try store.save()
     RealFile.delete(folder.file())
@@ -320,9 +322,9 @@ import Testing
     #expect(storeError { try store.reload() }?.code == .notAStore)
   }
 
-  // MARK: D4
+  // MARK: RD4
 
-  @Test func D4_aSecondOpeningInOneProcessIsRefusedUnderEveryName() throws {
+  @Test func RD4_aSecondOpeningInOneProcessIsRefusedUnderEveryName() throws {
     let first = try DurableFile(path: folder.file())
     try first.replace([1])
     RealFile.makeLink(folder.file("link"), to: "store")
@@ -338,7 +340,7 @@ import Testing
     #expect(try second.contents() == [1])
   }
 
-  @Test func D4_ofManyThreadsOneOpensTheFile() async throws {
+  @Test func RD4_ofManyThreadsOneOpensTheFile() async throws {
     let path = folder.file()
     let outcomes = await withTaskGroup(of: (DurableFile?, StoreError.Code?).self) { group in
       for _ in 0..<8 {
@@ -352,8 +354,8 @@ import Testing
     #expect(outcomes.count { $0.1 == .alreadyOpen } == 7)
   }
 
-  /// In a process of its own, because a fork of the test process has only one of its threads.
-  @Test func D4_aForkedChildMayNotUseAnOpenFileButMayOpenItAnew() async {
+  /// In a separate process, because a fork has only one thread of the test process.
+  @Test func RD4_aForkedChildMayNotUseAnOpenFileButMayOpenItItself() async {
     await #expect(processExitsWith: .success) {
       let folder = TemporaryFolder()
       let file = try DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: 0.05))
@@ -362,7 +364,7 @@ import Testing
       try [UInt8](repeating: 2, count: 2_000_000).withUnsafeBytes { try replacement?.write($0) }
       let outcome = System.inForkedChild {
         guard storeError({ try file.contents() })?.code == .failed, storeError({ try file.replace([9]) })?.code == .failed else { return 1 }
-        // What the child lets go stays the parent's: the temporary file and the lock.
+        // Releasing the replacement in the child removes neither the parent's temporary file nor its lock.
         replacement = nil
         guard folder.namesWithoutLock.count == 2 else { return 2 }
         guard let own = try? DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: 0.05)) else { return 3 }
@@ -378,7 +380,7 @@ import Testing
   }
 }
 
-/// How much memory of its own this process has in use: pages of the program do not count, which come as its code is called.
+/// The resident anonymous memory of this process. Pages of its code don't count.
 private func residentBytes() -> Int {
   let lines = String(decoding: RealFile.readAll("/proc/self/status"), as: UTF8.self).split(separator: "\n")
   let fields = lines.first { $0.hasPrefix("RssAnon:") }?.split(whereSeparator: \.isWhitespace) ?? []

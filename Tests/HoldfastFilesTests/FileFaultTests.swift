@@ -10,13 +10,13 @@ import Testing
   import Darwin
 #endif
 
-/// Calls that fail or do less than was asked for, on a simulated disk: C1, C3 and C6.
+/// Calls that fail or transfer less than requested, on a simulated disk: RC1, RC3 and RC6.
 @Suite struct FileFaultTests {
   private static let numbers = [EIO, ENOSPC, EDQUOT, EINTR, EAGAIN, EACCES, EROFS, EMFILE, ENFILE, ENOMEM, ESTALE, EFBIG]
-  /// Calls whose failure a save survives: they only tidy up, or keep what can do without.
+  /// Calls whose failure doesn't fail a save: they only clean up.
   private static let harmless: Set<StoreFileOperation> = [.names, .unlink, .close, .unlock]
 
-  /// What a store goes through in each case: it is opened, read, and saved once.
+  /// The work of each case: a store is opened, read and saved once.
   private static func run(_ disk: SimulatedFileSystem, _ body: (TestStore) throws -> Void = { _ in }) throws -> TestStore {
     let store = try TestStore("/store", DurableFileOptions(lockTimeout: 0, fileSystem: disk))
     defer { store.close() }
@@ -28,7 +28,7 @@ import Testing
     return store
   }
 
-  /// A disk with a store of another user, a temporary file that a killed process left, and a lock file.
+  /// A disk with another user's store and a temporary file that a killed process left.
   private static func disk() throws -> SimulatedFileSystem {
     let disk = SimulatedFileSystem()
     disk.setContents(of: "store", TestImage.encode(1, byteCount: 40))
@@ -42,7 +42,7 @@ import Testing
   }
 
   @Test(arguments: StoreFileOperation.allCases.filter { ![.link, .makeDirectory].contains($0) })
-  func C1_everyFailingCallIsATypedErrorAndLosesNothing(operation: StoreFileOperation) throws {
+  func RC1_everyFailingCallIsATypedErrorAndLosesNothing(operation: StoreFileOperation) throws {
     var cases = 0
     for number in Self.numbers {
       for isPersistent in [false, true] {
@@ -56,11 +56,11 @@ import Testing
             break
           }
           cases += 1
-          try check(disk, operation, number, error, "\(operation) \(nth) fails with \(number)\(isPersistent ? " for good" : "")")
+          try check(disk, operation, number, error, "\(operation) \(nth) fails with \(number)\(isPersistent ? " from then on" : "")")
         }
       }
     }
-    print("c1: \(cases) cases of \(operation)")
+    print("RC1: \(cases) cases of \(operation)")
     #expect(cases >= Self.numbers.count * 2)
   }
 
@@ -80,21 +80,21 @@ import Testing
       let isWithoutRights = number == EACCES && [.setOwner, .copyAttributes].contains(operation)
       #expect(Self.harmless.contains(operation) || isWithoutRights || operation == .status, "\(name): no error")
     }
-    #expect(disk.openCount == 0, "\(name): something stays open")
+    #expect(disk.openCount == 0, "\(name): a descriptor stays open")
     let temporary = disk.names.filter { $0.hasSuffix(".tmp") }
     #expect(operation == .unlink || operation == .names || temporary.isEmpty || isStillStale(temporary), "\(name): \(disk.names)")
 
-    // Once the disk is well again, the same save succeeds, and nothing of the first one is left.
+    // Without the fault, the same save succeeds, and the failed save left no file.
     disk.clearFaults()
     _ = try Self.run(disk)
     #expect(disk.contents(of: "store") == TestImage.encode(2, byteCount: 70) && disk.names == [".store.lock", "store"], "\(name)")
     #expect(disk.openCount == 0)
   }
 
-  /// Whether no save came so far as to remove what the killed process had left.
+  /// Whether no save got far enough to remove the temporary file of the killed process.
   private func isStillStale(_ temporary: [String]) -> Bool { temporary == [".store.0123456789abcdef.tmp"] }
 
-  @Test func C1_errorsOfAFullDiskALockAndRightsHaveTheirCodes() throws {
+  @Test func RC1_errorsOfAFullDiskALockAndRightsHaveTheirCodes() throws {
     let expected: [(StoreFileOperation, Int32, StoreError.Code, Bool)] = [
       (.write, ENOSPC, .diskFull, true), (.write, EDQUOT, .diskFull, true), (.write, EFBIG, .diskFull, true),
       (.write, EIO, .inputOutput, false),
@@ -110,7 +110,7 @@ import Testing
     }
   }
 
-  @Test func C1_whenTheFolderIsNotConfirmedTheNewContentsAreThereAndKnown() throws {
+  @Test func RC1_whenTheFolderIsNotSynchronizedTheNewContentsAreInPlaceAndKnown() throws {
     let disk = try Self.disk()
     let store = try TestStore("/store", DurableFileOptions(fileSystem: disk))
     disk.inject(FileFault(.synchronize, nth: 2, .error(EIO)))
@@ -121,7 +121,7 @@ import Testing
     try store.save()
     #expect(disk.contents(of: "store") == TestImage.encode(3, byteCount: 40))
 
-    // A file system that cannot do it at all is no error.
+    // A file system that doesn't support synchronizing folders isn't an error.
     for number in [EINVAL, ENOTSUP] {
       disk.inject(FileFault(.synchronize, nth: 2, .error(number)))
       try store.save()
@@ -129,7 +129,7 @@ import Testing
     }
   }
 
-  @Test func C1_aSaveWhoseNewStateIsNotToldIsFoundAsAChangeOfTheSameGeneration() throws {
+  @Test func RC1_aSaveWhoseFinalStatusCallFailsIsFoundAsAChangeOfTheSameGeneration() throws {
     let disk = try Self.disk()
     let store = try TestStore("/store", DurableFileOptions(fileSystem: disk))
     let before = disk.count(of: .status)
@@ -142,17 +142,17 @@ import Testing
     #expect(disk.contents(of: "store") == TestImage.encode(4, byteCount: 40))
   }
 
-  @Test func C3_shortReadingsAndWritingsLoseNothing() throws {
+  @Test func RC3_shortReadingsAndWritingsLoseNothing() throws {
     let disk = SimulatedFileSystem()
     let seed = SeededGenerator.seedOfEnvironment ?? UInt64.random(in: .min ... .max)
-    print("c3: HOLDFAST_SEED=\(seed)")
+    print("RC3: HOLDFAST_SEED=\(seed)")
     disk.shortenAllTransfers(seed: seed)
     let store = try TestStore("/store", DurableFileOptions(fileSystem: disk))
     for round in 1...10_000 {
       let byteCount = round * 37 % 251
       try store.save(byteCount: byteCount)
       guard disk.contents(of: "store") == TestImage.encode(UInt64(round), byteCount: byteCount) else {
-        Issue.record("Save \(round) is not what was written.")
+        Issue.record("Save \(round) differs from the bytes that were written.")
         return
       }
       if round % 10 == 0 { try store.reload() }
@@ -160,7 +160,7 @@ import Testing
     #expect(store.generation == 10_000 && disk.count(of: .write) > 40_000 && disk.names == [".store.lock", "store"])
   }
 
-  @Test func C3_oneByteAtATimeIsEnough() throws {
+  @Test func RC3_oneByteAtATimeIsEnough() throws {
     let disk = SimulatedFileSystem()
     disk.inject(FileFault(.read, .short(1), isPersistent: true))
     disk.inject(FileFault(.write, .short(1), isPersistent: true))
@@ -174,7 +174,7 @@ import Testing
     #expect(store.generation == 1 && disk.count(of: .write) > 500)
   }
 
-  @Test func C6_aFileWhoseSynchronizationFailedIsNeverSynchronizedAgain() throws {
+  @Test func RC6_aFileWhoseSynchronizationFailedIsNeverSynchronizedAgain() throws {
     for number in Self.numbers {
       let disk = try Self.disk()
       let store = try TestStore("/store", DurableFileOptions(fileSystem: disk))

@@ -10,12 +10,12 @@ import Testing
   import Darwin
 #endif
 
-/// Several processes on one file, and processes that are killed: D1, and A1 at the level of the file.
+/// Several processes that save one file, and processes that are killed: RD1 and RA1, for files.
 @Suite struct FileProcessTests {
   private let folder = TemporaryFolder()
 
-  /// Adds one to the store's generation until it was done `count` times. Reads the file only when it is said to have
-  /// changed, so a change that is not found is a lost update.
+  /// Saves `count` times; each save adds one to the generation. The file is read only after a save reported a change, so an undetected
+  /// change becomes a lost update.
   private static func increment(_ path: String, count: Int) throws {
     let store = try TestStore(path, DurableFileOptions(lockTimeout: 3600))
     var done = 0
@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  @Test func D1_noUpdateOfSeveralProcessesIsLost() async throws {
+  @Test func RD1_noUpdateOfSeveralProcessesIsLost() async throws {
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<4 {
         group.addTask { [path = folder.file()] in
@@ -41,8 +41,8 @@ import Testing
     #expect(folder.names == [".store.lock", "store"])
   }
 
-  /// Each child says after each save which one it was; then it is killed.
-  @Test func A1_aKilledProcessLosesNoSaveThatHadReturned() async throws {
+  /// Each child prints the generation after each save, until it is killed.
+  @Test func RA1_aKilledProcessLosesNoSaveThatHadReturned() async throws {
     for round in 0..<20 {
       let before = try { try TestStore(folder.file()).generation }()
       let result = await #expect(processExitsWith: .signal(SIGKILL), observing: [\.standardOutputContent]) {
@@ -76,7 +76,7 @@ import Testing
     #expect(RealFile.read(folder.file()) == [1, 1, 1])
   }
 
-  /// What a store's prepared save is.
+  /// A stand-in for a store's prepared save.
   private final class Prepared: Sendable {
     let replacement: Mutex<FileReplacement>
     init(_ replacement: sending FileReplacement) { self.replacement = Mutex(replacement) }
@@ -84,7 +84,7 @@ import Testing
 }
 
 private enum Killer {
-  /// Kills this process after a while.
+  /// Kills this process after a delay.
   static func start(after microseconds: UInt32) {
     var thread = pthread_t()
     let time = UnsafeMutablePointer<UInt32>.allocate(capacity: 1)

@@ -4,25 +4,25 @@ import HoldfastStoreConformance
 import TestSupport
 import Testing
 
-/// Power losses at every instant, on a simulated disk: B1, B2 and B3.
+/// Power losses at every point of a save, on a simulated disk: RB1, RB2 and RB3.
 @Suite struct PowerLossTests {
-  /// What the states after all power losses of a workload had in the store's file.
+  /// Counts of the states that the store's file can have after a power loss.
   private struct Findings {
     var summary = CrashSummary(stateCount: 0, isExhaustive: true, seed: 0)
     /// States in which the file is refused as damaged.
     var torn = 0
-    /// States in which it is accepted with bytes that nobody saved.
+    /// States in which the file is accepted with bytes that no save wrote.
     var silentlyWrong = 0
     /// States that lack a save that had returned.
     var stale = 0
-    /// States that hold a save that had not begun.
+    /// States with a save that had not begun.
     var tooNew = 0
-    /// The first state that is not as it should be.
+    /// The first wrong state.
     var example = ""
     var acceptsOnlyWhole: Bool { torn == 0 && silentlyWrong == 0 && tooNew == 0 }
   }
 
-  /// Saves a few times while recording, then loses power everywhere.
+  /// Records a few saves, and examines the states after a power loss at each point.
   private func findings(
     saves: [Int], base: Bool = true, durability: DurableFileOptions.Durability = .full, mistake: AlteredFileSystem.Mistake? = nil,
     checksDigest: Bool = true, shortens: Bool = false
@@ -58,7 +58,7 @@ import Testing
       case _ where images[store.generation] != state.fileSystem.contents(of: "store") ?? []: found.silentlyWrong += 1
       case ..<confirmed: found.stale += 1
       case (confirmed + 2)...: found.tooNew += 1
-      default: return try goOn(store, state)
+      default: return try expectUsable(store, state)
       }
     } catch is TestImage.Wrong {
       found.torn += 1
@@ -66,8 +66,8 @@ import Testing
     if found.example.isEmpty { found.example = state.description }
   }
 
-  /// The store can be used as if nothing had happened, and what the lost save left behind goes.
-  private func goOn(_ store: TestStore, _ state: CrashState) throws {
+  /// The store can be saved again, which removes the temporary file of the lost save.
+  private func expectUsable(_ store: TestStore, _ state: CrashState) throws {
     let generation = store.generation
     try store.save()
     let names = state.fileSystem.names
@@ -75,42 +75,42 @@ import Testing
   }
 
   @Test(arguments: DurableFileOptions.Durability.allCases, [true, false])
-  func B1_noPowerLossLeavesATornFile(durability: DurableFileOptions.Durability, base: Bool) throws {
+  func RB1_noPowerLossLeavesATornFile(durability: DurableFileOptions.Durability, base: Bool) throws {
     let found = try findings(saves: [40, 7], base: base, durability: durability)
     #expect(found.acceptsOnlyWhole, "\(found.example)")
     #expect(found.summary.isExhaustive && found.summary.stateCount > 50)
   }
 
-  @Test(arguments: [true, false]) func B1_norDoesOneDuringManyWrites(base: Bool) throws {
+  @Test(arguments: [true, false]) func RB1_noPowerLossDuringManyWritesLeavesATornFile(base: Bool) throws {
     let found = try findings(saves: [600, 3, 300], base: base, shortens: true)
     #expect(found.acceptsOnlyWhole && found.stale == 0, "\(found.example)")
     #expect(!found.summary.isExhaustive && found.summary.stateCount == 20_000)
   }
 
-  @Test(arguments: [true, false]) func B2_aSaveThatHasReturnedSurvivesEveryPowerLoss(base: Bool) throws {
+  @Test(arguments: [true, false]) func RB2_aSaveThatHasReturnedSurvivesEveryPowerLoss(base: Bool) throws {
     let found = try findings(saves: [40, 7, 100], base: base)
     #expect(found.acceptsOnlyWhole && found.stale == 0, "\(found.example)")
   }
 
-  @Test func B2_withFastDurabilityThePreviousVersionMayComeBack() throws {
+  @Test func RB2_withFastDurabilityThePreviousVersionMayComeBack() throws {
     let found = try findings(saves: [40, 7], durability: .fast)
     #expect(found.acceptsOnlyWhole && found.stale > 0)
   }
 
-  @Test(arguments: AlteredFileSystem.Mistake.allCases) func B3_everyWrongRecipeIsCaught(mistake: AlteredFileSystem.Mistake) throws {
+  @Test(arguments: AlteredFileSystem.Mistake.allCases) func RB3_everyWrongRecipeIsCaught(mistake: AlteredFileSystem.Mistake) throws {
     let found = try findings(saves: [40, 7], mistake: mistake)
     switch mistake {
     case .noFolderSynchronization: #expect(found.stale > 0 && found.torn == 0)
     case .noSynchronization, .synchronizationAfterRenaming, .writingInPlace: #expect(found.torn > 0)
     }
-    #expect(found.silentlyWrong == 0, "The digest finds every torn file.")
+    #expect(found.silentlyWrong == 0, "The digest detects every torn file.")
   }
 
-  @Test func B3_aFormatWithoutADigestIsCaught() throws {
+  @Test func RB3_aFormatWithoutADigestIsCaught() throws {
     #expect(try findings(saves: [40, 7], mistake: .noSynchronization, checksDigest: false).silentlyWrong > 0)
   }
 
-  @Test func aSynchronizationThatFailedOnceIsNotTrustedLater() throws {
+  @Test func aFailedSynchronizationIsNotTrustedLater() throws {
     let disk = SimulatedFileSystem()
     disk.startRecording()
     let folder = try disk.openDirectory("/")
@@ -126,7 +126,7 @@ import Testing
     #expect(isLost)
   }
 
-  @Test func theStatesOfOneWriteAreThoseThatAreSaid() throws {
+  @Test func oneWriteHasTheDocumentedCrashStates() throws {
     let disk = SimulatedFileSystem()
     disk.setContents(of: "a", [1, 1])
     disk.startRecording()
@@ -146,7 +146,7 @@ import Testing
     #expect(last == [[2, 3, 4, 5]])
   }
 
-  @Test func aFileThatIsMadeAfterAPowerLossIsNoneOfThoseBefore() throws {
+  @Test func aFileCreatedAfterAPowerLossIsADifferentFile() throws {
     let disk = SimulatedFileSystem()
     disk.startRecording()
     let folder = try disk.openDirectory("/")

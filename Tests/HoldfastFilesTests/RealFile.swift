@@ -6,7 +6,7 @@ import TestSupport
   import Darwin
 #endif
 
-/// What tests do to files behind a store's back.
+/// Direct access to files, without the store.
 enum RealFile {
   static func write(_ bytes: [UInt8], to path: String, permissions: mode_t = 0o644) {
     let file = open(path, O_WRONLY | O_CREAT | O_TRUNC, permissions)
@@ -24,7 +24,7 @@ enum RealFile {
     return Array(bytes.prefix(count))
   }
 
-  /// The bytes of a file that has no size, as those that the system makes up.
+  /// The bytes of a file that reports no size, such as a file in `/proc`.
   static func readAll(_ path: String) -> [UInt8] {
     let file = open(path, O_RDONLY)
     guard file >= 0 else { return [] }
@@ -56,9 +56,9 @@ private func writeArray(_ file: Int32, _ bytes: [UInt8]) -> Int { write(file, by
 private func readArray(_ file: Int32, _ bytes: inout [UInt8]) -> Int { read(file, &bytes, bytes.count) }
 
 extension TemporaryFolder {
-  /// The path of the file that most tests use, which need not exist.
+  /// The path of the file that most tests use. The file need not exist.
   func file() -> String { file("store") }
 
-  /// The names except that of the lock file.
+  /// The names of all files except the lock file.
   var namesWithoutLock: [String] { names.filter { !$0.hasSuffix(".lock") } }
 }

@@ -12,11 +12,11 @@ import Testing
   import Darwin
 #endif
 
-/// The order of a save's calls, on a simulated disk and as the operating system saw them: B7, C4 and C6.
+/// The order of a save's calls, on a simulated disk and traced on the real system: RB7, RC4 and RC6.
 @Suite struct RecipeTests {
-  // MARK: B7, simulated
+  // MARK: RB7, simulated
 
-  /// The calls of one save, with the temporary file as `temporary`.
+  /// The calls of one save. The temporary file is called `temporary`.
   private func calls(_ options: (SimulatedFileSystem) -> DurableFileOptions, hasFile: Bool, _ expectedByteCount: Int64? = nil) throws
     -> [String]
   {
@@ -37,12 +37,12 @@ import Testing
   private static let locking = [
     "openLockFile .store.lock", "status .store.lock", "lock .store.lock", "statusOfName .store.lock", "statusOfName store",
   ]
-  /// The new file stays open, so that its number is given to no other one; what was known before is let go.
+  /// The new file stays open, so that its inode number isn't reused. The previous file is closed.
   private static func ending(hasFile: Bool) -> [String] {
     ["status temporary"] + (hasFile ? ["close store"] : []) + ["unlock .store.lock", "close .store.lock"]
   }
 
-  @Test func B7_anExistingFileIsReplacedInThisOrderAndNoOther() throws {
+  @Test func RB7_anExistingFileIsReplacedInThisOrderAndNoOther() throws {
     let expected =
       Self.locking + ["names /", "create temporary", "status temporary", "copyAttributes store", "setPermissions temporary"]
       + ["write temporary", "write temporary", "write temporary"]
@@ -50,7 +50,7 @@ import Testing
     #expect(try calls({ DurableFileOptions(fileSystem: $0) }, hasFile: true) == expected)
   }
 
-  @Test func B7_aNewFileIsMadeInThisOrderAndNoOther() throws {
+  @Test func RB7_aNewFileIsMadeInThisOrderAndNoOther() throws {
     let expected =
       Self.locking + ["names /", "create temporary", "setPermissions temporary", "allocate temporary"]
       + ["write temporary", "write temporary", "write temporary", "setSize temporary"]
@@ -58,15 +58,15 @@ import Testing
     #expect(try calls({ DurableFileOptions(fileSystem: $0) }, hasFile: false, 3_000_000) == expected)
   }
 
-  @Test func B7_fastDurabilityLeavesOutTheFolderAndNothingElse() throws {
+  @Test func RB7_fastDurabilityLeavesOutTheFolderAndNothingElse() throws {
     let full = try calls({ DurableFileOptions(fileSystem: $0) }, hasFile: true)
     let fast = try calls({ DurableFileOptions(durability: .fast, fileSystem: $0) }, hasFile: true)
     #expect(fast == full.filter { $0 != "synchronize /" } && fast.count == full.count - 1)
   }
 
-  // MARK: B7, C4 and C6, as the operating system saw them
+  // MARK: RB7, RC4 and RC6, on the real system
 
-  @Test func B7_theOperatingSystemSeesTheSameOrder() async throws {
+  @Test func RB7_theOperatingSystemSeesTheSameOrder() async throws {
     let folder = TemporaryFolder()
     await #expect(processExitsWith: .success) { [path = folder.path as String] in
       try traced(path, []) { file in try file.replace([UInt8](repeating: 2, count: 1_500_000)) }
@@ -79,8 +79,8 @@ import Testing
     #expect(trace.lines.count { $0.contains("O_RDWR|O_CREAT|O_EXCL|O_NOFOLLOW|O_CLOEXEC, 0600)") } == 1)
   }
 
-  /// Every second of these calls says that a signal interrupted it, which a local disk never does by itself.
-  @Test func C4_interruptedCallsAreRepeatedOnTheRealSystem() async throws {
+  /// strace makes every second one of these calls fail with `EINTR`, which a local disk never does by itself.
+  @Test func RC4_interruptedCallsAreRepeatedOnTheRealSystem() async throws {
     let folder = TemporaryFolder()
     await #expect(processExitsWith: .success) { [path = folder.path as String] in
       let calls = ["openat", "pread64", "pwrite64", "fstat", "newfstatat", "fchmod", "renameat", "ftruncate", "flock"]
@@ -97,7 +97,7 @@ import Testing
     #expect(folder.names == [".store.lock", "store"])
   }
 
-  @Test func C6_theOperatingSystemIsNotAskedASecondTimeToSynchronizeAFile() async throws {
+  @Test func RC6_aFileIsNotSynchronizedAgainOnTheRealSystem() async throws {
     let folder = TemporaryFolder()
     await #expect(processExitsWith: .success) { [path = folder.path as String] in
       try traced(path, ["inject=fsync:error=EIO:when=1"]) { file in
@@ -108,22 +108,22 @@ import Testing
       }
     }
     guard let trace = try Trace(folder.path) else { return }
-    // The failed file is removed, and what is synchronized next is another one.
+    // The failed file is removed, and the next synchronization is of another file.
     let calls = trace.writing.filter { ["fsync", "unlinkat", "openat temporary", "renameat"].contains($0) }
     #expect(calls == ["openat temporary", "fsync", "unlinkat", "openat temporary", "fsync", "renameat", "fsync"])
     #expect(RealFile.read(folder.file()) == [3])
   }
 
-  // MARK: C4
+  // MARK: RC4
 
   #if os(Linux)
-    /// In a process of its own, so that the signals hit nobody else.
-    @Test func C4_aThousandSignalsASecondDisturbNoSave() async {
+    /// In a separate process, so that no other test receives the signals.
+    @Test func RC4_aThousandSignalsASecondDisturbNoSave() async {
       let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         let folder = TemporaryFolder()
         let store = try TestStore(folder.file())
         let storm = SignalStorm()
-        // Until both have happened often enough, however long that takes.
+        // Until there were enough saves and enough signals, however long that takes.
         while storm.count < 200 || store.generation < 200 {
           try store.save(byteCount: 5000)
           try store.reload()
@@ -131,22 +131,22 @@ import Testing
         }
         storm.stop()
         precondition(folder.names == [".store.lock", "store"])
-        print("c4: \(store.generation) saves, \(storm.count) signals")
+        print("RC4: \(store.generation) saves, \(storm.count) signals")
       }
       let lines = String(decoding: result?.standardOutputContent ?? [], as: UTF8.self).split(separator: "\n")
-      for line in lines where line.hasPrefix("c4") { print(line) }
+      for line in lines where line.hasPrefix("RC4") { print(line) }
     }
   #endif
 }
 
-/// Lets signals reach this thread. The threads that tests run on keep them out, and processes inherit that.
+/// Unblocks signals on this thread. Test threads block them, and child processes inherit that.
 private func acceptSignals() {
   var none = sigset_t()
   sigemptyset(&none)
   pthread_sigmask(SIG_SETMASK, &none, nil)
 }
 
-/// Runs a closure during which signals reach this thread.
+/// Runs a closure with signals unblocked on this thread.
 private func withSignals<Result>(_ body: () throws -> Result) rethrows -> Result {
   var before = sigset_t()
   pthread_sigmask(SIG_SETMASK, nil, &before)
@@ -156,7 +156,7 @@ private func withSignals<Result>(_ body: () throws -> Result) rethrows -> Result
 }
 
 #if os(Linux)
-  /// Sends this thread a signal a thousand times a second, with a handler that lets calls be interrupted.
+  /// Sends this thread a thousand signals per second. The handler makes system calls fail with `EINTR`.
   private final class SignalStorm: Sendable {
     private static let received = Atomic<Int>(0)
     private let isOver = Atomic<Bool>(false)
@@ -176,16 +176,16 @@ private func withSignals<Result>(_ body: () throws -> Result) rethrows -> Result
       }
     }
 
-    /// How many signals arrived.
+    /// The number of signals received.
     var count: Int { Self.received.load(ordering: .relaxed) }
 
     func stop() { isOver.store(true, ordering: .relaxed) }
   }
 #endif
 
-/// Makes a store's file in a folder and runs a closure while strace watches this process, and breaks some of its calls.
+/// Creates a file in a folder, and runs a closure while strace traces this process and makes some of its calls fail.
 ///
-/// What was seen is left beside the folder, for ``Trace``.
+/// The trace is written beside the folder, for ``Trace``.
 private func traced(_ folder: String, _ faults: [String], _ body: (DurableFile) throws -> Void) throws {
   let file = try DurableFile(path: folder + "/store")
   try file.replace([1])
@@ -196,7 +196,7 @@ private func traced(_ folder: String, _ faults: [String], _ body: (DurableFile) 
   let messages = Pipe()
   tracer.standardError = messages
   try withSignals { try tracer.run() }
-  // It says that it is attached before anything is watched; when it may not watch, it says so and ends.
+  // strace prints that it is attached before it traces anything. If it isn't permitted to, it prints an error and exits.
   let isAttached = String(decoding: messages.fileHandleForReading.availableData, as: UTF8.self).contains("attached")
   if !isAttached { RealFile.delete(folder + ".trace") }
   defer {
@@ -206,19 +206,19 @@ private func traced(_ folder: String, _ faults: [String], _ body: (DurableFile) 
   if isAttached { try body(file) }
 }
 
-/// The system calls of another process, as strace saw them.
+/// The system calls of another process, traced by strace.
 private struct Trace {
   static let program = "/usr/bin/strace"
 
   let lines: [String]
-  /// The calls that change, synchronize or lock something, in their order.
+  /// The calls that change, synchronize or lock something, in order.
   let writing: [String]
 
-  /// Takes the trace that was left beside a folder; nil, with a message, when there is none.
+  /// Reads and removes the trace beside a folder. Prints a message and returns nil if there is no trace.
   init?(_ folder: String) throws {
     let path = folder + ".trace"
     guard FileManager.default.fileExists(atPath: path) else {
-      print("Skipped: strace is not installed, or may not watch.")
+      print("Skipped: strace isn't installed or not permitted.")
       return nil
     }
     defer { RealFile.delete(path) }

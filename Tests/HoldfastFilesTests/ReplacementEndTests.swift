@@ -5,42 +5,42 @@ import Testing
 
 @testable import HoldfastFiles
 
-/// What a store learns at the end of a replacement it learns before anybody else may replace the file again.
+/// A store is notified of the end of a replacement while it still holds the file's lock.
 @Suite struct ReplacementEndTests {
   private let folder = TemporaryFolder()
 
-  /// What was told at the end of a replacement, and whether the lock was free then.
+  /// The notifications at the end of a replacement, and whether the lock was free at that time.
   private final class End: Sendable {
-    struct Telling: Equatable {
+    struct Report: Equatable {
       var isInPlace: Bool
       var lockIsFree: Bool
     }
-    let tellings = Mutex<[Telling]>([])
+    let reports = Mutex<[Report]>([])
   }
 
-  private func end(of file: DurableFile, _ body: (FileReplacement) throws -> Void) throws -> [End.Telling] {
+  private func end(of file: DurableFile, _ body: (FileReplacement) throws -> Void) throws -> [End.Report] {
     let replacement = try file.beginReplacing()
     let end = End()
     replacement.atEnd = { isInPlace in
       let other = try? file.beginReplacing()
-      end.tellings.withLock { $0.append(End.Telling(isInPlace: isInPlace, lockIsFree: other != nil)) }
+      end.reports.withLock { $0.append(End.Report(isInPlace: isInPlace, lockIsFree: other != nil)) }
     }
     try body(replacement)
     replacement.abort()
     #expect(throws: Never.self) { try file.beginReplacing().abort() }
-    return end.tellings.withLock { $0 }
+    return end.reports.withLock { $0 }
   }
 
-  @Test func theEndIsToldOnceWhileTheLockIsHeld() throws {
+  @Test func theEndIsReportedOnceWhileTheLockIsHeld() throws {
     let file = try DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: 0.01))
-    #expect(try end(of: file) { try $0.commit() } == [End.Telling(isInPlace: true, lockIsFree: false)])
-    #expect(try end(of: file) { $0.abort() } == [End.Telling(isInPlace: false, lockIsFree: false)])
+    #expect(try end(of: file) { try $0.commit() } == [End.Report(isInPlace: true, lockIsFree: false)])
+    #expect(try end(of: file) { $0.abort() } == [End.Report(isInPlace: false, lockIsFree: false)])
     RealFile.write([2], to: folder.file())
     let refused = try end(of: file) { replacement in #expect(throws: StoreError.self) { try replacement.commit() } }
-    #expect(refused == [End.Telling(isInPlace: false, lockIsFree: false)])
+    #expect(refused == [End.Report(isInPlace: false, lockIsFree: false)])
   }
 
-  @Test func whatWasTakenOverIsKnownToTheNextReplacementAndWhatWasRefusedIsNot() throws {
+  @Test func contentsThatWereTakenOverAreKnownToTheNextReplacementAndRefusedOnesAreNot() throws {
     struct Refused: Error {}
     let file = try DurableFile(path: folder.file())
     try file.replace([1])

@@ -1,14 +1,14 @@
 import HoldfastFiles
 import HoldfastStore
 
-/// A file format as simple as can be: a generation, the number of bytes that follow, the bytes, and a digest of it all.
+/// A minimal file format: a generation, the number of bytes that follow, the bytes, and a digest of everything before it.
 enum TestImage {
   struct Wrong: Error, Equatable {}
 
   private static let headerSize = 16
   private static let digestSize = 8
 
-  /// The image of a generation. The same for the same arguments.
+  /// The image of a generation. Equal arguments give equal images.
   static func encode(_ generation: UInt64, byteCount: Int) -> [UInt8] {
     var bytes = word(generation) + word(UInt64(byteCount))
     var state = generation &+ 0x1234_5678
@@ -40,10 +40,10 @@ enum TestImage {
   }
 }
 
-/// A store of one number, kept in a durable file as a store author would do it.
+/// A store of one number in a durable file, written as a store author would write it.
 final class TestStore {
   let file: DurableFile
-  /// The generation that this store has read or saved last; 0 before the first.
+  /// The generation that this store last read or saved; 0 before the first.
   private(set) var generation: UInt64 = 0
   private let checksDigest: Bool
 
@@ -61,7 +61,7 @@ final class TestStore {
     defer { replacement.abort() }
     if replacement.foundChange != .none {
       guard try replacement.read(decode) ?? 0 == generation else {
-        throw StoreError(.storeReplaced, operation: "save the store", path: file.path, reason: "There is another generation.")
+        throw StoreError(.storeReplaced, operation: "save the store", path: file.path, reason: "The file has another generation.")
       }
     }
     try TestImage.encode(generation + 1, byteCount: byteCount).withUnsafeBytes { try replacement.write($0) }
@@ -69,21 +69,21 @@ final class TestStore {
     do throws(StoreError) {
       try replacement.commit()
     } catch {
-      // The new contents are in place all the same.
+      // The new contents are in place anyway.
       if error.code == .durabilityUnknown { generation += 1 }
       throw error
     }
     generation += 1
   }
 
-  /// Reads the file anew.
+  /// Reads the file again.
   func reload() throws { generation = try file.read(decode) ?? 0 }
 
   func close() { file.close() }
 }
 
 extension FileReader {
-  /// The whole file.
+  /// The contents of the entire file.
   func allBytes() throws -> [UInt8] {
     var bytes: [UInt8] = []
     while let chunk = try next() { bytes += chunk }
@@ -92,7 +92,7 @@ extension FileReader {
 }
 
 extension DurableFile {
-  /// The whole file; nil when there is none.
+  /// The contents of the entire file; nil if there is no file.
   func contents() throws -> [UInt8]? { try read { try $0.allBytes() } }
 
   /// Replaces the file.
@@ -103,7 +103,7 @@ extension DurableFile {
   }
 }
 
-/// The store error that `body` throws; nil if it throws none.
+/// The store error that `body` throws; nil if it throws no store error.
 func storeError<Result>(_ body: () throws -> Result) -> StoreError? {
   do {
     _ = try body()

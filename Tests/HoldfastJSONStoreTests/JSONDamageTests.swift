@@ -18,7 +18,7 @@ import Testing
     whole = try file.bytes()
   }
 
-  @Test func E4_aNewerFormatIsRefusedAndLeftAlone() throws {
+  @Test func RE4_aNewerFormatIsRefusedAndLeftAlone() throws {
     let text = String(decoding: whole, as: UTF8.self)
     let newer = [
       text.replacingOccurrences(of: "\"version\":1,", with: "\"version\":3,"),

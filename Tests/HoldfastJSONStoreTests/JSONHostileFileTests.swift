@@ -6,7 +6,7 @@ import HoldfastStoreConformance
 import TestSupport
 import Testing
 
-/// X11: malicious files. Each is refused, or read exactly.
+/// RX11: malicious files. Each is refused, or read exactly.
 @Suite struct JSONHostileFileTests {
   private let file: JSONFile
   private let text: String
@@ -30,7 +30,7 @@ import Testing
     try refusal(replacing: old, by: Array(new.utf8), options: options)
   }
 
-  @Test func X11_tenMillionOpenBracketsAreRefusedAtTheSixtyFifth() throws {
+  @Test func RX11_tenMillionOpenBracketsAreRefusedAtTheSixtyFifth() throws {
     try file.write([UInt8](repeating: UInt8(ascii: "["), count: 10_000_000))
     #expect(file.refusal()?.code == .notAStore)
     for bracket in ["[", "{\"a\":"] {
@@ -46,7 +46,7 @@ import Testing
   }
 
   /// 50 MB with `HOLDFAST_TESTS=full`.
-  @Test func X11_aNumberOfManyMegabytesIsRefused() throws {
+  @Test func RX11_aNumberOfManyMegabytesIsRefused() throws {
     let digits = [UInt8](repeating: UInt8(ascii: "7"), count: TestTier.count(5_000_000, full: 50_000_000))
     #expect(try refusal(replacing: "\"row\":3", by: Array("\"row\":".utf8) + digits)?.code == .damaged)
     #expect(try refusal(replacing: "\"weight\":0.1", by: Array("\"weight\":".utf8) + digits)?.code == .damaged)
@@ -63,14 +63,14 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test func X11_aMillionEqualNamesAreRefusedAtTheSecond() throws {
+  @Test func RX11_aMillionEqualNamesAreRefusedAtTheSecond() throws {
     let many = String(repeating: "\"a\":[\"integer64\",1],", count: 1_000_000)
     #expect(try refusal(replacing: "\"metadata\":{", by: "\"metadata\":{\(many)\"b\":[\"null\",null]")?.code == .damaged)
     let rows = String(repeating: "\"row\":3,", count: 1_000_000)
     #expect(try refusal(replacing: "\"row\":3", by: rows + "\"row\":3")?.code == .damaged)
   }
 
-  @Test func X11_manyNamesAndLongNamesHaveTheirLimits() throws {
+  @Test func RX11_manyNamesAndLongNamesHaveTheirLimits() throws {
     func members(_ count: Int) -> String { (0..<count).map { "\"k\($0)\":[\"null\",null]" }.joined(separator: ",") }
     #expect(try refusal(replacing: "\"metadata\":{", by: "\"metadata\":{" + members(65_536)) == nil)
     #expect(try refusal(replacing: "\"metadata\":{", by: "\"metadata\":{" + members(65_537))?.reason.contains("65536 members") == true)
@@ -79,7 +79,7 @@ import Testing
     #expect(try refusal(replacing: "\"metadata\":{", by: named(65_537))?.reason.contains("65536 bytes") == true)
   }
 
-  @Test func X11_aFileOverTheLimitIsRefusedBeforeItIsRead() throws {
+  @Test func RX11_aFileOverTheLimitIsRefusedBeforeItIsRead() throws {
     var options = JSONStore.Options()
     options.wholeFile.file.largestByteCount = Int64(text.utf8.count)
     #expect(file.refusal(options: options) == nil)
@@ -102,7 +102,7 @@ import Testing
       "NaN", "Infinity", "-Infinity", "nan", "0x10", "01", "+1", ".5", "1.", "1e", "--1", "1e400", "-1e400", "1e-400", "1 2", "'1'",
       "undefined",
     ])
-  func X11_whatIsNoNumberIsRefused(_ number: String) throws {
+  func RX11_whatIsNoNumberIsRefused(_ number: String) throws {
     #expect(try refusal(replacing: "\"weight\":0.1", by: "\"weight\":\(number)")?.code == .damaged)
   }
 
@@ -110,7 +110,7 @@ import Testing
     ("-0", 0.0), ("-0.0", 0), ("0e400", 0), ("1e22", 1e22), ("5e-324", .leastNonzeroMagnitude),
     ("1.7976931348623157e308", 1.7976931348623157e308),
   ])
-  func X11_aNumberAtTheEdgeIsReadExactly(_ number: String, value: Double) throws {
+  func RX11_aNumberAtTheEdgeIsReadExactly(_ number: String, value: Double) throws {
     #expect(try refusal(replacing: "\"weight\":0.1", by: "\"weight\":\(number)") == nil)
     let context = try file.context(options: JSONFile.unverified)
     let books = try context.fetch(FetchRequest<ManagedObject>(entityName: "Book")).map { try $0.value(forKey: "weight").storeValue }
@@ -119,7 +119,7 @@ import Testing
   }
 
   @Test(arguments: [Int64.min, .max, 1 << 53, 1 << 53 + 1, -(1 << 53) - 1])
-  func X11_wholeNumbersReachToBothEnds(_ number: Int64) throws {
+  func RX11_wholeNumbersReachToBothEnds(_ number: Int64) throws {
     for text in ["\(number)", "\"\(number)\""] {
       #expect(try refusal(replacing: "\"number\":\"1152921504606846976\"", by: "\"number\":\(text)") == nil)
       let context = try file.context(options: JSONFile.unverified)
@@ -138,7 +138,7 @@ import Testing
       Array("\\ud800\\u0041".utf8), Array("\\ud800x".utf8), Array("\\udbff\\udbff".utf8), Array("\\ud8".utf8), Array("\\uD83D\\n".utf8),
       Array("\\x41".utf8), Array("\\".utf8), [0x00], [0x0A], [0x1F],
     ] as [[UInt8]])
-  func X11_whatIsNoTextIsRefused(_ bytes: [UInt8]) throws {
+  func RX11_whatIsNoTextIsRefused(_ bytes: [UInt8]) throws {
     #expect(try refusal(replacing: "\"name\":\"Ada\"", by: Array("\"name\":\"".utf8) + bytes + Array("\"".utf8))?.code == .damaged)
     // The same in a range that only the check of all bytes reads.
     let inModel = Array("\"model\":{\"a\":\"".utf8) + bytes + Array("\",".utf8)
@@ -152,7 +152,7 @@ import Testing
       ("\u{FEFF}\u{10FFFF}e\u{301}", "\u{FEFF}\u{10FFFF}e\u{301}"), ("\u{7F}\u{2028}", "\u{7F}\u{2028}"),
       ("\\ue000\\ud7ff", "\u{E000}\u{D7FF}"),
     ])
-  func X11_everyTextIsReadExactly(_ escaped: String, text: String) throws {
+  func RX11_everyTextIsReadExactly(_ escaped: String, text: String) throws {
     #expect(try refusal(replacing: "\"name\":\"Ada\"", by: "\"name\":\"\(escaped)\"") == nil)
     let context = try file.context(options: JSONFile.unverified)
     let author = try #require(try context.fetch(FetchRequest<ManagedObject>(entityName: "Author")).first)
@@ -162,7 +162,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test func X11_aPairOfSurrogatesMayCrossChunks() throws {
+  @Test func RX11_aPairOfSurrogatesMayCrossChunks() throws {
     // The file is checked in chunks of 65,536 bytes.
     for shift in 0..<14 {
       let start = try #require(text.range(of: "\"name\":\"Ada\"")).lowerBound.utf16Offset(in: text) + 8
@@ -178,21 +178,21 @@ import Testing
       "{\"\":\"holdfast-json\"",
       "{\"format\\u0000\":\"holdfast-json\"", "{\"format\":{\"a\":1}", "{\"format\":[\"holdfast-json\"]", "{\"uuid\":\"holdfast-json\"",
     ])
-  func X11_whatDoesNotBeginAsAStoreIsNone(_ beginning: String) throws {
+  func RX11_whatDoesNotBeginAsAStoreIsNone(_ beginning: String) throws {
     #expect(try refusal(replacing: "{\"format\":\"holdfast-json\"", by: beginning)?.code == .notAStore)
   }
 
   @Test(arguments: [" // comment\n", " /* comment */ ", "\u{FEFF}", "#\n"])
-  func X11_commentsAndMarksWithinAreRefused(_ insertion: String) throws {
+  func RX11_commentsAndMarksWithinAreRefused(_ insertion: String) throws {
     #expect(try refusal(replacing: "\"metadata\"", by: insertion + "\"metadata\"")?.code == .damaged)
   }
 
-  @Test(arguments: ["{}", "x", "[]", "\0", ",", "null"]) func X11_whatFollowsTheDocumentIsRefused(_ trailer: String) throws {
+  @Test(arguments: ["{}", "x", "[]", "\0", ",", "null"]) func RX11_whatFollowsTheDocumentIsRefused(_ trailer: String) throws {
     try file.write(text + trailer)
     #expect(file.refusal(options: JSONFile.unverified)?.code == .damaged)
   }
 
-  @Test func X11_namesMadeToCollideInAHashTableCostNoMoreThanOthers() throws {
+  @Test func RX11_namesMadeToCollideInAHashTableCostNoMoreThanOthers() throws {
     func time(_ name: (Int) -> String) throws -> Duration {
       let members = (0..<60_000).map { "\"\(name($0))\":[\"null\",null]" }
       return try processorTime {
@@ -224,6 +224,6 @@ import Testing
         #expect(refusal.path == file.path && !refusal.reason.isEmpty)
       }
     }
-    #expect((0...0).contains(refused), "\(refused) of 200 refused")
+    #expect((100...200).contains(refused), "\(refused) of 200 refused")
   }
 }

@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test(arguments: ["\(last)", "\"\(last)\""])
-  func G4_afterTheLastGenerationASaveIsRefusedAndTheFileStaysAsItWas(_ generation: String) throws {
+  func RG4_afterTheLastGenerationASaveIsRefusedAndTheFileStaysAsItWas(_ generation: String) throws {
     try edit("\"generation\":3", "\"generation\":\(generation)")
     let before = try file.bytes()
     let context = try file.context()
@@ -48,7 +48,7 @@ import Testing
     #expect(isAsBefore && file.refusal() == nil && file.names == [".store.json.lock", "store.json"])
   }
 
-  @Test func G4_theLastGenerationCanBeSavedAndOpensAgain() throws {
+  @Test func RG4_theLastGenerationCanBeSavedAndOpensAgain() throws {
     try edit("\"generation\":3", "\"generation\":\(Self.last - 1)")
     let context = try file.context()
     try rename(context, "Eva")
@@ -59,13 +59,13 @@ import Testing
   }
 
   @Test(arguments: ["0", "\(last + 1)", "\"\(last + 1)\"", "\(Int64.max)"])
-  func G4_aGenerationBeyondTheLastIsRefusedWhenTheFileIsOpened(_ generation: String) throws {
+  func RG4_aGenerationBeyondTheLastIsRefusedWhenTheFileIsOpened(_ generation: String) throws {
     try edit("\"generation\":3", "\"generation\":\(generation)")
     let refusal = try #require(file.refusal())
     #expect(refusal.code == .damaged && refusal.path == file.path && refusal.reason.contains("generation"), "\(refusal)")
   }
 
-  @Test func G4_theLargestVersionOfAnObjectIsFollowedByTheFirstAndOpensAgain() throws {
+  @Test func RG4_theLargestVersionOfAnObjectIsFollowedByTheFirstAndOpensAgain() throws {
     try edit("\"name\":\"Ada\"", "\"$version\":\"\(Int64.max)\",\"name\":\"Ada\"")
     for name in ["Eva", "Ann"] {
       let context = try file.context()
@@ -77,7 +77,7 @@ import Testing
     #expect(try file.text().contains("\"$version\":2,\"name\":\"Ann\""))
   }
 
-  @Test func G4_withTheLastKeyInUseNothingCanBeInsertedAndEverythingElseSaved() throws {
+  @Test func RG4_withTheLastKeyInUseNothingCanBeInsertedAndEverythingElseSaved() throws {
     try edit("\"Sign\":2", "\"Sign\":\"\(TableLoader.nextKeys.upperBound)\"")
     let context = try file.context()
     let sign = try context.insert(entityNamed: "Sign")
@@ -116,7 +116,7 @@ import Testing
     },
   ]
 
-  @Test(arguments: limits) func G4_whatIsAtALimitIsReadAndWhatIsBeyondIsRefusedAndOptionsRaiseIt(_ limit: Limit) throws {
+  @Test(arguments: limits) func RG4_whatIsAtALimitIsReadAndWhatIsBeyondIsRefusedAndOptionsRaiseIt(_ limit: Limit) throws {
     var options = JSONStore.Options()
     options[keyPath: limit.option] = limit.bound
     for (count, isWithin) in [(limit.bound - 1, true), (limit.bound, true), (limit.bound + 1, false)] {
@@ -131,14 +131,14 @@ import Testing
     }
   }
 
-  @Test func G4_theUsualLimitsAreThoseThatAreSaid() {
+  @Test func RG4_theUsualLimitsAreThoseThatAreSaid() {
     let options = JSONStore.Options()
     #expect((options.deepestNesting, options.longestName, options.mostMembers) == (64, 65_536, 65_536))
     #expect(options.wholeFile.file.largestByteCount == 256 << 20)
     #expect(StoreFileHeader.generations == 1...(1 << 62) && TableLoader.keys == 1...(1 << 62))
   }
 
-  // MARK: X17
+  // MARK: RX17
 
   /// Numbers at and beyond the limits of integer types.
   static let numbers = [
@@ -149,7 +149,7 @@ import Testing
   ]
 
   /// Each index, count and position, one by one.
-  @Test(arguments: numbers) func X17_aNumberBeyondAllBoundsIsRefusedOrReadAndSaved(_ number: String) throws {
+  @Test(arguments: numbers) func RX17_aNumberBeyondAllBoundsIsRefusedOrReadAndSaved(_ number: String) throws {
     let pattern = try NSRegularExpression(
       pattern:
         "(?<=\"version\":|\"generation\":|\"\\$key\":|\"\\$version\":|\"shelf\":|\"(?:Shelf|Sign|Author|Book)\":)[0-9]+|(?<=[\\[,])[0-9]+(?=[\\],])"
@@ -172,6 +172,6 @@ import Testing
         }
       }
     }
-    print("X17, \(number): \(2 * places.count) files, \(opened) opened")
+    print("RX17, \(number): \(2 * places.count) files, \(opened) opened")
   }
 }

@@ -11,7 +11,7 @@ import Testing
     storeError { () throws(StoreError) in try SQLiteDatabase.opened(path: path, options: SQLiteStoreOptions()) }?.code
   }
 
-  @Test func D4_oneFileIsOneStoreUnderEveryName() throws {
+  @Test func RD4_oneFileIsOneStoreUnderEveryName() throws {
     let database = try SQLiteDatabase.make(folder.file())
     TestFile.link(folder.file("symbolic"), to: folder.file())
     TestFile.hardLink(folder.file("hard"), to: folder.file())
@@ -26,7 +26,7 @@ import Testing
     #expect(code(folder.file()) == nil)
   }
 
-  @Test func D4_theFileStaysOpenUntilTheLastReaderIsDone() throws {
+  @Test func RD4_theFileStaysOpenUntilTheLastReaderIsDone() throws {
     let database = try SQLiteDatabase.make(folder.file())
     let lease = try database.readers.lease(.snapshot, to: "read")
     database.close()
@@ -43,7 +43,7 @@ import Testing
     #expect(code(folder.file()) == .notAStore)
   }
 
-  @Test func D4_manyThreadsThatCreateOneStoreGetItOnce() async throws {
+  @Test func RD4_manyThreadsThatCreateOneStoreGetItOnce() async throws {
     let path = folder.file()
     let outcomes = await withTaskGroup(of: (SQLiteDatabase?, StoreError.Code?).self) { group in
       for _ in 0..<8 {
@@ -62,7 +62,7 @@ import Testing
   }
 
   #if os(Linux)
-    @Test func D4_onlySQLiteOpensALiveStore() throws {
+    @Test func RD4_onlySQLiteOpensALiveStore() throws {
       let database = try SQLiteDatabase.make(folder.file())
       try database.insert()
       let counter = OpenCounter(folder.file())
@@ -79,7 +79,7 @@ import Testing
   #endif
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
-  func D4_anotherProcessStaysLockedOutWhileTheStoreIsOpenedASecondTime(mode: SQLiteStoreOptions.JournalMode) async throws {
+  func RD4_anotherProcessStaysLockedOutWhileTheStoreIsOpenedASecondTime(mode: SQLiteStoreOptions.JournalMode) async throws {
     let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(journalMode: mode))
     try database.writer.begin(.immediate)
     try database.writer.run("INSERT INTO item (name) VALUES ('ours')")

@@ -213,7 +213,7 @@ extension Animal {
     let error = try #require(throws: ContextError.self) {
       _ = try ManagedObjectContext(coordinator: coordinator, classes: [Animal.self, Keeper.self, Visit.self, Stranger.self])
     }
-    #expect(error.code == .classMismatch && error.reason.contains("Stranger: It is no subclass of Animal"))
+    #expect(error.code == .classMismatch && error.reason.contains("Stranger: The class must be a subclass of Animal"))
     let shifted = try #require(throws: ContextError.self) {
       _ = try ManagedObjectContext(coordinator: coordinator, classes: [Animal.self, Keeper.self, Visit.self, Shifted.self])
     }
@@ -223,7 +223,7 @@ extension Animal {
   @Test func anAbstractEntityHasNoObjects() throws {
     let context = try menagerie(.memory).context()
     let error = try #require(throws: ContextError.self) { try context.insert(entityNamed: "Animal") }
-    #expect(error.code == .abstractEntity && error.reason.contains("insert an object of one of its sub-entities"))
+    #expect(error.code == .abstractEntity && error.reason.contains("insert an object of one of its subentities"))
   }
 
   @Test func insertingAnObjectOfAnAbstractClassTraps() async {

@@ -179,7 +179,7 @@ import Testing
 
   @Test func twoClassesForOneEntityAreRefusedAndBothNamed() throws {
     let error = try #require(throws: ContextError.self) { try Self.context([First.self, Second.self]) }
-    #expect(error.code == .classMismatch && error.reason.contains("Second: First stands for the entity Person already"))
+    #expect(error.code == .classMismatch && error.reason.contains("Second: First is already the class of entity Person"))
     // The same class twice is allowed.
     _ = try Self.context([First.self, First.self])
   }

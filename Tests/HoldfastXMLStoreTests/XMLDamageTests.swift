@@ -17,7 +17,7 @@ import Testing
     return try file.bytes()
   }
 
-  @Test func E4_aNewerFormatIsRefusedAndTheFileLeftAlone() throws {
+  @Test func RE4_aNewerFormatIsRefusedAndTheFileLeftAlone() throws {
     let text = String(decoding: try make(), as: UTF8.self)
     let mark = "<key>_HoldfastSeal</key>"
     let newer = [
@@ -46,7 +46,7 @@ import Testing
       ("<attribute name=\"text\" type=\"string\">", "<attribute name=\"text\" type=\"rope\">"),
       ("<attribute name=\"text\" type=\"string\">", "<attribute name=\"text\" unit=\"m\" type=\"string\">"),
     ])
-  func E4_whatTheLayoutOrTheModelHasNotIsRefusedAndTheFileLeftAlone(old: String, new: String) throws {
+  func RE4_whatTheLayoutOrTheModelHasNotIsRefusedAndTheFileLeftAlone(old: String, new: String) throws {
     _ = try make()
     try file.edit(old, new)
     let sealed = try file.bytes()

@@ -116,7 +116,7 @@ import Testing
     document(sign("a")).replacingOccurrences(of: "</databaseInfo>", with: "<metadata>\(inside)</metadata></databaseInfo>")
   }
 
-  @Test(arguments: hostile) func X10_itIsRefused(_ name: String, _ text: String) throws {
+  @Test(arguments: hostile) func RX10_itIsRefused(_ name: String, _ text: String) throws {
     try file.write(text)
     for options in [XMLStore.Options(), XMLFile.unverified] {
       let refusal = try #require(file.refusal(Self.signs, options: options), "\(name)")
@@ -127,7 +127,7 @@ import Testing
     #expect(try file.text() == text)
   }
 
-  @Test(arguments: [1, 2, 3]) func X10_otherEncodingsAreRefusedWhateverTheySay(_ kind: Int) throws {
+  @Test(arguments: [1, 2, 3]) func RX10_otherEncodingsAreRefusedWhateverTheySay(_ kind: Int) throws {
     let text = Self.document(Self.sign("a"))
     let bytes: [UInt8] =
       switch kind {
@@ -141,19 +141,19 @@ import Testing
   }
 
   @Test(arguments: [[0xC0, 0x80], [0x80], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xFF], [0xE2, 0x82]] as [[UInt8]])
-  func X10_bytesThatAreNoUTF8AreRefused(_ bytes: [UInt8]) throws {
+  func RX10_bytesThatAreNoUTF8AreRefused(_ bytes: [UInt8]) throws {
     let text = Self.document(Self.sign("MARK"))
     let place = try #require(text.range(of: "MARK"))
     try file.write(Array(text[..<place.lowerBound].utf8) + bytes + Array(text[place.upperBound...].utf8))
     #expect(file.refusal(Self.signs)?.code == .damaged)
   }
 
-  @Test func X10_anAttributeOfTwelveMegabytesIsRefused() throws {
+  @Test func RX10_anAttributeOfTwelveMegabytesIsRefused() throws {
     try file.write(Self.document("<object type=\"\(String(repeating: "S", count: 12 << 20))\" id=\"z1\"/>"))
     #expect(try #require(file.refusal(Self.signs)).code == .damaged)
   }
 
-  @Test func X17_numbersBeyondAllBoundsAreRefused() throws {
+  @Test func RX17_numbersBeyondAllBoundsAreRefused() throws {
     for id in ["z0", "z-1", "z9223372036854775808", "z18446744073709551617", "z4611686018427387905", "1", "z", "zz1", "z1.0", "z+1", "z 1"]
     {
       try file.write(Self.document("<object type=\"SIGN\" id=\"\(id)\"/>"))
@@ -174,7 +174,7 @@ import Testing
     #expect(try #require(file.refusal(Self.signs)).code == .newerFormat)
   }
 
-  @Test func X17_notesWithCountsBeyondAllBoundsAreRefused() throws {
+  @Test func RX17_notesWithCountsBeyondAllBoundsAreRefused() throws {
     let context = try file.context()
     try Library.fill(context)
     try context.persistentStoreCoordinator.close()

@@ -64,7 +64,7 @@ import Testing
     } catch { fatalError("\(error)") }
   }()
 
-  @Test(arguments: limits) func G4_whatIsAtALimitIsReadAndWhatIsBeyondIsRefusedAndOptionsRaiseIt(_ limit: Limit) throws {
+  @Test(arguments: limits) func RG4_whatIsAtALimitIsReadAndWhatIsBeyondIsRefusedAndOptionsRaiseIt(_ limit: Limit) throws {
     var options = XMLStore.Options()
     options[keyPath: limit.option] = limit.bound
     for (count, isWithin) in [(limit.bound - 1, true), (limit.bound, true), (limit.bound + 1, false)] {
@@ -80,7 +80,7 @@ import Testing
     }
   }
 
-  @Test func G4_theUsualLimitsAreThoseThatAreSaid() {
+  @Test func RG4_theUsualLimitsAreThoseThatAreSaid() {
     let options = XMLStore.Options()
     #expect(
       (options.deepestNesting, options.longestName, options.longestAttributeValue, options.largestText, options.mostMembers) == (
@@ -129,7 +129,7 @@ import Testing
     } catch { return (error as? StoreError)?.code ?? .general }
   }
 
-  @Test func G4_whatCouldNotBeReadAgainIsNotSaved() throws {
+  @Test func RG4_whatCouldNotBeReadAgainIsNotSaved() throws {
     let usual = try #require(refusal { try save(text: "a") { $0.largestText = 0 } })
     #expect(usual == .unstorableValue)
     for (text, isWithin) in [(600, true), (601, false)] {
@@ -150,7 +150,7 @@ import Testing
     }
   }
 
-  @Test func G4_noOptionAllowsDeeperElementsThanTheLibrary() throws {
+  @Test func RG4_noOptionAllowsDeeperElementsThanTheLibrary() throws {
     for (depth, isWithin) in [(255, true), (256, false), (290, false)] {
       let arrays = String(repeating: "<array>", count: depth - 5) + String(repeating: "</array>", count: depth - 5)
       try file.write(XMLHostileFileTests.metadata("<plist><dict><key>a</key>\(arrays)</dict></plist>"))
@@ -204,7 +204,7 @@ import Testing
     return (row, topics)
   }
 
-  @Test(arguments: [0, 1, 2, 3, 4, 6, 7, 10]) func G4_aFullListContinuesInAnotherElement(_ count: Int) throws {
+  @Test(arguments: [0, 1, 2, 3, 4, 6, 7, 10]) func RG4_aFullListContinuesInAnotherElement(_ count: Int) throws {
     let made = try make(count)
     #expect(made.rows.count == count && made.topics.count == count)
     let text = try file.text()

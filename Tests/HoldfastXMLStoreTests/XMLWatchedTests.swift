@@ -33,7 +33,7 @@ import Testing
       ),
     ]
 
-    @Test func X10_aHostileFileTakesLittleMemoryAndOpensNoOtherFile() async {
+    @Test func RX10_aHostileFileTakesLittleMemoryAndOpensNoOtherFile() async {
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         let file = try XMLFile()
         var (watched, most) = (0, 0)
@@ -60,7 +60,7 @@ import Testing
           demand(!run.lines.contains { $0.hasPrefix("connect(") || $0.hasPrefix("socket(") }, "\(name): \(run.lines)")
           (watched, most) = (watched + 1, max(most, taken))
         }
-        print("REPORT X10: \(watched) files, at most \(most) KiB taken, no other file opened")
+        print("REPORT RX10: \(watched) files, at most \(most) KiB taken, no other file opened")
       }
       report(child)
     }

@@ -10,22 +10,22 @@ import Testing
   import Darwin
 #endif
 
-/// Files that are no stores, or not this one.
+/// Files that aren't stores, or are other stores than the expected one.
 @Suite struct BadFileTests {
   private let folder: TemporaryFolder
   private var path: String { folder.file() }
 
   init() throws { folder = TemporaryFolder() }
 
-  // MARK: No store at all
+  // MARK: Other files
 
-  @Test func aMissingFileIsRefusedWhenNoneIsToBeMade() throws {
+  @Test func aMissingFileIsRefusedIfNoStoreMayBeCreated() throws {
     try expectRefusal(.notFound, of: path, in: folder, options: SQLiteStoreOptions(createsIfMissing: false))
     try expectRefusal(.notFound, of: path, in: folder, options: SQLiteStoreOptions(isReadOnly: true))
     try expectRefusal(.notFound, of: folder.file("nowhere/harbour.sqlite"), in: folder)
   }
 
-  @Test func E3_anEmptyFileIsANewStore() throws {
+  @Test func RE3_anEmptyFileIsANewStore() throws {
     try TemporaryFolder.write([], to: path)
     try Harbour.makeFile(path)
     let context = try Harbour.context(.sqlite(at: path))
@@ -33,42 +33,42 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test func E3_anEmptyFileIsRefusedWhenNoStoreIsToBeMade() throws {
+  @Test func RE3_anEmptyFileIsRefusedIfNoStoreMayBeCreated() throws {
     try TemporaryFolder.write([], to: path)
     try expectRefusal(.notAStore, of: path, in: folder, options: SQLiteStoreOptions(createsIfMissing: false))
     try expectRefusal(.notAStore, of: path, in: folder, options: SQLiteStoreOptions(isReadOnly: true))
   }
 
-  @Test func E3_aFolderIsRefused() throws {
+  @Test func RE3_aFolderIsRefused() throws {
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
     try expectRefusal(.notAStore, of: path, in: folder)
   }
 
-  @Test func E3_aPipeIsRefusedAndNotWaitedFor() throws {
+  @Test func RE3_aPipeIsRefusedAndNotWaitedFor() throws {
     #expect(mkfifo(path, 0o600) == 0)
     try expectRefusal(.notAStore, of: path, in: folder)
   }
 
   @Test(arguments: OtherKind.allCases)
-  private func E3_aFileOfSomethingElseIsRefused(kind: OtherKind) throws {
+  private func RE3_aFileOfAnotherTypeIsRefused(kind: OtherKind) throws {
     try TemporaryFolder.write(kind.bytes, to: path)
     try expectRefusal(.notAStore, of: path, in: folder)
     try expectRefusal(.notAStore, of: path, in: folder, options: SQLiteStoreOptions(isReadOnly: true))
   }
 
-  @Test func E3_aDatabaseOfAnotherProgramIsRefused() throws {
+  @Test func RE3_aDatabaseOfAnotherProgramIsRefused() throws {
     try TemporaryFolder.write([], to: path)
     try BareDatabase.change(path, "CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO customer VALUES (1, 'Anna')")
     try expectRefusal(.notAStore, of: path, in: folder)
   }
 
-  @Test func C7_aFileThatCannotBeReadIsRefused() async throws {
+  @Test func RC7_aFileThatCannotBeReadIsRefused() async throws {
     try Harbour.makeFile(path)
     #expect(chmod(path, 0) == 0)
     try await expectNotPermitted(path)
   }
 
-  @Test func C7_aFileInAFolderThatCannotBeEnteredIsRefused() async throws {
+  @Test func RC7_aFileInAFolderThatCannotBeEnteredIsRefused() async throws {
     let inner = folder.file("closed")
     try FileManager.default.createDirectory(atPath: inner, withIntermediateDirectories: false)
     try Harbour.makeFile(inner + "/harbour.sqlite")
@@ -77,7 +77,7 @@ import Testing
     #expect(chmod(inner, 0o700) == 0)
   }
 
-  @Test func C7_aNewStoreInAFolderThatCannotBeWrittenIsRefused() async throws {
+  @Test func RC7_aNewStoreInAFolderThatCannotBeWrittenIsRefused() async throws {
     let inner = folder.file("closed")
     try FileManager.default.createDirectory(atPath: inner, withIntermediateDirectories: false)
     #expect(chmod(inner, 0o555) == 0)
@@ -85,12 +85,12 @@ import Testing
     #expect(chmod(inner, 0o700) == 0)
   }
 
-  /// Root may read everything, so that the check runs in a process that gives its rights up.
+  /// Root may read everything, so the check runs in a process that drops its rights.
   private func expectNotPermitted(_ path: String) async throws {
     let before = System.isRoot ? try folder.snapshot() : [:]
     #expect(chmod(folder.path, 0o755) == 0)
     await #expect(processExitsWith: .success) { [path = path as String] in
-      precondition(!System.isRoot || System.dropRights(), "Root could not give its rights up.")
+      precondition(!System.isRoot || System.dropRights(), "Root couldn't drop its rights.")
       do {
         _ = try PersistentStoreCoordinator(model: Harbour.model, store: .sqlite(at: path))
         preconditionFailure("The store was opened.")
@@ -103,7 +103,7 @@ import Testing
 
   // MARK: Another model, another version
 
-  @Test func E4_anotherModelIsRefusedWithTheNamesOfWhatDiffers() throws {
+  @Test func RE4_anotherModelIsRefusedWithTheNamesOfDifferingEntities() throws {
     try Harbour.makeFile(path)
     var entities = Harbour.entities
     entities[0].attributes.append(AttributeDescription("flag", .string, isOptional: true))
@@ -133,22 +133,22 @@ import Testing
     try expectSound()
   }
 
-  @Test func E4_aNewerLayoutIsRefused() throws {
+  @Test func RE4_aNewerLayoutIsRefused() throws {
     try Harbour.makeFile(path)
     try BareDatabase.change(path, "UPDATE Z_METADATA SET Z_VERSION = 2")
     let error = try expectRefusal(.newerFormat, of: path, in: folder)
     #expect(error?.reason.contains("2") == true)
   }
 
-  @Test func E4_aNewerMarkOfThisFrameworkIsRefused() throws {
+  @Test func RE4_aNewerFrameworkMarkerIsRefused() throws {
     try Harbour.makeFile(path)
     try editMetadata { try $0.replace("Holdfast 1 ", by: "Holdfast 2 ") }
     try expectRefusal(.newerFormat, of: path, in: folder)
   }
 
-  @Test func E4_newerVersionHashesAreRefused() throws {
+  @Test func RE4_newerVersionHashesAreRefused() throws {
     try Harbour.makeFile(path)
-    // Another mark, so that the hashes are looked at; and the only small 3 of the list is the kind of the hashes.
+    // Another marker, so that the hashes are compared. The only small integer 3 in the list is the version of the hashes.
     try editMetadata {
       try $0.replace("Holdfast 1 ", by: "Woldfast 1 ")
       for _ in 0..<2 {
@@ -160,7 +160,7 @@ import Testing
     #expect(error?.reason.contains("4") == true)
   }
 
-  @Test func aNewerFrameworkThatKeptTheLayoutIsNoReasonToRefuse() throws {
+  @Test func aNewerFrameworkVersionWithTheSameLayoutIsAccepted() throws {
     try Harbour.makeFile(path)
     try editMetadata { try $0.replace([0x11, 0x05, 0x40], by: [0x11, 0x7F, 0x40]) }
     try expectSound()
@@ -191,20 +191,20 @@ import Testing
     try expectRefusal(.unsafeSchema, of: path, in: folder)
   }
 
-  /// Another program may have written it in lower case. Stores compare UUIDs as text, so it has one spelling.
-  @Test func theUUIDOfAStoreIsInUpperCaseWhateverItsMetadataContain() throws {
+  /// Another program may have written it in lower case. Stores compare UUIDs as text, so they use one spelling.
+  @Test func theUUIDOfAStoreIsAlwaysInUpperCase() throws {
     try Harbour.makeFile(path)
     let uuid = try PersistentStoreCoordinator.metadata(for: .sqlite(at: path)).storeUUID
     try BareDatabase.change(path, "UPDATE Z_METADATA SET Z_UUID = lower(Z_UUID)")
     #expect(try PersistentStoreCoordinator.metadata(for: .sqlite(at: path)).storeUUID == uuid && uuid == uuid.uppercased())
     let context = try Harbour.context(.sqlite(at: path))
-    // Another program's commit makes the store look at the UUID again.
+    // Another program's commit makes the store read the UUID again.
     try BareDatabase.change(path, "UPDATE ZSHIP SET ZCREW = 1")
     try Voyage.saveNext(context)
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test func E1_aListOfMetadataWithAnyByteChangedIsRefusedOrRead() throws {
+  @Test func RE1_aListOfMetadataWithAnyByteChangedIsRefusedOrRead() throws {
     try Harbour.makeFile(path)
     let list = try metadata()
     var random = SeededGenerator("Changed metadata")
@@ -225,7 +225,7 @@ import Testing
     try expectSound()
   }
 
-  // MARK: Missing parts
+  // MARK: Missing tables and columns
 
   @Test(
     arguments: [
@@ -234,7 +234,7 @@ import Testing
       "ALTER TABLE Z_3SHIPS RENAME COLUMN Z_3ROUTES TO GONE",
       "DELETE FROM Z_PRIMARYKEY WHERE Z_NAME = 'Ship'",
     ])
-  func missingPartsAreNamedInsteadOfMet(change: String) throws {
+  func missingPartsOfTheSchemaAreNamed(change: String) throws {
     for isOurs in [true, false] {
       try? FileManager.default.removeItem(atPath: path)
       try Harbour.makeFile(path)
@@ -244,7 +244,7 @@ import Testing
     }
   }
 
-  /// Opening may tell it, or the first use of the part; then everything else still works.
+  /// Expects opening the store, or the first use of the missing part, to report the damage.
   private func expectDamage() throws {
     do {
       let context = try Harbour.context(.sqlite(at: path))
@@ -252,7 +252,7 @@ import Testing
       _ = try Voyage.check(context)
       if let error = context.faultError { throw error }
       try Voyage.saveNext(context)
-      Issue.record("Nothing was missed.")
+      Issue.record("The missing part wasn't detected.")
     } catch let error as StoreError {
       #expect(error.code == .damaged && error.path == path, "\(error)")
       #expect(error.cause != nil || error.reason.contains("lacks"), "\(error)")
@@ -285,7 +285,7 @@ import Testing
 }
 
 extension [UInt8] {
-  /// Replaces the first occurrence, which must be there.
+  /// Replaces the first occurrence; throws if there is none.
   mutating func replace(_ old: String, by new: String) throws { try replace(Array(old.utf8), by: Array(new.utf8)) }
 
   mutating func replace(_ old: [UInt8], by new: [UInt8]) throws {
@@ -294,7 +294,7 @@ extension [UInt8] {
   }
 }
 
-/// The beginnings of files that are no databases.
+/// The first bytes of files that aren't databases.
 private enum OtherKind: CaseIterable {
   case lineBreak, diary, picture, magicAlone, zeros, ones, propertyList, markup
 

@@ -10,10 +10,10 @@ import Testing
   import Darwin
 #endif
 
-/// Saves that do not fit: nothing is lost, and the same save succeeds once there is space.
+/// Saves without enough space: nothing is lost, and the same save succeeds when there is space.
 @Suite struct DiskFullTests {
   @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete])
-  func aSaveBeyondTheLargestFileFailsAndLeavesTheContextAsItWas(journal: SQLiteStoreOptions.JournalMode) throws {
+  func aSaveBeyondTheMaximumFileSizeFailsAndLeavesTheContextUnchanged(journal: SQLiteStoreOptions.JournalMode) throws {
     let folder = TemporaryFolder()
     let options = SQLiteStoreOptions(journalMode: journal, maximumFileBytes: 400_000)
     try Harbour.makeFile(folder.file(), options: options)
@@ -24,16 +24,16 @@ import Testing
     #expect(error?.coreDataCode == 134_030)
     try FullDisk.expectUnsaved(context, large, other)
 
-    // Less fits, with the same objects.
+    // With a smaller value, the same objects can be saved.
     large.plan = Data(repeating: 7, count: 1000)
     try context.save()
     try context.persistentStoreCoordinator.close()
     try FullDisk.expectSaved(folder.file(), planBytes: 1000)
   }
 
-  /// A disk of its own of one megabyte; only root may make one.
+  /// On a mounted disk of one megabyte, which needs root.
   @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete])
-  func C5_aFullDiskLosesNothingAndTheSameSaveSucceedsOnceThereIsSpace(journal: SQLiteStoreOptions.JournalMode) async throws {
+  func RC5_aFullDiskLosesNothingAndTheSameSaveSucceedsOnceThereIsSpace(journal: SQLiteStoreOptions.JournalMode) async throws {
     #if os(Linux)
       guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
       let folder = TemporaryFolder()
@@ -44,12 +44,12 @@ import Testing
       }
       for line in String(decoding: child?.standardOutputContent ?? [], as: UTF8.self).split(separator: "\n") where line.contains("Skipped")
       { print(line) }
-      #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty, "The disk was seen outside the process.")
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty, "The disk was visible outside the process.")
     #endif
   }
 
-  /// Whatever space there is: a save succeeds or changes nothing.
-  @Test func C5_aSaveIsWholeOrNotThereHoweverMuchSpaceThereIs() async throws {
+  /// With any amount of space, a save succeeds or changes nothing.
+  @Test func RC5_withAnyAmountOfSpaceASaveIsCompleteOrAbsent() async throws {
     #if os(Linux)
       guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
       let folder = TemporaryFolder()
@@ -62,7 +62,7 @@ import Testing
 }
 
 enum FullDisk {
-  /// Changes, inserts, links and deletes, with more bytes than fit.
+  /// Changes, inserts, links and deletes objects, with more bytes than the disk has.
   static func changeTooMuch(_ context: ManagedObjectContext, bytes: Int = 2_000_000) throws -> (Ship, Ship) {
     let ships = try context.fetch(FetchRequest<Ship>(sortedBy: [FetchSortDescriptor(\Ship.number)]))
     let large = context.insert(Ship.self)
@@ -82,7 +82,7 @@ enum FullDisk {
     } catch { return error as? StoreError }
   }
 
-  /// The context has its changes, and the store none of them.
+  /// Expects the changes to be in the context, and none of them in the store.
   static func expectUnsaved(_ context: ManagedObjectContext, _ large: Ship, _ other: Ship) throws {
     #expect(
       context.hasChanges && large.isInserted && large.objectID.isTemporaryID && large.berth != nil && large.routes.underestimatedCount == 0)
@@ -105,7 +105,7 @@ enum FullDisk {
   }
 
   #if os(Linux)
-    /// Mounts a disk of a megabyte that no other process sees and that goes with this one.
+    /// Mounts a disk of one megabyte that is visible only to this process and unmounted when it ends.
     static func mountSmallDisk(_ path: String) -> Bool {
       typealias Unshare = @convention(c) (Int32) -> Int32
       let newMounts: Int32 = 0x20000

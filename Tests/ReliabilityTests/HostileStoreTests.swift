@@ -13,10 +13,10 @@ import Testing
   import Darwin
 #endif
 
-/// Stores that an attacker might supply, each opened by every entry point in a process that may take 512 MiB and some processor time: it ends in
-/// a typed error or an answer, and nothing but the store's own files changes.
+/// Stores made by an attacker, opened by every entry point in a process with limited memory and processor time. Each gives a typed error or an
+/// answer, and only the store's own files change.
 @Suite struct HostileStoreTests {
-  /// A way in which a store is opened.
+  /// A way of opening a store.
   enum Opening { case writable, readOnly, metadata, model }
 
   @Test(arguments: HostileStore.allCases) func openingIsBounded(_ attack: HostileStore) async throws {
@@ -46,7 +46,7 @@ import Testing
     #expect(try victim.snapshot() == before.1)
   }
 
-  /// What came of opening a store: an answer or a typed error.
+  /// The outcome of opening a store: an answer or the code of a typed error.
   private static func outcome(_ attack: HostileStore, _ path: String, _ opening: Opening) -> String {
     do {
       return "\(opening): \(try use(attack, path, opening))"
@@ -58,7 +58,7 @@ import Testing
     } catch { complain("\(error)") }
   }
 
-  /// Opens a store, reads everything and, if it may be written, saves. Returns what was found.
+  /// Opens a store, reads everything and, if it is writable, saves. Returns a summary.
   private static func use(_ attack: HostileStore, _ path: String, _ opening: Opening) throws -> String {
     let store = attack.description(path, isReadOnly: opening == .readOnly)
     switch opening {
@@ -80,7 +80,7 @@ import Testing
   }
 
   @Test(arguments: [HostileStore.emptyRowsInJSON, .emptyRowsInXML, .emptyRowsInBinary])
-  func rowsBeyondWhatTheOptionsAllowAreNeitherSavedNorRead(_ kind: HostileStore) throws {
+  func rowsAboveTheMaximumMemoryAreNeitherSavedNorRead(_ kind: HostileStore) throws {
     let folder = TemporaryFolder(), path = folder.file(kind.fileName)
     let size = 3 * (try #require(kind.model.entity(named: "Wide")).layout.fixedByteCount)
     func context(_ largestRows: Int?) throws -> ManagedObjectContext {

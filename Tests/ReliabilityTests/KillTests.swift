@@ -10,13 +10,13 @@ import Testing
   import Darwin
 #endif
 
-/// A process that saves through the stack is killed at random instants, 80 times in all, 600 times with `HOLDFAST_TESTS=full`.
+/// A process that saves to a SQLite store is killed at random instants: 80 times in total, 600 times with `HOLDFAST_TESTS=full`.
 @Suite(.serialized) struct KillTests {
-  @Test func A1_aKilledProcessLosesNoAcknowledgedSaveAndTearsNone() async throws {
+  @Test func RA1_aKilledProcessLosesNoAcknowledgedSaveAndTearsNone() async throws {
     try await kill(rounds: TestTier.count(60, full: 500), journal: .wal)
   }
 
-  @Test func A1_aKilledProcessLosesNothingWithARollbackJournalEither() async throws {
+  @Test func RA1_aKilledProcessLosesNothingWithARollbackJournalEither() async throws {
     try await kill(rounds: TestTier.count(20, full: 100), journal: .delete)
   }
 
@@ -28,7 +28,7 @@ import Testing
       "UPDATE ZSHIP SET ZLOG = 'x' WHERE ZNUMBER = 7",
       "DELETE FROM Z_3SHIPS WHERE rowid = (SELECT max(rowid) FROM Z_3SHIPS)",
     ])
-  func A1_whatTheRoundsLookForWouldShow(change: String) throws {
+  func RA1_theRoundsDetectPlantedLosses(change: String) throws {
     let folder = TemporaryFolder()
     try Harbour.makeFile(folder.file())
     #expect(try victim(folder).survey().fault == nil)
@@ -40,13 +40,13 @@ import Testing
     Victim(path: folder.file(), acks: folder.file("acks"), store: .sqlite(.wal), microseconds: 0, countsOpening: false)
   }
 
-  /// All rounds work on one file, which so goes through many recoveries.
+  /// All rounds use one file, so it goes through many recoveries.
   private func kill(rounds: Int, journal: SQLiteStoreOptions.JournalMode) async throws {
     let folder = TemporaryFolder()
     var random = SeededGenerator("Kill, \(rounds) rounds, \(journal)")
     var saves = 0, acknowledged = 0, unacknowledged = 0
     for round in 0..<rounds {
-      // Some are killed while they open the store.
+      // Some processes are killed while they open the store.
       let microseconds = UInt32.random(in: 0...(journal == .wal ? 50_000 : 200_000), using: &random)
       let countsOpening = Int.random(in: 0..<10, using: &random) == 0
       let victim = Victim(
@@ -63,7 +63,7 @@ import Testing
       #expect(folder.openDescriptors == 0)
       if found.fault != nil { return }
     }
-    print("\(rounds) kills, \(acknowledged) acknowledged saves found, \(unacknowledged) times one more")
-    #expect(rounds < 20 || acknowledged > rounds / 4, "The processes hardly got to save.")
+    print("\(rounds) kills, \(acknowledged) acknowledged saves found, \(unacknowledged) times an unacknowledged one")
+    #expect(rounds < 20 || acknowledged > rounds / 4, "Too few saves were made.")
   }
 }

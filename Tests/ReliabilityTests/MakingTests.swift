@@ -10,7 +10,7 @@ import Testing
   import Darwin
 #endif
 
-/// Several processes or threads make one store at the same moment.
+/// Several processes or threads create one store at the same time.
 @Suite(.serialized) struct MakingTests {
   private static let stores: [FileStore] = FileStore.wholeFile + SQLiteStoreOptions.JournalMode.allCases.map { .sqlite($0) }
   private static let processes = 8
@@ -19,9 +19,9 @@ import Testing
 
   init() throws { folder = TemporaryFolder() }
 
-  /// A process that comes too late to make the file opens the one that is there.
+  /// A process that finds the file already created opens it.
   @Test(arguments: MakingTests.stores)
-  func D1_processesThatMakeTheFileAtTheSameTimeMakeOne(store: FileStore) async throws {
+  func RD1_processesThatCreateTheFileAtTheSameTimeCreateOne(store: FileStore) async throws {
     let rounds = TestTier.count(12, full: 200)
     await withTaskGroup(of: Void.self) { group in
       for process in 0..<MakingTests.processes {
@@ -44,9 +44,9 @@ import Testing
     for round in 0..<rounds { try expectAll(store, folder.file("harbour\(round)")) }
   }
 
-  /// In one process only one of them can have the store open; the others are told so, and open it later.
+  /// Only one thread of a process can have the store open. The others get an error and try again.
   @Test(arguments: MakingTests.stores)
-  func D1_threadsThatMakeTheFileAtTheSameTimeMakeOne(store: FileStore) async throws {
+  func RD1_threadsThatCreateTheFileAtTheSameTimeCreateOne(store: FileStore) async throws {
     let path = folder.file("harbour")
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in 0..<MakingTests.processes {
@@ -72,14 +72,14 @@ import Testing
     #expect(try store.fault(at: path) == nil)
   }
 
-  /// Waits until all processes have come so far.
+  /// Waits until all processes have reached this round.
   private static func meet(in folder: String, process: Int, round: Int) throws {
     try TemporaryFolder.write([], to: folder + "/ready\(round)-\(process)")
     for other in 0..<processes { while !TemporaryFolder.exists(folder + "/ready\(round)-\(other)") { usleep(200) } }
   }
 
   private static func save(_ number: Int, _ store: FileStore, _ path: String) throws {
-    // However long the others take: on a busy machine the usual five seconds may not suffice.
+    // On a busy machine, the default timeout of five seconds may be too short.
     let description: StoreDescription =
       if case .sqlite(let journal) = store {
         .sqlite(at: path, options: SQLiteStoreOptions(journalMode: journal, busyTimeoutSeconds: 3600))

@@ -4,7 +4,7 @@ import HoldfastSQLiteStore
 import TestSupport
 import Testing
 
-/// More contexts read one SQLite store at the same time than it has connections.
+/// More contexts than connections read one SQLite store at the same time.
 @Suite struct ManyReadersTests {
   private let folder: TemporaryFolder
   private var path: String { folder.file() }
@@ -29,7 +29,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  /// What one context reads and how many mistakes it finds.
+  /// Reads with one context; returns the number of wrong values.
   private static func mistakes(_ context: ManagedObjectContext, _ ids: [ManagedObjectID], from start: Int) throws -> Int {
     context.batchesFaults = false
     var mistakes = 0
@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete], [1, 4])
-  func twoHundredContextsReadFaultsAndFetchAtOnceAndEveryValueIsRight(journal: SQLiteStoreOptions.JournalMode, connections: Int)
+  func twoHundredContextsReadAtOnceAndEveryValueIsCorrect(journal: SQLiteStoreOptions.JournalMode, connections: Int)
     async throws
   {
     let options = SQLiteStoreOptions(journalMode: journal, maximumReaders: connections, readerTimeoutSeconds: 1e6)
@@ -65,13 +65,13 @@ import Testing
       return try await group.reduce(0, +)
     }
     #expect(mistakes == 0)
-    // A database and a log for each connection, for nested requests too, and one index.
+    // The writer, and two connections for each reader, because requests nest. Each has the database and the log open; all share one index.
     #expect(folder.openDescriptors <= (2 * connections + 1) * 2 + 1, "\(folder.openDescriptors) descriptors")
     try container.persistentStoreCoordinator.close()
     #expect(folder.openDescriptors == 0)
   }
 
-  @Test func contextsThatAddUpFaultsAndSaveTheTotalNeverSaveAWrongOne() async throws {
+  @Test func contextsThatAddUpFaultsSaveTheCorrectTotal() async throws {
     let options = SQLiteStoreOptions(maximumReaders: 1, readerTimeoutSeconds: 1e6)
     let container = try await PersistentContainer(
       model: Harbour.model, classes: Harbour.classes, store: .sqlite(at: path, options: options))

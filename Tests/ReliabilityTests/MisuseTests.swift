@@ -6,8 +6,7 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// Misuse by the programmer ends the process with a sentence, whatever the build: here each precondition of the public
-/// interface once.
+/// Misuse by the programmer traps with a message. Tests each precondition of the public interface once.
 @Suite struct MisuseTests {
   // MARK: Objects of other contexts and entities
 
@@ -58,7 +57,7 @@ import Testing
       let coordinator = try PersistentStoreCoordinator(model: Harbour.model, store: .memory())
       _ = try ManagedObjectContext(coordinator: coordinator, classes: [Journal.self]).insert(Ship.self)
     }
-    Misuse.expect("Ship is not among the classes that were bound to the model; pass it to the container.", child)
+    Misuse.expect("Ship isn't bound to the model; pass it to the container.", child)
   }
 
   @Test func aClassThatWasNotBoundIsNotFetched() async {
@@ -74,12 +73,12 @@ import Testing
       let (context, _) = try Misuse.contexts()
       _ = context.insert(Whale.self)
     }
-    Misuse.expect("The model has no entity Whale, for which Whale stands.", child)
+    Misuse.expect("The model has no entity Whale, the entity of class Whale.", child)
   }
 
   // MARK: Requests
 
-  @Test func aNegativeLimitIsNoRequest() async {
+  @Test func aNegativeLimitTraps() async {
     let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let (context, _) = try Misuse.contexts()
       _ = try context.fetch(FetchRequest<Ship>(limit: -1))
@@ -87,7 +86,7 @@ import Testing
     Misuse.expect("A limit or offset is negative.", child)
   }
 
-  @Test func aNegativeOffsetIsNoRequest() async {
+  @Test func aNegativeOffsetTraps() async {
     let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let (context, _) = try Misuse.contexts()
       _ = try context.count(for: FetchRequest<Ship>(offset: -1))
@@ -95,7 +94,7 @@ import Testing
     Misuse.expect("A limit or offset is negative.", child)
   }
 
-  // MARK: Objects that are gone
+  // MARK: Deleted and reset objects
 
   @Test func anObjectIsNotChangedAfterItsContextWasReset() async {
     let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
@@ -106,7 +105,7 @@ import Testing
       context.reset()
       ship.name = "Ghost"
     }
-    Misuse.expect("An object was changed that is gone: deleted and saved, or its context was reset, or its insertion rolled back.", child)
+    Misuse.expect("A removed object was changed: it was deleted and saved, or its context was reset or rolled back.", child)
   }
 
   @Test func anObjectIsNotChangedAfterItsInsertionWasRolledBack() async {
@@ -116,20 +115,20 @@ import Testing
       context.rollback()
       ship.tons = 1
     }
-    Misuse.expect("An object was changed that is gone: deleted and saved, or its context was reset, or its insertion rolled back.", child)
+    Misuse.expect("A removed object was changed: it was deleted and saved, or its context was reset or rolled back.", child)
   }
 
-  @Test func noRelationshipLeadsToAnObjectThatWasReset() async {
+  @Test func aRelationshipIsNotSetToAnObjectThatWasReset() async {
     let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let (context, _) = try Misuse.contexts()
       let berth = context.insert(Berth.self)
       context.reset()
       context.insert(Ship.self).berth = berth
     }
-    Misuse.expect("An object was changed that is gone: deleted and saved, or its context was reset, or its insertion rolled back.", child)
+    Misuse.expect("A removed object was changed: it was deleted and saved, or its context was reset or rolled back.", child)
   }
 
-  @Test func readingAnObjectThatIsGoneIsNoMisuse() throws {
+  @Test func readingAnObjectAfterResetIsAllowed() throws {
     let (context, _) = try Misuse.contexts()
     let ship = context.insert(Ship.self)
     ship.name = "Ship"
@@ -146,7 +145,7 @@ import Testing
     let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let container = try await PersistentContainer(model: Harbour.model, classes: Harbour.classes, store: .memory())
       let background = container.newBackgroundContext()
-      // The compiler lets no context out, so it has to be taken out as a number.
+      // The compiler doesn't let a context escape, so its address is passed as a number.
       let address = await background.perform { UInt(bitPattern: Unmanaged.passRetained($0).toOpaque()) }
       guard let pointer = UnsafeRawPointer(bitPattern: address) else { return }
       _ = Unmanaged<ManagedObjectContext>.fromOpaque(pointer).takeUnretainedValue().insert(Ship.self)
@@ -154,7 +153,7 @@ import Testing
     Misuse.expect("A background context was used outside its perform.", child)
   }
 
-  /// On Linux, the runtime keeps the sentence of this one to itself.
+  /// On Linux, the runtime doesn't print a message for this trap.
   @Test func theViewContextIsNotUsedOffTheMainActor() async {
     await #expect(processExitsWith: .failure) {
       let container = try await PersistentContainer(model: Harbour.model, classes: Harbour.classes, store: .memory())
@@ -168,24 +167,24 @@ import Testing
 
   // MARK: The boundary
 
-  @Test func aSlotThatARowDoesNotHaveIsNotRead() async {
+  @Test func readingASlotThatARowDoesNotHaveTraps() async {
     let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { _ = Misuse.batch()[0][3] }
     Misuse.expect("Slot 3 is out of range: the row has 1 slots.", child)
   }
 
-  @Test func aRowThatABatchDoesNotHaveIsNotRead() async {
+  @Test func readingARowThatABatchDoesNotHaveTraps() async {
     let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { _ = Misuse.batch()[1] }
     Misuse.expect("Row 1 is out of range: the batch has 1 rows.", child)
   }
 
-  @Test func offsetsThatDoNotSpanTheTargetsAreNoAnswer() async {
+  @Test func offsetsThatDoNotSpanTheTargetsTrap() async {
     let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       _ = RelationshipAnswer(offsets: [0, 1], targets: [1, 2])
     }
     Misuse.expect("The offsets of an answer don't match its targets.", child)
   }
 
-  @Test func negativeOptionsAreNoWayToOpenAFile() async throws {
+  @Test func negativeOptionsTrap() async throws {
     let folder = TemporaryFolder()
     let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [path = folder.file() as String] in
       _ = try Harbour.context(.sqlite(at: path, options: SQLiteStoreOptions(maximumReaders: 0)))
@@ -194,7 +193,7 @@ import Testing
   }
 }
 
-/// A class for which the model has no entity.
+/// A class that has no entity in the model.
 private final class Whale: ManagedObject {
   override class var entityName: String { "Whale" }
 }
@@ -218,7 +217,7 @@ enum Misuse {
     return builder.seal()
   }
 
-  /// Checks what a process said before it ended. Optimised builds say nothing.
+  /// Checks the message that a process printed before it trapped. Optimised builds print none.
   static func expect(_ sentence: String, _ child: ExitTest.Result?, sourceLocation: SourceLocation = #_sourceLocation) {
     #if DEBUG
       let said = String(decoding: child?.standardErrorContent ?? [], as: UTF8.self)

@@ -10,7 +10,7 @@ import Testing
   import Darwin
 #endif
 
-/// Another process that holds the lock, or writes between a read and a save.
+/// Another process holds the lock, or writes between a read and a save.
 @Suite struct OtherProcessTests {
   private let folder: TemporaryFolder
   private var path: String { folder.file() }
@@ -24,7 +24,7 @@ import Testing
     try Harbour.context(.sqlite(at: path, options: options))
   }
 
-  @Test func aLockThatAnotherProcessHoldsTooLongCanBeWaitedForAgain() async throws {
+  @Test func aSaveThatTimedOutWaitingForALockCanBeRepeated() async throws {
     async let other: Void = holdLock()
     while !TemporaryFolder.exists(folder.file("locked")) { try await Task.sleep(for: .milliseconds(5)) }
     let refused = try whileLocked()
@@ -36,7 +36,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  /// Holds the write lock in a process of its own until a file appears.
+  /// Holds the write lock in another process until a file appears.
   private func holdLock() async {
     await #expect(processExitsWith: .success) { [folder = folder.path as String] in
       let database = try BareDatabase(folder + "/harbour.sqlite")
@@ -48,7 +48,7 @@ import Testing
     }
   }
 
-  /// Tries to save while the lock is held; then lets it go and saves.
+  /// Tries to save while the lock is held, has it released, and saves.
   private func whileLocked() throws -> StoreError {
     let context = try context()
     let journal = try Voyage.changeNext(context)
@@ -57,7 +57,7 @@ import Testing
     let refused = try #require(throws: StoreError.self) { try context.save() }
     #expect(Date().timeIntervalSince(began) >= 0.15)
     #expect(context.hasChanges && journal.saves == 13 && context.insertedObjects.count == inserted)
-    // Reading does not wait for the lock, and does not see what is not committed.
+    // Reading doesn't wait for the lock, and doesn't return uncommitted changes.
     let reader = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: Harbour.classes)
     #expect(try Voyage.check(reader) == (12, nil))
     #expect(throws: StoreError.self) { try context.save() }
@@ -69,7 +69,7 @@ import Testing
     return refused
   }
 
-  @Test func aRollbackJournalsLockIsWaitedForAgainToo() throws {
+  @Test func aSaveThatTimedOutWaitingForARollbackJournalsLockCanBeRepeated() throws {
     let options = SQLiteStoreOptions(journalMode: .delete, busyTimeoutSeconds: 0.2)
     try Harbour.context(.sqlite(at: path, options: options)).persistentStoreCoordinator.close()
     let context = try context(options)
@@ -88,7 +88,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test func aReaderThatHoldsTheCommitOfARollbackJournalLosesNothing() throws {
+  @Test func aReaderThatBlocksTheCommitOfARollbackJournalLosesNothing() throws {
     let options = SQLiteStoreOptions(journalMode: .delete, busyTimeoutSeconds: 0.2)
     let context = try context(options)
     try Voyage.saveNext(context)
@@ -96,7 +96,7 @@ import Testing
     let other = try BareDatabase(path)
     try other.run("BEGIN")
     _ = try other.rows("SELECT COUNT(*) FROM ZSHIP")
-    // Everything is written but the commit, for which no reader may be there.
+    // The save has written everything except the commit, which needs the file without readers.
     let refused = try #require(throws: StoreError.self) { try context.save() }
     #expect(refused.code == .locked && refused.isRetryable, "\(refused)")
     #expect(context.hasChanges)
@@ -112,10 +112,10 @@ import Testing
     _ = try Voyage.changeNext(context)
     let other = try BareDatabase(path)
     try other.run("BEGIN IMMEDIATE")
-    // From here on the connection is that thread's.
+    // From here on, only the other thread uses the connection.
     nonisolated(unsafe) let lent = other
     Thread.detachNewThread {
-      // Time for the save to meet the lock. On a busy machine it may come later, and not wait.
+      // Gives the save time to wait for the lock. On a busy machine it may start later and not wait.
       usleep(100_000)
       try? lent.run("ROLLBACK")
     }
@@ -124,7 +124,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test func whatAnotherProcessSavedMeanwhileIsAConflictThatNamesTheObjects() async throws {
+  @Test func concurrentSavesOfAnotherProcessAreAConflictThatNamesTheObjects() async throws {
     let context = try context()
     let ships = try context.fetch(FetchRequest<Ship>(sortedBy: [FetchSortDescriptor(\Ship.number)]))
     let berth = try #require(ships[3].berth)
@@ -149,7 +149,7 @@ import Testing
     #expect((conflict.cause as? StoreError)?.path == path)
     #expect(context.hasChanges && ships[2].name == "Ours" && berth.count == before + 1)
 
-    // Nothing of the save is in the store, and after rolling back the context sees what the other wrote.
+    // None of the changes is in the store. After rolling back, the context returns the changes of the other process.
     context.rollback()
     context.reset()
     #expect(try context.count(for: FetchRequest<Ship>(where: \Ship.name == "Ours")) == 0)
@@ -160,7 +160,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test func whatAnotherProcessAddedToAUniquenessConstraintIsAConflictThatNamesTheObject() throws {
+  @Test func aUniqueValueSavedByAnotherProcessIsAConflictThatNamesTheObject() throws {
     let context = try context()
     let ship = context.insert(Ship.self)
     ship.name = "New"
@@ -178,7 +178,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test func D3_aFileThatAnotherProcessDeletedUnderAnOpenStoreIsATypedError() throws {
+  @Test func RD3_aFileThatAnotherProcessDeletedUnderAnOpenStoreIsATypedError() throws {
     let context = try context()
     try Voyage.saveNext(context)
     for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) }

@@ -10,8 +10,8 @@ import Testing
   import Darwin
 #endif
 
-/// SQLite stores that are opened read-only where nothing can be written. Root can write everywhere, so these run in processes that give
-/// their rights up, or on a disk that is mounted read-only.
+/// SQLite stores opened read-only in folders without write permission. Root can write everywhere, so these tests drop their rights in a separate
+/// process, or mount a disk read-only.
 @Suite struct ReadOnlyPlaceTests {
   private let folder: TemporaryFolder
   private var path: String { folder.file() }
@@ -19,7 +19,7 @@ import Testing
   init() throws { folder = TemporaryFolder() }
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
-  func C7_aClosedStoreOpensInAFolderThatCannotBeWritten(journal: SQLiteStoreOptions.JournalMode) async throws {
+  func RC7_aClosedStoreOpensInAFolderThatCannotBeWritten(journal: SQLiteStoreOptions.JournalMode) async throws {
     try Harbour.makeFile(path, options: SQLiteStoreOptions(journalMode: journal))
     try ReadOnlyPlace.forbid(folder)
     await #expect(processExitsWith: .success) { [path = path as String] in
@@ -29,8 +29,8 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["harbour.sqlite"])
   }
 
-  /// The name is part of a URI then.
-  @Test func C7_aClosedStoreOpensWhateverItsPathLooksLike() async throws {
+  /// Such a store is opened by a URI, which contains the path.
+  @Test func RC7_aClosedStoreOpensWithSpecialCharactersInItsPath() async throws {
     let path = folder.file("50% & more? #1 ü.sqlite?immutable=0")
     try Harbour.makeFile(path)
     #expect(chmod(path, 0o444) == 0 && chmod(folder.path, 0o555) == 0)
@@ -41,8 +41,8 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 1)
   }
 
-  /// The folder could be written, but what SQLite makes there it could not remove again.
-  @Test func C7_aClosedStoreThatCannotBeWrittenItselfLeavesNoFileBehind() async throws {
+  /// The folder is writable, but SQLite couldn't remove the files that it would create there.
+  @Test func RC7_aClosedStoreThatCannotBeWrittenItselfLeavesNoFileBehind() async throws {
     try Harbour.makeFile(path)
     #expect(chmod(path, 0o444) == 0 && chmod(folder.path, 0o1777) == 0)
     await #expect(processExitsWith: .success) { [path = path as String] in
@@ -53,7 +53,7 @@ import Testing
   }
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
-  func C7_aClosedStoreOpensOnAReadOnlyDisk(journal: SQLiteStoreOptions.JournalMode) async throws {
+  func RC7_aClosedStoreOpensOnAReadOnlyDisk(journal: SQLiteStoreOptions.JournalMode) async throws {
     #if os(Linux)
       guard System.isRoot else { return print("Skipped: only root can mount a disk.") }
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
@@ -61,7 +61,7 @@ import Testing
         guard FullDisk.mountSmallDisk(path) else { return print("Skipped: this root may not mount a disk.") }
         let file = path + "/harbour.sqlite"
         try Harbour.makeFile(file, options: SQLiteStoreOptions(journalMode: journal))
-        demand(ReadOnlyPlace.makeDiskReadOnly(path), "The disk could not be made read-only: \(errno).")
+        demand(ReadOnlyPlace.makeDiskReadOnly(path), "The disk couldn't be made read-only: errno \(errno).")
         try ReadOnlyPlace.expectReadable(file)
         let names = try FileManager.default.contentsOfDirectory(atPath: path)
         demand(names == ["harbour.sqlite"], "\(names)")
@@ -71,9 +71,9 @@ import Testing
     #endif
   }
 
-  /// The index of the log can't be made there, so SQLite has one in memory.
+  /// The index of the log can't be created there, so SQLite keeps one in memory.
   @Test(arguments: [true, false])
-  func C7_aLogIsReadWithItsIndexAndWithoutIt(hasIndex: Bool) async throws {
+  func RC7_aLogIsReadWithItsIndexAndWithoutIt(hasIndex: Bool) async throws {
     try await makeKilled()
     if !hasIndex { #expect(unlink(path + "-shm") == 0) }
     try ReadOnlyPlace.forbid(folder)
@@ -85,11 +85,11 @@ import Testing
     #expect(try folder.snapshot() == before)
   }
 
-  @Test func C7_aJournalThatCannotBeRolledBackIsAnErrorThatSaysSo() async throws {
+  @Test func RC7_aJournalThatCannotBeRolledBackIsAnErrorThatNamesIt() async throws {
     try Harbour.makeFile(path, options: SQLiteStoreOptions(journalMode: .delete))
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
       let database = try BareDatabase(path)
-      // Pages go to the file before the commit.
+      // With a small cache, pages are written to the file before the commit.
       try database.run("PRAGMA cache_size=1; BEGIN IMMEDIATE; UPDATE ZSHIP SET ZLOG = zeroblob(20000)")
       kill(getpid(), SIGKILL)
     }
@@ -101,9 +101,9 @@ import Testing
     }
   }
 
-  /// A user who can write there does so while the store is read without locks.
-  @Test func C7_whatAnotherUserWritesMeanwhileIsRead() async throws {
-    guard System.isRoot else { return print("Skipped: only root can be two users.") }
+  /// Another user, with write permission, changes the file while the store is read without locks.
+  @Test func RC7_concurrentWritesOfAnotherUserAreRead() async throws {
+    guard System.isRoot else { return print("Skipped: only root can act as two users.") }
     try Harbour.makeFile(path)
     try ReadOnlyPlace.forbid(folder)
     await #expect(processExitsWith: .success) { [path = path as String] in
@@ -120,7 +120,7 @@ import Testing
         let found = try crews()
         precondition(found == [crew], "\(found)")
       }
-      // The other program stays there, with a log.
+      // The other program keeps the file open, with a log.
       let other = try ReadOnlyPlace.asRoot {
         let other = try BareDatabase(path)
         try other.run("UPDATE ZSHIP SET ZCREW = 6")
@@ -135,8 +135,8 @@ import Testing
     }
   }
 
-  @Test func C7_aFetchDuringWhichAnotherUserWritesIsAnErrorThatCanBeRetried() async throws {
-    guard System.isRoot else { return print("Skipped: only root can be two users.") }
+  @Test func RC7_aFetchDuringAnotherUsersWriteIsARetryableError() async throws {
+    guard System.isRoot else { return print("Skipped: only root can act as two users.") }
     try Harbour.makeFile(path)
     try ReadOnlyPlace.forbid(folder)
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) { [path = path as String] in
@@ -145,7 +145,7 @@ import Testing
       _ = try store.open(model: Harbour.model)
       let ship = try #require(Harbour.model.entity(named: "Ship")).index
       for kind in [ReadViewKind.latest, .consistent] {
-        // A change within the same tick of the file system's clock could not be seen.
+        // A change within the same tick of the file system's clock couldn't be detected.
         usleep(20_000)
         let view = try store.beginRead(kind)
         let sink = MeddlingSink {
@@ -165,7 +165,7 @@ import Testing
     report(child)
   }
 
-  /// A store whose process was killed while it had it open.
+  /// Makes a store, and kills the process that has it open.
   private func makeKilled() async throws {
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
       let context = try Harbour.context(.sqlite(at: path))
@@ -175,7 +175,7 @@ import Testing
   }
 }
 
-/// Does something when it gets the first rows.
+/// A sink that calls a closure when it receives the first rows.
 private final class MeddlingSink: RowSink {
   private let meddle: () throws -> Void
   private var hasMeddled = false
@@ -190,14 +190,14 @@ private final class MeddlingSink: RowSink {
 }
 
 private enum ReadOnlyPlace {
-  /// Lets everyone read the files, and nobody but root write them or beside them.
+  /// Makes the files readable for everyone, and the files and their folder writable only for root.
   static func forbid(_ folder: TemporaryFolder) throws {
     for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) { #expect(chmod(folder.file(name), 0o644) == 0) }
     if !System.isRoot { for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) { chmod(folder.file(name), 0o444) } }
     #expect(chmod(folder.path, 0o555) == 0)
   }
 
-  static func giveUpRights() throws { precondition(!System.isRoot || System.dropRights(), "Root could not give its rights up.") }
+  static func giveUpRights() throws { precondition(!System.isRoot || System.dropRights(), "Root couldn't drop its rights.") }
 
   static func asRoot<Result>(_ body: () throws -> Result) throws -> Result {
     precondition(seteuid(0) == 0)
@@ -212,7 +212,7 @@ private enum ReadOnlyPlace {
     }
   #endif
 
-  /// Opens the store read-only by all ways, and reads all of it, also in several contexts.
+  /// Opens the store read-only by every entry point, and reads all of it in several contexts.
   static func expectReadable(_ path: String) throws {
     let store = StoreDescription.sqlite(at: path, options: SQLiteStoreOptions(isReadOnly: true))
     let before = try FileManager.default.contentsOfDirectory(atPath: (path as NSString).deletingLastPathComponent).sorted()

@@ -21,7 +21,7 @@ import Testing
     .sqlite(at: path, options: SQLiteStoreOptions(journalMode: journal, checkpointPages: checkpointPages))
   }
 
-  /// An open store with 12 saves, of which the last three are in the log, if there is one.
+  /// An open store with 12 saves. The last three are in the log, if there is one.
   private func opened(_ journal: SQLiteStoreOptions.JournalMode) throws -> ManagedObjectContext {
     try Harbour.makeFile(store(journal), saves: 9)
     let context = try Harbour.context(store(journal))
@@ -29,7 +29,7 @@ import Testing
     return context
   }
 
-  /// What a backup was made of.
+  /// The store that a backup contains.
   enum Backup: String, CaseIterable {
     /// An older copy of the same store.
     case older
@@ -37,7 +37,7 @@ import Testing
     case other
   }
 
-  /// The bytes of a store that is restored.
+  /// The bytes of a backup.
   private func backup(_ kind: Backup, _ journal: SQLiteStoreOptions.JournalMode) throws -> [UInt8] {
     let copy = folder.file("backup")
     switch kind {
@@ -50,7 +50,7 @@ import Testing
     return try TemporaryFolder.read(copy)
   }
 
-  /// Waits until a file that is written now has a later time than this one.
+  /// Waits until a file written now gets a later modification time than the store's file.
   private func waitForClock() throws {
     func time(_ path: String) -> (Int, Int) {
       var status = stat()
@@ -61,13 +61,13 @@ import Testing
     unlink(folder.file("clock"))
   }
 
-  /// Writes over a file without making another one, as `cp` does.
+  /// Overwrites a file in place, as `cp` does.
   private func overwrite(_ path: String, _ bytes: [UInt8]) throws {
     let file = open(path, O_WRONLY | O_TRUNC)
     precondition(file >= 0 && write(file, bytes, bytes.count) == bytes.count && close(file) == 0)
   }
 
-  /// Tries everything that writes, closes the store, and expects the files that the other program has left to be untouched.
+  /// Expects every kind of write to be refused, and the files of the other program to be unchanged, also after closing the store.
   private func expectRefusals(_ context: ManagedObjectContext, sourceLocation: SourceLocation = #_sourceLocation) throws {
     let before = try folder.snapshot()
     let coordinator = context.persistentStoreCoordinator
@@ -88,7 +88,7 @@ import Testing
     #expect(folder.openDescriptors == 0, sourceLocation: sourceLocation)
   }
 
-  /// Opens what is at the path now, and saves.
+  /// Opens the store that is at the path now, and saves.
   private func expectSound(saves: Int, _ journal: SQLiteStoreOptions.JournalMode, sourceLocation: SourceLocation = #_sourceLocation) throws
   {
     #expect(try BareDatabase(path).rows("PRAGMA integrity_check") == ["ok"], sourceLocation: sourceLocation)
@@ -101,15 +101,15 @@ import Testing
   // MARK: The database
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
-  func D3_savesIntoAFileThatWasRemovedAreRefused(journal: SQLiteStoreOptions.JournalMode) throws {
+  func RD3_savesIntoAFileThatWasRemovedAreRefused(journal: SQLiteStoreOptions.JournalMode) throws {
     let context = try opened(journal)
     #expect(unlink(path) == 0)
     try expectRefusals(context)
-    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty, "A log was left for the next file.")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty, "A log was left beside the next file.")
   }
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases, Backup.allCases)
-  func D3_aBackupThatIsMovedIntoItsPlaceStaysUntouched(journal: SQLiteStoreOptions.JournalMode, kind: Backup) throws {
+  func RD3_aBackupThatIsMovedOverTheFileStaysUnchanged(journal: SQLiteStoreOptions.JournalMode, kind: Backup) throws {
     let context = try opened(journal)
     try TemporaryFolder.write(try backup(kind, journal), to: folder.file("restored"))
     for _ in 0..<2 { try Voyage.saveNext(context) }
@@ -119,7 +119,7 @@ import Testing
   }
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases, Backup.allCases)
-  func D3_aBackupThatIsCopiedOverItStaysUntouched(journal: SQLiteStoreOptions.JournalMode, kind: Backup) throws {
+  func RD3_aBackupThatIsCopiedOverTheFileStaysUnchanged(journal: SQLiteStoreOptions.JournalMode, kind: Backup) throws {
     let context = try opened(journal)
     let backup = try backup(kind, journal)
     for _ in 0..<2 { try Voyage.saveNext(context) }
@@ -129,14 +129,14 @@ import Testing
     try expectSound(saves: kind == .older ? 12 : 5, journal)
   }
 
-  /// The logs of overwritten files that were kept.
+  /// The names of the kept logs of overwritten files.
   private func keptLogs() throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasPrefix("harbour.sqlite-wal.replaced-") }
   }
 
-  /// Nothing else may have the saves that are in the log.
+  /// The log may contain the only copy of some saves.
   @Test(arguments: Backup.allCases)
-  func D3_theLogOfAnOverwrittenFileIsKeptUnderAnotherNameAndNotApplied(kind: Backup) throws {
+  func RD3_theLogOfAnOverwrittenFileIsKeptUnderAnotherNameAndNotApplied(kind: Backup) throws {
     let context = try opened(.wal)
     let backup = try backup(kind, .wal)
     try Voyage.saveNext(context)
@@ -152,8 +152,8 @@ import Testing
     #expect(try keptLogs() == kept)
   }
 
-  /// A copy from before an update has the same size and the same first page as the file.
-  @Test func D3_aCopyThatDiffersInNoPartOfItsFirstPageIsRecognised() throws {
+  /// A copy from before an update can have the same size and the same file header.
+  @Test func RD3_aCopyWithTheSameFirstPageIsDetected() throws {
     try Harbour.makeFile(store(.wal), saves: 9)
     try BareDatabase.change(path, "UPDATE ZSHIP SET ZCREW = 76")
     let backup = try TemporaryFolder.read(path)
@@ -170,8 +170,8 @@ import Testing
     try expectSound(saves: 9, .wal)
   }
 
-  /// Nobody can tell it from an overwritten file, so nothing may be lost by it.
-  @Test func D3_afterATouchAllSavesAreInTheFileAndTheKeptLog() throws {
+  /// A changed modification time can't be distinguished from an overwritten file, so no save may be lost.
+  @Test func RD3_afterATouchAllSavesAreInTheFileAndTheKeptLog() throws {
     let context = try opened(.wal)
     try waitForClock()
     #expect(utimes(path, nil) == 0)
@@ -181,7 +181,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func D3_aFileThatWasOverwrittenAndThenMovedIsLeftAlone(isNoticed: Bool) throws {
+  func RD3_aFileThatWasOverwrittenAndThenMovedStaysUnchanged(isNoticed: Bool) throws {
     let context = try opened(.wal)
     let backup = try backup(.other, .wal)
     try Voyage.saveNext(context)
@@ -201,7 +201,7 @@ import Testing
   }
 
   @Test(arguments: [0, 100, 5000])
-  func D3_aFileThatWasTruncatedIsNotWrittenTo(length: Int) throws {
+  func RD3_aFileThatWasTruncatedIsNotWrittenTo(length: Int) throws {
     let context = try opened(.wal)
     try waitForClock()
     #expect(truncate(path, off_t(length)) == 0)
@@ -209,7 +209,7 @@ import Testing
   }
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases, [false, true])
-  func D3_aReplacedFileIsNotCompacted(journal: SQLiteStoreOptions.JournalMode, inPlace: Bool) throws {
+  func RD3_aReplacedFileIsNotCompacted(journal: SQLiteStoreOptions.JournalMode, inPlace: Bool) throws {
     try Harbour.makeFile(store(journal))
     let backup = try backup(.other, journal)
     let store = SQLiteStore(path: path, options: SQLiteStoreOptions(journalMode: journal))
@@ -229,8 +229,8 @@ import Testing
     try expectSound(saves: 5, journal)
   }
 
-  /// After a crash the log's index says that a checkpoint was begun, which must not hide that the file is overwritten.
-  @Test func D3_aBackupThatIsCopiedOverAStoreWithTheLogOfAKilledProcessStaysUntouched() async throws {
+  /// After a crash, the log's index reports an unfinished checkpoint. That must not hide that the file was overwritten.
+  @Test func RD3_aBackupThatIsCopiedOverAStoreWithTheLogOfAKilledProcessStaysUnchanged() async throws {
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
       let context = try Harbour.context(.sqlite(at: path))
       for _ in 0..<12 { try Voyage.saveNext(context) }
@@ -246,7 +246,7 @@ import Testing
   }
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
-  func D3_aFileThatIsPutBackIsSavedToAgain(journal: SQLiteStoreOptions.JournalMode) throws {
+  func RD3_aRestoredFileCanBeSavedToAgain(journal: SQLiteStoreOptions.JournalMode) throws {
     let context = try opened(journal)
     #expect(rename(path, folder.file("elsewhere")) == 0)
     _ = try? Voyage.changeNext(context)
@@ -258,9 +258,9 @@ import Testing
     try expectSound(saves: 13, journal)
   }
 
-  /// The log stays at the old path, so closing moves its pages into the file, wherever that is.
+  /// The log stays at the old path, so closing writes its pages to the moved file.
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases, [false, true])
-  func D3_aFileThatWasMovedAwayHasAllSavesWhenTheStoreIsClosed(journal: SQLiteStoreOptions.JournalMode, isReplaced: Bool) throws {
+  func RD3_aFileThatWasMovedAwayHasAllSavesWhenTheStoreIsClosed(journal: SQLiteStoreOptions.JournalMode, isReplaced: Bool) throws {
     let context = try opened(journal)
     let backup = isReplaced ? try backup(.older, journal) : []
     try Voyage.saveNext(context)
@@ -274,8 +274,8 @@ import Testing
     try expectSound(saves: 13, journal)
   }
 
-  /// A reader has the log of the old file open as well.
-  @Test func D3_aStoreThatOnlyReadLeavesNoLogBesideARestoredFile() async throws {
+  /// A store that only reads also has the log of the old file open.
+  @Test func RD3_aStoreThatOnlyReadLeavesNoLogBesideARestoredFile() async throws {
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
       let context = try Harbour.context(.sqlite(at: path))
       for _ in 0..<12 { try Voyage.saveNext(context) }
@@ -294,7 +294,7 @@ import Testing
   // MARK: The log
 
   @Test(arguments: ["-wal", "-shm"])
-  func D3_aLogOrIndexThatWasRemovedIsAnErrorAndNoSaveIsLost(suffix: String) throws {
+  func RD3_aLogOrIndexThatWasRemovedIsAnErrorAndNoSaveIsLost(suffix: String) throws {
     let context = try opened(.wal)
     #expect(unlink(path + suffix) == 0)
     _ = try Voyage.changeNext(context)
@@ -305,7 +305,7 @@ import Testing
   }
 
   @Test(arguments: ["-wal", "-shm"])
-  func D3_aLogOrIndexThatWasReplacedIsAnErrorAndStaysUntouched(suffix: String) throws {
+  func RD3_aLogOrIndexThatWasReplacedIsAnErrorAndStaysUnchanged(suffix: String) throws {
     let context = try opened(.wal)
     try TemporaryFolder.write(try TemporaryFolder.read(path + suffix), to: folder.file("copy"))
     #expect(rename(folder.file("copy"), path + suffix) == 0)
@@ -313,7 +313,7 @@ import Testing
     try expectSound(saves: 12, .wal)
   }
 
-  @Test func D3_aLogThatWasTruncatedIsNotWrittenTo() throws {
+  @Test func RD3_aLogThatWasTruncatedIsNotWrittenTo() throws {
     let context = try opened(.wal)
     #expect(truncate(path + "-wal", 0) == 0)
     try expectRefusals(context)
@@ -323,7 +323,7 @@ import Testing
   // MARK: The folder
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases, [false, true])
-  func D3_savesInAFolderThatWasRemovedOrReplacedAreRefused(journal: SQLiteStoreOptions.JournalMode, isReplaced: Bool) throws {
+  func RD3_savesInAFolderThatWasRemovedOrReplacedAreRefused(journal: SQLiteStoreOptions.JournalMode, isReplaced: Bool) throws {
     let inner = folder.file("inner"), path = inner + "/harbour.sqlite"
     #expect(mkdir(inner, 0o700) == 0)
     let options = SQLiteStoreOptions(journalMode: journal)
@@ -344,21 +344,21 @@ import Testing
       #expect(try TemporaryFolder.read(path) == before)
       #expect(try FileManager.default.contentsOfDirectory(atPath: inner) == ["harbour.sqlite"])
     }
-    // The old folder still has the store, and all of its saves.
+    // The store in the old folder still has all saves.
     let old = try Harbour.context(.sqlite(at: folder.file("old/harbour.sqlite"), options: options))
     #expect(try Voyage.check(old) == (13, nil))
     try old.persistentStoreCoordinator.close()
   }
 
-  // MARK: What is no replacement
+  // MARK: Ordinary writes
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
-  func D3_whatOtherProgramsCommitWithSQLiteIsAnOrdinaryWrite(journal: SQLiteStoreOptions.JournalMode) throws {
+  func RD3_commitsOfOtherProgramsWithSQLiteAreOrdinaryWrites(journal: SQLiteStoreOptions.JournalMode) throws {
     let context = try opened(journal)
     for save in 13..<25 {
       let other = try BareDatabase(path)
       try other.run("UPDATE ZSHIP SET ZCREW = \(save)")
-      // The other program checkpoints, and the log begins anew.
+      // The other program runs a checkpoint, and the log starts again.
       if journal == .wal { try other.run("PRAGMA wal_checkpoint(\(save % 2 == 0 ? "TRUNCATE" : "PASSIVE"))") }
       other.close()
       context.reset()
@@ -371,7 +371,7 @@ import Testing
   }
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
-  func D3_aBackupThatIsRestoredBySQLiteIsAnOrdinaryWriteUnlessItIsOfAnotherStore(journal: SQLiteStoreOptions.JournalMode) throws {
+  func RD3_aBackupOfTheSameStoreThatSQLiteRestoresIsAnOrdinaryWrite(journal: SQLiteStoreOptions.JournalMode) throws {
     let context = try opened(journal)
     try TemporaryFolder.write(try backup(.older, journal), to: folder.file("older"))
     try TemporaryFolder.write(try backup(.other, journal), to: folder.file("other"))
@@ -388,7 +388,7 @@ import Testing
     try expectSound(saves: 5, journal)
   }
 
-  @Test func D3_aSecondOpeningOfAReplacedPathIsRefusedUntilTheFirstIsClosed() throws {
+  @Test func RD3_aSecondOpeningOfAReplacedPathIsRefusedUntilTheFirstIsClosed() throws {
     let context = try opened(.wal)
     try TemporaryFolder.write(try backup(.other, .wal), to: folder.file("restored"))
     #expect(rename(folder.file("restored"), path) == 0)
@@ -400,9 +400,9 @@ import Testing
 
   // MARK: Readers
 
-  /// What was opened is read to the end, also by those who have the file open already.
+  /// Readers that have the old file open continue to read it, or get a typed error.
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
-  func D3_readersOfAReplacedFileReadTheOldOneOrFail(journal: SQLiteStoreOptions.JournalMode) throws {
+  func RD3_readersOfAReplacedFileReadTheOldOneOrFail(journal: SQLiteStoreOptions.JournalMode) throws {
     let context = try opened(journal)
     try TemporaryFolder.write(try backup(.other, journal), to: folder.file("restored"))
     #expect(rename(folder.file("restored"), path) == 0)

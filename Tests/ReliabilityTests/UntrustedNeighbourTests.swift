@@ -14,10 +14,10 @@ import Testing
   import Darwin
 #endif
 
-/// Files beside a store's file are as untrusted as the file: another local user, or whoever packed the folder, may have made them.
+/// Files beside a store's file are untrusted too: another local user, or the sender of the folder, may have created them.
 @Suite struct UntrustedNeighbourTests {
   private let folder: TemporaryFolder
-  /// A file elsewhere that must stay as it is.
+  /// A file in another folder that must stay unchanged.
   private let victim: String
   private let victimFolder: TemporaryFolder
   private var path: String { folder.file() }
@@ -31,7 +31,7 @@ import Testing
 
   // MARK: Journals
 
-  /// SQLite deletes the file that a journal names as its super-journal, whatever it is.
+  /// SQLite deletes any file that a journal names as its super-journal.
   @Test(arguments: Opening.allCases)
   func aJournalThatNamesASuperJournalDeletesNothing(opening: Opening) throws {
     try makeStore()
@@ -39,7 +39,7 @@ import Testing
     try expectNothingChanges { try expectRefusal(opening) }
   }
 
-  /// A super-journal's name may end as the name of a log does.
+  /// A super-journal's name may end in `-wal`, like a log's.
   @Test func aJournalThatNamesAnotherStoresLogDeletesNothing() throws {
     try makeStore()
     let log = victimFolder.file("other.sqlite-wal")
@@ -48,7 +48,7 @@ import Testing
     try expectNothingChanges { for opening in Opening.allCases { try expectRefusal(opening) } }
   }
 
-  /// A journal tells how long the file was, and rolling it back cuts the file off.
+  /// A journal contains the file's previous length, and rolling it back truncates the file to it.
   @Test(arguments: [Opening.readOnly, .metadata])
   func aJournalDoesNotShortenAFileThatIsOnlyRead(opening: Opening) throws {
     try makeStore()
@@ -60,9 +60,9 @@ import Testing
 
   enum Planted: CaseIterable { case link, pipe, folder }
 
-  /// Backups are renamed and removed, and never opened, so nothing at their names is followed or waited for.
+  /// Backups are renamed and removed but never opened, so links at their names aren't followed and pipes don't block.
   @Test(arguments: FileStore.wholeFile, Planted.allCases)
-  func whatIsPlantedAsABackupIsNeverOpened(store: FileStore, planted: Planted) throws {
+  func aPlantedBackupIsNeverOpened(store: FileStore, planted: Planted) throws {
     let options = WholeFileOptions(file: DurableFileOptions(backupCount: 2)), path = folder.file("harbour")
     try Harbour.makeFile(store.description(at: path, options))
     for number in 1...2 {
@@ -83,17 +83,17 @@ import Testing
     #expect(try TemporaryFolder.read(victim) == Array("precious".utf8))
   }
 
-  // MARK: What is at the names
+  // MARK: File types
 
   @Test(arguments: CompanionKind.allCases, ["-journal", "-wal", "-shm"])
-  func whatIsNoFileOfSQLiteIsRefused(kind: CompanionKind, suffix: String) throws {
+  func companionFilesOfOtherTypesAreRefused(kind: CompanionKind, suffix: String) throws {
     try makeStore()
     try kind.make(at: path + suffix, victim: victim)
     try expectNothingChanges { for opening in Opening.allCases { try expectRefusal(opening, reason: suffix) } }
   }
 
   @Test(arguments: FileStore.wholeFile, [CompanionKind.pipe, .hardLink, .symbolicLink, .directory])
-  func whatIsNoLockFileIsRefused(store: FileStore, kind: CompanionKind) throws {
+  func lockFilesOfOtherTypesAreRefused(store: FileStore, kind: CompanionKind) throws {
     let path = folder.file("harbour.store")
     try Harbour.makeFile(store.description(at: path))
     let lock = folder.file(".harbour.store.lock")
@@ -107,7 +107,7 @@ import Testing
     }
   }
 
-  @Test func filesOfAnotherUserAreRefusedUnlessTheStoreIsTheirs() throws {
+  @Test func filesOfAnotherUserAreRefusedUnlessThatUserOwnsTheStore() throws {
     guard System.isRoot else { return print("Skipped: only root can give files to other users.") }
     for suffix in ["-journal", "-wal", "-shm"] {
       let path = folder.file("of\(suffix).sqlite")
@@ -118,7 +118,7 @@ import Testing
       #expect(error?.code == .notPermitted && error?.reason.contains("another user") == true)
       try Harbour.context(.sqlite(at: path, options: SQLiteStoreOptions(allowsSharedFolder: true))).persistentStoreCoordinator.close()
     }
-    // Root opens the store of another user, who has a log of their own.
+    // Root can open the store of another user whose log belongs to the same user.
     let path = folder.file("theirs.sqlite")
     try Harbour.makeFile(.sqlite(at: path))
     try TemporaryFolder.write([], to: path + "-wal")
@@ -140,9 +140,9 @@ import Testing
 
   // MARK: The folder
 
-  /// What every store says of a folder's permissions.
+  /// Every store accepts and refuses the same folder permissions.
   @Test(arguments: FileStore.all, [0o700, 0o755, 0o1777, 0o1775, 0o775, 0o777, 0o757] as [mode_t])
-  func allStoresJudgeTheirFolderInTheSameWay(store: FileStore, mode: mode_t) throws {
+  func allStoresHaveTheSameRulesForFolderPermissions(store: FileStore, mode: mode_t) throws {
     let path = folder.file("harbour.store")
     try Harbour.makeFile(store.description(at: path))
     #expect(chmod(folder.path, mode) == 0)
@@ -150,7 +150,7 @@ import Testing
       let error = #expect(throws: StoreError.self) { _ = try Harbour.context(store.description(at: path)) }
       #expect(error?.code == .notPermitted && error?.path == path && error?.reason.contains("sticky") == true)
     } else {
-      // A group that is the process's own may write.
+      // The folder may be writable for the process's own group.
       try Harbour.context(store.description(at: path)).persistentStoreCoordinator.close()
     }
     guard System.isRoot, mode & 0o1020 == 0o0020 else { return }
@@ -185,13 +185,13 @@ import Testing
       kill(getpid(), SIGKILL)
     }
     try expectNothingChanges { try readAll() }
-    // Without the index, SQLite has one in memory.
+    // Without the index, SQLite keeps one in memory.
     #expect(unlink(path + "-shm") == 0)
     try expectNothingChanges { try readAll() }
     #expect(try Voyage.check(Harbour.context(.sqlite(at: path))).saves == 12)
   }
 
-  /// The log and its index are there while another program has the store open.
+  /// The log and its index exist while another program has the store open.
   @Test func aStoreThatAnotherProgramHasOpenIsReadWithItsLog() throws {
     try makeStore()
     let other = try BareDatabase(path)
@@ -209,8 +209,8 @@ import Testing
     other.close()
   }
 
-  /// It was read as one that doesn't change, until a program came that writes.
-  @Test func aProgramThatBeginsToWriteWhileAStoreIsReadIsFollowed() throws {
+  /// The store was opened as immutable before the other program begins to write.
+  @Test func changesOfAProgramThatBeginsToWriteWhileAStoreIsReadAreRead() throws {
     try makeStore()
     let context = try Harbour.context(.sqlite(at: path, options: SQLiteStoreOptions(isReadOnly: true)))
     #expect(try context.fetch(FetchRequest<Ship>()).allSatisfy { $0.crew == nil })
@@ -223,7 +223,7 @@ import Testing
     other.close()
     context.reset()
     #expect(try context.fetch(FetchRequest<Ship>()).allSatisfy { $0.crew == 3 })
-    // The program could not remove its log while it was read, and who only reads removes nothing.
+    // The program couldn't remove its log while the store was reading, and a read-only store removes nothing.
     try context.persistentStoreCoordinator.close()
     #expect(TemporaryFolder.exists(path + "-wal"))
     try expectNothingChanges { try readAllShips(crew: 3) }
@@ -231,8 +231,8 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["harbour.sqlite"])
   }
 
-  /// A log without an index is read without locks, until a program comes that makes the index.
-  @Test func aProgramThatMakesTheIndexOfALogThatIsReadIsFollowed() async throws {
+  /// A log without an index is read without locks until another program creates the index.
+  @Test func changesOfAProgramThatCreatesTheIndexOfALogAreRead() async throws {
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
       let context = try Harbour.context(.sqlite(at: path))
       for _ in 0..<12 { try Voyage.saveNext(context) }
@@ -255,10 +255,10 @@ import Testing
 
   // MARK: Support
 
-  /// A way in which a SQLite file is opened.
+  /// A way of opening a SQLite file.
   enum Opening: CaseIterable { case writable, readOnly, metadata }
 
-  /// What somebody puts where a store looks for a file of its own.
+  /// A file type planted at the name of one of the store's companion files.
   enum CompanionKind: CaseIterable {
     case pipe, hardLink, symbolicLink, directory
 

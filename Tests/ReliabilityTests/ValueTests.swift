@@ -8,8 +8,7 @@ import HoldfastXMLStore
 import TestSupport
 import Testing
 
-/// Values at the edges of what attributes can hold: they come back bit for bit, or are refused by a typed error that
-/// leaves the context usable.
+/// Values at the ends of each type's range are returned bit for bit, or refused by a typed error that leaves the context usable.
 @Suite struct ValueTests {
   enum Kind: Hashable, Sendable {
     case memory, sqlite, minimal
@@ -18,7 +17,7 @@ import Testing
     static let all = [memory, sqlite, minimal] + FileStore.wholeFile.map { wholeFile($0) }
   }
 
-  /// A store whose contents can be opened again.
+  /// A store that can be closed and opened again.
   private final class Place {
     let folder: TemporaryFolder
     let description: StoreDescription
@@ -92,7 +91,7 @@ import Testing
   ]
 
   @Test(arguments: Kind.all)
-  func H2_everyValueOfAnAttributeComesBackBitForBit(kind: Kind) throws {
+  func RH2_everyValueOfAnAttributeIsReturnedBitForBit(kind: Kind) throws {
     let place = try Place(kind)
     let context = try place.context()
     var ids: [[ManagedObjectID]] = []
@@ -117,22 +116,22 @@ import Testing
     try again.persistentStoreCoordinator.close()
   }
 
-  /// What tells two values apart; equal text can have different bytes.
+  /// A description of the exact bits of a value. Equal strings can have different bytes.
   private static func bits(_ value: StoreValue) -> String {
     switch value {
     case .double(let number): "\(number.bitPattern)"
     case .date(let number): "\(number.bitPattern)"
     case .float(let number): "\(number.bitPattern)"
     case .string(let text), .uri(let text):
-      // In a debug build, bytes are read one by one in a minute, and compared as a whole in no time.
+      // In a debug build, describing millions of bytes takes a minute. A hash takes almost no time.
       text.utf8.count < 10_000 ? "\(Array(text.utf8))" : "\(text.utf8.count) \(Array(text.utf8).hashValue)"
     case .data(let data): data.count < 10_000 ? "\(Array(data))" : "\(data.count) \(Array(data).hashValue)"
     default: "\(value)"
     }
   }
 
-  /// Without the option that keeps their digits, SQLite has numbers for decimals, which do not have all of them.
-  @Test func H2_aDecimalThatSQLiteWouldRoundIsRefusedAndEveryOtherComesBack() throws {
+  /// Without `storesExactDecimals`, decimals are stored as SQLite numbers, which don't have all digits.
+  @Test func RH2_decimalsThatSQLiteWouldRoundAreRefusedAndAllOthersReturned() throws {
     let folder = TemporaryFolder()
     let context = try Harbour.context(.sqlite(at: folder.file()))
     let samples = try #require(Self.samples.first { $0.0 == "price" }).1
@@ -147,7 +146,7 @@ import Testing
       } catch let error as StoreError {
         #expect(error.code == .unstorableValue && "\(error)".contains("Ship.price"), "\(value)")
         refused += 1
-        // What was refused is still there, and what is right can be saved.
+        // The refused value is still set, and a valid value can be saved.
         #expect(try ship.value(forKey: "price").storeValue == value && context.hasChanges)
         ship.price = 1
         try context.save()
@@ -163,7 +162,7 @@ import Testing
   }
 
   @Test(arguments: Kind.all)
-  func H2_typedAccessorsKeepTheSameValues(kind: Kind) throws {
+  func RH2_typedAccessorsKeepTheSameValues(kind: Kind) throws {
     let place = try Place(kind)
     let context = try place.context()
     let ship = context.insert(Ship.self)
@@ -187,7 +186,7 @@ import Testing
   }
 
   @Test(arguments: Kind.all)
-  func H2_aNegativeZeroIsZeroEverywhere(kind: Kind) throws {
+  func RH2_aNegativeZeroIsZeroEverywhere(kind: Kind) throws {
     let place = try Place(kind)
     let context = try place.context()
     let ship = context.insert(Ship.self)
@@ -221,14 +220,14 @@ import Testing
     Refused("the smallest Int as people", .numberTooSmall, "crew") { $0.crew = .min },
     Refused("an infinite date", .invalidDate, "launched") { $0.launched = Date(timeIntervalSinceReferenceDate: .infinity) },
     Refused("a date before all others", .invalidDate, "launched") { $0.launched = Date(timeIntervalSinceReferenceDate: -.infinity) },
-    Refused("a date that is no number", .invalidDate, "launched") { $0.launched = Date(timeIntervalSinceReferenceDate: .nan) },
+    Refused("a NaN date", .invalidDate, "launched") { $0.launched = Date(timeIntervalSinceReferenceDate: .nan) },
     Refused("an infinite date by name", .invalidDate, "launched") { try? $0.setValue(.date(.infinity), forKey: "launched") },
     Refused("a page with a space", .invalidURI, "page") { try? $0.setValue(.uri("a b"), forKey: "page") },
     Refused("no name", .missingMandatoryValue, "name") { try? $0.setValue(.null, forKey: "name") },
   ]
 
   @Test(arguments: Kind.all, Self.refused)
-  func H2_aValueThatDoesNotFitIsRefusedAndTheContextGoesOn(kind: Kind, refused: Refused) throws {
+  func RH2_aValueOutOfRangeIsRefusedAndTheContextStaysUsable(kind: Kind, refused: Refused) throws {
     let place = try Place(kind)
     let context = try place.context()
     let (other, ship) = (context.insert(Ship.self), context.insert(Ship.self))
@@ -243,7 +242,7 @@ import Testing
     let both = try #require(throws: ContextError.self) { try context.save() }
     #expect(both.code == .multipleValidationFailures && both.failures.count == 2 && both.coreDataCode == 1560, "\(both)")
 
-    // Neither change is in the store; with fitting values both are.
+    // Neither change is in the store. With valid values, both are saved.
     let observer = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: Harbour.classes)
     #expect(try observer.count(for: FetchRequest<Ship>(where: (\Ship.name).isIn(["Other", "Ship"]))) == 2)
     for fixed in [other, ship] {
@@ -255,9 +254,9 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  /// Not all stores can say "not a number": it comes back as it was, or is refused.
+  /// Not all stores support NaN: it is returned unchanged or refused.
   @Test(arguments: Kind.all, ["length", "draught", "price"])
-  func H2_notANumberIsKeptOrRefused(kind: Kind, key: String) throws {
+  func RH2_notANumberIsKeptOrRefused(kind: Kind, key: String) throws {
     let place = try Place(kind)
     let context = try place.context()
     let ship = context.insert(Ship.self)
@@ -277,7 +276,7 @@ import Testing
       #expect(found.length?.isNaN ?? found.draught?.isNaN ?? found.price?.isNaN == true)
       #expect(found.tons == 7)
     } catch let error as StoreError {
-      #expect(kind == .sqlite || kind == .minimal, "The others keep it.")
+      #expect(kind == .sqlite || kind == .minimal, "Other stores keep it.")
       #expect(error.code == .unstorableValue && error.reason.contains("Ship.\(key)"), "\(error)")
       #expect(context.hasChanges && ship.tons == 7)
       (ship.length, ship.draught, ship.price) = (1, 1, 1)
@@ -290,7 +289,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  @Test func H2_aValueLargerThanTheStoresLimitIsRefused() throws {
+  @Test func RH2_aValueLargerThanTheStoresLimitIsRefused() throws {
     let folder = TemporaryFolder()
     let context = try Harbour.context(.sqlite(at: folder.file(), options: SQLiteStoreOptions(maximumValueBytes: 1 << 20)))
     let ship = context.insert(Ship.self)
@@ -342,7 +341,7 @@ import Testing
   }
 
   @Test(arguments: Kind.all)
-  func anIDThatIsNotOfTheContextsStoreIsRefusedByName(kind: Kind) throws {
+  func anIDOfAnotherStoreIsRefusedByName(kind: Kind) throws {
     let (place, foreign) = (try Place(kind), try Place(kind))
     let (context, other) = (try place.context(), try foreign.context())
     let ship = context.insert(Ship.self), route = context.insert(Route.self), berth = other.insert(Berth.self)

@@ -14,13 +14,12 @@ package struct SeededGenerator: RandomNumberGenerator, Sendable {
     state = seed
   }
 
-  /// Makes a generator with the seed of the environment, or a random one. The test prints the seed when it fails.
-  package init() { self.init(seed: SeededGenerator.seedOfEnvironment ?? .random(in: .min ... .max)) }
-
-  /// Makes a generator with the seed of the environment, or a random one, and prints it with the purpose.
-  package init(_ purpose: String) {
-    self.init()
-    print("\(purpose): HOLDFAST_SEED=\(seed)")
+  /// Makes a generator with the seed of the environment, or a random one, and prints it with the purpose and the file of the test.
+  ///
+  /// Without a purpose it prints only when all long tests run; the test prints the seed when it fails.
+  package init(_ purpose: String? = nil, file: StaticString = #fileID) {
+    self.init(seed: SeededGenerator.seedOfEnvironment ?? .random(in: .min ... .max))
+    if purpose != nil || TestTier.isFull { print("\(purpose ?? "Seed"): HOLDFAST_SEED=\(seed) in \(file)") }
   }
 
   /// The seed in `HOLDFAST_SEED`; nil if it isn't set.

@@ -60,12 +60,13 @@ package final class TemporaryFolder: Sendable {
     return contents
   }
 
-  /// The number of this process's file descriptors that refer to files in the folder.
+  /// The number of this process's file descriptors that refer to the folder or to files in it.
   package var openDescriptors: Int {
     TemporaryFolder.names(in: "/proc/self/fd").count { name in
       var target = [CChar](repeating: 0, count: 4096)
       let count = readlink("/proc/self/fd/" + name, &target, target.count)
-      return count > 0 && String(decoding: target.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self).hasPrefix(path + "/")
+      let file = String(decoding: target.prefix(max(count, 0)).map(UInt8.init(bitPattern:)), as: UTF8.self)
+      return file == path || file.hasPrefix(path + "/")
     }
   }
 

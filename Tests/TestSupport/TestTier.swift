@@ -7,6 +7,10 @@ package enum TestTier {
   /// Whether all of it runs.
   package static let isFull = ProcessInfo.processInfo.environment["HOLDFAST_TESTS"] == "full"
 
-  /// The number of rounds of a test.
-  package static func count(_ usual: Int, full: Int) -> Int { isFull ? full : usual }
+  /// The number of rounds of a test. The full tier prints it with the file of the test, for the table of `Scripts/test`.
+  package static func count(_ usual: Int, full: Int, file: StaticString = #fileID) -> Int {
+    guard isFull else { return usual }
+    print("ROUNDS=\(full) in \(file)")
+    return full
+  }
 }

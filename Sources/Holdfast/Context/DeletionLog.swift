@@ -1,20 +1,22 @@
-/// The keys of the objects that a context deleted, in the order in which that happened, by root entity: who leaves them out
-/// of a list finds those that came since by looking at them alone. 8 bytes for each, until the context is rolled back or reset.
+/// The keys of the objects that a context deleted, by root entity, in order of deletion.
+///
+/// A list that hides deleted objects checks only the keys added since its last check. Each key takes 8 bytes until the context is rolled
+/// back or reset.
 struct DeletionLog {
-  /// Raised when objects are deleted no more: what was left out has to be looked for again.
+  /// Increases when deletions are undone, so that lists check all keys again.
   private(set) var generation = 0
   private var keys: [[Int64]]
 
-  /// Makes a log for a number of entities.
+  /// Creates a log for a number of entities.
   init(entityCount: Int) { keys = Array(repeating: [], count: entityCount) }
 
   /// The keys of a root entity.
   func keys(ofRoot root: Int) -> [Int64] { keys[root] }
 
-  /// Notes that an object was deleted.
+  /// Records a deletion.
   mutating func append(_ key: Int64, root: Int) { keys[root].append(key) }
 
-  /// Notes that some may be deleted no more.
+  /// Removes all keys, because some of the objects may no longer be deleted.
   mutating func removeAll() {
     generation += 1
     for root in keys.indices { keys[root] = [] }

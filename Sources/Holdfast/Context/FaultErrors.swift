@@ -1,22 +1,23 @@
 import HoldfastStore
 
-/// Why properties could not be read since that was acknowledged last.
+/// The errors of reading properties since they were last acknowledged.
 struct FaultErrors {
-  /// The last reason, a deleted row included.
+  /// The most recent error, including deleted rows.
   var latest: (any Error)?
-  /// Whether a caller throws the errors, so that no placeholder leaves the context.
+  /// Whether a caller throws the errors, so that placeholders don't leave the context.
   let areThrown: Bool
-  /// What callbacks read while a caller throws the errors: what they computed from placeholders stays, whatever the caller does.
+  /// Errors in callbacks while a caller throws the errors. Values that callbacks computed from placeholders remain even if the caller
+  /// throws.
   fileprivate(set) var ofCallbacks: [(id: ManagedObjectID, error: any Error)] = []
-  /// The error for each object whose properties returned placeholders, and in which order these came.
+  /// The error of each object whose properties returned placeholders, with its position in the order of occurrence.
   private var unread: [ManagedObjectID: (order: Int, error: any Error)] = [:]
 
   init(areThrown: Bool = false) { self.areThrown = areThrown }
 
-  /// The first of the errors that are no deleted rows.
+  /// The first error that isn't a deleted row.
   var first: (any Error)? { unread.values.min { $0.order < $1.order }?.error }
 
-  /// The objects that could not be read, in the order in which that happened.
+  /// The objects that couldn't be read, in the order in which the errors occurred.
   var objectIDs: [ManagedObjectID] { unread.sorted { $0.value.order < $1.value.order }.map(\.key) }
 
   mutating func insert(_ error: any Error, _ id: ManagedObjectID) {
@@ -29,7 +30,7 @@ struct FaultErrors {
     if unread.isEmpty { latest = nil }
   }
 
-  /// Forgets the errors of objects but for those of some.
+  /// Removes the errors of all objects except those for which the closure returns true.
   mutating func keep(_ isKept: (ManagedObjectID) -> Bool) {
     unread = unread.filter { isKept($0.key) }
     if unread.isEmpty { latest = nil }
@@ -37,17 +38,19 @@ struct FaultErrors {
 }
 
 extension ManagedObjectContext {
-  /// Why a property could not be read lately: the error of the store, or ``ContextError/Code/missingObject`` for a row that was deleted.
-  /// Nil when none failed since the errors were acknowledged.
+  /// The most recent error of reading a property, or nil.
+  ///
+  /// It is the store's error, or ``ContextError/Code/missingObject`` for a deleted row. Nil if no read has failed since the errors were
+  /// acknowledged.
   public var faultError: (any Error)? { faultErrors.latest }
 
-  /// Lets the context save again after properties could not be read; see ``FaultErrorPolicy/failSave``. No store request.
+  /// Allows saves again after properties couldn't be read. Sends no store request.
   ///
-  /// Call it when nothing that depends on the placeholders is going to be saved. The next access to one of the objects reads its row again. An
-  /// object that was changed while its row could not be read can't be saved before it is refreshed.
+  /// Call it when nothing that depends on the placeholders will be saved; see ``FaultErrorPolicy/failSave``. The next access to one of the
+  /// objects reads its row again. An object that was changed while its row was unreadable must be refreshed before it can be saved.
   public func acknowledgeFaultErrors() { faultErrors = FaultErrors(areThrown: faultErrors.areThrown) }
 
-  /// Notes that a property of an object returns a placeholder because of an error.
+  /// Records that a property of an object returns a placeholder because of an error.
   func noteUnread(_ id: ManagedObjectID, _ error: any Error) {
     faultErrors.latest = error
     if faultErrors.areThrown {
@@ -61,7 +64,7 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Throws when placeholders may be among what is to be saved.
+  /// Throws if the changes to save may depend on placeholders.
   func refuseUnreadValues() throws {
     guard let error = faultErrors.first else { return }
     let ids = faultErrors.objectIDs
@@ -74,14 +77,14 @@ extension ManagedObjectContext {
       objectIDs: ids, cause: error)
   }
 
-  /// Runs a body that reads faults, and throws what could not be read, deleted rows included: nothing is computed from placeholders.
+  /// Runs a body that reads faults, and throws if a read failed or a row was deleted, so that no result depends on placeholders.
   func refusingFaultErrors<Result>(_ body: () throws -> Result) throws -> Result {
     let (result, errors) = try collectingFaultErrors(body)
     if let error = errors.latest { throw error }
     return result
   }
 
-  /// Runs a body that reads faults, and throws the error of one that could not be read. A deleted row is no error.
+  /// Runs a body that reads faults, and throws the first error. A deleted row isn't an error.
   func throwingFaultErrors<Result>(_ body: () throws -> Result) throws -> Result {
     let (result, errors) = try collectingFaultErrors(body)
     if let error = errors.first { throw error }
@@ -101,7 +104,7 @@ extension ManagedObjectContext {
     return (result, faultErrors)
   }
 
-  /// Runs a callback of an object, which may keep what it computes from a placeholder.
+  /// Runs a callback of an object. Values that it computes from placeholders may remain in the object.
   func runningCallback(_ body: () -> Void) {
     callbackDepth += 1
     defer { callbackDepth -= 1 }

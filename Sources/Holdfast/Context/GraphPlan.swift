@@ -1,21 +1,21 @@
 import HoldfastStore
 
-/// How a relationship is followed and kept in step with its inverse: plain numbers, for the paths that run per link.
+/// How a relationship and its inverse are stored, as plain numbers for the code that runs once per link.
 struct LinkPlan {
   var entity: Int32 = 0
   var relationship: Int32 = 0
-  /// Where the target's key lies, or -1.
+  /// The slot of the destination's key, or -1.
   var slot: Int32 = -1
   var toManyIndex: Int32 = -1
-  /// The entity at the other end, and the one behind the last of its sub-entities.
+  /// The destination entity, and the index after its last subentity.
   var destination: Int32 = 0
   var destinationEnd: Int32 = 1
-  /// Where the inverse's key lies in the target, or -1 when the inverse is to-many or there is none.
+  /// The slot of the inverse in the destination's row, or -1 if the inverse is to-many or doesn't exist.
   var inverseSlot: Int32 = -1
-  /// The to-many index of the inverse in the target, or ``none``. Negative for the inverse of a transient relationship.
+  /// The to-many index of the inverse in the destination, or ``none``. Negative for the inverse of a transient relationship.
   var inverseToManyIndex: Int32 = LinkPlan.none
   var isOrdered = false
-  /// Of a transient relationship, whether it and its inverse lead to one object at most; false for others.
+  /// Whether the relationship is transient and to-one. The next property describes its inverse.
   var isTransientToOne = false
   var hasTransientToOneInverse = false
 
@@ -23,18 +23,18 @@ struct LinkPlan {
 
   @inline(__always) var hasInverse: Bool { inverseSlot >= 0 || inverseToManyIndex != LinkPlan.none }
 
-  /// Whether the relationship may lead to objects of an entity.
+  /// Whether the relationship can reference objects of an entity.
   @inline(__always) func leads(toEntity entity: UInt32) -> Bool {
     entity >= UInt32(bitPattern: destination) && entity < UInt32(bitPattern: destinationEnd)
   }
 }
 
-/// What the stack works out once per model: link plans, empty rows, rows of defaults.
+/// Link plans, empty rows and default rows, computed once per model.
 final class GraphPlan: @unchecked Sendable {  // because nothing changes after the initialiser
   struct EntityPlan {
     /// By slot; entries of attributes are unused.
     let toOne: UnsafeMutablePointer<LinkPlan>
-    /// By to-many index: those of transient relationships, which are negative, lie in front.
+    /// By to-many index. Transient relationships have negative indexes and are stored before the pointer.
     let toMany: UnsafeMutablePointer<LinkPlan>
     let slotCount: Int
     let toManyCount: Int
@@ -43,38 +43,39 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     /// The number of transient relationships.
     let transientLinkCount: Int
     let root: Int
-    /// The entities whose objects are objects of this one: itself and its sub-entities.
+    /// The entities whose objects are also objects of this one: the entity itself and its subentities.
     let family: Range<Int>
-    /// Whether other entities have the same root, so that a key alone does not tell the entity.
+    /// Whether other entities have the same root, so that a key alone doesn't determine the entity.
     let sharesRoot: Bool
   }
 
   let model: ManagedObjectModel
   let entities: UnsafeMutablePointer<EntityPlan>
-  /// The type of each slot's attribute as an ``AttributeTypeSet`` of one; 0 for relationships and what is no slot. Each entity has
-  /// ``ManagedObject/tabulatedSlots`` entries.
+  /// The type of each slot's attribute, as an ``AttributeTypeSet`` with one element; 0 for relationships and unused entries.
+  ///
+  /// Each entity has ``ManagedObject/tabulatedSlots`` entries.
   let slotTypes: UnsafeMutablePointer<UInt32>
-  /// One batch per entity with two rows: all nil, and the defaults of a new object.
+  /// One batch per entity with two rows: an empty row, and the default values of a new object.
   let templates: [RowBatch]
-  /// What a save checks, by entity.
+  /// The checks that a save performs, by entity.
   let checks: [EntityChecks]
-  /// The transformers of transformable attributes by entity and slot; nil for those that are not registered.
+  /// The transformers of transformable attributes by entity and slot; nil if not registered.
   let transformers: [[(any AttributeTransformer)?]]
-  /// The slots of attributes that are IDs of objects, by entity.
+  /// The slots of attributes of type object ID, by entity.
   let objectIDSlots: [[Int]]
-  /// Whether there is any.
+  /// Whether ``objectIDSlots`` has any slots.
   let hasObjectIDs: Bool
-  /// Whether an entity has transient attributes.
+  /// Whether any entity has transient attributes.
   let hasTransients: Bool
-  /// Whether an entity has transient relationships.
+  /// Whether any entity has transient relationships.
   let hasTransientLinks: Bool
-  /// The one-to-one relationships by entity, both ends of which lie in rows.
+  /// The one-to-one relationships by entity. Both ends are stored in rows.
   let pairs: [[LinkPlan]]
-  /// Whether there is any.
+  /// Whether ``pairs`` has any relationships.
   let hasPairs: Bool
-  /// The many-to-many relationships with an inverse by entity, both ends of which record every change.
+  /// The many-to-many relationships with an inverse, by entity. Both ends record every change.
   let manyToMany: [[LinkPlan]]
-  /// How derived attributes are worked out; nil when there is none.
+  /// How to compute derived attributes; nil if the model has none.
   let derivations: DerivationPlan?
 
   init(_ model: ManagedObjectModel, _ registry: AttributeTransformerRegistry) {
@@ -116,10 +117,10 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     slotTypes.deallocate()
   }
 
-  /// A row of nothing but nil.
+  /// A row in which every slot is nil.
   func emptyRow(_ entity: Int) -> RowPointer { templates[entity].pointer(0) }
 
-  /// A row of defaults.
+  /// A row of default values.
   func newRow(_ entity: Int) -> RowPointer { templates[entity].pointer(1) }
 
   private static func template(_ entity: ManagedObjectModel.Entity) -> RowBatch {
@@ -136,7 +137,7 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     return builder.seal()
   }
 
-  /// A table of no types.
+  /// A table without types.
   static func noSlotTypes(_ model: ManagedObjectModel) -> UnsafeMutablePointer<UInt32> {
     let count = model.entities.count * ManagedObject.tabulatedSlots
     let types = UnsafeMutablePointer<UInt32>.allocate(capacity: count)

@@ -6,25 +6,26 @@
   import Darwin
 #endif
 
-/// The registered objects of one root entity, found by key: open addressing of 32-bit positions over a dense array of
-/// unretained references. About 16 bytes an object, and no hashing of 16-byte IDs.
+/// The registered objects of one root entity, by key.
 ///
-/// Nothing here keeps an object alive; an object takes itself out when it goes. Owned by hand: the context calls
-/// ``destroy()``.
+/// An open-addressing table of 32-bit positions in a dense array of unretained references. It uses about 16 bytes per object and doesn't
+/// hash 16-byte IDs.
+///
+/// The map doesn't keep objects alive; an object removes itself when it is deinitialized. The owner calls ``destroy()``.
 struct IdentityMap {
   private var dense: UnsafeMutablePointer<Unmanaged<ManagedObject>?>?
   private var denseCount = 0
   private var denseCapacity = 0
-  /// Positions in `dense` that objects have left.
+  /// Unused positions in `dense`.
   private var free: [UInt32] = []
-  /// Position + 1; 0 is free, ``left`` was in use.
+  /// The position plus 1; 0 for an entry that was never used, ``left`` for a removed one.
   private var table: UnsafeMutablePointer<UInt32>?
   private var mask = 0
-  /// By how much a hash is shifted for the number of a line of the table.
+  /// The shift that reduces a hash to a line number in the table.
   private var lineShift: UInt64 = 63
   private var usedSlots = 0
   private(set) var count = 0
-  /// Of no meaning; keeps ``touch(_:)`` from being optimised away.
+  /// Unused; keeps ``touch(_:)`` from being optimised away.
   private(set) var touched: UInt32 = 0
 
   private static let left = UInt32.max
@@ -36,14 +37,15 @@ struct IdentityMap {
     release(table)
   }
 
-  /// Makes room for more objects without growing again.
+  /// Reserves capacity for additional objects.
   mutating func reserve(_ more: Int) {
     growDense(to: denseCount + more)
     if (usedSlots + more) * 3 > (mask + 1) * 2 { rebuild(for: count + more) }
   }
 
-  /// Brings the places of a group's keys into the processor's cache. Places are all over the table, and one after the other
-  /// each look-up would wait for its own.
+  /// Loads the table entries of a group's keys into the processor's cache.
+  ///
+  /// The entries are spread over the table, so separate lookups would each wait for a cache miss.
   mutating func touch(_ group: RowGroup) {
     guard let table else { return }
     let map = self
@@ -83,7 +85,7 @@ struct IdentityMap {
       if table[slot] == 0 { return }
       slot = next(slot)
     }
-    // The last of a run leaves no mark, which keeps tables of short-lived objects from filling up with marks.
+    // The last entry of a run needs no removal mark, so tables of short-lived objects don't fill up with marks.
     if table[next(slot)] == 0 {
       table[slot] = 0
       usedSlots -= 1
@@ -96,23 +98,26 @@ struct IdentityMap {
     count -= 1
   }
 
-  /// All registered objects, each kept alive by the array.
+  /// All registered objects, retained by the array.
   var objects: [ManagedObject] {
     guard let dense else { return [] }
     return (0..<denseCount).compactMap { dense[$0]?.takeUnretainedValue() }
   }
 
-  /// Where the search for a key begins. Keys that follow each other, as those of objects that were made or are fetched together mostly
-  /// do, lie in one line of the processor's cache, and lines all over the table.
+  /// The index where the search for a key begins.
+  ///
+  /// Objects that are inserted or fetched together mostly have consecutive keys. Consecutive keys share a cache line; the lines are spread
+  /// over the table.
   @inline(__always) private func home(_ key: Int64) -> Int {
-    // The uppermost bits tell stores apart; without them equal keys of two stores would meet.
+    // The highest bits identify the store. Including them keeps equal keys of two stores from colliding.
     let key = UInt64(bitPattern: key)
     let line = ((key &+ key >> 40) >> 4 &* 0x9E37_79B9_7F4A_7C15) &>> lineShift
     return Int(truncatingIfNeeded: line << 4 | key & 15)
   }
 
-  /// Where the search goes on: near the same place of the next line. Keys whose line is taken by others all find room there at once,
-  /// where with neighbouring places each would go past all the others.
+  /// The next index of a search: near the same offset in the next line.
+  ///
+  /// Keys whose line is occupied find a free entry there at once. With linear probing each of them would pass all the others.
   @inline(__always) private func next(_ slot: Int) -> Int { (slot + 17) & mask }
 
   private mutating func takePosition() -> Int {
@@ -124,7 +129,7 @@ struct IdentityMap {
 
   private mutating func growDense(to needed: Int) {
     guard needed > denseCapacity else { return }
-    guard let grown = realloc(dense, needed * 8) else { preconditionFailure("There is no memory for \(needed) registered objects.") }
+    guard let grown = realloc(dense, needed * 8) else { preconditionFailure("Out of memory for \(needed) registered objects.") }
     dense = grown.assumingMemoryBound(to: Unmanaged<ManagedObject>?.self)
     denseCapacity = needed
   }
@@ -141,7 +146,7 @@ struct IdentityMap {
     var slots = 32
     while slots < needed * 2 { slots *= 2 }
     release(table)
-    guard let fresh = calloc(slots, 4) else { preconditionFailure("There is no memory for an identity map.") }
+    guard let fresh = calloc(slots, 4) else { preconditionFailure("Out of memory for an identity map.") }
     table = fresh.assumingMemoryBound(to: UInt32.self)
     mask = slots - 1
     lineShift = UInt64(64 - (slots / 16).trailingZeroBitCount)
@@ -154,5 +159,5 @@ struct IdentityMap {
   }
 }
 
-/// libc's `free`, under a name that the map's own property does not hide.
+/// libc's `free`, under a name that the map's own property doesn't hide.
 private func release(_ bytes: UnsafeMutableRawPointer?) { free(bytes) }

@@ -1,14 +1,14 @@
-/// Objects hear of their rows: when they got one from the store, and when they give it up.
+/// Notifies objects when they receive their row from the store, and when they become faults.
 extension ManagedObjectContext {
-  /// Notes that an object is about to get its row. It is awakened when what goes on has come to an end.
+  /// Records that an object is about to receive its row. It is awakened at the end of the current operation.
   func noteFulfilment(_ object: ManagedObject) {
     guard hooks[Int(object.flags.entityIndex)].contains(.awakeFromFetch), object.row == nil || object.isInaccessible else { return }
     fulfilled.append(object)
   }
 
-  /// Calls the objects that got their rows, each once, in that order: before anybody who asked for one sees it.
+  /// Awakens the objects that received their rows, each once, in that order, before the caller receives any of them.
   ///
-  /// What is called may read, and so fulfil, further objects; those are called as well.
+  /// A callback may read further objects; they are awakened as well.
   func awakenFulfilled() {
     if fulfilled.isEmpty || awakeningHolds > 0 { return }
     while nextToAwake < fulfilled.count {
@@ -23,8 +23,9 @@ extension ManagedObjectContext {
     nextToAwake = 0
   }
 
-  /// Runs something during which no object may be awakened, because it holds rows or has changed one end of a relationship
-  /// only; objects that got their rows meanwhile are awakened afterwards.
+  /// Runs a body during which no object may be awakened, because it holds pointers to rows or has changed only one end of a relationship.
+  ///
+  /// Objects that receive their rows meanwhile are awakened afterwards.
   @inline(__always) func holdingAwakening<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
     if !awakensObjects { return try body() }
     awakeningHolds += 1
@@ -32,13 +33,13 @@ extension ManagedObjectContext {
     return try body()
   }
 
-  /// Lets objects be awakened again that one caller has held.
+  /// Ends one hold on awakening.
   func releaseAwakening() {
     awakeningHolds = max(0, awakeningHolds - 1)
     awakenFulfilled()
   }
 
-  /// Whether an object has a row that it can give up, and a class that wants to hear of that.
+  /// Whether an object has a row to give up and a class that overrides the callbacks for that.
   func hearsOfFault(_ object: ManagedObject) -> Bool {
     turnsObjectsIntoFaults && object.row != nil && object.flags.isDisjoint(with: [.inaccessible, .detached])
       && hooks[Int(object.flags.entityIndex)].contains(.turnIntoFault)

@@ -1,18 +1,17 @@
 import HoldfastStore
 
 extension ManagedObjectContext {
-  /// Applies the delete rules of objects that were deleted since the last call.
+  /// Applies the delete rules of objects deleted since the last call.
   ///
-  /// - *Nullify*: objects at the other end no longer point to the deleted one. Those that the context has are changed;
-  ///   the others are left to the store, set-wise, and are not read. Where the other end must point somewhere it is read,
-  ///   so that the save can refuse.
-  /// - *Cascade*: the objects at the other end are deleted too, in circles as well.
-  /// - *Deny*: checked by the save.
-  /// - *No action*: nothing.
+  /// - *Nullify*: The objects at the other end no longer reference the deleted one. Registered objects are changed. The store clears the
+  ///   others in bulk, without reading them. If the inverse is required, its objects are read, so that the save can fail validation.
+  /// - *Cascade*: The objects at the other end are deleted too, also in cycles.
+  /// - *Deny*: Checked by the save.
+  /// - *No action*: Nothing changes.
   ///
-  /// In the end it tells those who listen by ``objectsDidChange(_:)``.
+  /// Afterwards it calls the handlers of ``objectsDidChange(_:)``.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` when objects at the other end have to be read and cannot.
+  /// - Throws: ``/HoldfastStore/StoreError`` if objects at the other end can't be read.
   public func processPendingChanges() throws {
     try applyDeleteRules()
     tellChanges()
@@ -21,12 +20,12 @@ extension ManagedObjectContext {
   private func applyDeleteRules() throws {
     if unpropagated.isEmpty { return }
     var done: [ManagedObject] = []
-    // One pass over the registered objects for all, not one for each step of a cascade.
+    // One pass over the registered objects for all deletions, instead of one for each step of a cascade.
     defer { nullifyRegistered(done) }
     while !unpropagated.isEmpty {
       var round = unpropagated[...]
       unpropagated = []
-      // When one throws, those behind it wait for the next call, as it does itself.
+      // If a rule throws, the object and the ones after it wait for the next call.
       defer { unpropagated += round }
       while let object = round.popFirst() {
         guard object.isDeleted, !object.flags.contains(.propagated) else { continue }
@@ -39,11 +38,11 @@ extension ManagedObjectContext {
 
   private func applyDeleteRules(_ object: ManagedObject) throws {
     do {
-      // A row that is gone leads nowhere; the save says that it is gone.
+      // A missing row has no destinations; the save reports that it is missing.
       try throwingFaultErrors {
         for relationship in object.entity.relationships {
           switch relationship.deleteRule {
-          // Nothing can lead to an object that never was in the store.
+          // A new object was never in the store, so only registered objects can reference it.
           case .noAction, .deny: if object.isInserted { nullify(object, relationship) }
           case .cascade: for target in try existing(targets(of: object, relationship), of: relationship) { delete(target) }
           case .nullify: nullify(object, relationship)
@@ -51,7 +50,7 @@ extension ManagedObjectContext {
         }
         for relationship in object.entity.transientRelationships {
           for target in targets(of: object, relationship) {
-            // Links in memory leave deleted objects out by themselves, so those that lose one have only to be told.
+            // Links in memory hide deleted objects, so an object that loses a destination only has to be recorded as changed.
             if relationship.deleteRule == .cascade { delete(target) } else if relationship.hasInverse { noteChange(target) }
           }
         }
@@ -64,13 +63,13 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Notes the objects whose relationships lose a deleted one, for those who listen. Reads the object and its relationships.
+  /// Records, for observers, the objects whose relationships lose a deleted object. Reads the object and its relationships.
   private func noteOtherEnds(of object: ManagedObject) throws {
     guard let observers, observers.hearChanges else { return }
     for relationship in object.entity.relationships where graph.model.inverse(of: relationship) != nil {
       observers.noteOtherEnds(try knownIDs(relationship.destinationIndex, keys(of: object, relationship)))
     }
-    // Without an inverse only the lists that are known can tell.
+    // Without an inverse, only the lists in memory contain this information.
     for relationship in object.entity.linksWithoutInverse {
       for owner in maps[graph.entities[relationship.entityIndex].root].objects where owner.knows(object.objectKey, relationship) {
         observers.noteOtherEnds([owner.id])
@@ -84,13 +83,13 @@ extension ManagedObjectContext {
     return row.isPresent(relationship.slot) ? [row.integer(relationship.slot)] : []
   }
 
-  /// The IDs of objects that are not being deleted, new ones included.
+  /// The IDs of the objects that aren't being deleted, including new ones.
   private func knownIDs(_ entity: Int, _ keys: [Int64]) throws -> [ManagedObjectID] {
     let new = keys.filter { $0 < 0 }.compactMap { registered(entity, $0) }.filter { !$0.isDeleted }
     return new.map(\.id) + (try existingIDs(entity, keys))
   }
 
-  /// The objects at the other end that are not being deleted.
+  /// The objects at the other end, except those being deleted.
   func targets(of object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> [ManagedObject] {
     if relationship.isToMany {
       return Array(ToManyRelationship<ManagedObject>(owner: object, index: relationship.toManyIndex))
@@ -98,7 +97,7 @@ extension ManagedObjectContext {
     return object.toOne(relationship).map { [$0] } ?? []
   }
 
-  /// Nobody clears a relationship without inverse when what it leads to is deleted, so what is there has to be asked for.
+  /// The destinations that still exist. They are read only if the relationship can contain deleted objects, as one without inverse can.
   func existing(_ targets: [ManagedObject], of relationship: ManagedObjectModel.Relationship) throws -> [ManagedObject] {
     if persistentStoreCoordinator.model.inverse(of: relationship).map({ $0.deleteRule != .noAction }) ?? relationship.isToMany {
       return targets
@@ -110,7 +109,7 @@ extension ManagedObjectContext {
   }
 
   private func nullify(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
-    // Lists of keys leave deleted objects out by themselves, so only keys in rows have to be cleared.
+    // Lists of keys hide deleted objects, so only keys in rows must be cleared.
     guard !relationship.inverseIsToMany else { return }
     guard let inverse = persistentStoreCoordinator.model.inverse(of: relationship) else { return }
     if !relationship.isToMany || !inverse.isOptional || object.isInserted {
@@ -123,8 +122,9 @@ extension ManagedObjectContext {
     if row.isPresent(inverse.slot), row.integer(inverse.slot) == object.objectKey { target.writableRow().setNull(inverse.slot) }
   }
 
-  /// Clears the keys of deleted objects in registered rows that nobody had to look for: one pass over the registered
-  /// objects of each entity that can point to them.
+  /// Clears the keys of deleted objects in registered rows that weren't looked up individually.
+  ///
+  /// Makes one pass over the registered objects of each entity that can reference them.
   func nullifyRegistered(_ deleted: some Sequence<ManagedObject>) {
     var keys: [Int: Set<Int64>] = [:]
     for object in deleted { keys[Int(object.flags.entityIndex), default: []].insert(object.objectKey) }

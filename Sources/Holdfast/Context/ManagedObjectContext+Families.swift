@@ -1,11 +1,10 @@
 import HoldfastStore
 
-/// Objects of entities that share a root with others. A key alone does not tell of which entity such an object is.
+/// Objects of entities that share a root with others. A key alone doesn't determine such an object's entity.
 extension ManagedObjectContext {
-  /// The object that a link to an entity leads to, registered when it is not; nil when it is being deleted or was.
+  /// The destination of a link, registered if necessary; nil if it is being deleted or was deleted.
   ///
-  /// Where the entity has sub-entities and the link does not say which is meant, the row does: it is read, with those of
-  /// its siblings.
+  /// If the entity has subentities and the link doesn't specify one, the destination's row is read, with the rows of its siblings.
   func familyTarget(_ entity: Int, _ key: Int64, _ siblings: FaultSiblings?, position: Int) -> ManagedObject? {
     let family = graph.entities[entity].family
     if let registered = registered(entity, key) {
@@ -29,17 +28,17 @@ extension ManagedObjectContext {
     return read(entity, key, siblings, position) ?? make(entity, key)
   }
 
-  /// A row leads to an object of another kind than the model says: the file was changed by something else.
+  /// Reports a link to an object of an entity that the model doesn't allow: the file is damaged or another program changed it.
   private func strayTarget(_ entity: Int, _ object: ManagedObject) -> ManagedObject? {
     let error = StoreError(
       .damaged, operation: "follow a relationship", path: persistentStoreCoordinator.storeSet.store(ofKey: object.objectKey)?.path,
-      reason: "It should lead to objects of \(entities[entity].name), and leads to \(object.id). Another program or a fault has changed "
-        + "the file.")
+      reason: "A relationship to \(entities[entity].name) references \(object.id), an object of another entity. Another program or a fault "
+        + "has changed the file.")
     noteUnread(object.id, error)
     return nil
   }
 
-  /// An object that stands for one that cannot be what a relationship says; it belongs to no graph and has no values.
+  /// An object without values and outside the graph, used where a link references an object of a wrong entity.
   func strayObject(_ entity: Int, _ key: Int64) -> ManagedObject {
     let flags = ObjectFlags(entityIndex: entity).union([.inaccessible, .detached])
     let object = classes[entity].init(ManagedObjectSeed(context: self, key: key, flags: flags))
@@ -47,7 +46,7 @@ extension ManagedObjectContext {
     return object
   }
 
-  /// Makes the object of a key from its row; nil when there is none or it can't be read, which is noted.
+  /// Creates the object of a key from its row; nil if it has none or the read fails. An error is recorded.
   private func read(_ entity: Int, _ key: Int64, _ siblings: FaultSiblings?, _ position: Int) -> ManagedObject? {
     let (coordinator, family) = (persistentStoreCoordinator, graph.entities[entity].family)
     if !places.hasResidentRow(key),
@@ -67,9 +66,9 @@ extension ManagedObjectContext {
     return nil
   }
 
-  /// Reads rows of an entity and its sub-entities, so that objects can be made of them.
+  /// Reads rows of an entity and its subentities, so that objects can be created from them.
   ///
-  /// - Returns: the object of a key among them; nil when it has no row.
+  /// - Returns: The object of a key among them; nil if it has no row.
   @discardableResult
   func readFamily(_ entity: Int, _ keys: [Int64], wanting key: Int64? = nil) throws -> ManagedObject? {
     checkIsolation()
@@ -90,7 +89,7 @@ extension ManagedObjectContext {
     return found
   }
 
-  /// Whether reading ahead is of use before an object of a list is made, which is neither registered nor was read ahead.
+  /// Whether to read ahead before creating an object of a list: the object is neither registered nor read yet.
   func readsAhead(_ entity: Int, _ key: Int64) -> Bool {
     mayReadAhead(entity, key) && key >= 0 && registered(entity, key) == nil && firedRow(entity, key) == nil
   }
@@ -99,17 +98,18 @@ extension ManagedObjectContext {
     batchesFaults && (graph.entities[entity].family.count > 1 || !places.hasResidentRow(key))
   }
 
-  /// Reads ahead the rows of objects that a list of keys leads to and that are not registered: where each would be a request of
-  /// its own, or only the rows can tell of which entities the objects are.
+  /// Reads ahead the rows of a list's unregistered objects.
+  ///
+  /// Used if each row would take a request of its own, or if only the rows determine the entities.
   func readAhead(_ entity: Int, _ keys: ArraySlice<Int64>) {
     guard let first = keys.first, mayReadAhead(entity, first) else { return }
     let unread = unreadKeys(keys.filter { firedRow(entity, $0) == nil }[...], entity)
     if unread.count <= 1 { return }
-    // What can't be read now is read again one by one, and only then noted.
+    // A row that can't be read now is read again on access, and only then is the error recorded.
     _ = try? readFamily(entity, unread)
   }
 
-  /// The keys of objects that are not registered, ascending, without repetition.
+  /// The keys of objects that aren't registered, ascending, without duplicates.
   private func unreadKeys(_ keys: ArraySlice<Int64>, _ entity: Int) -> [Int64] {
     let wanted = keys.filter { $0 >= 0 && registered(entity, $0) == nil && !isTombstone(entity, $0) }.sorted()
     var unique: [Int64] = []
@@ -118,9 +118,9 @@ extension ManagedObjectContext {
     return unique
   }
 
-  /// Puts rows into groups of one entity each.
+  /// Groups rows by entity.
   ///
-  /// - Parameter entity: the one that all rows are of, unless it shares its root.
+  /// - Parameter entity: The entity of all rows, unless it shares its root.
   func groups(_ runs: [RowRun], _ entity: Int) -> [RowGroup] {
     guard let first = runs.first else { return [] }
     if !graph.entities[entity].sharesRoot { return [RowGroup(first, Array(runs.dropFirst()), entity: entity)] }
@@ -136,8 +136,9 @@ extension ManagedObjectContext {
     return byEntity.map { RowGroup($0.runs[0], Array($0.runs.dropFirst()), entity: $0.entity) }
   }
 
-  /// Whether a registered object is of the entity of its row. One that was made when nobody could tell may not be: it leaves
-  /// the graph then, and another takes its place.
+  /// Whether a registered object has the entity of its row.
+  ///
+  /// An object created before its entity was known may not. It then leaves the graph and a new object replaces it.
   func isStillOf(_ entity: Int, _ object: ManagedObject) -> Bool {
     if Int(object.flags.entityIndex) == entity { return true }
     unregister(object)

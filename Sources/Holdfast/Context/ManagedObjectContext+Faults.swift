@@ -1,10 +1,10 @@
 import HoldfastStore
 
 extension ManagedObjectContext {
-  /// Reads the row of a fault, and the rows of its siblings.
+  /// Reads the row of a fault and the rows of its siblings.
   ///
-  /// What can't be read returns a row of nil, and ``ManagedObject/isInaccessible`` is true. An object whose row was deleted keeps that row.
-  /// After an error the object stays a fault, so that the next access tries again.
+  /// If the row can't be read, returns a row of nil and sets ``ManagedObject/isInaccessible``. An object whose row was deleted keeps that
+  /// row. After an error the object stays a fault, so the next access tries again.
   func fireFault(_ object: ManagedObject) -> RowPointer {
     let empty = graph.emptyRow(Int(object.flags.entityIndex))
     do {
@@ -21,16 +21,16 @@ extension ManagedObjectContext {
     return empty
   }
 
-  /// Why an object has no row now and may have one later; nil when its row was deleted.
+  /// Why an object has no row now but may have one later; nil if its row was deleted.
   private func reasonToRetry(_ object: ManagedObject) -> ContextError? {
     if isOfRemovedStore(object.objectKey) { return .missingStore([object.id]) }
     if object.mapIndex != .max || object.flags.contains(.detached) { return nil }
     return ContextError(
       .missingObject, objectID: object.id,
-      reason: "The object is of a sub-entity, which was not known when it was read. Fetch it again.")
+      reason: "The object is of a subentity, which was not known when it was read. Fetch it again.")
   }
 
-  /// The row of an object, read when it is a fault; nil when it can't be read. A deleted row is no error here.
+  /// The row of an object, read if it is a fault; nil if it can't be read. A deleted row isn't an error here.
   func presentRow(_ object: ManagedObject) -> RowPointer? {
     let before = faultErrors.latest
     let row = object.readRow
@@ -41,7 +41,7 @@ extension ManagedObjectContext {
 
   /// Reads the row of a fault.
   ///
-  /// - Returns: false when there is none.
+  /// - Returns: False if it has none.
   func fire(_ object: ManagedObject) throws -> Bool {
     if object.objectKey < 0 || object.flags.contains(.detached) { return false }
     checkIsolation()
@@ -59,7 +59,7 @@ extension ManagedObjectContext {
       return true
     }
     forgetOldFiredGroups()
-    // Objects with siblings have been given such rows when they were made.
+    // Objects with siblings received such rows when they were created.
     if object.owner == nil, !isResident, let (group, row, place) = firedRow(entity, object.objectKey),
       group.entity == entity
     {
@@ -69,7 +69,7 @@ extension ManagedObjectContext {
     }
     let siblings = object.flags.contains(.ownedByGroup) ? nil : object.owner.map { unsafeDowncast($0, to: FaultSiblings.self) }
     let keys = keysToRead(object, siblings)
-    // Siblings may be of any entity that the relationship leads to.
+    // Siblings may be of any entity that the relationship can reference.
     let collector = try coordinator.rows(FaultRequest(entity: siblings?.entity ?? entity, keys: keys))
     for group in groups(collector.runs, entity) {
       if keys.count > 1 { keepFired(group) }
@@ -79,7 +79,7 @@ extension ManagedObjectContext {
     return object.row != nil
   }
 
-  /// Reads the rows of several faults, a thousand to a request. Those that have no row stay faults.
+  /// Reads the rows of several faults, up to 1,024 per request. Faults without a row stay faults.
   func fire(together faults: ContiguousArray<ManagedObject>) throws {
     if faults.isEmpty { return }
     var keys = [[Int64]](repeating: [], count: entities.count)
@@ -95,7 +95,7 @@ extension ManagedObjectContext {
     awakenFulfilled()
   }
 
-  /// The key of a fault and those of its siblings that have no row yet, ascending.
+  /// The keys of a fault and of its siblings that have no row yet, ascending.
   private func keysToRead(_ object: ManagedObject, _ siblings: FaultSiblings?) -> [Int64] {
     guard batchesFaults, let siblings else { return [object.objectKey] }
     if places.hasResidentRow(object.objectKey) && siblings.isRarelyRead() { return [object.objectKey] }
@@ -111,10 +111,10 @@ extension ManagedObjectContext {
     return unique
   }
 
-  /// Asks for the targets of a to-many relationship for all rows of a group.
+  /// Fetches the destinations of a to-many relationship for all rows of a group.
   ///
-  /// - Parameter readsTargets: whether the targets are about to be read. Their rows are then welcome where all of them are
-  ///   likely to be read, unless they lie in memory anyway.
+  /// - Parameter readsTargets: Whether the caller is about to read the destinations. Their rows are then requested as well, if all of them
+  ///   are likely to be read and they aren't in memory anyway.
   func fireToMany(_ group: RowGroup, _ link: LinkPlan, of object: ManagedObject, readsTargets: Bool) -> FaultSiblings? {
     forgetOldFiredGroups()
     let isWalkedOver = readsTargets && batchesFaults && (group.count == 1 || group.isFetched)
@@ -127,10 +127,9 @@ extension ManagedObjectContext {
     return siblings
   }
 
-  /// Keeps rows that came along with keys for the objects that are going to be made of them, and gives them to those that
-  /// are faults.
+  /// Keeps rows that were returned with keys for objects created later, and attaches them to registered faults.
   private func takeRows(_ batches: [RowBatch], _ entity: Int) {
-    // Objects that have rows stay with their groups: a row in two groups would be asked for its own targets twice.
+    // Objects that have rows stay in their groups: for a row in two groups, the destinations would be fetched twice.
     let map = maps[graph.entities[entity].root]
     var runs: ArraySlice<RowRun> = []
     for batch in batches {
@@ -151,7 +150,7 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Gives the rows of a group to those registered objects that have none.
+  /// Attaches the rows of a group to the registered objects that have none.
   func attachFaults(_ group: RowGroup) {
     let map = maps[graph.entities[group.entity].root]
     group.forEachRow { position, row in
@@ -161,7 +160,7 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Asks for the targets of a to-many relationship; nil when the store fails, which is noted for the object that was asked.
+  /// Fetches the destinations of a to-many relationship. If the store fails, returns nil and records the error for the object.
   func relationship(_ link: LinkPlan, of object: ManagedObject, _ sources: [Int64], welcomesRows: Bool = false) -> RelationshipAnswer? {
     checkIsolation()
     do {
@@ -175,9 +174,10 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Whether an object of a group gets its targets without its siblings: always without batching; and from a store whose
-  /// rows lie in memory for the first few objects of a group, since there a request costs less than targets that nobody
-  /// wants. More of them show that somebody walks over the group.
+  /// Whether an object fetches its destinations without those of its siblings.
+  ///
+  /// Always true without batching. If the store keeps its rows in memory, it is true for the first few objects of a group, since a request
+  /// costs less there than destinations that no caller reads. Further requests indicate a traversal of the group.
   func answersAlone(_ group: RowGroup, _ index: Int) -> Bool {
     if group.count == 1 { return false }
     if !batchesFaults { return true }

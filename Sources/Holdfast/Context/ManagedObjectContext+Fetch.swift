@@ -1,23 +1,23 @@
 public import HoldfastStore
 
 extension ManagedObjectContext {
-  /// The objects that a request asks for, as they are with all changes of this context.
+  /// Returns the objects that match a request, including unsaved changes of this context.
   ///
-  /// One store request, or two for what crosses relationships; objects that were registered keep the values that the
-  /// context knows. Rows come with the objects, so none is a fault.
+  /// Sends one store request, or two if the query follows relationships into changed entities. Registered objects keep the values that the
+  /// context knows. The rows are fetched with the objects, so none of them is a fault.
   ///
-  /// - Throws: ``/HoldfastStore/QueryError`` when the request names what the model does not have, ``/HoldfastStore/StoreError`` when the
-  ///   store fails.
+  /// - Throws: ``/HoldfastStore/QueryError`` if the request names a property that the model doesn't have; ``/HoldfastStore/StoreError`` if
+  ///   the store fails.
   public func fetch<Result>(_ request: FetchRequest<Result>) throws -> [Result] {
     let found = Array(try find(request))
-    // Every object has the class that its entity is bound to, which `query` has compared with the result's. Casting the
-    // array as a whole spares a copy of a hundred thousand references.
+    // Every object has the class bound to its entity, and `query` has checked that class against the result's. Casting the entire array
+    // avoids copying the references.
     return unsafeBitCast(found, to: [Result].self)
   }
 
-  /// How many objects a request asks for, offset and limit counted.
+  /// Returns the number of objects that a request returns, after its offset and limit.
   ///
-  /// - Throws: as ``fetch(_:)-(FetchRequest<Result>)``.
+  /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``.
   public func count<Result>(for request: FetchRequest<Result>) throws -> Int {
     let query = try query(request)
     guard try needsOverlay(request, query) else {
@@ -31,9 +31,9 @@ extension ManagedObjectContext {
     return try overlaid(query).count
   }
 
-  /// The IDs of the objects that a request asks for. Objects are not made.
+  /// Returns the IDs of the objects that match a request, without creating the objects.
   ///
-  /// - Throws: as ``fetch(_:)-(FetchRequest<Result>)``.
+  /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``.
   public func fetchObjectIDs<Result>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
     var query = try query(request)
     if try needsOverlay(request, query) { return try overlaid(query).map { $0.id } }
@@ -41,7 +41,7 @@ extension ManagedObjectContext {
     let collector = try persistentStoreCoordinator.fetch(query)
     var ids: [ManagedObjectID] = []
     ids.reserveCapacity(collector.count)
-    // Batches of keys alone need not say of which entity they are.
+    // Batches that contain only keys may omit the entity.
     collector.forEach { batch, index in
       let id = places.objectID(query.entity.index, batch.pointer(index).key)
       ids.append(batch.idPrefix.map { $0.withKey(id.key) } ?? id)
@@ -49,10 +49,10 @@ extension ManagedObjectContext {
     return ids
   }
 
-  /// Values computed by the store, one dictionary for each group. Groups come in the order of their values, nil first.
+  /// Returns values computed by the store, one dictionary for each group, sorted by the group's values, nil first.
   ///
-  /// - Throws: as ``fetch(_:)-(FetchRequest<Result>)``, and ``ContextError`` with code ``ContextError/Code/invalidRequest`` when a column is no attribute or
-  ///   is not among those that are grouped by.
+  /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``, and ``ContextError`` with code ``ContextError/Code/invalidRequest``
+  ///   if a column isn't an attribute or isn't grouped by.
   public func fetch<Root>(_ request: DictionaryFetchRequest<Root>) throws -> [[String: StoreValue]] {
     checkIsolation()
     noticeRemovedStores()
@@ -89,7 +89,7 @@ extension ManagedObjectContext {
     guard !entity.externalSlots.contains(slot) else {
       throw ContextError(
         .invalidRequest, property: name,
-        reason: "The values of \(entity.name).\(name) may lie in files of their own, which queries do not read.")
+        reason: "Values of \(entity.name).\(name) can be in external files, which queries don't read. Use another attribute.")
     }
     return slot
   }
@@ -98,7 +98,7 @@ extension ManagedObjectContext {
     let slot = try slot(name, entity)
     let column = entity.layout.columns[slot]
     if case .attribute(let type) = column, type.isNumber { return slot }
-    throw ContextError(.invalidRequest, property: name, reason: "\(entity.name).\(name) is no number that could be added up.")
+    throw ContextError(.invalidRequest, property: name, reason: "\(entity.name).\(name) isn't a number, so it can't be summed or averaged.")
   }
 
   private func column(_ column: DictionaryColumn, _ entity: ManagedObjectModel.Entity, _ groupBy: [Int]) throws -> AggregateColumn {
@@ -133,9 +133,9 @@ extension ManagedObjectContext {
       limit: request.fetchLimit == 0 ? nil : request.fetchLimit, includesSubentities: request.includesSubentities, isCancellable: true)
   }
 
-  /// What is asked, in the form in which the coordinator and stores take it.
+  /// The predicate in the form that the coordinator and the stores expect.
   ///
-  /// - Throws: ``/HoldfastStore/QueryError`` when it is nested too deeply; nothing has walked it by then.
+  /// - Throws: ``/HoldfastStore/QueryError`` if it is nested too deeply. Nothing has traversed it before.
   private func predicate(_ expression: QueryExpression?, _ entity: ManagedObjectModel.Entity) throws -> QueryExpression? {
     try expression?.normalized(entity: entity.name).withoutForeignIDs(entity, persistentStoreCoordinator)
   }
@@ -148,12 +148,12 @@ extension ManagedObjectContext {
       try persistentStoreCoordinator.fetch(query, into: sink)
       return sink.finish()
     }
-    // The shared cache, which knows the newest versions, does not take in a result of that size.
+    // The shared cache, which has the latest versions, doesn't admit a result of this size.
     if objects.count > RowCache.largestPublication { firedGroups = [] }
     return objects
   }
 
-  /// Makes or finds the object of every row of a group.
+  /// Finds or creates the object of every row of a group.
   func materialize(_ group: RowGroup, into objects: inout ContiguousArray<ManagedObject>) {
     if group.count > 64 {
       let root = graph.entities[group.entity].root
@@ -176,14 +176,14 @@ extension ManagedObjectContext {
   }
 }
 
-/// Makes the objects of rows while the rows are still in the processor's cache, in groups of neighbours.
+/// Creates objects from rows, in groups of neighbours, while the rows are still in the processor's cache.
 final class ObjectSink: RowSink {
   private let context: ManagedObjectContext
   private var objects: ContiguousArray<ManagedObject> = []
-  /// The rows that are going to be the next group: of one entity, or of several of a family, which make a group each.
+  /// The rows of the next group. If they are of several entities of a family, each entity gets its own group.
   private var pending: [RowRun] = []
   private var pendingCount = 0
-  /// The entities of the runs; empty while there is one, which is ``pendingEntity``.
+  /// The entities of the runs; empty while all runs are of ``pendingEntity``.
   private var entities: [Int] = []
   private var pendingEntity = 0
 
@@ -203,7 +203,7 @@ final class ObjectSink: RowSink {
     return .more
   }
 
-  /// Puts an object of the context behind those of the rows so far.
+  /// Appends an object of the context after those of the rows so far.
   func append(_ object: ManagedObject) {
     makeObjects()
     objects.append(object)
@@ -221,7 +221,7 @@ final class ObjectSink: RowSink {
     pendingCount = 0
   }
 
-  /// Neighbours of one entity are siblings, also where those of others lie between them.
+  /// Neighbours of the same entity become siblings, even if rows of other entities are between them.
   private func makeObjectsOfFamily() {
     var made: [Int: ContiguousArray<ManagedObject>] = [:]
     for entity in Set(entities) {
@@ -245,7 +245,7 @@ final class ObjectSink: RowSink {
   }
 }
 
-/// The order of groups' values: nil first, NaN after all numbers, then as sorts order them.
+/// The order of groups' values: nil first, NaN after all numbers, otherwise as in sorted fetches.
 enum GroupOrder {
   static func order(_ a: StoreValue, _ b: StoreValue, places: StorePlaces) -> Int {
     if a == b { return 0 }

@@ -1,11 +1,12 @@
-/// Messages of one context, to handlers that run in its isolation.
+/// Notifications of one context, for handlers that run in its isolation.
 extension ManagedObjectContext {
-  /// Calls a handler with what changed in the context since the last message: at the end of ``processPendingChanges()``, which
-  /// fetches and saves run too, and of ``rollback()`` and ``reset()``. Nothing is recorded while nobody listens.
+  /// Adds a handler that receives the changes in the context since its last call.
   ///
-  /// The handler runs in the isolation of the context, before the call returns that brought the message about. It may read, and change
-  /// objects; what it changes comes with the next message. The context keeps it, so it should not keep the context, which it
-  /// is given.
+  /// Handlers are called at the end of ``processPendingChanges()``, which fetches and saves call too, and of ``rollback()`` and
+  /// ``reset()``. Without a handler nothing is recorded.
+  ///
+  /// The handler runs in the context's isolation, before the call that caused the notification returns. It may read and change objects; its
+  /// changes are reported by the next notification. The context retains the handler, so don't capture the context; use the argument.
   @discardableResult
   public func objectsDidChange(_ handler: @escaping (ManagedObjectContext, ObjectChanges) -> Void) -> ContextObservation {
     checkIsolation()
@@ -14,20 +15,22 @@ extension ManagedObjectContext {
     return observers.addChangeHandler(handler)
   }
 
-  /// Calls a handler when the context is about to save changes, before delete rules and `willSave` of the objects. It may
-  /// change objects; those are saved too. Not called when nothing changed.
+  /// Adds a handler that is called before a save with changes, before delete rules and the objects' `willSave`.
+  ///
+  /// It may change objects; those changes are saved too. It isn't called if nothing changed.
   @discardableResult
   public func contextWillSave(_ handler: @escaping (ManagedObjectContext) -> Void) -> ContextObservation {
     checkIsolation()
     return observersForListening().addWillSaveHandler(handler)
   }
 
-  /// Calls a handler with what a save of the context has committed, after `didSave` of the objects; new objects have their permanent
-  /// IDs. Not called when every change came to nothing, nor when the save failed. What other contexts save tells
-  /// ``PersistentStoreCoordinator/savedChanges(bufferingNewest:)``.
+  /// Adds a handler that receives the changes that a save of the context has committed.
   ///
-  /// The handler may change objects and save the context again. Of that save the handlers are called when all have been called for the
-  /// first one; a handler that changes something each time never comes to an end.
+  /// Handlers are called after the objects' `didSave`; new objects have their permanent IDs. They aren't called if the changes cancelled
+  /// each other out or the save failed. For saves of other contexts, use ``PersistentStoreCoordinator/savedChanges(bufferingNewest:)``.
+  ///
+  /// The handler may change objects and save the context again. Handlers are called for that save after all of them were called for the
+  /// first one. A handler that changes something on every call causes an endless loop.
   @discardableResult
   public func contextDidSave(_ handler: @escaping (ManagedObjectContext, ObjectChanges) -> Void) -> ContextObservation {
     checkIsolation()
@@ -41,7 +44,7 @@ extension ManagedObjectContext {
     return made
   }
 
-  /// What changed before somebody listens is not told; what changes from now on is.
+  /// Excludes changes made before the first handler was added. Later changes are reported.
   private func forgetToTell(_ object: ManagedObject) {
     object.flags.remove(.noted)
     if object.isInserted { object.flags.insert(.toldInserted) }
@@ -50,7 +53,7 @@ extension ManagedObjectContext {
 
   // MARK: Telling
 
-  /// Tells those who listen what changed since the last message.
+  /// Calls the handlers with the changes since the last notification.
   func tellChanges() {
     guard let observers, observers.hearChanges else { return }
     let changes = observers.take()
@@ -58,14 +61,14 @@ extension ManagedObjectContext {
     for listener in observers.changeHandlers { listener.handler(self, changes) }
   }
 
-  /// Tells that a save begins.
+  /// Calls the handlers for the start of a save.
   func tellWillSave() {
     for listener in observers?.willSaveHandlers ?? [] { listener.handler(self) }
   }
 }
 
 extension SaveOperation {
-  /// Tells those who listen to the context what was committed.
+  /// Calls the context's handlers with the committed changes.
   func tellDidSave() {
     guard let observers = context.observers, !observers.didSaveHandlers.isEmpty else { return }
     let changes = ObjectChanges(

@@ -1,25 +1,25 @@
 public import HoldfastStore
 
 extension ManagedObjectContext {
-  /// Makes a new object of a class; it has the defaults of its entity and a temporary ID. No store request.
+  /// Inserts a new object of a class, with default values and a temporary ID. Sends no store request.
   public func insert<Object: ManagedObject>(_ type: Object.Type = Object.self) -> Object {
     guard let entity = persistentStoreCoordinator.model.entity(named: type.entityName) else {
-      preconditionFailure("The model has no entity \(type.entityName), for which \(type) stands.")
+      preconditionFailure("The model has no entity \(type.entityName), the entity of class \(type).")
     }
     precondition(
       ClassBinding.isKind(classes[entity.index], of: type),
-      "\(type) is not among the classes that were bound to the model; pass it to the container.")
-    precondition(!entity.isAbstract, "\(entity.name) is abstract; insert an object of one of its sub-entities.")
+      "\(type) isn't bound to the model; pass it to the container.")
+    precondition(!entity.isAbstract, "\(entity.name) is abstract; insert an object of one of its subentities.")
     return unsafeDowncast(insertObject(entity.index), to: Object.self)
   }
 
-  /// Makes a new object of an entity. No store request.
+  /// Inserts a new object of an entity. Sends no store request.
   ///
   /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownEntity`` or ``ContextError/Code/abstractEntity``.
   public func insert(entityNamed name: String) throws -> ManagedObject {
     let entity = try entity(named: name)
     guard !entity.isAbstract else {
-      throw ContextError(.abstractEntity, reason: "\(name) is abstract; insert an object of one of its sub-entities.")
+      throw ContextError(.abstractEntity, reason: "\(name) is abstract; insert an object of one of its subentities.")
     }
     return insertObject(entity.index)
   }
@@ -40,7 +40,7 @@ extension ManagedObjectContext {
     row.setKey(key)
     object.row = UnsafeRawPointer(row.row)
     object.flags.insert(.hasPrivateRow)
-    // New objects are mostly linked soon; made now, the states lie beside the object, where a link finds them sooner.
+    // New objects are mostly linked soon. States allocated now are next to the object in memory, so links access them faster.
     if (1...4).contains(graph.entities[entity].toManyCount) { _ = object.toManyStates() }
     if graph.entities[entity].transientCount > 0 { object.setTransientDefaults() }
     noteChange(object)
@@ -48,29 +48,29 @@ extension ManagedObjectContext {
     return object
   }
 
-  /// The object with an ID, as a fault unless it is registered. Never asks the store, so it cannot tell whether there is
-  /// a row: reading it may find none.
+  /// Returns the object with an ID, as a fault unless it is registered.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/foreignObject`` when the ID is of another store or a temporary ID that this
-  ///   context does not know.
+  /// Never sends a store request, so it doesn't check whether a row exists.
+  ///
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/foreignObject`` if the ID is of another store, or a temporary ID unknown to
+  ///   this context.
   public func object(with id: ManagedObjectID) throws -> ManagedObject {
     noticeRemovedStores()
     let (entity, key) = try place(of: id)
     if let registered = registered(entity, key) { return registered }
     if id.isTemporaryID {
-      throw ContextError(.foreignObject, objectID: id, reason: "The temporary ID is of another context, or of an object that is gone.")
+      throw ContextError(.foreignObject, objectID: id, reason: "The temporary ID is of another context or of a deleted object.")
     }
     return make(entity, key)
   }
 
-  /// The object with an ID, its row read.
+  /// Returns the object with an ID after reading its row. Sends at most one store request.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/missingObject`` (133000) when there is no such row, or what the store throws. At
-  ///   most one store request.
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/missingObject`` (133000) if the row doesn't exist, or the store's error.
   public func existingObject(with id: ManagedObjectID) throws -> ManagedObject {
     noticeRemovedStores()
     let (entity, key) = try place(of: id)
-    // An ID may name the entity of which a link spoke; of which sub-entity the object is its row tells.
+    // An ID may name the entity of a link; only the row determines the object's subentity.
     if graph.entities[entity].family.count > 1, !id.isTemporaryID, registered(entity, key)?.row == nil {
       if let object = try readFamily(entity, [key], wanting: key) { return object }
     }
@@ -82,28 +82,29 @@ extension ManagedObjectContext {
     let isThere = try object.row != nil || fire(object)
     if !isThere && isOfRemovedStore(key) { throw ContextError.missingStore([id]) }
     if !isThere || object.isDeleted {
-      throw ContextError(.missingObject, objectID: id, reason: "There is no object with this ID; it was deleted.")
+      throw ContextError(.missingObject, objectID: id, reason: "No object has this ID; it was deleted.")
     }
     return object
   }
 
-  /// The entity of an ID and the key by which the context knows the object.
+  /// The entity of an ID, and the context's key of the object.
   private func place(of id: ManagedObjectID) throws -> (entity: Int, key: Int64) {
     if let key = id.isTemporaryID ? id.key : places.key(of: id),
       let entity = persistentStoreCoordinator.model.entity(named: id.entityName)
     {
       return (entity.index, key)
     }
-    throw ContextError(.foreignObject, objectID: id, reason: "The ID is of a store that this context's coordinator did not open.")
+    throw ContextError(.foreignObject, objectID: id, reason: "The ID is of a store that this context's coordinator hasn't opened.")
   }
 
-  /// Marks an object for deletion by the next save. A new object simply goes. Delete rules are applied by
-  /// ``processPendingChanges()``, at the latest by the next fetch or save.
+  /// Marks an object for deletion by the next save. A new object is removed from the context.
+  ///
+  /// ``processPendingChanges()`` applies the delete rules, at the latest in the next fetch or save.
   public func delete(_ object: ManagedObject) {
     checkIsolation()
     precondition(object.managedObjectContext === self, "An object was deleted in a context that it does not belong to.")
     if object.flags.contains(.detached) { return }
-    // Who deletes an object while it hears of its deletion means that one.
+    // Deleting an object in its own `prepareForDeletion` has no effect.
     if object.flags.contains(.preparingDeletion) { return }
     object.flags.insert(.preparingDeletion)
     runningCallback { object.prepareForDeletion() }
@@ -117,7 +118,7 @@ extension ManagedObjectContext {
     unpropagated.append(object)
   }
 
-  /// Takes every change back: new objects leave the graph, the others are as they were read. Errors of faults are acknowledged.
+  /// Reverts all changes. New objects leave the graph, and errors of faults are acknowledged.
   public func rollback() {
     checkIsolation()
     precondition(!isSaving, "A context was rolled back in a callback of its own save.")
@@ -145,7 +146,7 @@ extension ManagedObjectContext {
     if object.isInserted {
       detach(object)
     } else {
-      // One that was changed while its row could not be read has no row to go back to.
+      // An object that was changed while its row was unreadable has no row to revert to.
       let isUnread = object.flags.isSuperset(of: [.inaccessible, .hasPrivateRow])
       object.dropPrivateRow(isUnread ? nil : object.committedRow?.base)
       if isUnread { object.flags.remove(.inaccessible) }
@@ -154,14 +155,15 @@ extension ManagedObjectContext {
     object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated, .toldDeleted])
   }
 
-  /// Takes back what was recorded of to-many relationships since the last save. A list that is known stays known: what the
-  /// group answered may be older than it.
+  /// Reverts the recorded changes of to-many relationships since the last save.
+  ///
+  /// A list in memory is kept: the group's answer may be older.
   private func revertLinks(_ object: ManagedObject) {
     guard let states = object.toMany else { return }
     for index in 0..<graph.entities[Int(object.flags.entityIndex)].toManyCount { states[index].revert() }
   }
 
-  /// Forgets what was recorded of to-many relationships: the store, or the group's answer, says it all again.
+  /// Discards the state of to-many relationships; the store or the group's answer provides it again.
   func forgetLinks(_ object: ManagedObject) {
     guard let states = object.toMany else { return }
     for index in 0..<graph.entities[Int(object.flags.entityIndex)].toManyCount {
@@ -170,7 +172,7 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Takes an object out of the graph; whoever holds it sees nothing but nil.
+  /// Removes an object from the graph. All its properties return nil afterwards.
   func detach(_ object: ManagedObject) {
     if object.mapIndex != .max { unregister(object) }
     let entity = Int(object.flags.entityIndex)
@@ -183,8 +185,9 @@ extension ManagedObjectContext {
     object.forgetTransientLinks()
   }
 
-  /// Empties the context: changes are lost and every object leaves the graph. Objects that somebody holds show nothing
-  /// but nil afterwards.
+  /// Discards all changes and removes every object from the context.
+  ///
+  /// Properties of objects that are still referenced return nil afterwards.
   public func reset() {
     checkIsolation()
     precondition(!isSaving, "A context was reset in a callback of its own save.")

@@ -1,7 +1,7 @@
 import HoldfastStore
 
 extension ManagedObjectContext {
-  /// Whether changes of the context can make a request's answer differ from the store's.
+  /// Whether changes of the context can make a request's result differ from the store's.
   func needsOverlay<Result>(_ request: FetchRequest<Result>, _ query: FetchQuery) throws -> Bool {
     if !request.includesPendingChanges { return false }
     try processPendingChanges()
@@ -13,8 +13,10 @@ extension ManagedObjectContext {
     return crosses(crossings)
   }
 
-  /// Rows that nobody has read still point to objects that are being deleted. A query that asks about that relationship
-  /// must not see it, so those rows are read and cleared now, as the save would have the store clear them.
+  /// Clears references to objects being deleted in the rows that a query evaluates.
+  ///
+  /// Rows that aren't in memory still contain these references until the save clears them in the store. So rows with relationships that the
+  /// query uses are read and cleared now.
   private func clearKeysOfDeleted(askedBy expression: QueryExpression, _ entity: ManagedObjectModel.Entity) {
     let model = persistentStoreCoordinator.model
     for path in expression.paths {
@@ -38,15 +40,15 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Whether objects of an entity or its sub-entities changed.
+  /// Whether objects of an entity or its subentities changed.
   private func hasChanges(inFamilyOf entity: Int) -> Bool { graph.entities[entity].family.contains { changedCounts[$0] > 0 } }
 
-  /// Whether a query follows relationships into entities of which objects changed.
+  /// Whether a query follows relationships to entities with changed objects.
   private func crosses(_ crossings: [QueryCrossing]) -> Bool {
     crossings.contains { $0.relationships.contains { hasChanges(inFamilyOf: $0.destinationIndex) } }
   }
 
-  /// A row that a request may answer: of the store, or of a changed object.
+  /// A row that may be in the result: from the store, or of a changed object.
   private struct Candidate {
     let row: RowPointer
     let object: ManagedObject?
@@ -54,11 +56,11 @@ extension ManagedObjectContext {
     let index: Int
   }
 
-  /// What a request asks for, with the context's changes laid over the store's answer: rows of changed objects are left
-  /// out, the objects themselves are tested, then all is put in order and counted off.
+  /// The result of a request with the context's changes applied to the store's result.
   ///
-  /// The store gets the limit enlarged by the number of changed objects. Where the query follows relationships into
-  /// entities of which objects changed, the store's answer cannot be trusted for that part, and the context tests it.
+  /// Rows of changed objects are left out, the objects themselves are tested, and the result is sorted and limited. The store receives the
+  /// limit increased by the number of changed objects. If the query follows relationships to entities with changed objects, the context
+  /// evaluates those conditions itself.
   func overlaid(_ query: FetchQuery) throws -> ContiguousArray<ManagedObject> {
     try holdingAwakening { () throws -> ContiguousArray<ManagedObject> in try refusingFaultErrors { try overlay(query) } }
   }
@@ -81,7 +83,7 @@ extension ManagedObjectContext {
       query.concreteEntities.contains(Int($0.flags.entityIndex)) && !$0.isDeleted && !$0.flags.contains(.detached)
     }
     try fire(together: ContiguousArray(pending.filter { $0.isFault }))
-    // One that somebody else deleted shows as one without values, and is left out; the save says that it is gone.
+    // An object deleted by another context has no values and is left out; the save reports that it is missing.
     let rows = pending.map { presentRow($0) ?? $0.readRow }
     if isCrossed {
       try source.prepare(candidates.map(\.row) + rows, (predicate?.crossings ?? []) + order.crossings)
@@ -110,7 +112,7 @@ extension ManagedObjectContext {
     return try persistentStoreCoordinator.fetch(stored)
   }
 
-  /// The conjuncts that do not leave their row.
+  /// The conjuncts that don't follow relationships.
   private func uncrossed(_ query: FetchQuery) throws -> QueryExpression? {
     let conjuncts = try (query.predicate?.conjuncts ?? []).filter { conjunct in
       try RowPredicate(conjunct, entity: query.entity, model: persistentStoreCoordinator.model).crossings.isEmpty
@@ -118,7 +120,7 @@ extension ManagedObjectContext {
     return QueryExpression.conjunction(conjuncts)
   }
 
-  /// The objects of candidates, in their order; neighbours from the store become siblings.
+  /// The objects of candidates, in their order. Neighbours from the store become siblings.
   private func objects(_ candidates: [Candidate]) throws -> ContiguousArray<ManagedObject> {
     let sink = ObjectSink(self)
     for candidate in candidates {
@@ -132,14 +134,14 @@ extension ManagedObjectContext {
   }
 }
 
-/// Rows as a context sees them: those of its objects, else what the store says, read a batch at a time.
+/// Rows as seen by a context: those of its objects, otherwise the store's, read in batches.
 final class ContextRows: EvaluationSource {
   private let context: ManagedObjectContext
   private var stored: StoreRows?
 
   init(_ context: ManagedObjectContext) { self.context = context }
 
-  /// Reads ahead what rows lead to.
+  /// Reads ahead the destinations of rows.
   func prepare(_ rows: [RowPointer], _ crossings: [QueryCrossing]) throws {
     let coordinator = context.persistentStoreCoordinator
     let reader = StoreReader(coordinator.storeSet, .latest)
@@ -158,11 +160,11 @@ final class ContextRows: EvaluationSource {
     if let row = stored?.row(entity: entity, key: key) { return row }
     guard let object = context.target(entity, key, nil, position: 0) else { return nil }
     keep.append(object)
-    // A row that is not there is no value to a query, as it is none to a store.
+    // A query treats a missing row as no value, as stores do.
     return context.presentRow(object)
   }
 
-  /// Objects whose rows were given out.
+  /// Keeps the objects alive whose rows were returned.
   private var keep: [ManagedObject] = []
 
   func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [Int64] {

@@ -1,21 +1,22 @@
 import HoldfastStore
 
 extension ManagedObjectContext {
-  /// Forgets what an object's row was when it was read, so that the next access shows what is saved now.
+  /// Discards an object's row, so that the next access reads the saved values.
   ///
-  /// With `mergeChanges` the values that were set since stay, over a row that is read at once, and so do links that were
-  /// added and removed; the object can then be saved although somebody else changed it meanwhile. Without, changes are
-  /// taken back, on both ends of relationships, and the object becomes a fault. New objects and those that are being deleted
-  /// stay as they are. The error of an object that could not be read is acknowledged (``FaultErrorPolicy``), but not when changes are
-  /// merged that were made while it could not be read, which may depend on its placeholders.
+  /// With `mergeChanges`, the row is read at once. Values set since the last read, and links added or removed, are applied to it. The
+  /// object can then be saved even if another context changed it. Without `mergeChanges`, changes are reverted at both ends of
+  /// relationships, and the object becomes a fault. New objects and objects being deleted don't change.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/missingObject`` when the row is gone and changes were to be merged, or
-  ///   what the store throws; the object is as it was then. At most one store request.
+  /// The refresh acknowledges the error of an object that couldn't be read (``FaultErrorPolicy``). It doesn't if it merges changes made
+  /// while the object was unreadable, since they may depend on placeholders.
+  ///
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/missingObject`` if the row doesn't exist and changes were to be merged, or
+  ///   the store's error. The object is then unchanged. Sends at most one store request.
   public func refresh(_ object: ManagedObject, mergeChanges: Bool) throws {
     checkIsolation()
     precondition(object.managedObjectContext === self, "An object was refreshed in a context that it does not belong to.")
     if object.isInserted || object.isDeleted || object.flags.contains(.detached) || object.objectKey < 0 { return }
-    // What it set may have been computed from placeholders.
+    // The changes may have been computed from placeholders.
     let isChangedUnread = mergeChanges && object.flags.isSuperset(of: [.inaccessible, .hasPrivateRow])
     let noted = faultErrors
     if !isChangedUnread { faultErrors.remove(object.id) }
@@ -27,7 +28,7 @@ extension ManagedObjectContext {
           faultErrors = noted
           throw error
         }
-        // From here on the object is not as it was.
+        // From here on the object is changed.
         do { try mergeTargets(of: object) } catch {
           noteUnread(object.id, error)
           throw error
@@ -42,7 +43,7 @@ extension ManagedObjectContext {
 
   /// Refreshes all registered objects and keeps their changes. Errors of faults are acknowledged.
   ///
-  /// - Throws: as ``refresh(_:mergeChanges:)``, for the first object for which it fails; the others may have been refreshed.
+  /// - Throws: The error of the first failing ``refresh(_:mergeChanges:)``. Other objects may have been refreshed.
   public func refreshAllObjects() throws {
     let objects = registeredObjects, ids = Set(objects.map(\.objectID))
     faultErrors.keep(ids.contains)
@@ -64,7 +65,7 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Takes changes of relationships back, on the other ends too, and where those had to leave others.
+  /// Reverts changes of relationships, also at the other ends and where those were removed from other objects.
   private func takeBack(_ object: ManagedObject) {
     for relationship in object.entity.relationships {
       if relationship.isToMany {
@@ -79,7 +80,7 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Leads a to-one relationship where it led when the object was read or saved.
+  /// Sets a to-one relationship to the destination of the last read or save.
   private func restore(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
     guard let committed = object.committedRow else { return }
     let key = committed.isPresent(relationship.slot) ? committed.integer(relationship.slot) : nil
@@ -89,8 +90,7 @@ extension ManagedObjectContext {
     for owner in [former, current] { forget(object, in: owner, inverse) }
   }
 
-  /// Nothing is recorded any more of a link whose other end was taken back. Otherwise taking back what was recorded would make or
-  /// cut the link once more.
+  /// Removes the record of a link whose other end was reverted. Reverting that record would add or remove the link a second time.
   private func forget(_ target: ManagedObject, in owner: ManagedObject?, _ relationship: ManagedObjectModel.Relationship?) {
     guard let relationship, relationship.isToMany else { return }
     owner?.toMany?[relationship.toManyIndex].forgetUnseen(target.objectKey)
@@ -120,8 +120,10 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Runs something that gives a target back to an object. Where the object's targets are ordered and nothing else about them
-  /// changed, they are read again, so that the target stands where it stood.
+  /// Runs a body that adds a destination back to an object.
+  ///
+  /// If the relationship is ordered and has no other changes, its destinations are read again, so that the destination regains its
+  /// position.
   private func keepingPlaces(of object: ManagedObject?, _ relationship: ManagedObjectModel.Relationship?, _ body: () -> Void) {
     guard let object, let relationship, relationship.isOrdered, !object.isInserted else { return body() }
     let wasMoved = object.toMany?[relationship.toManyIndex].isMoved ?? false
@@ -131,12 +133,12 @@ extension ManagedObjectContext {
     states[relationship.toManyIndex].revert()
   }
 
-  /// Lays an object's changes over the row as it is saved now.
+  /// Applies an object's changes to the row as it is saved now.
   private func merge(_ object: ManagedObject) throws {
     let entity = Int(object.flags.entityIndex)
     let found = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: [object.objectKey]))
     guard let run = found.runs.first, persistentStoreCoordinator.entityIndex(of: run.batch) == entity else {
-      throw ContextError(.missingObject, objectID: object.id, reason: "There is no object with this ID; it was deleted.")
+      throw ContextError(.missingObject, objectID: object.id, reason: "No object has this ID; it was deleted.")
     }
     let fresh = run.pointer(0)
     let group = RowGroup(run, entity: entity)
@@ -162,8 +164,9 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Lets the targets of a to-many relationship be read again; what was added and removed stays. Those of an ordered one keep
-  /// the order that they were given here, and new ones come last.
+  /// Discards the destinations of a to-many relationship, so that they are read again; added and removed links stay.
+  ///
+  /// Those of an ordered relationship keep the order set in this context, with new ones at the end.
   private func mergeTargets(_ object: ManagedObject, _ index: Int) {
     let states = object.toManyStates()
     let known = states[index].isMoved ? states[index].keys : []
@@ -183,10 +186,11 @@ extension ManagedObjectContext {
 extension ManagedObject {
   // MARK: What changed
 
-  /// The attributes and to-one relationships whose values differ from those that were read or saved last, with their
-  /// values; of a new object, all that have one. To-many relationships are not among them. No store request.
+  /// The attributes and to-one relationships that differ from the last read or save, with their values.
+  ///
+  /// For a new object, all properties that have a value. To-many relationships aren't included. Sends no store request.
   public final func changedValues() -> [String: StoreValue] {
-    // What an object set of itself while it was awakened is no change.
+    // Values that an object sets while it is awakened aren't changes.
     guard let row, hasChanges else { return [:] }
     let committed = isInserted ? managedObjectContext.graph.emptyRow(Int(flags.entityIndex)) : committedRow
     guard let committed else { return [:] }
@@ -197,11 +201,13 @@ extension ManagedObject {
     return changed
   }
 
-  /// The values of attributes and to-one relationships as they were read or saved last, by name. Empty for a new object.
+  /// The values of attributes and to-one relationships at the last read or save, by name.
   ///
-  /// - Parameter keys: the names of the properties; nil for all.
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty``; ``/HoldfastStore/StoreError`` when a value lies in a file
-  ///   of its own that cannot be read. At most one store request, for a fault, and one for each such value.
+  /// Empty for a new object. Sends at most one store request for a fault, and reads one file for each external value.
+  ///
+  /// - Parameter keys: The names of the properties. Defaults to all.
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty``; ``/HoldfastStore/StoreError`` if an external file can't be
+  ///   read.
   public final func committedValues(forKeys keys: [String]? = nil) throws -> [String: StoreValue] {
     var values: [String: StoreValue] = [:]
     if isInserted { return values }
@@ -213,7 +219,7 @@ extension ManagedObject {
         values[key] = try attributeValue(slot, committed)
         continue
       }
-      // Of which sub-entity a target is only the target tells.
+      // Only the destination determines its subentity.
       let (context, target) = (managedObjectContext, committed.integer(slot))
       let object =
         context.registered(relationship.destinationIndex, target)

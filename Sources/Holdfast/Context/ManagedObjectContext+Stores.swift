@@ -1,23 +1,22 @@
 import HoldfastStore
 import Synchronization
 
-/// What several stores under one coordinator mean for a context.
+/// Support for several stores under one coordinator.
 extension ManagedObjectContext {
-  /// Says in which store a new object is to be saved. Without it the object goes to the first store, in the order in which
-  /// they were added, that can be written and has objects of its entity. Assigning again replaces the assignment; a rollback
-  /// forgets it.
+  /// Specifies the store in which a new object is saved.
   ///
-  /// An object that was saved stays in its store; assigning one is a mistake of the program and traps.
+  /// Defaults to the first store, in the order in which stores were added, that is writable and includes the object's entity. Assigning
+  /// again replaces the assignment; a rollback discards it. Assigning an object that was already saved traps.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/missingStore`` when the store is not one of the coordinator's,
-  ///   ``ContextError/Code/noStoreForEntity`` when its configuration lacks the object's entity; ``/HoldfastStore/StoreError`` with code
-  ///   ``/HoldfastStore/StoreError/Code/readOnly`` when it cannot be written.
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/missingStore`` if the coordinator doesn't have the store, or
+  ///   ``ContextError/Code/noStoreForEntity`` if the store's configuration lacks the object's entity; ``/HoldfastStore/StoreError`` with
+  ///   code ``/HoldfastStore/StoreError/Code/readOnly`` if the store isn't writable.
   public func assign(_ object: ManagedObject, to store: PersistentStore) throws {
     checkIsolation()
     precondition(object.managedObjectContext === self, "An object was assigned in a context that it does not belong to.")
     precondition(
       object.isInserted && !object.flags.contains(.detached),
-      "An object was assigned to a store that is in a store already, or gone; only new objects can be assigned.")
+      "A saved or deleted object was assigned to a store; only new objects can be assigned.")
     guard persistentStoreCoordinator.persistentStores.contains(store) else { throw ContextError.missingStore([object.id]) }
     guard store.holds(Int(object.flags.entityIndex)) else {
       throw ContextError(
@@ -37,15 +36,14 @@ extension ManagedObjectContext {
     key < 0 ? temporaryPrefixes[entity].withKey(key) : places.objectID(entity, key)
   }
 
-  /// Whether a key is of a store that was removed.
+  /// Whether the store of a key was removed.
   func isOfRemovedStore(_ key: Int64) -> Bool {
     key >= 0 && places.count > 0 && persistentStoreCoordinator.storeSet.store(ofKey: key) == nil
   }
 
-  /// Makes the objects of stores that were removed since the last call into faults that find no row. Those with changes keep
-  /// them.
+  /// Turns objects of stores removed since the last call into faults without a row. Objects with changes keep them.
   ///
-  /// Only called where a program asks for something: nobody holds pointers into rows then.
+  /// Call it only at the start of a public request, when no pointers into rows are in use.
   func noticeRemovedStores() {
     let count = persistentStoreCoordinator.removalCount.load(ordering: .acquiring)
     if count == removalCount { return }

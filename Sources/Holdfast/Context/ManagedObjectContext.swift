@@ -1,95 +1,97 @@
 import HoldfastStore
 import Synchronization
 
-/// A scratch pad of objects: fetches them, keeps one per row, follows their changes and saves them together.
+/// A working set of objects: fetches them, keeps one per row, tracks their changes and saves them together.
 ///
-/// A context and its objects are ordinary, synchronous and **not** `Sendable`: they stay in the isolation that made
-/// them, which the compiler checks. Use ``PersistentContainer/viewContext`` on the main actor, a ``BackgroundContext``
-/// elsewhere, or make one where it is used. A fresh context may be *sent* as a whole.
+/// A context and its objects are ordinary, synchronous and **not** `Sendable`. They stay in the isolation that created them, which the
+/// compiler checks. Use ``PersistentContainer/viewContext`` on the main actor and a ``BackgroundContext`` elsewhere, or create a context
+/// where you use it. You can *send* a new context together with its objects.
 ///
-/// The context does not keep objects alive: one that nobody holds goes, unless it has changes. Objects keep their
-/// context alive. So a context with changes lives until they are saved or given up: ``rollback()`` or ``reset()`` what you do
-/// not want to save. (A ``BackgroundContext`` gives its changes up when it goes.)
+/// The context doesn't keep unchanged objects alive: an object without other references is released, unless it has changes. Objects keep
+/// their context alive. A context with changes therefore lives until you save them or discard them with ``rollback()`` or ``reset()``. (A
+/// ``BackgroundContext`` discards its changes when it is released.)
 public final class ManagedObjectContext {
-  /// Between the context and its store.
+  /// The coordinator between the context and its stores.
   public let persistentStoreCoordinator: PersistentStoreCoordinator
-  /// A name for messages.
+  /// A name for use in messages.
   public var name = ""
-  /// Whether reading one fault reads its siblings too: the objects that came with it in one result, within 1,024
-  /// positions. True unless said.
+  /// Whether reading a fault also reads its siblings: objects of the same result within 1,024 positions. Defaults to true.
   @exclusivity(unchecked) public var batchesFaults = true
-  /// What follows when a property can't be read because of an error. Defaults to ``FaultErrorPolicy/failSave``.
+  /// What happens when a property can't be read because of an error. Defaults to ``FaultErrorPolicy/failSave``.
   @exclusivity(unchecked) public var faultErrorPolicy = FaultErrorPolicy.failSave
   @exclusivity(unchecked) var faultErrors = FaultErrors()
-  /// How many callbacks of objects are running.
+  /// The number of object callbacks being run.
   @exclusivity(unchecked) var callbackDepth = 0
 
   let graph: GraphPlan
-  /// The types of slots, ``ManagedObject/tabulatedSlots`` to an entity; see ``GraphPlan/slotTypes``. Without any where accesses are recorded,
-  /// so that none passes the quick check. Never changes, so that several accesses in a row read the address once.
+  /// The types of slots, ``ManagedObject/tabulatedSlots`` per entity; see ``GraphPlan/slotTypes``.
+  ///
+  /// All zero where accesses are recorded, so that every access fails the quick check. The pointer never changes, so consecutive accesses
+  /// load it once.
   @usableFromInline let slotTypes: UnsafePointer<UInt32>
   private let recordsAccesses: Bool
   let entities: [ManagedObjectModel.Entity]
   let classes: [ManagedObject.Type]
-  /// The callbacks that the classes override, by entity index, and whether any does.
+  /// The callbacks that the classes override, by entity index.
   let hooks: [ClassHooks]
-  /// The regular expressions of the model that saves have used.
+  /// The compiled regular expressions of the model that saves have used.
   lazy var patterns = PatternCache()
   let awakensObjects: Bool
   let turnsObjectsIntoFaults: Bool
-  /// Whether a class has rules of its own that saves ask for.
+  /// Whether any class has its own validation rules for saves.
   let validatesObjects: Bool
-  /// Objects that got their rows and have not been told so yet, from ``nextToAwake`` on; kept alive by this.
+  /// Objects that received their rows, to be awakened from ``nextToAwake`` on. Kept alive by this array.
   @exclusivity(unchecked) var fulfilled: ContiguousArray<ManagedObject> = []
   @exclusivity(unchecked) var nextToAwake = 0
-  /// How many callers are at work during which no object may be awakened.
+  /// The number of running operations during which no object may be awakened.
   @exclusivity(unchecked) var awakeningHolds = 0
-  /// Whether targets that were read dropped what had been recorded of them before, which the other end may have recorded as well.
+  /// Whether reading destinations dropped recorded changes that the other end may have recorded as well.
   @exclusivity(unchecked) var linkRecordsWereDropped = false
-  /// Those who listen to the context; nil while nobody ever did.
+  /// The handlers of the context; nil until the first one is added.
   @exclusivity(unchecked) var observers: ContextObservers?
   /// The registered objects by root entity index.
   let maps: UnsafeMutablePointer<IdentityMap>
-  /// What makes IDs of new objects, by entity index.
+  /// The prefixes of temporary object IDs, by entity index.
   let temporaryPrefixes: [ManagedObjectID]
-  /// What makes IDs of saved ones.
+  /// The prefixes of saved objects' IDs.
   let places: StorePlaces
-  /// The stores to which new objects were assigned, by temporary key; nil for none.
+  /// The stores to which new objects were assigned, by temporary key; nil if none.
   @exclusivity(unchecked) var assignments: [Int64: PersistentStore]?
-  /// How often a store was removed when the context looked for such last.
+  /// The coordinator's count of removed stores at the last check.
   @exclusivity(unchecked) var removalCount: Int
-  /// Objects that are inserted, updated or deleted, in the order in which that began; kept alive by this. An object
-  /// whose changes came to nothing stays until the next save.
+  /// Inserted, updated and deleted objects, in the order of their first change; kept alive by this array.
+  ///
+  /// An object whose changes cancelled each other out stays until the next save.
   @exclusivity(unchecked) var changed: ContiguousArray<ManagedObject> = []
-  /// How many objects of each entity stand in ``changed``.
+  /// The number of objects of each entity in ``changed``.
   let changedCounts: UnsafeMutablePointer<Int>
-  /// Values that could not be encoded when they were set, which the next save reports.
+  /// Values that couldn't be encoded when they were set; the next save reports them.
   @exclusivity(unchecked) var refusedValues: [RefusedValue] = []
   /// Objects whose delete rules have not been applied yet.
   @exclusivity(unchecked) var unpropagated: [ManagedObject] = []
-  /// Whether an object was deleted since the last save, by entity index of the object's root.
+  /// The number of objects deleted since the last save, by root entity index.
   let deletedCounts: UnsafeMutablePointer<Int>
-  /// What was deleted since the last rollback, saved or not.
+  /// The objects deleted since the last rollback, saved or not.
   @exclusivity(unchecked) var deletionLog: DeletionLog
-  /// Keys of objects that this context deleted and saved, by root entity: lists read before may still hold them.
+  /// Keys of objects that this context deleted and saved, by root entity. Lists that were read before may still contain them.
   let tombstones: UnsafeMutablePointer<LinkList>
-  /// Counts down from a number of the context's own, so that no other context's new object has an equal ID.
+  /// Counts down from a number unique to this context, so that temporary IDs of two contexts are never equal.
   @exclusivity(unchecked) var nextTemporaryKey: Int64
   private static let contextCount = Atomic<Int64>(0)
   private let isolation: ContextIsolation
 
-  /// Makes a context of its own, for use in the isolation that makes it.
+  /// Creates a context for use in the isolation that creates it.
   ///
   /// - Parameters:
-  ///   - coordinator: what leads to the stores.
-  ///   - classes: the typed classes by which objects appear; others appear as ``ManagedObject``.
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/classMismatch`` that lists every difference between classes and model.
+  ///   - coordinator: The coordinator of the stores.
+  ///   - classes: The typed classes of entities. Other objects are of class ``ManagedObject``.
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/classMismatch`` and a list of all differences between classes and model.
   public convenience init(coordinator: PersistentStoreCoordinator, classes: [ManagedObject.Type] = []) throws {
     self.init(
       coordinator: coordinator, bound: try BoundClasses(classes, coordinator.model, coordinator.transformers), isolation: .unchecked)
   }
 
-  /// - Parameter recordsAccesses: whether its objects are those of an ``AccessorProbe``.
+  /// - Parameter recordsAccesses: Whether the objects record accesses for an ``AccessorProbe``.
   init(coordinator: PersistentStoreCoordinator, bound: BoundClasses, isolation: ContextIsolation, recordsAccesses: Bool = false) {
     persistentStoreCoordinator = coordinator
     self.isolation = isolation
@@ -132,37 +134,38 @@ public final class ManagedObjectContext {
     if recordsAccesses { slotTypes.deallocate() }
   }
 
-  /// The groups of rows that were read for faults last: siblings that nobody has looked at yet find their rows here. Emptied
-  /// when rows may have changed.
+  /// The most recent groups of rows read for faults, where siblings created later find their rows.
+  ///
+  /// Cleared when rows may have changed.
   @exclusivity(unchecked) var firedGroups: [RowGroup] = []
-  /// How often contexts had saved when the first of them was read.
+  /// The coordinator's save count when the first of them was read.
   @exclusivity(unchecked) private var saveCountOfFiredGroups = 0
-  /// Which of them came last; the next one is replaced first, once there are ``mostFiredGroups``.
+  /// The index of the latest group. At ``mostFiredGroups`` groups, the next index is replaced first.
   @exclusivity(unchecked) private var lastFiredGroup = 0
   private static let mostFiredGroups = 8
-  /// The links of transient relationships of objects that no caller holds.
+  /// The links of transient relationships of released objects.
   let parkedLinks = ParkedLinks()
-  /// Whether a save is under way.
+  /// Whether a save is in progress.
   var isSaving = false
 
-  /// Traps when the context is used outside its isolation, which clients in older language modes can do.
+  /// Traps if the context is used outside its isolation, which is possible in older language modes.
   func checkIsolation() { isolation.check() }
 
   // MARK: Registered objects
 
-  /// Whether anything was inserted, updated or deleted since the last save.
+  /// Whether any object was inserted, updated or deleted since the last save.
   public var hasChanges: Bool { changed.contains { $0.hasChanges && !($0.isInserted && $0.isDeleted) } }
 
-  /// The objects that were never saved, in the order in which they were inserted.
+  /// The objects that were never saved, in the order of insertion.
   public var insertedObjects: [ManagedObject] { changed.filter { $0.isInserted && !$0.isDeleted } }
 
-  /// The saved objects with changes, in the order in which those began.
+  /// The saved objects with changes, in the order of their first change.
   public var updatedObjects: [ManagedObject] { changed.filter { $0.isUpdated && !$0.isDeleted } }
 
   /// The objects that the next save deletes.
   public var deletedObjects: [ManagedObject] { changed.filter { $0.isDeleted && !$0.isInserted } }
 
-  /// All objects that somebody holds.
+  /// All objects in the context that are still referenced or have changes.
   public var registeredObjects: [ManagedObject] { entities.indices.flatMap { maps[$0].objects } }
 
   @inline(__always) func registered(_ entity: Int, _ key: Int64) -> ManagedObject? {
@@ -180,7 +183,7 @@ public final class ManagedObjectContext {
     return object
   }
 
-  /// The object that a link leads to, registered when it is not; nil when it is being deleted or was.
+  /// The destination of a link, registered if necessary; nil if it is being deleted or was deleted.
   func target(_ entity: Int, _ key: Int64, _ siblings: FaultSiblings?, position: Int) -> ManagedObject? {
     if graph.entities[entity].sharesRoot { return familyTarget(entity, key, siblings, position: position) }
     if let registered = registered(entity, key) { return registered.flags.contains(.deleted) ? nil : registered }
@@ -197,8 +200,9 @@ public final class ManagedObjectContext {
     return object
   }
 
-  /// The object that a link led to until now. One that is being deleted is told as well: whether its deletion is denied depends on
-  /// who leads to it still.
+  /// The previous destination of a link, even if it is being deleted.
+  ///
+  /// Whether the save denies a deletion depends on the remaining links to the object.
   func formerTarget(_ entity: Int, _ key: Int64) -> ManagedObject? {
     if deletedCounts[graph.entities[entity].root] > 0, let known = registered(entity, key), known.isDeleted,
       graph.entities[entity].family.contains(Int(known.flags.entityIndex))
@@ -208,7 +212,7 @@ public final class ManagedObjectContext {
     return target(entity, key, nil, position: 0)
   }
 
-  /// Gives an object a row that was read some time ago, unless somebody has read or saved a newer version since.
+  /// Attaches a row that was read earlier, unless the cache has a later version.
   func attachNewest(_ object: ManagedObject, _ row: RowPointer, _ group: RowGroup, _ place: Int) {
     let entity = group.entity
     if let (batch, index) = persistentStoreCoordinator.rowCache.row(root: graph.entities[entity].root, key: row.key),
@@ -221,7 +225,7 @@ public final class ManagedObjectContext {
 
   func firedRow(_ entity: Int, _ key: Int64) -> (RowGroup, RowPointer, Int)? {
     forgetOldFiredGroups()
-    // The one that was read last first: it likely has the row.
+    // Begin with the latest group, which is the most likely to contain the row.
     var place = lastFiredGroup
     for _ in firedGroups.indices {
       let group = firedGroups[place]
@@ -231,7 +235,7 @@ public final class ManagedObjectContext {
     return nil
   }
 
-  /// Forgets groups that were read before somebody saved; called before others are read.
+  /// Discards groups read before the latest save of any context. Call it before using or adding groups.
   func forgetOldFiredGroups() {
     let saveCount = persistentStoreCoordinator.saveCount.load(ordering: .acquiring)
     if saveCount == saveCountOfFiredGroups { return }
@@ -239,7 +243,7 @@ public final class ManagedObjectContext {
     firedGroups = []
   }
 
-  /// Remembers a group for the siblings of the fault for which it was read.
+  /// Keeps a group for the siblings of the fault for which it was read.
   func keepFired(_ group: RowGroup) {
     if firedGroups.count < ManagedObjectContext.mostFiredGroups {
       firedGroups.append(group)
@@ -250,7 +254,7 @@ public final class ManagedObjectContext {
     }
   }
 
-  /// Gives an object its row.
+  /// Sets an object's row.
   func attach(_ object: ManagedObject, _ row: RowPointer, _ group: RowGroup, _ position: Int) {
     assert(!object.flags.contains(.hasPrivateRow), "An object with a row of its own was given another.")
     if awakensObjects { noteFulfilment(object) }
@@ -261,7 +265,7 @@ public final class ManagedObjectContext {
     object.flags.remove(.inaccessible)
   }
 
-  /// Takes an object into the list of changed ones.
+  /// Adds an object to the list of changed objects.
   func noteChange(_ object: ManagedObject) {
     if object.flags.isDisjoint(with: [.inserted, .deleted]) { object.flags.insert(.updated) }
     if object.flags.contains(.listed) { return }
@@ -272,7 +276,7 @@ public final class ManagedObjectContext {
     }
     precondition(
       !object.flags.contains(.detached),
-      "An object was changed that is gone: deleted and saved, or its context was reset, or its insertion rolled back.")
+      "A removed object was changed: it was deleted and saved, or its context was reset or rolled back.")
     object.flags.insert(.listed)
     changed.append(object)
     changedCounts[Int(object.flags.entityIndex)] += 1
@@ -280,13 +284,13 @@ public final class ManagedObjectContext {
 
   // MARK: Deleted objects in lists
 
-  /// Whether lists of keys of an entity may hold deleted objects.
+  /// Whether lists of keys of an entity may contain deleted objects.
   func mayHoldDeleted(_ entity: Int) -> Bool {
     let root = graph.entities[entity].root
     return deletedCounts[root] > 0 || !tombstones[root].isEmpty
   }
 
-  /// Hides deleted objects of an entity in a list, and no others.
+  /// Hides deleted objects of an entity in a list, and shows all others.
   func hideDeleted(_ entity: Int, in list: OrderedList) {
     if !mayHoldDeleted(entity) { return list.showAll() }
     list.hide(deletionLog, root: graph.entities[entity].root) { isDeleted(entity, $0) }
@@ -297,17 +301,17 @@ public final class ManagedObjectContext {
     return !tombstones[root].isEmpty && tombstones[root].contains(key)
   }
 
-  /// Whether a key is that of an object that is being deleted or was.
+  /// Whether a key is of an object that is being deleted or was deleted.
   func isDeleted(_ entity: Int, _ key: Int64) -> Bool {
     if isTombstone(entity, key) { return true }
     return deletedCounts[graph.entities[entity].root] > 0 && registered(entity, key)?.flags.contains(.deleted) == true
   }
 }
 
-/// Typed classes by entity index.
+/// The class of each entity, by index.
 struct BoundClasses: Sendable {
   let classes: [ManagedObject.Type]
-  /// The callbacks that they override.
+  /// The callbacks that each class overrides.
   let hooks: [ClassHooks]
   /// The callbacks that any of them overrides.
   let hooksOfAny: ClassHooks
@@ -321,18 +325,18 @@ struct BoundClasses: Sendable {
         continue
       }
       if classes[entity.index] != ManagedObject.self && classes[entity.index] != type {
-        differences.append("\(type): \(classes[entity.index]) stands for the entity \(entity.name) already; pass one of them.")
+        differences.append("\(type): \(classes[entity.index]) is already the class of entity \(entity.name); pass only one of them.")
       }
       classes[entity.index] = type
       differences += ClassBinding.differences(type, entity, model, transformers)
     }
-    // Objects of an entity that no class stands for appear as those of the entity above it.
+    // Objects of an entity without a class use the class of its superentity.
     for entity in model.entities {
       guard let above = entity.superentityIndex else { continue }
       if classes[entity.index] == ManagedObject.self { classes[entity.index] = classes[above] }
       if !ClassBinding.isKind(classes[entity.index], of: classes[above]) {
         differences.append(
-          "\(classes[entity.index]): It is no subclass of \(classes[above]), as which objects of \(model.entities[above].name) appear.")
+          "\(classes[entity.index]): The class must be a subclass of \(classes[above]), the class of \(model.entities[above].name).")
       }
     }
     for type in types { differences += ClassBinding.destinationDifferences(type, classes, model) }
@@ -340,14 +344,14 @@ struct BoundClasses: Sendable {
     if differences.isEmpty { differences = AccessorCheck.differences(bound, model, transformers) }
     guard differences.isEmpty else {
       throw ContextError(
-        .classMismatch, reason: "The classes do not fit the model:\n" + differences.map { "  \($0)" }.joined(separator: "\n"))
+        .classMismatch, reason: "The classes don't match the model:\n" + differences.map { "  \($0)" }.joined(separator: "\n"))
     }
     self.classes = classes
     hooks = classes.map(ClassHooks.overridden)
     hooksOfAny = hooks.reduce([]) { $0.union($1) }
   }
 
-  /// Classes by entity index none of whose callbacks is called for rows and saves.
+  /// Creates a binding whose classes receive no callbacks for rows and saves.
   init(withoutHooks classes: [ManagedObject.Type]) {
     self.classes = classes
     hooks = Array(repeating: [], count: classes.count)
@@ -355,9 +359,9 @@ struct BoundClasses: Sendable {
   }
 }
 
-/// How a context finds out that it is used where it must not be.
+/// How a context detects use outside its isolation.
 enum ContextIsolation: Sendable {
-  /// The compiler alone watches.
+  /// Checked by the compiler only.
   case unchecked
   /// On the main actor.
   case main

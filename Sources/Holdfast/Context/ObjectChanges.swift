@@ -1,22 +1,26 @@
 public import HoldfastStore
 
-/// What changed in one context, told by ``ManagedObjectContext/objectsDidChange(_:)`` and
-/// ``ManagedObjectContext/contextDidSave(_:)``: object IDs only, so that it can travel.
+/// The changes in one context, as object IDs, so that they can be sent across isolations.
+///
+/// Handlers of ``ManagedObjectContext/objectsDidChange(_:)`` and ``ManagedObjectContext/contextDidSave(_:)`` receive them.
 public struct ObjectChanges: Sendable, Hashable {
   /// The new objects. Before the save their IDs are temporary.
   public var inserted: [ManagedObjectID]
-  /// The objects that a reader sees changed: their attributes, or the objects that a relationship references, from whichever side it was
-  /// changed, or because a destination was deleted. An object that is new to the listener is in ``inserted`` alone.
+  /// The objects whose attributes or relationships changed.
+  ///
+  /// A relationship counts as changed from either side, and when a destination is deleted. An object that is new to the handler is only in
+  /// ``inserted``.
   public var updated: [ManagedObjectID]
-  /// The objects that are going to be deleted by the next save, or were by this one. New objects that were deleted before
-  /// anybody was told of them are in no list.
+  /// The objects that the next save will delete, or that this save deleted.
+  ///
+  /// New objects that were deleted before the handler received them are in no list.
   public var deleted: [ManagedObjectID]
-  /// The objects that were refreshed, or whose changes were taken back by a rollback.
+  /// The objects that were refreshed, or whose changes were rolled back.
   public var refreshed: [ManagedObjectID]
-  /// The objects that left the graph: all by a reset, the new ones by a rollback.
+  /// The objects that left the graph: all objects in a reset, new objects in a rollback.
   public var invalidated: [ManagedObjectID]
 
-  /// Makes the record.
+  /// Creates a set of changes.
   public init(
     inserted: [ManagedObjectID] = [], updated: [ManagedObjectID] = [], deleted: [ManagedObjectID] = [],
     refreshed: [ManagedObjectID] = [], invalidated: [ManagedObjectID] = []
@@ -32,7 +36,7 @@ public struct ObjectChanges: Sendable, Hashable {
   public var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty && refreshed.isEmpty && invalidated.isEmpty }
 }
 
-/// Listens to a context until it is cancelled or the context goes. It need not be kept.
+/// A handler's registration with a context, valid until cancelled or the context is released. You don't need to keep it.
 public final class ContextObservation {
   private let observers: ContextObservers
   private let number: Int
@@ -42,11 +46,11 @@ public final class ContextObservation {
     self.number = number
   }
 
-  /// Stops listening. The handler is not called any more and is let go.
+  /// Removes and releases the handler.
   public func cancel() { observers.remove(number) }
 }
 
-/// Those who listen to one context, and what they have not been told yet. Confined to the context.
+/// The handlers of one context, and the changes they haven't received yet. Confined to the context.
 final class ContextObservers {
   typealias ChangeHandler = (ManagedObjectContext, ObjectChanges) -> Void
 
@@ -54,18 +58,18 @@ final class ContextObservers {
   private(set) var changeHandlers: [(number: Int, handler: ChangeHandler)] = []
   private(set) var willSaveHandlers: [(number: Int, handler: (ManagedObjectContext) -> Void)] = []
   private(set) var didSaveHandlers: [(number: Int, handler: ChangeHandler)] = []
-  /// The objects that changed since the last message, each once, in the order in which that began; kept alive by this.
+  /// The objects that changed since the last notification, each once, in the order of their first change. Kept alive by this array.
   private var noted: ContiguousArray<ManagedObject> = []
   private var refreshed: [ManagedObjectID] = []
-  /// The objects that lost what was deleted since the last message.
+  /// The objects that lost a destination by a deletion since the last notification.
   private var otherEnds: [ManagedObjectID] = []
-  /// Those of which a message has been sent, since the last save. A rollback gives them back what they lost.
+  /// The reported ``otherEnds`` since the last save. A rollback restores their destinations.
   private var toldOtherEnds: Set<ManagedObjectID> = []
   private var invalidated: [ManagedObjectID] = []
-  /// Saves of which handlers have to be told, the first of which is being told.
+  /// Saves to report. Handlers are being called for the first one.
   private var untoldSaves: [ObjectChanges] = []
 
-  /// Whether somebody wants to hear of unsaved changes. While nobody does, nothing is recorded.
+  /// Whether there are handlers for unsaved changes. Otherwise nothing is recorded.
   var hearChanges: Bool { !changeHandlers.isEmpty }
 
   func addChangeHandler(_ handler: @escaping ChangeHandler) -> ContextObservation {
@@ -97,7 +101,7 @@ final class ContextObservers {
 
   // MARK: Telling
 
-  /// Calls everyone who listens to saves. What a handler saves is told after the present message, to all in the same order.
+  /// Calls all handlers of saves. A save in a handler is reported after the current one, to all handlers in the same order.
   func tellDidSave(_ context: ManagedObjectContext, _ changes: ObjectChanges) {
     untoldSaves.append(changes)
     if untoldSaves.count > 1 { return }
@@ -111,25 +115,25 @@ final class ContextObservers {
 
   // MARK: Recording
 
-  /// Notes a change of an object that is not among those that are noted.
+  /// Records a change of an object that isn't in the list yet.
   func note(_ object: ManagedObject) {
     if hearChanges { noted.append(object) }
   }
 
-  /// Notes objects whose relationships lost what was deleted.
+  /// Records objects whose relationships lost a deleted object.
   func noteOtherEnds(_ ids: some Sequence<ManagedObjectID>) {
     if hearChanges { otherEnds += ids }
   }
 
-  /// Notes that what was deleted is saved.
+  /// Records that deletions were saved.
   func noteSave() { toldOtherEnds = [] }
 
-  /// Notes that an object was refreshed.
+  /// Records that an object was refreshed.
   func noteRefresh(_ object: ManagedObject) {
     if hearChanges { refreshed.append(object.id) }
   }
 
-  /// Notes that changes were taken back, which were noted before or are not to be told any more.
+  /// Records a rollback. Pending changes are dropped.
   func noteRollback(of objects: some Sequence<ManagedObject>) {
     guard hearChanges else { return }
     noted = []
@@ -141,7 +145,7 @@ final class ContextObservers {
     toldOtherEnds = []
   }
 
-  /// Notes that the graph is given up.
+  /// Records that the graph was reset.
   func noteReset(of objects: [ManagedObject]) {
     guard hearChanges else { return }
     noted = []
@@ -159,14 +163,14 @@ final class ContextObservers {
     otherEnds = []
   }
 
-  /// What is to be told now, which is forgotten by that. The next change of each object is noted again.
+  /// Returns the pending changes and removes them. The next change of each object is recorded again.
   func take() -> ObjectChanges {
     var changes = ObjectChanges(refreshed: refreshed, invalidated: invalidated)
     let objects = noted
     (noted, refreshed, invalidated) = ([], [], [])
     let known = Set(changes.refreshed)
     var seen: Set<ObjectIdentifier> = []
-    // A save between two messages lets an object be noted again.
+    // After a save between two notifications, an object may be in the list twice.
     for object in objects where seen.insert(ObjectIdentifier(object)).inserted {
       object.flags.remove(.noted)
       if object.isDeleted {

@@ -1,5 +1,6 @@
-/// The transient links of objects that are gone while other objects are linked to them: no caller holds them, but they are in the
-/// store, and the next object of the same key has the same links. Confined to the context.
+/// The transient links of released objects to which other objects are linked. Confined to the context.
+///
+/// The objects are in the store but no caller references them. The next object of the same key gets the links back.
 final class ParkedLinks {
   private struct Place: Hashable {
     let root: Int
@@ -16,10 +17,10 @@ final class ParkedLinks {
     links[Place(root: root, key: key)] = (entity, states)
   }
 
-  /// The entity of an object that has left links.
+  /// The entity of a released object with links.
   func entity(_ root: Int, _ key: Int64) -> Int? { links.isEmpty ? nil : links[Place(root: root, key: key)]?.entity }
 
-  /// The links of an object, by index, which belong to the caller from now on; empty for none.
+  /// Removes and returns the links of an object, by index; empty if it has none. The caller owns them.
   func take(_ root: Int, _ key: Int64) -> [ToManyState] {
     links.isEmpty ? [] : links.removeValue(forKey: Place(root: root, key: key))?.states ?? []
   }
@@ -31,14 +32,15 @@ final class ParkedLinks {
 }
 
 extension ManagedObjectContext {
-  /// The object at the other end of a transient link: registered, or one that takes up the links of one that is gone; nil where there is
-  /// neither, which cannot be for a relationship with an inverse.
+  /// The object at the other end of a transient link: registered, or recreated for parked links.
+  ///
+  /// Nil if there is neither, which can't happen for a relationship with an inverse.
   func linked(_ entity: Int, _ key: Int64) -> ManagedObject? {
     if let registered = registered(entity, key) { return registered }
     return parkedLinks.entity(graph.entities[entity].root, key).map { make($0, key) }
   }
 
-  /// The object that a transient link leads to; nil when it is being deleted or was.
+  /// The destination of a transient link; nil if it is being deleted or was deleted.
   func linkedTarget(_ entity: Int, _ key: Int64) -> ManagedObject? {
     let known = linked(entity, key)
     return withExtendedLifetime(known) { target(entity, key, nil, position: 0) }

@@ -5,7 +5,7 @@ struct RowRun {
   let batch: RowBatch
   let rows: RowSelection
 
-  /// How many rows.
+  /// The number of rows.
   var count: Int {
     switch rows {
     case .all: batch.count
@@ -23,30 +23,31 @@ struct RowRun {
   }
 }
 
-/// Up to 1,024 neighbouring rows of one result: siblings, for which faults are fired together. Confined to a context.
+/// Up to 1,024 neighbouring rows of one result, whose faults are fired together. Confined to a context.
 ///
-/// Keeps the rows' batches alive for the objects that look at them.
+/// The group keeps the rows' batches alive for the objects that use them.
 final class RowGroup {
   static let size = 1024
 
-  /// The runs of rows; most groups have one, so it lies here without an array.
+  /// The first run. Most groups have only one, which then needs no array.
   private let first: RowRun
   private let rest: [RowRun]
   let count: Int
   /// The index of the rows' concrete entity.
   let entity: Int
-  /// Whether somebody fetched the rows, who likely goes over all of them. Those that came along on a walk over the graph are
-  /// visited in another order, if at all.
+  /// Whether the rows are the result of a fetch, whose caller likely reads all of them.
+  ///
+  /// Rows that were prefetched in a graph traversal are read in another order, if at all.
   let isFetched: Bool
-  /// Fired to-many relationships: the answer for all rows of the group, in their order. Most groups have one, so it lies
-  /// here without an array.
+  /// Fired to-many relationships: the answer for all rows of the group, in their order.
+  ///
+  /// Most groups have one answer, which then needs no array.
   @exclusivity(unchecked) private var firstAnswer: (toManyIndex: Int, siblings: FaultSiblings)?
   @exclusivity(unchecked) private var otherAnswers: [(toManyIndex: Int, siblings: FaultSiblings)] = []
-  /// The siblings of to-one targets by slot.
+  /// The siblings of to-one destinations, by slot.
   @exclusivity(unchecked) private var columns: [FaultSiblings] = []
   @exclusivity(unchecked) private var positions: [Int64: Int]?
-  /// How many objects were asked for alone, by to-many index: 8 bits for each of the first seven, and for all others
-  /// together.
+  /// The number of requests for single objects, by to-many index: 8 bits for each of the first seven, and for all others together.
   @exclusivity(unchecked) private var askedAlone: UInt64 = 0
 
   init(_ first: RowRun, _ rest: [RowRun] = [], entity: Int, isFetched: Bool = false) {
@@ -84,7 +85,7 @@ final class RowGroup {
     }
   }
 
-  /// Whether the rows lie in memory anyway; those of the first one's store count.
+  /// Whether the rows are in memory anyway, judged by the store of the first row.
   func hasResidentRows(_ places: StorePlaces) -> Bool { first.count > 0 && places.hasResidentRow(first.pointer(0).key) }
 
   /// The keys of all rows, in order.
@@ -122,8 +123,7 @@ final class RowGroup {
     return nil
   }
 
-  /// Counts an object that wants the targets of a to-many relationship; whether fewer than a thirty-second of a full
-  /// group did so before.
+  /// Counts a request for the destinations of one object. Returns true for the first 32, a thirty-second of a full group.
   func isRarelyAsked(_ toManyIndex: Int) -> Bool {
     let shift = UInt64(min(toManyIndex, 7) * 8)
     let asked = askedAlone >> shift & 255
@@ -139,12 +139,12 @@ final class RowGroup {
     return nil
   }
 
-  /// Keeps an answer. There was none.
+  /// Adds an answer for an index that has none.
   func setAnswer(_ siblings: FaultSiblings, _ toManyIndex: Int) {
     if firstAnswer == nil { firstAnswer = (toManyIndex, siblings) } else { otherAnswers.append((toManyIndex, siblings)) }
   }
 
-  /// The targets of a to-one relationship for all rows of the group.
+  /// The destinations of a to-one relationship for all rows of the group.
   func column(_ slot: Int, destination: Int) -> FaultSiblings {
     for siblings in columns where siblings.slot == slot { return siblings }
     let siblings = FaultSiblings(entity: destination, group: self, slot: slot)
@@ -152,7 +152,7 @@ final class RowGroup {
     return siblings
   }
 
-  /// The keys in a slot of all rows, ascending, without repetition.
+  /// The keys in a slot of all rows, ascending, without duplicates.
   fileprivate func keys(in slot: Int) -> [Int64] {
     var keys: [Int64] = []
     forEachRow { if $1.isPresent(slot) { keys.append($1.integer(slot)) } }
@@ -163,19 +163,20 @@ final class RowGroup {
   }
 }
 
-/// The objects that a fault came with, whose rows are read together with its own. Confined to a context.
+/// The objects that a fault was loaded with, whose rows are read together with its own. Confined to a context.
 final class FaultSiblings {
   /// The index of the objects' entity.
   let entity: Int
-  /// The targets of a to-many relationship for a whole group; nil when ``keys`` stands alone.
+  /// The destinations of a to-many relationship for an entire group; nil for a to-one relationship.
   let answer: RelationshipAnswer?
-  /// The group whose rows point to the objects from a slot, until the keys are asked for or the group goes; the group
-  /// says when it goes.
+  /// The group whose rows reference the objects from a slot, until the keys are read or the group is released.
+  ///
+  /// The group clears this reference in its deinitializer.
   private unowned(unsafe) var group: RowGroup?
   /// The slot of a to-one relationship; -1 for a to-many one.
   let slot: Int
   private var keys: [Int64] = []
-  /// How many faults were read alone.
+  /// The number of faults that were read alone.
   @exclusivity(unchecked) private var readAlone = 0
 
   init(entity: Int, answer: RelationshipAnswer) {
@@ -191,10 +192,10 @@ final class FaultSiblings {
     self.slot = slot
   }
 
-  /// The entity of the target at a position; nil when only its row tells.
+  /// The entity of the destination at a position; nil if only its row determines it.
   func entity(at position: Int) -> Int? { answer?.entities.map { $0[position] } }
 
-  /// Counts a fault that wants its row; whether only a few did so before.
+  /// Counts a request for a single row. Returns true for the first 32.
   func isRarelyRead() -> Bool {
     readAlone += 1
     return readAlone <= 32
@@ -202,7 +203,7 @@ final class FaultSiblings {
 
   fileprivate func forgetGroup() { group = nil }
 
-  /// The keys that are read together with the one at a position.
+  /// The keys to read together with the one at a position.
   func window(around position: Int) -> ArraySlice<Int64> {
     if let group {
       keys = group.keys(in: slot)

@@ -34,7 +34,7 @@ extension PersistentStoreCoordinator {
 
   /// Replaces the keys in columns of to-one destinations with IDs.
   ///
-  /// When the destination has sub-entities, the objects' rows are read to find their entities.
+  /// When the destination has subentities, the objects' rows are read to find their entities.
   private func nameTargets(_ rows: inout [[StoreValue]], _ layout: RowLayout) throws {
     for (place, column) in layout.columns.enumerated() {
       guard case .toOne(let destination) = column else { continue }

@@ -47,7 +47,7 @@ public struct FetchRequest<Result: ManagedObject>: Sendable, Hashable {
   public var fetchLimit: Int
   /// Whether the result reflects unsaved changes of the context. Defaults to true.
   public var includesPendingChanges = true
-  /// Whether the result includes objects of sub-entities. Defaults to true.
+  /// Whether the result includes objects of subentities. Defaults to true.
   public var includesSubentities = true
 
   /// Creates a request for the objects of a class.
@@ -120,7 +120,7 @@ public struct DictionaryFetchRequest<Root: ManagedObject>: Sendable, Hashable {
   public var columns: [String: DictionaryColumn]
   /// The attributes and to-one relationships to group by; empty for one group of all objects.
   public var propertiesToGroupBy: [String]
-  /// Whether objects of sub-entities are included. Defaults to true.
+  /// Whether objects of subentities are included. Defaults to true.
   public var includesSubentities = true
 
   /// Creates a request.

@@ -1,9 +1,9 @@
 import HoldfastStore
 import Synchronization
 
-/// What an accessor of a typed class names.
+/// The property that an accessor of a typed class uses.
 enum PropertyAccess: Hashable {
-  /// The slot of an attribute or a to-one relationship; of a composite attribute each of its slots.
+  /// The slot of an attribute or a to-one relationship; for a composite attribute, each of its slots.
   case slot(Int)
   /// The index of a to-many relationship.
   case toMany(Int)
@@ -15,23 +15,24 @@ enum PropertyAccess: Hashable {
   case transientLink(Int)
 }
 
-/// Notes what the accessors of an object name, and those of the objects that its to-one relationships return. Belongs to objects with the
-/// flag ``ObjectFlags/probe``.
+/// Records the properties that an object's accessors use, and those of the destinations of its to-one relationships.
+///
+/// Used by objects with the flag ``ObjectFlags/probe``.
 final class AccessRecorder {
-  /// What was named, and the class of the object, in order.
+  /// The recorded accesses and the class of each object, in order.
   fileprivate(set) var steps: [(type: ManagedObject.Type, access: PropertyAccess)] = []
-  /// How many slots the objects' rows have.
+  /// The number of slots of the objects' rows.
   let slotLimit: Int
-  /// What the objects' rows hold in every slot; nil for rows without values, which may be read as anything.
+  /// The kind of value in every slot; nil for rows without values, which can be read as anything.
   let kind: CellKind?
-  /// How many objects every to-many relationship has; nil when to-one relationships return nothing either.
+  /// The number of objects of every to-many relationship; if nil, to-one relationships are nil too.
   let count: Int?
 
   init(slotLimit: Int, kind: CellKind? = nil, count: Int? = nil) { (self.slotLimit, self.kind, self.count) = (slotLimit, kind, count) }
 }
 
 extension ManagedObject {
-  /// Whether the object only records what its accessors name; then this access is recorded.
+  /// Whether the object only records accesses; if so, records this one.
   @inline(__always) final func isProbe(_ access: PropertyAccess) -> Bool {
     if !flags.contains(.probe) { return false }
     record(access)
@@ -47,10 +48,10 @@ extension ManagedObject {
     recorder.steps.append((type(of: self), access))
   }
 
-  /// The recorder of an object that is one to try accessors by.
+  /// The recorder of a probe object.
   final var recorder: AccessRecorder? { owner.map { unsafeDowncast($0, to: AccessRecorder.self) } }
 
-  /// The object that a to-one relationship of such an object returns.
+  /// The destination of a to-one relationship of a probe object.
   final func probeDestination<Destination: ManagedObject>() -> Destination? {
     guard let recorder, recorder.count != nil else { return nil }
     let object = Destination(ManagedObjectSeed(context: managedObjectContext, key: 0, flags: flags))
@@ -60,13 +61,13 @@ extension ManagedObject {
   }
 }
 
-/// An object by which the accessors of a class are tried: it records what they name, has no values and ignores what is set.
+/// An object for testing the accessors of a class. It records accesses, has no values and ignores changes.
 final class AccessorProbe {
   let object: ManagedObject
 
-  /// Makes an object of a class that belongs to a context of its own.
+  /// Creates an object of a class in a separate context.
   ///
-  /// - Parameter classes: the classes of all entities, by their indexes.
+  /// - Parameter classes: The classes of all entities, by their indexes.
   init(_ type: ManagedObject.Type, entity: Int, _ classes: [ManagedObject.Type], _ coordinator: PersistentStoreCoordinator) {
     let context = ManagedObjectContext(
       coordinator: coordinator, bound: BoundClasses(withoutHooks: classes), isolation: .unchecked, recordsAccesses: true)
@@ -75,7 +76,7 @@ final class AccessorProbe {
     object.row = AbsentRow.base
   }
 
-  /// What the accessors name that a body uses, in order. The body gets a closure to forget what it used so far.
+  /// The accesses of a body, in order. The body receives a closure that clears them.
   fileprivate func accesses(_ body: (ManagedObject, () -> Void) -> Void) -> [PropertyAccess] {
     let recorder = AccessRecorder(slotLimit: AbsentRow.slotCount)
     record(recorder) { object in body(object) { recorder.steps = [] } }
@@ -94,7 +95,7 @@ final class AccessorProbe {
 ///
 /// Every getter and setter of the listed properties is called once per process, on an object without values.
 enum AccessorCheck {
-  /// The classes whose accessors were found right.
+  /// The classes whose accessors passed the check.
   private static let checked = Mutex<Set<ObjectIdentifier>>([])
 
   /// The differences of some classes, each with its entity.
@@ -144,7 +145,7 @@ extension PropertyAccess {
 }
 
 extension PropertyBinding {
-  /// What the accessors of the property have to name, and what such numbers are called.
+  /// The access that the property's accessors should make, and the word for its number in messages.
   fileprivate var access: (PropertyAccess, noun: String) {
     switch kind {
     case .toMany: (.toMany(slot), "index")

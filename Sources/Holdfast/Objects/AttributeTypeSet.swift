@@ -1,4 +1,4 @@
-/// A set of attribute types: those that a Swift type can be read and written as.
+/// A set of attribute types that a Swift type can read and write.
 public struct AttributeTypeSet: OptionSet, Sendable, Hashable {
   /// A bit for each type.
   public let rawValue: UInt32

@@ -4,34 +4,35 @@
   public import Foundation
 #endif
 
-/// A Swift type that an attribute can be read and written as.
+/// A Swift type that can read and write an attribute.
 ///
-/// A property of non-optional type reads an absent value as the type's zero: 0, false, "", the reference date, no bytes,
-/// the UUID of zeros. Whether a value must be there is checked when the object is saved, never by a trap.
+/// A property of non-optional type reads a missing value as the type's zero: 0, false, "", the reference date, no bytes, or the UUID of
+/// zeros. Required values are checked when the object is saved, never by a trap.
 public protocol AttributeValue {
-  /// The attribute types that can be read and written so.
+  /// The attribute types that the type can read and write.
   static var attributeTypes: AttributeTypeSet { get }
   /// Reads a slot of a row.
   static func load(_ row: RowPointer, _ slot: Int) -> Self
-  /// Reads a slot that holds a value; nil when it is none that this type can say, as the raw value of a case that is gone. What
-  /// ``load(_:_:)`` gives, unless the type says otherwise.
+  /// Reads a slot that has a value. Defaults to ``load(_:_:)``.
+  ///
+  /// Returns nil if the type can't represent the value, such as the raw value of a removed case.
   static func loadPresent(_ row: RowPointer, _ slot: Int) -> Self?
-  /// Reads a slot of an object, whose row may name a file that holds the value. What ``load(_:_:)`` gives, except for `Data`.
+  /// Reads a slot of an object. Defaults to ``load(_:_:)``; `Data` also reads values from external files.
   static func read(_ object: ManagedObject, _ slot: Int) -> Self
-  /// Reads a slot that holds a value. What ``loadPresent(_:_:)`` gives, except for `Data`.
+  /// Reads a slot that has a value. Defaults to ``loadPresent(_:_:)``; `Data` also reads values from external files.
   static func readPresent(_ object: ManagedObject, _ row: RowPointer, _ slot: Int) -> Self?
   /// Writes into a slot of an object.
   func store(in object: ManagedObject, _ slot: Int)
-  /// The same as a value of the boundary.
+  /// The value in the form that stores use.
   var storeValue: StoreValue { get }
 }
 
 extension AttributeValue {
-  /// What ``load(_:_:)`` gives.
+  /// Calls ``load(_:_:)``.
   @inlinable @inline(__always) public static func loadPresent(_ row: RowPointer, _ slot: Int) -> Self? { load(row, slot) }
-  /// What ``load(_:_:)`` gives.
+  /// Calls ``load(_:_:)``.
   @inlinable @inline(__always) public static func read(_ object: ManagedObject, _ slot: Int) -> Self { load(object.readRow, slot) }
-  /// What ``loadPresent(_:_:)`` gives.
+  /// Calls ``loadPresent(_:_:)``.
   @inlinable @inline(__always) public static func readPresent(_ object: ManagedObject, _ row: RowPointer, _ slot: Int) -> Self? {
     loadPresent(row, slot)
   }
@@ -75,7 +76,7 @@ extension Int32: AttributeValue {
 }
 
 extension Int64: AttributeValue {
-  /// Whole numbers of any width; what is too large for the attribute is refused by the save.
+  /// Whole numbers of any width. The save refuses values that are too large for the attribute.
   @inlinable public static var attributeTypes: AttributeTypeSet { [.integer16, .integer32, .integer64] }
   /// Reads a slot.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Int64 { row.integer(slot) }
@@ -86,7 +87,7 @@ extension Int64: AttributeValue {
 }
 
 extension Int: AttributeValue {
-  /// Whole numbers of any width; what is too large for the attribute is refused by the save.
+  /// Whole numbers of any width. The save refuses values that are too large for the attribute.
   @inlinable public static var attributeTypes: AttributeTypeSet { [.integer16, .integer32, .integer64] }
   /// Reads a slot.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Int { Int(truncatingIfNeeded: row.integer(slot)) }
@@ -121,7 +122,7 @@ extension Float: AttributeValue {
 extension String: AttributeValue {
   /// Text.
   @inlinable public static var attributeTypes: AttributeTypeSet { [.string, .uri] }
-  /// Reads a slot: makes a `String` of the bytes in the row.
+  /// Reads a slot: creates a `String` from the bytes in the row.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> String { row.string(slot) }
   /// Writes a slot.
   public func store(in object: ManagedObject, _ slot: Int) {
@@ -151,7 +152,7 @@ extension UUID: AttributeValue {
   /// Reads a slot.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> UUID {
     let bytes = row.bytes(slot)
-    // A UUID is its 16 bytes; its initialiser would take each of them as an argument of its own.
+    // A UUID is its 16 bytes; its initializer would take each byte as a separate argument.
     if bytes.count != 16 { return unsafeBitCast((UInt64(0), UInt64(0)), to: UUID.self) }
     return unsafeBitCast(bytes.loadUnaligned(as: (UInt64, UInt64).self), to: UUID.self)
   }
@@ -162,16 +163,16 @@ extension UUID: AttributeValue {
 }
 
 extension Data: AttributeValue {
-  /// Bytes; of a transformable attribute those that stores keep.
+  /// Bytes; for a transformable attribute, the stored bytes.
   @inlinable public static var attributeTypes: AttributeTypeSet { [.binaryData, .transformable] }
   /// Reads a slot: copies the bytes of the row.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Data { Data(row.bytes(slot)) }
-  /// Reads a slot: copies the bytes of the row, or reads the file that it names.
+  /// Reads a slot: copies the bytes of the row, or reads the external file.
   @inlinable public static func read(_ object: ManagedObject, _ slot: Int) -> Data {
     let row = object.readRow
     return row.isPresent(slot) ? readPresent(object, row, slot) ?? Data() : Data()
   }
-  /// Reads a slot that holds a value; nil when that lies in a file that cannot be read.
+  /// Reads a slot that has a value; nil if its external file is unreadable.
   @inlinable public static func readPresent(_ object: ManagedObject, _ row: RowPointer, _ slot: Int) -> Data? {
     row.isExternal(slot) ? object.dataInFile(slot, row) : Data(row.bytes(slot))
   }
@@ -196,7 +197,7 @@ extension Decimal: AttributeValue {
 }
 
 extension Optional: AttributeValue where Wrapped: AttributeValue {
-  /// Those of the wrapped type.
+  /// The attribute types of the wrapped type.
   @inlinable public static var attributeTypes: AttributeTypeSet { Wrapped.attributeTypes }
   /// Reads a slot.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> Wrapped? {

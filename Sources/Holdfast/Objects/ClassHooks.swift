@@ -1,5 +1,6 @@
-/// Which callbacks a class overrides that would otherwise be called for every row that is read or every value that is saved: found
-/// out once per class, so that classes which override none pay for none.
+/// The callbacks that a class overrides, determined once per class.
+///
+/// Rows and values of classes that override none have no cost.
 struct ClassHooks: OptionSet, Sendable {
   let rawValue: UInt8
   /// ``ManagedObject/awakeFromFetch()``.
@@ -10,10 +11,10 @@ struct ClassHooks: OptionSet, Sendable {
   static let validateProperties = ClassHooks(rawValue: 4)
   /// ``ManagedObject/validateForInsert()``, ``ManagedObject/validateForUpdate()`` or ``ManagedObject/validateForDelete()``.
   static let validateObjects = ClassHooks(rawValue: 8)
-  /// Any rule of the class's own.
+  /// Any validation rule of the class.
   static let validate: ClassHooks = [.validateProperties, .validateObjects]
 
-  /// The callbacks that a class, or one between it and `ManagedObject`, overrides.
+  /// The callbacks that a class, or a class between it and `ManagedObject`, overrides.
   static func overridden(by type: ManagedObject.Type) -> ClassHooks {
     var hooks: ClassHooks = []
     if type == ManagedObject.self { return hooks }
@@ -27,12 +28,12 @@ struct ClassHooks: OptionSet, Sendable {
   }
 }
 
-/// Compares the methods of classes where they stand in the classes' metadata.
+/// Compares the methods of classes in the classes' metadata.
 ///
-/// Swift has no question for "is this method overridden". A class's metadata has its methods in the places in which its
-/// superclass has them, and the same word there when it does not override. The place of a method is where a class that
-/// overrides it alone differs from `ManagedObject` and a class that overrides nothing does not. Where that cannot be told,
-/// every class counts as one that overrides the method: it is called for nothing then, never missed.
+/// Swift has no query for whether a method is overridden. A class's metadata contains its methods at the same offsets as its superclass's,
+/// with the same word unless it overrides them. The offset of a method is where a class that overrides only it differs from
+/// `ManagedObject`, and a class that overrides nothing doesn't. If the offset can't be determined, every class counts as overriding the
+/// method: it may be called needlessly but is never missed.
 private enum MethodTable {
   static let awakeFromFetch = place(OverridesAwakeFromFetch.self)
   static let willTurnIntoFault = place(OverridesWillTurnIntoFault.self)
@@ -53,14 +54,15 @@ private enum MethodTable {
     return places.count == 1 ? places[0] : nil
   }
 
-  /// The words of a class's metadata from its address point on.
+  /// The words of a class's metadata from its address point.
   private static func words(_ type: ManagedObject.Type) -> UnsafePointer<UInt> { unsafeBitCast(type, to: UnsafePointer<UInt>.self) }
 
-  /// How many words `ManagedObject` has there; classes below it have as many and more. The size and the address point of a
-  /// class stand at fixed places of its metadata, which Swift's document on the layout of metadata says.
+  /// The number of words of `ManagedObject`; its subclasses have at least as many.
+  ///
+  /// The size and the address point of a class are at fixed offsets, documented in Swift's description of type metadata.
   private static let wordCount: Int = {
     #if canImport(ObjectiveC)
-      // Classes look different there, and their methods may be signed.
+      // The metadata layout differs there, and methods may be signed.
       return 0
     #else
       let metadata = UnsafeRawPointer(words(ManagedObject.self))
@@ -71,7 +73,7 @@ private enum MethodTable {
 
   private final class OverridesNothing: ManagedObject {}
 
-  // What these do is never done; it differs from what `ManagedObject` does, so that no optimiser makes one of both.
+  // Never called. Each body differs from that of `ManagedObject`, so that an optimizer doesn't merge them.
   private final class OverridesAwakeFromFetch: ManagedObject {
     override func awakeFromFetch() { mapIndex = 1 }
   }

@@ -6,16 +6,18 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// Finds out what a key path names by reading it.
+/// Finds the properties of a key path by reading it.
 ///
-/// `\Cat.name` and `\Animal.name` are different key paths to Swift, also where `name` is a property that `Cat` inherits
-/// from `Animal`; only the latter is in the table of `Animal`. And the parts of `\Dog.owner?.name` can't be asked for. So the key path is tried
-/// on an object that records what its accessors name. To tell an attribute from what a computed property makes of it, it is tried on
-/// several rows as well: it names the slot whose value it gives, unchanged, whatever is in the other slots.
+/// `\Cat.name` and `\Animal.name` are different key paths, even if `Cat` inherits `name` from `Animal`; only the latter is in the table of
+/// `Animal`. Swift also doesn't provide the components of `\Dog.owner?.name`. So the key path is read from an object that records the
+/// properties its accessors use.
+///
+/// A computed property may use an attribute too. So the key path is also read from several rows: it is the attribute only if it returns the
+/// slot's value unchanged, whatever the other slots contain.
 struct KeyPathProbe {
   private let probe: AccessorProbe
 
-  /// Objects of classes with more slots than that are not tried.
+  /// The maximum number of slots of an object to probe.
   private static let mostSlots = 128
 
   private static let coordinator: PersistentStoreCoordinator? = {
@@ -28,9 +30,9 @@ struct KeyPathProbe {
     probe = AccessorProbe(type, entity: 0, [ManagedObject.self], coordinator)
   }
 
-  /// What a key path of a class names that is not among the key paths of the class; nil when that cannot be said.
+  /// The expression of a key path that isn't among the listed key paths of the class; nil if it can't be determined.
   static func expression(of keyPath: AnyKeyPath, _ type: ManagedObject.Type) -> QueryExpression? {
-    // One that unwraps nil by force at its end would trap on rows without values.
+    // A key path that ends in a forced unwrap would trap on rows without values.
     if keyPath.debugDescription.hasSuffix("!") { return nil }
     guard let probe = KeyPathProbe(type) else { return nil }
     return probe.expression(of: keyPath)
@@ -53,7 +55,7 @@ struct KeyPathProbe {
     return nil
   }
 
-  /// The property that an accessor named.
+  /// The property that an accessor used.
   private static func binding(_ step: Step) -> PropertyBinding? {
     step.type.properties.first { binding in
       switch (binding.kind, step.access) {
@@ -68,16 +70,16 @@ struct KeyPathProbe {
 
   private typealias Step = (type: ManagedObject.Type, access: PropertyAccess)
 
-  /// Whether a key path gives the number of a relationship's objects, and nothing made of it.
+  /// Whether a key path returns the number of a relationship's objects, unchanged.
   private func isCount(_ keyPath: AnyKeyPath, _ value: Any?) -> Bool {
     unwrapped(Swift.type(of: keyPath).valueType) == Int.self && value as? Int == 17 && read(keyPath, count: 40).value as? Int == 40
   }
 
-  /// Whether a key path gives the value of a property, unchanged.
+  /// Whether a key path returns the value of a property, unchanged.
   private func reads(_ keyPath: AnyKeyPath, _ binding: PropertyBinding, isChained: Bool) -> Bool {
     let type = Swift.type(of: keyPath).valueType, right = Swift.type(of: binding.keyPath()).valueType
     guard isChained ? unwrapped(type) == unwrapped(right) : type == right else { return false }
-    // Only the values of attributes can be told from what may be made of them.
+    // Only values of attributes can be distinguished from computed ones.
     guard case .attribute(let types, let type) = binding.kind else { return true }
     guard binding.slot < KeyPathProbe.mostSlots, let type = type as? any AttributeValue.Type, let kind = types.types.first?.cellKind else {
       return false
@@ -87,7 +89,7 @@ struct KeyPathProbe {
     }
   }
 
-  /// What a key path gives of an object with a row, and what it names on its way.
+  /// The value of a key path for an object with a row, and the properties that it used.
   private func read(_ keyPath: AnyKeyPath, count: Int, _ row: (batch: RowBatch, kind: CellKind)? = nil) -> (value: Any?, steps: [Step]) {
     let recorder = AccessRecorder(slotLimit: row == nil ? AbsentRow.slotCount : KeyPathProbe.mostSlots, kind: row?.kind, count: count)
     var value: Any?
@@ -102,8 +104,9 @@ struct KeyPathProbe {
     return (value, recorder.steps)
   }
 
-  /// Rows that tell a slot from others, and its value from what might be made of it: different values everywhere, a value in
-  /// that slot alone, in all others, and nowhere.
+  /// Rows that distinguish a slot from others, and its value from computed ones.
+  ///
+  /// They have different values in all slots, a value only in that slot, values only in the others, and none.
   private static func rows(_ kind: CellKind, _ slot: Int) -> [RowBatch] {
     let texts: [(Int) -> String] = [
       { "MiXed \u{DC}n\u{EF} \($0) and long" }, { String(1_000_000_000_000_000 + $0) },
@@ -115,8 +118,9 @@ struct KeyPathProbe {
     }
   }
 
-  /// Rows that tell a slot of an enumeration from others: one case there and another in all others, and the other way round. Other
-  /// values are none of its cases and all look alike.
+  /// Rows that distinguish a slot of an enumeration from others: one case in the slot and another in all others, and vice versa.
+  ///
+  /// Other values aren't cases of the enumeration, so they would all read the same.
   private static func rows(of type: any AttributeValue.Type, _ slot: Int) -> [RowBatch] {
     guard let cases = (unwrapped(type) as? any CaseIterable.Type)?.ends, let kind = type.attributeTypes.types.first?.cellKind else {
       return []

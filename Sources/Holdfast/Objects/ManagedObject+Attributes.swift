@@ -1,8 +1,8 @@
 extension ManagedObject {
   /// The value of the attribute in a slot, read and written as a Swift type.
   ///
-  /// For the accessors of typed subclasses, whose types and slots are compared with the model when the class is bound. A slot that the
-  /// entity does not have, or whose attribute is of a type that `Value` does not hold, traps with a sentence.
+  /// For accessors of typed subclasses, whose types and slots are compared with the model when the class is bound. Traps if the entity
+  /// doesn't have the slot, or if `Value` can't hold the attribute's type.
   @inlinable public final subscript<Value: AttributeValue>(_ slot: Int) -> Value {
     @inline(__always) get {
       checkSlot(slot, Value.attributeTypes)
@@ -14,9 +14,9 @@ extension ManagedObject {
     }
   }
 
-  /// The text in a slot as UTF-8 where it lies, for as long as the closure runs: no `String` is made.
+  /// Calls a closure with the UTF-8 bytes of the text in a slot, without creating a `String`.
   ///
-  /// - Returns: what the closure returns; it gets empty bytes when there is no value.
+  /// - Returns: The closure's result. Its bytes are empty if the slot has no value.
   @inlinable public final func withUTF8<Result>(_ slot: Int, _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
     checkSlot(slot, .inBytes)
     return try body(readRow.bytes(slot))
@@ -45,14 +45,14 @@ extension ManagedObject {
     row = UnsafeRawPointer(copy.row)
   }
 
-  /// The object's own row, made by the first write.
+  /// The object's own row, created by the first write.
   final func writableRow() -> PrivateRow {
     if flags.contains(.hasPrivateRow), let row {
       if !flags.contains(.listed) { noteWrite() }
       return PrivateRow(existing: row)
     }
     let committed = readRow
-    // An object that was just awakened may have one.
+    // An object that was just awakened may already have one.
     if flags.contains(.hasPrivateRow) { return writableRow() }
     let copy = PrivateRow(copying: committed, entity.layout, room: 64, committed: committed.base)
     row = UnsafeRawPointer(copy.row)
@@ -61,12 +61,12 @@ extension ManagedObject {
     return copy
   }
 
-  /// What an object sets of itself while it is awakened is no change.
+  /// Values that an object sets while it is awakened aren't changes.
   private func noteWrite() {
     if !flags.contains(.awakening) { managedObjectContext.noteChange(self) }
   }
 
-  /// Gives the object's own row up for a sealed one, or for none.
+  /// Replaces the object's own row with a sealed one, or with none.
   final func dropPrivateRow(_ next: UnsafeRawPointer?) {
     if flags.contains(.hasPrivateRow), let row {
       PrivateRow(existing: row).destroy()
@@ -75,13 +75,13 @@ extension ManagedObject {
     row = next
   }
 
-  /// The row as the store has it; nil for a fault and for a new object.
+  /// The row in the store; nil for a fault or a new object.
   final var committedRow: RowPointer? {
     guard let row else { return nil }
     return flags.contains(.hasPrivateRow) ? PrivateRow(existing: row).committed : RowPointer(row)
   }
 
-  /// Writes a value that is known to fit the slot.
+  /// Writes a value of the slot's type.
   final func set(_ slot: Int, _ value: StoreValue) {
     switch value {
     case .null: setNull(slot)

@@ -4,11 +4,11 @@
   public import Foundation
 #endif
 
-/// Values that lie in files of their own, which are read when somebody asks for them and not before.
+/// Values in external files, read on demand.
 extension ManagedObject {
-  /// The bytes in the file that a row of the object names. They are read anew each time, so keep them for as long as they are needed.
+  /// The bytes in the file that a row of the object names. Each call reads the file again, so keep the result as long as you need it.
   ///
-  /// When the file cannot be read there is no value, and ``ManagedObjectContext/faultError`` has the reason; ``value(forKey:)`` throws it.
+  /// If the file is unreadable, returns nil and sets ``ManagedObjectContext/faultError``; ``value(forKey:)`` throws the error.
   @usableFromInline final func dataInFile(_ slot: Int, _ row: RowPointer) -> Data? {
     do {
       return try externalData(slot, row)
@@ -18,7 +18,7 @@ extension ManagedObject {
     }
   }
 
-  /// The bytes in the file that a row of the object names; nil when it names none.
+  /// The bytes in the file that a row of the object names; nil if the row names none.
   final func externalData(_ slot: Int, _ row: RowPointer) throws -> Data? {
     guard let id = row.externalID(slot) else { return nil }
     managedObjectContext.checkIsolation()
@@ -26,7 +26,7 @@ extension ManagedObject {
     return try managedObjectContext.persistentStoreCoordinator.externalData(request)
   }
 
-  /// The value of an attribute in a row of the object, from its file if it lies in one.
+  /// The value of an attribute in a row of the object, read from its external file if it has one.
   final func attributeValue(_ slot: Int, _ row: RowPointer) throws -> StoreValue {
     let value = row.value(slot, entity.layout.columns[slot], idPrefix: id)
     guard case .externalData = value else { return value }

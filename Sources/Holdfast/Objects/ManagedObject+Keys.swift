@@ -1,18 +1,20 @@
 public import HoldfastStore
 
-/// Properties by their names, for code that does not know the class.
+/// Access to properties by name, for code that doesn't know the class.
 extension ManagedObject {
-  /// The value of a property by its name: a ``/HoldfastStore/StoreValue`` for an attribute, the target's ID or null for a to-one
-  /// relationship, the objects for a to-many relationship. A transformable attribute gives its bytes, a composite one the values of its
-  /// elements by name; `home.latitude` is the name of one of them.
+  /// The value of a property by its name.
+  ///
+  /// - An attribute returns a ``/HoldfastStore/StoreValue``, a transformable attribute its bytes.
+  /// - A composite attribute returns the values of its elements by name. `home.latitude` is the name of one element.
+  /// - A to-one relationship returns the destination's ID or null, a to-many relationship its objects.
   ///
   /// ```swift
   /// let isTwelve = try dog.value(forKey: "age") == .int16(12)
   /// let friends = try dog.value(forKey: "friends").objects ?? []
   /// ```
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` when the entity has no property of that name, and
-  ///   ``ContextError/Code/wrongType`` for a transient value that is no `StoreValue`; ``/HoldfastStore/StoreError`` when the value can't be
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` if the entity has no property with that name, or
+  ///   ``ContextError/Code/wrongType`` for a transient value that isn't a `StoreValue`; ``/HoldfastStore/StoreError`` if the value can't be
   ///   read.
   public final func value(forKey key: String) throws -> PropertyValue {
     let property = entity.property(named: key)
@@ -38,11 +40,13 @@ extension ManagedObject {
     }
   }
 
-  /// Sets an attribute or to-one relationship by its name. A to-one relationship takes the ID of an object of the same
-  /// context, or null; a transformable attribute takes bytes; a composite one null, and otherwise a ``PropertyValue``.
+  /// Sets an attribute or to-one relationship by its name.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty``, ``ContextError/Code/wrongType`` when the value does not
-  ///   fit, or ``ContextError/Code/missingObject`` when the object has left the graph; the object is unchanged then.
+  /// A to-one relationship takes the ID of an object of the same context, or null. A transformable attribute takes bytes. A composite
+  /// attribute takes null; for other values set a ``PropertyValue``.
+  ///
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty``, ``ContextError/Code/wrongType`` if the value has a wrong
+  ///   type, or ``ContextError/Code/missingObject`` if the object has left the graph. The object is then unchanged.
   public final func setValue(_ value: StoreValue, forKey key: String) throws {
     try checkIsInGraph(key)
     switch entity.property(named: key) {
@@ -50,7 +54,7 @@ extension ManagedObject {
     case .relationship(let relationship)? where !relationship.isToMany: try setToOne(relationship, value, key)
     case .transientRelationship(let relationship)? where !relationship.isToMany: try setToOne(relationship, value, key)
     case .relationship?, .transientRelationship?:
-      throw ContextError(.wrongType, objectID: id, property: key, reason: "The relationship leads to many objects; set an array of them.")
+      throw ContextError(.wrongType, objectID: id, property: key, reason: "The relationship is to-many; set an array of objects.")
     case .composite(let composite)?:
       if value != .null {
         throw ContextError(.wrongType, objectID: id, property: key, reason: "The attribute is a group; set its elements by name.")
@@ -70,28 +74,29 @@ extension ManagedObject {
         + "another.")
   }
 
-  /// The value as one of the attribute's type.
+  /// The value converted to the attribute's type.
   final func fitting(_ value: StoreValue, _ attribute: ManagedObjectModel.Attribute) throws -> StoreValue {
-    // The save finds out whose it is.
+    // The save checks the ID's store.
     if case .objectID = value, attribute.type == .objectID { return value }
     guard let fitting = value.converted(to: attribute.type), !fitting.isExternal else {
-      throw ContextError(.wrongType, objectID: id, property: attribute.name, reason: "The value is not a \(attribute.type.rawValue).")
+      throw ContextError(.wrongType, objectID: id, property: attribute.name, reason: "The value isn't of type \(attribute.type.rawValue).")
     }
     if attribute.type == .transformable { managedObjectContext.forgetRefusedValue(self, attribute.slot) }
     return fitting
   }
 
-  /// Makes objects those that a to-many relationship leads to, by its name; inverses follow. Those of an ordered relationship come
-  /// into the order of the array; an object that is in it twice stands where it is first.
+  /// Sets the destinations of a to-many relationship by its name, and their inverses.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty``; ``ContextError/Code/wrongType`` when the
-  ///   property leads to one object or is an attribute, or an object is of another entity; ``ContextError/Code/foreignObject`` when an
-  ///   object is of another context or belongs to no graph any more. The object is unchanged then.
+  /// An ordered relationship takes the order of the array; for an object that is in it twice, the first position counts.
+  ///
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty``; ``ContextError/Code/wrongType`` if the property isn't a
+  ///   to-many relationship or an object is of another entity; ``ContextError/Code/foreignObject`` if an object is of another context or
+  ///   has left the graph. The object is then unchanged.
   public final func setValue(_ objects: [ManagedObject], forKey key: String) throws {
     try checkIsInGraph(key)
     guard let relationship = entity.anyRelationship(named: key), relationship.isToMany else {
       if entity.anyRelationship(named: key) == nil { _ = try slot(forKey: key) }
-      throw ContextError(.wrongType, objectID: id, property: key, reason: "The property does not lead to many objects; set one value.")
+      throw ContextError(.wrongType, objectID: id, property: key, reason: "The property isn't a to-many relationship; set a single value.")
     }
     for object in objects { try check(object, for: relationship) }
     if relationship.isOrdered {
@@ -102,9 +107,9 @@ extension ManagedObject {
     for object in objects { targets.insert(object) }
   }
 
-  /// Sets a property by its name to what ``value(forKey:)`` gave, of this object or another.
+  /// Sets a property by its name to a value returned by ``value(forKey:)``, of this object or another.
   ///
-  /// - Throws: as the setters of a single value and of objects; ``ContextError/Code/wrongType`` for what a path collected.
+  /// - Throws: The same errors as the setters of a single value and of objects; ``ContextError/Code/wrongType`` for a list of values.
   public final func setValue(_ value: PropertyValue, forKey key: String) throws {
     switch value {
     case .single(let value): try setValue(value, forKey: key)
@@ -113,7 +118,7 @@ extension ManagedObject {
       try checkIsInGraph(key)
       guard case .composite(let composite)? = entity.property(named: key) else {
         if entity.property(named: key) == nil { _ = try slot(forKey: key) }
-        throw ContextError(.wrongType, objectID: id, property: key, reason: "The property is no composite attribute.")
+        throw ContextError(.wrongType, objectID: id, property: key, reason: "The property isn't a composite attribute.")
       }
       try setComposite(composite, values)
     case .list:
@@ -124,22 +129,22 @@ extension ManagedObject {
 
   // MARK: Paths
 
-  /// The value at the end of a path of relationships: `try dog.value(forKeyPath: "owner.city")`. Null when a to-one relationship
-  /// leads nowhere on its way.
+  /// The value at the end of a path of relationships: `try dog.value(forKeyPath: "owner.city")`. Null if a to-one relationship on the path
+  /// is nil.
   ///
-  /// From a to-many relationship on the rest of the path is followed from each of its objects, and gives a list:
-  /// `"employees.name"` the names, `"departments.employees.name"` a list for each department. `@count` behind a to-many relationship
-  /// gives the number of its objects: `"employees.@count"`. Elements of composite attributes are named behind them: `"home.latitude"`.
+  /// After a to-many relationship, the rest of the path is evaluated for each of its objects and returns a list. `"employees.name"` returns
+  /// the names, `"departments.employees.name"` a list for each department. `@count` after a to-many relationship returns the number of its
+  /// objects: `"employees.@count"`. Elements of composite attributes follow their names: `"home.latitude"`.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` that names the part which an entity does not have.
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` and the name that an entity doesn't have.
   public final func value(forKeyPath path: String) throws -> PropertyValue {
     try value(at: path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)[...], of: path)
   }
 
   /// Sets the value at the end of a path of to-one relationships, which may end in an element of a composite attribute.
   ///
-  /// - Throws: as ``setValue(_:forKey:)-(StoreValue,_)``, and ``ContextError`` with code ``ContextError/Code/missingObject`` when the path
-  ///   leads nowhere on its way.
+  /// - Throws: The same errors as ``setValue(_:forKey:)-(StoreValue,_)``, and ``ContextError`` with code
+  ///   ``ContextError/Code/missingObject`` if a relationship on the path is nil.
   public final func setValue(_ value: StoreValue, forKeyPath path: String) throws {
     let (object, key) = try owner(ofKeyPath: path)
     try object.setValue(value, forKey: key)
@@ -147,8 +152,8 @@ extension ManagedObject {
 
   /// Sets the to-many relationship at the end of a path of to-one relationships.
   ///
-  /// - Throws: as ``setValue(_:forKey:)-([ManagedObject],_)``, and ``ContextError`` with code ``ContextError/Code/missingObject`` when the
-  ///   path leads nowhere on its way.
+  /// - Throws: The same errors as ``setValue(_:forKey:)-([ManagedObject],_)``, and ``ContextError`` with code
+  ///   ``ContextError/Code/missingObject`` if a relationship on the path is nil.
   public final func setValue(_ objects: [ManagedObject], forKeyPath path: String) throws {
     let (object, key) = try owner(ofKeyPath: path)
     try object.setValue(objects, forKey: key)
@@ -156,7 +161,7 @@ extension ManagedObject {
 
   // MARK: Steps
 
-  /// The value of an attribute, or the ID of a to-one relationship's target.
+  /// The value of an attribute, or the ID of a to-one relationship's destination.
   final func storeValue(inSlot slot: Int) -> StoreValue {
     guard let relationship = entity.relationship(inSlot: slot) else {
       do { return try attributeValue(slot, readRow) } catch {
@@ -176,7 +181,7 @@ extension ManagedObject {
   }
 
   private func objects(of relationship: ManagedObjectModel.Relationship) -> [ManagedObject] {
-    // Going over an ordered relationship reads ahead, which copying it as a collection does not.
+    // Iterating an ordered relationship reads ahead; copying it as a collection doesn't.
     if relationship.isOrdered { return OrderedRelationship<ManagedObject>(owner: self, index: relationship.toManyIndex).map { $0 } }
     return Array(ToManyRelationship<ManagedObject>(owner: self, index: relationship.toManyIndex))
   }
@@ -201,7 +206,7 @@ extension ManagedObject {
     return .list(try objects.map { try $0.value(at: rest, of: path) })
   }
 
-  /// The names of a path that begins with a composite attribute, with its element's name in place of the first two; nil for others.
+  /// The names of a path, with a leading composite attribute and its element combined into one name; nil for other paths.
   private func element(behind name: String, _ rest: ArraySlice<String>, _ entity: ManagedObjectModel.Entity) -> ArraySlice<String>? {
     guard let next = rest.first, case .composite? = entity.property(named: name) else { return nil }
     var names = rest
@@ -209,7 +214,7 @@ extension ManagedObject {
     return names
   }
 
-  /// Checks the names of a path that leads nowhere.
+  /// Checks the remaining names of a path after a relationship without destinations.
   private func check(_ names: ArraySlice<String>, of path: String, _ entity: ManagedObjectModel.Entity) throws {
     var (entity, isMany, names) = (entity, false, names)
     while let name = names.popFirst() {
@@ -232,7 +237,7 @@ extension ManagedObject {
       .unknownProperty, objectID: id, property: path, reason: "\(entity.name) has no \(isLast ? "property" : "relationship") \(name).")
   }
 
-  /// The object whose property a path of to-one relationships ends in. Names are checked to the end in any case.
+  /// The object at the end of a path of to-one relationships, and the name of its property. Checks all names.
   private func owner(ofKeyPath path: String) throws -> (ManagedObject, String) {
     var names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)[...]
     var (object, entity): (ManagedObject?, ManagedObjectModel.Entity) = (self, entity)
@@ -256,7 +261,7 @@ extension ManagedObject {
     guard let object else {
       throw ContextError(
         .missingObject, objectID: id, property: path,
-        reason: "The path leads nowhere, so there is no object to change; set the relationship first.")
+        reason: "A relationship on the path is nil, so the path has no object to change. Set the relationship first.")
     }
     return (object, last)
   }
@@ -282,7 +287,7 @@ extension ManagedObject {
       throw refusal(.foreignObject, "An object is of another context; find it in this one by its objectID.")
     }
     guard !target.flags.contains(.detached) else {
-      throw refusal(.foreignObject, "An object belongs to no graph any more: it was deleted and saved, or its context was reset.")
+      throw refusal(.foreignObject, "An object has left the graph: it was deleted and saved, or its context was reset.")
     }
     guard plan.toMany[relationship.toManyIndex].leads(toEntity: target.flags.entityIndex) else {
       throw refusal(.wrongType, "An object is a \(target.entity.name).")

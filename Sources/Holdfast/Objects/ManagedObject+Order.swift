@@ -6,10 +6,9 @@ extension ManagedObject {
     OrderedRelationship(owner: self, index: toManyIndex(index, isOrdered: true))
   }
 
-  /// The objects that an ordered relationship leads to, by its name.
+  /// The destination objects of an ordered relationship, by its name.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` when the entity has no ordered relationship of that
-  ///   name.
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` if the entity has no ordered relationship with that name.
   public final func ordered(forKey key: String) throws -> OrderedRelationship<ManagedObject> {
     guard let relationship = entity.anyRelationship(named: key), relationship.isOrdered else {
       throw ContextError(.unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no ordered relationship of this name.")
@@ -17,20 +16,19 @@ extension ManagedObject {
     return OrderedRelationship(owner: self, index: relationship.toManyIndex)
   }
 
-  /// The targets of an ordered relationship as a list that can be changed, read when it is not known; nil when the store
-  /// fails.
+  /// The destinations of an ordered relationship as a mutable list, read if necessary; nil if the store fails.
   final func orderedList(_ index: Int) -> OrderedList? {
     if let list = toMany?[index].order { return list }
     if isInserted || index < 0 {
       let states = toManyStates()
-      // A transient relationship may have had an order before the object was made again.
+      // A transient relationship may have had an order before the object was recreated.
       if states[index].order == nil { states[index].setOrder(OrderedList(states[index].contents.keys)) }
       return states[index].order
     }
     let hasChanges = toMany?[index].isChanged ?? false
     switch storedTargets(index, false) {
     case nil: return nil
-    // The object was answered alone, and has its list.
+    // The object was queried alone and has its own list.
     case .list: return toMany?[index].order
     case .answer(let siblings, let range):
       guard let answer = siblings.answer else { return nil }
@@ -40,7 +38,7 @@ extension ManagedObject {
     return toMany?[index].order
   }
 
-  /// Takes the order of targets that were just read, and lets what was recorded before follow.
+  /// Sets the order of destinations that were just read, and applies recorded changes.
   final func setOrder(_ index: Int, _ targets: ArraySlice<Int64>, _ orders: ArraySlice<Int64>?, hasChanges: Bool) {
     let list = OrderedList(targets, orders: orders), states = toManyStates()
     if hasChanges {
@@ -50,14 +48,14 @@ extension ManagedObject {
     states[index].setOrder(list)
   }
 
-  /// Sees to it that a target of an ordered relationship that was removed, and is added again, does not get its old place
-  /// when the targets are read.
+  /// Prevents a destination that was removed and is added again from regaining its former position when the destinations are read.
   @inline(__always) final func letComeLast(_ index: Int, _ key: Int64) {
     if toMany?[index].isRemovedUnseen(key) == true, plan.toMany[index].isOrdered { _ = orderedList(index) }
   }
 
-  /// Sees to it that the order of the others outlives the removal of a target: where they are known, or where this one waits
-  /// with others that were added.
+  /// Preserves the order of the other destinations when one is removed.
+  ///
+  /// Needed if they are in memory, or if this one was added while they weren't.
   final func keepOrder(_ index: Int, removing key: Int64) {
     guard plan.toMany[index].isOrdered, toMany?[index].order == nil else { return }
     if isInserted || toMany?[index].isKnown == true || toMany?[index].isAddedUnseen(key) == true { _ = orderedList(index) }
@@ -65,7 +63,7 @@ extension ManagedObject {
 }
 
 extension RelationshipAnswer {
-  /// The same with the targets of each source in ascending order of their order keys, ties by their keys.
+  /// The same answer with each source's destinations sorted by their order keys, then by their keys.
   func inOrder() -> RelationshipAnswer {
     guard let orderKeys else { return self }
     var places = Array(targets.indices)

@@ -3,28 +3,29 @@ extension ManagedObject {
 
   // MARK: To-one
 
-  /// The object that the to-one relationship in a slot leads to, for accessors of typed subclasses. May be a fault.
+  /// The destination of the to-one relationship in a slot, for accessors of typed subclasses. May be a fault.
   public final func toOne<Destination: ManagedObject>(_ slot: Int) -> Destination? {
     guard let link = toOneLink(slot) else { return probeDestination() }
     return target(link).map { $0.typed() }
   }
 
-  /// The ID of the object that the to-one relationship in a slot leads to; nil also when that object is being deleted. One
-  /// load, without making the object, unless the relationship leads to an entity with sub-entities: then the object is made,
-  /// since only its row tells of which entity it is.
+  /// The ID of the destination of the to-one relationship in a slot; nil also if the destination is being deleted.
+  ///
+  /// Takes one load and doesn't create the object, unless the destination entity has subentities: only the object's row determines its
+  /// subentity.
   public final func toOneID(_ slot: Int) -> ManagedObjectID? {
     guard let link = toOneLink(slot) else { return nil }
     let row = readRow
     guard row.isPresent(slot) else { return nil }
     let (key, destination) = (row.integer(slot), Int(link.destination))
     let context = managedObjectContext
-    // Which entity the object is of its row tells.
+    // Only the object's row determines its subentity.
     if context.graph.entities[destination].family.count > 1 { return target(link)?.id }
     if context.mayHoldDeleted(destination) && context.isDeleted(destination, key) { return nil }
     return context.objectID(destination, key)
   }
 
-  /// Sets the to-one relationship in a slot, for accessors of typed subclasses, and keeps the inverse in step.
+  /// Sets the to-one relationship in a slot and its inverse, for accessors of typed subclasses.
   public final func setToOne(_ slot: Int, _ target: ManagedObject?) {
     if let link = toOneLink(slot) { set(link, target) }
   }
@@ -49,7 +50,7 @@ extension ManagedObject {
       return registered.flags.contains(.deleted) ? nil : registered
     }
     if context.isTombstone(destination, key) { return nil }
-    // The target of a row without siblings has none either.
+    // The destination of a row without siblings has none either.
     let siblings = group.flatMap { $0.count == 1 ? nil : $0.column(slot, destination: destination) }
     return context.target(destination, key, siblings, position: 0)
   }
@@ -93,7 +94,7 @@ extension ManagedObject {
     let context = managedObjectContext
     guard let former = context.formerTarget(Int(link.destination), old) else { return }
     if link.inverseSlot >= 0 {
-      // An object that led to itself by a relationship that is its own inverse leads elsewhere already.
+      // If an object referenced itself by a relationship that is its own inverse, the slot already has its new value.
       if former !== self || link.inverseSlot != link.slot { former.assign(Int(link.inverseSlot), nil) }
     } else {
       former.recordRemoval(Int(link.inverseToManyIndex), objectKey)
@@ -112,8 +113,9 @@ extension ManagedObject {
     target.assign(inverse, self)
   }
 
-  /// Lets the inverse of another object's one-to-one relationship say what that end says: that the two are linked, or not. For
-  /// ends of which one was read before somebody else linked them, and the other after.
+  /// Makes the inverse of another object's one-to-one relationship consistent with that end.
+  ///
+  /// Used if another context changed the link between the reads of the two ends.
   final func follow(_ link: LinkPlan, of other: ManagedObject, isLinked: Bool) {
     let row = readRow, inverse = Int(link.inverseSlot)
     if isInaccessible || isDeleted { return }
@@ -129,10 +131,9 @@ extension ManagedObject {
     ToManyRelationship(owner: self, index: toManyIndex(index))
   }
 
-  /// The objects that a to-many relationship leads to, by its name.
+  /// The destination objects of a to-many relationship, by its name.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` when the entity has no to-many relationship of that
-  ///   name.
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` if the entity has no to-many relationship with that name.
   public final func toMany(forKey key: String) throws -> ToManyRelationship<ManagedObject> {
     guard let relationship = entity.anyRelationship(named: key), relationship.isToMany else {
       throw ContextError(.unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no to-many relationship of this name.")
@@ -140,7 +141,7 @@ extension ManagedObject {
     return ToManyRelationship(owner: self, index: relationship.toManyIndex)
   }
 
-  /// The states of the to-many relationships, made by the first change.
+  /// The states of the to-many relationships, allocated by the first change.
   final func toManyStates() -> UnsafeMutablePointer<ToManyState> {
     if let toMany { return toMany }
     let (count, transientCount, linkCount) = (plan.toManyCount, plan.transientCount, plan.transientLinkCount)
@@ -175,11 +176,11 @@ extension ManagedObject {
   }
 
   private func add(_ target: ManagedObject, _ index: Int, _ link: LinkPlan) {
-    // The side that knows fewer keys tells fastest whether the link is there.
+    // The side that knows fewer keys finds an existing link fastest.
     letComeLast(index, target.objectKey)
     if toManyStates()[index].add(target.objectKey, isNew: false) {
       managedObjectContext.noteChange(self)
-      // An object that is linked to itself by a relationship that is its own inverse has the link already.
+      // If an object is linked to itself by a relationship that is its own inverse, the link is already recorded.
       let isBothEnds = target === self && Int(link.inverseToManyIndex) == index
       if link.hasInverse && !isBothEnds { target.recordAddition(Int(link.inverseToManyIndex), objectKey, isNew: isKnown(index)) }
     }
@@ -187,7 +188,7 @@ extension ManagedObject {
 
   private func isKnown(_ index: Int) -> Bool { toMany?[index].isKnown ?? false }
 
-  /// Whether a to-many relationship of the object's entity was read and has a target, without asking a store.
+  /// Whether a to-many relationship is in memory and has a destination. Sends no store request.
   final func knows(_ key: Int64, _ relationship: ManagedObjectModel.Relationship) -> Bool {
     let index = relationship.toManyIndex, family = managedObjectContext.graph.entities[relationship.entityIndex].family
     guard !isDeleted, family.contains(Int(flags.entityIndex)), isKnown(index) || group?.answer(index) != nil else { return false }
@@ -222,14 +223,13 @@ extension ManagedObject {
   /// Sets the to-one side of a one-to-many pair.
   private func setInverse(of link: LinkPlan, to owner: ManagedObject?) { set(plan.toOne[Int(link.inverseSlot)], owner) }
 
-  /// The keys of a to-many relationship's targets, fired when they are not known. Targets that are being deleted are
-  /// among them; whoever reads leaves those out.
+  /// The keys of a to-many relationship's destinations, read if they aren't in memory. Includes objects being deleted; callers filter them.
   ///
-  /// - Parameter readsTargets: whether the targets themselves are about to be read.
+  /// - Parameter readsTargets: Whether the caller is about to read the destinations themselves.
   final func targets(_ index: Int, readsTargets: Bool = false) -> TargetKeys {
     if let toMany, toMany[index].base != .untouched {
       if !toMany[index].isKnown {
-        // What the store cannot tell now stays unknown: changes go on waiting for it.
+        // Keys that the store can't return now stay unknown, and recorded changes are kept.
         if plan.toMany[index].isOrdered {
           guard orderedList(index) != nil else { return .list([]) }
         } else {
@@ -243,19 +243,19 @@ extension ManagedObject {
     return isInserted ? .list([]) : storedTargets(index, readsTargets) ?? .list([])
   }
 
-  /// Takes what the store says of a relationship's targets.
+  /// Sets the destinations from the store's answer.
   final func fire(_ index: Int, _ keys: UnsafeBufferPointer<Int64>) {
     if !toManyStates()[index].fire(keys) { managedObjectContext.linkRecordsWereDropped = true }
   }
 
-  /// What the store says, for all siblings at once; nil when it fails.
+  /// The store's answer, for all siblings at once; nil if the store fails.
   final func storedTargets(_ index: Int, _ readsTargets: Bool) -> TargetKeys? {
     _ = readRow
     guard !isInaccessible, let group else { return nil }
     if group.answer(index) == nil, managedObjectContext.answersAlone(group, index) { return targetsAlone(index) }
     let siblings = group.answer(index) ?? managedObjectContext.fireToMany(group, plan.toMany[index], of: self, readsTargets: readsTargets)
     guard let siblings, let answer = siblings.answer else { return nil }
-    // Of several stores one may have been removed, which nobody could ask.
+    // With several stores, the object's store may have been removed, so that it wasn't queried.
     if managedObjectContext.places.count > 1, managedObjectContext.isOfRemovedStore(objectKey) {
       managedObjectContext.noteUnread(id, ContextError.missingStore([id]))
       return nil
@@ -265,7 +265,7 @@ extension ManagedObject {
 }
 
 extension ManagedObject {
-  /// The targets of this object and no sibling, kept as the object's own list.
+  /// The destinations of this object without its siblings, kept as the object's own list.
   private func targetsAlone(_ index: Int) -> TargetKeys? {
     guard let answer = managedObjectContext.relationship(plan.toMany[index], of: self, [objectKey]) else { return nil }
     let hasChanges = toMany?[index].isChanged ?? false
@@ -275,9 +275,9 @@ extension ManagedObject {
   }
 }
 
-/// The targets of one object's to-many relationship at one moment.
+/// The destinations of one object's to-many relationship at one moment.
 enum TargetKeys {
-  /// A part of an answer that siblings share.
+  /// A range of an answer that siblings share.
   case answer(FaultSiblings, Range<Int>)
   /// The object's own list.
   case list([Int64])

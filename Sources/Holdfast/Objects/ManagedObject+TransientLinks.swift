@@ -1,27 +1,28 @@
 import HoldfastStore
 
-/// Transient relationships: links that live in memory only.
+/// Transient relationships: links that exist only in memory.
 ///
-/// Each is a list of keys like those of to-many relationships, with a negative to-many index, in the block in which an object has those;
-/// also where it leads to one object at most. Its content is always known and begins empty, so it is never read, and a save leaves it out.
-/// What must stay true:
+/// Each is a list of keys, like those of to-many relationships and stored with them, with a negative to-many index; to-one relationships
+/// too. The list is initially empty and always in memory, so it is never read, and saves ignore it. Invariants:
 ///
-/// 1. Both ends of a link with an inverse have each other's key.
-/// 2. The list of a to-one relationship has one key at most.
-/// 3. An object that goes while it has links leaves them in the context's ``ParkedLinks``, and the next object of its key takes them up.
+/// 1. Both ends of a link with an inverse contain each other's key.
+/// 2. The list of a to-one relationship contains at most one key.
+/// 3. A released object moves its links to the context's ``ParkedLinks``. The next object of its key takes them.
 extension ManagedObject {
   // MARK: Accessors
 
-  /// The object that a transient to-one relationship leads to, for accessors of typed subclasses. May be a fault. No store request,
-  /// unless the class overrides ``awakeFromFetch()``, which may set the relationship: then a fault gets its row first.
+  /// The destination of a transient to-one relationship, for accessors of typed subclasses. May be a fault.
+  ///
+  /// Sends no store request, unless the class overrides ``awakeFromFetch()``, which may set the relationship: then a fault is fired first.
   public final func transientToOne<Destination: ManagedObject>(_ index: Int) -> Destination? {
     if isProbe(.transientLink(index)) { return probeDestination() }
     readForAwakening()
     return transientTarget(checked(index, isToOne: true)).map { $0.typed() }
   }
 
-  /// Sets a transient to-one relationship, for accessors of typed subclasses, and keeps the inverse in step. No store request, now or at
-  /// the next save.
+  /// Sets a transient to-one relationship and its inverse, for accessors of typed subclasses.
+  ///
+  /// Sends no store request, neither now nor in the next save.
   public final func setTransientToOne(_ index: Int, _ target: ManagedObject?) {
     if isProbe(.transientLink(index)) { return }
     setTransientTarget(checked(index, isToOne: true), target)
@@ -43,17 +44,17 @@ extension ManagedObject {
     return OrderedRelationship(owner: self, index: place)
   }
 
-  /// The to-many index of a transient relationship, which there is.
+  /// The to-many index of a transient relationship. Traps if the entity has no such relationship.
   private func checked(_ index: Int, isToOne: Bool) -> Int {
     let plan = plan
     let exists = index >= 0 && index < plan.transientLinkCount && plan.toMany[-1 - index].isTransientToOne == isToOne
-    // Every entity has room for one to-many relationship, so that index is always safe.
+    // Every entity has memory for at least one to-many relationship, so index 0 is always safe.
     if isProbe(.transientLink(index)) { return exists ? -1 - index : 0 }
     if !exists { trap("transient \(isToOne ? "to-one" : "to-many") relationship \(index)", "it has none with this index") }
     return -1 - index
   }
 
-  /// Gives a fault its row where its class may set transient links then.
+  /// Fires a fault if its class may set transient links when it is awakened.
   final func readForAwakening() {
     let context = managedObjectContext
     if row == nil, context.awakensObjects, context.hooks[Int(flags.entityIndex)].contains(.awakeFromFetch) { _ = readRow }
@@ -61,7 +62,7 @@ extension ManagedObject {
 
   // MARK: Links
 
-  /// The targets of a transient relationship of an object that has no list yet.
+  /// The destinations of a transient relationship of an object without a list.
   final func transientTargets(_ index: Int) -> TargetKeys {
     if managedObjectContext.parkedLinks.entity(plan.root, objectKey) == nil { return .list([]) }
     return .list(toManyStates()[index].keys)
@@ -81,7 +82,7 @@ extension ManagedObject {
     }
   }
 
-  /// Makes room for a link: a relationship to one object leaves the one that it led to, at both ends.
+  /// Removes the existing links of to-one ends before a link is added, at both ends.
   final func leaveFormerPartners(_ target: ManagedObject, _ index: Int, _ link: LinkPlan) {
     if link.isTransientToOne { cutLinks(index, except: target.objectKey) }
     if link.hasTransientToOneInverse { target.cutLinks(Int(link.inverseToManyIndex), except: objectKey) }
@@ -98,7 +99,7 @@ extension ManagedObject {
 
   // MARK: Their life
 
-  /// Begins the lists, which are known from the start, with the links that the last object of this key has left.
+  /// Initializes the lists with the parked links of the object's key.
   final func beginTransientLinks() {
     guard let toMany else { return }
     let count = plan.transientLinkCount
@@ -112,10 +113,10 @@ extension ManagedObject {
     for state in former.dropFirst(count) { state.destroy() }
   }
 
-  /// Leaves the lists to the next object of this key, when the object itself goes.
+  /// Parks the links of an object being deallocated.
   final func giveUpTransientLinks(_ states: UnsafeMutablePointer<ToManyState>) {
     let indexes = (-plan.transientLinkCount..<0).reversed()
-    // Where another object of the key is registered, this one was not what the key stands for.
+    // If another object is registered for the key, this one no longer represented it.
     let isReplaced = managedObjectContext.registered(plan.root, objectKey) != nil
     if flags.contains(.detached) || isReplaced || indexes.allSatisfy({ states[$0].contents.isEmpty }) {
       for index in indexes { states[index].destroy() }
@@ -124,9 +125,9 @@ extension ManagedObject {
     }
   }
 
-  /// Forgets all links, at both ends: the object becomes a fault, or leaves the graph.
+  /// Removes all links at both ends, because the object becomes a fault or leaves the graph.
   ///
-  /// - Parameter partnersAreRefreshed: whether the objects at the other ends are reported as refreshed.
+  /// - Parameter partnersAreRefreshed: Whether the objects at the other ends are reported as refreshed.
   final func forgetTransientLinks(partnersAreRefreshed: Bool = false) {
     let (count, context) = (plan.transientLinkCount, managedObjectContext)
     if count == 0 || toMany == nil && context.parkedLinks.entity(plan.root, objectKey) == nil { return }
@@ -145,7 +146,7 @@ extension ManagedObject {
     }
   }
 
-  /// Forgets links without inverse to new objects whose insertion was taken back.
+  /// Removes links without inverse to new objects whose insertion was rolled back.
   final func dropLinksToGoneObjects() {
     guard let toMany else { return }
     for index in -plan.transientLinkCount..<0 where !plan.toMany[index].hasInverse {
@@ -157,9 +158,9 @@ extension ManagedObject {
     }
   }
 
-  /// Replaces the keys of new objects by those that they have from a save on.
+  /// Replaces temporary keys of new objects with their permanent keys.
   ///
-  /// - Parameter translation: what becomes of a temporary key; nil for an object that is no more.
+  /// - Parameter translation: The permanent key of a temporary key; nil for a deleted object.
   final func translateTransientLinks(_ translation: (Int64) -> Int64?) {
     guard let toMany else { return }
     for index in -plan.transientLinkCount..<0 where toMany[index].contents.withKeys({ $0.contains { $0 < 0 } }) {
@@ -172,7 +173,7 @@ extension ManagedObject {
     }
   }
 
-  /// Whether the object is a changed one because of transient links alone and was not read: no store has to hear of it.
+  /// Whether the object is an unread fault with changes only in transient links, which stores needn't receive.
   final var changesTransientLinksAlone: Bool {
     guard isFault, isUpdated, plan.transientLinkCount > 0, let toMany else { return false }
     return (0..<plan.toManyCount).allSatisfy { !toMany[$0].isReordered }
@@ -191,7 +192,7 @@ extension GraphPlan.EntityPlan {
 }
 
 extension ManagedObjectModel.Property {
-  /// The relationship, whether stores keep it or not.
+  /// The relationship, transient or not.
   var relationship: ManagedObjectModel.Relationship? {
     switch self {
     case .relationship(let relationship), .transientRelationship(let relationship): relationship
@@ -201,6 +202,6 @@ extension ManagedObjectModel.Property {
 }
 
 extension ManagedObjectModel.Entity {
-  /// The relationship of that name, whether stores keep it or not.
+  /// The relationship with a name, transient or not.
   func anyRelationship(named name: String) -> ManagedObjectModel.Relationship? { property(named: name)?.relationship }
 }

@@ -1,7 +1,7 @@
 public import HoldfastStore
 
 extension ManagedObject {
-  /// Checks a value before it is set: by the model's rules, and by the class's own (``validate(_:forKey:)``). Nothing is set.
+  /// Validates a value before it is set, by the model's rules and the class's own (``validate(_:forKey:)``). Doesn't set it.
   ///
   /// ```swift
   /// static func ask(_ tie: ManagedObject, _ rating: Double) -> String? {
@@ -15,10 +15,10 @@ extension ManagedObject {
   /// ```
   ///
   /// - Parameters:
-  ///   - value: the value of an attribute, or the ID of a to-one relationship's target.
-  ///   - key: the name of the attribute or relationship; `home.latitude` for an element of a composite attribute.
-  /// - Throws: ``ContextError`` with all that is wrong, numbered as Core Data numbers it, as a save would; with code
-  ///   ``ContextError/Code/unknownProperty`` or ``ContextError/Code/wrongType`` for what could not even be set.
+  ///   - value: The value of an attribute, or the ID of a to-one relationship's destination.
+  ///   - key: The name of the attribute or relationship; `home.latitude` for an element of a composite attribute.
+  /// - Throws: ``ContextError`` with all failures that a save would report, with Core Data's codes; or with code
+  ///   ``ContextError/Code/unknownProperty`` or ``ContextError/Code/wrongType`` if the value can't be set at all.
   public final func validateValue(_ value: StoreValue, forKey key: String) throws {
     var failures = try failuresByModel(value, key)
     failures += OwnRules.failures(self, key) { try validate(.single(value), forKey: key) }
@@ -63,13 +63,13 @@ extension ManagedObject {
     }
   }
 
-  /// Whether the entity that an ID names is one that a relationship leads to.
+  /// Whether a relationship can reference the entity of an ID.
   private func canLead(_ relationship: ManagedObjectModel.Relationship, to target: ManagedObjectID) -> Bool {
     let model = managedObjectContext.persistentStoreCoordinator.model
     return model.entity(named: target.entityName)?.isKind(of: model.destination(of: relationship)) == true
   }
 
   private func wrongType(_ key: String) -> ContextError {
-    ContextError(.wrongType, objectID: id, property: key, reason: "The value is not of the property's type.")
+    ContextError(.wrongType, objectID: id, property: key, reason: "The value isn't of the property's type.")
   }
 }

@@ -1,12 +1,12 @@
-/// An object of the graph: a view on one row until somebody writes to it.
+/// An object of the graph: a view of one row until its first change.
 ///
-/// Objects belong to a context and never leave its isolation: the class is not `Sendable`, so the compiler refuses
-/// code that would let one travel. What travels is ``objectID``.
+/// Objects belong to a context and stay in its isolation. The class isn't `Sendable`, so sending an object elsewhere is a compile-time
+/// error. Send its ``objectID`` instead.
 ///
-/// An object is a *fault* while its row has not been read; the first access reads it, together with the rows of the
-/// objects that came with it (see ``ManagedObjectContext/batchesFaults``). A clean getter is one test and one load.
+/// An object is a *fault* until its row is read. The first access reads the row, together with the rows of its siblings (see
+/// ``ManagedObjectContext/batchesFaults``). After that, a getter is one test and one load.
 ///
-/// Subclass it for typed access, with slots that are checked when the class is bound to its entity:
+/// Subclass it for typed access. The slots are checked when the class is bound to its entity:
 ///
 /// ```swift
 /// final class Dog: ManagedObject {
@@ -20,10 +20,10 @@
 /// }
 /// ```
 ///
-/// A `deinit` of a subclass must not look at the object's properties or relationships: the context still knows the object
-/// then and could hand it out once more.
+/// A `deinit` of a subclass must not use the object's properties or relationships: the context still has the object registered and could
+/// return it again.
 ///
-/// States, which ``isFault``, ``isInserted``, ``isUpdated`` and ``isDeleted`` tell:
+/// The states, as reported by ``isFault``, ``isInserted``, ``isUpdated`` and ``isDeleted``:
 ///
 /// ```text
 ///  (insert) ──▶ inserted ──save──▶ clean ◀──fire── fault ◀── object(with:), relationship
@@ -37,19 +37,21 @@ open class ManagedObject {
   public final let managedObjectContext: ManagedObjectContext
   /// The current row, sealed or private; nil while the object is a fault.
   @usableFromInline @exclusivity(unchecked) final var row: UnsafeRawPointer?
-  /// Beside the row, because each getter looks at both: further on they would mostly be in another line of the processor's cache.
+  /// Stored next to the row, because each getter reads both from the same cache line.
   @usableFromInline @exclusivity(unchecked) final var flags: ObjectFlags
-  /// The place in the identity map's dense array.
+  /// The position in the identity map's dense array.
   @exclusivity(unchecked) final var mapIndex: UInt32 = .max
-  /// Keeps the sealed row alive and knows the siblings: a ``RowGroup`` once there is a row, a ``FaultSiblings``
-  /// before that; nil for new objects and for faults without siblings.
+  /// Keeps the sealed row alive and finds the siblings.
+  ///
+  /// A ``RowGroup`` if the object has a row, otherwise a ``FaultSiblings``. Nil for new objects and for faults without siblings.
   @exclusivity(unchecked) final var owner: AnyObject?
-  /// What is known of each to-many relationship beyond the group's answer, by to-many index, behind that the values of transient
-  /// attributes, and in front the links of transient relationships; nil for nothing.
+  /// The state of each to-many relationship beyond the group's answer, by to-many index; nil if there is none.
+  ///
+  /// The values of transient attributes are stored after it, and the links of transient relationships before it.
   @exclusivity(unchecked) final var toMany: UnsafeMutablePointer<ToManyState>?
-  /// The key in the store, or the temporary one, which is negative. With the entity and the context it makes the ID.
+  /// The key in the store, or a negative temporary key. The ID consists of the context's stores, the entity and this key.
   @exclusivity(unchecked) final var objectKey: Int64
-  /// The place in the owner: row of the group, or target of the siblings.
+  /// The position in the owner: a row of the group, or a destination of the siblings.
   @exclusivity(unchecked) final var position: UInt32 = 0
 
   /// The context makes objects; use ``ManagedObjectContext/insert(_:)``.
@@ -65,53 +67,65 @@ open class ManagedObject {
     if let toMany { destroyToMany(toMany) }
   }
 
-  /// The name of the entity that the class stands for: the name of the class, without module and enclosing types, unless the
-  /// class says otherwise. Empty for what stands for any entity: `ManagedObject` itself, and classes that say so.
+  /// The name of the class's entity. Defaults to the class name without module and enclosing types.
+  ///
+  /// Empty for classes that can represent any entity, such as `ManagedObject` itself.
   open class var entityName: String { self == ManagedObject.self ? "" : String(describing: self) }
 
   /// The properties of the class with slots, types and key paths; checked against the model when the class is bound.
   open class var properties: [PropertyBinding] { [] }
 
-  /// Called once, when the object is made as a new one, with its defaults: the place for defaults that are computed.
+  /// Called once, when the object is inserted with its default values. Override it to compute further defaults.
   open func awakeFromInsert() {}
 
-  /// Called when the object has got its row from the store: the first time after it was made, and again each time that it had
-  /// been a fault. Objects whose rows came along with that of another are called too, each once; all are called before
-  /// anybody who asked for one of them sees it. The place for values that are worked out from others.
+  /// Called when the object has received its row from the store: after it was created, and each time after it was a fault.
   ///
-  /// As in Core Data (`NSManagedObject.awakeFromFetch()`), attributes that it sets by their ordinary setters are not recorded as
-  /// changes: the object shows them until it becomes a fault or its changes are taken back, and they are saved only when something else
-  /// makes the object a changed one, together with that. Queries of the store do not see them. Relationships that it sets, and
-  /// attributes of other objects, are ordinary changes; in Core Data they would leave the other end behind. Not called for new
-  /// objects, nor for rows that cannot be read. Reading a property that is not in the model does not give a fault its row. Classes that do not override it cost nothing.
+  /// Objects whose rows were prefetched are called too, each once. All of them are called before the caller receives any. Override it to
+  /// compute values from others.
+  ///
+  /// As in Core Data (`NSManagedObject.awakeFromFetch()`), attributes that it sets by their ordinary setters aren't recorded as changes.
+  /// The object has these values until it becomes a fault or its changes are reverted. They are saved only together with another change of
+  /// the object, and queries of the store don't use them.
+  ///
+  /// Setting relationships, or attributes of other objects, makes ordinary changes. (In Core Data the other end would become inconsistent.)
+  /// Not called for new objects or unreadable rows. Reading a property that isn't in the model doesn't fire a fault. Classes that don't
+  /// override the method have no cost.
   open func awakeFromFetch() {}
 
-  /// Called before the object gives its row up: when it is refreshed without merging, when its context is reset, and when its
-  /// insertion is rolled back. Not for faults, nor when an object is deallocated or its deletion was saved. Its values can be
-  /// read still; it must not change objects.
+  /// Called before the object gives up its row: in a refresh without merging, a reset of its context, or the rollback of its insertion.
+  ///
+  /// Not called for faults, nor when an object is deallocated or its deletion was saved. Its values can still be read. It must not change
+  /// objects.
   open func willTurnIntoFault() {}
 
-  /// Called after the object has given its row up, where ``willTurnIntoFault()`` was called before. The place to drop what was made in
-  /// ``awakeFromFetch()``. It must not read the object, which would fulfil it again.
+  /// Called after the object has given up its row, if ``willTurnIntoFault()`` was called before.
+  ///
+  /// Override it to release what ``awakeFromFetch()`` created. It must not read the object, which would fire the fault again.
   open func didTurnIntoFault() {}
 
-  /// Called for every call that deletes the object, by the program or by a cascade, before delete rules are applied.
+  /// Called for each deletion of the object, by the program or by a cascade, before delete rules are applied.
   open func prepareForDeletion() {}
 
-  /// Called before a save for every object that is to be inserted, updated or deleted; ``isDeleted`` tells the last. May change
-  /// objects; those are saved too.
+  /// Called before a save for every object to insert, update or delete. It may change objects; those changes are saved too.
+  ///
+  /// ``isDeleted`` is true if the object will be deleted.
   open func willSave() {}
 
-  /// Called after a save for every object that was saved, deleted ones included. ``isDeleted`` is false again by then, as in Core
-  /// Data, which lets it become false at any time after the deletion was saved.
+  /// Called after a save for every saved object, including deleted ones, for which ``isDeleted`` is false again.
+  ///
+  /// Core Data also allows it to become false at any time after the deletion was saved.
   open func didSave() {}
 
-  /// The class's own rules for one property, beyond the model's: throws when the value is not right.
+  /// The class's own rules for one property, in addition to the model's. Throws if the value isn't valid.
   ///
-  /// Called by saves for each property of a new or changed object (to-many relationships only when they are known, no value that lies
-  /// in a file already, transient values that ``/HoldfastStore/StoreValue`` can say), and by
-  /// ``validateValue(_:forKey:)`` before a value is set. Must not change objects. Any error may be thrown; ``ContextError/invalid(_:property:)``
-  /// makes one with a sentence for people. Classes that do not override it cost nothing.
+  /// Saves call it for each property of a new or changed object, except for:
+  ///
+  /// - to-many relationships that aren't in memory,
+  /// - values that are already stored in external files,
+  /// - transient values that ``/HoldfastStore/StoreValue`` can't represent.
+  ///
+  /// ``validateValue(_:forKey:)`` calls it before a value is set. It must not change objects. It may throw any error;
+  /// ``ContextError/invalid(_:property:)`` creates one with a message for users. Classes that don't override it have no cost.
   ///
   /// ```swift
   /// final class Tie: ManagedObject {
@@ -122,14 +136,15 @@ open class ManagedObject {
   /// ```
   open func validate(_ value: PropertyValue, forKey key: String) throws {}
 
-  /// Checks what several properties of a new object say together, before it is saved: throws when they do not agree. The model's
-  /// rules and those for single properties are checked besides, whether it throws or not, and all failures are reported together.
+  /// Validates several properties of a new object together before it is saved; throws if they are inconsistent.
+  ///
+  /// The model's rules and those of single properties are checked in any case, and all failures are reported together.
   open func validateForInsert() throws {}
 
-  /// Checks what several properties of a changed object say together, before it is saved; see ``validateForInsert()``.
+  /// Validates several properties of a changed object together before it is saved; see ``validateForInsert()``.
   open func validateForUpdate() throws {}
 
-  /// Checks whether the object may be deleted, before the deletion is saved; the model's deny rules are checked besides.
+  /// Validates a deletion before it is saved. The model's deny rules are checked as well.
   open func validateForDelete() throws {}
 
   // MARK: State
@@ -148,23 +163,24 @@ open class ManagedObject {
   /// Whether the object was never saved.
   public final var isInserted: Bool { flags.contains(.inserted) }
 
-  /// Whether values or relationships were set since the object was read or saved.
+  /// Whether values or relationships were set since the last read or save.
   public final var isUpdated: Bool { flags.contains(.updated) }
 
-  /// Whether the object is going to be deleted by the next save.
+  /// Whether the next save deletes the object.
   public final var isDeleted: Bool { flags.contains(.deleted) }
 
   /// Whether the object is inserted, updated or deleted.
   public final var hasChanges: Bool { !flags.isDisjoint(with: [.inserted, .updated, .deleted]) }
 
-  /// Whether the row could not be read: another context or process deleted it, or the store failed. All values are nil then;
-  /// ``ManagedObjectContext/faultError`` has the reason, and ``FaultErrorPolicy`` says what follows. After an error of the store the object is
-  /// still a fault, and the next access tries again.
+  /// Whether the row couldn't be read: another context or process deleted it, or the store failed.
   ///
-  /// True as well for an object that has left the graph: its deletion was saved, its context was reset, or its insertion was rolled back.
+  /// All values are nil then. ``ManagedObjectContext/faultError`` has the error, and ``FaultErrorPolicy`` determines what happens. After a
+  /// store error the object is still a fault, and the next access tries again.
+  ///
+  /// Also true for an object that has left the graph: its deletion was saved, its context was reset, or its insertion was rolled back.
   public final var isInaccessible: Bool { !flags.isDisjoint(with: [.inaccessible, .detached]) }
 
-  /// The row, read when the object is a fault.
+  /// The row, read if the object is a fault.
   @inlinable @inline(__always) final var readRow: RowPointer {
     if let row { return RowPointer(row) }
     return fireFault()
@@ -181,7 +197,7 @@ open class ManagedObject {
   }
 }
 
-/// What the context hands to an object's initialiser. Nobody else makes one.
+/// The values for an object's initializer. Only a context creates one.
 public struct ManagedObjectSeed {
   let context: ManagedObjectContext
   let key: Int64
@@ -199,20 +215,21 @@ public struct ManagedObjectSeed {
   static let inaccessible = ObjectFlags(rawValue: 16)
   /// ``ManagedObject/owner`` is a ``RowGroup``.
   static let ownedByGroup = ObjectFlags(rawValue: 32)
-  /// The object stands in the context's list of changed objects.
+  /// The object is in the context's list of changed objects.
   static let inList = ObjectFlags(rawValue: 64)
-  /// The same, and nobody has to hear of further changes: nobody listens, or it stands among those to be told already. What
-  /// the setters test.
+  /// The object is in the list, and further changes needn't be recorded. Setters test this.
+  ///
+  /// Either there are no change handlers, or the object is in their next notification.
   static let listed = ObjectFlags(rawValue: 64 | 2048)
-  /// What ``listed`` has beyond ``inList``.
+  /// The bit of ``listed`` that isn't in ``inList``.
   static let noted = ObjectFlags(rawValue: 2048)
-  /// Those who listen to changes were told of the insertion.
+  /// Change handlers received the insertion.
   static let toldInserted = ObjectFlags(rawValue: 4096)
-  /// Those who listen to changes were told of the deletion.
+  /// Change handlers received the deletion.
   static let toldDeleted = ObjectFlags(rawValue: 8192)
   /// The delete rules have been applied.
   static let propagated = ObjectFlags(rawValue: 128)
-  /// The context was reset or the object rolled back: it belongs to the graph no more.
+  /// The object has left the graph: the context was reset, or the object's insertion was rolled back or deletion saved.
   static let detached = ObjectFlags(rawValue: 256)
   /// The object belongs to an ``AccessorProbe``, which records what its accessors name.
   static let probe = ObjectFlags(rawValue: 512)
@@ -227,7 +244,7 @@ public struct ManagedObjectSeed {
 }
 
 extension ManagedObject: Hashable {
-  /// Objects are equal when they are the same object: within a context there is one per row.
+  /// Objects are equal if they are identical. A context has one object per row.
   public static func == (a: ManagedObject, b: ManagedObject) -> Bool { a === b }
 
   /// Hashes the identity.
@@ -235,7 +252,7 @@ extension ManagedObject: Hashable {
 }
 
 extension ManagedObject: CustomStringConvertible {
-  /// Entity, ID and state, never values.
+  /// The entity, the ID and the state; never values.
   public var description: String {
     let state =
       isInaccessible

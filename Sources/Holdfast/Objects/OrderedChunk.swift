@@ -1,4 +1,4 @@
-/// A piece of an ordered list: keys with their order keys, some of which are not to be seen. Confined to a context.
+/// A range of an ordered list: keys with their order keys, some of which are hidden. Confined to a context.
 final class OrderedChunk {
   struct Entry {
     var key: Int64
@@ -6,7 +6,7 @@ final class OrderedChunk {
   }
 
   private(set) var entries: [Entry]
-  /// Its place among the chunks of its list.
+  /// The index among the chunks of its list.
   var place: Int
   /// The offsets of the entries that are hidden, ascending.
   private var hidden: [Int] = []
@@ -35,7 +35,7 @@ final class OrderedChunk {
 
   func offset(of key: Int64) -> Int? { entries.firstIndex { $0.key == key } }
 
-  /// Where the entry stands that is at a position among the visible ones, of which there are more than that.
+  /// The offset of the entry at a position among the visible ones. The position must be less than their count.
   func offset(ofVisible position: Int) -> Int {
     var offset = position
     for hidden in hidden {
@@ -45,7 +45,7 @@ final class OrderedChunk {
     return offset
   }
 
-  /// The position among the visible ones of an entry; nil when it is hidden.
+  /// The position of an entry among the visible ones; nil if it is hidden.
   func visiblePosition(of offset: Int) -> Int? {
     let before = hiddenCount(before: offset)
     return before < hidden.count && hidden[before] == offset ? nil : offset - before
@@ -55,7 +55,7 @@ final class OrderedChunk {
 
   // MARK: Changing
 
-  /// Hides an entry. False when it was hidden already.
+  /// Hides an entry. Returns false if it was already hidden.
   func hide(_ offset: Int) -> Bool {
     let place = hiddenCount(before: offset)
     if place < hidden.count && hidden[place] == offset { return false }
@@ -70,7 +70,7 @@ final class OrderedChunk {
     entries.insert(entry, at: offset)
   }
 
-  /// Removes an entry. True when it was hidden.
+  /// Removes an entry. Returns true if it was hidden.
   func remove(at offset: Int) -> Bool {
     let place = hiddenCount(before: offset)
     let wasHidden = place < hidden.count && hidden[place] == offset
@@ -80,7 +80,7 @@ final class OrderedChunk {
     return wasHidden
   }
 
-  /// Takes the second half out, as the chunk that comes behind this one.
+  /// Removes the second half and returns it as the next chunk.
   func splitOff() -> OrderedChunk {
     let half = entries.count / 2, seen = hiddenCount(before: half)
     let second = OrderedChunk(Array(entries[half...]), place: place + 1)
@@ -90,6 +90,6 @@ final class OrderedChunk {
     return second
   }
 
-  /// Takes entries of the same keys with other order keys.
+  /// Replaces the entries with ones of the same keys and other order keys.
   func take(_ entries: ArraySlice<Entry>) { self.entries = Array(entries) }
 }

@@ -1,14 +1,13 @@
-/// The keys of the objects of an ordered relationship, in their order, with the keys by which the store orders them.
-/// Confined to a context.
+/// The keys of an ordered relationship's objects, in order, with the store's order keys. Confined to a context.
 ///
-/// Keys lie in chunks of up to a thousand, and each key knows its chunk: a change of one place costs as much as the chunks
-/// and their number do, not as much as all keys; only the first change after a save copies all of them. What is new or was
-/// moved has no order key until the next save, which puts it between those of its neighbours.
+/// Keys are stored in chunks of up to 1,024, and each key has a reference to its chunk. A change takes time proportional to the size and
+/// number of chunks; only the first change after a save copies all keys. New or moved keys have no order key until the next save assigns
+/// one between their neighbours'.
 ///
-/// Keys of objects that are being deleted, or were, stay in the list, hidden: a rollback shows them again where they stood.
+/// Keys of objects that are deleted or being deleted stay in the list, hidden, so that a rollback can show them at the same position.
 /// Positions count the visible keys.
 final class OrderedList {
-  /// Stands for the order key that is not there yet.
+  /// Represents a missing order key.
   static let unset = Int64.max
 
   private typealias Chunk = OrderedChunk
@@ -19,19 +18,19 @@ final class OrderedList {
   private var chunks: [Chunk] = []
   private var chunkOf: [Int64: Chunk] = [:]
   private(set) var count = 0
-  /// The list as it was saved last, from the first change on; what a rollback goes back to.
+  /// The list at the last save, from the first change on, for a rollback.
   private var settled: [Entry]?
-  /// All entries with the order keys that a save has asked for, until it has succeeded.
+  /// All entries with the order keys assigned by a save, until it succeeds.
   private var assigned: [Entry]?
   private var hiddenCount = 0
-  /// How much of which generation of a deletion log the list was compared with; nil when that has to be done anew.
+  /// The generation of the deletion log, and the number of its keys, that were applied to the list; nil to apply all again.
   private var compared: (generation: Int, count: Int)?
-  /// The keys that were inserted since.
+  /// The keys inserted since then.
   private var uncompared: [Int64] = []
 
-  /// Makes a list.
+  /// Creates a list.
   ///
-  /// - Parameter orders: parallel to the keys; nil when none has an order key yet.
+  /// - Parameter orders: The order key of each key; nil if none is assigned yet.
   init(_ keys: some Collection<Int64>, orders: ArraySlice<Int64>? = nil) {
     chunkOf.reserveCapacity(keys.count)
     var entries: [Entry] = []
@@ -55,7 +54,7 @@ final class OrderedList {
 
   // MARK: Reading
 
-  /// All keys in order, hidden ones too.
+  /// All keys in order, including hidden ones.
   var keys: [Int64] {
     var keys: [Int64] = []
     keys.reserveCapacity(count)
@@ -63,13 +62,13 @@ final class OrderedList {
     return keys
   }
 
-  /// How many keys are not hidden.
+  /// The number of visible keys.
   var visibleCount: Int { count - hiddenCount }
 
-  /// The keys that are not hidden, in order.
+  /// The visible keys, in order.
   var visibleKeys: [Int64] { hiddenCount == 0 ? keys : chunks.flatMap(\.visibleKeys) }
 
-  /// The keys at those of some positions that there are.
+  /// The keys in a range of positions, clamped to the list.
   func keys(in range: Range<Int>) -> [Int64] {
     var (found, start): ([Int64], Int) = ([], 0)
     for chunk in chunks where start < range.upperBound {
@@ -82,7 +81,7 @@ final class OrderedList {
     return found
   }
 
-  /// The key at a position, which there is.
+  /// The key at a valid position.
   func key(at position: Int) -> Int64 {
     let (chunk, offset) = find(position)
     return chunk.entries[offset].key
@@ -91,7 +90,7 @@ final class OrderedList {
   /// Whether a key is in the list, hidden or not.
   func contains(_ key: Int64) -> Bool { chunkOf[key] != nil }
 
-  /// The position of a key; nil when it is not in the list, or hidden.
+  /// The position of a key; nil if it is hidden or not in the list.
   func position(of key: Int64) -> Int? {
     guard let chunk = chunkOf[key], let offset = chunk.offset(of: key), let position = chunk.visiblePosition(of: offset) else { return nil }
     return chunks[..<chunk.place].reduce(position) { $0 + $1.visibleCount }
@@ -108,8 +107,7 @@ final class OrderedList {
 
   // MARK: Hiding
 
-  /// Hides the keys of deleted objects: of a list that was compared with the log before, only what was deleted or inserted
-  /// since is looked at.
+  /// Hides the keys of deleted objects. After the first call, it checks only keys deleted or inserted since the last one.
   func hide(_ log: DeletionLog, root: Int, _ isDeleted: (Int64) -> Bool) {
     let deleted = log.keys(ofRoot: root)
     if let compared, compared.generation == log.generation, deleted.count - compared.count + uncompared.count < max(count, 8) {
@@ -144,7 +142,7 @@ final class OrderedList {
   /// An object that is being deleted may be inserted.
   private func noteInsertion(_ key: Int64) {
     if compared == nil { return }
-    // Nobody looks: it is cheaper to go over all when somebody does.
+    // The list hasn't been read for long: checking all keys on the next read is cheaper.
     if uncompared.count > count { return forgetComparison() }
     uncompared.append(key)
   }
@@ -154,8 +152,7 @@ final class OrderedList {
   /// Appends a key that is not in the list.
   func append(_ key: Int64) { insert(key, at: visibleCount) }
 
-  /// Inserts a key that is not in the list before the one at a position; at the position behind the last, behind hidden
-  /// ones too.
+  /// Inserts a key that isn't in the list before a position. At the end position, hidden keys come before it too.
   func insert(_ key: Int64, at position: Int) {
     noteChange()
     noteInsertion(key)
@@ -169,19 +166,19 @@ final class OrderedList {
     if chunk.entries.count > OrderedList.most { split(chunk) }
   }
 
-  /// To be called before every change.
+  /// Call it before every change.
   private func noteChange() {
     if settled == nil { settled = chunks.flatMap(\.entries) }
   }
 
-  /// The list is saved as it is, with the order keys that were assigned.
+  /// Accepts the list as saved, with the assigned order keys.
   func settle() {
     if let assigned, assigned.count == count { write(assigned) }
     assigned = nil
     settled = nil
   }
 
-  /// Goes back to what was saved last.
+  /// Reverts to the last save.
   func revert() {
     guard let settled else { return }
     replaceAll(by: settled)
@@ -207,7 +204,7 @@ final class OrderedList {
     for entry in second.entries { chunkOf[entry.key] = second }
   }
 
-  /// Removes a key. False when it is not in the list.
+  /// Removes a key. Returns false if it isn't in the list.
   @discardableResult func remove(_ key: Int64) -> Bool {
     guard chunkOf[key] != nil else { return false }
     noteChange()
@@ -221,19 +218,19 @@ final class OrderedList {
     return true
   }
 
-  /// Puts a key that is in the list at a position, counted without it.
+  /// Moves a key of the list to a position, counted without it.
   func move(_ key: Int64, to position: Int) {
     if remove(key) { insert(key, at: position) }
   }
 
-  /// Puts all keys into another order.
+  /// Reorders all keys.
   func replaceOrder(by keys: [Int64]) {
     noteChange()
     let known = Dictionary(chunks.lazy.flatMap(\.entries).map { ($0.key, $0.order) }, uniquingKeysWith: { first, _ in first })
     var before = Int64.min
     replaceAll(
       by: keys.map { key in
-        // Those that still stand in the order of their keys keep them.
+        // Keys whose order keys are still ascending keep them.
         let order = known[key] ?? OrderedList.unset
         let keeps = order > before && order != OrderedList.unset
         if keeps { before = order }
@@ -241,7 +238,7 @@ final class OrderedList {
       })
   }
 
-  /// Replaces every key by what a function says of it; those of which it says something negative go.
+  /// Replaces every key with the result of a function, and removes keys with a negative result.
   func translate(_ translation: (Int64) -> Int64) {
     let all = assigned.map { $0.count == count ? $0 : chunks.flatMap(\.entries) } ?? chunks.flatMap(\.entries)
     assigned = nil
@@ -254,13 +251,14 @@ final class OrderedList {
 
   // MARK: Order keys
 
-  /// The first order key of a list, and the distance of those that are appended; as Core Data's files have them.
+  /// The first order key of a list, and the step between appended keys, as in Core Data's files.
   private static let firstOrder: Int64 = 2048, step: Int64 = 1024
 
-  /// Works out an order key for every key that has none, between those of its neighbours, or new ones for all where there is
-  /// no room. They are the list's own when the save has succeeded: ``settle()``.
+  /// Assigns an order key to every key without one, between its neighbours', or new ones to all keys if there is no gap.
   ///
-  /// - Returns: the keys whose order key is new.
+  /// They take effect after the save, in ``settle()``.
+  ///
+  /// - Returns: The keys with a new order key.
   func assignOrders() -> [(key: Int64, order: Int64)] {
     var all = chunks.flatMap(\.entries)
     dropUnordered(&all)
@@ -286,7 +284,7 @@ final class OrderedList {
     return changed
   }
 
-  /// Order keys of foreign files may repeat.
+  /// Order keys of files from other programs may repeat.
   private func dropUnordered(_ all: inout [Entry]) {
     var before: Int64?
     for place in all.indices where all[place].order != OrderedList.unset {

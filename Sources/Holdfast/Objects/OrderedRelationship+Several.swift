@@ -1,9 +1,9 @@
-/// Changes of several objects at once. Inverses follow each, and a rollback takes all back.
+/// Changes of several objects at once. Inverses are updated, and a rollback reverts them.
 ///
-/// Positions are those before the change unless it says otherwise; one that comes twice counts once. Each object takes the time
-/// that it takes alone, which is in proportion to the square root of the objects that are there, unless it says otherwise.
+/// Unless a method states otherwise, positions are those before the change, duplicates count once, and each object takes as long as it does
+/// alone: time proportional to the square root of the count.
 extension OrderedRelationship {
-  /// Inserts objects, in their order, before the one at a position. Those that are there already stay where they are.
+  /// Inserts objects, in their order, before a position. Objects already in the collection keep their positions.
   public func insert(contentsOf objects: some Sequence<Destination>, at position: Int) {
     precondition(
       position >= 0 && position <= count, "Objects were inserted at position \(position) of an ordered relationship of \(count) objects.")
@@ -15,12 +15,12 @@ extension OrderedRelationship {
     }
   }
 
-  /// Inserts objects so that each stands at its position afterwards, the first at the lowest. Those that are there already
-  /// stay in their order, and nothing is put at their positions.
+  /// Inserts objects so that each has the given position afterwards, in ascending order. Objects already in the collection keep their
+  /// order, and no object is inserted for them.
   ///
   /// - Parameters:
-  ///   - objects: what is put in, in this order.
-  ///   - positions: as many as objects; those after the insertion.
+  ///   - objects: The objects to insert, in this order.
+  ///   - positions: One position per object, counted after the insertion.
   public func insert(contentsOf objects: some Sequence<Destination>, atOffsets positions: some Sequence<Int>) {
     let (objects, positions) = (Array(objects), Set(positions).sorted())
     precondition(
@@ -38,13 +38,14 @@ extension OrderedRelationship {
     for object in Set(positions).sorted().map({ self[$0] }) { remove(object) }
   }
 
-  /// Puts objects into the places of those at several positions, the first into the lowest; what stood there is removed unless
-  /// it is among them. One that stands at another position already stays there, and so does what it would have replaced. Takes
-  /// time in proportion to all objects that are there.
+  /// Replaces the objects at several positions, in ascending order; a replaced object is removed unless it is among the new ones.
+  ///
+  /// An object that already has another position keeps it, and the object it would have replaced stays. Takes time proportional to the
+  /// count.
   ///
   /// - Parameters:
-  ///   - positions: as many as objects.
-  ///   - objects: what stands there afterwards, the first at the lowest.
+  ///   - positions: One position per object.
+  ///   - objects: The new objects, in ascending order of position.
   public func replace(atOffsets positions: some Sequence<Int>, with objects: some Sequence<Destination>) {
     let (all, objects, positions) = (Array(self), Array(objects), Set(positions).sorted())
     precondition(
@@ -57,19 +58,19 @@ extension OrderedRelationship {
     for position in positions { now[position] = nil }
     var placed = Set(now.compactMap { $0 })
     for (object, position) in zip(objects, positions) where placed.insert(object).inserted { now[position] = object }
-    // What was not replaced stays, unless it stands elsewhere by now.
+    // An object that wasn't replaced stays, unless it now has another position.
     for position in positions where now[position] == nil && placed.insert(all[position]).inserted { now[position] = all[position] }
     subtract(positions.map { all[$0] }.filter { !placed.contains($0) })
     append(contentsOf: objects)
     reorder(now.compactMap { $0?.objectKey })
   }
 
-  /// Removes objects; nothing happens to those that are not there.
+  /// Removes objects. Objects that aren't in the collection are ignored.
   public func subtract(_ objects: some Sequence<Destination>) {
     for object in Array(objects) { remove(object) }
   }
 
-  /// Removes all objects but some; the others stay in their order. Takes time in proportion to all objects that are there.
+  /// Removes all objects except the given ones and keeps the order. Takes time proportional to the count.
   public func formIntersection(_ objects: some Sequence<Destination>) {
     let kept = Set(objects)
     subtract(filter { !kept.contains($0) })

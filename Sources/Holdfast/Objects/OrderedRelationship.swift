@@ -1,17 +1,18 @@
-/// The objects that an ordered relationship leads to: a random-access collection of different objects that keeps its
-/// inverse in step.
+/// The destination objects of an ordered relationship: a random-access collection of distinct objects that also updates the inverse.
 ///
-/// A view on the object's relationship, cheap to make; it always shows the current state, and changes go to the object at
-/// once. Reading it for the first time asks the store once for all siblings, as ``ToManyRelationship`` does. Objects that
-/// are set from the other side come last. Objects that are being deleted do not appear.
+/// A view of the object's relationship that is cheap to create and always shows the current state. Changes apply to the object at once. The
+/// first read sends one store request for all siblings, like ``ToManyRelationship``. Objects added from the other side are appended.
+/// Objects being deleted aren't included.
 ///
-/// An object is in the collection once. So it is, like an ordered set, no `MutableCollection`, whose algorithms put an
-/// element into two places on their way; what moves objects is here under the same names.
+/// The collection contains each object once. Like an ordered set, it isn't a `MutableCollection`, whose algorithms temporarily store an
+/// element at two positions. It has its own methods with the same names for moving objects.
 ///
-/// Reaching, inserting, removing and moving one object takes time in proportion to the square root of their number, while
-/// others are being deleted as well. Only the first change after a save copies the list, which takes time in proportion to their
-/// number: it is what a rollback goes back to; and once objects of the kind were deleted in the context, the first look at a list,
-/// and the first after a rollback, goes over all.
+/// Accessing, inserting, removing and moving one object takes time proportional to the square root of the count, also while others are
+/// being deleted. These operations take time proportional to the count:
+///
+/// - the first change after a save, which copies the list for a rollback,
+/// - the first access after objects of the entity were deleted in the context,
+/// - the first access after a rollback.
 ///
 /// ```swift
 /// dog.walks.insert(morning, at: 0)
@@ -25,7 +26,7 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
   private var context: ManagedObjectContext { owner.managedObjectContext }
   private var destination: Int { Int(owner.plan.toMany[index].destination) }
 
-  /// Where the keys of objects are.
+  /// The source of the objects' keys.
   private enum Targets {
     case list(OrderedList)
     case plain(TargetKeys)
@@ -36,7 +37,7 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
     return .plain(owner.targets(index))
   }
 
-  /// The keys as a list that can be changed, in which deleted objects are hidden; nil when the store fails.
+  /// The keys as a mutable list in which deleted objects are hidden; nil if the store fails.
   private var list: OrderedList? {
     guard let list = owner.orderedList(index) else { return nil }
     context.hideDeleted(destination, in: list)
@@ -62,15 +63,15 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
 
   // MARK: Changing
 
-  /// Appends an object; nothing happens when it is there. The inverse follows. At most one store request.
+  /// Appends an object unless the collection contains it. Updates the inverse. Sends at most one store request.
   public func append(_ object: Destination) { insert(object, at: nil) }
 
-  /// Inserts an object before the one at a position; nothing happens when it is there. The inverse follows.
+  /// Inserts an object before a position unless the collection contains it. Updates the inverse.
   public func insert(_ object: Destination, at position: Int) { insert(object, at: .some(position)) }
 
-  /// Appends several objects, each like ``append(_:)``; they may be a part of this relationship or of another.
+  /// Appends several objects, each like ``append(_:)``. They may be from this relationship or another.
   public func append(contentsOf objects: some Sequence<Destination>) {
-    // A slice of a relationship shows what it is at the moment, which the first append may change.
+    // A slice of a relationship shows the current state, which the first append may change.
     for object in Array(objects) { append(object) }
   }
 
@@ -86,7 +87,7 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
     }
   }
 
-  /// Removes an object; nothing happens when it is not there. The inverse follows.
+  /// Removes an object if the collection contains it. Updates the inverse.
   public func remove(_ object: Destination) { owner.unlink(index, object) }
 
   /// Removes the object at a position.
@@ -103,7 +104,7 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
     for object in Array(self) { remove(object) }
   }
 
-  /// Puts an object into the place of another, which is removed; nothing happens when it is there already.
+  /// Replaces the object at a position. Does nothing if the collection already contains the new object.
   public func replace(at position: Int, with object: Destination) {
     if contains(object) { return }
     let former = self[position]
@@ -111,7 +112,7 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
     remove(former)
   }
 
-  /// Moves the object at a position to another one, where it stands afterwards.
+  /// Moves the object at a position to another position, counted after the move.
   public func move(from source: Int, to target: Int) {
     let targets = targets, count = OrderedRelationship.count(of: targets)
     let moved = OrderedRelationship.key(at: source, in: targets)
@@ -121,8 +122,7 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
     noteMove()
   }
 
-  /// Moves the objects at several positions, in their order, to before the one at a position, as lists in user interfaces
-  /// ask for.
+  /// Moves the objects at several positions, in their order, to before a position, as lists in user interfaces require.
   public func move(fromOffsets sources: some Sequence<Int>, toOffset target: Int) {
     let all = Array(self).map(\.objectKey)
     let moving = Set(sources)
@@ -143,15 +143,15 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
     if high - low > 1 { move(from: high - 1, to: low) }
   }
 
-  /// Puts the objects into the order in which they stand from the last to the first.
+  /// Reverses the order of the objects.
   public func reverse() { reorder(Array(self).reversed().map(\.objectKey)) }
 
-  /// Puts the objects into an order; those that neither precede each other stay as they stand.
+  /// Sorts the objects. The sort is stable.
   public func sort(by areInIncreasingOrder: (Destination, Destination) throws -> Bool) rethrows {
     reorder(try sorted(by: areInIncreasingOrder).map(\.objectKey))
   }
 
-  /// Makes these the objects, in this order. Inverses follow.
+  /// Replaces the objects and their order. Updates inverses.
   public func replaceAll(with objects: some Sequence<Destination>) {
     var seen: Set<Int64> = []
     let wanted = Array(objects).filter { seen.insert($0.objectKey).inserted }
@@ -160,7 +160,7 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
     reorder(wanted.map(\.objectKey))
   }
 
-  /// Puts all visible targets into an order; those that are being deleted stay behind them.
+  /// Reorders all visible destinations; those being deleted follow them.
   func reorder(_ keys: [Int64]) {
     guard let list = owner.orderedList(index), !keys.elementsEqual(list.keys) else { return }
     let visible = Set(keys)
@@ -178,13 +178,13 @@ extension OrderedRelationship: RandomAccessCollection {
   /// 0.
   public var startIndex: Int { 0 }
 
-  /// The number of objects. At most one store request; none when it is known.
+  /// The number of objects. Sends at most one store request, and none if the relationship is in memory.
   public var endIndex: Int { OrderedRelationship.count(of: targets) }
 
-  /// The number of objects. At most one store request; none when it is known.
+  /// The number of objects. Sends at most one store request, and none if the relationship is in memory.
   public var count: Int { owner.isProbe(.count(index)) ? owner.recorder?.count ?? 0 : endIndex }
 
-  /// The object at a position, perhaps a fault. Setting one is ``replace(at:with:)``.
+  /// The object at a position; may be a fault. Setting it calls ``replace(at:with:)``.
   public subscript(position: Int) -> Destination {
     get {
       var siblings: FaultSiblings?
@@ -205,7 +205,7 @@ extension OrderedRelationship: RandomAccessCollection {
     nonmutating set { replace(at: position, with: newValue) }
   }
 
-  /// Only a damaged file leads to an object of another kind; that shows as one without values.
+  /// Only a damaged file references an object of a wrong entity. It is replaced with an object without values.
   private static func object(
     _ key: Int64, _ context: ManagedObjectContext, _ destination: Int, _ siblings: FaultSiblings?, _ place: Int
   ) -> Destination {
@@ -213,7 +213,7 @@ extension OrderedRelationship: RandomAccessCollection {
     return object.typed()
   }
 
-  /// The position of an object; nil when it is not among them.
+  /// The position of an object; nil if the collection doesn't contain it.
   public func firstIndex(of object: Destination) -> Int? {
     switch targets {
     case .list(let list): list.position(of: object.objectKey)
@@ -221,22 +221,22 @@ extension OrderedRelationship: RandomAccessCollection {
     }
   }
 
-  /// What a function makes of each object, in order.
+  /// The results of a closure for each object, in order.
   public func map<Result, Failure: Error>(_ transform: (Destination) throws(Failure) -> Result) throws(Failure) -> [Result] {
-    // Going over the objects reads ahead, which reaching them one by one does not.
+    // Iterating reads ahead; accessing objects by position doesn't.
     var results: [Result] = []
     var iterator = makeIterator()
     while let object = iterator.next() { results.append(try transform(object)) }
     return results
   }
 
-  /// Whether an object is among them.
+  /// Whether the collection contains an object.
   public func contains(_ object: Destination) -> Bool {
     if owner.plan.toMany[index].inverseSlot < 0, owner.toMany?[index].order != nil { return firstIndex(of: object) != nil }
     return ToManyRelationship<Destination>(owner: owner, index: index).contains(object)
   }
 
-  /// Goes over the objects that are there now, in order; safe while they change.
+  /// Iterates over the current objects in order. Changes during iteration are safe.
   public struct Iterator: IteratorProtocol {
     private let context: ManagedObjectContext
     private let destination: Int
@@ -254,7 +254,7 @@ extension OrderedRelationship: RandomAccessCollection {
       }
     }
 
-    /// The next object, perhaps a fault.
+    /// The next object; may be a fault.
     public mutating func next() -> Destination? {
       while place < keys.count {
         defer { place += 1 }
@@ -279,6 +279,6 @@ extension OrderedRelationship: RandomAccessCollection {
     }
   }
 
-  /// Begins to go over the objects.
+  /// Creates an iterator.
   public func makeIterator() -> Iterator { Iterator(self) }
 }

@@ -6,13 +6,12 @@
   import Darwin
 #endif
 
-/// The row that a changed object owns: one block of memory, a small header followed by a row in the layout of every
-/// other row, with room behind it for text. A getter does not see the difference.
+/// The row that a changed object owns: a header followed by a row in the usual layout, with space for text after it.
 ///
-/// A struct around a pointer to the row; the header lies in the bytes before it.
+/// Getters read it like any other row. The struct contains a pointer to the row; the header is in the bytes before it.
 struct PrivateRow {
   private struct Header {
-    /// The row as it was read, or nil for an object that was never saved. Kept alive by the object's owner.
+    /// The row as it was read, or nil for an object that was never saved. The object's owner keeps it alive.
     var committed: UnsafeRawPointer?
     var capacity: UInt32
     var used: UInt32
@@ -20,15 +19,15 @@ struct PrivateRow {
 
   private static let headerByteCount = 16
 
-  /// Where the row begins.
+  /// The address of the row.
   private(set) var row: UnsafeMutableRawPointer
 
-  /// Finds the block of a row that is known to be private.
+  /// Creates a value for a row that is known to be private.
   init(existing row: UnsafeRawPointer) { self.row = UnsafeMutableRawPointer(mutating: row) }
 
   /// Copies a row.
   ///
-  /// - Parameter committed: the row as the store has it; nil for a new object.
+  /// - Parameter committed: The row in the store; nil for a new object.
   init(copying source: RowPointer, _ layout: RowLayout, room: Int, committed: UnsafeRawPointer?) {
     var needed = layout.fixedByteCount
     for slot in layout.kinds.indices where layout.kinds[slot] == .bytes { needed += source.bytes(slot).count }
@@ -42,7 +41,7 @@ struct PrivateRow {
 
   var committed: RowPointer? { header.pointee.committed.map { RowPointer($0) } }
 
-  /// The bytes of the block.
+  /// The size of the block in bytes.
   var byteCount: Int { PrivateRow.headerByteCount + Int(header.pointee.capacity) }
 
   func setKey(_ key: Int64) { row.storeBytes(of: key, as: Int64.self) }
@@ -59,8 +58,9 @@ struct PrivateRow {
     row.storeBytes(of: row.load(fromByteOffset: word, as: UInt64.self) & ~(1 << UInt64(slot & 63)), toByteOffset: word, as: UInt64.self)
   }
 
-  /// Puts bytes into a slot: over the old ones where they fit, else behind everything. The room of the old ones is
-  /// regained when the block is full, and when the row is saved.
+  /// Sets the bytes of a slot: in place if they fit, otherwise after all others.
+  ///
+  /// Replaced bytes are reclaimed when the block is full, and when the row is saved.
   mutating func set(_ slot: Int, bytes: UnsafeRawBufferPointer, _ layout: RowLayout) {
     let old = RowPointer(row).bytes(slot)
     var offset = old.baseAddress.map { $0 - UnsafeRawPointer(row) } ?? 0
@@ -73,7 +73,7 @@ struct PrivateRow {
     set(slot, cell: PrivateRow.cell(offset, bytes.count))
   }
 
-  /// Takes over what another row of the layout has in a slot.
+  /// Copies a slot of another row with the same layout.
   mutating func copy(_ slot: Int, of other: RowPointer, _ layout: RowLayout) {
     if !other.isPresent(slot) {
       setNull(slot)
@@ -87,8 +87,10 @@ struct PrivateRow {
 
   private static func cell(_ offset: Int, _ count: Int) -> UInt64 { UInt64(offset) | UInt64(count) << 32 }
 
-  /// Copies the row into a larger block and leaves behind what no slot reaches any more, so that a block is never larger
-  /// than a quarter as much again as what it holds, however often values were replaced. The new bytes may lie in the old block.
+  /// Copies the row to a larger block without unused bytes.
+  ///
+  /// A block is therefore never more than a quarter larger than its contents, however often values are replaced. The new bytes may be in
+  /// the old block.
   private mutating func move(_ changed: Int, _ bytes: UnsafeRawBufferPointer, _ layout: RowLayout) {
     let from = RowPointer(row)
     var needed = layout.fixedByteCount + bytes.count
@@ -108,19 +110,19 @@ struct PrivateRow {
     row.copyMemory(from: source.base, byteCount: length)
   }
 
-  /// Puts the bytes of a slot of another row, for which there is room, behind everything.
+  /// Appends the bytes of a slot of another row. The block has enough space.
   private func append(_ source: RowPointer, _ slot: Int) {
     append(source.bytes(slot), slot)
     if source.isExternal(slot) { markExternal(slot) }
   }
 
-  /// Notes that the bytes in a slot are the name of a file.
+  /// Marks the bytes in a slot as the name of a file.
   private func markExternal(_ slot: Int) {
     let cell = UnsafeRawPointer(row).load(fromByteOffset: RowLayout.cellOffset(slot), as: UInt64.self)
     set(slot, cell: cell | RowLayout.externalBit)
   }
 
-  /// Puts bytes, for which there is room, behind everything.
+  /// Appends bytes. The block has enough space.
   private func append(_ bytes: UnsafeRawBufferPointer, _ slot: Int) {
     let offset = Int(header.pointee.used)
     if let source = bytes.baseAddress { (row + offset).copyMemory(from: source, byteCount: bytes.count) }
@@ -129,9 +131,9 @@ struct PrivateRow {
   }
 
   private static func allocate(_ capacity: Int) -> UnsafeMutableRawPointer {
-    // The bit above an offset has a meaning of its own.
+    // The bit above an offset is a flag.
     precondition(capacity < 1 << 31, "A row of more than 2 GiB was built.")
-    guard let block = malloc(headerByteCount + capacity) else { preconditionFailure("There is no memory for a changed row.") }
+    guard let block = malloc(headerByteCount + capacity) else { preconditionFailure("Out of memory for a changed row.") }
     return block + headerByteCount
   }
 }

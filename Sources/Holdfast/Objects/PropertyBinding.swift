@@ -15,17 +15,18 @@ public struct PropertyBinding {
 
   /// The name in the model.
   public let name: String
-  /// The slot, of a composite attribute the first one; for a to-many relationship the to-many index, for a transient attribute or
-  /// relationship its index.
+  /// The slot of an attribute or to-one relationship. A composite attribute has several; this is the first.
+  ///
+  /// For a to-many relationship, its to-many index; for a transient attribute or relationship, its index.
   public let slot: Int
-  /// Makes the key path, which takes as long as opening a small file and is needed for few properties only.
+  /// Creates the key path. This takes as long as opening a small file, so it is done only when needed.
   let keyPath: () -> AnyKeyPath
   let kind: Kind
   /// The class at which the key path begins.
   let root: ManagedObject.Type
   /// Calls the getter of an object of the root class.
   let read: (ManagedObject) -> Void
-  /// Calls the setter, if there is one, with what the getter returns; a body runs between the two.
+  /// Calls the setter, if the property has one, with the value of the getter; runs a closure in between.
   let write: (ManagedObject, () -> Void) -> Void
   /// The key path of the wrapped value, `\.age!`, of a property that can be nil.
   let unwrappedKeyPath: () -> AnyKeyPath?
@@ -129,26 +130,27 @@ public struct PropertyBinding {
 /// Finds the name of a property by its key path.
 enum KeyPathNames {
   private struct Entry {
-    /// Keeps the key path alive, so that no other can come to lie where it lies.
+    /// Keeps the key path alive, so that no other key path gets the same address.
     let keyPath: AnyKeyPath
     let expression: QueryExpression
   }
 
-  /// The key paths asked for lately, each where the hash of its identity says; a plain array, since dictionaries of key
-  /// paths cost a process more to set up than it looks up in a lifetime.
+  /// Recently used key paths, at the hash of their identity.
+  ///
+  /// A plain array: a dictionary of key paths would cost more to set up than a process saves by it.
   private nonisolated(unsafe) static var known: [Entry?] = Array(repeating: nil, count: 512)  // because every access holds the lock
   private static let lock = Mutex(())
 
-  /// The path that a key path names.
+  /// The property path of a key path.
   static func path(_ keyPath: AnyKeyPath, in type: ManagedObject.Type) -> PropertyPath {
     if case .property(let path) = expression(keyPath, in: type) { return path }
     return unlisted(keyPath, type)
   }
 
-  /// What a key path names: a property of the class, one of an object that to-one relationships lead to (`\.owner?.name`), or the number of
-  /// objects of a to-many relationship (`\.dogs.count`).
+  /// The expression of a key path: a property of the class, one reached by to-one relationships (`\.owner?.name`), or the number of objects
+  /// of a to-many relationship (`\.dogs.count`).
   ///
-  /// The request that names anything else is refused when it is carried out, since a store knows nothing of properties that are computed.
+  /// A request with any other key path fails when it is executed, since stores can't evaluate computed properties.
   static func expression(_ keyPath: AnyKeyPath, in type: ManagedObject.Type) -> QueryExpression {
     let place = Int(bitPattern: (UInt(bitPattern: ObjectIdentifier(keyPath)) &* 0x9E37_79B9_7F4A_7C15) >> 32) & 511
     let found = lock.withLock { _ -> QueryExpression? in
@@ -168,12 +170,12 @@ enum KeyPathNames {
     return expression
   }
 
-  /// A path that no entity has, whose name says what is wrong.
+  /// A path that no entity has. Its name becomes part of the error message.
   private static func unlisted(_ keyPath: AnyKeyPath, _ type: ManagedObject.Type) -> PropertyPath {
     PropertyPath("<key path of type \(Swift.type(of: keyPath).valueType) that is none of the properties listed in \(type).properties>")
   }
 
-  /// Key paths are made of those bindings only that can be meant, since each takes as long as a query in SQL.
+  /// Creates the key paths of only those bindings that can match, since creating one takes as long as a SQL query.
   private static func binding(of keyPath: AnyKeyPath, _ bindings: [PropertyBinding]) -> PropertyBinding? {
     let valueType = Swift.type(of: keyPath).valueType
     for binding in bindings {
@@ -189,7 +191,7 @@ enum KeyPathNames {
   }
 }
 
-/// Compares what a class says of its properties with what the model says, and reports every difference.
+/// Compares the properties that a class lists with the model, and reports every difference.
 enum ClassBinding {
   static func differences(
     _ type: ManagedObject.Type, _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel,
@@ -221,7 +223,7 @@ enum ClassBinding {
   ) -> String? {
     switch (binding.kind, property) {
     case (.attribute(let types, _), .attribute(let attribute)):
-      if !types.contains(attribute.type) { return "The model says \(attribute.type.rawValue), which this Swift type cannot hold." }
+      if !types.contains(attribute.type) { return "The model's type is \(attribute.type.rawValue), which the Swift type can't hold." }
       return slotDifference(binding.slot, attribute.slot)
     case (.toOne(let type), .relationship(let relationship)) where !relationship.isToMany:
       return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.slot)
@@ -241,7 +243,7 @@ enum ClassBinding {
     }
   }
 
-  /// Differences between the classes that relationships are said to lead to and those that their entities appear as.
+  /// Differences between the declared destination classes of relationships and the classes bound to their entities.
   static func destinationDifferences(
     _ type: ManagedObject.Type, _ classes: [ManagedObject.Type], _ model: ManagedObjectModel
   ) -> [String] {
@@ -278,6 +280,6 @@ enum ClassBinding {
   ) -> String? {
     let destination = model.destination(of: relationship)
     if type.entityName.isEmpty || model.entity(named: type.entityName).map(destination.isKind) == true { return nil }
-    return "It leads to \(destination.name), not to \(type.entityName)."
+    return "Its destination is \(destination.name), not \(type.entityName)."
   }
 }

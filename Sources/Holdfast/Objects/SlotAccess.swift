@@ -1,14 +1,14 @@
 import HoldfastStore
 
-/// Whether the slot that an accessor names is one of the object's entity, and of a type that the accessor reads and writes.
+/// Checks that an accessor's slot exists in the object's entity and has a type that the accessor can read and write.
 ///
-/// A slot written by hand may be wrong. Binding a class finds that for the properties that it lists; these checks find it for every
-/// access, in all builds, before memory is touched. They read one word of a table that all objects of a context share.
+/// A slot written by hand may be wrong. Binding a class checks the properties that it lists. These checks cover every access in all builds,
+/// before memory is touched. They read one word of a table shared by all objects of a context.
 extension ManagedObject {
-  /// How many slots of an entity the table has; those beyond are looked up in the model.
+  /// The number of slots per entity in the table; others are looked up in the model.
   @inlinable static var tabulatedSlots: Int { 64 }
 
-  /// Traps unless a slot holds an attribute of one of some types.
+  /// Traps unless a slot has an attribute of one of the given types.
   @inlinable @inline(__always) final func checkSlot(_ slot: Int, _ types: AttributeTypeSet) {
     if UInt(bitPattern: slot) < UInt(bitPattern: ManagedObject.tabulatedSlots),
       managedObjectContext.slotTypes[Int(flags.rawValue >> 16) << 6 | slot] & types.rawValue != 0
@@ -28,13 +28,13 @@ extension ManagedObject {
     trap("slot \(slot) as \(types.types.map(\.rawValue).joined(separator: " or "))", "that is \(name), of type \(type.rawValue)")
   }
 
-  /// Traps when the rows by which a property is tried hold something else in their slots.
+  /// Traps if the probe's rows contain another kind of value.
   private func checkKind(_ types: AttributeTypeSet) {
     guard let kind = recorder?.kind, !types.types.contains(where: { $0.cellKind == kind }) else { return }
     fatalError("A property of \(type(of: self)) that reads different attributes depending on their values was named in a request.")
   }
 
-  /// The to-one relationship in a slot; nil for an object that only records what its accessors name.
+  /// The to-one relationship in a slot; nil for an object that only records accesses.
   final func toOneLink(_ slot: Int) -> LinkPlan? {
     if isProbe(.slot(slot)) { return nil }
     let plan = plan
@@ -57,7 +57,7 @@ extension ManagedObject {
     return index
   }
 
-  /// Traps unless the entity has a transient attribute with an index; false for an object that only records what its accessors name.
+  /// Traps unless the entity has a transient attribute with an index. Returns false for an object that only records accesses.
   final func hasTransientSlot(_ index: Int) -> Bool {
     if isProbe(.transient(index)) { return false }
     let count = plan.transientCount
@@ -65,7 +65,7 @@ extension ManagedObject {
     return true
   }
 
-  /// The object as one of the class that an accessor names; traps when it is of another.
+  /// The object as the class that an accessor names; traps if it is of another class.
   @inline(__always) final func typed<Destination: ManagedObject>() -> Destination {
     if type(of: self) != Destination.self { checkClass(Destination.self) }
     return unsafeDowncast(self, to: Destination.self)

@@ -1,23 +1,22 @@
-/// The objects that a to-many relationship leads to, with an order or without: what key paths of predicates end in.
+/// The destination objects of a to-many relationship, ordered or not. Key paths in predicates use it.
 public protocol RelationshipTargets {
-  /// The class as which the objects appear.
+  /// The class of the objects.
   associatedtype Destination: ManagedObject
 }
 
-/// The objects that a to-many relationship leads to: a set, in no particular order, that keeps its inverse in step.
+/// The destination objects of a to-many relationship: an unordered set that also updates the inverse.
 ///
-/// A view on the object's relationship, cheap to make; it always shows the current state. Reading it for the first
-/// time asks the store once for all siblings (rows of one result within 1,024 positions); going over the objects takes
-/// their rows along where the store has them at hand, so that reading the objects asks for nothing more. Inserting into
-/// and removing from a relationship that was not read yet asks nothing: the change waits until it is read or saved.
-/// Objects that are being deleted do not appear.
+/// A view of the object's relationship that is cheap to create and always shows the current state. The first read sends one store request
+/// for all siblings (rows of one result within 1,024 positions). Iterating also prefetches the rows if the store has them ready, so reading
+/// the objects then sends no further request. Inserting and removing send no request: if the relationship isn't in memory, the change is
+/// applied when it is read or saved. Objects being deleted aren't included.
 ///
-/// Iterating is safe while the relationship changes: it goes over the objects that were there at the start.
+/// Changing the relationship during iteration is safe: the iteration continues over the objects at its start.
 public struct ToManyRelationship<Destination: ManagedObject>: RelationshipTargets {
   let owner: ManagedObject
   let index: Int
 
-  /// The number of objects. At most one store request; none when it is known.
+  /// The number of objects. Sends at most one store request, and none if the relationship is in memory.
   public var count: Int {
     if owner.isProbe(.count(index)) { return owner.recorder?.count ?? 0 }
     let targets = owner.targets(index)
@@ -28,10 +27,10 @@ public struct ToManyRelationship<Destination: ManagedObject>: RelationshipTarget
     }
   }
 
-  /// Whether there is none.
+  /// Whether the relationship has no objects.
   public var isEmpty: Bool { count == 0 }
 
-  /// Whether an object is among them.
+  /// Whether the relationship contains an object.
   public func contains(_ object: Destination) -> Bool {
     if object.isDeleted { return false }
     let link = owner.plan.toMany[index]
@@ -42,10 +41,10 @@ public struct ToManyRelationship<Destination: ManagedObject>: RelationshipTarget
     return owner.targets(index).withKeys { $0.contains(object.objectKey) }
   }
 
-  /// Adds an object; nothing happens when it is there. The inverse follows.
+  /// Adds an object unless the relationship contains it. Updates the inverse.
   public func insert(_ object: Destination) { owner.link(index, object) }
 
-  /// Removes an object; nothing happens when it is not there. The inverse follows.
+  /// Removes an object if the relationship contains it. Updates the inverse.
   public func remove(_ object: Destination) { owner.unlink(index, object) }
 
   /// Adds several objects.
@@ -53,12 +52,12 @@ public struct ToManyRelationship<Destination: ManagedObject>: RelationshipTarget
     for object in Array(objects) { insert(object) }
   }
 
-  /// Removes several objects; nothing happens to those that are not there. Inverses follow. Like ``remove(_:)`` of each.
+  /// Removes several objects, each like ``remove(_:)``.
   public func subtract(_ objects: some Sequence<Destination>) {
     for object in Array(objects) { remove(object) }
   }
 
-  /// Removes all objects but some. Inverses follow. Reads the relationship; time in proportion to the objects that are there.
+  /// Removes all objects except the given ones. Reads the relationship and takes time proportional to its number of objects.
   public func formIntersection(_ objects: some Sequence<Destination>) {
     let kept = Set(objects)
     for object in self where !kept.contains(object) { remove(object) }
@@ -71,7 +70,7 @@ public struct ToManyRelationship<Destination: ManagedObject>: RelationshipTarget
 }
 
 extension ToManyRelationship: Sequence {
-  /// Goes over the objects that are there now.
+  /// Iterates over the current objects.
   public struct Iterator: IteratorProtocol {
     private let context: ManagedObjectContext
     private let destination: Int
@@ -108,9 +107,9 @@ extension ToManyRelationship: Sequence {
     }
   }
 
-  /// Begins to go over the objects.
+  /// Creates an iterator.
   public func makeIterator() -> Iterator { Iterator(owner, index) }
 
-  /// A lower bound of how many there are: none, so that nothing is asked of the store for it.
+  /// Always 0, so that it needs no store request.
   public var underestimatedCount: Int { 0 }
 }

@@ -69,7 +69,7 @@ extension SaveOperation {
 extension ManagedObjectContext {
   /// The IDs of saved objects, sorted by key, without deleted ones.
   ///
-  /// For an entity with sub-entities, it reads the rows of unregistered objects to find their entities.
+  /// For an entity with subentities, it reads the rows of unregistered objects to find their entities.
   func existingIDs(_ entity: Int, _ keys: some Sequence<Int64>) throws -> [ManagedObjectID] {
     let existing = keys.filter { $0 >= 0 && !isDeleted(entity, $0) }.sorted()
     if graph.entities[entity].family.count == 1 { return existing.map { objectID(entity, $0) } }

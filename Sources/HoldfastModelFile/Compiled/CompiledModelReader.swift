@@ -96,7 +96,7 @@ struct CompiledModelReader {
   private mutating func readEntities(_ parts: [CompiledEntityPart]) throws(ModelFileError) {
     let tree = try CompiledEntityTree(parts)
     var known: [String: [String: CompiledProperty]] = [:]
-    // Super-entities come first, so that inherited properties are known.
+    // Superentities come first, so that inherited properties are known.
     for entity in tree.ordered {
       let inherited = entity.superentity.flatMap { known[$0] } ?? [:]
       try count(inherited.count, entity.part)
@@ -146,7 +146,7 @@ struct CompiledEntityPart {
   let part: ArchivedPart
 }
 
-/// The entities of a model, each after its super-entity.
+/// The entities of a model, each after its superentity.
 struct CompiledEntityTree {
   private(set) var ordered: [CompiledEntityPart] = []
 

@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// Refuses models in which a few elements represent very many. A sub-entity has all properties of its super-entities, and a composite
+/// Refuses models in which a few elements represent very many. A subentity has all properties of its superentities, and a composite
 /// attribute has all elements of its composite.
 struct ModelSizeCheck {
   /// More levels of inheritance than any model has. Circular inheritance exceeds it, too.

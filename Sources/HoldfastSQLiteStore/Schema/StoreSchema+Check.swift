@@ -42,7 +42,7 @@ extension StoreSchema {
     }
     guard owners.count > ConnectionSettings.maximumColumns else { return }
     throw StoreSchema.unsupported(
-      "\(root.name) and its sub-entities need \(owners.count) columns; a SQLite table has at most \(ConnectionSettings.maximumColumns). "
+      "\(root.name) and its subentities need \(owners.count) columns; a SQLite table has at most \(ConnectionSettings.maximumColumns). "
         + "Move properties to another entity.")
   }
 

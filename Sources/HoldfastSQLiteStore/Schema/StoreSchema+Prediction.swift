@@ -72,7 +72,7 @@ extension StoreSchema {
     return candidate
   }
 
-  /// `Z5_OWNER` beside `ZOWNER`: the entity of the destination object, if the destination has sub-entities.
+  /// `Z5_OWNER` beside `ZOWNER`: the entity of the destination object, if the destination has subentities.
   private static func entityColumn(
     _ entity: ManagedObjectModel.Entity, _ slot: Int, _ column: String, _ model: ManagedObjectModel, _ numbers: [Int64]
   ) -> String {

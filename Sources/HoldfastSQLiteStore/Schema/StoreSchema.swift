@@ -14,13 +14,13 @@ final class StoreSchema: Sendable {
     var columns: [String]
     /// The columns for the destination object's entity, by slot: empty if the slot has none.
     ///
-    /// Only to-one relationships to an entity with sub-entities have one. The array is empty if no slot has one. The strings aren't
+    /// Only to-one relationships to an entity with subentities have one. The array is empty if no slot has one. The strings aren't
     /// optional, because that type would be created at every opening for this array alone.
     var entityColumns: [String]
     /// Whether the table also has rows of other entities, so that `Z_ENT` has to be checked.
     var isShared: Bool
 
-    /// The column for the destination object's entity of a slot; nil if the destination has no sub-entities.
+    /// The column for the destination object's entity of a slot; nil if the destination has no subentities.
     func entityColumn(_ slot: Int) -> String? {
       entityColumns.isEmpty || entityColumns[slot].isEmpty ? nil : entityColumns[slot]
     }

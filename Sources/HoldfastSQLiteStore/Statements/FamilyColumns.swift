@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// The columns of a statement that reads rows of an entity and its sub-entities: key, version, `Z_ENT`, then every column of any of these
+/// The columns of a statement that reads rows of an entity and its subentities: key, version, `Z_ENT`, then every column of any of these
 /// entities.
 struct FamilyColumns: Sendable {
   /// The columns after SELECT for rows and for keys alone, with `t0` as the table's alias.

@@ -66,7 +66,7 @@ struct FetchRunner {
     guard let family = store.family(entity.index) else {
       throw StoreError(
         .unsupportedRequest, operation: "execute a request", path: store.path,
-        reason: "The request has several entities for \(entity.name), which has no sub-entities.")
+        reason: "The request has several entities for \(entity.name), which has no subentities.")
     }
     let keysOnly = plan.output == .keys
     let stream = FamilyStream(store, family, keysOnly: keysOnly, sink)

@@ -48,7 +48,7 @@ struct KeyRunner {
     if try stream.run(statement, store.decoders[entity.index], only: keys) { try stream.finish() }
   }
 
-  /// Reads rows of an entity and its sub-entities.
+  /// Reads rows of an entity and its subentities.
   private func rows(_ entity: ManagedObjectModel.Entity, _ family: FamilyColumns, _ keys: [Int64], _ sink: any RowSink) throws {
     let stream = FamilyStream(store, family, sink)
     let source = "SELECT \(family.columns) FROM \(store.table(entity.index)) AS t0 WHERE t0.Z_PK"

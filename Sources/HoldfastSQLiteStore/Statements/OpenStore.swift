@@ -10,7 +10,7 @@ final class OpenStore: Sendable {
   let database: SQLiteDatabase
   /// The decoders of rows by entity index.
   let decoders: [RowDecoder]
-  /// The columns for reading rows of an entity together with its sub-entities, by entity index; nil for an entity without sub-entities.
+  /// The columns for reading rows of an entity together with its subentities, by entity index; nil for an entity without subentities.
   /// Empty if no entity has any.
   private let families: [FamilyColumns?]
   /// The prefix of the IDs of each entity's objects, by entity index.
@@ -40,7 +40,7 @@ final class OpenStore: Sendable {
     families = inherits ? schema.model.entities.map { $0.familyIndexes.count > 1 ? FamilyColumns($0, schema) : nil } : []
   }
 
-  /// The columns for reading rows of an entity together with its sub-entities; nil for an entity without sub-entities.
+  /// The columns for reading rows of an entity together with its subentities; nil for an entity without subentities.
   func family(_ entity: Int) -> FamilyColumns? { families.isEmpty ? nil : families[entity] }
 
   /// Adds the statements that the body runs to the count.

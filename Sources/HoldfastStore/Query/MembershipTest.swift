@@ -100,7 +100,7 @@ private struct SlotMembership {
     }
     return { [exact, nearest] row in
       guard let number = DecimalText.value(row.bytes(slot)), !number.isNaN else { return false }
-      return exact.contains(number) || (!nearest.isEmpty && nearest.contains(NumberText.double(number)))
+      return exact.contains(number) || (!nearest.isEmpty && nearest.contains(NearestNumber.double(number)))
     }
   }
 
@@ -128,7 +128,7 @@ extension StoreValue {
   /// A decimal equals a whole number if all its digits do. Otherwise, and for dates, it equals the nearest floating-point number.
   fileprivate func equalReal(isDate: Bool) -> Double? {
     guard case .decimal(let number) = self else { return real.flatMap { $0.isNaN ? nil : $0 } }
-    let nearest = NumberText.double(number)
+    let nearest = NearestNumber.double(number)
     if nearest.isNaN { return nil }
     guard !isDate, let whole = Int64(exactly: nearest) else { return nearest }
     return Decimal(whole) == number ? nearest : nil

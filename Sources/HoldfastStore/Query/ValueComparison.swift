@@ -63,7 +63,7 @@ public enum ValueComparison {
   private static func order(_ x: Decimal, _ other: StoreValue) -> Int? {
     if x.isNaN { return nil }
     if case .decimal(let y) = other { return y.isNaN ? nil : order(x, y) }
-    return other.integer.map { order(x, Decimal($0)) } ?? number(other).flatMap { order(NumberText.double(x), $0) }
+    return other.integer.map { order(x, Decimal($0)) } ?? number(other).flatMap { order(NearestNumber.double(x), $0) }
   }
 
   private static func number(_ value: StoreValue) -> Double? {
@@ -103,7 +103,7 @@ enum NumberOrder {
   }
 }
 
-enum NumberText {
+enum NearestNumber {
   /// The nearest floating-point number, converted through its digits.
   static func double(_ value: Decimal) -> Double { Double(value.description) ?? .nan }
 }

@@ -25,8 +25,9 @@ enum ConflictCases {
   ]
 
   /// A store with people, three of which were changed or deleted after `before` was read.
-  private static func changedSince(_ run: CaseRun) throws -> (store: OpenStore, now: ExpectedGraph, before: ExpectedGraph, people: [Int64])
-  {
+  private static func changedSince(_ run: CaseRun) throws -> (
+    store: TestedStore, now: ExpectedGraph, before: ExpectedGraph, people: [Int64]
+  ) {
     let store = try run.openNew(ConformanceModel.general)
     let graph = try ConformanceRows.people(store)
     let before = ExpectedGraph(graph)
@@ -39,7 +40,7 @@ enum ConflictCases {
     return (store, graph, before, people)
   }
 
-  private static func expectConflicts(_ store: OpenStore, _ now: ExpectedGraph, _ edit: GraphEdit, _ keys: [Int64: Int64], _ what: String)
+  private static func expectConflicts(_ store: TestedStore, _ now: ExpectedGraph, _ edit: GraphEdit, _ keys: [Int64: Int64], _ what: String)
     throws
   {
     let error = store.run.expectError(.conflict, of: what) { try store.save(edit.request()) }
@@ -113,7 +114,7 @@ enum ConflictCases {
   // MARK: Uniqueness
 
   private static func expectConstraintConflicts(
-    _ store: OpenStore, _ graph: ExpectedGraph, _ expected: [(key: Int64, existing: Int64?, constraint: [String])], _ what: String,
+    _ store: TestedStore, _ graph: ExpectedGraph, _ expected: [(key: Int64, existing: Int64?, constraint: [String])], _ what: String,
     _ edit: (GraphEdit) -> Void
   ) throws {
     let edits = GraphEdit(graph)

@@ -20,13 +20,13 @@ enum DerivedCases {
     StoreConformanceCase("S14", "an update doesn't change a derived attribute that isn't marked", unmarked),
   ]
 
-  private static func make(_ run: CaseRun) throws -> (store: OpenStore, graph: ExpectedGraph, keys: [Int64]) {
+  private static func make(_ run: CaseRun) throws -> (store: TestedStore, graph: ExpectedGraph, keys: [Int64]) {
     let store = try run.openNew(ConformanceModel.derived)
     return try fill(store)
   }
 
   /// Inserts three baskets with numbers and one large basket.
-  private static func fill(_ store: OpenStore) throws -> (store: OpenStore, graph: ExpectedGraph, keys: [Int64]) {
+  private static func fill(_ store: TestedStore) throws -> (store: TestedStore, graph: ExpectedGraph, keys: [Int64]) {
     let graph = ExpectedGraph(store)
     let keys = try store.keys("Basket", 3), big = try store.keys("BigBasket", 1)
     try store.save(graph) { edit in

@@ -10,7 +10,7 @@ enum DurabilityCases {
     StoreConformanceCase("S7", "every committed save survives a killed process", killedAfterCommit),
   ]
 
-  private static func insert(_ count: Int, noteBytes: Int, _ store: OpenStore, _ edit: GraphEdit) throws {
+  private static func insert(_ count: Int, noteBytes: Int, _ store: TestedStore, _ edit: GraphEdit) throws {
     let club = try store.keys("Club", 1)[0]
     edit.insert("Club", club, ["name": .string("Club")])
     for key in try store.keys("Person", count) {

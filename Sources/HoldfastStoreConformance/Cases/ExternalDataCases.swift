@@ -44,10 +44,10 @@ enum ExternalDataCases {
   // MARK: Helpers
 
   private struct Album {
-    let store: OpenStore
+    let store: TestedStore
     let graph: ExpectedGraph
 
-    init(_ store: OpenStore) {
+    init(_ store: TestedStore) {
       self.store = store
       graph = ExpectedGraph(store)
     }

@@ -1,33 +1,33 @@
 import HoldfastStore
 
-/// The rules for entities with sub-entities. Requests include rows of sub-entities, each in the layout of its own entity, and
+/// The rules for entities with subentities. Requests include rows of subentities, each in the layout of its own entity, and
 /// declarations of a superentity apply to all of them.
 enum FamilyCases {
   static let all = [
-    StoreConformanceCase("F1", "a fetch returns an entity's rows with or without its sub-entities", rowsOfFamilies),
+    StoreConformanceCase("F1", "a fetch returns an entity's rows with or without its subentities", rowsOfFamilies),
     StoreConformanceCase("F2", "rows of several entities are sorted together", requires: sorting, sortedAcrossEntities),
     StoreConformanceCase("F3", "offset and limit apply to rows of several entities", requires: sorting, windows),
     StoreConformanceCase(
       "F1", "predicates on properties of a superentity",
       requires: PredicateCases.needs([.equality, .order], [.string, .integer64]) { $0.booleanOperators = true }, predicates),
     StoreConformanceCase(
-      "F1", "predicates through relationships to entities with sub-entities",
+      "F1", "predicates through relationships to entities with subentities",
       requires: PredicateCases.needs([.equality, .order], [.string]) { $0.traversal = [.toOne, .quantifiers, .counts] }, crossings),
-    StoreConformanceCase("F1", "lookups by unique values among sub-entities", requires: .with { $0.uniqueLookups = true }, lookups),
+    StoreConformanceCase("F1", "lookups by unique values among subentities", requires: .with { $0.uniqueLookups = true }, lookups),
     StoreConformanceCase("F4", "a fetch of several entities stops after the sink has enough", enough),
     StoreConformanceCase("F6", "keys of several entities", keysOnly),
-    StoreConformanceCase("F6", "counts include sub-entities", requires: .with { $0.counting = true }, counts),
-    StoreConformanceCase("F6", "aggregates include sub-entities", requires: .with { $0.aggregates = true }, aggregates),
+    StoreConformanceCase("F6", "counts include subentities", requires: .with { $0.counting = true }, counts),
+    StoreConformanceCase("F6", "aggregates include subentities", requires: .with { $0.aggregates = true }, aggregates),
     StoreConformanceCase("R1", "rows by key, requested as rows of a superentity", rowsByKey),
     StoreConformanceCase("R2", "keys of other entities in the hierarchy are left out", otherKeys),
     StoreConformanceCase("L1", "targets of inherited relationships, with the right entities", targets),
     StoreConformanceCase("K1", "keys are unique among all entities with the same root", uniqueKeys),
-    StoreConformanceCase("S1", "conflicts of rows of sub-entities", requires: .with { $0.versions = true }, conflicts),
-    StoreConformanceCase("S2", "inherited constraints hold among all sub-entities", requires: unique, inheritedConstraints),
-    StoreConformanceCase("S2", "constraints of a sub-entity hold only for its rows", requires: unique, ownConstraints),
-    StoreConformanceCase("S10", "rows of sub-entities and their relationships change", changes),
-    StoreConformanceCase("S11", "references to deleted rows of sub-entities are removed", severing),
-    StoreConformanceCase("O5", "rows of sub-entities are stored durably", reopening),
+    StoreConformanceCase("S1", "conflicts of rows of subentities", requires: .with { $0.versions = true }, conflicts),
+    StoreConformanceCase("S2", "inherited constraints hold among all subentities", requires: unique, inheritedConstraints),
+    StoreConformanceCase("S2", "constraints of a subentity hold only for its rows", requires: unique, ownConstraints),
+    StoreConformanceCase("S10", "rows of subentities and their relationships change", changes),
+    StoreConformanceCase("S11", "references to deleted rows of subentities are removed", severing),
+    StoreConformanceCase("O5", "rows of subentities are stored durably", reopening),
   ]
 
   private static let sorting = StoreCapabilities.with {
@@ -38,7 +38,7 @@ enum FamilyCases {
   private static let unique = StoreCapabilities.with { $0.uniqueness = true }
 
   private struct Zoo {
-    let store: OpenStore
+    let store: TestedStore
     let graph: ExpectedGraph
     let keys: ConformanceFamilies.Keys
 
@@ -47,7 +47,7 @@ enum FamilyCases {
       (graph, keys) = try ConformanceFamilies.zoo(store)
     }
 
-    /// The rows of an entity and its sub-entities.
+    /// The rows of an entity and its subentities.
     func family(_ name: String) -> [RowView] {
       store.entity(name).familyIndexes.flatMap { graph.rows(of: store.model.entities[$0]).values }
     }
@@ -78,11 +78,11 @@ enum FamilyCases {
     let zoo = try Zoo(run)
     for name in ["Animal", "Bird", "Parrot", "Cat", "Keeper", "HeadKeeper"] {
       let rows = try zoo.store.fetch(zoo.plan(name))
-      zoo.store.expectRows(rows, zoo.family(name), "the rows of \(name) and its sub-entities")
+      zoo.store.expectRows(rows, zoo.family(name), "the rows of \(name) and its subentities")
       expectConcrete(rows, zoo, "the rows of \(name)")
       var alone = zoo.plan(name)
       alone.concreteEntities = zoo.store.entity(name).isAbstract ? [] : [zoo.store.entity(name).index]
-      zoo.store.expectRows(try zoo.store.fetch(alone), Array(zoo.graph.rows(name).values), "the rows of \(name) without sub-entities")
+      zoo.store.expectRows(try zoo.store.fetch(alone), Array(zoo.graph.rows(name).values), "the rows of \(name) without subentities")
     }
     var some = zoo.plan("Animal")
     some.concreteEntities = [zoo.store.entity("Parrot").index, zoo.store.entity("Cat").index].sorted()
@@ -213,7 +213,7 @@ enum FamilyCases {
       var plan = zoo.plan(entity.name)
       plan.output = .count
       let expected = StoreValue.int64(Int64(zoo.family(entity.name).count))
-      run.expectEqual(try zoo.store.fetch(plan).map(\.values), [[expected]], "the count of \(entity.name) and its sub-entities")
+      run.expectEqual(try zoo.store.fetch(plan).map(\.values), [[expected]], "the count of \(entity.name) and its subentities")
     }
   }
 

@@ -57,7 +57,7 @@ enum OrderCases {
     }
   }
 
-  private static func expectOrder(_ terms: [SortTerm], _ entity: String, _ store: OpenStore, _ graph: ExpectedGraph) throws {
+  private static func expectOrder(_ terms: [SortTerm], _ entity: String, _ store: TestedStore, _ graph: ExpectedGraph) throws {
     let order = try RowOrder(terms, entity: store.entity(entity), model: store.model)
     let expected = graph.rows(entity).values.sorted { order.precedes($0.pointer, $1.pointer, graph) }
     let got = try store.fetch(store.plan(entity, sorts: terms))
@@ -163,7 +163,7 @@ enum OrderCases {
     }
   }
 
-  private static func expectAggregates(_ plan: AggregatePlan, _ entity: String, _ store: OpenStore, _ graph: ExpectedGraph) throws {
+  private static func expectAggregates(_ plan: AggregatePlan, _ entity: String, _ store: TestedStore, _ graph: ExpectedGraph) throws {
     let described = store.entity(entity)
     let aggregator = RowAggregator(plan, entity: described)
     for row in graph.rows(entity).values { aggregator.add(row.pointer, idPrefix: store.identity.prefix(for: described)) }

@@ -42,14 +42,14 @@ enum OrderedCases {
   }()
 
   private struct Music {
-    let store: OpenStore
+    let store: TestedStore
     let graph: ExpectedGraph
     let playlists: [Int64]
     let entries: [Int64]
     let tags: [Int64]
     let notes: [Int64]
 
-    init(_ store: OpenStore) throws {
+    init(_ store: TestedStore) throws {
       self.store = store
       graph = ExpectedGraph(store)
       playlists = try store.keys("Playlist", 3)

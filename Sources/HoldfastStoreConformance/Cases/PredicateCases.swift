@@ -91,12 +91,12 @@ enum PredicateCases {
   }
 
   /// Sends the request to the store and to the reference evaluator, and compares the rows.
-  static func ask(_ predicate: QueryExpression, _ entity: String, _ store: OpenStore, _ graph: ExpectedGraph) throws {
+  static func ask(_ predicate: QueryExpression, _ entity: String, _ store: TestedStore, _ graph: ExpectedGraph) throws {
     let expected = try matching(predicate, entity, store, graph)
     try store.expectRows(store.fetch(store.plan(entity, predicate)), expected, "the rows of \(entity) where \(predicate)")
   }
 
-  static func matching(_ predicate: QueryExpression, _ entity: String, _ store: OpenStore, _ graph: ExpectedGraph) throws -> [RowView] {
+  static func matching(_ predicate: QueryExpression, _ entity: String, _ store: TestedStore, _ graph: ExpectedGraph) throws -> [RowView] {
     let test = try RowPredicate(predicate, entity: store.entity(entity), model: store.model)
     return graph.rows(entity).values.filter { test.matches($0.pointer, graph) }
   }

@@ -42,7 +42,7 @@ enum ReadingCases {
   }
 
   /// Inserts enough rows for several batches of 64 KiB.
-  private static func manyRows(_ store: OpenStore) throws -> ExpectedGraph {
+  private static func manyRows(_ store: TestedStore) throws -> ExpectedGraph {
     let graph = ExpectedGraph(store)
     let keys = try store.keys("Company", 4_000)
     try store.save(graph) { edit in

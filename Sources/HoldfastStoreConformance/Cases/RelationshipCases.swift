@@ -14,7 +14,7 @@ enum RelationshipCases {
   ]
 
   private static func expectTargets(
-    _ store: OpenStore, _ graph: ExpectedGraph, _ entity: String, _ relationship: String, _ sources: [Int64], _ when: String
+    _ store: TestedStore, _ graph: ExpectedGraph, _ entity: String, _ relationship: String, _ sources: [Int64], _ when: String
   ) throws {
     guard let described = store.entity(entity).relationship(named: relationship) else { return }
     let got = try store.targets(entity, relationship, sources)
@@ -161,7 +161,7 @@ enum RelationshipCases {
   }
 
   private static func expectRowsAlong(
-    _ store: OpenStore, _ graph: ExpectedGraph, _ entity: String, _ relationship: String, _ sources: [Int64]
+    _ store: TestedStore, _ graph: ExpectedGraph, _ entity: String, _ relationship: String, _ sources: [Int64]
   ) throws {
     let described = store.entity(entity), place = described.relationship(named: relationship)!
     let destination = store.model.destination(of: place)

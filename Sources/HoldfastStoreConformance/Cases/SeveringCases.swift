@@ -24,7 +24,7 @@ enum SeveringCases {
   }
 
   private struct Hubs {
-    let store: OpenStore
+    let store: TestedStore
     let graph: ExpectedGraph
     let hubs: [Int64]
     let spokes: [Int64]

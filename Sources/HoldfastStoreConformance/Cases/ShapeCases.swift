@@ -37,14 +37,14 @@ enum ShapeCases {
   }()
 
   private struct League {
-    let store: OpenStore
+    let store: TestedStore
     let graph: ExpectedGraph
     let teams: [Int64]
     let players: [Int64]
     let captains: [Int64]
     let sponsors: [Int64]
 
-    init(_ store: OpenStore) throws {
+    init(_ store: TestedStore) throws {
       self.store = store
       graph = ExpectedGraph(store)
       teams = try store.keys("Team", 4)

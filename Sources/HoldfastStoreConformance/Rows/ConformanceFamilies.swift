@@ -2,7 +2,7 @@ import HoldfastStore
 
 /// A model with inheritance, and rows for it.
 ///
-/// `Animal` is an abstract root entity with the sub-entities `Bird` (with `Parrot`) and `Cat`. `Keeper` has the sub-entity
+/// `Animal` is an abstract root entity with the subentities `Bird` (with `Parrot`) and `Cat`. `Keeper` has the subentity
 /// `HeadKeeper`. Birds and cats both have a `title`, and each entity has a constraint on its own `tag`.
 enum ConformanceFamilies {
   static let model: ManagedObjectModel = {
@@ -58,7 +58,7 @@ enum ConformanceFamilies {
   }
 
   /// Inserts animals and keepers into a store and a graph. Names alternate between entities, so that sorted animals do too.
-  static func zoo(_ store: OpenStore) throws -> (graph: ExpectedGraph, keys: Keys) {
+  static func zoo(_ store: TestedStore) throws -> (graph: ExpectedGraph, keys: Keys) {
     let graph = ExpectedGraph(store)
     let keys = Keys(
       birds: try store.keys("Bird", 5), parrots: try store.keys("Parrot", 4), cats: try store.keys("Cat", 6),

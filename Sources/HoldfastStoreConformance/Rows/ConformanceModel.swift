@@ -165,7 +165,7 @@ enum ConformanceValues {
 /// Deterministic rows for cases that make requests.
 enum ConformanceRows {
   /// Inserts rows of `Sample` into a store and a graph: each value of each type twice, and rows of nils.
-  static func samples(_ store: OpenStore) throws -> ExpectedGraph {
+  static func samples(_ store: TestedStore) throws -> ExpectedGraph {
     let graph = ExpectedGraph(store)
     let pools = AttributeType.storedCases.map { ConformanceValues.values(of: $0) }
     let rowCount = 2 * (pools.map(\.count).max() ?? 0) + 7
@@ -185,7 +185,7 @@ enum ConformanceRows {
   }
 
   /// Inserts people, companies, clubs and passports into a store and a graph, with links of every kind.
-  static func people(_ store: OpenStore) throws -> ExpectedGraph {
+  static func people(_ store: TestedStore) throws -> ExpectedGraph {
     let graph = ExpectedGraph(store)
     let people = try store.keys("Person", 24), companies = try store.keys("Company", 4), clubs = try store.keys("Club", 3)
     let passports = try store.keys("Passport", 6)

@@ -17,7 +17,7 @@ final class ExpectedGraph: EvaluationSource {
   /// The order keys of links, by the entity and the index of the ordered relationship.
   private(set) var orders: [[Int]: [SaveRequest.Link: Int64]] = [:]
 
-  init(_ store: OpenStore) {
+  init(_ store: TestedStore) {
     model = store.model
     identity = store.identity
     rows = model.entities.map { _ in [:] }

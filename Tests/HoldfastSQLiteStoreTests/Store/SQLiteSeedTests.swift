@@ -35,7 +35,7 @@ import Testing
       if try refuses(changed) { refused += 1 }
       if let violation = SQLiteStoreProperty.violation(changed) { Issue.record("\(violation) HOLDFAST_SEED=\(random.seed)") }
     }
-    #expect((0...0).contains(refused), "\(refused) of 150 refused")
+    #expect((40...145).contains(refused), "\(refused) of 150 refused")
   }
 
   /// Whether the bytes can't be opened and read.

@@ -102,7 +102,7 @@ import Testing
     #expect(zebra["$class"] == nil)
   }
 
-  @Test func X14_anotherClassIsRefusedByName() {
+  @Test func RX14_anotherClassIsRefusedByName() {
     let error = Self.failure([
       ["$class": .uid(2), "NS.objects": .array([.uid(3)])], Self.description("NSArray"), ["$class": .uid(4)], Self.description("UIColor"),
     ])
@@ -111,7 +111,7 @@ import Testing
     #expect(error?.description == "In object 3 of the archive: An object of the class UIColor has no plain value. [unsupportedClass]")
   }
 
-  @Test func X14_anObjectThatContainsItselfIsRefused() {
+  @Test func RX14_anObjectThatContainsItselfIsRefused() {
     #expect(Self.failure([["$class": .uid(2), "NS.objects": .array([.uid(1)])], Self.description("NSArray")])?.code == .cyclic)
   }
 
@@ -133,7 +133,7 @@ import Testing
     #expect(Self.failure([numbered, Self.description("NSDictionary"), .integer(1)])?.code == .unsupported)
   }
 
-  @Test func X14_sharedObjectsThatWouldUnfoldWithoutEndAreRefusedQuickly() {
+  @Test func RX14_sharedObjectsThatWouldUnfoldWithoutEndAreRefusedQuickly() {
     let lists = (0..<40).map {
       PropertyList.dictionary(["$class": .uid(42), "NS.objects": .array(Array(repeating: .uid($0 + 2), count: 10))])
     }
@@ -167,7 +167,7 @@ import Testing
       }
       if (try? KeyedArchive(changed).propertyListValue()) != nil { read += 1 }
     }
-    #expect((0...0).contains(read), "\(read) of 20000 read")
+    #expect((100...8_000).contains(read), "\(read) of 20000 read")
   }
 
   private static let corpus = ProcessInfo.processInfo.environment["HOLDFAST_CORPUS"]

@@ -48,7 +48,7 @@ import Testing
     return files
   }
 
-  @Test func X17_everyLengthThatCannotBeRightIsAnErrorAndTakesNoMemory() async {
+  @Test func RX17_everyLengthThatCannotBeRightIsAnErrorAndTakesNoMemory() async {
     await #expect(processExitsWith: .success) {
       let files = LengthFieldTests.files()
       precondition(files.count > 250)

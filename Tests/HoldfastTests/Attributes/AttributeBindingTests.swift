@@ -54,7 +54,7 @@ import Testing
         "Wrong.home: Place has no element town.",
         "Wrong.home: Its slot is 3, not 5.", "Wrong.score: The model's type is double, which the Swift type can't hold.",
         "Wrong.hits: Its slot is 0, not 2.", "Wrong.price: The model says another kind of property.",
-        "Wrong.mood: The model says string, which this Swift type cannot hold.",
+        "Wrong.mood: The model's type is string, which the Swift type can't hold.",
         "Wrong.nothing: Spot has no property of this name.",
       ])
   }

@@ -56,7 +56,7 @@ import Testing
     ]
   }
 
-  @Test(arguments: TestStore.allCases) func X14_noPayloadMakesAnObjectOfAClassThatWasNotRegistered(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func RX14_noPayloadMakesAnObjectOfAClassThatWasNotRegistered(_ store: TestStore) throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription(
         "Memo",

@@ -13,11 +13,11 @@ import Testing
   import Darwin
 #endif
 
-/// Processes that are killed, disks that lose power, fail and are full, while values go to files.
+/// Killed processes, power losses, failing calls and full disks while values are stored in external files.
 @Suite(.serialized) struct ExternalCrashTests {
   /// 30 times, 500 with `HOLDFAST_TESTS=full`.
   @Test(arguments: FileStore.all)
-  func A5_aKilledProcessLeavesEveryNamedFileWholeAndNoOther(kind: FileStore) async throws {
+  func RA5_afterAKillEveryNamedFileIsCompleteAndNoOtherFileIsLeft(kind: FileStore) async throws {
     let rounds = TestTier.count(30, full: 500)
     let gallery = try GalleryFolder(kind)
     let random = SeededGenerator("External data, kill \(kind), \(rounds) rounds")
@@ -33,7 +33,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile, DurableFileOptions.Durability.allCases)
-  func B1_afterAPowerLossEveryNamedFileIsThereAndNoOther(kind: FileStore, durability: DurableFileOptions.Durability) throws {
+  func RB1_afterAPowerLossEveryNamedFileExistsAndNoOther(kind: FileStore, durability: DurableFileOptions.Durability) throws {
     for step in PowerLostGallery.Step.allCases {
       var lost = PowerLostGallery(kind, step, durability)
       try lost.run()
@@ -43,9 +43,9 @@ import Testing
     }
   }
 
-  /// Every call to the system fails once, and from then on, with each of a few errors.
+  /// Every file-system call of a save fails once, with each of a few errors.
   @Test(arguments: FileStore.wholeFile, [ENOSPC, EIO, EACCES])
-  func C1_aCallThatFailsLosesNothingAndLeavesNothingBehind(kind: FileStore, number: Int32) throws {
+  func RC1_aCallThatFailsLosesNothingAndLeavesNothingBehind(kind: FileStore, number: Int32) throws {
     var injected = 0
     for operation in StoreFileOperation.allCases {
       var call = 1
@@ -82,9 +82,9 @@ import Testing
     #expect(injected > 15)
   }
 
-  /// A disk of a megabyte; only root may make one.
+  /// On a mounted disk of one megabyte, which needs root.
   @Test(arguments: FileStore.all)
-  func C5_aFullDiskLosesNothingAndTheSameSaveSucceedsOnceThereIsSpace(kind: FileStore) async throws {
+  func RC5_aFullDiskLosesNothingAndTheSameSaveSucceedsOnceThereIsSpace(kind: FileStore) async throws {
     #if os(Linux)
       guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
       let folder = TemporaryFolder()
@@ -124,9 +124,9 @@ import Testing
     #endif
   }
 
-  /// Whoever opens the store removes nothing of a save that another process has under way.
+  /// Opening the store doesn't remove files of a save that another process is making.
   @Test(arguments: FileStore.all)
-  func filesOfASaveThatIsUnderWayElsewhereStay(kind: FileStore) async throws {
+  func filesOfAnotherProcessesUnfinishedSaveStay(kind: FileStore) async throws {
     let gallery = try GalleryFolder(kind)
     _ = try gallery.make([Gallery.bytes(1, 4000)])
     let child = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
@@ -163,13 +163,13 @@ import Testing
 }
 
 extension IncrementalStore {
-  /// The identity of a store that is open, for rows that are made by hand.
+  /// The identity of an open store, for rows that a test builds itself.
   fileprivate func identityForTests(_ path: String, _ kind: FileStore) throws -> StoreIdentity {
     let view = try beginRead(.latest)
     defer { view.end() }
     let sink = IdentitySink()
     try fetch(FetchPlan(entity: 0, concreteEntities: [0]), in: view, into: sink)
-    guard let identity = sink.identity else { throw StoreError(.general, operation: "look", reason: "There is no row.") }
+    guard let identity = sink.identity else { throw StoreError(.general, operation: "look", reason: "The store has no rows.") }
     return identity
   }
 }
@@ -206,7 +206,7 @@ private struct KilledGallery {
         _exit(1)
       }
       close(acks[1])
-      // Some are killed while they open the store, others after a save or two, however long these take on a busy machine.
+      // Some processes are killed while they open the store, others after one or two saves, however long those take.
       var byte: UInt8 = 0
       for _ in 0..<round % 3 { precondition(read(acks[0], &byte, 1) == 1, "A process ended by itself in round \(round).") }
       close(acks[0])
@@ -225,9 +225,9 @@ private struct KilledGallery {
     return "\(rounds) kills, \(saves) saves, \(interrupted) times a save with files was interrupted"
   }
 
-  /// Saves for ever: every save gives each photo the next revision, and removes and inserts one. Writes a byte after each.
+  /// Saves in a loop. Each save gives all photos the next revision, deletes one and inserts one, and then writes a byte.
   private func save(_ acks: Int32) throws {
-    // Nobody reads the later bytes.
+    // The later bytes aren't read.
     signal(SIGPIPE, SIG_IGN)
     let context = try Gallery.context(kind.description(at: path, Gallery.small))
     while true {
@@ -249,7 +249,7 @@ private struct KilledGallery {
     }
   }
 
-  /// Every value is that of its number and revision, all of one save; every file is named, and there is no note.
+  /// Checks that all values belong to one save, that every file is named by a row, and that no note is left.
   private func survey(_ round: Int) throws -> Int64 {
     let context = try Gallery.context(kind.description(at: path, Gallery.small))
     let photos = try Gallery.photos(context)
@@ -270,15 +270,15 @@ private struct KilledGallery {
   }
 }
 
-/// A store on a simulated disk that loses power during one save.
+/// A store on a simulated disk that loses power during a save.
 private struct PowerLostGallery: CustomStringConvertible {
-  /// What the save does.
+  /// The changes of the save.
   enum Step: CaseIterable {
-    /// The first value that goes to a file, so that the folders are made too.
+    /// Stores the first external value, which also creates the folders.
     case firstFile
-    /// A value replaces one, another goes, a third comes.
+    /// Replaces an external value, removes another one and adds a third.
     case replacing
-    /// Only deletes.
+    /// Deletes two photos.
     case deleting
   }
 
@@ -309,7 +309,7 @@ private struct PowerLostGallery: CustomStringConvertible {
     return try Gallery.context(kind.description(at: "/gallery", WholeFileOptions(file: file, externalData: options)))
   }
 
-  /// Two values in files, and a small one.
+  /// Inserts two values that are stored in files, and a small one.
   static func fill(_ context: ManagedObjectContext) throws {
     for (number, size) in [20, 25, 5].enumerated() { Gallery.insert(Int64(number), Gallery.bytes(Int64(number + 1), size), context) }
     try context.save()
@@ -345,7 +345,7 @@ private struct PowerLostGallery: CustomStringConvertible {
         if found == before { olds += 1 }
         if found == after { news += 1 }
         if found != before && found != after { faults.append("a mixture: \(state)") }
-        // Files that a save gives up are removed after it, so it waits for the disk whatever the options say.
+        // A save removes replaced files after it is durable, so it synchronizes whatever the options say.
         if state.lastMark == 1 && found != after { faults.append("the save is lost: \(state)") }
         if let fault = try Self.fault(kind, state.fileSystem, found) { faults.append("\(fault): \(state)") }
       } catch {
@@ -354,7 +354,7 @@ private struct PowerLostGallery: CustomStringConvertible {
     }
   }
 
-  /// What is wrong with a disk whose store is closed, and holds these images.
+  /// A description of the first difference between a closed store and the expected images; nil if there is none.
   static func fault(_ kind: FileStore, _ disk: SimulatedFileSystem, _ images: [Data?]) throws -> String? {
     let context = try context(kind, disk, .full)
     let found = try Gallery.photos(context).map(\.image)

@@ -7,11 +7,11 @@ import Testing
 
 @testable import Holdfast
 
-/// Values in files of their own, through the stack, on every store with files.
+/// Values in external files, through the stack, on every store with a file.
 @Suite struct ExternalDataTests {
-  /// What a save with these images leaves.
+  /// The files and permissions after a save with images of several sizes.
   @Test(arguments: FileStore.all)
-  func valuesOverTheThresholdGoToFilesAndComeBack(kind: FileStore) throws {
+  func valuesOverTheThresholdAreStoredInFilesAndReturned(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
     let images: [Data?] = [nil, Data(), Gallery.bytes(1, 999), Gallery.bytes(2, 1000), Gallery.bytes(3, 1001), Gallery.bytes(4, 2_000_000)]
     let names = try gallery.make(images)
@@ -45,7 +45,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.all)
-  func aValueMovesBetweenRowAndFileAndItsOldFileGoes(kind: FileStore) throws {
+  func aValueMovesBetweenRowAndFileAndItsOldFileIsRemoved(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
     let context = try gallery.open()
     let photo = Gallery.insert(1, Gallery.bytes(1, 4000), context)
@@ -59,7 +59,7 @@ import Testing
       #expect(gallery.files.count == count && (count == 0 || gallery.files != last))
       last = gallery.files
     }
-    // Another attribute's change leaves the file alone.
+    // Changing another attribute keeps the file.
     photo.title = "Renamed"
     try context.save()
     #expect(gallery.files == last)
@@ -75,7 +75,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.all)
-  func whatIsNotSavedLeavesNoFile(kind: FileStore) throws {
+  func unsavedValuesLeaveNoFile(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
     _ = try gallery.make([Gallery.bytes(1, 4000), Gallery.bytes(2, 10)])
     let before = gallery.files
@@ -87,7 +87,7 @@ import Testing
     context.rollback()
     #expect(gallery.files == before && photos[0].image == Gallery.bytes(1, 4000))
 
-    // A save that fails at its last step, one that meets a conflict, one that breaks the model's rules.
+    // A save that fails while committing, and a save with a conflict.
     photos[0].image = Gallery.bytes(3, 7000)
     photos[1].image = Gallery.bytes(4, 8000)
     store.failNextCommit()
@@ -104,7 +104,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.all)
-  func filesAreReadWhenTheValueIsAskedForAndNotBefore(kind: FileStore) throws {
+  func filesAreReadLazily(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
     _ = try gallery.make([Gallery.bytes(1, 4000), Gallery.bytes(2, 4000), Gallery.bytes(3, 10)])
     let box = RecordingBox()
@@ -125,7 +125,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.all)
-  func anObjectThatIsStaleSaysSoUntilItIsRefreshed(kind: FileStore) throws {
+  func aStaleObjectReportsAMissingValueUntilItIsRefreshed(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
     _ = try gallery.make([Gallery.bytes(1, 4000)])
     let first = try gallery.open()
@@ -143,7 +143,7 @@ import Testing
     try first.persistentStoreCoordinator.close()
   }
 
-  @Test func queriesAskWhetherThereIsAValueAndNothingMoreOnEveryStore() throws {
+  @Test func queriesCanOnlyCompareExternalValuesWithNilOnEveryStore() throws {
     var stores: [StoreDescription] = [.memory(), StoreDescription(type: "minimal") { MinimalStore() }]
     let galleries = try FileStore.all.map { try GalleryFolder($0) }
     stores += galleries.map { $0.kind.description(at: $0.path, Gallery.small) }
@@ -181,7 +181,7 @@ import Testing
     }
   }
 
-  @Test func namesOfFilesCannotBeSetNorBeDefaultsNorUnique() throws {
+  @Test func namesOfFilesCannotBeSetOrUsedAsDefaultsOrUniqueValues() throws {
     let context = try Gallery.context(.memory())
     let photo = Gallery.insert(1, Data([1]), context)
     #expect(throws: ContextError.self) { try photo.setValue(.externalData(UUID()), forKey: "image") }
@@ -195,7 +195,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.all)
-  func valuesAreRefusedBeyondTheLargestThatTheOptionsAllow(kind: FileStore) throws {
+  func valuesAboveTheMaximumSizeAreRefused(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
     let options = ExternalDataOptions(threshold: 1000, largestByteCount: 5000)
     let context = try gallery.open(options)
@@ -210,7 +210,7 @@ import Testing
     try context.save()
     try context.persistentStoreCoordinator.close()
 
-    // Who allows less reads less.
+    // A lower maximum applies to reading too.
     let strict = try gallery.open(ExternalDataOptions(threshold: 1000, largestByteCount: 4998))
     let found = try #require(try Gallery.photos(strict).first)
     let refusal = #expect(throws: StoreError.self) { try found.value(forKey: "image") }
@@ -219,7 +219,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.all)
-  func randomSavesLeaveTheFilesThatRowsNameAndNoOthers(kind: FileStore) throws {
+  func randomSavesKeepTheFilesThatRowsNameAndNoOthers(kind: FileStore) throws {
     var random = SeededGenerator("External data, random saves, \(kind)")
     let gallery = try GalleryFolder(kind)
     var expected: [Int64: Data?] = [:]
@@ -275,7 +275,7 @@ import Testing
   }
 }
 
-/// Wraps a store in one that fails.
+/// Wraps a store in a store that fails.
 private final class FaultBox: @unchecked Sendable {  // because a test uses it on one thread
   var store: FaultInjectingStore?
 
@@ -290,7 +290,7 @@ private final class FaultBox: @unchecked Sendable {  // because a test uses it o
   func failNextCommit() { store?.fail(.commit, with: StoreError(.diskFull, operation: "save", reason: "A test said so.")) }
 }
 
-/// Wraps a store in one that records.
+/// Wraps a store in a store that records requests.
 private final class RecordingBox: @unchecked Sendable {  // because a test uses it on one thread
   var store: RecordingStore?
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Holdfast
 
-/// Objects whose values lie in files: what is asked of them beside the value.
+/// Refreshing and validating objects whose values are stored in files.
 @Suite struct ExternalObjectTests {
   @Test(arguments: FileStore.all)
   func aRefreshThatMergesKeepsTheValueInItsFile(kind: FileStore) throws {
@@ -12,7 +12,7 @@ import Testing
     let context = try gallery.open()
     let photo = try #require(try Gallery.photos(context).first)
     #expect(photo.revision == 0)
-    // A row that was changed elsewhere comes, with mine on top of it.
+    // Merging reads the row that another context changed, and keeps this context's changes.
     let other = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: [Photo.self])
     try #require(try Gallery.photos(other).first).revision = 7
     try other.save()
@@ -27,9 +27,9 @@ import Testing
     try again.persistentStoreCoordinator.close()
   }
 
-  /// Rules of a class see each property of a changed object; a value that was right when it was saved is not read for them.
+  /// Validation checks each property of a changed object, except unchanged external values, which aren't read.
   @Test(arguments: FileStore.all)
-  func rulesOfAClassReadNoValueFromAFile(kind: FileStore) throws {
+  func validationOfAClassReadsNoValueFromAFile(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
     _ = try gallery.make([Gallery.bytes(1, 4000)])
     let context = try ManagedObjectContext(
@@ -40,7 +40,7 @@ import Testing
     photo.title = "Renamed"
     try context.save()
     #expect(photo.asked == ["number", "revision", "title"])
-    // A new value is asked about before it is written.
+    // A new value is validated before it is written.
     photo.asked = []
     photo.image = Gallery.bytes(2, 4001)
     try context.save()
@@ -54,7 +54,7 @@ import Testing
   }
 }
 
-/// A photo whose class has rules.
+/// A photo whose class validates values.
 private final class JudgedPhoto: ManagedObject {
   override class var entityName: String { "Photo" }
   var asked: [String] = []

@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import Holdfast
 
-/// A model with photos, whose images may lie in files of their own.
+/// A model with photos whose images may be stored in external files.
 enum Gallery {
   static let model = Harbour.made([
     EntityDescription(
@@ -18,14 +18,14 @@ enum Gallery {
       ])
   ])
 
-  /// More than 1,000 bytes go to files.
+  /// Values of more than 1,000 bytes are stored in files.
   static let small = ExternalDataOptions(threshold: 1000)
 
   static func context(_ store: StoreDescription) throws -> ManagedObjectContext {
     try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: store), classes: [Photo.self])
   }
 
-  /// The image that a photo has at a revision: none, small, or large.
+  /// The image of a photo at a revision: nil, small or large.
   static func image(_ number: Int64, _ revision: Int64, largest: Int = 5000) -> Data? {
     let size = [nil, 10, largest, largest - 1, 1000, 1001][Int((number &* 7 &+ revision) % 6)]
     return size.map { bytes(number &* 1000 &+ revision, $0) }
@@ -80,7 +80,7 @@ extension FileStore {
   var supportFolderName: String { if case .sqlite = self { ".gallery_SUPPORT" } else { ".gallery.store_SUPPORT" } }
 }
 
-/// A store in a folder of its own, and the files beside it.
+/// A store in a separate folder, and the files beside it.
 struct GalleryFolder {
   let kind: FileStore
   let folder: TemporaryFolder
@@ -102,10 +102,10 @@ struct GalleryFolder {
   /// The names of the files with values.
   var files: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: data)) ?? []).sorted() }
 
-  /// The notes of saves that have not ended.
+  /// The notes of unfinished saves.
   var notes: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: support)) ?? []).filter { $0 != "_EXTERNAL_DATA" } }
 
-  /// Fills a new store with photos of these images, closes it, and gives the names of their files in the order of the numbers.
+  /// Fills a new store with photos of these images and closes it. Returns the names of their files, in the order of the photos.
   func make(_ images: [Data?]) throws -> [String?] {
     let context = try open()
     for (number, image) in images.enumerated() { Gallery.insert(Int64(number), image, context) }
@@ -115,7 +115,7 @@ struct GalleryFolder {
     return names
   }
 
-  /// What the rows of the store name, read by a context that knows nothing yet.
+  /// The file names in the rows of the store, read by a new context.
   static func names(_ context: ManagedObjectContext) throws -> [String?] {
     let fresh = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: [Photo.self])
     context.persistentStoreCoordinator.rowCache.removeAll()

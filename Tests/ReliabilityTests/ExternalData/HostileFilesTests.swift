@@ -13,9 +13,9 @@ import Testing
   import Darwin
 #endif
 
-/// Files with values that are missing, damaged or something else, and rows that name what they should not.
+/// External files that are missing, damaged or not regular files, and rows with invalid file names.
 @Suite struct HostileFilesTests {
-  /// What is done to the file of a value of 4,000 bytes, and the error that whoever reads it gets.
+  /// A change of the file of a 4,000-byte value, and the error of reading the value.
   enum Harm: String, CaseIterable, Codable {
     case removed, flippedByte, truncated, lengthened, emptied, zeros, link, danglingLink, folder, pipe, huge, otherValue, noFolder,
       linkedFolder
@@ -30,11 +30,11 @@ import Testing
   }
 
   @Test(arguments: FileStore.all, Harm.allCases)
-  func X15_aFileThatIsNotAsItWasIsAnErrorWhenItsValueIsAskedFor(kind: FileStore, harm: Harm) throws {
+  func RX15_readingAChangedFileIsAnError(kind: FileStore, harm: Harm) throws {
     let gallery = try GalleryFolder(kind)
     let names = try gallery.make([Gallery.bytes(1, 4000), Gallery.bytes(2, 10), Gallery.bytes(3, 4000)])
     let name = try #require(names[0])
-    // Outside, and longer, so that a link that is followed shows.
+    // A file outside the folder, so that following a link is detected.
     let secret = gallery.folder.file("secret")
     try TemporaryFolder.write(Array("secret".utf8), to: secret)
     try apply(harm, gallery.data + "/" + name, gallery, other: try #require(names[2]), secret)
@@ -46,10 +46,10 @@ import Testing
     let text = error.map { "\($0)" } ?? ""
     for part in ["Photo.image", "key 1 ", name, gallery.path] { #expect(text.contains(part), "\(part) in \(text)") }
     #expect(!text.contains("secret"))
-    // A getter cannot throw.
+    // A getter can't throw, so the error is in `faultError`.
     context.acknowledgeFaultErrors()
     #expect(photos[0].image == nil && (context.faultError as? StoreError)?.code == harm.code)
-    // The object can be changed, and saved, and the harm mended.
+    // The object can be changed and saved, and its value can be replaced.
     photos[0].title = "Renamed"
     #expect(throws: ContextError.self) { try context.save() }
     context.acknowledgeFaultErrors()
@@ -93,8 +93,8 @@ import Testing
     }
   }
 
-  /// Every byte of a file is under its digest.
-  @Test func E1_everyFlippedByteOfAFileIsFound() throws {
+  /// The digest covers every byte of a file.
+  @Test func RE1_everyFlippedByteOfAFileIsDetected() throws {
     let gallery = try GalleryFolder(.json)
     let name = try #require(try gallery.make([Gallery.bytes(1, 1500)])[0])
     let path = gallery.data + "/" + name
@@ -116,7 +116,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  /// What a column may say in place of a name.
+  /// Column contents that aren't valid file names.
   @Test(arguments: [
     "x'02'", "x'0200'", "x'03AA'", "x'41'", "x'02' || CAST('../../../../../../../../etc/passwd01' AS BLOB) || x'00'",
     "x'02' || CAST('/etc/passwd/////////////////////////' AS BLOB) || x'00'",
@@ -126,7 +126,7 @@ import Testing
     "x'02' || CAST('0123456789AB8DEF8123456789ABCDEF....' AS BLOB) || x'00'", "x'02' || zeroblob(100000)",
     "x'02' || CAST('01234567-89AB-8DEF-8123-456789ABCDE/' AS BLOB) || x'00'",
   ])
-  func X15_aColumnThatNamesNoFileIsRefusedWithItsRow(column: String) throws {
+  func RX15_aColumnThatNamesNoFileIsRefusedWithItsRow(column: String) throws {
     let gallery = try GalleryFolder(.sqlite(.wal))
     _ = try gallery.make([Gallery.bytes(1, 10)])
     try BareDatabase.change(gallery.path, "UPDATE ZPHOTO SET ZIMAGE = CAST(\(column) AS BLOB)")
@@ -141,7 +141,7 @@ import Testing
     "external:01234567-89AB-8DEF-8123-456789ABCDEF ", "EXTERNAL:01234567-89AB-8DEF-8123-456789ABCDEF",
     "external:01234567-89AB-8DEF-8123-456789ABCDE/",
   ])
-  func X15_aTextThatNamesNoFileIsRefusedWithItsStore(text: String) throws {
+  func RX15_aTextThatNamesNoFileIsRefusedWithItsStore(text: String) throws {
     let gallery = try GalleryFolder(.json)
     let name = try #require(try gallery.make([Gallery.bytes(1, 4000)])[0])
     let file = String(decoding: try TemporaryFolder.read(gallery.path), as: UTF8.self)
@@ -155,8 +155,8 @@ import Testing
     #expect(error?.code == .damaged)
   }
 
-  /// Where no file is allowed, the same bytes and texts are values or damage, and no names.
-  @Test func whereAnAttributeAllowsNoFilesNothingIsTakenForAName() throws {
+  /// For attributes without external storage, the same bytes are a value, not a file name.
+  @Test func attributesWithoutExternalStorageNeverContainFileNames() throws {
     let folder = TemporaryFolder()
     let column = [2] + Array("01234567-89AB-8DEF-8123-456789ABCDEF".utf8) + [0]
     let context = try Harbour.context(.sqlite(at: folder.file()))
@@ -170,7 +170,7 @@ import Testing
     #expect(try BareDatabase(folder.file()).rows("SELECT hex(ZPLAN) FROM ZSHIP") == [column.map { String(format: "%02X", $0) }.joined()])
   }
 
-  /// Files that Core Data gave names to are read as they are; values beside them keep its marks.
+  /// Files with names that Core Data chose are read, and values are written with its prefix bytes.
   @Test func filesOfCoreDataAreReadAndItsMarksAreWritten() throws {
     let gallery = try GalleryFolder(.sqlite(.wal))
     let names = try gallery.make([Gallery.bytes(1, 10), Gallery.bytes(2, 4000), nil, Data()])
@@ -191,9 +191,9 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  /// Only notes of this store's own form are followed, and only names in them.
+  /// Only notes in this store's format are used, and only the file names in them.
   @Test(arguments: FileStore.all)
-  func X15_notesOfSavesLeadNowhereElse(kind: FileStore) throws {
+  func RX15_notesOfSavesReferenceOnlyTheStoresFiles(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
     let name = try #require(try gallery.make([Gallery.bytes(1, 4000)])[0])
     let context = try gallery.open()
@@ -218,12 +218,12 @@ import Testing
     #expect(try Gallery.photos(again).map(\.image) == [Gallery.bytes(1, 4000)])
     try again.persistentStoreCoordinator.close()
     #expect(TemporaryFolder.exists(secret) && !TemporaryFolder.exists(note) && TemporaryFolder.exists(other))
-    #expect(gallery.files == [name, unknown].sorted(), "The file that a note named and no row has is gone, the others are there.")
+    #expect(gallery.files == [name, unknown].sorted(), "Only the file that a note named and no row has is removed.")
   }
 
-  /// A note about an attribute that the model does not have is left for one that has.
+  /// A note about an attribute that isn't in the model is left for a program whose model has it.
   @Test(arguments: FileStore.all)
-  func whatTheModelDoesNotKnowIsLeft(kind: FileStore) throws {
+  func notesAboutUnknownAttributesAreLeft(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
     _ = try gallery.make([Gallery.bytes(1, 4000)])
     let context = try gallery.open()

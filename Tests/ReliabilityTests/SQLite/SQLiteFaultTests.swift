@@ -11,14 +11,14 @@ import Testing
   import Darwin
 #endif
 
-/// Calls of SQLite to its file system that fail, one after the other, each in a file of its own.
+/// Each call of SQLite to its file system fails in turn, each time with a new file.
 @Suite(.serialized) struct SQLiteFaultTests {
   private let folder: TemporaryFolder
 
   init() throws { folder = TemporaryFolder() }
 
   @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete], SQLiteFaults.Work.allCases)
-  func C2_everyFailingCallIsATypedErrorAndLosesNothing(journal: SQLiteStoreOptions.JournalMode, work: SQLiteFaults.Work) async {
+  func RC2_everyFailingCallIsATypedErrorAndLosesNothing(journal: SQLiteStoreOptions.JournalMode, work: SQLiteFaults.Work) async {
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
       [folder = folder.path as String, journal = journal as SQLiteStoreOptions.JournalMode, work = work as SQLiteFaults.Work] in
       try SQLiteFaults(folder: folder, journal: journal, work: work).run()
@@ -27,7 +27,7 @@ import Testing
   }
 
   @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete], [true, false])
-  func aFileThatIsConvertedLeavesNothingBesideIt(to journal: SQLiteStoreOptions.JournalMode, readsFirst: Bool) throws {
+  func convertingAFileLeavesNoOtherFile(to journal: SQLiteStoreOptions.JournalMode, readsFirst: Bool) throws {
     let other: SQLiteStoreOptions.JournalMode = journal == .wal ? .delete : .wal
     try Harbour.makeFile(folder.file(), options: SQLiteStoreOptions(journalMode: other))
     let context = try Harbour.context(.sqlite(at: folder.file(), options: SQLiteStoreOptions(journalMode: journal)))
@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete])
-  func C6_whatFailedToSynchronizeIsWrittenAgainBeforeAnotherSynchronizationIsBelieved(journal: SQLiteStoreOptions.JournalMode) async {
+  func RC6_dataThatFailedToSynchronizeIsWrittenAgainBeforeTheNextSynchronization(journal: SQLiteStoreOptions.JournalMode) async {
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
       [folder = folder.path as String, journal = journal as SQLiteStoreOptions.JournalMode] in
       try SQLiteFaults(folder: folder, journal: journal, work: .saving).runSynchronization()
@@ -47,9 +47,9 @@ import Testing
   }
 }
 
-/// Runs in a process of its own.
+/// Runs in a separate process.
 struct SQLiteFaults {
-  /// What fails.
+  /// The work during which calls fail.
   enum Work: String, CaseIterable, Codable, Sendable {
     case making, opening, reading, saving, closing, settingMetadata
   }
@@ -59,7 +59,7 @@ struct SQLiteFaults {
   let work: Work
   private var path: String { folder + "/harbour" }
   private var store: StoreDescription {
-    // A short log, so that moving it into the file is part of the work.
+    // A short log, so that the work includes a checkpoint.
     .sqlite(
       at: path, options: SQLiteStoreOptions(journalMode: journal, busyTimeoutSeconds: 0.02, readerTimeoutSeconds: 0.1, checkpointPages: 20))
   }
@@ -74,15 +74,15 @@ struct SQLiteFaults {
     (.mapIndex, FailedCall.mapIndex, EIO), (.lockIndex, SQLITE_BUSY, 0), (.lockIndex, FailedCall.lockIndex, EIO),
   ]
 
-  /// What may have been done by a call that says that it failed.
+  /// How much a call that reports a failure may have done.
   private static func parts(_ call: WatchedFileSystem.Call, _ code: Int32) -> [WatchedFileSystem.Fault.Part] {
     switch (call, code) {
     case (.write, SQLITE_FULL): [.half]
-    // The file is gone by then.
+    // The file is deleted by then.
     case (.delete, FailedCall.synchronizeFolder): [.whole]
     case (.write, _): [.none, .half, .whole]
     case (.synchronize, _), (.delete, _), (.truncate, _): [.none, .whole]
-    // A lock that can't be released is released when the file is closed, so SQLite goes on as if it were.
+    // A lock that can't be released is released when the file is closed, so SQLite continues.
     case (.unlock, _): [.whole]
     default: [.none]
     }
@@ -95,9 +95,9 @@ struct SQLiteFaults {
     for (call, code, number) in Self.failures {
       guard let count = counts[call] else { continue }
       for part in Self.parts(call, code) {
-        // SQLite itself waits for ten seconds for a lock on the log's index that it always gets sooner.
+        // SQLite waits up to ten seconds for a lock on the log's index, so a persistent failure would take too long.
         for isPersistent in call == .lockIndex && code == SQLITE_BUSY ? [false] : [false, true] {
-          // All of the first calls, and then each so many.
+          // Each of the first twelve calls, and then a sample.
           for nth in 1...count where nth <= 12 || TestTier.isFull || (nth + cases) % (count / 12 + 1) == 0 {
             let fault = WatchedFileSystem.Fault(
               call: call, nth: nth, code: code, number: number, part: part, isPersistent: isPersistent)
@@ -108,7 +108,7 @@ struct SQLiteFaults {
       }
     }
     demand(cases >= 15, "Only \(cases) cases")
-    print("REPORT C2, \(journal), \(work): \(cases) cases of \(counts.values.reduce(0, +)) calls")
+    print("REPORT RC2, \(journal), \(work): \(cases) cases of \(counts.values.reduce(0, +)) calls")
   }
 
   /// A file with twelve saves, and how often the work makes each call.
@@ -123,7 +123,7 @@ struct SQLiteFaults {
     return (base, counts)
   }
 
-  /// What has to be there before the work begins.
+  /// Prepares the files and the context for the work.
   private func prepared(_ base: [UInt8]) throws -> ManagedObjectContext? {
     try clear()
     if work != .making { try TemporaryFolder.write(base, to: path) }
@@ -141,7 +141,7 @@ struct SQLiteFaults {
     for name in try FileManager.default.contentsOfDirectory(atPath: folder) { unlink(folder + "/" + name) }
   }
 
-  /// Does the work, and returns the context that is open then.
+  /// Does the work, and returns the open context.
   private func perform(_ context: ManagedObjectContext?) throws -> ManagedObjectContext? {
     guard let context else { return try Harbour.context(store) }
     switch work {
@@ -167,16 +167,16 @@ struct SQLiteFaults {
     let hits = WatchedFileSystem.hits
     WatchedFileSystem.set(nil)
     if let error {
-      demand(hits > 0, "\(fault) was not met, and yet: \(error)")
+      demand(hits > 0, "\(fault) didn't occur, but the work failed: \(error)")
       demand(error.code != .general && error.path == path && error.cause != nil && error.reason.count > 20, "\(fault): \(error)")
     }
     let saves = try expectedSaves(error, opened, fault)
     if work == .saving { try lookAtCrash(saves, fault) }
     if work == .settingMetadata { try lookAtMetadata(error, opened, fault) }
-    do { try goOn(opened, saves, error, fault) } catch { complain("\(fault): it can't go on: \(error)") }
+    do { try expectUsable(opened, saves, error, fault) } catch { complain("\(fault): the store is unusable: \(error)") }
   }
 
-  /// How many saves the store must have now.
+  /// The numbers of saves that the store may have now.
   private func expectedSaves(_ error: StoreError?, _ context: ManagedObjectContext?, _ fault: WatchedFileSystem.Fault) throws -> [Int] {
     switch work {
     case .making: return [0]
@@ -187,14 +187,14 @@ struct SQLiteFaults {
     guard let error, let context else { return [13] }
     let isSaved = error.code == .durabilityUnknown
     demand(fault.call != .write || error.code != .outcomeUnknown, "\(fault): \(error)")
-    // Keys are set aside in a commit of their own, without which nothing is saved.
-    let isOfSave = !error.operation.contains("aside")
+    // Keys are allocated in a commit of their own, without which nothing is saved.
+    let isOfSave = !error.operation.hasPrefix("allocate")
     demand(fault.code != FailedCall.synchronizeFolder || isSaved == isOfSave && fault.number == EIO, "\(fault): \(error)")
     demand(context.hasChanges != isSaved, "\(fault): \(error), and the context has \(context.hasChanges ? "" : "no ")changes")
     return isSaved ? [13] : error.code == .outcomeUnknown ? [12, 13] : [12]
   }
 
-  /// What another process finds after this one has ended.
+  /// Checks the state that another process finds if this one ends now.
   private func lookAtCrash(_ saves: [Int], _ fault: WatchedFileSystem.Fault) throws {
     let copy = folder + "/crashed"
     try FileManager.default.createDirectory(atPath: copy, withIntermediateDirectories: true)
@@ -214,8 +214,9 @@ struct SQLiteFaults {
     demand(metadata == expected, "\(fault): \(String(describing: metadata))")
   }
 
-  /// Once the disk is well again, the same work succeeds, and what follows it.
-  private func goOn(_ opened: ManagedObjectContext?, _ saves: [Int], _ error: StoreError?, _ fault: WatchedFileSystem.Fault) throws {
+  /// Without the fault, the same work succeeds, and so do later saves.
+  private func expectUsable(_ opened: ManagedObjectContext?, _ saves: [Int], _ error: StoreError?, _ fault: WatchedFileSystem.Fault) throws
+  {
     var saved = saves[0]
     if let opened, work != .closing {
       if error?.code == .outcomeUnknown {
@@ -248,7 +249,7 @@ struct SQLiteFaults {
 
   // MARK: Synchronization
 
-  /// After a failure the system may have dropped what it could not write, and say next time that all is well.
+  /// After a failure, the system may have dropped data that it couldn't write, and report success the next time.
   func runSynchronization() throws {
     WatchedFileSystem.install()
     let (base, counts) = try measured()
@@ -266,9 +267,9 @@ struct SQLiteFaults {
       WatchedFileSystem.set(nil)
       if error != nil { try context?.save() }
       let trusted = WatchedFileSystem.stopRecording().filesTrustedAfterFailing
-      demand(trusted.isEmpty, "Synchronization \(nth) failed, and the next one of an open file was believed: \(trusted)")
+      demand(trusted.isEmpty, "Synchronization \(nth) failed, and a later one of the same open file was trusted: \(trusted)")
       try context?.persistentStoreCoordinator.close()
     }
-    print("REPORT C6, \(journal): \(count) synchronizations")
+    print("REPORT RC6, \(journal): \(count) synchronizations")
   }
 }

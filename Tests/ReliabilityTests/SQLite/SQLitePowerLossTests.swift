@@ -12,7 +12,7 @@ import Testing
   import Darwin
 #endif
 
-/// Power losses during saves to SQLite: what SQLite writes is replayed on a simulated disk, whose states after a power loss are opened.
+/// Power losses during saves to SQLite. SQLite's writes are replayed on a simulated disk, and each state after a power loss is opened.
 @Suite(.serialized) struct SQLitePowerLossTests {
   private let folder: TemporaryFolder
 
@@ -20,7 +20,7 @@ import Testing
 
   /// 10,000 states with `HOLDFAST_TESTS=full`.
   @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete], SQLiteStoreOptions.Durability.allCases)
-  func B4_everyStateAfterAPowerLossOpensAndHoldsWholeSaves(
+  func RB4_everyStateAfterAPowerLossOpensAndHasEntireSaves(
     journal: SQLiteStoreOptions.JournalMode, durability: SQLiteStoreOptions.Durability
   ) async {
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
@@ -31,38 +31,38 @@ import Testing
       var losses = SQLitePowerLosses(folder: folder, journal: journal, durability: durability)
       try losses.run()
       demand(losses.wrong == nil, losses.wrong ?? "")
-      // A save with less durability may be lost, and must be if the power losses are real ones.
+      // With reduced durability a save may be lost, and some must be, or the power losses aren't realistic.
       let mayLose = durability == .normal && journal == .wal
       demand(mayLose ? losses.lost > 0 : losses.lost == 0, "\(losses.lost) of \(losses.states) states lack a save that had returned")
-      print("REPORT B4, \(journal), \(durability): \(losses.states) states, \(losses.lost) lack a save that had returned")
+      print("REPORT RB4, \(journal), \(durability): \(losses.states) states, \(losses.lost) lack a save that had returned")
     }
     report(child)
   }
 
-  /// What the test above has to find: a disk that does not do what it is asked for.
-  @Test func B4_aDiskThatSynchronizesNothingIsFound() async {
+  /// The test above must detect a disk that ignores synchronization.
+  @Test func RB4_aDiskThatSynchronizesNothingIsDetected() async {
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) { [folder = folder.path as String] in
       var losses = SQLitePowerLosses(folder: folder, journal: .delete, durability: .full)
       losses.synchronizes = false
       try losses.run()
       demand(losses.lost > 0 || losses.wrong != nil, "Every state is whole, and none lacks a save.")
-      print("REPORT B4, nothing synchronized: \(losses.lost) of \(losses.states) states lack a save; \(losses.wrong?.prefix(100) ?? "")")
+      print("REPORT RB4, nothing synchronized: \(losses.lost) of \(losses.states) states lack a save; \(losses.wrong?.prefix(100) ?? "")")
     }
     report(child)
   }
 }
 
-/// Runs in a process of its own.
+/// Runs in a separate process.
 struct SQLitePowerLosses {
   let folder: String
   let journal: SQLiteStoreOptions.JournalMode
   let durability: SQLiteStoreOptions.Durability
-  /// Whether the disk does what it is asked for.
+  /// Whether the disk synchronizes on request.
   var synchronizes = true
   private(set) var states = 0
-  /// How many states lack a save that had returned.
+  /// The number of states that lack a save that had returned.
   private(set) var lost = 0
-  /// The first state that is not what some number of whole saves makes.
+  /// The first state that doesn't consist of entire saves.
   private(set) var wrong: String?
 
   private var path: String { folder + "/harbour" }
@@ -74,7 +74,7 @@ struct SQLitePowerLosses {
 
   mutating func run() throws {
     WatchedFileSystem.install()
-    let random = SeededGenerator("B4, \(journal), \(durability)")
+    let random = SeededGenerator("RB4, \(journal), \(durability)")
     let workloads = TestTier.count(2, full: 10)
     for workload in 0..<workloads {
       let before = 12 + workload * 3
@@ -90,7 +90,7 @@ struct SQLitePowerLosses {
     }
   }
 
-  /// What opening, three saves and closing do.
+  /// The events of opening, three saves and closing.
   private func recorded() throws -> [WatchedFileSystem.Event] {
     WatchedFileSystem.startRecording()
     let context = try Harbour.context(.sqlite(at: path, options: options))
@@ -105,7 +105,7 @@ struct SQLitePowerLosses {
     disk.startRecording()
     let place = try disk.openDirectory("/")
     var files = ["harbour": try disk.openLockFile("harbour", in: place)]
-    /// SQLite's own file system synchronizes the folder when it first does so with a journal or log that it has made.
+    /// SQLite's file system synchronizes the folder the first time it synchronizes a journal or log that it created.
     var made: Set<String> = []
     for event in events {
       switch event {

@@ -7,10 +7,10 @@ import Synchronization
   import Darwin
 #endif
 
-/// A file system of SQLite between the store's and the operating system's. It lets calls fail and notes what is written and synchronized.
+/// A SQLite file system (VFS) that makes calls fail, and records writes and synchronizations.
 ///
-/// It is made the default of a process of its own, before that process opens a store. The store lays its file system over the default,
-/// whatever it is, so nothing in the store knows of this one.
+/// It is registered as the default of a separate process before that process opens a store. The store wraps the default file system, so this one
+/// needs no change in the store.
 enum WatchedFileSystem {
   enum Call: String, CaseIterable, Sendable {
     case open, delete, access, read, write, truncate, synchronize, size, lock, unlock, mapIndex, lockIndex
@@ -18,17 +18,17 @@ enum WatchedFileSystem {
 
   /// A call that fails.
   struct Fault: CustomStringConvertible {
-    /// How much of the call is done all the same.
+    /// How much of the call is done anyway.
     enum Part: String { case none, half, whole }
 
     var call: Call
-    /// Which of the calls since the fault was set; 1 for the first.
+    /// The number of the failing call since the fault was set; 1 for the first.
     var nth: Int
     /// SQLite's code and the system's number.
     var code: Int32
     var number: Int32
     var part = Part.none
-    /// Whether all calls of the kind fail from then on.
+    /// Whether all later calls of the kind fail too.
     var isPersistent = false
 
     var description: String {
@@ -36,13 +36,13 @@ enum WatchedFileSystem {
     }
   }
 
-  /// A file as it was opened once.
+  /// One opening of a file.
   struct OpenFile {
     var name: String
     var number: Int
   }
 
-  /// What changed a file or made sure of it.
+  /// A call that changed or synchronized a file.
   enum Event {
     case create(String)
     case write(OpenFile, Int, [UInt8])
@@ -68,12 +68,12 @@ enum WatchedFileSystem {
 
   // MARK: For tests
 
-  /// Puts a fault in place of the last one, and counts calls from zero.
+  /// Replaces the fault, and resets the counts of calls.
   static func set(_ fault: Fault?) {
     state.withLock { ($0.fault, $0.hits, $0.counts) = (fault, 0, [:]) }
   }
 
-  /// How often the fault was met.
+  /// How often the fault occurred.
   static var hits: Int { state.withLock { $0.hits } }
   /// How often each call was made since the last fault was set.
   static var counts: [Call: Int] { state.withLock { $0.counts } }
@@ -97,7 +97,7 @@ enum WatchedFileSystem {
 
   // MARK: Faults
 
-  /// Counts a call; how it is to fail, if it is.
+  /// Counts a call, and returns its fault if it fails.
   private static func failure(of call: Call) -> Fault? {
     state.withLock { state in
       state.counts[call, default: 0] += 1
@@ -119,8 +119,8 @@ enum WatchedFileSystem {
 
   // MARK: The file system
 
-  /// Makes it the default, once.
-  static func install() { precondition(isInstalled, "SQLite has no file system.") }
+  /// Registers it as the default, once.
+  static func install() { precondition(isInstalled, "SQLite has no default file system.") }
 
   private static let isInstalled: Bool = {
     guard let system = sqlite3_vfs_find(nil) else { return false }
@@ -165,10 +165,10 @@ enum WatchedFileSystem {
 
   // MARK: Files
 
-  /// What comes before the file of the system's.
+  /// The structure before the file of the underlying file system.
   private struct Head {
     var file: sqlite3_file
-    /// The place of the name, which no other open file has.
+    /// The index of the name, unique for each open file.
     var number: Int
   }
 
@@ -206,7 +206,7 @@ enum WatchedFileSystem {
     return code
   }
 
-  /// Never changed once it is made.
+  /// Never changed after initialization.
   nonisolated(unsafe) private static let methods: UnsafeMutablePointer<sqlite3_io_methods> = {
     var methods = sqlite3_io_methods()
     methods.iVersion = 2
@@ -279,7 +279,7 @@ enum WatchedFileSystem {
       }
     }
     methods.xShmLock = { file, place, count, flags in
-      // SQLite expects that a lock can always be released.
+      // SQLite expects that releasing a lock never fails.
       if flags & SQLITE_SHM_UNLOCK != 0 {
         return WatchedFileSystem.under(file).pointee.pMethods.pointee.xShmLock(WatchedFileSystem.under(file), place, count, flags)
       }
@@ -293,10 +293,10 @@ enum WatchedFileSystem {
 }
 
 extension [WatchedFileSystem.Event] {
-  /// The files that were synchronized after that had failed, although not everything was written again. A file that was opened again is
-  /// another one.
+  /// The files that were synchronized successfully after a failure, without all data having been written again. A reopened file counts as
+  /// another file.
   var filesTrustedAfterFailing: [String] {
-    /// The places that were written and not synchronized since, and those of them for which that has failed.
+    /// The offsets written and not yet synchronized, and the offsets among them whose synchronization failed.
     var written: [Int: Set<Int>] = [:], lost: [Int: Set<Int>] = [:]
     var found: [String] = []
     for event in self {
@@ -316,7 +316,7 @@ extension [WatchedFileSystem.Event] {
   }
 }
 
-/// SQLite's codes of failed calls, which its header makes by a calculation that Swift does not read.
+/// SQLite's codes of failed calls. Its header defines them by macros that Swift doesn't import.
 enum FailedCall {
   static let read = code(1), write = code(3), synchronize = code(4), truncate = code(6), size = code(7), unlock = code(8)
   static let synchronizeFolder = code(5)

@@ -1,6 +1,6 @@
 import CSQLite
 
-/// A SQLite connection as another program would have it: it stands for that program, and damages files for tests.
+/// A SQLite connection without the framework, used to act as another program or to damage files.
 final class BareDatabase {
   struct Failure: Error, CustomStringConvertible { var description: String }
 
@@ -27,7 +27,7 @@ final class BareDatabase {
     guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else { throw failure(sql) }
   }
 
-  /// Every row as text, its columns separated by bars.
+  /// Each row as text, with its columns separated by bars.
   func rows(_ sql: String) throws -> [String] {
     var statement: OpaquePointer?
     guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK else { throw failure(sql) }
@@ -60,7 +60,7 @@ final class BareDatabase {
     try database.run(sql)
   }
 
-  /// Restores a backup into a database that others may have open, by SQLite's means.
+  /// Restores a backup with SQLite's backup functions, into a database that other programs may have open.
   static func restore(_ path: String, from backup: String) throws {
     let target = try BareDatabase(path), source = try BareDatabase(backup)
     defer {

@@ -3,8 +3,7 @@ import HoldfastStoreConformance
 import Synchronization
 import TestSupport
 
-/// What goes wrong on a disk, real or simulated: calls that fail by chance, transfers that are short, and bytes that are read as others
-/// than were written, of which nobody is told.
+/// A file system, real or simulated, with random failures, short transfers, and bytes that silently change when read.
 final class DisturbedFileSystem: ForwardingFileSystem {
   let base: any StoreFileSystem
   /// Guarded because calls come from any thread.
@@ -12,11 +11,11 @@ final class DisturbedFileSystem: ForwardingFileSystem {
 
   private struct State: Sendable {
     var random: SeededGenerator
-    /// One of so many calls fails; none with 0.
+    /// One in this many calls fails; 0 for none.
     var failing = 0
     var numbers: [Int32] = []
     var isShort = false
-    /// Bytes at these places of any file but the lock file are read as others.
+    /// Bytes at these offsets of any file except the lock file are changed when read.
     var rot: Range<Int64>?
     var failed: [StoreFileOperation: Int] = [:]
     var shortened = 0
@@ -27,18 +26,18 @@ final class DisturbedFileSystem: ForwardingFileSystem {
     state = Mutex(State(random: SeededGenerator(seed: seed)))
   }
 
-  /// Lets one of so many calls fail, with one of some `errno` numbers.
+  /// Makes one in `count` calls fail, with one of these values of `errno`.
   func fail(oneOf count: Int, _ numbers: [Int32]) { state.withLock { ($0.failing, $0.numbers) = (count, numbers) } }
 
-  /// Lets every reading and writing deal with one byte up to half of what was asked for.
+  /// Makes every read and write transfer between one byte and half of the requested bytes.
   func shortenAllTransfers() { state.withLock { $0.isShort = true } }
 
-  /// Lets what lies at some places be read as something else from now on.
+  /// Changes the bytes at these offsets whenever they are read from now on.
   func rot(_ places: Range<Int64>?) { state.withLock { $0.rot = places } }
 
   /// How often each call failed.
   var failed: [StoreFileOperation: Int] { state.withLock { $0.failed } }
-  /// How many transfers were short.
+  /// The number of short transfers.
   var shortened: Int { state.withLock { $0.shortened } }
 
   private func disturb(_ operation: StoreFileOperation, _ name: String) throws(FileSystemError) {
@@ -50,7 +49,7 @@ final class DisturbedFileSystem: ForwardingFileSystem {
     if let number { throw FileSystemError(operation, name: name, number: number) }
   }
 
-  /// How many of some bytes are to be transferred.
+  /// The number of bytes to transfer.
   private func share(of count: Int) -> Int {
     state.withLock { state in
       guard state.isShort, count > 1 else { return count }

@@ -5,23 +5,23 @@ import HoldfastJSONStore
 import HoldfastSQLiteStore
 import HoldfastXMLStore
 
-/// A kind of store that lies in a file, for tests that run on several.
+/// A kind of store with a file, for tests that run on several kinds.
 ///
-/// A new kind that is one file is a case, a line of ``wholeFile`` and a line of ``description(at:_:)``.
+/// To add a whole-file store, add a case, and a line in ``wholeFile`` and ``description(at:_:)``.
 enum FileStore: Codable, Hashable, Sendable {
   case sqlite(SQLiteStoreOptions.JournalMode)
   case json
   case xml
   case binary
 
-  /// Those that are one file, replaced as a whole by each save.
+  /// The stores whose single file each save replaces.
   static let wholeFile: [FileStore] = [.json, .xml, .binary]
   static let all = [.sqlite(.wal)] + wholeFile
 
-  /// One that is one file, with options that all of those have.
+  /// A whole-file store, with the options that all whole-file stores share.
   func description(at path: String, _ options: WholeFileOptions) -> StoreDescription {
     switch self {
-    case .sqlite: preconditionFailure("SQLite makes its own calls to the operating system, and has no digest of the whole file.")
+    case .sqlite: preconditionFailure("SQLite stores have no whole-file options.")
     case .json: .json(at: path, options: JSONStore.Options(wholeFile: options))
     case .xml: .xml(at: path, options: XMLStore.Options(wholeFile: options))
     case .binary: .binary(at: path, options: BinaryStore.Options(wholeFile: options))
@@ -29,24 +29,24 @@ enum FileStore: Codable, Hashable, Sendable {
   }
 
   func description(at path: String) -> StoreDescription {
-    // A short log, so that moving it into the file is among what is interrupted.
+    // A short log, so that checkpoints are interrupted too.
     if case .sqlite(let journal) = self { return .sqlite(at: path, options: SQLiteStoreOptions(journalMode: journal, checkpointPages: 20)) }
     return description(at: path, WholeFileOptions())
   }
 
-  /// The same on another file system, for those that are one file.
+  /// A whole-file store with file options.
   func description(at path: String, file: DurableFileOptions) -> StoreDescription { description(at: path, WholeFileOptions(file: file)) }
 
-  /// The same, opened although somebody changed it by hand.
+  /// A whole-file store that opens even if its file was edited by hand.
   func unverified(at path: String) -> StoreDescription { description(at: path, WholeFileOptions(allowsUnverified: true)) }
 
-  /// Any of them, with values in files of their own.
+  /// Any store, with values in external files.
   func description(at path: String, _ options: ExternalDataOptions, isReadOnly: Bool = false) -> StoreDescription {
     if case .sqlite = self { return .sqlite(at: path, options: SQLiteStoreOptions(isReadOnly: isReadOnly, externalData: options)) }
     return description(at: path, WholeFileOptions(file: DurableFileOptions(isReadOnly: isReadOnly), externalData: options))
   }
 
-  /// What is wrong with a closed file or left beside it, besides what the stack tells; nil when nothing is.
+  /// Damage of a closed file that the stack doesn't report, or files left beside it; nil if there are none.
   func fault(at path: String) throws -> String? {
     if case .sqlite = self {
       let integrity = try BareDatabase(path).rows("PRAGMA integrity_check")

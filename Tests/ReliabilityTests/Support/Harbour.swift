@@ -2,7 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastSQLiteStore
 
-/// The model that the reliability tests share: ships lie at a berth and sail routes, and a journal counts the saves.
+/// The model that the reliability tests share: ships have a berth and routes, and a journal counts the saves.
 enum Harbour {
   static let entities: [EntityDescription] = [
     EntityDescription(
@@ -34,17 +34,17 @@ enum Harbour {
     do { return try ManagedObjectModel(entities: entities) } catch { fatalError("\(error)") }
   }
 
-  /// A context on a store of its own coordinator.
+  /// A context on a store, with its own coordinator.
   static func context(_ store: StoreDescription) throws -> ManagedObjectContext {
     try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: store), classes: classes)
   }
 
-  /// A file with three berths, three routes and ten ships, closed again.
+  /// Makes and closes a SQLite store with three berths, three routes and ten ships.
   static func makeFile(_ path: String, options: SQLiteStoreOptions = SQLiteStoreOptions(), saves: Int = 12) throws {
     try makeFile(.sqlite(at: path, options: options), saves: saves)
   }
 
-  /// The same in any store.
+  /// Makes and closes any store with the same contents.
   static func makeFile(_ store: StoreDescription, saves: Int = 12) throws {
     let context = try context(store)
     for _ in 0..<saves { try Voyage.saveNext(context) }

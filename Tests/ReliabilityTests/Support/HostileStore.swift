@@ -12,7 +12,7 @@ import TestSupport
   import Darwin
 #endif
 
-/// What an attacker makes of a store, or puts beside it.
+/// A store that an attacker changed, or put files beside.
 enum HostileStore: String, CaseIterable, Codable {
   // Beside a SQLite store.
   case superJournal, shortJournal, pipeAsJournal, pipeAsLog
@@ -60,7 +60,7 @@ enum HostileStore: String, CaseIterable, Codable {
     }
   }
 
-  /// The code with which opening the store for writing, reading it or saving in it is refused; nil where that succeeds.
+  /// The error of opening the store for writing, reading it and saving; nil if all of that succeeds.
   var refusalOfWriting: StoreError.Code? {
     switch self {
     case .superJournal: .failed
@@ -92,7 +92,7 @@ enum HostileStore: String, CaseIterable, Codable {
     }
   }
 
-  /// Replaces the first occurrence of a text. The file need not be sealed again: bounds hold before a seal is compared.
+  /// Replaces the first occurrence of a text. The digest isn't updated: limits apply before it is compared.
   private func replace(_ old: String, by new: String, in path: String) throws {
     var text = String(decoding: try TemporaryFolder.read(path), as: UTF8.self)
     guard let place = text.range(of: old) else { throw CocoaError(.formatting) }

@@ -7,37 +7,35 @@ import TestSupport
   import Darwin
 #endif
 
-/// Has processes that save killed at random instants, many in a short time: each is a fork of this process, so none has to be
-/// started.
+/// Kills saving processes at random instants. Each is a fork of this process, so many can be killed in a short time.
 ///
-/// Only for a process of its own whose other threads do nothing, because a fork has no other threads.
+/// Use it only in a separate process without other active threads, because a fork has only the calling thread.
 struct Nursery {
-  /// What the rounds have shown.
+  /// The results of the rounds.
   struct Report: Codable {
     var kills = 0
     var acknowledged = 0
-    /// How often a save was in the store that nobody had been told of.
+    /// How often the store had a save that wasn't acknowledged.
     var unacknowledged = 0
     var faults: [String] = []
   }
 
-  /// When a process says that it has saved.
+  /// When a process acknowledges a save.
   enum Order: String, Codable {
     case afterSaving
-    /// The mistake that the rounds have to find.
+    /// A mistake that the rounds must detect.
     case beforeSaving
   }
 
   let victim: Victim
   var order = Order.afterSaving
 
-  /// All rounds work on one file. They end at the first fault.
+  /// All rounds use one file. They end at the first fault.
   func run(rounds: Int, random: inout SeededGenerator) throws -> Report {
     var report = Report()
     var saves = try victim.survey().saves + 1
     while report.kills < rounds && report.faults.isEmpty {
-      // The earliest instant is the fork itself, so some are killed while they open the store. Others are killed after a save or two,
-      // however long these take on a busy machine.
+      // Some processes are killed while they open the store, others after one or two saves, however long those take.
       let acks = try killOne(afterAcks: report.kills % 3, UInt32.random(in: 0...50_000, using: &random))
       report.kills += 1
       do {
@@ -53,22 +51,22 @@ struct Nursery {
     return report
   }
 
-  /// What is wrong with a store in which there were so many saves, and for which so many further ones were acknowledged.
+  /// Compares a store with its previous number of saves and the acknowledgements since; nil if it is correct.
   static func fault(_ acks: Int, _ saves: Int, _ found: (saves: Int, fault: String?)) -> String? {
     if let fault = found.fault { return fault }
     let isRight = (acks...acks + 1).contains(found.saves - saves)
     return isRight ? nil : "\(acks) saves acknowledged after \(saves), \(found.saves) found"
   }
 
-  /// Kills a process so long after so many saves were acknowledged.
+  /// Kills a process some microseconds after a number of acknowledged saves.
   ///
-  /// - Returns: how many were acknowledged in the end.
+  /// - Returns: the total number of acknowledged saves.
   private func killOne(afterAcks wanted: Int, _ microseconds: UInt32) throws -> Int {
     let acks = try victim.openAcks()
     defer { close(acks) }
     let child = try Self.fork()
     if child == 0 {
-      do { try save() } catch { FileHandle.standardError.write(Data("A process that is to be killed could not save: \(error)\n".utf8)) }
+      do { try save() } catch { FileHandle.standardError.write(Data("A process couldn't save before it was killed: \(error)\n".utf8)) }
       _exit(1)
     }
     while lseek(acks, 0, SEEK_END) < wanted && waitpid(child, nil, WNOHANG) == 0 { usleep(200) }
@@ -90,7 +88,7 @@ struct Nursery {
     }
   }
 
-  /// Swift hides `fork`, because it is seldom what one wants.
+  /// Calls `fork`, which Swift marks as unavailable.
   static func fork() throws -> pid_t {
     struct NoFork: Error {}
     guard let fork = System.symbol("fork", as: (@convention(c) () -> pid_t).self) else { throw NoFork() }

@@ -3,8 +3,8 @@ import HoldfastSQLiteStore
 import TestSupport
 import Testing
 
-/// Opens a store that must not open, and checks what every refusal has to keep: a typed error that names the file and a
-/// cause, the folder's bytes as they were, no descriptor left open.
+/// Expects opening a store to fail with a typed error that names the file and the reason, to leave the folder unchanged, and to close all
+/// descriptors.
 @discardableResult
 func expectRefusal(
   _ codes: StoreError.Code..., of path: String, in folder: TemporaryFolder, model: ManagedObjectModel = Harbour.model,

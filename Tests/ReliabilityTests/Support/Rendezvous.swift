@@ -7,9 +7,9 @@ import TestSupport
   import Darwin
 #endif
 
-/// Where processes wait for each other, so that they meet whatever else the machine does.
+/// Lets processes wait for each other, so that they run at the same time even on a busy machine.
 enum Rendezvous {
-  /// Waits until so many processes have come to a folder.
+  /// Waits until this many processes have called it with the same folder.
   static func wait(in folder: String, process: Int, of count: Int) throws {
     try TemporaryFolder.write([], to: folder + "/ready\(process)")
     while try FileManager.default.contentsOfDirectory(atPath: folder).count(where: { $0.hasPrefix("ready") }) < count { usleep(1000) }

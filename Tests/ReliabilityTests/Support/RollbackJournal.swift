@@ -1,10 +1,10 @@
 import TestSupport
 
-/// Rollback journals as an attacker makes them (SQLite, *Database File Format*, 3).
+/// Rollback journals made by an attacker (SQLite, *Database File Format*, 3).
 enum RollbackJournal {
   private static let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
 
-  /// A journal that looks hot: no pages, the length that the database had, and the name of a super-journal.
+  /// A hot journal without pages, with the database's previous length and the name of a super-journal.
   static func bytes(for database: String, pages: UInt32? = nil, superJournal: String? = nil) throws -> [UInt8] {
     let size = try TemporaryFolder.read(database).count
     var bytes = magic

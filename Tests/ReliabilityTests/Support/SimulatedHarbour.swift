@@ -2,11 +2,11 @@ import Holdfast
 import HoldfastAtomicStore
 import HoldfastStoreConformance
 
-/// A store that is one file, on a simulated disk.
+/// A whole-file store on a simulated disk.
 struct SimulatedHarbour {
   static let name = "harbour"
   static let path = "/harbour"
-  /// What lies on the disk when no save is under way.
+  /// The names of the files on the disk between saves.
   static let names = [".harbour.lock", "harbour"]
 
   let store: FileStore
@@ -19,7 +19,7 @@ struct SimulatedHarbour {
     if let contents { disk.setContents(of: Self.name, contents) }
   }
 
-  /// The bytes of a file after so many saves of a voyage.
+  /// The bytes of a file after a number of saves of a voyage.
   static func contents(_ store: FileStore, saves: Int = 12) throws -> [UInt8] {
     let harbour = SimulatedHarbour(store)
     try Harbour.makeFile(harbour.description(), saves: saves)
@@ -42,7 +42,7 @@ struct SimulatedHarbour {
     try Harbour.context(description(durability, through: fileSystem))
   }
 
-  /// What another program finds that opens the file as it is.
+  /// Opens a copy of the current file, and checks it.
   func found() throws -> (saves: Int, fault: String?) { try Self.found(store, contents) }
 
   static func found(_ store: FileStore, _ contents: [UInt8]?) throws -> (saves: Int, fault: String?) {

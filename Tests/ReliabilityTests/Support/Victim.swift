@@ -7,17 +7,17 @@ import Holdfast
   import Darwin
 #endif
 
-/// The process that is killed, and what is looked at afterwards.
+/// A process that is killed while it saves, and the check of its store.
 struct Victim: Codable {
   let path: String
   let acks: String
   let store: FileStore
-  /// When it is killed: so long after so many saves.
+  /// The delay before the process is killed, counted from the end of ``saves`` saves.
   ///
-  /// That it gets to save doesn't depend on how busy the machine is.
+  /// So the process gets to save even on a busy machine.
   let microseconds: UInt32
   var saves = 0
-  /// Whether it is killed so long after it began to open the store, instead.
+  /// Whether the delay is counted from the beginning of opening the store instead.
   let countsOpening: Bool
 
   /// Saves until it is killed, and appends a byte to a file after each save.
@@ -51,11 +51,11 @@ struct Victim: Codable {
     }
   }
 
-  /// Opens the store, compares it with what must be there, and saves once more.
+  /// Opens the store, checks its contents, and saves once.
   func survey() throws -> (saves: Int, fault: String?) {
     let context = try Harbour.context(store.description(at: path))
     var found = try Voyage.check(context)
-    if found.fault == nil, try Voyage.saveNext(context) != found.saves + 1 { found.fault = "The store cannot be written." }
+    if found.fault == nil, try Voyage.saveNext(context) != found.saves + 1 { found.fault = "The store couldn't be saved." }
     try context.persistentStoreCoordinator.close()
     if let fault = try store.fault(at: path) { found.fault = "\(found.fault ?? "") \(fault)" }
     return found

@@ -1,15 +1,15 @@
 import Foundation
 import Holdfast
 
-/// A sequence of saves of which each changes objects of every entity, to-one and many-to-many links, inserts a ship and
-/// deletes one. What the store must hold after *n* of them follows from *n* alone, so a save of which a part is missing
-/// shows, whichever part it is.
+/// A sequence of saves. Each changes objects of every entity, to-one and many-to-many links, inserts a ship and deletes one.
+///
+/// The contents of the store depend only on the number of saves, so any missing part of a save is detected.
 enum Voyage {
   static let berths = 3
   static let routes = 3
-  /// A ship is deleted so many saves after the one that inserted it.
+  /// The number of saves after which a ship is deleted.
   static let life = 10
-  /// A ship changes its berth so many saves after the one that inserted it.
+  /// The number of saves after which a ship changes its berth.
   static let move = 4
 
   private static let plausible = 1...1_000_000
@@ -27,9 +27,9 @@ enum Voyage {
     let next = journal.saves &+ 1
     let berths = try context.fetch(FetchRequest<Berth>(sortedBy: [FetchSortDescriptor(\Berth.number)]))
     let routes = try context.fetch(FetchRequest<Route>(sortedBy: [FetchSortDescriptor(\Route.number)]))
-    // Damaged stores are written to as well.
+    // The store may be damaged.
     guard berths.count == Voyage.berths, routes.count == Voyage.routes, plausible.contains(next) else {
-      throw ContextError(.missingObject, reason: "Berths, routes or the number of saves are gone.")
+      throw ContextError(.missingObject, reason: "Berths, routes or the number of saves are missing.")
     }
     journal.saves = next
     let ship = context.insert(Ship.self)
@@ -71,14 +71,14 @@ enum Voyage {
   }
 
   private static func name(_ number: Int) -> String { "Ship \(number)" }
-  /// Of very different lengths, so that rows use overflow pages at times.
+  /// A text whose length varies, so that some rows use overflow pages.
   private static func log(_ number: Int) -> String {
     String(repeating: "Day \(number). ", count: number % 7 == 0 ? 1500 : max(0, number % 40))
   }
 
-  // MARK: What must be there
+  // MARK: Checks
 
-  /// The number of saves in the store, and what is wrong with it; nil when nothing is.
+  /// The number of saves in the store, and a description of the first fault; nil if there is none.
   static func check(_ context: ManagedObjectContext) throws -> (saves: Int, fault: String?) {
     let journals = try context.fetch(FetchRequest<Journal>())
     if journals.isEmpty { return (0, try context.count(for: FetchRequest<Ship>()) == 0 ? nil : "Ships without a journal.") }

@@ -4,15 +4,15 @@ import HoldfastFiles
 import TestSupport
 import Testing
 
-/// The previous versions that a store keeps beside its file.
+/// Backups: the previous versions that a store keeps beside its file.
 @Suite struct BackupStoreTests {
   @Test(arguments: FileStore.wholeFile)
-  func eachBackupOpensAsAStoreAndHasTheGraphOfItsSave(store: FileStore) throws {
+  func eachBackupOpensAsAStoreWithTheGraphOfItsSave(store: FileStore) throws {
     let folder = TemporaryFolder(), path = folder.file("harbour")
     let options = DurableFileOptions(backupCount: 2)
     let context = try Harbour.context(store.description(at: path, file: options))
     for _ in 0..<3 { try Voyage.saveNext(context) }
-    // The store that is open reads no version but its own.
+    // The open store reads only the current version.
     #expect(try Voyage.check(context) == (3, nil))
     try context.persistentStoreCoordinator.close()
     #expect(try folder.snapshot().keys.sorted() == [".harbour.lock", "harbour", "harbour~1", "harbour~2"])
@@ -24,9 +24,9 @@ import Testing
     }
   }
 
-  /// Whoever goes on from a backup changes neither the file nor the other backup.
+  /// Saving to a backup changes neither the file nor the other backups.
   @Test(arguments: FileStore.wholeFile)
-  func aBackupCanBeSavedToAndLeavesTheOthersAlone(store: FileStore) throws {
+  func savingToABackupChangesNoOtherVersion(store: FileStore) throws {
     let folder = TemporaryFolder(), options = DurableFileOptions(backupCount: 2)
     let context = try Harbour.context(store.description(at: folder.file("harbour"), file: options))
     for _ in 0..<3 { try Voyage.saveNext(context) }

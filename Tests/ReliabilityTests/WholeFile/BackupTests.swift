@@ -21,21 +21,23 @@ import Testing
 
   // MARK: Several processes
 
-  @Test(arguments: FileStore.wholeFile) func D1_twoProcessesThatKeepBackupsLeaveTheLastVersionsInTheirOrder(store: FileStore) async throws {
+  @Test(arguments: FileStore.wholeFile)
+  func RD1_twoProcessesThatKeepBackupsLeaveTheLastVersionsInTheirOrder(store: FileStore) async throws {
     try Counting.begin(store, path)
     try await runTwoProcesses(store, saves: 60, failing: 0, seed: 0)
     #expect(try versions(store, path) == [120, 119, 118, 117])
   }
 
-  @Test(arguments: FileStore.wholeFile) func C1_twoProcessesThatKeepBackupsLoseNothingThoughCallsFail(store: FileStore) async throws {
-    let random = SeededGenerator("C1, two processes with backups, \(store)")
+  @Test(arguments: FileStore.wholeFile)
+  func RC1_twoProcessesThatKeepBackupsLoseNothingWhenCallsFail(store: FileStore) async throws {
+    let random = SeededGenerator("RC1, two processes with backups, \(store)")
     try Counting.begin(store, path)
     let reports = try await runTwoProcesses(store, saves: 40, failing: 60, seed: random.seed)
     #expect(reports.allSatisfy { $0.faults > 0 }, "\(reports)")
-    // A version may lack, but none comes twice, and none is torn.
+    // A version may be missing, but none is duplicated or torn.
     let found = try versions(store, path)
     #expect(found.first == 80 && zip(found, found.dropFirst()).allSatisfy(>), "\(found)")
-    // Once the disk is well again, the ring fills, and nothing is left of what failed.
+    // Without faults, the ring fills again, and failed saves left no file.
     let context = try Harbour.context(Ring.description(store, path, POSIXFileSystem()))
     for _ in 0..<4 {
       for berth in try Counting.berths(context).prefix(2) { berth.count += 1 }
@@ -65,25 +67,25 @@ import Testing
     let reports = try (0..<2).map {
       try JSONDecoder().decode(Ring.Report.self, from: Data(try TemporaryFolder.read(folder.file("report\($0)"))))
     }
-    #expect(reports.map(\.conflicts).reduce(0, +) > 0, "The processes never met.")
+    #expect(reports.map(\.conflicts).reduce(0, +) > 0, "The processes never had a conflict.")
     return reports
   }
 
-  /// How often each version of the file was saved, the youngest first. Each has to open by itself.
+  /// The counter in each version of the file, newest first. Each version must open as a store.
   private func versions(_ store: FileStore, _ path: String) throws -> [Int] {
     try ["", "~1", "~2", "~3", "~4"].filter { TemporaryFolder.exists(path + $0) }.map { name in
       let context = try Harbour.context(store.description(at: path + name, file: DurableFileOptions(isReadOnly: true)))
       defer { try? context.persistentStoreCoordinator.close() }
       let counts = try Counting.berths(context).map(\.count)
-      // Every save counts two of three up: what was saved was saved as a whole.
+      // Every save increments two of three counters, so a partial save is detected.
       #expect(counts[0] == counts[1] && counts[2] == 0, "\(name): \(counts)")
       return counts[0]
     }
   }
 
-  // MARK: C1
+  // MARK: RC1
 
-  @Test(arguments: FileStore.wholeFile) func C1_everyFailingCallOfASaveThatKeepsBackupsLosesNothing(store: FileStore) throws {
+  @Test(arguments: FileStore.wholeFile) func RC1_everyFailingCallOfASaveThatKeepsBackupsLosesNothing(store: FileStore) throws {
     let disk = SimulatedFileSystem()
     try Harbour.makeFile(Ring.description(store, SimulatedHarbour.path, disk, count: 2), saves: 5)
     let files = disk.names.map { ($0, disk.contents(of: $0) ?? []) }
@@ -97,12 +99,12 @@ import Testing
         cases[operation, default: 0] += 1
       }
     }
-    print("C1, \(store), with backups: \(cases.values.reduce(0, +)) cases")
-    // Moving two versions on takes two names, a status of each, and a link.
+    print("RC1, \(store), with backups: \(cases.values.reduce(0, +)) cases")
+    // Shifting two backups needs two renames, a status of each, and a link.
     #expect(cases[.link] == 1 && cases[.rename] == 2 && (cases[.statusOfName] ?? 0) >= 5, "\(cases)")
   }
 
-  /// - Returns: whether the call was made.
+  /// - Returns: Whether the call was made.
   private func check(_ fault: FileFault, _ store: FileStore, _ disk: SimulatedFileSystem) throws -> Bool {
     let name = "\(fault.operation) \(fault.nth) fails"
     let context = try Harbour.context(Ring.description(store, SimulatedHarbour.path, disk, count: 2))
@@ -121,7 +123,7 @@ import Testing
     }
     guard disk.calls.contains(where: { $0.error == EIO && $0.operation == fault.operation }) else { return false }
     disk.clearFaults()
-    // One version may lack by now; what is there is whole, and older by name.
+    // One version may be missing. The others are complete, and in order.
     let versions = try ["harbour~1", "harbour~2"].filter(disk.names.contains).map { try saves(disk, $0, store) }
     #expect(!versions.isEmpty && zip(versions, versions.dropFirst()).allSatisfy(>), "\(name): \(versions)")
     try context.save()
@@ -134,7 +136,7 @@ import Testing
     return true
   }
 
-  /// How many saves a version of the file has; what is wrong with it is an issue.
+  /// The number of saves in a version of the file. Records an issue if the version is faulty.
   private func saves(_ disk: SimulatedFileSystem, _ name: String, _ store: FileStore) throws -> Int {
     let found = try SimulatedHarbour.found(store, disk.contents(of: name))
     #expect(found.fault == nil, "\(name)")
@@ -142,7 +144,7 @@ import Testing
   }
 }
 
-/// A counter that processes count up in a store that keeps backups, on a disk of which some calls fail.
+/// Counters that processes increment in a store with backups, on a disk with failing calls.
 private enum Ring {
   struct Report: Codable {
     var conflicts = 0
@@ -153,9 +155,9 @@ private enum Ring {
     store.description(at: path, file: DurableFileOptions(backupCount: count, fileSystem: fileSystem))
   }
 
-  /// Saves so many times; what others have saved meanwhile, or the disk has refused, is repeated.
+  /// Saves `saves` times. Repeats saves that had a conflict or failed.
   ///
-  /// - Parameter failing: one of so many calls fails; none with 0.
+  /// - Parameter failing: One in this many calls fails; 0 for none.
   static func run(_ store: FileStore, _ folder: String, process: Int, saves: Int, failing: Int, seed: UInt64) throws -> Report {
     let disk = DisturbedFileSystem(POSIXFileSystem(), seed: seed)
     let context = try Harbour.context(description(store, folder + "/harbour", disk))
@@ -164,7 +166,7 @@ private enum Ring {
       let berths = try Counting.berths(context)
       berths[0].count += 1
       berths[1].count += 1
-      // Both have read the same, so one of them has a conflict at once; the disk fails after that.
+      // Both processes read the same version, so one has a conflict at once. Calls fail only after that.
       if hasMet { disk.fail(oneOf: failing, [EIO, ENOSPC, EACCES]) } else { try Rendezvous.wait(in: folder, process: process, of: 2) }
       hasMet = true
       do {
@@ -174,7 +176,7 @@ private enum Ring {
       } catch let error as ContextError where error.code == .conflict {
         report.conflicts += 1
       } catch let error as StoreError where error.code == .durabilityUnknown {
-        // It was saved, and is there as long as nobody loses power.
+        // The save is in place, but a power loss could undo it.
         report.faults += 1
         done += 1
         continue

@@ -5,7 +5,7 @@ import HoldfastStore
 import HoldfastStoreConformance
 import Testing
 
-/// A store that is one file, of enough objects for many parts, with links and lists of every shape.
+/// A whole-file store with enough objects for many copied parts, and with links and lists of every shape.
 enum CopyingFleet {
   static let model: ManagedObjectModel = {
     do {
@@ -19,7 +19,7 @@ enum CopyingFleet {
           relationships: [
             .toOne("fleet", to: "Fleet", inverse: "ships"), .toMany("met", to: "Ship", inverse: "metBy"),
             .toMany("metBy", to: "Ship", inverse: "met"),
-            // Both ends stay when the other one is deleted, and lead to what is not there.
+            // Deleting an object leaves references to it at the other end.
             .toMany("ports", to: "Port", inverse: "visitors", deleteRule: .noAction, isOrdered: true),
           ], uniquenessConstraints: [["number"], ["name", "code"]]),
         EntityDescription(
@@ -64,7 +64,7 @@ enum CopyingFleet {
     for number in 0..<count {
       let ship = try context.insert(entityNamed: number % 7 == 3 ? "Tug" : "Ship")
       try ship.setValue(.int64(Int64(number)), forKey: "number")
-      // Long enough for several parts.
+      // Long enough that the file has several parts.
       try ship.setValue(.string("Ship \(number) \(String(repeating: ".", count: 120))"), forKey: "name")
       try ship.setValue(.string("Code \(number)"), forKey: "code")
       try fleets[number % fleets.count].ordered(forKey: "ships").append(ship)
@@ -80,16 +80,16 @@ enum CopyingFleet {
     return copy
   }
 
-  // MARK: What a store holds
+  // MARK: Contents
 
-  /// An object as a context shows it.
+  /// The values and links of an object.
   struct Contents: Hashable {
     var entity: String
     var values: [StoreValue?]
     var targets: [[Int64]]
   }
 
-  /// Everything that a store holds, by entity and key, but for links to objects that are not there: not every format keeps all of them.
+  /// All objects of a store, by entity and key, without links to missing objects, which not every format keeps.
   static func contents(_ context: ManagedObjectContext) throws -> [String: Contents] {
     var contents: [String: Contents] = [:]
     let objects = try ["Ship", "Fleet", "Port"].map { try all($0, context) }
@@ -106,21 +106,21 @@ enum CopyingFleet {
     return contents
   }
 
-  /// Which objects differ; none when two stores hold the same.
+  /// Descriptions of the first objects that differ; empty if the contents are equal.
   static func differences(_ one: [String: Contents], _ other: [String: Contents]) -> [String] {
     Set(one.keys).union(other.keys).filter { one[$0] != other[$0] }.sorted().prefix(5).map { name in
       "\(name): \(one[name]?.targets ?? []) and \(other[name]?.targets ?? [])"
     }
   }
 
-  /// The objects in a text file, once as they are, and once as a store writes them that has copied nothing; nil for a file of sections,
-  /// which may be divided otherwise.
+  /// The objects in a text file, and the objects that a store writes without copying; nil for a binary file, whose sections may be divided
+  /// differently.
   static func objects(_ store: FileStore, _ disk: SimulatedFileSystem) throws -> (Substring, Substring)? {
     if store == .binary { return nil }
     let other = copy(disk)
     let opened = description(store, other).makeStore()
     let metadata = try opened.open(model: model).userInfo
-    // What cannot be read cannot be copied.
+    // Failing reads prevent copying.
     other.inject(FileFault(.read, .error(EIO), isPersistent: true))
     try opened.setMetadata(metadata)
     try opened.close()

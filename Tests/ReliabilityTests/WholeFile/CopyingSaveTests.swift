@@ -6,12 +6,12 @@ import HoldfastStoreConformance
 import TestSupport
 import Testing
 
-/// Saves that copy what has not changed write what a save of everything would have written.
+/// A save that copies unchanged parts of the old file writes the same file as a save without copying.
 @Suite struct CopyingSaveTests {
-  /// Compares what another process finds in the file with what the context shows.
+  /// Compares the contents of the file with the contents of the context.
   private static func expectSame(_ context: ManagedObjectContext, _ store: FileStore, _ disk: SimulatedFileSystem, _ name: String) throws {
     let again = try CopyingFleet.context(store, CopyingFleet.copy(disk))
-    // Links need all of the file, whose indexes are compared with its rows then.
+    // Reading links needs the entire file, and compares its indexes with its rows.
     let differences = try CopyingFleet.differences(CopyingFleet.contents(again), CopyingFleet.contents(context))
     #expect(differences.isEmpty, "\(name): \(differences)")
     try again.persistentStoreCoordinator.close()
@@ -19,7 +19,7 @@ import Testing
 
   // MARK: Random programs
 
-  @Test(arguments: FileStore.wholeFile) func aRandomSequenceOfSavesLeavesTheFileThatTheObjectsSay(store: FileStore) throws {
+  @Test(arguments: FileStore.wholeFile) func aRandomSequenceOfSavesLeavesAFileEqualToTheObjects(store: FileStore) throws {
     var program = try Program(store, SeededGenerator("Copying saves, \(store)"))
     for save in 0..<TestTier.count(30, full: 300) {
       try program.change(count: Int.random(in: 1...[1, 3, 40][save % 3], using: &program.random))
@@ -29,11 +29,11 @@ import Testing
     try program.context.persistentStoreCoordinator.close()
   }
 
-  /// A key beyond all others switches copying off for its family, and for no other one; not for the rows of a binary store.
-  @Test(arguments: FileStore.wholeFile) func aKeyFarBeyondAllOthersMakesNoFileWrong(store: FileStore) throws {
+  /// A very large key disables copying for its entity family only, and not for the rows of a binary store.
+  @Test(arguments: FileStore.wholeFile) func aVeryLargeKeyLeavesTheFileCorrect(store: FileStore) throws {
     var program = try Program(store, SeededGenerator("Copying saves with a key beyond all others, \(store)"))
     let before = try program.copiedParts { try $0.setValue(.string("Before"), forKey: "name") }
-    try program.setAsideKeys(upTo: 1 << 40)
+    try program.reserveKeys(upTo: 1 << 40)
     let far = try program.context.insert(entityNamed: "Ship")
     try far.setValue(.string("Far"), forKey: "name")
     try program.save("the far key", comparesObjects: true)
@@ -57,14 +57,14 @@ import Testing
   // MARK: Costs
 
   @Test(arguments: FileStore.wholeFile, [false, true])
-  func aSmallSaveCopiesAllButWhatLiesBesideTheChange(store: FileStore, isReopened: Bool) throws {
+  func aSmallSaveCopiesAllPartsWithoutChanges(store: FileStore, isReopened: Bool) throws {
     let disk = SimulatedFileSystem()
     var context = try CopyingFleet.context(store, disk)
     try CopyingFleet.fill(8_000, context)
     if isReopened {
       try context.persistentStoreCoordinator.close()
       context = try CopyingFleet.context(store, disk)
-      // Also of a file that is read page by page, no page is left to be read.
+      // Reads all pages of a file that is loaded page by page.
       _ = try CopyingFleet.contents(context)
     }
     let ship = try #require(try CopyingFleet.all("Ship", context).first)
@@ -74,7 +74,7 @@ import Testing
     // Each copied part is read by one call.
     let copied = disk.count(of: .read) - before
     #expect(copied > size / (200 << 10) && copied < size / (16 << 10), "\(copied) parts of \(size) bytes")
-    // A disk that cannot be read is no reason to lose a save.
+    // A disk that can't be read doesn't make a save fail.
     disk.inject(FileFault(.read, .error(EIO), isPersistent: true))
     try ship.setValue(.string("Changed again"), forKey: "name")
     try context.save()
@@ -83,18 +83,18 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  // MARK: A file that has changed under the store
+  // MARK: A file whose bytes change
 
-  /// Bytes that are others than were written, and whose file does not look as if anybody had touched it.
+  /// Changed bytes in a file whose status is unchanged.
   @Test(arguments: FileStore.wholeFile, [false, true])
-  func whatCannotBeCopiedBecauseItsBytesHaveChangedIsWrittenFromMemory(store: FileStore, isReopened: Bool) throws {
+  func partsWhoseBytesHaveChangedAreWrittenFromMemory(store: FileStore, isReopened: Bool) throws {
     let disk = SimulatedFileSystem(), rotting = DisturbedFileSystem(disk)
     var context = try CopyingFleet.context(store, rotting)
     try CopyingFleet.fill(2_000, context)
     if isReopened {
       try context.persistentStoreCoordinator.close()
       context = try CopyingFleet.context(store, rotting)
-      // Whatever of the file nobody has read yet is read while it is right.
+      // Reads all of the file before its bytes change.
       _ = try CopyingFleet.contents(context)
     }
     let ships = try CopyingFleet.all("Ship", context)
@@ -110,8 +110,8 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  /// What is not in memory cannot be written from there: the save is refused, and the file stays as it is for whoever can repair it.
-  @Test func aSaveThatHasToReadRowsWhoseBytesHaveChangedIsRefusedAndLeavesTheFile() throws {
+  /// Rows that aren't in memory can't be written from memory: the save is refused, and the file stays unchanged for a repair.
+  @Test func aSaveThatReadsRowsWhoseBytesHaveChangedIsRefusedAndLeavesTheFile() throws {
     let disk = SimulatedFileSystem(), rotting = DisturbedFileSystem(disk)
     let first = try CopyingFleet.context(.binary, disk)
     try CopyingFleet.fill(3_000, first)
@@ -122,22 +122,22 @@ import Testing
     let isFirst = QueryExpression.comparison(.property("number"), .equalTo, .constant(.int64(1)), [])
     let ship = try #require(try context.fetch(FetchRequest<ManagedObject>(entityName: "Ship", where: FetchPredicate(isFirst))).first)
     try ship.setValue(.string("Changed"), forKey: "name")
-    // The middle of the file has rows that nobody has read yet.
+    // The middle of the file has rows that are still unread.
     rotting.rot(size / 2..<size / 2 + 1)
     for _ in 0..<2 {
       let error = try #require(throws: StoreError.self) { try context.save() }
       #expect(error.code == .damaged && error.path == "/harbour" && context.hasChanges, "\(error)")
       #expect(disk.contents(of: "harbour") == file && disk.names == [".harbour.lock", "harbour"], "\(disk.names)")
     }
-    // Once the disk is well again, the same save succeeds.
+    // With the right bytes, the same save succeeds.
     rotting.rot(nil)
     try context.save()
-    try Self.expectSame(context, .binary, disk, "well again")
+    try Self.expectSame(context, .binary, disk, "after the repair")
     try context.persistentStoreCoordinator.close()
   }
 }
 
-/// A sequence of saves by one process, each of which is compared with the file.
+/// A sequence of saves by one process. Each is compared with the file.
 private struct Program {
   let store: FileStore
   let disk = SimulatedFileSystem()
@@ -157,8 +157,8 @@ private struct Program {
     context = try CopyingFleet.context(store, disk)
   }
 
-  /// Makes the lock file say that all keys below one were handed out by another process.
-  func setAsideKeys(upTo key: Int64) throws {
+  /// Changes the lock file as if another process had reserved all keys below one.
+  func reserveKeys(upTo key: Int64) throws {
     var record = try #require(disk.contents(of: ".harbour.lock"))
     let length = Int(record[0]) | Int(record[1]) << 8
     // The record's length, the store's UUID, and a number for each root entity.
@@ -168,7 +168,7 @@ private struct Program {
     disk.setContents(of: ".harbour.lock", record)
   }
 
-  /// How many parts are copied by a save that changes one ship.
+  /// The number of parts copied by a save that changes one ship.
   func copiedParts(_ change: (ManagedObject) throws -> Void) throws -> Int {
     let ship = try #require(try CopyingFleet.all("Ship", context).first)
     try change(ship)
@@ -240,14 +240,14 @@ private struct Program {
 
   // MARK: Comparing
 
-  /// Saves, and compares the file with the objects and with a file of which nothing was copied.
+  /// Saves, and compares the file with the objects and with a file written without copying.
   ///
-  /// - Parameter comparesObjects: whether all objects are compared, which takes longest. A file of text is compared each time.
+  /// - Parameter comparesObjects: Whether to compare all objects, which takes longest. Text files are compared each time.
   mutating func save(_ name: String, comparesObjects: Bool) throws {
     try context.save()
     let again = try CopyingFleet.context(store, CopyingFleet.copy(disk))
     try lookUp(again, name)
-    // A context hides what it has deleted itself, also where links to it stay.
+    // A context hides objects that it deleted itself, even if links to them remain.
     let fresh = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator)
     if comparesObjects {
       let differences = try CopyingFleet.differences(CopyingFleet.contents(again), CopyingFleet.contents(fresh))
@@ -257,7 +257,7 @@ private struct Program {
     if let (copied, written) = try CopyingFleet.objects(store, disk) { #expect(copied == written && !copied.isEmpty, "\(name)") }
   }
 
-  /// What unique values lead to comes from the file's index, if it has one.
+  /// Looks up ships by unique values, which uses the file's index if it has one.
   private func lookUp(_ again: ManagedObjectContext, _ name: String) throws {
     for ship in try CopyingFleet.all("Ship", context).suffix(20) {
       let values = try ["number", "name", "code", "power"].map { property in

@@ -9,15 +9,15 @@ import Testing
   import Darwin
 #endif
 
-/// The calls of stores as the operating system saw them, and processes that are killed at each of them.
+/// The system calls of stores, traced by strace, and processes that are killed at each of them.
 @Suite(.serialized) struct EveryCallTests {
   private let folder: TemporaryFolder
 
   init() throws { folder = TemporaryFolder() }
 
-  /// A process is killed instead of each call that opening, saving twice and closing make, one after the other.
+  /// A process is killed at each system call of opening a store, saving twice and closing it, in turn.
   @Test(arguments: FileStore.all, EveryCall.Start.allCases)
-  func A2_aProcessThatIsKilledAtAnyCallLosesNoAcknowledgedSaveAndTearsNone(store: FileStore, start: EveryCall.Start) async throws {
+  func RA2_aProcessThatIsKilledAtAnyCallLosesNoAcknowledgedSaveAndTearsNone(store: FileStore, start: EveryCall.Start) async throws {
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
       [folder = folder.path as String, store = store as FileStore, start = start as EveryCall.Start] in
       try EveryCall(store: store, folder: folder, start: start).run()
@@ -25,9 +25,9 @@ import Testing
     report(child)
   }
 
-  /// The order in which a save writes, and that it writes nothing else.
+  /// A save makes the expected writing calls, in order, and no others.
   @Test(arguments: FileStore.wholeFile)
-  func B7_theOperatingSystemSeesTheRecipeOfASaveAndNothingElse(store: FileStore) async throws {
+  func RB7_aSaveMakesTheExpectedSystemCallsAndNoOthers(store: FileStore) async throws {
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
       [folder = folder.path as String, store = store as FileStore] in
       try GoldenTrace(store: store, folder: folder).run()
@@ -36,9 +36,9 @@ import Testing
   }
 }
 
-/// Runs in a process of its own.
+/// Runs in a separate process.
 struct EveryCall {
-  /// What is there when the watched process begins.
+  /// Whether a file exists when the traced process begins.
   enum Start: String, CaseIterable, Codable, Sendable {
     case noFile
     case file
@@ -54,20 +54,20 @@ struct EveryCall {
     guard let whole = try watched(killingAt: nil) else { return print(Tracer.skipped) }
     demand(whole.isSuccess && acknowledged() == 2, "The process could not save: \(whole.status)")
     var (kills, ends) = (0, 0)
-    // A third of the calls, another one in each run, or all.
+    // A third of the calls, from a random start, or all of them.
     let step = TestTier.count(3, full: 1), first = Int.random(in: 0..<step)
     for (place, call) in whole.calls.enumerated() where place % step == first {
-      guard let run = try watched(killingAt: call) else { complain("strace does not watch any more.") }
+      guard let run = try watched(killingAt: call) else { complain("strace doesn't trace any more.") }
       demand(run.isKilled || run.isSuccess, "\(call): the process ended with \(run.status)")
       if run.isKilled { kills += 1 } else { ends += 1 }
       try survey(call, isKilled: run.isKilled)
     }
-    // A number of calls that is another in each run is that of what the libraries of the system look up.
-    demand(kills >= 40 / step && ends * 10 <= kills, "\(kills) kills, \(ends) processes came to their end")
-    print("REPORT A2, \(store), \(start), from call \(first), each \(step): killed at \(kills) calls of \(whole.calls.count)")
+    // Some processes end, because the number of calls of the system's libraries differs between runs.
+    demand(kills >= 40 / step && ends * 10 <= kills, "\(kills) kills, \(ends) processes that ended")
+    print("REPORT RA2, \(store), \(start), from call \(first), each \(step): killed at \(kills) calls of \(whole.calls.count)")
   }
 
-  /// Opens, saves twice and closes in a process that is watched.
+  /// Opens a store, saves twice and closes it in a traced process.
   private func watched(killingAt call: Tracer.Call?) throws -> Tracer.Run? {
     for name in try FileManager.default.contentsOfDirectory(atPath: folder) { unlink(folder + "/" + name) }
     if start == .file { try Harbour.makeFile(store.description(at: path), saves: saves) }
@@ -93,19 +93,19 @@ struct EveryCall {
     let fault = Nursery.fault(acks, saves, found)
     demand(fault == nil, "\(call): \(fault ?? "")")
     demand(isKilled || acks == 2, "\(call)")
-    // It goes on, and takes away what was left.
+    // The next save succeeds, and removes temporary files.
     let next = try Voyage.saveNext(context)
     let after = try Voyage.check(context)
     demand(next == found.saves + 1 && after == (next, nil), "\(call): \(after)")
     try context.persistentStoreCoordinator.close()
     let names = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
-    // SQLite has its logs and locks in files that go when it closes, and in the store's own file.
+    // SQLite's logs are deleted when the store closes, and its locks are in the store's file.
     let files = !FileStore.wholeFile.contains(store) ? ["acks", "harbour"] : [".harbour.lock", "acks", "harbour"]
     demand(names == files, "\(call): \(names)")
   }
 }
 
-/// Runs in a process of its own.
+/// Runs in a separate process.
 struct GoldenTrace {
   let store: FileStore
   let folder: String
@@ -123,23 +123,23 @@ struct GoldenTrace {
     guard let run else { return print(Tracer.skipped) }
     demand(run.isSuccess, "\(run.status)")
     let writing = run.lines.compactMap(Self.writing)
-    // A file of one piece and one of several are written alike.
+    // Files written in one piece and in several have the same order of calls.
     let pieces = writing.count { $0 == "pwrite64 temporary" }
     let order = writing.indices.filter { $0 == 0 || writing[$0] != "pwrite64 temporary" || writing[$0 - 1] != writing[$0] }.map {
       writing[$0]
     }
     let expected = [
-      // Keys of new objects are set aside in the lock file first.
+      // Keys of new objects are reserved in the lock file first.
       "openat .harbour.lock", "flock .harbour.lock LOCK_EX|LOCK_NB", "pwrite64 .harbour.lock", "flock .harbour.lock LOCK_UN",
-      // The data go to the disk before the name, and the name before the save returns.
+      // The data are synchronized before the rename, and the rename before the save returns.
       "openat .harbour.lock", "flock .harbour.lock LOCK_EX|LOCK_NB", "openat temporary", "fchmod temporary", "pwrite64 temporary",
       "fsync temporary", "renameat temporary to harbour", "fsync folder", "flock .harbour.lock LOCK_UN",
     ]
     demand(order == expected, "\(writing)")
     demand(run.lines.filter { $0.hasPrefix("fsync") }.allSatisfy { $0.contains("= 0") }, "\(run.lines)")
     let created = run.lines.count { $0.contains("O_RDWR|O_CREAT|O_EXCL|O_NOFOLLOW|O_CLOEXEC, 0600)") }
-    demand(created == 1, "\(created) files were made")
-    print("REPORT B7, \(store): \(writing.count) calls that write, \(pieces) pieces")
+    demand(created == 1, "\(created) files were created")
+    print("REPORT RB7, \(store): \(writing.count) writing calls, \(pieces) pieces")
   }
 
   /// A call that changes, synchronizes or locks something; nil for any other.
@@ -166,7 +166,7 @@ struct GoldenTrace {
     "mkdirat", "mkdir", "fsetxattr", "setxattr", "fremovexattr", "utimensat", "copy_file_range", "sendfile",
   ]
 
-  /// A name among the arguments of a call, without what is chance in it.
+  /// A name among the arguments of a call, without its random part.
   private static func name(_ line: String, _ place: Int) -> String {
     let parts = line.split(separator: "\"", omittingEmptySubsequences: false)
     return usual(parts.count > 2 * place + 1 ? String(parts[2 * place + 1]) : "?")
@@ -179,6 +179,6 @@ struct GoldenTrace {
   }
 
   private static func usual(_ name: String) -> String {
-    name.hasSuffix(".tmp") ? "temporary" : name.hasPrefix("holdfast-bad-") ? "folder" : name
+    name.hasSuffix(".tmp") ? "temporary" : name.hasPrefix("holdfast-") ? "folder" : name
   }
 }

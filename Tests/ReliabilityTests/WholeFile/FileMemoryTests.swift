@@ -5,22 +5,22 @@ import TestSupport
   import TestSupport
   import Testing
 
-  /// How much memory a file of one piece takes when it is opened and all of it is read, at worst: rows without values, rows that are all key,
-  /// links, and constraints.
+  /// The memory that opening and reading a whole-file store takes in the worst cases: rows without values, wide rows, unique values, links and
+  /// long texts.
   @Suite(.serialized) struct FileMemoryTests {
-    /// What a file mostly consists of.
+    /// The main contents of a file.
     enum Shape: String, CaseIterable, Codable {
       case emptyRows, wideRows, uniqueNumbers, toOneLinks, manyToManyLinks, orderedLinks, longTexts
     }
 
     @Test(arguments: FileStore.wholeFile, Shape.allCases)
-    func openingAndReadingTakesNoMoreMemoryThanIsSaid(store: FileStore, shape: Shape) async throws {
+    func openingAndReadingTakesNoMoreMemoryThanDocumented(store: FileStore, shape: Shape) async throws {
       let folder = TemporaryFolder(), path = folder.file("file")
       try FileOfShape(shape: shape, store: store, path: path).make()
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [store = store as FileStore, shape = shape as Shape, path = path as String] in
         let file = FileOfShape(shape: shape, store: store, path: path), size = try TemporaryFolder.read(path).count
-        // Code that is run for the first time takes memory too.
+        // Running code for the first time takes memory too, so a small file is read first.
         try file.readAnotherOne()
         let taken = try ProcessMemory.taken { try file.read() }
         let multiple = String(format: "%.1f", Double(taken) / Double(size))
@@ -31,7 +31,7 @@ import TestSupport
     }
   }
 
-  /// Runs in a process of its own.
+  /// Runs in a separate process.
   struct FileOfShape {
     let shape: FileMemoryTests.Shape
     let store: FileStore
@@ -75,7 +75,7 @@ import TestSupport
       try context.persistentStoreCoordinator.close()
     }
 
-    /// One object leads to all, or some to as many as there may be of each.
+    /// Links one object to all, or each of a smaller number of objects to all of them.
     private func link(_ context: ManagedObjectContext, _ count: Int) throws {
       let name = shape == .toOneLinks ? "many" : shape == .orderedLinks ? "list" : "all"
       let number = shape == .toOneLinks ? count : Int(Double(count).squareRoot())
@@ -83,7 +83,7 @@ import TestSupport
       for object in shape == .toOneLinks ? [objects[0]] : objects { try object.setValue(objects, forKey: name) }
     }
 
-    /// Opens the file and reads every row and link, as one that only looks for what is there.
+    /// Opens the file, counts its rows and reads its links.
     func read() throws { try read(path) }
 
     private func read(_ path: String) throws {
@@ -91,7 +91,7 @@ import TestSupport
       let names = shape == .uniqueNumbers ? ["Unique"] : shape == .wideRows ? ["Wide"] : ["Dot"]
       for name in names {
         let count = try context.count(for: FetchRequest<ManagedObject>(entityName: name))
-        demand(count > 0, "There is nothing in the file.")
+        demand(count > 0, "The file has no rows.")
       }
       if [.toOneLinks, .manyToManyLinks, .orderedLinks].contains(shape) {
         let name = shape == .toOneLinks ? "many" : shape == .orderedLinks ? "list" : "all"

@@ -3,7 +3,7 @@ import HoldfastAtomicStore
 import HoldfastStoreConformance
 import Testing
 
-/// The largest file that a whole-file store reads and writes.
+/// The maximum file size that a whole-file store reads and writes.
 @Suite struct FileSizeTests {
   private func description(_ harbour: SimulatedHarbour, _ largest: Int) -> StoreDescription {
     harbour.store.description(
@@ -11,7 +11,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func G4_aFileOfTheLargestSizeIsReadAndALargerOneRefused(store: FileStore) throws {
+  func RG4_aFileOfTheLargestSizeIsReadAndALargerOneRefused(store: FileStore) throws {
     let contents = try SimulatedHarbour.contents(store)
     for largest in [contents.count + 1, contents.count] {
       let context = try Harbour.context(description(SimulatedHarbour(store, contents: contents), largest))
@@ -26,8 +26,8 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func G4_aFileOfTheLargestSizeIsWrittenAndALargerOneRefused(store: FileStore) throws {
-    // The same save of the same file has the same size each time.
+  func RG4_aFileOfTheLargestSizeIsWrittenAndALargerOneRefused(store: FileStore) throws {
+    // Repeating a save of the same file gives the same size.
     let contents = try SimulatedHarbour.contents(store)
     let size = try saved(SimulatedHarbour(store, contents: contents), .max).contents?.count ?? 0
     #expect(size > contents.count)
@@ -43,7 +43,7 @@ import Testing
       #expect([.tooLarge, .unstorableValue].contains(error.code) && error.path == SimulatedHarbour.path && context.hasChanges, "\(error)")
       #expect(harbour.contents == contents && harbour.temporaryNames.isEmpty)
     }
-    // What fits is saved.
+    // A save that fits succeeds.
     context.rollback()
     try context.persistentStoreCoordinator.close()
     let other = try Harbour.context(description(harbour, size))

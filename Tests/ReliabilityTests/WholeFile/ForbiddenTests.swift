@@ -10,18 +10,18 @@ import Testing
   import Darwin
 #endif
 
-/// Files and folders that may be read only, or not at all. In processes without rights, because root may do everything.
+/// Files and folders without permission to read or write. The tests drop their rights in a separate process, because root may do everything.
 @Suite struct ForbiddenTests {
   private let folder: TemporaryFolder
 
   init() throws { folder = TemporaryFolder() }
 
   @Test(arguments: FileStore.wholeFile)
-  func C7_everyCombinationOfRightsIsASaveOrATypedErrorAndReadOnlyLeavesNoFile(store: FileStore) async throws {
+  func RC7_everyCombinationOfRightsIsASaveOrATypedErrorAndReadOnlyLeavesNoFile(store: FileStore) async throws {
     #expect(chmod(folder.path, 0o777 | mode_t(S_ISVTX)) == 0)
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
       [folder = folder.path as String, store = store as FileStore] in
-      demand(!System.isRoot || System.dropRights(), "Root could not give its rights up.")
+      demand(!System.isRoot || System.dropRights(), "Root couldn't drop its rights.")
       var report = Forbidden.Report()
       for withLock in [true, false] {
         for (folderMode, fileMode) in [0o700, 0o500, 0o600, 0o400, 0o300, 0o000].flatMap({ folder in
@@ -32,15 +32,15 @@ import Testing
         }
       }
       demand(report.saved >= 2 && report.refused >= 20 && report.read >= 4, "\(report)")
-      print("REPORT C7, \(store): \(report)")
+      print("REPORT RC7, \(store): \(report)")
     }
     report(child)
   }
 
   #if os(Linux)
-    /// Root has all rights on such a disk, and still may not write.
+    /// Even root can't write to such a disk.
     @Test(arguments: FileStore.wholeFile)
-    func C7_onAReadOnlyDiskAStoreOpensReadOnlyAndEverySaveIsATypedError(store: FileStore) async throws {
+    func RC7_onAReadOnlyDiskAStoreOpensReadOnlyAndEverySaveIsATypedError(store: FileStore) async throws {
       guard System.isRoot else { return print("Skipped: only root can mount a read-only disk.") }
       let path = folder.file("harbour")
       try Harbour.makeFile(store.description(at: path))
@@ -65,15 +65,15 @@ import Testing
           }
           try context.persistentStoreCoordinator.close()
         } catch let error as StoreError { demand(error.code == .notPermitted && error.path == path, "\(error)") }
-        demand(try FileManager.default.contentsOfDirectory(atPath: folder) == ["harbour"], "Something was made.")
-        print("REPORT C7, \(store): a read-only disk")
+        demand(try FileManager.default.contentsOfDirectory(atPath: folder) == ["harbour"], "A file was created.")
+        print("REPORT RC7, \(store): a read-only disk")
       }
       report(child)
     }
 
-    /// What even root may not change.
+    /// Files that even root may not change.
     @Test(arguments: FileStore.wholeFile, [true, false])
-    func C7_anImmutableFileOrFolderIsATypedErrorAndTheSameSaveSucceedsLater(store: FileStore, isFolder: Bool) throws {
+    func RC7_anImmutableFileOrFolderIsATypedErrorAndTheSameSaveSucceedsLater(store: FileStore, isFolder: Bool) throws {
       let path = folder.file("harbour")
       try Harbour.makeFile(store.description(at: path))
       let context = try Harbour.context(store.description(at: path))
@@ -81,9 +81,9 @@ import Testing
       let target = isFolder ? folder.path : path
       guard change("+i", target) else {
         try context.persistentStoreCoordinator.close()
-        return print("Skipped: chattr is not there, or makes nothing immutable here.")
+        return print("Skipped: chattr is missing, or not supported here.")
       }
-      // The lock file has the keys that are set aside.
+      // The lock file changes, because it contains the reserved keys.
       func snapshot() throws -> [String: [UInt8]] { try folder.snapshot().filter { $0.key != ".harbour.lock" } }
       let before = try snapshot()
       let error = #expect(throws: StoreError.self) { try context.save() }
@@ -96,7 +96,7 @@ import Testing
       try context.persistentStoreCoordinator.close()
     }
 
-    /// Runs the program that knows how to say it to the file system.
+    /// Runs `chattr`.
     private func change(_ attribute: String, _ path: String) -> Bool {
       let program = Process()
       program.executableURL = URL(fileURLWithPath: "/usr/bin/chattr")
@@ -109,7 +109,7 @@ import Testing
   #endif
 }
 
-/// A store in a folder with few rights; runs in a process without those of root.
+/// A store in a folder with few permissions. Runs in a process without root's rights.
 private struct Forbidden {
   struct Report: CustomStringConvertible {
     var saved = 0
@@ -132,29 +132,29 @@ private struct Forbidden {
     try Harbour.makeFile(store.description(at: path))
     if !withLock { unlink(folder + "/.harbour.lock") }
     demand(chmod(path, fileMode) == 0 && chmod(folder, folderMode) == 0, name)
-    // A folder is opened to find the file in it.
+    // The store opens the folder to find the file in it.
     let isReadable = fileMode & 0o400 != 0 && folderMode & 0o500 == 0o500
-    // Read-only first, so that it finds what is there and nothing else.
+    // Opens it read-only first, before a save can create files.
     let before = try names()
     do {
       try Self.expectReadOnly(store, path)
-      demand(isReadable, "\(name): was read")
+      demand(isReadable, "\(name): read without the rights for it")
       report.read += 1
     } catch let error as StoreError {
       demand(!isReadable && error.code == .notPermitted && error.path == path, "\(name), read-only: \(error)")
     }
     try demand(try names() == before, "\(name), read-only: \(try names())")
     let saved = try save(&report)
-    // Whoever could save had the rights for it.
-    demand(!saved || folderMode & 0o300 == 0o300 && isReadable, "\(name): was saved")
+    // A save succeeds only with the rights for it.
+    demand(!saved || folderMode & 0o300 == 0o300 && isReadable, "\(name): saved without the rights for it")
     demand(chmod(folder, 0o700) == 0 && chmod(path, 0o600) == 0, name)
     try demand(try names().allSatisfy { ["harbour", ".harbour.lock"].contains($0) }, "\(name): \(try names())")
     let context = try Harbour.context(store.description(at: path))
-    demand(try Voyage.check(context) == (saved ? 13 : 12, nil), "\(name): another file")
+    demand(try Voyage.check(context) == (saved ? 13 : 12, nil), "\(name): wrong contents")
     try context.persistentStoreCoordinator.close()
   }
 
-  /// - Returns: whether it could be saved.
+  /// - Returns: Whether the save succeeded.
   private func save(_ report: inout Report) throws -> Bool {
     var context: ManagedObjectContext?
     defer { try? context?.persistentStoreCoordinator.close() }
@@ -166,12 +166,12 @@ private struct Forbidden {
     } catch let error as StoreError {
       report.refused += 1
       demand(error.code == .notPermitted && error.path == path, "\(name): \(error)")
-      demand(context?.hasChanges != false, "\(name): the changes are gone.")
+      demand(context?.hasChanges != false, "\(name): the changes are missing.")
       return false
     }
   }
 
-  /// What is in the folder, whatever its rights are.
+  /// The names in the folder, whatever its permissions.
   private func names() throws -> [String] {
     var status = stat()
     stat(folder, &status)
@@ -180,10 +180,10 @@ private struct Forbidden {
     return try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
   }
 
-  /// Opens a store of twelve saves read-only.
+  /// Opens a store with twelve saves read-only, and checks it.
   static func expectReadOnly(_ store: FileStore, _ path: String) throws {
     let context = try Harbour.context(store.description(at: path, file: DurableFileOptions(isReadOnly: true)))
-    demand(try Voyage.check(context) == (12, nil), "Another file was read.")
+    demand(try Voyage.check(context) == (12, nil), "Wrong contents were read.")
     _ = try Voyage.changeNext(context)
     do {
       try context.save()

@@ -10,7 +10,7 @@ import Testing
   import Darwin
 #endif
 
-/// Somebody else replaces, cuts off, removes or locks away the file of a store that is open, or opens it a second time.
+/// Another program replaces, truncates, removes or forbids access to the file of an open store, or the file is opened a second time.
 @Suite struct ForeignChangeTests {
   private let folder: TemporaryFolder
   private var path: String { folder.file("harbour") }
@@ -26,8 +26,8 @@ import Testing
     try context.fetch(FetchRequest<Ship>(sortedBy: [FetchSortDescriptor(\Ship.number)]))
   }
 
-  /// Copies the folder, lets another process change the copy, and renames the copy's file over the store's own. What the lock file
-  /// says of keys stays in the copy.
+  /// Copies the folder, changes the copy in another process, and renames the copy's file over the store's file. Keys reserved in the copy's
+  /// lock file are lost.
   private func replaceByLaterVersion(_ store: FileStore, _ change: Change) async throws {
     let copy = folder.path + "-copy"
     try FileManager.default.copyItem(atPath: folder.path, toPath: copy)
@@ -45,7 +45,7 @@ import Testing
   enum Change: Codable, Sendable {
     case rename(Int64, String)
     case delete(Int64)
-    /// New ships with these numbers.
+    /// Inserts ships with these numbers.
     case insert([Int64])
 
     func make(_ context: ManagedObjectContext) throws {
@@ -65,7 +65,7 @@ import Testing
     }
   }
 
-  /// Refuses a save, and leaves the store as it is.
+  /// Expects a save to be refused and to leave the store unchanged.
   @discardableResult
   private func expectRefusedSave(_ context: ManagedObjectContext, _ codes: [StoreError.Code], _ comment: String = "") throws -> StoreError {
     let before = try folder.snapshot().filter { !$0.key.hasPrefix(".") }
@@ -74,16 +74,16 @@ import Testing
     #expect(context.hasChanges)
     #expect(try folder.snapshot().filter { !$0.key.hasPrefix(".") } == before, "\(comment)")
     #expect(try folder.snapshot().keys.allSatisfy { !$0.hasSuffix(".tmp") }, "\(comment)")
-    // What was read before can still be read.
+    // The contents read before are still readable.
     let reader = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: Harbour.classes)
     #expect(try Voyage.check(reader) == (12, nil), "\(comment)")
     return error
   }
 
-  // MARK: D3, a later version
+  // MARK: RD3, a later version
 
   @Test(arguments: FileStore.wholeFile)
-  func D3_aLaterVersionInItsPlaceIsMergedWithTheNextSave(store: FileStore) async throws {
+  func RD3_aLaterVersionIsMergedByTheNextSave(store: FileStore) async throws {
     let context = try opened(store)
     let own = try ships(context)
     own[0].name = "Ours"
@@ -97,9 +97,9 @@ import Testing
     try again.persistentStoreCoordinator.close()
   }
 
-  /// Nobody can know what keys are set aside beside a copy of the file, so the keys are found in the file that came.
+  /// Keys reserved beside a copy of the file are unknown here, so new keys are chosen after reading the new file.
   @Test(arguments: FileStore.wholeFile)
-  func D3_newObjectsHereAndInALaterVersionFromElsewhereBothStay(store: FileStore) async throws {
+  func RD3_newObjectsHereAndInALaterVersionAreBothKept(store: FileStore) async throws {
     let context = try opened(store)
     let own = (100..<103).map { number in
       let ship = context.insert(Ship.self)
@@ -118,7 +118,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func D3_aUniqueValueThatALaterVersionHasIsAConstraintConflict(store: FileStore) async throws {
+  func RD3_aUniqueValueThatALaterVersionHasIsAConstraintConflict(store: FileStore) async throws {
     let context = try opened(store)
     let ship = context.insert(Ship.self)
     (ship.name, ship.number) = ("Ours", 200)
@@ -135,7 +135,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func D3_whatBothHaveChangedIsAConflictThatNamesTheObjects(store: FileStore) async throws {
+  func RD3_objectsChangedByBothAreAConflictThatNamesThem(store: FileStore) async throws {
     for deletes in [false, true] {
       for name in ["harbour", ".harbour.lock"] { try? FileManager.default.removeItem(atPath: folder.file(name)) }
       let context = try opened(store)
@@ -159,9 +159,9 @@ import Testing
     }
   }
 
-  /// The same bytes in another file are no change that matters.
+  /// Another file with the same bytes isn't a change.
   @Test(arguments: FileStore.wholeFile)
-  func D3_aCopyOfItselfInItsPlaceIsNoConflict(store: FileStore) throws {
+  func RD3_replacingTheFileWithItsCopyIsNotAConflict(store: FileStore) throws {
     let context = try opened(store)
     try Voyage.saveNext(context)
     try TemporaryFolder.write(try TemporaryFolder.read(path), to: folder.file("copy"))
@@ -173,7 +173,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func D3_anOlderVersionThatSomebodyPutBackIsNotOverwrittenUnseen(store: FileStore) throws {
+  func RD3_aRestoredOlderVersionIsNotOverwritten(store: FileStore) throws {
     let context = try opened(store)
     let older = try TemporaryFolder.read(path)
     try Voyage.saveNext(context)
@@ -189,9 +189,9 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  /// Both have gone on from the same copy, so equal versions of a row are not the same row.
+  /// Two copies diverged, so rows with equal versions may differ.
   @Test(arguments: FileStore.wholeFile, [0, 1, 3])
-  func D3_aVersionThatWentItsOwnWayIsNotOverwrittenUnseen(store: FileStore, further: Int) throws {
+  func RD3_aDivergedVersionIsNotOverwritten(store: FileStore, further: Int) throws {
     let context = try opened(store)
     let ship = try ships(context)[0]
     let copy = TemporaryFolder()
@@ -224,10 +224,10 @@ import Testing
     try again.persistentStoreCoordinator.close()
   }
 
-  // MARK: D3, something else
+  // MARK: RD3, other files
 
   @Test(arguments: FileStore.wholeFile)
-  func D3_anotherStoreInItsPlaceIsNotOverwritten(store: FileStore) throws {
+  func RD3_anotherStoreAtThePathIsNotOverwritten(store: FileStore) throws {
     let context = try opened(store)
     _ = try Voyage.changeNext(context)
     try Harbour.makeFile(store.description(at: folder.file("other")), saves: 3)
@@ -241,7 +241,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func D3_aFileThatWasCutOffIsNotOverwrittenAndCanBePutBack(store: FileStore) throws {
+  func RD3_aTruncatedFileIsNotOverwrittenAndCanBeRestored(store: FileStore) throws {
     let context = try opened(store)
     let whole = try TemporaryFolder.read(path)
     _ = try Voyage.changeNext(context)
@@ -257,7 +257,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func D3_aFileThatWasRemovedIsNotMadeAnewAndCanBePutBack(store: FileStore) throws {
+  func RD3_aRemovedFileIsNotRecreatedAndCanBeRestored(store: FileStore) throws {
     let context = try opened(store)
     _ = try Voyage.changeNext(context)
     #expect(rename(path, folder.file("elsewhere")) == 0)
@@ -272,7 +272,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func D3_aFolderThatWasRemovedIsATypedError(store: FileStore) throws {
+  func RD3_aFolderThatWasRemovedIsATypedError(store: FileStore) throws {
     let context = try opened(store)
     _ = try Voyage.changeNext(context)
     for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) { #expect(unlink(folder.file(name)) == 0) }
@@ -283,7 +283,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func D3_aFolderOrALinkInItsPlaceIsNotOverwritten(store: FileStore) throws {
+  func RD3_aFolderOrALinkAtThePathIsNotOverwritten(store: FileStore) throws {
     let context = try opened(store)
     _ = try Voyage.changeNext(context)
     #expect(rename(path, folder.file("elsewhere")) == 0)
@@ -298,10 +298,10 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  // MARK: D3, rights
+  // MARK: RD3, permissions
 
   @Test(arguments: FileStore.wholeFile)
-  func D3_otherPermissionsAreKeptByTheNextSave(store: FileStore) throws {
+  func RD3_changedPermissionsAreKeptByTheNextSave(store: FileStore) throws {
     let context = try opened(store)
     for mode in [0o640, 0o444, 0o400] as [mode_t] {
       #expect(chmod(path, mode) == 0)
@@ -314,13 +314,13 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  /// Root may do everything, so this runs in a process that gives its rights up.
+  /// Root may do everything, so this runs in a process that drops its rights.
   @Test(arguments: FileStore.wholeFile)
-  func D3_aFileOrFolderThatBecameForbiddenIsATypedError(store: FileStore) async throws {
+  func RD3_aFileOrFolderThatBecameUnwritableIsATypedError(store: FileStore) async throws {
     #expect(chmod(folder.path, 0o777 | mode_t(S_ISVTX)) == 0)
     await #expect(processExitsWith: .success) { [folder = folder.path as String, store = store as FileStore] in
-      precondition(!System.isRoot || System.dropRights(), "Root could not give its rights up.")
-      // A folder of its own, since rights in the other one are not its to take.
+      precondition(!System.isRoot || System.dropRights(), "Root couldn't drop its rights.")
+      // A new folder, because the process can't change the permissions of the other one.
       let inner = folder + "/inner"
       precondition(mkdir(inner, 0o700) == 0)
       let path = inner + "/harbour"
@@ -344,10 +344,10 @@ import Testing
     }
   }
 
-  // MARK: D4
+  // MARK: RD4
 
   @Test(arguments: FileStore.wholeFile)
-  func D4_aSecondOpeningIsRefusedUnderEveryName(store: FileStore) throws {
+  func RD4_aSecondOpeningIsRefusedUnderEveryName(store: FileStore) throws {
     let context = try opened(store)
     try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: "harbour")
     try FileManager.default.createSymbolicLink(atPath: folder.file("folder"), withDestinationPath: ".")
@@ -356,7 +356,7 @@ import Testing
       let error = try #require(throws: StoreError.self, "\(name)") { try Harbour.context(store.description(at: folder.file(name))) }
       #expect(error.code == .alreadyOpen && error.path == path, "\(name): \(error)")
     }
-    // The attempts took nothing from the store that is open, not even its lock.
+    // The attempts don't affect the open store, not even its lock.
     #expect(try Voyage.saveNext(context) == 13)
     try context.persistentStoreCoordinator.close()
     let again = try Harbour.context(store.description(at: folder.file("link")))
@@ -366,7 +366,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func D4_aForkedProcessMayNotUseAnOpenStoreButMayOpenItAnew(store: FileStore) async throws {
+  func RD4_aForkedProcessMayNotUseAnOpenStoreButMayOpenItItself(store: FileStore) async throws {
     await #expect(processExitsWith: .success) { [path = path as String, store = store as FileStore] in
       try Harbour.makeFile(store.description(at: path))
       let context = try Harbour.context(store.description(at: path))
@@ -376,7 +376,7 @@ import Testing
       var status: Int32 = 0
       waitpid(child, &status, 0)
       precondition(status == 0, "The child ended with \(status).")
-      // The child saved a voyage of its own, so this one is a conflict; the store is not used up.
+      // The child saved too, so this save is a conflict. The store stays usable.
       do {
         try context.save()
         preconditionFailure("The child's save was overwritten.")
@@ -392,7 +392,7 @@ import Testing
 }
 
 private enum ForkedChild {
-  /// 0 when everything is as it should be.
+  /// 0 if every check passes.
   static func outcome(_ context: ManagedObjectContext, _ store: FileStore, _ path: String) -> Int32 {
     do {
       try context.save()

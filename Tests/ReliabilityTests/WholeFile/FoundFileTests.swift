@@ -6,31 +6,31 @@ import HoldfastStoreConformance
 import TestSupport
 import Testing
 
-/// The first save after opening a file of text copies what lies there as the store writes it, and nothing else.
+/// The first save after opening a text file copies only the parts that are formatted as the store writes them.
 @Suite struct FoundFileTests {
-  /// Files that say the same as the one that a store has written, and say it otherwise.
+  /// Files with the same contents as a file that the store wrote, in another form.
   enum Rewriting: String, CaseIterable, CustomTestStringConvertible {
-    case asItWas, descending, shuffled, comments, entitiesMixed, severalOnALine, onALineOfTheirOwn, copiesInComments
+    case unchanged, descending, shuffled, comments, entitiesMixed, severalOnALine, onALineOfTheirOwn, copiesInComments
     case copiesBefore, copiesInTheType, copiesBehind, keysInReferences, byteOrderMark
     var testDescription: String { rawValue }
 
-    /// Whether the first save copies what it finds; nil when it may.
+    /// Whether the first save copies parts of the file; nil if both are allowed.
     var isCopied: Bool? {
       switch self {
-      case .asItWas, .comments, .copiesBefore, .copiesInTheType, .copiesBehind, .keysInReferences, .byteOrderMark: true
+      case .unchanged, .comments, .copiesBefore, .copiesInTheType, .copiesBehind, .keysInReferences, .byteOrderMark: true
       case .descending, .shuffled, .copiesInComments, .entitiesMixed, .severalOnALine: false
       case .onALineOfTheirOwn: nil
       }
     }
 
-    /// Whether what is copied is what the store would have written.
+    /// Whether the copied parts equal the parts that the store would write.
     var isAsWritten: Bool { ![.comments, .onALineOfTheirOwn, .keysInReferences].contains(self) }
 
-    /// Rewrites the lines of objects; nil where the format cannot say it so.
+    /// Rewrites the lines of objects; nil if the format doesn't allow this form.
     func rewrite(_ text: String, _ store: FileStore) -> String? {
       var random = SeededGenerator("Found files, \(store), \(rawValue)")
       switch (self, store) {
-      case (.asItWas, _): return text
+      case (.unchanged, _): return text
       case (.descending, .json): return FoundText.json(text) { $0.reversed() }
       case (.descending, _): return FoundText.xml(text) { $0.reversed() }
       case (.shuffled, .json): return FoundText.json(text) { $0.shuffled(using: &random) }
@@ -38,7 +38,7 @@ import Testing
       case (.comments, .xml): return FoundText.xml(text) { $0.flatMap { [$0, "<!-- an object -->\n"] } }
       case (.copiesInComments, .xml):
         return FoundText.xml(text) { $0.flatMap { ["<!--\n" + $0.replacing("--", with: "") + "-->\n", " " + $0] } }
-      // Objects that are none, before and behind those that are; the first ones the last in what is looked at together.
+      // Text that looks like objects, before and after the real ones, placed at the end of the block that is read first.
       case (.copiesBefore, .xml):
         return text.replacing("<!DOCTYPE", with: "<!--\n\(FoundText.object)\(FoundText.filler(63_500))-->\n<!DOCTYPE")
       case (.copiesBefore, .json):
@@ -52,12 +52,12 @@ import Testing
         let object = "<object type=\"TUG\" id=\"z900000\"></object>\n"
         return text.replacing("</database>\n", with: "</database>\n<!--\n\(object)-->\n")
       case (.byteOrderMark, .xml): return "\u{FEFF}" + text
-      // A key of which the last digit is written otherwise looks like another key.
+      // A key whose last digit is a character reference looks like another key.
       case (.keysInReferences, .xml):
         return text.replacing(/\ id="z(\d+)(\d)">/) { match in
           Int.random(in: 0..<4, using: &random) > 0 ? String(match.0) : " id=\"z\(match.1)&#\(48 + (Int(match.2) ?? 0));\">"
         }
-      // Half of the fleets behind all other objects, but in the order of the keys.
+      // Half of the fleets follow all other objects, in key order.
       case (.entitiesMixed, .xml):
         return FoundText.xml(text) { objects in
           let fleets = objects.filter { $0.contains("type=\"FLEET\"") }
@@ -74,7 +74,7 @@ import Testing
   }
 
   @Test(arguments: [FileStore.json, .xml], Rewriting.allCases)
-  func aSaveAfterOpeningAFileThatSaysItsObjectsOtherwiseLosesAndDoublesNothing(store: FileStore, rewriting: Rewriting) throws {
+  func aSaveAfterOpeningARewrittenFileLosesAndDuplicatesNothing(store: FileStore, rewriting: Rewriting) throws {
     let disk = SimulatedFileSystem()
     let first = try CopyingFleet.context(store, disk)
     try CopyingFleet.fill(4_000, first)
@@ -82,7 +82,7 @@ import Testing
     try first.persistentStoreCoordinator.close()
     let text = String(decoding: disk.contents(of: "harbour") ?? [], as: UTF8.self)
     guard let rewritten = rewriting.rewrite(text, store) else { return }
-    #expect((rewritten == text) == (rewriting == .asItWas))
+    #expect((rewritten == text) == (rewriting == .unchanged))
     disk.setContents(of: "harbour", FoundText.sealed(rewritten, store))
     if rewriting == .copiesBefore || rewriting == .copiesInTheType {
       let start = try #require(rewritten.range(of: store == .json ? "\"entities\":" : "</databaseInfo>"))
@@ -104,8 +104,8 @@ import Testing
     if rewriting.isAsWritten { #expect(found == written && !found.isEmpty) }
   }
 
-  /// Order keys stand apart from the objects, and are written anew: by them, and not by the list, targets stand.
-  @Test func anOrderThatAnXMLFileSaysApartFromTheListStaysWhenTheListIsNotTouched() throws {
+  /// Order keys are stored apart from the objects, and are rewritten by each save. They decide the order, not the list in the object.
+  @Test func anOrderStoredApartFromTheListInAnXMLFileIsKeptIfTheListIsUnchanged() throws {
     let disk = SimulatedFileSystem()
     let first = try CopyingFleet.context(.xml, disk)
     try CopyingFleet.fill(20_000, first)
@@ -117,7 +117,7 @@ import Testing
     var notes: [UInt8] = [0, 1, UInt8(place)] + FoundText.number(UInt64(fleets.count)), last = 0
     for fleet in fleets {
       let key = try #require(Int(fleet.1)), count = fleet.2.split(separator: " ").count
-      // From the last to the first, each a step of 16 lower.
+      // In descending order, in steps of 16.
       notes += FoundText.number(UInt64(2 * (key - last))) + FoundText.number(UInt64(count)) + FoundText.number(UInt64(2 * 16 * (count + 1)))
       for _ in 1..<count { notes += FoundText.number(31) }
       last = key
@@ -139,9 +139,9 @@ import Testing
     #expect(differences.isEmpty, "\(differences)")
   }
 
-  /// Entities of few objects, whose keys are the same, change in the middle of what is looked at.
+  /// Small entities with the same keys, which share the blocks that are compared.
   @Test(arguments: [FileStore.json, .xml], [1, 2, 3, 5, 400])
-  func smallEntitiesWithTheSameKeysAreNotTakenForEachOther(store: FileStore, count: Int) throws {
+  func smallEntitiesWithTheSameKeysAreDistinguished(store: FileStore, count: Int) throws {
     let names = (0..<40).map { "Kind\($0)" }
     let model = try ManagedObjectModel(
       entities: names.map { EntityDescription($0, attributes: [AttributeDescription("text", .string, isOptional: true)]) })
@@ -184,9 +184,9 @@ import Testing
   }
 }
 
-/// Files of text, rewritten by objects.
+/// Rewrites the objects of text files.
 private enum FoundText {
-  /// The file with the lines of the objects of each entity in another order.
+  /// The file with each entity's objects in another order.
   static func json(_ text: String, _ order: ([String]) -> [String]) -> String {
     var text = text
     for entity in ["Ship", "Tug", "Fleet", "Port"] {
@@ -209,12 +209,12 @@ private enum FoundText {
 
   static func filler(_ byteCount: Int) -> String { String(repeating: "x", count: byteCount) }
 
-  /// A number in bytes of seven bits.
+  /// A variable-length number, seven bits per byte.
   static func number(_ number: UInt64) -> [UInt8] {
     number < 128 ? [UInt8(number)] : [UInt8(number & 0x7F) | 0x80] + self.number(number >> 7)
   }
 
-  /// A file with the digest that belongs to it.
+  /// The file with its digest updated.
   static func sealed(_ text: String, _ store: FileStore) -> [UInt8] {
     let seal =
       store == .json ? TextSeal(before: ",\n\"digest\":\"xxh64:", behind: "\"}\n") : TextSeal(before: "<!-- xxh64:", behind: " -->\n")

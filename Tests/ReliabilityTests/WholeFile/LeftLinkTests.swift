@@ -4,10 +4,9 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// Links to objects that are gone, which deletions leave behind whose rule does nothing: the file opens again, and everything else is
-/// as it was.
+/// Links to deleted objects, left by relationships without a delete action: the file opens again, and everything else is unchanged.
 @Suite struct LeftLinkTests {
-  /// How a relationship leads from a crew to its ships and back.
+  /// The kinds of the relationship from a crew to its ships and of its inverse.
   struct Shape: Sendable, CustomStringConvertible {
     var forward: Ends
     var backward: Ends
@@ -18,7 +17,7 @@ import Testing
 
     static let all = Ends.allCases.flatMap { forward in Ends.allCases.map { Shape(forward: forward, backward: $0) } }
 
-    /// The entity with the relationship of one name or the other comes first in the alphabet, which decides which end names the links.
+    /// The model, with either entity first in alphabetical order, which decides which end stores the links.
     func model(_ isReversed: Bool) throws -> ManagedObjectModel {
       let (crew, ship) = isReversed ? ("Zoo", "Ark") : ("Crew", "Ship")
       return try ManagedObjectModel(entities: [
@@ -43,7 +42,7 @@ import Testing
   init() throws { folder = TemporaryFolder() }
 
   @Test(arguments: FileStore.all, Shape.all)
-  func aFileWithLinksToObjectsThatAreGoneOpensAgain(store: FileStore, shape: Shape) throws {
+  func aFileWithLinksToDeletedObjectsOpensAgain(store: FileStore, shape: Shape) throws {
     for (isReversed, deletesCrew) in [(false, false), (false, true), (true, false), (true, true)] {
       let model = try shape.model(isReversed), path = folder.file("\(isReversed) \(deletesCrew)")
       let (crew, ship) = isReversed ? ("Zoo", "Ark") : ("Crew", "Ship")
@@ -60,7 +59,7 @@ import Testing
       try context.save()
       context.delete(deletesCrew ? crews[1] : ships[1])
       try context.save()
-      // Twice, because the first opening may have forgotten what leads to nothing.
+      // Twice, because the first opening may drop links to missing objects.
       for round in 0..<2 {
         try context.persistentStoreCoordinator.close()
         context = try opened()
@@ -74,7 +73,7 @@ import Testing
           }
           try object.setValue(.string("Round \(round)"), forKey: "name")
         }
-        // Everybody who was linked to everybody still is.
+        // All remaining crews are still linked to all remaining ships.
         if shape.forward != .one, shape.backward != .one {
           let left = Set(ships.map(\.objectID))
           for crew in crews {

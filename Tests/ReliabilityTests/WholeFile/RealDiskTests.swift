@@ -11,18 +11,18 @@ import Testing
   import Darwin
 #endif
 
-/// Transfers that are short and synchronizations that fail, through whole stores on the file system of this machine. On a simulated disk
-/// ``WholeFileFaultTests`` tries every call.
+/// Short transfers and failing synchronizations, through whole stores on this machine's file system. ``WholeFileFaultTests`` makes every call
+/// fail on a simulated disk.
 @Suite(.serialized) struct RealDiskTests {
   private let folder: TemporaryFolder
 
   init() throws { folder = TemporaryFolder() }
 
-  @Test(arguments: FileStore.wholeFile) func C3_shortReadingsAndWritingsOfARealDiskMakeTheSameFiles(store: FileStore) throws {
-    let random = SeededGenerator("C3 on a real disk, \(store)")
+  @Test(arguments: FileStore.wholeFile) func RC3_shortReadingsAndWritingsOfARealDiskMakeTheSameFiles(store: FileStore) throws {
+    let random = SeededGenerator("RC3 on a real disk, \(store)")
     let disturbed = DisturbedFileSystem(POSIXFileSystem(), seed: random.seed)
     let (path, shortPath) = (folder.file("harbour"), folder.file("short"))
-    // Of one store, so that the files are equal to the last byte.
+    // Copies of one store, so that the files are equal to the last byte.
     try Harbour.makeFile(store.description(at: path), saves: 1)
     try TemporaryFolder.write(TemporaryFolder.read(path), to: shortPath)
     disturbed.shortenAllTransfers()
@@ -48,8 +48,8 @@ import Testing
     #expect(try store.fault(at: shortPath) == nil)
   }
 
-  /// The disk says once that it could not keep what was written. Nobody asks it a second time for the same file.
-  @Test(arguments: FileStore.wholeFile) func C6_theSystemIsNotAskedASecondTimeToSynchronizeAFileOfAStore(store: FileStore) async throws {
+  /// The disk fails to synchronize once. The same file isn't synchronized again.
+  @Test(arguments: FileStore.wholeFile) func RC6_aFileOfAStoreIsNotSynchronizedAgainOnARealDisk(store: FileStore) async throws {
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
       [folder = folder.path as String, store = store as FileStore] in
       try FailedSynchronization(store: store, path: folder + "/harbour").run(notes: folder + ".trace")
@@ -58,7 +58,7 @@ import Testing
   }
 }
 
-/// Runs in a process of its own.
+/// Runs in a separate process.
 private struct FailedSynchronization {
   let store: FileStore
   let path: String
@@ -79,13 +79,13 @@ private struct FailedSynchronization {
         demand(error.code == .inputOutput && cause?.operation == .synchronize && cause?.number == EIO && error.path == path, "\(error)")
       }
       let isSame = try TemporaryFolder.read(path) == old
-      demand(isSame && context.hasChanges, "The file or the changes are others.")
+      demand(isSame && context.hasChanges, "The file or the changes differ.")
       try context.save()
       try context.persistentStoreCoordinator.close()
     }
     guard let run else { return print(Tracer.skipped) }
     demand(run.isSuccess, "The process ended with \(run.status).")
-    // The file of the first save, that of the second one, and the folder: each once.
+    // The files of the first and second save, and the folder, once each.
     let calls = run.lines.filter { $0.hasPrefix("fsync(") || $0.hasPrefix("fdatasync(") }
     let files = calls.compactMap { $0.split(separator: "<").last?.split(separator: ">").first.map(String.init) }
     demand(files.count == 3 && Set(files).count == 3 && files.last == (path as NSString).deletingLastPathComponent, "\(calls)")
@@ -93,6 +93,6 @@ private struct FailedSynchronization {
     let context = try Harbour.context(store.description(at: path))
     let found = try Voyage.check(context), fault = try store.fault(at: path)
     demand(found == (13, nil) && fault == nil, "\(found) \(fault ?? "")")
-    print("REPORT C6, \(store): \(calls.count) synchronizations")
+    print("REPORT RC6, \(store): \(calls.count) synchronizations")
   }
 }

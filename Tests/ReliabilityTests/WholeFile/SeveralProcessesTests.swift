@@ -4,7 +4,7 @@ import HoldfastFiles
 import TestSupport
 import Testing
 
-/// Several processes save into one file, each of them what it has worked out from what it has read.
+/// Several processes save to one file. Each computes its changes from the values that it has read.
 @Suite(.serialized) struct SeveralProcessesTests {
   private let folder: TemporaryFolder
   private var path: String { folder.file("harbour") }
@@ -12,7 +12,7 @@ import Testing
   init() throws { folder = TemporaryFolder() }
 
   @Test(arguments: FileStore.wholeFile, [2, 8])
-  func D1_noUpdateOfSeveralProcessesIsLostAndNoKeyGivenTwice(store: FileStore, processes: Int) async throws {
+  func RD1_noUpdateOfSeveralProcessesIsLostAndNoKeyIsUsedTwice(store: FileStore, processes: Int) async throws {
     let saves = TestTier.count(60, full: 500)
     try Counting.begin(store, path)
     let began = Date()
@@ -37,14 +37,14 @@ import Testing
     print(
       "\(store): \(processes) processes, \(saves) saves each in \(seconds) s, \(reports.map(\.conflicts).reduce(0, +)) conflicts, "
         + "\(reports.map(\.waits).reduce(0, +)) locks held too long")
-    #expect(reports.map(\.conflicts).reduce(0, +) > 0, "The processes never met.")
+    #expect(reports.map(\.conflicts).reduce(0, +) > 0, "The processes never had a conflict.")
     try Counting.expect(reports, saves: saves, store, path)
     #expect(try store.fault(at: path) == nil)
   }
 
-  /// Objects that only come and touch nothing that others have: no process waits for another's conflict, and all are there.
+  /// Processes that only insert objects have no conflicts, and all objects are saved.
   @Test(arguments: FileStore.wholeFile, [2, 4])
-  func D1_newObjectsOfSeveralEntitiesByAllProcessesAreAllThereWithKeysOfTheirOwn(store: FileStore, processes: Int) async throws {
+  func RD1_newObjectsOfAllProcessesAreSavedWithDistinctKeys(store: FileStore, processes: Int) async throws {
     try Counting.begin(store, path)
     await withTaskGroup(of: Void.self) { group in
       for process in 0..<processes {
@@ -66,9 +66,9 @@ import Testing
     #expect(try store.fault(at: path) == nil)
   }
 
-  /// What the sum looks for: a process that goes on with what it had read.
+  /// A process that continues with stale values, which the sum of the counters would reveal.
   @Test(arguments: FileStore.wholeFile)
-  func D1_whatIsNotReadAgainIsAConflictEachTime(store: FileStore) async throws {
+  func RD1_aStaleObjectIsAConflictEachTime(store: FileStore) async throws {
     try Counting.begin(store, path)
     let context = try Harbour.context(store.description(at: path))
     let berth = try #require(try Counting.berths(context).first)
@@ -86,9 +86,9 @@ import Testing
   }
 }
 
-/// A counter that all processes count up, one for each half of them, and ships that each inserts.
+/// A counter that all processes increment, one counter for each half of them, and ships that each inserts.
 enum Counting {
-  /// Each process inserts a ship with every so manieth save.
+  /// The number of saves between two ships that a process inserts.
   private static let stride = 20
 
   struct Report: Codable {
@@ -112,7 +112,7 @@ enum Counting {
     try context.fetch(FetchRequest<Berth>(sortedBy: [FetchSortDescriptor(\Berth.number)]))
   }
 
-  /// Saves so many times, and repeats what was refused with what others have saved meanwhile.
+  /// Saves `saves` times. After a conflict, repeats the save with the current values.
   static func run(_ store: FileStore, _ folder: String, process: Int, of processes: Int, saves: Int) throws -> Report {
     let context = try Harbour.context(store.description(at: folder + "/harbour"))
     var report = Report()
@@ -121,7 +121,7 @@ enum Counting {
     while done < saves {
       do {
         let ship = try change(context, process, done)
-        // All have read the same, so all but one have a conflict at once.
+        // All processes read the same version, so all but one have a conflict at once.
         if !hasMet { try Rendezvous.wait(in: folder, process: process, of: processes) }
         hasMet = true
         try context.save()
@@ -165,14 +165,14 @@ enum Counting {
   }
 }
 
-/// Ships, routes and a journal that each process inserts, linked among themselves.
+/// Linked ships, routes and journals that each process inserts.
 enum Inserting {
   static let rounds = 30
 
-  /// No wait for the other processes is too long.
+  /// Waits an hour for the other processes.
   static var options: DurableFileOptions { DurableFileOptions(lockTimeout: 3600) }
 
-  /// - Returns: the number that every new object bears, by the object's ID.
+  /// - Returns: The number of every new object, by the object's ID.
   static func run(_ store: FileStore, _ folder: String, process: Int, of processes: Int) throws -> [String: Int] {
     let context = try Harbour.context(store.description(at: folder + "/harbour", file: options))
     try Rendezvous.wait(in: folder, process: process, of: processes)

@@ -9,7 +9,7 @@ import Testing
   import Darwin
 #endif
 
-/// Whole-file stores on real disks that have hardly any space, or hardly any files.
+/// Whole-file stores on real disks with little space or few inodes.
 @Suite(.serialized) struct SmallDiskTests {
   private let folder: TemporaryFolder
 
@@ -17,26 +17,26 @@ import Testing
 
   #if os(Linux)
     @Test(arguments: FileStore.wholeFile)
-    func C5_onADiskOfAnySizeASaveIsWholeOrRefusedAndSucceedsOnceThereIsSpace(store: FileStore) async throws {
+    func RC5_onADiskOfAnySizeASaveIsCompleteOrRefusedAndSucceedsOnceThereIsSpace(store: FileStore) async throws {
       guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [folder = folder.path as String, store = store as FileStore] in
         guard SmallDisk.leaveMounts() else { return print("Skipped: this root may not mount a small disk.") }
         var report = SmallDisk.Report()
-        // Twice as much as the old file and the new one take, which lie beside each other for a while.
+        // Up to twice the size of the old and the new file together, which are on the disk at the same time.
         let size = try SmallDisk.size(store)
         for kilobytes in stride(from: 4, through: 4 * size / 1024 + 8, by: 4) {
           try SmallDisk(store: store, folder: folder, options: "size=\(kilobytes)k").run(&report)
         }
         demand(report.refused >= 2 && report.whole >= 2, "\(report)")
-        print("REPORT C5, \(store): sizes of a disk: \(report)")
+        print("REPORT RC5, \(store): sizes of a disk: \(report)")
       }
       report(child)
-      #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty, "The disk was seen outside the process.")
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty, "The disk was visible outside the process.")
     }
 
     @Test(arguments: FileStore.wholeFile)
-    func C5_onADiskOfFewFilesASaveIsWholeOrRefusedAndSucceedsOnceThereAreMore(store: FileStore) async throws {
+    func RC5_onADiskOfFewInodesASaveIsCompleteOrRefusedAndSucceedsOnceThereAreMore(store: FileStore) async throws {
       guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [folder = folder.path as String, store = store as FileStore] in
@@ -44,7 +44,7 @@ import Testing
         var report = SmallDisk.Report()
         for files in 1...8 { try SmallDisk(store: store, folder: folder, options: "size=1m,nr_inodes=\(files)").run(&report) }
         demand(report.refused >= 1 && report.whole >= 1, "\(report)")
-        print("REPORT C5, \(store): numbers of files on a disk: \(report)")
+        print("REPORT RC5, \(store): numbers of files on a disk: \(report)")
       }
       report(child)
     }
@@ -52,7 +52,7 @@ import Testing
 }
 
 #if os(Linux)
-  /// Runs in a process of its own.
+  /// Runs in a separate process.
   private struct SmallDisk {
     struct Report: CustomStringConvertible {
       var refused = 0
@@ -67,7 +67,7 @@ import Testing
     let options: String
     private var path: String { folder + "/harbour" }
 
-    /// From here on nobody else sees what this process mounts, and it goes with it.
+    /// Makes later mounts visible only to this process. They are unmounted when it ends.
     static func leaveMounts() -> Bool {
       typealias Unshare = @convention(c) (Int32) -> Int32
       let newMounts: Int32 = 0x20000
@@ -75,7 +75,7 @@ import Testing
       return Glibc.mount(nil, "/", nil, 1 << 18 | 1 << 14, nil) == 0
     }
 
-    /// The bytes of a file after all saves.
+    /// The size of a file after all saves.
     static func size(_ store: FileStore) throws -> Int {
       try SimulatedHarbour.contents(store, saves: saves).count
     }
@@ -84,7 +84,7 @@ import Testing
       demand(Glibc.mount("tmpfs", folder, "tmpfs", flags, options) == 0, "No disk with \(options): errno \(errno)")
     }
 
-    /// Saves until something does not fit, gives the disk more space, and goes on.
+    /// Saves until a save doesn't fit, gives the disk more space, and saves again.
     func run(_ report: inout Report) throws {
       mount(0, options)
       defer { umount2(folder, Int32(2)) }
@@ -98,8 +98,8 @@ import Testing
       } catch let error as StoreError {
         report.refused += 1
         demand(error.code == .diskFull && error.isRetryable && error.path == path, "\(options), save \(saved + 1): \(error)")
-        demand(context?.hasChanges != false, "\(options): the changes are gone.")
-        demand(try store.fault(at: path) == nil, "\(options): something is left behind.")
+        demand(context?.hasChanges != false, "\(options): the changes are missing.")
+        demand(try store.fault(at: path) == nil, "\(options): a file is left behind.")
         try look(saved, while: context)
       }
       let remount: UInt = 32
@@ -109,14 +109,14 @@ import Testing
         try again.save()
         saved += 1
       }
-      demand(try Voyage.check(again) == (saved, nil), "\(options): \(saved) saves are not there.")
+      demand(try Voyage.check(again) == (saved, nil), "\(options): the store doesn't have \(saved) saves.")
       try Voyage.saveNext(again)
       try again.persistentStoreCoordinator.close()
     }
 
-    /// What another program finds on the full disk that opens a copy of the file.
+    /// Checks a copy of the file on the full disk.
     private func look(_ saved: Int, while context: ManagedObjectContext?) throws {
-      guard TemporaryFolder.exists(path) else { return demand(context == nil, "\(options): there is no file.") }
+      guard TemporaryFolder.exists(path) else { return demand(context == nil, "\(options): the file is missing.") }
       let found = try SimulatedHarbour.found(store, TemporaryFolder.read(path))
       demand(found == (saved, nil), "\(options): \(found) after \(saved) saves")
     }

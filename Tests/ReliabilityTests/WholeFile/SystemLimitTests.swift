@@ -11,7 +11,7 @@ import Testing
   import Darwin
 #endif
 
-/// Signals, and limits that the operating system sets a process, while whole-file stores open and save.
+/// Signals and process limits of the operating system, while whole-file stores open and save.
 @Suite(.serialized) struct SystemLimitTests {
   private let folder: TemporaryFolder
   private var path: String { folder.file("harbour") }
@@ -19,9 +19,9 @@ import Testing
   init() throws { folder = TemporaryFolder() }
 
   #if os(Linux)
-    /// A thousand signals a second, whose handler lets calls be interrupted. 10,000 saves with `HOLDFAST_TESTS=full`.
+    /// A thousand signals per second interrupt system calls. 10,000 saves with `HOLDFAST_TESTS=full`.
     @Test(arguments: FileStore.wholeFile)
-    func C4_signalsDisturbNoSave(store: FileStore) async {
+    func RC4_signalsDisturbNoSave(store: FileStore) async {
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [folder = folder.path as String, store = store as FileStore, saves = TestTier.count(500, full: 10_000) as Int] in
         let path = folder + "/harbour"
@@ -29,7 +29,7 @@ import Testing
         let storm = SignalStorm()
         var save = 0
         do {
-          // Until both have happened often enough, however long that takes.
+          // Until there were enough saves and enough signals, however long that takes.
           while save < saves || storm.count < saves / 10 {
             save += 1
             demand(try Voyage.saveNext(context) == save, "Save \(save) has another number.")
@@ -39,17 +39,17 @@ import Testing
         storm.stop()
         try context.persistentStoreCoordinator.close()
         let again = try Harbour.context(store.description(at: path))
-        demand(try Voyage.check(again) == (save, nil), "The saves are not there.")
+        demand(try Voyage.check(again) == (save, nil), "Saves are missing.")
         try again.persistentStoreCoordinator.close()
-        demand(try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == [".harbour.lock", "harbour"], "Something is left.")
-        print("REPORT C4, \(store): \(save) saves, \(storm.count) signals, no error")
+        demand(try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == [".harbour.lock", "harbour"], "A file is left.")
+        print("REPORT RC4, \(store): \(save) saves, \(storm.count) signals, no error")
       }
       report(child)
     }
 
-    /// From a process that can open nothing to one that can open all that it needs.
+    /// Limits from a process that can open no file to one that can open every file it needs.
     @Test(arguments: FileStore.wholeFile)
-    func C8_tooFewDescriptorsAreATypedErrorAndNoneIsLeftOpen(store: FileStore) async {
+    func RC8_tooFewDescriptorsAreATypedErrorAndNoneIsLeftOpen(store: FileStore) async {
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [folder = folder.path as String, store = store as FileStore] in
         let path = folder + "/harbour"
@@ -68,7 +68,7 @@ import Testing
             case .failure(let error):
               refused += 1
               demand(Limits.isOfDescriptors(error, path) && context.hasChanges, "\(budget) descriptors: \(error)")
-              // With more of them, the same save succeeds.
+              // With more descriptors, the same save succeeds.
               try context.save()
               saves += 1
             }
@@ -79,7 +79,7 @@ import Testing
             demand(Limits.isOfDescriptors(error, path), "\(budget) descriptors: \(error)")
           }
           demand(Limits.openDescriptors == before, "\(budget) descriptors: \(before) were open, \(Limits.openDescriptors) are")
-          // One that is open saves or refuses, and goes on.
+          // A store that is already open saves or refuses, and stays usable.
           let other = Limits.with(RLIMIT_NOFILE, budget) { Result { try Voyage.saveNext(opened) } }
           if case .failure(let error) = other {
             demand(Limits.isOfDescriptors(error, folder + "/other") && opened.hasChanges, "\(budget) descriptors, open: \(error)")
@@ -90,17 +90,17 @@ import Testing
         demand(refused >= 2 && saved >= 2, "\(refused) refused, \(saved) saved")
         demand(try Voyage.check(opened) == (38, nil), "The open store lost a save.")
         try opened.persistentStoreCoordinator.close()
-        print("REPORT C8, \(store): of 38 budgets of descriptors \(refused) too small, \(saved) enough")
+        print("REPORT RC8, \(store): of 38 budgets of descriptors \(refused) too small, \(saved) enough")
       }
       report(child)
     }
 
-    /// The largest file that the process may write: the save that would be larger is refused, and the old file stays.
+    /// A limit of the file size that the process may write. A larger save is refused, and the old file stays.
     @Test(arguments: FileStore.wholeFile)
-    func C8_aLargestFileOfTheProcessIsATypedErrorAndLosesNothing(store: FileStore) async {
+    func RC8_aFileSizeLimitOfTheProcessIsATypedErrorAndLosesNothing(store: FileStore) async {
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [folder = folder.path as String, store = store as FileStore] in
-        // A program that wants to go on ignores this signal, as one that writes to pipes ignores another.
+        // A program that handles the error must ignore this signal, like `SIGPIPE` for pipes.
         signal(SIGXFSZ, SIG_IGN)
         let path = folder + "/harbour"
         try Harbour.makeFile(store.description(at: path))
@@ -125,7 +125,7 @@ import Testing
         }
         try context.persistentStoreCoordinator.close()
         demand(refused >= 2 && saved >= 2, "\(refused) refused, \(saved) saved")
-        print("REPORT C8, \(store): of \(refused + saved) largest files \(refused) too small, \(saved) enough")
+        print("REPORT RC8, \(store): of \(refused + saved) file size limits \(refused) too small, \(saved) enough")
       }
       report(child)
     }
@@ -134,7 +134,7 @@ import Testing
 
 #if os(Linux)
   private enum Limits {
-    /// Runs a closure while this process has a limit.
+    /// Runs a closure with a limit on this process.
     static func with<Value>(_ kind: __rlimit_resource, _ limit: Int, _ body: () throws -> Value) rethrows -> Value {
       let resource = __rlimit_resource_t(kind.rawValue)
       var old = rlimit()
@@ -153,7 +153,7 @@ import Testing
     }
   }
 
-  /// Sends this thread a signal a thousand times a second, with a handler that lets calls be interrupted.
+  /// Sends this thread a thousand signals per second. The handler makes system calls fail with `EINTR`.
   private final class SignalStorm: Sendable {
     private static let received = Atomic<Int>(0)
     private let isOver = Atomic<Bool>(false)
@@ -163,7 +163,7 @@ import Testing
       action.__sigaction_handler.sa_handler = { _ in SignalStorm.received.add(1, ordering: .relaxed) }
       action.sa_flags = 0
       precondition(sigaction(SIGUSR1, &action, nil) == 0)
-      // The threads that tests run on keep signals out.
+      // Test threads block signals.
       var none = sigset_t()
       sigemptyset(&none)
       pthread_sigmask(SIG_SETMASK, &none, nil)
@@ -176,7 +176,7 @@ import Testing
       }
     }
 
-    /// How many signals arrived.
+    /// The number of signals received.
     var count: Int { Self.received.load(ordering: .relaxed) }
 
     func stop() { isOver.store(true, ordering: .relaxed) }

@@ -12,19 +12,19 @@ import Testing
   import Darwin
 #endif
 
-/// Stores that are open and have not read all of their file yet, when the disk fails or somebody changes the file in place.
+/// Open stores that haven't read all of their file yet, when the disk fails or another program changes the file in place.
 ///
-/// JSON and XML stores have read all of it, so all their answers are right whatever becomes of the file.
+/// JSON and XML stores read the entire file when they open it, so later changes don't affect their answers.
 @Suite struct UnreadPagesTests {
-  /// The stores that read a file page by page.
+  /// Whether a store reads its file page by page.
   private static func readsLater(_ store: FileStore) -> Bool { store == .binary }
 
-  /// The file of twelve saves, and what each reading finds in it when all is well.
+  /// A file with twelve saves, and the result of each reading without faults.
   private struct Sample {
     let contents: [UInt8]
     let ids: HarbourIDs
     let answers: [Reading: [String]]
-    /// How often each reading reads from the file.
+    /// How often each reading calls read.
     let readCounts: [Reading: Int]
 
     init(_ store: FileStore) throws {
@@ -45,15 +45,15 @@ import Testing
     }
   }
 
-  // MARK: C1
+  // MARK: RC1
 
   @Test(arguments: FileStore.wholeFile, Reading.allCases)
-  func C1_everyFailingReadWhileOpenIsATypedErrorAndTheSameRequestSucceedsLater(store: FileStore, reading: Reading) throws {
+  func RC1_everyFailingReadWhileOpenIsATypedErrorAndTheSameRequestSucceedsLater(store: FileStore, reading: Reading) throws {
     let sample = try Sample(store), count = sample.readCounts[reading] ?? 0
     #expect((count > 0) == (Self.readsLater(store) && reading.readsPages))
     for nth in 1..<count + 1 {
       for (isPersistent, number) in WholeFileFaultTests.numbers.flatMap({ [(false, $0), (true, $0)] }) {
-        let name = "read \(nth) of \(count) fails with \(number)\(isPersistent ? " for good" : "")"
+        let name = "read \(nth) of \(count) fails with \(number)\(isPersistent ? " from then on" : "")"
         let harbour = SimulatedHarbour(store, contents: sample.contents)
         let context = try harbour.context()
         harbour.disk.inject(FileFault(.read, nth: nth, .error(number), isPersistent: isPersistent))
@@ -65,7 +65,7 @@ import Testing
         }
         if isPersistent { harbour.disk.clearFaults() }
         #expect(try reading.perform(in: context, sample.ids) == sample.answers[reading], "\(name)")
-        // Nothing of the attempt is left in what the next save writes.
+        // The failed attempts don't affect the next save.
         #expect(!context.hasChanges && harbour.contents == sample.contents)
         #expect(try Voyage.saveNext(context) == 13 && harbour.found() == (13, nil), "\(name)")
         try context.persistentStoreCoordinator.close()
@@ -74,9 +74,9 @@ import Testing
     }
   }
 
-  /// An object whose row could not be read has no values; what is set on it then is not written over its row.
+  /// An object whose row couldn't be read has no values. Setting a value and saving doesn't overwrite its row.
   @Test(arguments: FileStore.wholeFile.filter(readsLater))
-  func C1_anObjectThatCouldNotBeReadIsNotSavedWithValuesItNeverHad(store: FileStore) throws {
+  func RC1_anObjectThatCouldNotBeReadIsNotSavedWithValuesItNeverHad(store: FileStore) throws {
     let sample = try Sample(store), harbour = SimulatedHarbour(store, contents: sample.contents)
     let context = try harbour.context()
     let ship = try #require(context.object(with: sample.ids.ship) as? Ship)
@@ -93,9 +93,9 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  // MARK: D3
+  // MARK: RD3
 
-  /// What somebody does to the bytes of a file without putting another one in its place.
+  /// Changes of the bytes of a file, without replacing the file.
   enum Overwriting: String, CaseIterable, Codable, Sendable {
     case cutOffByOne, cutInHalf, cutToAQuarter, cutTo100, emptied, zeroed, turned, otherStore, laterVersion, earlierVersion
 
@@ -123,14 +123,14 @@ import Testing
     }
   }
 
-  /// A real file with these bytes, opened, of which nothing but its beginning and end was read.
+  /// Opens a real file with these bytes. The store has read only its beginning and end.
   private func opened(_ contents: [UInt8], _ store: FileStore, in folder: TemporaryFolder) throws -> ManagedObjectContext {
     try TemporaryFolder.write(contents, to: folder.file("harbour"))
     return try Harbour.context(store.description(at: folder.file("harbour")))
   }
 
   @Test(arguments: FileStore.wholeFile, Overwriting.allCases)
-  func D3_whatIsReadOfAFileThatWasOverwrittenInPlaceIsRightOrATypedError(store: FileStore, overwriting: Overwriting) throws {
+  func RD3_readingAFileThatWasOverwrittenInPlaceIsCorrectOrATypedError(store: FileStore, overwriting: Overwriting) throws {
     let sample = try Sample(store), other = try overwriting.apply(to: sample.contents, store)
     let contents = overwriting == .earlierVersion ? try Overwriting.changed(sample.contents, store) { try Voyage.saveNext($0) } : nil
     let answers = try contents.map { try SampleAnswers(store, $0, sample.ids).answers } ?? sample.answers
@@ -150,20 +150,20 @@ import Testing
       try context.persistentStoreCoordinator.close()
       #expect(folder.openDescriptors == 0)
     }
-    // All of those that read; where only the last byte went, none.
+    // All readings that read from the file. If only the last byte is missing, none.
     let most = 2 * Reading.allCases.count { (sample.readCounts[$0] ?? 0) > 0 }
     let isAll = [.cutTo100, .emptied, .zeroed, .turned].contains(overwriting)
     #expect(isAll ? refused == most : refused <= most)
     #expect((overwriting == .cutInHalf || overwriting == .laterVersion) == false || (refused > 0) == Self.readsLater(store))
   }
 
-  /// Nobody who has read a part only writes a file from that part: the save is refused, and what is there stays as it is.
+  /// A store that has read only part of its file doesn't write a file from that part: the save is refused, and the file stays unchanged.
   @Test(arguments: FileStore.wholeFile, Overwriting.allCases.filter { ![.laterVersion, .earlierVersion].contains($0) })
-  func D3_aSaveOverAFileThatWasOverwrittenInPlaceIsRefusedAndSucceedsWhenItWasPutBack(store: FileStore, overwriting: Overwriting) throws {
+  func RD3_aSaveOverAFileThatWasOverwrittenInPlaceIsRefusedUntilItIsRestored(store: FileStore, overwriting: Overwriting) throws {
     let sample = try Sample(store), other = try overwriting.apply(to: sample.contents, store)
     let folder = TemporaryFolder(), path = folder.file("harbour")
     let context = try opened(sample.contents, store, in: folder)
-    // The first ship's page, or nothing.
+    // Reads the page of one ship, or nothing.
     let ship = try #require(context.object(with: sample.ids.ship) as? Ship)
     ship.tons = 77
     context.insert(Ship.self).name = "New"
@@ -189,10 +189,10 @@ import Testing
     try again.persistentStoreCoordinator.close()
   }
 
-  /// A version that somebody copies over the bytes of the file takes from a store the pages that it has not read. Then it cannot tell
-  /// whether the version follows from its own, and says so; it neither takes the version over nor writes over it.
+  /// Copying another version over the file destroys pages that the store hasn't read. The store then can't decide whether the version follows
+  /// its own, so the save fails. It neither accepts nor overwrites the version.
   @Test(arguments: FileStore.wholeFile)
-  func D3_aLaterVersionCopiedOverTheFileInPlaceIsNeverLost(store: FileStore) throws {
+  func RD3_aLaterVersionCopiedOverTheFileInPlaceIsNeverLost(store: FileStore) throws {
     let sample = try Sample(store)
     let later = try Overwriting.laterVersion.apply(to: sample.contents, store)
     let folder = TemporaryFolder(), path = folder.file("harbour")
@@ -201,7 +201,7 @@ import Testing
     try TemporaryFolder.overwrite(path, later)
     if Self.readsLater(store) {
       let error = try #require(throws: StoreError.self) { try context.save() }
-      // Not damaged: what is there is whole.
+      // The code isn't `damaged`, because the file at the path is complete.
       #expect(error.code == .storeReplaced && error.path == path && context.hasChanges, "\(error)")
       #expect((error.cause as? StoreError)?.path == path && error.reason.hasSuffix("open the current file."), "\(error)")
       let isTheirs = try TemporaryFolder.read(path) == later
@@ -218,7 +218,7 @@ import Testing
     try again.persistentStoreCoordinator.close()
   }
 
-  /// What each reading finds in other bytes.
+  /// The results of all readings of other bytes.
   private struct SampleAnswers {
     var answers: [Reading: [String]] = [:]
 
@@ -232,7 +232,7 @@ import Testing
   }
 }
 
-/// Objects that readings begin from, which every store of the same file knows by the same IDs.
+/// The objects that readings start from. Their IDs are equal in every store of the same file.
 struct HarbourIDs: Sendable {
   let ship: ManagedObjectID
   let berth: ManagedObjectID
@@ -247,10 +247,10 @@ struct HarbourIDs: Sendable {
 enum Reading: String, CaseIterable, Codable, Sendable {
   case fetch, sortedFetch, filteredFetch, lookUp, fault, existingObject, toOne, toMany, manyToMany, count
 
-  /// Whether a store that reads page by page reads for it: how many objects there are it knows from the directory.
+  /// Whether the request reads pages of a paged file. Counts are in the directory, which is already read.
   var readsPages: Bool { self != .count }
 
-  /// Does what a program would do; the error of what cannot throw is thrown as well.
+  /// Performs the request. Also throws errors of accessors that can't throw.
   func perform(in context: ManagedObjectContext, _ ids: HarbourIDs) throws -> [String] {
     context.acknowledgeFaultErrors()
     let found = try found(in: context, ids)
@@ -273,7 +273,7 @@ enum Reading: String, CaseIterable, Codable, Sendable {
     }
   }
 
-  /// The object, a fault again if it could not be read before.
+  /// The ship, turned into a fault again if it couldn't be read before.
   private func ship(_ context: ManagedObjectContext, _ ids: HarbourIDs) throws -> Ship {
     let ship = try #require(context.object(with: ids.ship) as? Ship)
     if ship.isInaccessible { try context.refresh(ship, mergeChanges: false) }
@@ -288,7 +288,7 @@ enum Reading: String, CaseIterable, Codable, Sendable {
 }
 
 extension TemporaryFolder {
-  /// Changes the bytes of a file that stays the same file, as `cp` does and `mv` does not.
+  /// Overwrites a file in place, as `cp` does. `mv` would replace the file.
   static func overwrite(_ path: String, _ bytes: [UInt8]) throws {
     let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
     try file.truncate(atOffset: 0)

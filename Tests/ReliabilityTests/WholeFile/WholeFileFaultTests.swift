@@ -11,24 +11,24 @@ import Testing
   import Darwin
 #endif
 
-/// Calls to the operating system that fail or do less than was asked for, through the whole stack on a simulated disk.
+/// System calls that fail or transfer less than requested, through the entire stack on a simulated disk.
 @Suite struct WholeFileFaultTests {
-  /// What calls fail with. Files themselves are tested with all of these numbers, so some will do for the whole stack.
+  /// The values of `errno` of failing calls. The tests of files use all of them, so a few are enough here.
   static let numbers =
     [EIO, ENOSPC, EINTR, EACCES] + (TestTier.isFull ? [EDQUOT, EAGAIN, EPERM, EROFS, EMFILE, ENFILE, ENOMEM, ESTALE, EFBIG] : [])
-  /// Calls whose failure a save survives: they only tidy up, or keep what can do without.
+  /// Calls whose failure doesn't fail a save: they only clean up.
   private static let harmless: Set<StoreFileOperation> = [.names, .unlink, .close, .unlock]
-  /// The name that a killed process left.
+  /// The name of a temporary file that a killed process left.
   private static let stale = ".harbour.0123456789abcdef.tmp"
 
-  /// A disk with a file of twelve saves, and what else there may be.
+  /// A disk with a store and a stale temporary file.
   private static func harbour(_ store: FileStore, _ contents: [UInt8]) -> SimulatedHarbour {
     let harbour = SimulatedHarbour(store, contents: contents)
     harbour.disk.setContents(of: stale, [1])
     return harbour
   }
 
-  /// How often each call is made by what `body` does.
+  /// How often `body` makes each call.
   private static func calls(_ disk: SimulatedFileSystem, _ body: () throws -> Void) rethrows -> [StoreFileOperation: Int] {
     let before = StoreFileOperation.allCases.map { disk.count(of: $0) }
     try body()
@@ -36,7 +36,7 @@ import Testing
     return Dictionary(uniqueKeysWithValues: counts.filter { $0.1 > 0 })
   }
 
-  /// What every error of a failing call says.
+  /// Checks the details that every error of a failing call must have.
   private static func expectTyped(_ error: StoreError, _ operation: StoreFileOperation, _ number: Int32, _ name: String) {
     let cause = error.cause as? FileSystemError
     #expect(cause?.operation == operation && cause?.number == number && cause?.name.isEmpty == false, "\(name): \(error)")
@@ -53,10 +53,10 @@ import Testing
     }
   }
 
-  // MARK: C1, saving
+  // MARK: RC1, saving
 
   @Test(arguments: FileStore.wholeFile, Self.numbers)
-  func C1_everyFailingCallOfASaveIsATypedErrorAndLosesNothing(store: FileStore, number: Int32) throws {
+  func RC1_everyFailingCallOfASaveIsATypedErrorAndLosesNothing(store: FileStore, number: Int32) throws {
     let contents = try SimulatedHarbour.contents(store)
     let made = try calls(ofSaveWith: contents, store)
     #expect(Set(made.keys).isSuperset(of: [.openLockFile, .lock, .create, .write, .synchronize, .rename, .setPermissions, .statusOfName]))
@@ -70,7 +70,7 @@ import Testing
         }
       }
     }
-    print("C1, \(store), saving: \(cases) cases with errno \(number)")
+    print("RC1, \(store), saving: \(cases) cases with errno \(number)")
     #expect(cases > 20)
   }
 
@@ -82,7 +82,7 @@ import Testing
   }
 
   private func check(_ fault: FileFault, _ number: Int32, _ harbour: SimulatedHarbour) throws {
-    let name = "\(fault.operation) \(fault.nth) fails with \(number)\(fault.isPersistent ? " for good" : "")"
+    let name = "\(fault.operation) \(fault.nth) fails with \(number)\(fault.isPersistent ? " from then on" : "")"
     let context = try harbour.context()
     let journal = try Voyage.changeNext(context)
     let inserted = context.insertedObjects.count
@@ -98,21 +98,21 @@ import Testing
         #expect(context.hasChanges && context.insertedObjects.count == inserted && journal.saves == 13 && journal.isUpdated, "\(name)")
         #expect(harbour.contents == old, "\(name)")
       }
-      #expect(harbour.disk.openCount == openCount, "\(name): something stays open")
+      #expect(harbour.disk.openCount == openCount, "\(name): a descriptor stays open")
     } else {
       let isWithoutRights = [EACCES, EPERM].contains(number) && [.setOwner, .copyAttributes].contains(fault.operation)
-      // Whoever cannot tell which file was saved reads it anew; what cannot be copied from the old file is written from memory.
+      // A store that can't identify the saved file reads it again. Parts that can't be copied from the old file are written from memory.
       let isMadeUpFor = [.status, .read].contains(fault.operation)
       #expect(Self.harmless.contains(fault.operation) || isWithoutRights || isMadeUpFor, "\(name): no error")
       #expect(try !context.hasChanges && harbour.found() == (13, nil), "\(name): no error, and not saved")
     }
     let isUntidy = [.names, .unlink].contains(fault.operation)
     #expect(isUntidy || harbour.temporaryNames.allSatisfy { $0 == Self.stale }, "\(name): \(harbour.disk.names)")
-    try goOn(context, harbour, name)
+    try expectUsable(context, harbour, name)
   }
 
-  /// Once the disk is well again, the same save succeeds, and so does the next one.
-  private func goOn(_ context: ManagedObjectContext, _ harbour: SimulatedHarbour, _ name: String) throws {
+  /// Without the fault, the same save succeeds, and so does the next one.
+  private func expectUsable(_ context: ManagedObjectContext, _ harbour: SimulatedHarbour, _ name: String) throws {
     do {
       try context.save()
       #expect(try !context.hasChanges && harbour.found() == (13, nil), "\(name): the repeated save")
@@ -124,13 +124,13 @@ import Testing
     #expect(try harbour.found() == (14, nil), "\(name)")
     #expect(harbour.disk.names == SimulatedHarbour.names, "\(name): \(harbour.disk.names)")
     try context.persistentStoreCoordinator.close()
-    #expect(harbour.disk.openCount == 0, "\(name): something stays open")
+    #expect(harbour.disk.openCount == 0, "\(name): a descriptor stays open")
   }
 
-  // MARK: C1, opening
+  // MARK: RC1, opening
 
   @Test(arguments: FileStore.wholeFile, [true, false])
-  func C1_everyFailingCallOfOpeningIsATypedErrorAndMakesNothingHalf(store: FileStore, exists: Bool) throws {
+  func RC1_everyFailingCallOfOpeningIsATypedErrorAndLeavesNoPartialFile(store: FileStore, exists: Bool) throws {
     let contents = exists ? try SimulatedHarbour.contents(store) : nil
     let sample = SimulatedHarbour(store, contents: contents)
     let made = try Self.calls(sample.disk) { try sample.context().persistentStoreCoordinator.close() }
@@ -144,7 +144,7 @@ import Testing
         cases += 1
       }
     }
-    print("C1, \(store), \(exists ? "opening" : "making"): \(cases) cases")
+    print("RC1, \(store), \(exists ? "opening" : "making"): \(cases) cases")
   }
 
   private func checkOpening(
@@ -160,7 +160,7 @@ import Testing
       #expect(Self.harmless.contains(operation) || isWithoutRights || operation == .status, "\(name): no error")
     }
     #expect(harbour.disk.openCount == 0 && harbour.temporaryNames.isEmpty, "\(name): \(harbour.disk.names)")
-    // It is not taken for open, and nothing of the attempt is in the way.
+    // The store isn't considered open, and the failed attempt doesn't prevent opening it.
     let context = try harbour.context()
     #expect(try Voyage.check(context) == (contents == nil ? 0 : 12, nil), "\(name)")
     try Voyage.saveNext(context)
@@ -168,10 +168,10 @@ import Testing
     #expect(try harbour.found() == (contents == nil ? 1 : 13, nil), "\(name)")
   }
 
-  // MARK: C1, metadata
+  // MARK: RC1, metadata
 
   @Test(arguments: FileStore.wholeFile)
-  func C1_everyFailingCallOfWritingMetadataIsATypedErrorAndLosesNothing(store: FileStore) throws {
+  func RC1_everyFailingCallOfWritingMetadataIsATypedErrorAndLosesNothing(store: FileStore) throws {
     let contents = try SimulatedHarbour.contents(store)
     let sample = SimulatedHarbour(store, contents: contents)
     let opened = try sample.context()
@@ -207,27 +207,27 @@ import Testing
     try again.persistentStoreCoordinator.close()
   }
 
-  // MARK: C1, the folder
+  // MARK: RC1, the folder
 
-  /// The file has been replaced, but nobody knows whether a power loss brings the old one back.
+  /// The file was replaced, but a power loss may bring the old one back.
   @Test(arguments: FileStore.wholeFile)
-  func C1_afterAnUnconfirmedSaveTheNextOneMeetsNoConflictWithItself(store: FileStore) throws {
+  func RC1_afterAnUnconfirmedSaveTheNextSaveHasNoConflictWithIt(store: FileStore) throws {
     let (context, harbour) = try unconfirmed(store)
-    try goOn(context, harbour, "unconfirmed")
+    try expectUsable(context, harbour, "unconfirmed")
   }
 
-  /// Nor does the store know which file it has saved: it reads it anew, and finds what it has written.
+  /// The store also can't identify the file that it saved, so it reads the file again and finds its own changes.
   @Test(arguments: FileStore.wholeFile)
-  func C1_afterAnUnconfirmedSaveOfAFileThatCannotBeToldNothingIsLost(store: FileStore) throws {
+  func RC1_afterAnUnconfirmedSaveOfAnUnidentifiedFileNothingIsLost(store: FileStore) throws {
     let statuses = try calls(ofSaveWith: try SimulatedHarbour.contents(store), store)[.status] ?? 0
     let (context, harbour) = try unconfirmed(store, FileFault(.status, nth: statuses, .error(EIO)))
     #expect(try Voyage.check(context) == (13, nil))
-    try goOn(context, harbour, "unconfirmed and unknown")
+    try expectUsable(context, harbour, "unconfirmed and unknown")
   }
 
-  /// What somebody else saves meanwhile stays, also when a save that could not be confirmed is repeated.
+  /// Repeating an unconfirmed save keeps changes that another process saved in between.
   @Test(arguments: FileStore.wholeFile)
-  func C1_anUnconfirmedSaveThatIsRepeatedTakesNothingFromSomebodyElse(store: FileStore) throws {
+  func RC1_aRepeatedUnconfirmedSaveKeepsChangesOfOtherProcesses(store: FileStore) throws {
     let harbour = SimulatedHarbour(store, contents: try SimulatedHarbour.contents(store))
     let context = try harbour.context()
     let mine = try ship(10, context)
@@ -236,7 +236,7 @@ import Testing
     #expect(try #require(try Self.refusal { try context.save() }).code == .durabilityUnknown)
     harbour.disk.clearFaults()
     try renameElsewhere(11, "Theirs", harbour)
-    // What a program does that was told that its save is not certain: it saves again, and goes on.
+    // A program repeats a save whose durability is unknown, and continues.
     try context.save()
     mine.name = "Confirmed"
     try context.save()
@@ -253,7 +253,7 @@ import Testing
     try #require(try context.fetch(FetchRequest<Ship>(where: \Ship.number == number)).first)
   }
 
-  /// Another process saves the file, which is a new one then.
+  /// Another process saves, which replaces the file.
   private func renameElsewhere(_ number: Int64, _ name: String, _ harbour: SimulatedHarbour) throws {
     let other = SimulatedHarbour(harbour.store, contents: harbour.contents)
     let context = try other.context()
@@ -276,13 +276,13 @@ import Testing
     return (context, harbour)
   }
 
-  // MARK: C3
+  // MARK: RC3
 
   /// 10,000 saves with `HOLDFAST_TESTS=full`.
   @Test(arguments: FileStore.wholeFile)
-  func C3_shortReadingsAndWritingsMakeTheSameFiles(store: FileStore) throws {
-    let random = SeededGenerator("C3, \(store)")
-    // Of one store, so that the files are equal to the last byte.
+  func RC3_shortReadingsAndWritingsMakeTheSameFiles(store: FileStore) throws {
+    let random = SeededGenerator("RC3, \(store)")
+    // Copies of one store, so that the files are equal to the last byte.
     let contents = try SimulatedHarbour.contents(store, saves: 1)
     let (whole, short) = (SimulatedHarbour(store, contents: contents), SimulatedHarbour(store, contents: contents))
     short.disk.shortenAllTransfers(seed: random.seed)
@@ -305,7 +305,7 @@ import Testing
     #expect(short.disk.count(of: .read) > whole.disk.count(of: .read) && short.disk.names == SimulatedHarbour.names)
   }
 
-  /// A reader of the same bytes whose transfers are short too.
+  /// Opens a copy of the file, also with short transfers.
   private static func reopened(_ context: ManagedObjectContext, _ harbour: SimulatedHarbour) throws -> ManagedObjectContext {
     let other = SimulatedHarbour(harbour.store, contents: harbour.contents)
     other.disk.shortenAllTransfers(seed: 7)
@@ -313,7 +313,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func C3_oneByteAtATimeIsEnough(store: FileStore) throws {
+  func RC3_oneByteAtATimeIsEnough(store: FileStore) throws {
     let harbour = SimulatedHarbour(store, contents: try SimulatedHarbour.contents(store))
     harbour.disk.inject(FileFault(.read, .short(1), isPersistent: true))
     harbour.disk.inject(FileFault(.write, .short(1), isPersistent: true))
@@ -324,10 +324,10 @@ import Testing
     #expect(harbour.disk.count(of: .write) > (harbour.contents?.count ?? .max))
   }
 
-  // MARK: C6
+  // MARK: RC6
 
   @Test(arguments: FileStore.wholeFile)
-  func C6_whatFailedToSynchronizeIsNeverSynchronizedAgain(store: FileStore) throws {
+  func RC6_aFileThatFailedToSynchronizeIsNeverSynchronizedAgain(store: FileStore) throws {
     for number in Self.numbers {
       let harbour = SimulatedHarbour(store, contents: try SimulatedHarbour.contents(store))
       let context = try harbour.context()

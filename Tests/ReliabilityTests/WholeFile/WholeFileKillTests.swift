@@ -9,7 +9,7 @@ import Testing
   import Darwin
 #endif
 
-/// Processes that save into one file are killed at random instants: 60 times, 500 with `HOLDFAST_TESTS=full`.
+/// Processes that save to one file are killed at random instants: 60 times, 500 with `HOLDFAST_TESTS=full`.
 @Suite(.serialized) struct WholeFileKillTests {
   private static let rounds = TestTier.count(60, full: 500)
 
@@ -18,16 +18,16 @@ import Testing
   init() throws { folder = TemporaryFolder() }
 
   @Test(arguments: FileStore.wholeFile)
-  func A1_aKilledProcessLosesNoAcknowledgedSaveTearsNoneAndLeavesNothing(store: FileStore) async throws {
+  func RA1_aKilledProcessLosesNoAcknowledgedSaveTearsNoneAndLeavesNothing(store: FileStore) async throws {
     let report = try await report(store, .afterSaving, rounds: Self.rounds)
     #expect(report.faults == [])
     #expect(report.kills == Self.rounds)
-    #expect(Self.rounds < 20 || report.acknowledged > Self.rounds / 4, "The processes hardly got to save.")
+    #expect(Self.rounds < 20 || report.acknowledged > Self.rounds / 4, "Too few saves were made.")
   }
 
-  /// A store that says too early that it has saved.
+  /// A process that acknowledges saves too early.
   @Test(arguments: FileStore.wholeFile)
-  func A1_theRoundsFindAStoreThatLosesAcknowledgedSaves(store: FileStore) async throws {
+  func RA1_theRoundsDetectAStoreThatLosesAcknowledgedSaves(store: FileStore) async throws {
     let report = try await report(store, .beforeSaving, rounds: 200)
     #expect(report.faults.count == 1 && report.kills < 200, "\(report)")
     #expect(report.faults.first?.contains("acknowledged") == true, "\(report)")
@@ -36,7 +36,7 @@ import Testing
   private enum Harm: CaseIterable { case olderFile, shipGone, logChanged, linkGone, half, temporaryFile }
 
   @Test(arguments: FileStore.wholeFile, Harm.allCases)
-  private func A1_theRoundsFindEveryHarm(store: FileStore, harm: Harm) throws {
+  private func RA1_theRoundsDetectEveryHarm(store: FileStore, harm: Harm) throws {
     let victim = victim(store)
     try Harbour.makeFile(store.description(at: victim.path))
     let older = try TemporaryFolder.read(victim.path)
@@ -90,7 +90,7 @@ import Testing
     let seconds = Int(Date().timeIntervalSince(began).rounded())
     print(
       "\(store), \(order): \(report.kills) kills in \(seconds) s, \(report.acknowledged) acknowledged saves found, "
-        + "\(report.unacknowledged) times one more, \(report.faults.count) faults")
+        + "\(report.unacknowledged) times an unacknowledged one, \(report.faults.count) faults")
     return report
   }
 }

@@ -10,10 +10,10 @@ import Testing
   import Darwin
 #endif
 
-/// Power losses at every instant of a voyage on a simulated disk, through the whole stack.
+/// Power losses at every point of a few saves on a simulated disk, through the entire stack.
 @Suite(.serialized) struct WholeFilePowerLossTests {
   @Test(arguments: FileStore.wholeFile, DurableFileOptions.Durability.allCases)
-  func B1_everyStateAfterAPowerLossOpensAndHoldsWholeSaves(store: FileStore, durability: DurableFileOptions.Durability) throws {
+  func RB1_everyStateAfterAPowerLossOpensAndHasEntireSaves(store: FileStore, durability: DurableFileOptions.Durability) throws {
     for saves in [0, 3, 6, 12] {
       var losses = PowerLosses(store, durability)
       try losses.record(after: saves, 1)
@@ -24,7 +24,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func B2_aSaveThatHasReturnedSurvivesEveryPowerLoss(store: FileStore) throws {
+  func RB2_aSaveThatHasReturnedSurvivesEveryPowerLoss(store: FileStore) throws {
     for (before, saves) in [(0, 2), (5, 3)] {
       var losses = PowerLosses(store, .full)
       try losses.record(after: before, saves)
@@ -34,27 +34,27 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func B2_withFastDurabilityAnOlderSaveMayComeBackButNoMixture(store: FileStore) throws {
+  func RB2_withFastDurabilityAnOlderSaveMayComeBackButNeverAMixture(store: FileStore) throws {
     var losses = PowerLosses(store, .fast)
     try losses.record(after: 5, 3)
     #expect(losses.acceptsOnlyWholeSaves && losses.stale > 0, "\(losses)")
   }
 
   @Test(arguments: FileStore.wholeFile, AlteredFileSystem.Mistake.allCases)
-  func B3_everyWrongRecipeIsCaught(store: FileStore, mistake: AlteredFileSystem.Mistake) throws {
+  func RB3_everyWrongRecipeIsCaught(store: FileStore, mistake: AlteredFileSystem.Mistake) throws {
     var losses = PowerLosses(store, .full)
     try losses.record(after: 5, 1, mistake)
     switch mistake {
     case .noFolderSynchronization: #expect(losses.stale > 0 && losses.damaged == 0, "\(losses)")
     case .noSynchronization, .synchronizationAfterRenaming, .writingInPlace: #expect(losses.damaged > 0, "\(losses)")
     }
-    #expect(losses.mixed == 0, "The digest finds every torn file: \(losses)")
+    #expect(losses.mixed == 0, "The digest detects every torn file: \(losses)")
   }
 }
 
-/// What is found after all power losses during a few saves.
+/// Counts of the states after power losses during a few saves.
 private struct PowerLosses: CustomStringConvertible {
-  /// What a file says to whoever opens it.
+  /// The outcome of opening a file.
   private enum Finding: Equatable {
     case holds(Int)
     case mixture(String)
@@ -66,21 +66,21 @@ private struct PowerLosses: CustomStringConvertible {
   var summary = CrashSummary(stateCount: 0, isExhaustive: true, seed: 0)
   /// States in which the file is refused.
   var damaged = 0
-  /// States that open and hold parts of a save, or what nobody saved.
+  /// States that open with part of a save, or with values that were never saved.
   var mixed = 0
   /// States that lack a save that had returned.
   var stale = 0
-  /// States that hold a save that had not begun.
+  /// States with a save that had not begun.
   var tooNew = 0
-  /// The numbers of saves that were found; -1 for no file.
+  /// The numbers of saves in the states; -1 for a missing file.
   var versions: Set<Int> = []
-  /// How often the stack went on with what was found.
+  /// How often the stack opened a state and saved.
   var continued = 0
-  /// The first state that is not as it should be.
+  /// The first wrong state.
   var example = ""
-  /// What the disk held before anything was recorded.
+  /// The number of saves on the disk before recording; -1 for no file.
   private var recorded = -1
-  /// Equal files say the same, so each is opened once. There are few, and a list compares faster than a dictionary hashes.
+  /// Outcomes by file contents, so that equal files are opened once. There are few, so comparing them is faster than hashing.
   private var findings: [(contents: [UInt8], finding: Finding)] = []
 
   var acceptsOnlyWholeSaves: Bool { damaged == 0 && mixed == 0 && tooNew == 0 }
@@ -95,7 +95,7 @@ private struct PowerLosses: CustomStringConvertible {
     self.durability = durability
   }
 
-  /// Saves while recording, and looks at every state. With no saves before, the making of the file is recorded too.
+  /// Records saves, and checks every state. Without earlier saves, creating the file is recorded too.
   mutating func record(after before: Int, _ saves: Int, _ mistake: AlteredFileSystem.Mistake? = nil) throws {
     let harbour = SimulatedHarbour(store, contents: before == 0 ? nil : try SimulatedHarbour.contents(store, saves: before))
     let fileSystem: any StoreFileSystem =
@@ -121,8 +121,8 @@ private struct PowerLosses: CustomStringConvertible {
       if isStale { stale += 1 }
       if isTooNew { tooNew += 1 }
       if isTooNew || isStale && durability == .full { note(state, "\(saves) saves") }
-      // That takes as long as all else, so not every state is written to.
-      if isNew || state.eventCount % 3 == 0 && continued < 40 { try goOn(state, saves) }
+      // Saving takes as long as all other checks, so only some states are saved.
+      if isNew || state.eventCount % 3 == 0 && continued < 40 { try expectUsable(state, saves) }
     case .mixture(let fault):
       mixed += 1
       note(state, fault)
@@ -150,8 +150,8 @@ private struct PowerLosses: CustomStringConvertible {
     first.count == second.count && (first.isEmpty || memcmp(first, second, first.count) == 0)
   }
 
-  /// The store can be used as if nothing had happened, and what the lost save left behind goes.
-  private mutating func goOn(_ state: CrashState, _ saves: Int) throws {
+  /// The store can be saved again, which removes the temporary file of the lost save.
+  private mutating func expectUsable(_ state: CrashState, _ saves: Int) throws {
     continued += 1
     let context = try Harbour.context(
       store.description(at: SimulatedHarbour.path, file: DurableFileOptions(lockTimeout: 0, fileSystem: state.fileSystem)))

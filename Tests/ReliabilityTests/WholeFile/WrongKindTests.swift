@@ -13,7 +13,7 @@ import Testing
   import Darwin
 #endif
 
-/// Things at the path of a whole-file store that are no stores, or not of its kind.
+/// Files at the path of a whole-file store that aren't stores, or are stores of another kind.
 @Suite struct WrongKindTests {
   private let folder: TemporaryFolder
   private var path: String { folder.file("harbour") }
@@ -27,26 +27,26 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func E3_filesOfFortyOtherKindsAreRefusedAndLeftAlone(store: FileStore) throws {
+  func RE3_filesOfFortyOtherTypesAreRefusedAndUnchanged(store: FileStore) throws {
     #expect(OtherKinds.all.count >= 40)
     for (name, bytes) in OtherKinds.all {
       try TemporaryFolder.write(bytes, to: path)
       let disk = ReadCountingFileSystem()
       _ = try? store.description(at: path, file: DurableFileOptions(fileSystem: disk)).makeStore().open(model: Harbour.model)
-      // Once, and what the lock file keeps.
+      // Each byte is read at most once, plus the lock file's record.
       #expect(disk.byteCount <= bytes.count + 64, "\(name)")
       try expectRefusal(.notAStore, by: store, name)
-      // Somebody who trusts what is edited by hand still does not get something else.
+      // Accepting unverified files doesn't accept other file types.
       try ReliabilityTests.expectRefusal([.notAStore], by: store.unverified(at: path), of: path, in: folder, name + " unverified")
     }
   }
 
-  /// Each kind's file, offered to each other kind; also by who trusts what is edited by hand.
+  /// Each kind of store refuses the files of all other kinds, also if it accepts unverified files.
   @Test(arguments: FileStore.all, FileStore.all)
-  func E3_theFileOfAnotherStoreIsRefused(store: FileStore, other: FileStore) throws {
+  func RE3_theFileOfAnotherStoreIsRefused(store: FileStore, other: FileStore) throws {
     if store == other { return }
     try Harbour.makeFile(other.description(at: path))
-    // What else the other store left does not matter to this one.
+    // Only the main file matters here.
     for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where name != "harbour" {
       try FileManager.default.removeItem(atPath: folder.file(name))
     }
@@ -56,38 +56,38 @@ import Testing
       let error = try ReliabilityTests.expectRefusal([.notAStore], by: opening, of: path, in: folder, "\(other)")
       #expect(error?.reason.contains(store.refusal) == true, "\(other): \(String(describing: error))")
     }
-    // It is still what it was.
+    // The other store is unchanged.
     let context = try Harbour.context(other.description(at: path))
     #expect(try Voyage.check(context) == (12, nil))
     try context.persistentStoreCoordinator.close()
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func E3_anEmptyFileIsRefused(store: FileStore) throws {
+  func RE3_anEmptyFileIsRefused(store: FileStore) throws {
     try TemporaryFolder.write([], to: path)
     try expectRefusal(.notAStore, by: store)
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func E3_aFolderIsRefused(store: FileStore) throws {
+  func RE3_aFolderIsRefused(store: FileStore) throws {
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
     try expectRefusal(.notAStore, by: store)
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func E3_aPipeIsRefusedAndNotWaitedFor(store: FileStore) throws {
+  func RE3_aPipeIsRefusedAndNotWaitedFor(store: FileStore) throws {
     #expect(mkfifo(path, 0o600) == 0)
     try expectRefusal(.notAStore, by: store)
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func E3_aDeviceIsRefusedAndNotReadFrom(store: FileStore) throws {
+  func RE3_aDeviceIsRefusedAndNotReadFrom(store: FileStore) throws {
     let disk = ReadCountingFileSystem()
     let file = DurableFileOptions(fileSystem: disk)
     for device in ["/dev/null", "/dev/zero", "/dev/tty"] {
       try? FileManager.default.removeItem(atPath: path)
       try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: device)
-      // The error names the file that the path leads to.
+      // The error names the destination of the link.
       try ReliabilityTests.expectRefusal([.notAStore], by: store.description(at: path, file: file), of: device, in: folder, device)
       try ReliabilityTests.expectRefusal([.notAStore], by: store.description(at: device, file: file), of: device, in: folder, device)
     }
@@ -95,7 +95,7 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func E3_linksThatGoInCirclesOrNowhereAreRefused(store: FileStore) throws {
+  func RE3_circularAndDanglingLinksAreRefused(store: FileStore) throws {
     try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "other")
     try FileManager.default.createSymbolicLink(atPath: folder.file("other"), withDestinationPath: "harbour")
     try expectRefusal(.notAStore, by: store)
@@ -104,10 +104,10 @@ import Testing
   }
 
   @Test(arguments: FileStore.wholeFile)
-  func E3_aHugeEmptyFileIsRefusedBeforeItIsRead(store: FileStore) throws {
+  func RE3_aHugeEmptyFileIsRefusedBeforeItIsRead(store: FileStore) throws {
     try TemporaryFolder.write([0x7B], to: path)
     #expect(truncate(path, 1 << 40) == 0)
-    // Its bytes are not compared: there are a million million of them.
+    // The bytes are too many to compare.
     let disk = ReadCountingFileSystem()
     let error = try #require(throws: StoreError.self) {
       let description = store.description(at: path, file: DurableFileOptions(fileSystem: disk))
@@ -121,7 +121,7 @@ import Testing
 }
 
 extension FileStore {
-  /// What a refusal says that the file is not.
+  /// The part of the error's reason that names the expected format.
   fileprivate var refusal: String {
     switch self {
     case .sqlite: "not a SQLite database"
@@ -132,7 +132,7 @@ extension FileStore {
   }
 }
 
-/// The beginnings of files of many kinds.
+/// The first bytes of files of many types.
 private enum OtherKinds {
   static let all: [(String, [UInt8])] = binary + text + json
 

@@ -90,7 +90,7 @@ final class Deriving {
 
   func root(_ entity: Int) -> Int { context.graph.entities[entity].root }
 
-  /// The changed objects of an entity and its sub-entities.
+  /// The changed objects of an entity and its subentities.
   func savedObjects(of entity: Int) -> some Sequence<ManagedObject> { saved[context.graph.entities[entity].family].joined() }
 
   /// The row of an object before the save; nil for a new one.

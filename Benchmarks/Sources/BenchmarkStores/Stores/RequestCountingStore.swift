@@ -36,7 +36,7 @@ final class RequestCounter: Sendable {
     description.makeStore = { [self] in
       let store = makeStore()
       statementCount.withLock { $0 = { kind.statements(store) } }
-      return CountingStore(store, self)
+      return RequestCountingStore(store, self)
     }
     return description
   }
@@ -50,7 +50,7 @@ extension Atomic where Value == Int {
 /// Forwards every request to another store and counts it.
 ///
 /// Counting takes a little time, so stores are wrapped only in runs whose times aren't used.
-final class CountingStore: IncrementalStore {
+final class RequestCountingStore: IncrementalStore {
   private let store: any IncrementalStore
   private let counter: RequestCounter
 

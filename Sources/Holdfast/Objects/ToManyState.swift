@@ -1,0 +1,261 @@
+/// The state of one to-many relationship of an object beyond its group's answer: 48 bytes.
+///
+/// ```text
+///              add, remove                fire
+///   untouched ────────────▶ unfired ───────────────┐
+///       │  ▲                   │                   ▼
+///       │  └── revert, settle ─┘               ┌─ fired ◀─┐ add, remove, revert, settle
+///       │ fire                                 │     └────┘
+///       └─────────────────────────────────────▶│
+///                                              │
+///   new ── settle ────────────────────────────▶┘    forgetContents: fired or new to untouched, or to
+///   └─ add, remove                                  unfired if changes are recorded
+/// ```
+///
+/// Invariants, which debug builds check after each change of a small list:
+///
+/// 1. An untouched list has no contents and no recorded changes.
+/// 2. An unfired list has no contents. No key is both added and removed.
+/// 3. A fired list contains every added key and no removed key.
+/// 4. A new list has no added or removed keys: all its contents are additions.
+/// 5. The order, if there is one, has as many keys as ``contents``.
+struct ToManyState {
+  /// The basis of the list.
+  enum Base: UInt8 {
+    /// Nothing was recorded: the store or the group's answer has all links.
+    case untouched
+    /// The destinations aren't in memory; recorded changes apply when they are read.
+    case unfired
+    /// ``contents`` is complete. Without the recorded changes it is the stored state.
+    case fired
+    /// ``contents`` is complete, and the store has no links yet.
+    case new
+  }
+
+  /// The changes since the last save.
+  private struct Changes {
+    var added = LinkList()
+    var removed = LinkList()
+    /// The destinations of an ordered relationship in order, once known.
+    ///
+    /// Always set together with ``contents``, except for a new object whose destinations were only appended.
+    var order: OrderedList?
+    /// Whether destinations were moved since the last save.
+    var isMoved = false
+  }
+
+  /// All keys, if ``base`` is fired or new.
+  var contents = LinkList()
+  /// Allocated by the first change; unused if ``base`` is new.
+  private var changes: UnsafeMutablePointer<Changes>?
+
+  var base: Base {
+    get { Base(rawValue: contents.tag) ?? .untouched }
+    set { contents.tag = newValue.rawValue }
+  }
+
+  var isKnown: Bool { base == .fired || base == .new }
+
+  /// The destinations of an ordered relationship in order; nil if unknown or equal to ``contents``.
+  var order: OrderedList? { changes?.pointee.order }
+
+  /// Sets the order of the destinations, which are in memory.
+  mutating func setOrder(_ order: OrderedList) { recorded().pointee.order = order }
+
+  /// Records that destinations were moved.
+  mutating func noteMove() { recorded().pointee.isMoved = true }
+
+  /// Whether destinations of an ordered relationship were added, removed or moved since the last save.
+  var isReordered: Bool { isChanged || changes?.pointee.isMoved ?? false }
+
+  /// All destinations, in order for an ordered relationship.
+  var keys: [Int64] { order?.keys ?? contents.keys }
+
+  /// The keys added since the last save. For a new object, ``contents`` has them instead.
+  var added: [Int64] { changes?.pointee.added.keys ?? [] }
+
+  /// The keys removed since the last save.
+  var removed: [Int64] { changes?.pointee.removed.keys ?? [] }
+
+  /// Whether a destination was removed while the destinations weren't in memory.
+  func isRemovedUnseen(_ key: Int64) -> Bool { base == .unfired && changes?.pointee.removed.contains(key) ?? false }
+
+  /// Whether a destination was added while the others weren't in memory.
+  func isAddedUnseen(_ key: Int64) -> Bool { base == .unfired && changes?.pointee.added.contains(key) ?? false }
+
+  /// Whether anything was added or removed since the last save.
+  var isChanged: Bool { changes.map { !$0.pointee.added.isEmpty || !$0.pointee.removed.isEmpty } ?? false }
+
+  func destroy() {
+    contents.destroy()
+    destroyChanges()
+  }
+
+  private func destroyChanges() {
+    guard let changes else { return }
+    changes.pointee.added.destroy()
+    changes.pointee.removed.destroy()
+    changes.deinitialize(count: 1)
+    changes.deallocate()
+  }
+
+  private mutating func recorded() -> UnsafeMutablePointer<Changes> {
+    if let changes { return changes }
+    let fresh = UnsafeMutablePointer<Changes>.allocate(capacity: 1)
+    fresh.initialize(to: Changes())
+    changes = fresh
+    return fresh
+  }
+
+  /// Records a new destination. Returns false if it is already there.
+  ///
+  /// - Parameter isNew: Whether the other end didn't have the link. A new object then doesn't have it either; another object's list may
+  ///   have been read later and contain it.
+  mutating func add(_ key: Int64, isNew: Bool) -> Bool {
+    defer { checkInvariants() }
+    if isKnown {
+      if let order, order.contains(key) { return false }
+      if isNew && base == .new { contents.append(key) } else if !contents.insert(key) { return false }
+      order?.append(key)
+      if base == .new { return true }
+    }
+    if base == .untouched { base = .unfired }
+    let recorded = recorded()
+    // While the destinations aren't in memory, the reverted removal may have removed nothing.
+    if !recorded.pointee.removed.isEmpty && recorded.pointee.removed.remove(key) && base == .fired {
+      // The destination returns to another position.
+      if recorded.pointee.order != nil { recorded.pointee.isMoved = true }
+      return true
+    }
+    if base == .fired && isNew { recorded.pointee.added.append(key) } else { _ = recorded.pointee.added.insert(key) }
+    return true
+  }
+
+  /// Records that a destination was removed. Returns false if it isn't there.
+  mutating func remove(_ key: Int64) -> Bool {
+    defer { checkInvariants() }
+    if isKnown {
+      guard contents.remove(key) else { return false }
+      order?.remove(key)
+      if base == .new { return true }
+    }
+    if base == .untouched { base = .unfired }
+    let recorded = recorded()
+    if !recorded.pointee.added.isEmpty && recorded.pointee.added.remove(key) && base == .fired { return true }
+    _ = recorded.pointee.removed.insert(key)
+    return true
+  }
+
+  /// Whether the addition or removal of a destination is recorded.
+  func isRecorded(_ key: Int64, isAddition: Bool) -> Bool {
+    guard let changes else { return false }
+    return isAddition ? changes.pointee.added.contains(key) : changes.pointee.removed.contains(key)
+  }
+
+  /// Records a change that the destinations in memory already include.
+  ///
+  /// They were read before another context changed the link; the other end recorded it as a change.
+  mutating func recordUnheard(_ key: Int64, isAddition: Bool) {
+    let recorded = recorded()
+    if isAddition { _ = recorded.pointee.added.insert(key) } else { _ = recorded.pointee.removed.insert(key) }
+  }
+
+  /// Sets the destinations from the store's answer and applies recorded changes. Changes without an effect are dropped.
+  ///
+  /// - Returns: Whether all changes are kept. The other end may still have dropped ones recorded.
+  mutating func fire(_ keys: UnsafeBufferPointer<Int64>) -> Bool {
+    defer { checkInvariants() }
+    contents.destroy()
+    contents = LinkList(copying: keys)
+    base = .fired
+    guard let changes else { return true }
+    let idleRemovals = removed.filter { !contents.remove($0) }, idleAdditions = added.filter { !contents.insert($0) }
+    for key in idleRemovals { _ = changes.pointee.removed.remove(key) }
+    for key in idleAdditions { _ = changes.pointee.added.remove(key) }
+    return idleRemovals.isEmpty && idleAdditions.isEmpty
+  }
+
+  /// Whether destinations of an ordered relationship were moved since the last save.
+  var isMoved: Bool { changes?.pointee.isMoved ?? false }
+
+  /// Clears the record of moves, after they were reverted.
+  mutating func forgetMove() { changes?.pointee.isMoved = false }
+
+  /// Removes the record of a destination while the destinations aren't in memory; its end of the link is authoritative.
+  mutating func forgetUnseen(_ key: Int64) {
+    defer { checkInvariants() }
+    guard base == .unfired, let changes else { return }
+    _ = changes.pointee.added.remove(key)
+    _ = changes.pointee.removed.remove(key)
+    if !isChanged { base = .untouched }
+  }
+
+  /// Discards all destinations, so that they are read again. Keeps removed keys, and added keys in their order.
+  mutating func forgetContents() {
+    defer { checkInvariants() }
+    if !isKnown { return }
+    if let order, added.count > 1 {
+      let wanted = Set(added)
+      order.keys.filter(wanted.contains).withUnsafeBufferPointer { keys in
+        changes?.pointee.added.destroy()
+        changes?.pointee.added = LinkList(copying: keys)
+      }
+    }
+    contents.destroy()
+    contents = LinkList()
+    base = isChanged ? .unfired : .untouched
+    changes?.pointee.order = nil
+  }
+
+  /// Reverts the changes recorded since the last save.
+  mutating func revert() {
+    defer { checkInvariants() }
+    if let order {
+      order.revert()
+      contents.destroy()
+      contents = order.keys.withUnsafeBufferPointer { LinkList(copying: $0) }
+      base = .fired
+    } else if base == .fired {
+      for key in added { _ = contents.remove(key) }
+      for key in removed { _ = contents.insert(key) }
+    } else {
+      contents.removeAll()
+      base = .untouched
+    }
+    let order = order
+    destroyChanges()
+    changes = nil
+    if let order { setOrder(order) }
+  }
+
+  /// Clears the recorded changes after a save.
+  mutating func settle() {
+    defer { checkInvariants() }
+    let order = order
+    order?.settle()
+    destroyChanges()
+    changes = nil
+    if let order { setOrder(order) }
+    base = isKnown ? .fired : .untouched
+  }
+
+  // MARK: Invariants
+
+  /// Checks the invariants in debug builds. Larger lists aren't checked, because each check is linear.
+  private func checkInvariants() {
+    assert(brokenInvariant == nil, "Invariant \(brokenInvariant ?? 0) of a to-many relationship is broken.")
+  }
+
+  private var brokenInvariant: Int? {
+    let (contents, added, removed) = (contents.keys, added, removed)
+    guard contents.count + added.count + removed.count <= 32 else { return nil }
+    switch base {
+    case .untouched: if !contents.isEmpty || !added.isEmpty || !removed.isEmpty { return 1 }
+    case .unfired: if !contents.isEmpty || added.contains(where: removed.contains) { return 2 }
+    case .fired: if !added.allSatisfy(contents.contains) || removed.contains(where: contents.contains) { return 3 }
+    case .new: if !added.isEmpty || !removed.isEmpty { return 4 }
+    }
+    if isKnown, let order, order.keys.count != contents.count { return 5 }
+    return nil
+  }
+}
