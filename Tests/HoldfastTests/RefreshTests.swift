@@ -127,7 +127,7 @@ import Testing
       #expect(error.code == .unknownProperty && error.property == path)
     }
     let error = try #require(throws: ContextError.self) { try fido.setValue(.string("x"), forKeyPath: "collar.color") }
-    #expect(error.code == .missingObject && error.reason.hasSuffix("set the relationship first."))
+    #expect(error.code == .missingObject && error.reason.hasSuffix("Set the relationship first."))
   }
 
   final class Watched: ManagedObject {
