@@ -19,7 +19,7 @@ let package = Package(
     .executableTarget(
       name: name, dependencies: libraries.map { .product(name: $0, package: "holdfast") },
       // The fuzzer has the entry point.
-      swiftSettings: [.unsafeFlags(["-parse-as-library"])])
+      swiftSettings: [.enableUpcomingFeature("InternalImportsByDefault"), .unsafeFlags(["-parse-as-library"])])
   },
   swiftLanguageModes: [.v6]
 )
