@@ -8,7 +8,7 @@ struct XMLProlog {
   private let bytes: UnsafeRawBufferPointer
   private let errors: XMLErrors
   private var place = 0
-  /// Whether the document type is a store's.
+  /// Whether the document type is the one that stores use.
   private var isRecognised = false
 
   /// The maximum length of the prolog, in bytes.

@@ -28,7 +28,9 @@ extension ManagedObject {
     for (offset, types) in types.enumerated() { checkSlot(first + offset, types) }
   }
 
-  /// The values of a group and its nested groups by name; null when no element has a value.
+  /// Returns the values of a group by name, or null if no element has one.
+  ///
+  /// The values of nested groups are included.
   final func compositeValue(_ composite: ManagedObjectModel.CompositeAttribute) -> PropertyValue {
     var values: [String: PropertyValue] = [:]
     for slot in composite.slots {
@@ -65,7 +67,9 @@ extension ManagedObject {
 }
 
 extension ManagedObjectModel.CompositeAttribute {
-  /// The name of a direct element of the group, from its path; nil for other paths and nested elements.
+  /// Returns the name of a direct element of the group, from the element's path.
+  ///
+  /// Returns nil for nested elements and for all other paths.
   func elementName(_ path: String) -> String? {
     guard path.utf8.count > name.utf8.count + 1, path.hasPrefix(name), path.utf8.dropFirst(name.utf8.count).first == UInt8(ascii: ".")
     else { return nil }

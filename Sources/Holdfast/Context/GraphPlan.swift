@@ -1,6 +1,8 @@
 import HoldfastStore
 
-/// How a relationship and its inverse are stored, as plain numbers for the code that runs once per link.
+/// How a relationship and its inverse are stored.
+///
+/// The plan contains only plain numbers, because the code that uses it runs once per link.
 struct LinkPlan {
   var entity: Int32 = 0
   var relationship: Int32 = 0
@@ -32,9 +34,11 @@ struct LinkPlan {
 /// Link plans, empty rows and default rows, computed once per model.
 final class GraphPlan: @unchecked Sendable {  // because nothing changes after the initialiser
   struct EntityPlan {
-    /// By slot; entries of attributes are unused.
+    /// The plans of to-one relationships, by slot. Entries of attributes are unused.
     let toOne: UnsafeMutablePointer<LinkPlan>
-    /// By to-many index. Transient relationships have negative indexes and are stored before the pointer.
+    /// The plans of to-many and transient relationships, by to-many index.
+    ///
+    /// Transient relationships have negative indexes and are stored before the pointer.
     let toMany: UnsafeMutablePointer<LinkPlan>
     let slotCount: Int
     let toManyCount: Int
@@ -51,9 +55,9 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
 
   let model: ManagedObjectModel
   let entities: UnsafeMutablePointer<EntityPlan>
-  /// The type of each slot's attribute, as an ``AttributeTypeSet`` with one element; 0 for relationships and unused entries.
+  /// The type of each slot's attribute, as an ``AttributeTypeSet`` with one element.
   ///
-  /// Each entity has ``ManagedObject/tabulatedSlots`` entries.
+  /// Relationships and unused entries have the value 0. Each entity has ``ManagedObject/tabulatedSlots`` entries.
   let slotTypes: UnsafeMutablePointer<UInt32>
   /// One batch per entity with two rows: an empty row, and the default values of a new object.
   let templates: [RowBatch]
@@ -137,7 +141,7 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     return builder.seal()
   }
 
-  /// A table without types.
+  /// A table of slot types in which every entry is 0.
   static func noSlotTypes(_ model: ManagedObjectModel) -> UnsafeMutablePointer<UInt32> {
     let count = model.entities.count * ManagedObject.tabulatedSlots
     let types = UnsafeMutablePointer<UInt32>.allocate(capacity: count)

@@ -18,10 +18,10 @@ struct IdentityMap {
   private var denseCapacity = 0
   /// Unused positions in `dense`.
   private var free: [UInt32] = []
-  /// The position plus 1; 0 for an entry that was never used, ``left`` for a removed one.
+  /// The entries: a position in `dense` plus 1, 0 if unused, or ``left`` if removed.
   private var table: UnsafeMutablePointer<UInt32>?
   private var mask = 0
-  /// The shift that reduces a hash to a line number in the table.
+  /// The shift that reduces a hash to the index of a cache line in the table.
   private var lineShift: UInt64 = 63
   private var usedSlots = 0
   private(set) var count = 0
@@ -117,7 +117,8 @@ struct IdentityMap {
 
   /// The next index of a search: near the same offset in the next line.
   ///
-  /// Keys whose line is occupied find a free entry there at once. With linear probing each of them would pass all the others.
+  /// If other keys occupy a line, its keys find a free entry in the next line at once. With linear probing, each of these keys would pass
+  /// all the others.
   @inline(__always) private func next(_ slot: Int) -> Int { (slot + 17) & mask }
 
   private mutating func takePosition() -> Int {

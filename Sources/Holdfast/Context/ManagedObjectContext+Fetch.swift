@@ -3,8 +3,8 @@ public import HoldfastStore
 extension ManagedObjectContext {
   /// Returns the objects that match a request, including unsaved changes of this context.
   ///
-  /// Sends one store request, or two if the query follows relationships into changed entities. Registered objects keep the values that the
-  /// context knows. The rows are fetched with the objects, so none of them is a fault.
+  /// Sends one store request, or two if the query follows relationships into changed entities. Objects that the context
+  /// has already read keep their values. All others get the fetched rows, so the result contains no faults.
   ///
   /// - Throws: ``/HoldfastStore/QueryError`` if the request names a property that the model doesn't have; ``/HoldfastStore/StoreError`` if
   ///   the store fails.
@@ -49,10 +49,12 @@ extension ManagedObjectContext {
     return ids
   }
 
-  /// Returns values computed by the store, one dictionary for each group, sorted by the group's values, nil first.
+  /// Returns values that the store computes, as one dictionary for each group.
   ///
-  /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``, and ``ContextError`` with code ``ContextError/Code/invalidRequest``
-  ///   if a column isn't an attribute or isn't grouped by.
+  /// The dictionaries are sorted by the values of their groups, nil first.
+  ///
+  /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``. Also throws ``ContextError`` with code
+  ///   ``ContextError/Code/invalidRequest`` if a column isn't an attribute, or is neither grouped by nor aggregated.
   public func fetch<Root>(_ request: DictionaryFetchRequest<Root>) throws -> [[String: StoreValue]] {
     checkIsolation()
     noticeRemovedStores()
@@ -135,7 +137,8 @@ extension ManagedObjectContext {
 
   /// The predicate in the form that the coordinator and the stores expect.
   ///
-  /// - Throws: ``/HoldfastStore/QueryError`` if it is nested too deeply. Nothing has traversed it before.
+  /// - Throws: ``/HoldfastStore/QueryError`` if it is nested too deeply. No other code traverses the predicate before
+  ///   this check.
   private func predicate(_ expression: QueryExpression?, _ entity: ManagedObjectModel.Entity) throws -> QueryExpression? {
     try expression?.normalized(entity: entity.name).withoutForeignIDs(entity, persistentStoreCoordinator)
   }
@@ -148,7 +151,8 @@ extension ManagedObjectContext {
       try persistentStoreCoordinator.fetch(query, into: sink)
       return sink.finish()
     }
-    // The shared cache, which has the latest versions, doesn't admit a result of this size.
+    // The shared cache doesn't admit a result of this size. Older groups then can't be compared with the latest versions there, so they
+    // are discarded.
     if objects.count > RowCache.largestPublication { firedGroups = [] }
     return objects
   }
@@ -180,7 +184,7 @@ extension ManagedObjectContext {
 final class ObjectSink: RowSink {
   private let context: ManagedObjectContext
   private var objects: ContiguousArray<ManagedObject> = []
-  /// The rows of the next group. If they are of several entities of a family, each entity gets its own group.
+  /// The rows of the next group. Rows of several entities are split into one group for each entity.
   private var pending: [RowRun] = []
   private var pendingCount = 0
   /// The entities of the runs; empty while all runs are of ``pendingEntity``.
@@ -203,7 +207,7 @@ final class ObjectSink: RowSink {
     return .more
   }
 
-  /// Appends an object of the context after those of the rows so far.
+  /// Appends an object of the context after the objects of all rows received so far.
   func append(_ object: ManagedObject) {
     makeObjects()
     objects.append(object)

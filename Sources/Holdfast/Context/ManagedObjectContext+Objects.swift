@@ -40,7 +40,8 @@ extension ManagedObjectContext {
     row.setKey(key)
     object.row = UnsafeRawPointer(row.row)
     object.flags.insert(.hasPrivateRow)
-    // New objects are mostly linked soon. States allocated now are next to the object in memory, so links access them faster.
+    // Most new objects are linked soon. To-many states that are allocated now are next to the object in memory, so linking accesses them
+    // faster.
     if (1...4).contains(graph.entities[entity].toManyCount) { _ = object.toManyStates() }
     if graph.entities[entity].transientCount > 0 { object.setTransientDefaults() }
     noteChange(object)
@@ -70,7 +71,7 @@ extension ManagedObjectContext {
   public func existingObject(with id: ManagedObjectID) throws -> ManagedObject {
     noticeRemovedStores()
     let (entity, key) = try place(of: id)
-    // An ID may name the entity of a link; only the row determines the object's subentity.
+    // An ID that was read from a link may name a superentity. The row determines the object's actual entity.
     if graph.entities[entity].family.count > 1, !id.isTemporaryID, registered(entity, key)?.row == nil {
       if let object = try readFamily(entity, [key], wanting: key) { return object }
     }
@@ -99,7 +100,7 @@ extension ManagedObjectContext {
 
   /// Marks an object for deletion by the next save. A new object is removed from the context.
   ///
-  /// ``processPendingChanges()`` applies the delete rules, at the latest in the next fetch or save.
+  /// ``processPendingChanges()`` applies the delete rules. If you don't call it, the next fetch or save does.
   public func delete(_ object: ManagedObject) {
     checkIsolation()
     precondition(object.managedObjectContext === self, "An object was deleted in a context that it does not belong to.")
@@ -118,7 +119,7 @@ extension ManagedObjectContext {
     unpropagated.append(object)
   }
 
-  /// Reverts all changes. New objects leave the graph, and errors of faults are acknowledged.
+  /// Reverts all changes, removes new objects from the graph, and acknowledges fault errors.
   public func rollback() {
     checkIsolation()
     precondition(!isSaving, "A context was rolled back in a callback of its own save.")
@@ -157,13 +158,15 @@ extension ManagedObjectContext {
 
   /// Reverts the recorded changes of to-many relationships since the last save.
   ///
-  /// A list in memory is kept: the group's answer may be older.
+  /// A list in memory is kept, because the relationship answer of the object's group may be older.
   private func revertLinks(_ object: ManagedObject) {
     guard let states = object.toMany else { return }
     for index in 0..<graph.entities[Int(object.flags.entityIndex)].toManyCount { states[index].revert() }
   }
 
-  /// Discards the state of to-many relationships; the store or the group's answer provides it again.
+  /// Discards the state of to-many relationships.
+  ///
+  /// The next access restores it from the store, or from the relationship answer of the object's group.
   func forgetLinks(_ object: ManagedObject) {
     guard let states = object.toMany else { return }
     for index in 0..<graph.entities[Int(object.flags.entityIndex)].toManyCount {

@@ -24,10 +24,10 @@ public struct RelationshipDescription: Sendable, Hashable {
   /// The name of the inverse relationship, which may be this one itself. Nil for none.
   ///
   /// Without an inverse, an object isn't updated when a destination object is deleted: a to-one relationship then points to an object
-  /// without a row. As in Core Data's files, a to-many relationship without an inverse owns its objects. Saving an object in one such
-  /// relationship removes it from that of another object.
+  /// without a row. As in Core Data's files, a destination object of a to-many relationship without an inverse has only one owner. Saving
+  /// it in another owner's relationship removes it from the previous owner's.
   public var inverse: String?
-  /// Whether it has any number of destination objects, and not at most one.
+  /// Whether the relationship can have any number of destination objects. If false, it has at most one.
   public var isToMany: Bool
   /// Whether an object can be saved without a destination object.
   public var isOptional: Bool
@@ -38,13 +38,13 @@ public struct RelationshipDescription: Sendable, Hashable {
   public var isTransient: Bool
   /// What happens to destination objects when the object is deleted.
   public var deleteRule: DeleteRule
-  /// The minimum number of objects unless a to-many relationship is empty, or 0 for none.
+  /// The minimum number of objects in a nonempty to-many relationship, or 0 for no minimum.
   ///
   /// Old models have 1 for a to-one relationship, which has no effect except on the version hash.
   public var minCount: Int
   /// The maximum number of objects in a to-many relationship, or 0 for no bound.
   ///
-  /// Some of Core Data's models have -1 for no bound, which gives them another version hash.
+  /// Some Core Data models use -1 for no bound, so their version hash differs.
   public var maxCount: Int
   /// Whether the objects of a to-many relationship have an order, which stores keep.
   public var isOrdered: Bool

@@ -19,7 +19,7 @@ extension SaveOperation {
   }
 }
 
-/// Validation by classes, beyond the rules of the model.
+/// The validation methods of classes, which add to the rules of the model.
 enum OwnRules {
   /// The failures that a validation method throws, as errors that name the object.
   static func failures(_ object: ManagedObject, _ property: String? = nil, _ body: () throws -> Void) -> [ContextError] {
