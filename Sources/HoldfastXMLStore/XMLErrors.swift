@@ -22,7 +22,7 @@ struct XMLErrors {
 
   /// The file contains a name that isn't in the model: it isn't a store of this model.
   func unknown(_ what: String) -> StoreError {
-    error(.incompatibleModel, "The file has \(what)that isn't in the model. Open it with the model that it was written with.")
+    error(.incompatibleModel, "The file has \(what) that isn't in the model. Open it with the model that it was written with.")
   }
 
   func unverified() -> StoreError {

@@ -248,6 +248,8 @@ struct ToManyState {
 
   private var brokenInvariant: Int? {
     let (contents, added, removed) = (contents.keys, added, removed)
+    // A damaged file may list a destination twice, and data never traps.
+    if contents.count <= 32 && Set(contents).count != contents.count { return nil }
     guard contents.count + added.count + removed.count <= 32 else { return nil }
     switch base {
     case .untouched: if !contents.isEmpty || !added.isEmpty || !removed.isEmpty { return 1 }
