@@ -16,9 +16,9 @@
 ///
 /// 1. An untouched list has no contents and no recorded changes.
 /// 2. An unfired list has no contents. No key is both added and removed.
-/// 3. A fired list contains every added key and no removed key.
+/// 3. A fired list contains every added key.
 /// 4. A new list has no added or removed keys: all its contents are additions.
-/// 5. The order, if there is one, has as many keys as ``contents``.
+/// 5. The order of a new list, if there is one, has as many keys as ``contents``.
 struct ToManyState {
   /// The basis of the list.
   enum Base: UInt8 {
@@ -248,16 +248,15 @@ struct ToManyState {
 
   private var brokenInvariant: Int? {
     let (contents, added, removed) = (contents.keys, added, removed)
-    // A damaged file may list a destination twice, and data never traps.
-    if contents.count <= 32 && Set(contents).count != contents.count { return nil }
     guard contents.count + added.count + removed.count <= 32 else { return nil }
     switch base {
     case .untouched: if !contents.isEmpty || !added.isEmpty || !removed.isEmpty { return 1 }
     case .unfired: if !contents.isEmpty || added.contains(where: removed.contains) { return 2 }
-    case .fired: if !added.allSatisfy(contents.contains) || removed.contains(where: contents.contains) { return 3 }
+    // A damaged file may list a destination twice, so that one of them remains when it is removed. Data never traps.
+    case .fired: if !added.allSatisfy(contents.contains) { return 3 }
     case .new: if !added.isEmpty || !removed.isEmpty { return 4 }
     }
-    if isKnown, let order, order.keys.count != contents.count { return 5 }
+    if base == .new, let order, order.keys.count != contents.count { return 5 }
     return nil
   }
 }
