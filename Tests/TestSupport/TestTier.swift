@@ -7,6 +7,9 @@ package enum TestTier {
   /// Whether all of it runs.
   package static let isFull = ProcessInfo.processInfo.environment["HOLDFAST_TESTS"] == "full"
 
+  /// The distance between the positions of a file, or the calls of a process, that a test harms; 1 in the full tier.
+  package static func step(_ usual: Int) -> Int { isFull ? 1 : usual }
+
   /// The number of rounds of a test. The full tier prints it with the file of the test, for the table of `Scripts/test`.
   package static func count(_ usual: Int, full: Int, file: StaticString = #fileID) -> Int {
     guard isFull else { return usual }

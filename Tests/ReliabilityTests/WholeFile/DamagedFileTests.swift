@@ -72,7 +72,7 @@ import Testing
   func RE1_everyChangedBitIsRefused(store: FileStore) throws {
     let whole = try Self.fixture(store)
     var random = SeededGenerator("RE1, \(store), bits")
-    let step = TestTier.count(19, full: 1)
+    let step = TestTier.step(19)
     for place in stride(from: Int.random(in: 0..<step, using: &random), to: whole.count, by: step) {
       for bit in 0..<8 {
         var bytes = whole
@@ -129,7 +129,7 @@ import Testing
     try context.save()
     try context.persistentStoreCoordinator.close()
     let next = try #require(harbour.contents)
-    let step = TestTier.count(5, full: 1)
+    let step = TestTier.step(5)
     for (first, second) in [(whole, next), (next, whole)] {
       for place in stride(from: 1, to: min(first.count, second.count), by: step) {
         let spliced = Array(first[..<place] + second[place...])

@@ -55,7 +55,7 @@ struct EveryCall {
     demand(whole.isSuccess && acknowledged() == 2, "The process could not save: \(whole.status)")
     var (kills, ends) = (0, 0)
     // A third of the calls, from a random start, or all of them.
-    let step = TestTier.count(3, full: 1), first = Int.random(in: 0..<step)
+    let step = TestTier.step(3), first = Int.random(in: 0..<step)
     for (place, call) in whole.calls.enumerated() where place % step == first {
       guard let run = try watched(killingAt: call) else { complain("strace doesn't trace any more.") }
       demand(run.isKilled || run.isSuccess, "\(call): the process ended with \(run.status)")
