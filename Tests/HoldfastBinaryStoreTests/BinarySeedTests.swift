@@ -64,8 +64,10 @@ import Testing
         let place = Int.random(in: 0..<changed.count, using: &numbers)
         changed[place] = [0, 1, 2, 0x7F, 0x80, 0xFF, UInt8.random(in: 0...255, using: &numbers)].randomElement(using: &numbers) ?? 0
       }
-      if BinaryStoreProperty.refuses(changed) { refused += 1 }
-      if let violation = BinaryStoreProperty.violation(changed) {
+      switch BinaryStoreProperty.outcome(changed) {
+      case .accepted: break
+      case .refused: refused += 1
+      case .violation(let violation):
         let places = bytes.indices.filter { bytes[$0] != changed[$0] }.map { "\($0): \(changed[$0])" }
         Issue.record("\(violation)\n\(places)")
         return

@@ -17,11 +17,13 @@ enum BinaryStoreProperty {
   private static let property = WholeFileProperty(
     model: model, description: { .binary(at: $0, options: BinaryStore.Options(wholeFile: $1)) }, content: { $0.dropLast(64) })
 
-  /// The violated guarantee; nil if there is none.
-  static func violation(_ bytes: [UInt8]) -> String? { property.violation(bytes, readFirst: readPages) }
+  /// What the store does with the bytes.
+  static func outcome(_ bytes: [UInt8]) -> WholeFileProperty.Outcome { property.outcome(bytes, readFirst: readPages) }
 
-  /// Whether the bytes can't be opened, whatever their digest.
-  static func refuses(_ bytes: [UInt8]) -> Bool { property.refuses(bytes) }
+  /// The violated guarantee; nil if there is none.
+  static func violation(_ bytes: [UInt8]) -> String? {
+    if case .violation(let rule) = outcome(bytes) { rule } else { nil }
+  }
 
   /// Reads all of a file with valid digests, first page by page and then as a whole.
   ///

@@ -31,8 +31,10 @@ import Testing
         default: changed.insert(contentsOf: bytes[min(place, bytes.count)..<min(place + 20, bytes.count)], at: place)
         }
       }
-      if JSONStoreProperty.refuses(changed) { refused += 1 }
-      if let violation = JSONStoreProperty.violation(changed) {
+      switch JSONStoreProperty.outcome(changed) {
+      case .accepted: break
+      case .refused: refused += 1
+      case .violation(let violation):
         Issue.record("\(violation)\n\(String(decoding: changed, as: UTF8.self))")
         return
       }

@@ -13,11 +13,13 @@ enum JSONStoreProperty {
   private static let property = WholeFileProperty(
     model: model, description: { .json(at: $0, options: JSONStore.Options(wholeFile: $1)) }, content: objects)
 
-  /// The violated guarantee; nil if there is none.
-  static func violation(_ bytes: [UInt8]) -> String? { property.violation(bytes) }
+  /// What the store does with the bytes.
+  static func outcome(_ bytes: [UInt8]) -> WholeFileProperty.Outcome { property.outcome(bytes) }
 
-  /// Whether the bytes can't be opened, whatever their digest.
-  static func refuses(_ bytes: [UInt8]) -> Bool { property.refuses(bytes) }
+  /// The violated guarantee; nil if there is none.
+  static func violation(_ bytes: [UInt8]) -> String? {
+    if case .violation(let rule) = outcome(bytes) { rule } else { nil }
+  }
 
   /// The range of the objects in a file. Saves differ in their generation, which is before it, and therefore in their digest, which is
   /// after it.

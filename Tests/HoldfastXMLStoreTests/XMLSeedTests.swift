@@ -32,8 +32,10 @@ import Testing
         default: changed.insert(contentsOf: bytes[min(place, bytes.count)..<min(place + 20, bytes.count)], at: place)
         }
       }
-      if XMLStoreProperty.refuses(changed) { refused += 1 }
-      if let violation = XMLStoreProperty.violation(changed) {
+      switch XMLStoreProperty.outcome(changed) {
+      case .accepted: break
+      case .refused: refused += 1
+      case .violation(let violation):
         Issue.record("\(violation)\n\(String(decoding: changed, as: UTF8.self))")
         return
       }

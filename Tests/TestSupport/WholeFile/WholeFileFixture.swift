@@ -45,9 +45,14 @@ package final class WholeFileFixture<Format: WholeFileFormat> {
   /// Opens the file, reads all of it, and closes it.
   package func open(_ model: ManagedObjectModel = Format.model, options: Format.Options = Format.defaultOptions) throws {
     let store = Format.description(at: path, isReadOnly: false, options: options).makeStore()
-    defer { try? store.close() }
-    _ = try store.open(model: model)
-    try (store as? WholeFileStore)?.verify()
+    do {
+      _ = try store.open(model: model)
+      try (store as? WholeFileStore)?.verify()
+    } catch {
+      try? store.close()
+      throw error
+    }
+    try store.close()
   }
 
   /// The error that opening throws; nil if the file opens.

@@ -23,10 +23,20 @@ package struct WholeFileProperty: Sendable {
     self.content = content
   }
 
-  /// Which rule the bytes break; nil if they break none. Every call must be fast and use little memory, too.
+  /// What a store does with bytes.
+  package enum Outcome {
+    /// It opens, saves and opens again with equal content.
+    case accepted
+    /// It throws a `StoreError` with a specific code.
+    case refused
+    /// It breaks the rule of the sentence.
+    case violation(String)
+  }
+
+  /// Opens, saves and opens the bytes again. Every call must be fast and use little memory, too.
   ///
   /// - Parameter readFirst: reads the store before it is saved.
-  package func violation(_ bytes: [UInt8], readFirst: (StoreDescription) throws -> Void = { _ in }) -> String? {
+  package func outcome(_ bytes: [UInt8], readFirst: (StoreDescription) throws -> Void = { _ in }) -> Outcome {
     let disk = SimulatedFileSystem()
     disk.setContents(of: "store", bytes)
     var options = WholeFileOptions()
@@ -41,38 +51,28 @@ package struct WholeFileProperty: Sendable {
       let (first, metadata) = try save(unverified, disk)
       options.allowsUnverified = false
       let (second, metadataAgain) = try save(description("/store", options), disk)
-      if content(first) != content(second) { return "Saving the file again changed its content." }
-      return isEqual(metadata, metadataAgain) ? nil : "The metadata changed when the file was saved again."
+      if content(first) != content(second) { return .violation("Saving the file again changed its content.") }
+      if !isEqual(metadata, metadataAgain) { return .violation("The metadata changed when the file was saved again.") }
+      return .accepted
     } catch let error as StoreError {
-      return error.code == .general ? "The error has no specific code: \(error)" : nil
+      return error.code == .general ? .violation("The error has no specific code: \(error)") : .refused
     } catch {
-      return "The error isn't a StoreError: \(error)"
+      return .violation("The error isn't a StoreError: \(error)")
     }
   }
 
-  /// Whether the bytes can't be opened and read, whatever their digest.
-  package func refuses(_ bytes: [UInt8]) -> Bool {
-    let disk = SimulatedFileSystem()
-    disk.setContents(of: "store", bytes)
-    var options = WholeFileOptions()
-    options.file.fileSystem = disk
-    options.allowsUnverified = true
-    let store = description("/store", options).makeStore()
-    defer { try? store.close() }
-    do {
-      _ = try store.open(model: model)
-      try (store as? WholeFileStore)?.verify()
-      return false
-    } catch { return true }
-  }
-
-  /// Opens the store, saves it, and returns its bytes and metadata.
+  /// Opens the store, saves it, closes it, and returns its bytes and metadata.
   private func save(_ description: StoreDescription, _ disk: SimulatedFileSystem) throws -> ([UInt8], [String: StoreValue]) {
     let store = description.makeStore()
-    let metadata = try store.open(model: model).userInfo
-    defer { try? store.close() }
-    try store.setMetadata(metadata)
-    return (disk.contents(of: "store") ?? [], metadata)
+    do {
+      let metadata = try store.open(model: model).userInfo
+      try store.setMetadata(metadata)
+      try store.close()
+      return (disk.contents(of: "store") ?? [], metadata)
+    } catch {
+      try? store.close()
+      throw error
+    }
   }
 
   /// Whether two dictionaries are equal; NaN equals NaN.
