@@ -37,6 +37,21 @@ import Testing
     }
   }
 
+  @Test func aStoresAnswerThatNamesAnObjectTwiceDoesNotTrap() {
+    for isRemovedFirst in [false, true] {
+      var state = ToManyState()
+      if isRemovedFirst { _ = state.remove(1) }
+      _ = [1, 1, 2].withUnsafeBufferPointer { state.fire($0) }
+      for key in [1, 2, 1, 1, 3] as [Int64] { _ = state.remove(key) }
+      for key in [1, 3] as [Int64] { _ = state.add(key, isNew: false) }
+      state.forgetContents()
+      state.revert()
+      state.settle()
+      #expect(state.base == .untouched && state.keys.isEmpty)
+      state.destroy()
+    }
+  }
+
   @Test func aStateHasTheSameContentsAsASet() {
     var random = SeededGenerator()
     for _ in 0..<3000 {

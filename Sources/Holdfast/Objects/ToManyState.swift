@@ -1,18 +1,23 @@
 /// The state of one to-many relationship of an object beyond its group's answer: 48 bytes.
 ///
 /// ```text
-///              add, remove                fire
-///   untouched ────────────▶ unfired ───────────────┐
-///       │  ▲                   │                   ▼
-///       │  └── revert, settle ─┘               ┌─ fired ◀─┐ add, remove, revert, settle
-///       │ fire                                 │     └────┘
-///       └─────────────────────────────────────▶│
-///                                              │
-///   new ── settle ────────────────────────────▶┘    forgetContents: fired or new to untouched, or to
-///   └─ add, remove                                  unfired if changes are recorded
+///               ┌──────── add, remove ────────┐
+///               │                             ▼
+///           untouched ◀── revert, settle ── unfired
+///            │     │                          │
+///    (new    │     │ fire                     │ fire
+///    object) ▼     ▼                          │
+///           new   fired ◀─────────────────────┘
+///            │     ▲
+///            └─────┘ settle
 /// ```
 ///
-/// Invariants, which debug builds check after each change of a small list:
+/// - `add` and `remove` don't change the state of unfired, fired and new lists; `revert` and `settle` don't change that of fired ones.
+/// - `forgetUnseen` turns an unfired list without further changes into an untouched one.
+/// - `forgetContents` turns a fired or new list into an untouched one, or an unfired one if changes are recorded.
+/// - `revert` turns a new list into an untouched one, or a fired one if the list has an order.
+///
+/// Invariants, which debug builds check after those calls if a list has at most 32 keys:
 ///
 /// 1. An untouched list has no contents and no recorded changes.
 /// 2. An unfired list has no contents. No key is both added and removed.
