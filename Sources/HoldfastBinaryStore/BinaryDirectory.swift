@@ -85,7 +85,9 @@ struct BinaryDirectory: Sendable {
       else {
         throw errors.damaged("An entry of the directory is invalid.")
       }
-      if (kind == .info || kind == .model) && (subject != 0 || count != 1) { throw errors.newerFormat("a second section of kind 1 or 2") }
+      if (kind == .info || kind == .model) && (subject != 0 || count != 1) {
+        throw errors.newerFormat("an unexpected section of store information or of the model")
+      }
       next += Int64(byteCount)
       let entry = SectionEntry(
         kind: kind, subject: subject, offset: offset, byteCount: byteCount, digest: digest, count: count, first: first, last: last)

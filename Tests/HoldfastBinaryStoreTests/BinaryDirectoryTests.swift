@@ -178,7 +178,7 @@ import Testing
     second.subject = 1
     var changed = image
     changed.sections.insert(second, at: place + 1)
-    try expectRefusal(changed, [.newerFormat], "a second section", "\(kind)")
+    try expectRefusal(changed, [.newerFormat], "an unexpected section of store information or of the model", "\(kind)")
   }
 
   @Test func sectionsOutOfOrderAreDamage() throws {

@@ -113,7 +113,8 @@ struct ModelCheck {
         found.append(
           problem(
             path,
-            "Its inverse \(destination.name).\(inverse.name) points to \(inverse.destination) and has \(inverse.inverse ?? "nothing") as its inverse."
+            "Its inverse \(destination.name).\(inverse.name) points to \(inverse.destination) and has \(inverse.inverse ?? "nothing") as its inverse. "
+              + "Make it point to \(entity.name), with the inverse \(relationship.name)."
           ))
       }
       if inverse.isTransient != relationship.isTransient {
@@ -124,7 +125,9 @@ struct ModelCheck {
     } else if let above = superentities(of: destination).first(where: { $0.relationships.contains { $0.name == name } }) {
       found.append(
         problem(
-          path, "Its inverse is declared by \(above.name). Make \(above.name) the destination."))
+          path,
+          "Its inverse is declared by \(above.name), so objects of its other subentities have it, too. Make \(above.name) the destination.")
+      )
     } else {
       found.append(problem(path, "Its inverse \(destination.name).\(name) doesn't exist."))
     }
