@@ -29,10 +29,8 @@ import Testing
   private func expectCompiled(_ snippets: [Snippet]) throws {
     let compiled = try Self.compiled.get()
     for snippet in snippets {
-      // If you exclude a block from compilation, list it here with the reason.
-      let isCoreData = snippet.file == "README.md" && snippet.lines.first == "import CoreData"
-      #expect((snippet.excuse != nil) == isCoreData, "\(snippet.file):\(snippet.line)")
-      if isCoreData { continue }
+      // No block is excluded from compilation.
+      #expect(snippet.excuse == nil, "\(snippet.file):\(snippet.line)")
       if let problem = compiled.problem(with: snippet) { Issue.record("\(problem)") }
     }
   }

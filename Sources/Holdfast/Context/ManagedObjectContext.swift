@@ -243,7 +243,7 @@ public final class ManagedObjectContext {
     firedGroups = []
   }
 
-  /// Keeps a group for the siblings of the fault for which it was read.
+  /// Keeps the group that was read for a fault, because siblings of the fault may need it.
   func keepFired(_ group: RowGroup) {
     if firedGroups.count < ManagedObjectContext.mostFiredGroups {
       firedGroups.append(group)

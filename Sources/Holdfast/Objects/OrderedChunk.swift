@@ -1,4 +1,4 @@
-/// A range of an ordered list: keys with their order keys, some of which are hidden. Confined to a context.
+/// A range of an ordered list: keys with their order keys. Some keys are hidden. Confined to a context.
 final class OrderedChunk {
   struct Entry {
     var key: Int64

@@ -37,8 +37,8 @@ public final class ExternalDataSave: Sendable {
     var givenUp: [UUID]
   }
 
-  /// Keeps a note locked. `@unchecked Sendable` because the note is only held and released once.
-  private final class LockedNote: @unchecked Sendable {  // only held and released
+  /// Keeps a note locked.
+  private final class LockedNote: @unchecked Sendable {  // because the note is only held, and released once
     let note: ExternalDataNote
     init(_ note: ExternalDataNote) { self.note = note }
   }
