@@ -71,19 +71,11 @@ import Testing
   /// A list is compared only with the keys deleted since its last access.
   @Test func onlyWhatChangedIsComparedWithWhatIsDeleted() {
     let list = OrderedList(Array(0..<Int64(5_000)))
-    var log = DeletionLog(entityCount: 1), deleted: Set<Int64> = [], asked = 0
-    func look() -> Int {
-      asked = 0
-      list.hide(log, root: 0) { key in
-        asked += 1
-        return deleted.contains(key)
-      }
-      return asked
-    }
+    let deletions = Deletions(rootCount: 1)
+    func look() -> Int { list.hide(deletions, root: 0) }
     #expect(look() == 5_000 && look() == 0)
     for key in Int64(100)..<200 {
-      deleted.insert(key)
-      log.append(key, root: 0)
+      deletions.insert(key, root: 0)
       #expect(look() == 0 && list.visibleCount == 5_099 - Int(key))
     }
     for step in 0..<1_000 {
@@ -91,13 +83,12 @@ import Testing
       #expect(look() == 1)
     }
     // An object that is already being deleted, and one that isn't in the list.
-    deleted = deleted.union([6_000, 7_000])
-    for key in [Int64(6_000), 7_000] { log.append(key, root: 0) }
+    for key in [Int64(6_000), 7_000] { deletions.insert(key, root: 0) }
     _ = look()
     list.insert(6_000, at: 10)
     #expect(look() == 1 && list.visibleCount == 4_900 && list.contains(6_000) && list.position(of: 6_000) == nil)
-    deleted = [3]
-    log.removeAll()
+    deletions.removeAll()
+    deletions.insert(3, root: 0)
     #expect(look() == 5_001 && list.visibleCount == 5_000 && list.position(of: 150) != nil && list.position(of: 3) == nil)
   }
 
@@ -107,7 +98,8 @@ import Testing
     print("ordered lists with hidden keys: HOLDFAST_SEED=\(random.seed)")
     var plain = Array(0..<Int64(3_000)), next: Int64 = 3_000
     let list = OrderedList(plain)
-    var log = DeletionLog(entityCount: 2), deleted: Set<Int64> = []
+    var deleted: Set<Int64> = []
+    let deletions = Deletions(rootCount: 2)
     for step in 0..<6_000 {
       let at = Int.random(in: 0..<plain.count, using: &random)
       switch Int.random(in: 0..<6, using: &random) {
@@ -122,14 +114,14 @@ import Testing
         plain.insert(key, at: to)
       case 3:
         deleted.insert(plain[at])
-        log.append(plain[at], root: 1)
+        deletions.insert(plain[at], root: 1)
         plain.remove(at: at)
       case 4:
         // A hidden key is removed from the list, too.
         if let key = deleted.randomElement(using: &random) { list.remove(key) }
       default: #expect(list.keys(in: at..<at + 700) == Array(plain[at...].prefix(700)))
       }
-      list.hide(log, root: 1) { deleted.contains($0) }
+      list.hide(deletions, root: 1)
       if plain.count < 1_000 {
         list.replaceOrder(by: list.keys)
         for _ in 0..<1_000 {
@@ -137,7 +129,7 @@ import Testing
           plain.append(next)
           next += 1
         }
-        list.hide(log, root: 1) { deleted.contains($0) }
+        list.hide(deletions, root: 1)
       }
       let place = Int.random(in: 0..<plain.count, using: &random)
       guard list.visibleCount == plain.count, list.key(at: place) == plain[place], list.position(of: plain[place]) == place else {

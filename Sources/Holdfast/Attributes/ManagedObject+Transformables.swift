@@ -33,7 +33,7 @@ extension ManagedObject {
       do { try setTransformableValue(newValue, slot) } catch {
         if isProbe(.slot(slot)) { return }
         managedObjectContext.noteChange(self)
-        managedObjectContext.refusedValues.append(RefusedValue(object: ObjectIdentifier(self), slot: slot, error: error))
+        managedObjectContext.changes.refuse(RefusedValue(object: ObjectIdentifier(self), slot: slot, error: error))
       }
     }
   }
@@ -62,7 +62,7 @@ extension ManagedObject {
   /// - Throws: the errors of ``transformableValue(_:as:)``. The attribute is then unchanged.
   public final func setTransformableValue<Value>(_ value: Value?, _ slot: Int) throws {
     checkSlot(slot, .transformable)
-    managedObjectContext.forgetRefusedValue(self, slot)
+    managedObjectContext.changes.forgetRefusedValues(self, slot)
     guard let value else { return setNull(slot) }
     let transformer = try transformer(slot)
     let data: Data?
@@ -90,21 +90,5 @@ extension AttributeTransformer {
   fileprivate func data(fromAny value: Any) throws -> Data? {
     guard let value = value as? Value else { return nil }
     return try data(from: value)
-  }
-}
-
-/// A value that could not be encoded when it was set.
-struct RefusedValue {
-  /// The object. The context's list of changed objects keeps it alive.
-  let object: ObjectIdentifier
-  let slot: Int
-  let error: any Error
-}
-
-extension ManagedObjectContext {
-  /// Forgets the refused values of an object, or of one of its slots.
-  func forgetRefusedValue(_ object: ManagedObject, _ slot: Int? = nil) {
-    if refusedValues.isEmpty { return }
-    refusedValues.removeAll { $0.object == ObjectIdentifier(object) && (slot == nil || $0.slot == slot) }
   }
 }

@@ -18,15 +18,14 @@ extension ManagedObjectContext {
   }
 
   private func applyDeleteRules() throws {
-    if unpropagated.isEmpty { return }
+    if !deletions.hasUnpropagated { return }
     var done: [ManagedObject] = []
     // One pass over the registered objects for all deletions, instead of one for each step of a cascade.
     defer { nullifyRegistered(done) }
-    while !unpropagated.isEmpty {
-      var round = unpropagated[...]
-      unpropagated = []
+    while deletions.hasUnpropagated {
+      var round = deletions.takeUnpropagated()[...]
       // If a rule throws, the object and the ones after it wait for the next call.
-      defer { unpropagated += round }
+      defer { deletions.putBackUnpropagated(round) }
       while let object = round.popFirst() {
         guard object.isDeleted, !object.flags.contains(.propagated) else { continue }
         object.flags.insert(.propagated)
@@ -58,7 +57,7 @@ extension ManagedObjectContext {
       }
     } catch {
       object.flags.remove(.propagated)
-      unpropagated.append(object)
+      deletions.putBackUnpropagated(CollectionOfOne(object))
       throw error
     }
   }
@@ -71,7 +70,7 @@ extension ManagedObjectContext {
     }
     // Without an inverse, only the lists in memory contain this information.
     for relationship in object.entity.linksWithoutInverse {
-      for owner in maps[graph.entities[relationship.entityIndex].root].objects where owner.knows(object.objectKey, relationship) {
+      for owner in registry.objects(sharingRootOf: relationship.entityIndex) where owner.knows(object.objectKey, relationship) {
         observers.noteOtherEnds([owner.id])
       }
     }
@@ -132,9 +131,8 @@ extension ManagedObjectContext {
       for relationship in entities[entity].relationships
       where !relationship.inverseIsToMany && (relationship.deleteRule == .nullify || relationship.deleteRule == .cascade) {
         guard let inverse = persistentStoreCoordinator.model.inverse(of: relationship) else { continue }
-        let family = graph.entities[relationship.destinationIndex].family
-        for object in maps[graph.entities[relationship.destinationIndex].root].objects {
-          guard family.contains(Int(object.flags.entityIndex)), let row = object.row.map({ RowPointer($0) }), !object.isDeleted,
+        for object in registry.objects(relationship.destinationIndex) {
+          guard let row = object.row.map({ RowPointer($0) }), !object.isDeleted,
             row.isPresent(inverse.slot),
             keys.contains(row.integer(inverse.slot))
           else { continue }

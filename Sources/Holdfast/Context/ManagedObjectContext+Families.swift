@@ -11,8 +11,8 @@ extension ManagedObjectContext {
       if !family.contains(Int(registered.flags.entityIndex)) { return strayTarget(entity, registered) }
       return registered.flags.contains(.deleted) ? nil : registered
     }
-    if isTombstone(entity, key) { return nil }
-    if let (group, row, place) = firedRow(entity, key) {
+    if isDeleted(entity, key) { return nil }
+    if let (group, row, place) = recentRow(entity, key) {
       let object = make(group.entity, key)
       attachNewest(object, row, group, place)
       awakenFulfilled()
@@ -41,7 +41,7 @@ extension ManagedObjectContext {
   /// An object without values and outside the graph, used where a link references an object of a wrong entity.
   func strayObject(_ entity: Int, _ key: Int64) -> ManagedObject {
     let flags = ObjectFlags(entityIndex: entity).union([.inaccessible, .detached])
-    let object = classes[entity].init(ManagedObjectSeed(context: self, key: key, flags: flags))
+    let object = bound.classes[entity].init(ManagedObjectSeed(context: self, key: key, flags: flags))
     object.row = graph.emptyRow(entity).base
     return object
   }
@@ -74,7 +74,7 @@ extension ManagedObjectContext {
     checkIsolation()
     var found: ManagedObject?
     for group in groups(try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: keys)).runs, entity) {
-      if keys.count > 1 { keepFired(group) }
+      if keys.count > 1 { recentGroups.append(group) }
       attachFaults(group)
       guard let key, let (row, place) = group.row(key) else { continue }
       if let known = registered(group.entity, key) {
@@ -91,7 +91,7 @@ extension ManagedObjectContext {
 
   /// Whether to read ahead before creating an object of a list: the object is neither registered nor read yet.
   func readsAhead(_ entity: Int, _ key: Int64) -> Bool {
-    mayReadAhead(entity, key) && key >= 0 && registered(entity, key) == nil && firedRow(entity, key) == nil
+    mayReadAhead(entity, key) && key >= 0 && registered(entity, key) == nil && recentRow(entity, key) == nil
   }
 
   private func mayReadAhead(_ entity: Int, _ key: Int64) -> Bool {
@@ -103,7 +103,7 @@ extension ManagedObjectContext {
   /// Used if each row would take a request of its own, or if only the rows determine the entities.
   func readAhead(_ entity: Int, _ keys: ArraySlice<Int64>) {
     guard let first = keys.first, mayReadAhead(entity, first) else { return }
-    let unread = unreadKeys(keys.filter { firedRow(entity, $0) == nil }[...], entity)
+    let unread = unreadKeys(keys.filter { recentRow(entity, $0) == nil }[...], entity)
     if unread.count <= 1 { return }
     // A row that can't be read now is read again on access, and only then is the error recorded.
     _ = try? readFamily(entity, unread)
@@ -111,7 +111,7 @@ extension ManagedObjectContext {
 
   /// The keys of objects that aren't registered, ascending, without duplicates.
   private func unreadKeys(_ keys: ArraySlice<Int64>, _ entity: Int) -> [Int64] {
-    let wanted = keys.filter { $0 >= 0 && registered(entity, $0) == nil && !isTombstone(entity, $0) }.sorted()
+    let wanted = keys.filter { $0 >= 0 && registered(entity, $0) == nil && !isDeleted(entity, $0) }.sorted()
     var unique: [Int64] = []
     unique.reserveCapacity(wanted.count)
     for key in wanted where key != unique.last { unique.append(key) }
@@ -141,8 +141,7 @@ extension ManagedObjectContext {
   /// An object created before its entity was known may not. It then leaves the graph and a new object replaces it.
   func isStillOf(_ entity: Int, _ object: ManagedObject) -> Bool {
     if Int(object.flags.entityIndex) == entity { return true }
-    unregister(object)
-    object.mapIndex = .max
+    registry.remove(object)
     return false
   }
 }

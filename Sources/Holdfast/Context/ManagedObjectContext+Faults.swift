@@ -58,9 +58,9 @@ extension ManagedObjectContext {
       awakenFulfilled()
       return true
     }
-    forgetOldFiredGroups()
+    discardOldGroups()
     // Objects with siblings received such rows when they were created.
-    if object.owner == nil, !isResident, let (group, row, place) = firedRow(entity, object.objectKey),
+    if object.owner == nil, !isResident, let (group, row, place) = recentRow(entity, object.objectKey),
       group.entity == entity
     {
       attachNewest(object, row, group, place)
@@ -72,7 +72,7 @@ extension ManagedObjectContext {
     // Siblings may be of any entity that the relationship can reference.
     let collector = try coordinator.rows(FaultRequest(entity: siblings?.entity ?? entity, keys: keys))
     for group in groups(collector.runs, entity) {
-      if keys.count > 1 { keepFired(group) }
+      if keys.count > 1 { recentGroups.append(group) }
       attachFaults(group)
     }
     awakenFulfilled()
@@ -101,7 +101,9 @@ extension ManagedObjectContext {
     if places.hasResidentRow(object.objectKey) && siblings.isRarelyRead() { return [object.objectKey] }
     let entity = Int(object.flags.entityIndex)
     var keys = siblings.window(around: Int(object.position)).filter { key in
-      key >= 0 && registered(entity, key)?.row == nil && !isTombstone(entity, key)
+      guard key >= 0 else { return false }
+      if let sibling = registered(entity, key) { return sibling.row == nil }
+      return !isDeleted(entity, key)
     }
     if keys.count < 2 { return [object.objectKey] }
     keys.sort()
@@ -116,7 +118,7 @@ extension ManagedObjectContext {
   /// - Parameter readsTargets: Whether the caller is about to read the destinations. Their rows are then requested as well, if all of them
   ///   are likely to be read and they aren't in memory anyway.
   func fireToMany(_ group: RowGroup, _ link: LinkPlan, of object: ManagedObject, readsTargets: Bool) -> FaultSiblings? {
-    forgetOldFiredGroups()
+    discardOldGroups()
     let isWalkedOver = readsTargets && batchesFaults && (group.count == 1 || group.isFetched)
     let welcomesRows = isWalkedOver && !group.hasResidentRows(places)
     guard let answer = relationship(link, of: object, group.keys, welcomesRows: welcomesRows) else { return nil }
@@ -130,10 +132,9 @@ extension ManagedObjectContext {
   /// Keeps rows that were returned with keys for objects created later, and attaches them to registered faults.
   private func takeRows(_ batches: [RowBatch], _ entity: Int) {
     // Objects that have rows stay in their groups: for a row in two groups, the destinations would be fetched twice.
-    let map = maps[graph.entities[entity].root]
     var runs: ArraySlice<RowRun> = []
     for batch in batches {
-      let missing = (0..<UInt32(batch.count)).filter { map.object(batch.pointer(Int($0)).key)?.row == nil }
+      let missing = (0..<UInt32(batch.count)).filter { registered(entity, batch.pointer(Int($0)).key)?.row == nil }
       if !missing.isEmpty { runs.append(RowRun(batch: batch, rows: missing.count == batch.count ? .all : .rows(missing))) }
     }
     while let first = runs.popFirst() {
@@ -144,7 +145,7 @@ extension ManagedObjectContext {
         runs.removeFirst()
       }
       for group in groups([first] + rest, entity) {
-        keepFired(group)
+        recentGroups.append(group)
         attachFaults(group)
       }
     }
@@ -152,9 +153,8 @@ extension ManagedObjectContext {
 
   /// Attaches the rows of a group to the registered objects that have none.
   func attachFaults(_ group: RowGroup) {
-    let map = maps[graph.entities[group.entity].root]
     group.forEachRow { position, row in
-      if let registered = map.object(row.key), registered.row == nil, isStillOf(group.entity, registered) {
+      if let registered = registered(group.entity, row.key), registered.row == nil, isStillOf(group.entity, registered) {
         attach(registered, row, group, position)
       }
     }

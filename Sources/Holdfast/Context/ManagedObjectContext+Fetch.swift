@@ -127,8 +127,8 @@ extension ManagedObjectContext {
     noticeRemovedStores()
     let entity = try entity(named: request.entityName)
     precondition(
-      Result.self == ManagedObject.self || ClassBinding.isKind(classes[entity.index], of: Result.self),
-      "Objects of \(entity.name) appear as \(classes[entity.index]), not as \(Result.self); pass the class to the container.")
+      Result.self == ManagedObject.self || ClassBinding.isKind(bound.classes[entity.index], of: Result.self),
+      "Objects of \(entity.name) appear as \(bound.classes[entity.index]), not as \(Result.self); pass the class to the container.")
     precondition(request.fetchLimit >= 0 && request.fetchOffset >= 0, "A limit or offset is negative.")
     return FetchQuery(
       entity: entity, predicate: try predicate(request.expression, entity), sorts: request.sorts, offset: request.fetchOffset,
@@ -153,17 +153,13 @@ extension ManagedObjectContext {
     }
     // The shared cache doesn't admit a result of this size. Older groups then can't be compared with the latest versions there, so they
     // are discarded.
-    if objects.count > RowCache.largestPublication { firedGroups = [] }
+    if objects.count > RowCache.largestPublication { recentGroups.removeAll() }
     return objects
   }
 
   /// Finds or creates the object of every row of a group.
   func materialize(_ group: RowGroup, into objects: inout ContiguousArray<ManagedObject>) {
-    if group.count > 64 {
-      let root = graph.entities[group.entity].root
-      maps[root].reserve(group.count)
-      maps[root].touch(group)
-    }
+    if group.count > 64 { registry.prepare(for: group) }
     group.forEachRow { position, row in objects.append(object(row, group, position)) }
   }
 

@@ -11,7 +11,7 @@ extension ManagedObjectContext {
   public func objectsDidChange(_ handler: @escaping (ManagedObjectContext, ObjectChanges) -> Void) -> ContextObservation {
     checkIsolation()
     let observers = observersForListening()
-    if !observers.hearChanges { changed.forEach(forgetToTell) }
+    if !observers.hearChanges { changes.objects.forEach(forgetToTell) }
     return observers.addChangeHandler(handler)
   }
 

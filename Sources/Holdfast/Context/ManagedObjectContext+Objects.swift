@@ -7,7 +7,7 @@ extension ManagedObjectContext {
       preconditionFailure("The model has no entity \(type.entityName), the entity of class \(type).")
     }
     precondition(
-      ClassBinding.isKind(classes[entity.index], of: type),
+      ClassBinding.isKind(bound.classes[entity.index], of: type),
       "\(type) isn't bound to the model; pass it to the container.")
     precondition(!entity.isAbstract, "\(entity.name) is abstract; insert an object of one of its subentities.")
     return unsafeDowncast(insertObject(entity.index), to: Object.self)
@@ -33,8 +33,7 @@ extension ManagedObjectContext {
 
   private func insertObject(_ entity: Int) -> ManagedObject {
     checkIsolation()
-    let key = nextTemporaryKey
-    nextTemporaryKey -= 1
+    let key = temporaryIDs.makeKey()
     let object = make(entity, key, .inserted)
     let row = PrivateRow(copying: graph.newRow(entity), entities[entity].layout, room: 64, committed: nil)
     row.setKey(key)
@@ -111,34 +110,24 @@ extension ManagedObjectContext {
     runningCallback { object.prepareForDeletion() }
     object.flags.remove(.preparingDeletion)
     if object.flags.contains(.deleted) { return }
-    let root = graph.entities[Int(object.flags.entityIndex)].root
-    deletionLog.append(object.objectKey, root: root)
-    deletedCounts[root] += 1
+    deletions.insert(object, root: graph.entities[Int(object.flags.entityIndex)].root)
     object.flags.insert(.deleted)
     noteChange(object)
-    unpropagated.append(object)
   }
 
   /// Reverts all changes, removes new objects from the graph, and acknowledges fault errors.
   public func rollback() {
     checkIsolation()
     precondition(!isSaving, "A context was rolled back in a callback of its own save.")
-    firedGroups = []
-    deletionLog.removeAll()
-    let new = changed.filter { $0.isInserted && hearsOfFault($0) }
+    recentGroups.removeAll()
+    let new = changes.objects.filter { $0.isInserted && hearsOfFault($0) }
     for object in new { object.willTurnIntoFault() }
-    observers?.noteRollback(of: changed)
-    for object in changed { revert(object) }
-    if graph.hasTransientLinks { for object in changed { object.dropLinksToGoneObjects() } }
-    changed = []
-    refusedValues = []
-    assignments = nil
-    unpropagated = []
+    observers?.noteRollback(of: changes.objects)
+    for object in changes.objects { revert(object) }
+    if graph.hasTransientLinks { for object in changes.objects { object.dropLinksToGoneObjects() } }
+    changes.removeAll()
+    deletions.revert()
     acknowledgeFaultErrors()
-    for index in entities.indices {
-      changedCounts[index] = 0
-      deletedCounts[index] = 0
-    }
     for object in new { object.didTurnIntoFault() }
     tellChanges()
   }
@@ -177,7 +166,7 @@ extension ManagedObjectContext {
 
   /// Removes an object from the graph. All its properties return nil afterwards.
   func detach(_ object: ManagedObject) {
-    if object.mapIndex != .max { unregister(object) }
+    registry.remove(object)
     let entity = Int(object.flags.entityIndex)
     object.dropPrivateRow(graph.emptyRow(entity).base)
     object.owner = nil
@@ -194,8 +183,7 @@ extension ManagedObjectContext {
   public func reset() {
     checkIsolation()
     precondition(!isSaving, "A context was reset in a callback of its own save.")
-    firedGroups = []
-    deletionLog.removeAll()
+    recentGroups.removeAll()
     let told = registeredObjects.filter(hearsOfFault)
     for object in told { object.willTurnIntoFault() }
     parkedLinks.removeAll()
@@ -205,16 +193,9 @@ extension ManagedObjectContext {
       detach(object)
       object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated])
     }
-    changed = []
-    refusedValues = []
-    assignments = nil
-    unpropagated = []
+    changes.removeAll()
+    deletions.removeAll()
     acknowledgeFaultErrors()
-    for index in entities.indices {
-      changedCounts[index] = 0
-      deletedCounts[index] = 0
-      tombstones[index].removeAll()
-    }
     for object in told { object.didTurnIntoFault() }
     tellChanges()
   }

@@ -5,7 +5,7 @@ extension ManagedObjectContext {
   func needsOverlay<Result>(_ request: FetchRequest<Result>, _ query: FetchQuery) throws -> Bool {
     if !request.includesPendingChanges { return false }
     try processPendingChanges()
-    if changed.isEmpty { return false }
+    if changes.isEmpty { return false }
     if let predicate = query.predicate { try refusingFaultErrors { clearKeysOfDeleted(askedBy: predicate, query.entity) } }
     if hasChanges(inFamilyOf: query.entity.index) { return true }
     guard let predicate = query.predicate else { return false }
@@ -24,7 +24,7 @@ extension ManagedObjectContext {
       for name in path.names {
         guard let relationship = current.relationship(named: name) else { break }
         let destination = model.destination(of: relationship)
-        if !relationship.isToMany, deletedCounts[destination.rootIndex] > 0 { clearKeys(in: relationship) }
+        if !relationship.isToMany, deletions.hasPending(root: destination.rootIndex) { clearKeys(in: relationship) }
         current = destination
       }
     }
@@ -32,7 +32,7 @@ extension ManagedObjectContext {
 
   private func clearKeys(in relationship: ManagedObjectModel.Relationship) {
     guard let inverse = persistentStoreCoordinator.model.inverse(of: relationship), inverse.deleteRule == .nullify else { return }
-    for object in changed
+    for object in changes.objects
     where object.isDeleted && !object.isInserted && inverse.entityIndex == relationship.destinationIndex
       && graph.entities[relationship.destinationIndex].family.contains(Int(object.flags.entityIndex))
     {
@@ -41,7 +41,7 @@ extension ManagedObjectContext {
   }
 
   /// Whether objects of an entity or its subentities changed.
-  private func hasChanges(inFamilyOf entity: Int) -> Bool { graph.entities[entity].family.contains { changedCounts[$0] > 0 } }
+  private func hasChanges(inFamilyOf entity: Int) -> Bool { graph.entities[entity].family.contains { changes.count($0) > 0 } }
 
   /// Whether a query follows relationships to entities with changed objects.
   private func crosses(_ crossings: [QueryCrossing]) -> Bool {
@@ -76,10 +76,10 @@ extension ManagedObjectContext {
     stored.forEach { batch, index in
       let row = batch.pointer(index)
       if let registered = registered(query.entity.index, row.key), registered.flags.contains(.inList) { return }
-      if isTombstone(query.entity.index, row.key) { return }
+      if isDeleted(query.entity.index, row.key) { return }
       candidates.append(Candidate(row: row, object: nil, batch: batch, index: index))
     }
-    let pending = changed.filter {
+    let pending = changes.objects.filter {
       query.concreteEntities.contains(Int($0.flags.entityIndex)) && !$0.isDeleted && !$0.flags.contains(.detached)
     }
     try fire(together: ContiguousArray(pending.filter { $0.isFault }))
@@ -105,8 +105,8 @@ extension ManagedObjectContext {
       stored.sorts = []
       stored.limit = nil
     } else if let limit = query.limit {
-      let changes = query.concreteEntities.reduce(0) { $0 + changedCounts[$1] }
-      let (sum, overflow) = (query.offset + changes).addingReportingOverflow(limit)
+      let count = query.concreteEntities.reduce(0) { $0 + changes.count($1) }
+      let (sum, overflow) = (query.offset + count).addingReportingOverflow(limit)
       stored.limit = overflow ? nil : sum
     }
     return try persistentStoreCoordinator.fetch(stored)
@@ -156,7 +156,7 @@ final class ContextRows: EvaluationSource {
       if registered.isDeleted { return nil }
       if registered.row != nil { return registered.isInaccessible ? nil : registered.readRow }
     }
-    if context.isTombstone(entity, key) { return nil }
+    if context.isDeleted(entity, key) { return nil }
     if let row = stored?.row(entity: entity, key: key) { return row }
     guard let object = context.target(entity, key, nil, position: 0) else { return nil }
     keep.append(object)
@@ -181,7 +181,7 @@ final class ContextRows: EvaluationSource {
     } else {
       keys = []
     }
-    guard context.mayHoldDeleted(relationship.destinationIndex) else { return keys }
+    guard context.hasDeleted(relationship.destinationIndex) else { return keys }
     return keys.filter { !context.isDeleted(relationship.destinationIndex, $0) }
   }
 }

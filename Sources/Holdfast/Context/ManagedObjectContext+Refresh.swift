@@ -20,7 +20,7 @@ extension ManagedObjectContext {
     let isChangedUnread = mergeChanges && object.flags.isSuperset(of: [.inaccessible, .hasPrivateRow])
     let noted = faultErrors
     if !isChangedUnread { faultErrors.remove(object.id) }
-    firedGroups = []
+    recentGroups.removeAll()
     persistentStoreCoordinator.rowCache.remove(root: graph.entities[Int(object.flags.entityIndex)].root, keys: [object.objectKey])
     if object.isUpdated && mergeChanges {
       try holdingAwakening {
@@ -58,7 +58,7 @@ extension ManagedObjectContext {
     object.owner = nil
     object.flags.subtract([.ownedByGroup, .inaccessible, .updated])
     forgetLinks(object)
-    forgetRefusedValue(object)
+    changes.forgetRefusedValues(object)
     if !keepingTransients {
       object.forgetTransients()
       object.forgetTransientLinks(partnersAreRefreshed: true)
@@ -142,7 +142,7 @@ extension ManagedObjectContext {
     }
     let fresh = run.pointer(0)
     let group = RowGroup(run, entity: entity)
-    if awakensObjects { noteFulfilment(object) }
+    if bound.awakensObjects { noteFulfilment(object) }
     if let base = object.row, object.flags.contains(.hasPrivateRow), let committed = object.committedRow {
       var merged = PrivateRow(copying: fresh, entities[entity].layout, room: 64, committed: fresh.base)
       copyChanges(from: RowPointer(base), since: committed, to: &merged, entities[entity].layout)

@@ -27,13 +27,12 @@ extension ManagedObjectContext {
     guard !store.isReadOnly else {
       throw StoreError(.readOnly, operation: "assign an object", path: store.path, reason: "The store was opened read-only.")
     }
-    assignments = assignments ?? [:]
-    assignments?[object.objectKey] = store
+    changes.assign(object, to: store)
   }
 
   /// The ID of an object by its entity and key.
   @inline(__always) func objectID(_ entity: Int, _ key: Int64) -> ManagedObjectID {
-    key < 0 ? temporaryPrefixes[entity].withKey(key) : places.objectID(entity, key)
+    key < 0 ? temporaryIDs.id(entity, key) : places.objectID(entity, key)
   }
 
   /// Whether the store of a key was removed.
@@ -48,7 +47,7 @@ extension ManagedObjectContext {
     let count = persistentStoreCoordinator.removalCount.load(ordering: .acquiring)
     if count == removalCount { return }
     removalCount = count
-    firedGroups = []
+    recentGroups.removeAll()
     let stores = persistentStoreCoordinator.storeSet
     for object in registeredObjects
     where object.objectKey >= 0 && !object.hasChanges && stores.store(ofKey: object.objectKey) == nil {

@@ -81,7 +81,7 @@ extension ManagedObject {
     guard let fitting = value.converted(to: attribute.type), !fitting.isExternal else {
       throw ContextError(.wrongType, objectID: id, property: attribute.name, reason: "The value isn't of type \(attribute.type.rawValue).")
     }
-    if attribute.type == .transformable { managedObjectContext.forgetRefusedValue(self, attribute.slot) }
+    if attribute.type == .transformable { managedObjectContext.changes.forgetRefusedValues(self, attribute.slot) }
     return fitting
   }
 

@@ -21,7 +21,7 @@ extension ManagedObject {
     let context = managedObjectContext
     // Only the object's row determines its subentity.
     if context.graph.entities[destination].family.count > 1 { return target(link)?.id }
-    if context.mayHoldDeleted(destination) && context.isDeleted(destination, key) { return nil }
+    if context.isDeleted(destination, key) { return nil }
     return context.objectID(destination, key)
   }
 
@@ -46,10 +46,11 @@ extension ManagedObject {
     let context = managedObjectContext
     let key = row.integer(slot)
     let destination = Int(link.destination)
-    if let registered = context.registered(destination, key), link.leads(toEntity: registered.flags.entityIndex) {
-      return registered.flags.contains(.deleted) ? nil : registered
+    if let registered = context.registered(destination, key) {
+      if link.leads(toEntity: registered.flags.entityIndex) { return registered.flags.contains(.deleted) ? nil : registered }
+    } else if context.isDeleted(destination, key) {
+      return nil
     }
-    if context.isTombstone(destination, key) { return nil }
     // The destination of a row without siblings has none either.
     let siblings = group.flatMap { $0.count == 1 ? nil : $0.column(slot, destination: destination) }
     return context.target(destination, key, siblings, position: 0)
@@ -245,7 +246,7 @@ extension ManagedObject {
 
   /// Sets the destinations from the store's answer.
   final func fire(_ index: Int, _ keys: UnsafeBufferPointer<Int64>) {
-    if !toManyStates()[index].fire(keys) { managedObjectContext.linkRecordsWereDropped = true }
+    if !toManyStates()[index].fire(keys) { managedObjectContext.changes.hasDroppedLinkRecords = true }
   }
 
   /// The store's answer, for all siblings at once; nil if the store fails.

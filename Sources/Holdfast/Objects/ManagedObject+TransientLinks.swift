@@ -57,7 +57,7 @@ extension ManagedObject {
   /// Fires a fault if its class may set transient links when it is awakened.
   final func readForAwakening() {
     let context = managedObjectContext
-    if row == nil, context.awakensObjects, context.hooks[Int(flags.entityIndex)].contains(.awakeFromFetch) { _ = readRow }
+    if row == nil, context.bound.hooks(of: self).contains(.awakeFromFetch) { _ = readRow }
   }
 
   // MARK: Links

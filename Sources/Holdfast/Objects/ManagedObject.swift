@@ -62,7 +62,7 @@ open class ManagedObject {
   }
 
   deinit {
-    if mapIndex != .max { managedObjectContext.unregister(self) }
+    if mapIndex != .max { managedObjectContext.registry.remove(self) }
     if flags.contains(.hasPrivateRow), let row { PrivateRow(existing: row).destroy() }
     if let toMany { destroyToMany(toMany) }
   }

@@ -23,7 +23,7 @@ final class OrderedList {
   /// All entries with the order keys assigned by a save, until it succeeds.
   private var assigned: [Entry]?
   private var hiddenCount = 0
-  /// The generation of the deletion log, and the number of its keys, that were applied to the list; nil to apply all again.
+  /// The generation of the deletions, and the number of their keys, that were applied to the list; nil to apply all again.
   private var compared: (generation: Int, count: Int)?
   /// The keys inserted since then.
   private var uncompared: [Int64] = []
@@ -108,18 +108,23 @@ final class OrderedList {
   // MARK: Hiding
 
   /// Hides the keys of deleted objects. After the first call, it checks only keys deleted or inserted since the last one.
-  func hide(_ log: DeletionLog, root: Int, _ isDeleted: (Int64) -> Bool) {
-    let deleted = log.keys(ofRoot: root)
-    if let compared, compared.generation == log.generation, deleted.count - compared.count + uncompared.count < max(count, 8) {
-      if deleted.count == compared.count && uncompared.isEmpty { return }
-      for key in deleted[compared.count...] { hide(key) }
-      for key in uncompared where isDeleted(key) { hide(key) }
+  ///
+  /// - Returns: The number of keys that were compared with those of deleted objects.
+  @discardableResult
+  func hide(_ deletions: Deletions, root: Int) -> Int {
+    let deletedCount = deletions.count(root: root)
+    var keysToCompare = uncompared
+    if let compared, compared == (deletions.generation, deletedCount), uncompared.isEmpty { return 0 }
+    if let compared, compared.generation == deletions.generation, deletedCount - compared.count + uncompared.count < max(count, 8) {
+      for key in deletions.keys(root: root, from: compared.count) { hide(key) }
     } else {
       showAll()
-      for key in keys where isDeleted(key) { hide(key) }
+      keysToCompare = keys
     }
-    compared = (log.generation, deleted.count)
+    for key in keysToCompare where deletions.contains(key, root: root) { hide(key) }
+    compared = (deletions.generation, deletedCount)
     uncompared = []
+    return keysToCompare.count
   }
 
   /// Shows every key.

@@ -33,7 +33,7 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
   }
 
   private var targets: Targets {
-    if context.mayHoldDeleted(destination) || owner.toMany?[index].isKnown == true, let list { return .list(list) }
+    if context.hasDeleted(destination) || owner.toMany?[index].isKnown == true, let list { return .list(list) }
     return .plain(owner.targets(index))
   }
 
@@ -259,7 +259,7 @@ extension OrderedRelationship: RandomAccessCollection {
       while place < keys.count {
         defer { place += 1 }
         let (key, siblings, position) = target()
-        if context.mayHoldDeleted(destination) && context.isDeleted(destination, key) { continue }
+        if context.isDeleted(destination, key) { continue }
         if isTransient, let object = context.linkedTarget(destination, key) { return object.typed() }
         return OrderedRelationship.object(key, context, destination, siblings, position)
       }

@@ -21,7 +21,7 @@ public struct ToManyRelationship<Destination: ManagedObject>: RelationshipTarget
     if owner.isProbe(.count(index)) { return owner.recorder?.count ?? 0 }
     let targets = owner.targets(index)
     let destination = Int(owner.plan.toMany[index].destination)
-    guard owner.managedObjectContext.mayHoldDeleted(destination) else { return targets.count }
+    guard owner.managedObjectContext.hasDeleted(destination) else { return targets.count }
     return targets.withKeys { keys in
       keys.reduce(0) { owner.managedObjectContext.isDeleted(destination, $1) ? $0 : $0 + 1 }
     }

@@ -9,15 +9,15 @@ extension SaveOperation {
   func completeLinks() throws {
     try context.refusingFaultErrors {
       repeat {
-        context.linkRecordsWereDropped = false
+        context.changes.hasDroppedLinkRecords = false
         completeLinksOnce()
         // Reading an end for one link can drop the recorded changes of another link.
-      } while context.linkRecordsWereDropped
+      } while context.changes.hasDroppedLinkRecords
     }
   }
 
   /// Repeats ``completeLinks()`` when reading orders or counts has dropped recorded changes since.
-  func completeLinksAgain() throws { if context.linkRecordsWereDropped { try completeLinks() } }
+  func completeLinksAgain() throws { if context.changes.hasDroppedLinkRecords { try completeLinks() } }
 
   private func completeLinksOnce() {
     // The list grows during the loop. It has no new objects: their lists can't have been read before their links were made.

@@ -10,8 +10,8 @@ extension SaveOperation {
     try context.refusingFaultErrors {
       // The list grows during the loop.
       var place = 0
-      while place < context.changed.count {
-        let object = context.changed[place]
+      while place < context.changes.objects.count {
+        let object = context.changes.objects[place]
         place += 1
         if object.isDeleted || !object.flags.contains(.hasPrivateRow) { continue }
         for link in context.graph.pairs[Int(object.flags.entityIndex)] { complete(object, link) }

@@ -3,10 +3,10 @@ import HoldfastStore
 extension SaveOperation {
   /// Gives objects the saved rows and permanent IDs, and removes deleted rows from the shared cache.
   func publishRows() {
-    context.firedGroups = []
-    for object in context.changed where isSettled(object) { settleLinks(object) }
+    context.recentGroups.removeAll()
+    for object in context.changes.objects where isSettled(object) { settleLinks(object) }
     if context.graph.hasTransientLinks && (discardsNew || !keys.isEmpty) {
-      for object in context.changed { object.translateTransientLinks(keyFromNowOn) }
+      for object in context.changes.objects { object.translateTransientLinks(keyFromNowOn) }
     }
     for part in parts where part.isCommitted {
       for (batch, objects) in part.published { publish(batch, objects) }
@@ -63,9 +63,9 @@ extension SaveOperation {
 
   private func adopt(_ object: ManagedObject, _ row: RowPointer, _ group: RowGroup, _ position: Int) {
     if object.isInserted {
-      context.unregister(object)
+      context.registry.remove(object)
       object.objectKey = row.key
-      context.register(object)
+      context.registry.insert(object)
     }
     object.dropPrivateRow(row.base)
     context.attach(object, row, group, position)
@@ -92,8 +92,8 @@ extension SaveOperation {
     let relationship = context.entities[changes.entity].relationships[changes.relationship]
     if !relationship.hasTargetsToItself || changes.added.isEmpty { return }
     let owner = Dictionary(changes.added.map { ($0.target, $0.source) }, uniquingKeysWith: { _, last in last })
-    let (index, family) = (relationship.toManyIndex, context.graph.entities[changes.entity].family)
-    for object in context.maps[context.graph.entities[changes.entity].root].objects where family.contains(Int(object.flags.entityIndex)) {
+    let index = relationship.toManyIndex
+    for object in context.registry.objects(changes.entity) {
       guard object.toMany?[index].isKnown == true || object.group?.answer(index) != nil else { continue }
       let keys = object.targets(index).withKeys { Array($0) }
       let lost = keys.filter { owner[$0] != nil && owner[$0] != object.objectKey }
@@ -109,12 +109,11 @@ extension SaveOperation {
     }
   }
 
-  /// Removes deleted objects from the graph, and marks them so that lists read earlier leave them out.
+  /// Removes deleted objects from the graph and from the shared cache.
   private func bury(_ deleted: ContiguousArray<ManagedObject>) {
     var keys: [Int: [Int64]] = [:]
     for object in deleted {
       let root = context.graph.entities[Int(object.flags.entityIndex)].root
-      _ = context.tombstones[root].insert(object.objectKey)
       keys[root, default: []].append(object.objectKey)
       context.detach(object)
     }
@@ -125,8 +124,8 @@ extension SaveOperation {
 
   /// Marks the objects as unchanged, except those of stores that didn't commit.
   func settle() {
-    let rest = incompletion == nil ? [] : ContiguousArray(context.changed.filter { !isSettled($0) })
-    for object in context.changed where incompletion == nil || isSettled(object) {
+    let rest = incompletion == nil ? [] : ContiguousArray(context.changes.objects.filter { !isSettled($0) })
+    for object in context.changes.objects where incompletion == nil || isSettled(object) {
       if object.isInserted && object.isDeleted {
         context.detach(object)
       } else if object.isUpdated && object.flags.contains(.hasPrivateRow) && !object.isInserted {
@@ -134,16 +133,11 @@ extension SaveOperation {
       }
       object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated])
     }
-    context.changed = rest
-    if rest.isEmpty { context.assignments = nil }
-    context.unpropagated = []
-    for index in context.entities.indices {
-      context.changedCounts[index] = 0
-      context.deletedCounts[index] = 0
+    context.changes.settle(keeping: rest)
+    var pending: [Int: Set<Int64>] = [:]
+    for object in rest where object.isDeleted {
+      pending[context.graph.entities[Int(object.flags.entityIndex)].root, default: []].insert(object.objectKey)
     }
-    for object in rest {
-      context.changedCounts[Int(object.flags.entityIndex)] += 1
-      if object.isDeleted { context.deletedCounts[context.graph.entities[Int(object.flags.entityIndex)].root] += 1 }
-    }
+    context.deletions.settle(pending: pending)
   }
 }

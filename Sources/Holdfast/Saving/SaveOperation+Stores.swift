@@ -8,7 +8,7 @@ extension SaveOperation {
   func divideAmongStores() throws {
     stores = coordinator.storeSet
     parts = []
-    if let store = stores.soleOfAll, context.assignments == nil {
+    if let store = stores.soleOfAll, !context.changes.hasAssignments {
       let part = StoreChanges(context, store, keys)
       (part.inserted, part.updated, part.deleted, part.insertedCounts) = (inserted, stored(updated), deleted, insertedCounts)
       parts = [part]
@@ -41,14 +41,14 @@ extension SaveOperation {
   }
 
   private func refuseChangesOfRemovedStores() throws {
-    let assigned = inserted.filter { object in context.assignments?[object.objectKey].map { !stores.stores.contains($0) } ?? false }
+    let assigned = inserted.filter { object in context.changes.store(assignedTo: object).map { !stores.stores.contains($0) } ?? false }
     let gone = (updated + deleted).filter { stores.store(ofKey: $0.objectKey) == nil } + assigned
     if !gone.isEmpty { throw ContextError.missingStore(gone.map(\.id)) }
   }
 
   /// The store of a new object.
   private func store(of object: ManagedObject) throws -> PersistentStore {
-    if let assigned = context.assignments?[object.objectKey] { return assigned }
+    if let assigned = context.changes.store(assignedTo: object) { return assigned }
     if let first = stores.firstWritable(Int(object.flags.entityIndex)) { return first }
     // A read-only store throws an error that says what can't be written.
     if let sole = stores.sole, sole.holds(Int(object.flags.entityIndex)) { return sole }

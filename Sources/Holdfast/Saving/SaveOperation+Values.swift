@@ -12,9 +12,9 @@ extension SaveOperation {
   }
 
   private func refusedValues() -> [ContextError] {
-    if context.refusedValues.isEmpty { return [] }
+    if context.changes.refusedValues.isEmpty { return [] }
     let saved = Set((inserted + updated).map { ObjectIdentifier($0) })
-    return context.refusedValues.compactMap { refused in saved.contains(refused.object) ? refused.error as? ContextError : nil }
+    return context.changes.refusedValues.compactMap { refused in saved.contains(refused.object) ? refused.error as? ContextError : nil }
   }
 
   private func checkTransients(_ object: ManagedObject, _ failures: inout [ContextError]) {

@@ -92,16 +92,16 @@ final class SaveOperation {
   private func processPendingChanges() throws {
     try context.processPendingChanges()
     // Objects read since the delete rules were applied may reference objects that are being deleted.
-    context.nullifyRegistered(context.changed.filter { $0.isDeleted })
+    context.nullifyRegistered(context.changes.objects.filter { $0.isDeleted })
   }
 
   /// Calls `willSave`, also for objects that the callbacks change, in at most 100 rounds.
   private func callWillSave() throws {
     var called = 0
     for _ in 0..<100 {
-      let round = context.changed[called...]
+      let round = context.changes.objects[called...]
       if round.isEmpty { return }
-      called = context.changed.count
+      called = context.changes.objects.count
       for object in round where object.hasChanges && !(object.isInserted && object.isDeleted) { object.willSave() }
       try processPendingChanges()
     }
@@ -111,10 +111,10 @@ final class SaveOperation {
 
   private func collectChanges() {
     // From here to the end of the commit, no callback of an object runs.
-    context.awakeningHolds += 1
+    context.awakening.hold()
     insertedCounts = Array(repeating: 0, count: context.entities.count)
-    inserted.reserveCapacity(context.changed.count)
-    for object in context.changed {
+    inserted.reserveCapacity(context.changes.objects.count)
+    for object in context.changes.objects {
       if object.isInserted {
         if object.isDeleted {
           discardsNew = true
@@ -255,7 +255,7 @@ extension ManagedObjectContext {
         reason: "The context is being saved; a callback of the save can't save it again. Save it when save() has returned, "
           + "or in a handler of contextDidSave.")
     }
-    if changed.isEmpty { return tellChanges() }
+    if changes.isEmpty { return tellChanges() }
     try refuseUnreadValues()
     let operation = SaveOperation(self)
     try runSave(operation)
@@ -266,7 +266,7 @@ extension ManagedObjectContext {
     isSaving = true
     defer {
       isSaving = false
-      awakeningHolds = 0
+      awakening.releaseAll()
       awakenFulfilled()
     }
     tellWillSave()

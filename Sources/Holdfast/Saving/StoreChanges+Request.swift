@@ -213,7 +213,7 @@ extension StoreChanges {
     var changes = SaveRequest.LinkChanges(entity: relationship.entityIndex, relationship: relationship.index)
     let destination = relationship.destinationIndex
     // Links to objects that are being deleted are left out.
-    let checked = context.mayHoldDeleted(destination) ? destination : nil
+    let checked = context.hasDeleted(destination) ? destination : nil
     let family = context.graph.entities[relationship.entityIndex].family
     changes.added.reserveCapacity(likelyLinkCount(relationship))
     for object in inserted where family.contains(Int(object.flags.entityIndex)) {
@@ -261,7 +261,7 @@ extension StoreChanges {
   /// New and moved objects get one, and further objects where there was no room between two keys.
   private func orderChanges(_ relationship: ManagedObjectModel.Relationship) -> SaveRequest.OrderChanges {
     let (index, family) = (relationship.toManyIndex, context.graph.entities[relationship.entityIndex].family)
-    let checksDeleted = context.mayHoldDeleted(relationship.destinationIndex)
+    let checksDeleted = context.hasDeleted(relationship.destinationIndex)
     var found: [(link: SaveRequest.Link, key: Int64)] = []
     for object in inserted + updated where family.contains(Int(object.flags.entityIndex)) {
       guard let states = object.toMany, object.isInserted ? !states[index].contents.isEmpty : states[index].isReordered,

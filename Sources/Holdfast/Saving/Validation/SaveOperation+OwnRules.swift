@@ -5,8 +5,8 @@ extension SaveOperation {
   ///
   /// The methods may read the graph. Changes that they make are saved, but the methods aren't called again to check them.
   func callValidation() throws {
-    if !context.validatesObjects { return }
-    for object in context.changed where !context.hooks[Int(object.flags.entityIndex)].isDisjoint(with: .validate) {
+    if !context.bound.validatesObjects { return }
+    for object in context.changes.objects where !context.bound.hooks(of: object).isDisjoint(with: .validate) {
       if object.isDeleted {
         if !object.isInserted { ownFailures += OwnRules.failures(object) { try object.validateForDelete() } }
       } else if object.isInserted {
@@ -48,7 +48,7 @@ enum OwnRules {
   /// To-many relationships are validated only if they were read or changed. Values in external files were validated when they were saved,
   /// and aren't read again.
   static func failuresOfProperties(_ object: ManagedObject) -> [ContextError] {
-    guard object.managedObjectContext.hooks[Int(object.flags.entityIndex)].contains(.validateProperties) else { return [] }
+    guard object.managedObjectContext.bound.hooks(of: object).contains(.validateProperties) else { return [] }
     let entity = object.entity
     return entity.slots.enumerated().flatMap { slot, property in
       property.allowsExternalData && object.readRow.isExternal(slot) ? [] : check(object, property.name)

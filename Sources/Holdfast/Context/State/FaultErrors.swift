@@ -2,6 +2,8 @@ import HoldfastStore
 
 /// The errors of reading properties since they were last acknowledged.
 struct FaultErrors {
+  /// The number of object callbacks being run.
+  fileprivate var callbackDepth = 0
   /// The most recent error, including deleted rows.
   var latest: (any Error)?
   /// Whether a caller throws the errors, so that placeholders don't leave the context.
@@ -12,7 +14,13 @@ struct FaultErrors {
   /// The error of each object whose properties returned placeholders, with its position in the order of occurrence.
   private var unread: [ManagedObjectID: (order: Int, error: any Error)] = [:]
 
-  init(areThrown: Bool = false) { self.areThrown = areThrown }
+  init() { areThrown = false }
+
+  /// Creates an empty value in the same callbacks as another.
+  fileprivate init(areThrown: Bool, in callbacks: FaultErrors) {
+    self.areThrown = areThrown
+    callbackDepth = callbacks.callbackDepth
+  }
 
   /// The first error that isn't a deleted row.
   var first: (any Error)? { unread.values.min { $0.order < $1.order }?.error }
@@ -48,13 +56,13 @@ extension ManagedObjectContext {
   ///
   /// Call it when nothing that depends on the placeholders will be saved; see ``FaultErrorPolicy/failSave``. The next access to one of the
   /// objects reads its row again. An object that was changed while its row was unreadable must be refreshed before it can be saved.
-  public func acknowledgeFaultErrors() { faultErrors = FaultErrors(areThrown: faultErrors.areThrown) }
+  public func acknowledgeFaultErrors() { faultErrors = FaultErrors(areThrown: faultErrors.areThrown, in: faultErrors) }
 
   /// Records that a property of an object returns a placeholder because of an error.
   func noteUnread(_ id: ManagedObjectID, _ error: any Error) {
     faultErrors.latest = error
     if faultErrors.areThrown {
-      if callbackDepth > 0 { faultErrors.ofCallbacks.append((id, error)) }
+      if faultErrors.callbackDepth > 0 { faultErrors.ofCallbacks.append((id, error)) }
       return faultErrors.insert(error, id)
     }
     switch faultErrorPolicy {
@@ -94,7 +102,7 @@ extension ManagedObjectContext {
 
   private func collectingFaultErrors<Result>(_ body: () throws -> Result) rethrows -> (Result, FaultErrors) {
     let before = faultErrors
-    faultErrors = FaultErrors(areThrown: true)
+    faultErrors = FaultErrors(areThrown: true, in: before)
     defer {
       let ofCallbacks = faultErrors.ofCallbacks
       faultErrors = before
@@ -106,8 +114,8 @@ extension ManagedObjectContext {
 
   /// Runs a callback of an object. Values that it computes from placeholders may remain in the object.
   func runningCallback(_ body: () -> Void) {
-    callbackDepth += 1
-    defer { callbackDepth -= 1 }
+    faultErrors.callbackDepth += 1
+    defer { faultErrors.callbackDepth -= 1 }
     body()
   }
 }

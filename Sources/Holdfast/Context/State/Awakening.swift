@@ -1,0 +1,34 @@
+/// The objects that received their rows and wait to be awakened.
+///
+/// They wait while any operation holds awakening, because it has pointers to rows or has changed only one end of a relationship.
+struct Awakening {
+  /// Objects to be awakened, from ``next`` on; kept alive by this array.
+  private var waiting: ContiguousArray<ManagedObject> = []
+  private var next = 0
+  /// The number of running operations during which no object may be awakened.
+  private var holds = 0
+
+  /// Adds an object that is about to receive its row.
+  mutating func append(_ object: ManagedObject) { waiting.append(object) }
+
+  /// Begins an operation during which no object may be awakened.
+  mutating func hold() { holds += 1 }
+
+  /// Ends such an operation.
+  mutating func release() { holds = max(0, holds - 1) }
+
+  /// Ends all such operations.
+  mutating func releaseAll() { holds = 0 }
+
+  /// Removes and returns the object to awaken next, each object once, in the order of their rows; nil if none may be awakened now.
+  mutating func takeNext() -> ManagedObject? {
+    if waiting.isEmpty || holds > 0 { return nil }
+    if next < waiting.count {
+      defer { next += 1 }
+      return waiting[next]
+    }
+    waiting = []
+    next = 0
+    return nil
+  }
+}

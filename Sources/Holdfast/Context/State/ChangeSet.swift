@@ -1,0 +1,78 @@
+/// The changed objects of a context, and what its next save has to know about them besides.
+struct ChangeSet {
+  /// The inserted, updated and deleted objects, in the order of their first change; kept alive by this array.
+  ///
+  /// An object whose changes cancelled each other out stays until the next save.
+  private(set) var objects: ContiguousArray<ManagedObject> = []
+  /// The number of objects of each entity.
+  private var counts: ContiguousArray<Int>
+  /// Values that couldn't be encoded when they were set; the next save reports them.
+  private(set) var refusedValues: [RefusedValue] = []
+  /// The stores to which new objects were assigned, by temporary key; nil if none.
+  private var assignments: [Int64: PersistentStore]?
+  /// Whether reading destinations dropped recorded changes that the other end may have recorded as well.
+  var hasDroppedLinkRecords = false
+
+  init(entityCount: Int) { counts = ContiguousArray(repeating: 0, count: entityCount) }
+
+  var isEmpty: Bool { objects.isEmpty }
+
+  /// The number of objects of an entity, without those of its subentities.
+  func count(_ entity: Int) -> Int { counts[entity] }
+
+  /// Adds an object that isn't in the set.
+  mutating func append(_ object: ManagedObject) {
+    objects.append(object)
+    counts[Int(object.flags.entityIndex)] += 1
+  }
+
+  /// Removes all objects but the given ones, because their changes were saved.
+  mutating func settle(keeping rest: ContiguousArray<ManagedObject>) {
+    if rest.isEmpty { return removeAll() }
+    let kept = Set(rest.lazy.map { ObjectIdentifier($0) })
+    refusedValues.removeAll { !kept.contains($0.object) }
+    objects = []
+    for entity in counts.indices { counts[entity] = 0 }
+    rest.forEach { append($0) }
+  }
+
+  /// Removes all objects.
+  mutating func removeAll() {
+    objects = []
+    refusedValues = []
+    assignments = nil
+    for entity in counts.indices { counts[entity] = 0 }
+  }
+
+  // MARK: Refused values
+
+  /// Records a value that couldn't be encoded.
+  mutating func refuse(_ value: RefusedValue) { refusedValues.append(value) }
+
+  /// Forgets the refused values of an object, or of one of its slots.
+  mutating func forgetRefusedValues(_ object: ManagedObject, _ slot: Int? = nil) {
+    if refusedValues.isEmpty { return }
+    refusedValues.removeAll { $0.object == ObjectIdentifier(object) && (slot == nil || $0.slot == slot) }
+  }
+
+  // MARK: Stores
+
+  var hasAssignments: Bool { assignments != nil }
+
+  /// The store to which a new object was assigned.
+  func store(assignedTo object: ManagedObject) -> PersistentStore? { assignments?[object.objectKey] }
+
+  /// Assigns a new object to a store.
+  mutating func assign(_ object: ManagedObject, to store: PersistentStore) {
+    assignments = assignments ?? [:]
+    assignments?[object.objectKey] = store
+  }
+}
+
+/// A value that could not be encoded when it was set.
+struct RefusedValue {
+  /// The object. The set of changed objects keeps it alive.
+  let object: ObjectIdentifier
+  let slot: Int
+  let error: any Error
+}

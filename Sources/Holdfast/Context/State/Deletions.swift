@@ -1,0 +1,113 @@
+/// The keys of the objects that a context is deleting or has deleted, by root entity.
+///
+/// It alone answers whether an object is deleted. Each root entity has one list, in order of deletion: the keys whose deletion was saved,
+/// then the pending ones. Saved ones remain until the context is reset, because rows and lists that were read before may contain them.
+///
+/// A list that hides deleted objects compares only the keys added since its last comparison, so the positions of keys change only together
+/// with ``generation``.
+final class Deletions {
+  private let lists: UnsafeMutablePointer<LinkList>
+  /// The number of keys at the start of each list whose deletion was saved.
+  private let savedCounts: UnsafeMutablePointer<Int>
+  private let rootCount: Int
+  /// Increases whenever keys are removed or moved.
+  @exclusivity(unchecked) private(set) var generation = 0
+  /// The objects whose delete rules have not been applied yet.
+  @exclusivity(unchecked) private var unpropagated: [ManagedObject] = []
+
+  /// - Parameter rootCount: One more than the largest index of a root entity.
+  init(rootCount: Int) {
+    self.rootCount = rootCount
+    lists = .allocate(capacity: rootCount)
+    lists.initialize(repeating: LinkList(), count: rootCount)
+    savedCounts = .allocate(capacity: rootCount)
+    savedCounts.initialize(repeating: 0, count: rootCount)
+  }
+
+  deinit {
+    for root in 0..<rootCount { lists[root].destroy() }
+    lists.deallocate()
+    savedCounts.deallocate()
+  }
+
+  // MARK: Asking
+
+  /// Whether an object is being deleted or was deleted.
+  @inline(__always) func contains(_ key: Int64, root: Int) -> Bool { !lists[root].isEmpty && lists[root].contains(key) }
+
+  /// Whether any object of a root entity is being deleted or was deleted.
+  @inline(__always) func isEmpty(root: Int) -> Bool { lists[root].isEmpty }
+
+  /// Whether the next save deletes any object of a root entity.
+  func hasPending(root: Int) -> Bool { count(root: root) > savedCounts[root] }
+
+  /// The number of keys of a root entity.
+  func count(root: Int) -> Int { Int(lists[root].count) }
+
+  /// The keys of a root entity from a position on.
+  func keys(root: Int, from position: Int) -> [Int64] { lists[root].withKeys { Array($0[position...]) } }
+
+  // MARK: Changing
+
+  /// Records that the next save deletes an object. Its delete rules are still to be applied.
+  func insert(_ object: ManagedObject, root: Int) {
+    insert(object.objectKey, root: root)
+    unpropagated.append(object)
+  }
+
+  /// Records that the next save deletes the object with a key.
+  func insert(_ key: Int64, root: Int) { _ = lists[root].insert(key) }
+
+  /// Records that deletions were saved.
+  ///
+  /// The keys of objects that were never saved are removed: no list contains them any more.
+  ///
+  /// - Parameter pending: The keys of objects that weren't saved, by root entity.
+  func settle(pending: [Int: Set<Int64>] = [:]) {
+    unpropagated = []
+    for root in 0..<rootCount where hasPending(root: root) {
+      let keys = keys(root: root, from: savedCounts[root]), rest = pending[root] ?? []
+      if !rest.isEmpty || keys.contains(where: { $0 < 0 }) {
+        dropPending(root)
+        for key in keys where key >= 0 && !rest.contains(key) { insert(key, root: root) }
+      }
+      savedCounts[root] = count(root: root)
+      for key in keys where rest.contains(key) { insert(key, root: root) }
+    }
+  }
+
+  /// Removes the pending deletions.
+  func revert() {
+    unpropagated = []
+    for root in 0..<rootCount { dropPending(root) }
+  }
+
+  private func dropPending(_ root: Int) {
+    if !hasPending(root: root) { return }
+    generation += 1
+    for key in keys(root: root, from: savedCounts[root]).reversed() { _ = lists[root].remove(key) }
+  }
+
+  /// Removes all keys.
+  func removeAll() {
+    unpropagated = []
+    generation += 1
+    for root in 0..<rootCount {
+      lists[root].removeAll()
+      savedCounts[root] = 0
+    }
+  }
+
+  // MARK: Delete rules
+
+  var hasUnpropagated: Bool { !unpropagated.isEmpty }
+
+  /// Removes and returns the objects whose delete rules have not been applied yet.
+  func takeUnpropagated() -> [ManagedObject] {
+    defer { unpropagated = [] }
+    return unpropagated
+  }
+
+  /// Returns objects whose delete rules couldn't be applied.
+  func putBackUnpropagated(_ objects: some Sequence<ManagedObject>) { unpropagated += objects }
+}

@@ -1,0 +1,49 @@
+/// The registered objects of a context, by entity and key. It doesn't keep them alive.
+///
+/// Entities with the same root have their keys, and so their map, in common: an object is found by the index of any of these entities.
+struct ObjectRegistry: ~Copyable {
+  private let graph: GraphPlan
+  /// By entity index. Only root entities use theirs.
+  private let maps: UnsafeMutablePointer<IdentityMap>
+
+  init(_ graph: GraphPlan) {
+    self.graph = graph
+    maps = .allocate(capacity: graph.model.entities.count)
+    maps.initialize(repeating: IdentityMap(), count: graph.model.entities.count)
+  }
+
+  deinit {
+    for root in graph.model.entities.indices { maps[root].destroy() }
+    maps.deinitialize(count: graph.model.entities.count)
+    maps.deallocate()
+  }
+
+  @inline(__always) private func map(_ entity: Int) -> UnsafeMutablePointer<IdentityMap> { maps + graph.entities[entity].root }
+
+  /// The object with a key; nil if it isn't registered.
+  @inline(__always) func object(_ entity: Int, _ key: Int64) -> ManagedObject? { map(entity).pointee.object(key) }
+
+  /// Registers an object whose key isn't registered.
+  func insert(_ object: ManagedObject) { map(Int(object.flags.entityIndex)).pointee.insert(object) }
+
+  /// Removes an object if it is registered.
+  func remove(_ object: ManagedObject) { map(Int(object.flags.entityIndex)).pointee.remove(object) }
+
+  /// The objects of an entity and of all entities with the same root.
+  func objects(sharingRootOf entity: Int) -> [ManagedObject] { map(entity).pointee.objects }
+
+  /// The objects of an entity and its subentities.
+  func objects(_ entity: Int) -> [ManagedObject] {
+    let family = graph.entities[entity].family
+    return objects(sharingRootOf: entity).filter { family.contains(Int($0.flags.entityIndex)) }
+  }
+
+  /// All objects, by root entity.
+  var objects: [ManagedObject] { graph.model.entities.indices.flatMap { maps[$0].objects } }
+
+  /// Prepares for looking up or inserting an object for each row of a group.
+  func prepare(for group: RowGroup) {
+    map(group.entity).pointee.reserve(group.count)
+    map(group.entity).pointee.touch(group)
+  }
+}

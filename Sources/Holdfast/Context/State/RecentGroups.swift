@@ -1,0 +1,44 @@
+/// The latest groups of rows that were read for faults, where siblings created later find their rows.
+///
+/// They are discarded when rows may have changed.
+struct RecentGroups {
+  private var groups: [RowGroup] = []
+  /// The index of the latest group. Once there are ``most``, the next index is replaced first.
+  private var latest = 0
+  /// The coordinator's count of saves when the first of them was read.
+  private var saveCount = 0
+  private static let most = 8
+
+  /// Discards groups that were read before the latest save of any context. Call it before using or adding groups.
+  mutating func discardOlder(than saveCount: Int) {
+    if saveCount == self.saveCount { return }
+    self.saveCount = saveCount
+    groups = []
+  }
+
+  /// Discards all groups.
+  mutating func removeAll() { groups = [] }
+
+  /// Adds a group.
+  mutating func append(_ group: RowGroup) {
+    if groups.count < RecentGroups.most {
+      groups.append(group)
+      latest = groups.count - 1
+    } else {
+      latest = (latest + 1) % RecentGroups.most
+      groups[latest] = group
+    }
+  }
+
+  /// The row with a key, of one of several entities; with its group and position.
+  func row(_ key: Int64, of family: Range<Int>) -> (RowGroup, RowPointer, Int)? {
+    // Begin with the latest group, which is the most likely to contain the row.
+    var place = latest
+    for _ in groups.indices {
+      let group = groups[place]
+      if family.contains(group.entity), let (row, position) = group.row(key) { return (group, row, position) }
+      place = place == 0 ? groups.count - 1 : place - 1
+    }
+    return nil
+  }
+}
