@@ -223,7 +223,7 @@ final class BinaryFile: PagedStoreFile {
   private func readLinks(
     _ links: [SectionEntry], _ lists: [SectionEntry], of relationship: ManagedObjectModel.Relationship, into loader: TableLoader
   ) throws {
-    guard links.isEmpty || BinaryInfo.isListOfLinks(relationship), lists.isEmpty || relationship.isOrdered else {
+    guard links.isEmpty || relationship.storesLinks, lists.isEmpty || relationship.isOrdered else {
       throw errors.newerFormat("links or lists that the model has no place for")
     }
     if !links.isEmpty {

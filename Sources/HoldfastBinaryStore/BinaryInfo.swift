@@ -38,7 +38,7 @@ struct BinaryInfo {
 
   /// The relationships with sections: those whose links are stored as pairs, and ordered ones.
   static func listed(_ model: ManagedObjectModel) -> [ManagedObjectModel.Relationship] {
-    model.entities.flatMap(\.ownRelationships).filter { $0.isToMany && (isListOfLinks($0) || $0.isOrdered) }
+    model.entities.flatMap(\.ownRelationships).filter { $0.isToMany && ($0.storesLinks || $0.isOrdered) }
   }
 
   /// The numbers of relationships in a new file, by entity and name.
@@ -46,11 +46,6 @@ struct BinaryInfo {
     Dictionary(
       listed(model).enumerated().map { ([model.entities[$0.element.entityIndex].name, $0.element.name], $0.offset) },
       uniquingKeysWith: { first, _ in first })
-  }
-
-  /// Whether a relationship's links are stored as pairs on this side.
-  static func isListOfLinks(_ relationship: ManagedObjectModel.Relationship) -> Bool {
-    relationship.isManyToMany && relationship.namesLinks
   }
 
   /// The property list.

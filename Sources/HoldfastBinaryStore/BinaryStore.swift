@@ -35,13 +35,6 @@ extension StoreDescription {
   {
     var options = options
     if isReadOnly { options.wholeFile.file.isReadOnly = true }
-    let chosen = options
-    let format = BinaryFormat(options: chosen, path: path)
-    return StoreDescription(
-      type: BinaryFormat.type, path: path, isReadOnly: chosen.wholeFile.file.isReadOnly,
-      metadataAccess: WholeFileStore.metadataAccess(format: format, at: path, options: chosen.wholeFile)
-    ) {
-      WholeFileStore(format: format, at: path, options: chosen.wholeFile)
-    }
+    return StoreDescription(format: BinaryFormat(options: options, path: path), at: path, options: options.wholeFile)
   }
 }

@@ -46,7 +46,7 @@ struct BinaryWriter {
     try putBytes(.info, BinaryInfo(image).bytes())
     try putBytes(.model, model)
     for entity in image.model.entities { try putRows(of: entity) }
-    for (number, relationship) in BinaryInfo.listed(image.model).enumerated() where BinaryInfo.isListOfLinks(relationship) {
+    for (number, relationship) in BinaryInfo.listed(image.model).enumerated() where relationship.storesLinks {
       try putLinks(of: relationship, number)
     }
     for (number, relationship) in BinaryInfo.listed(image.model).enumerated() where relationship.isOrdered {

@@ -16,12 +16,7 @@ struct JSONModel {
   /// Whether the destinations are in the file: if the rows at the other end don't contain the links, or if the relationship is
   /// ordered.
   static func isWritten(_ relationship: ManagedObjectModel.Relationship) -> Bool {
-    relationship.isToMany && (relationship.isOrdered || JSONModel.namesLinks(relationship))
-  }
-
-  /// Whether the file stores the links on this side rather than at the other end.
-  static func namesLinks(_ relationship: ManagedObjectModel.Relationship) -> Bool {
-    relationship.isManyToMany && relationship.namesLinks
+    relationship.isToMany && (relationship.isOrdered || relationship.storesLinks)
   }
 }
 

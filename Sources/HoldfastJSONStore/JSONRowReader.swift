@@ -96,7 +96,7 @@ final class JSONRowReader {
   /// Passes links and orders to the loader.
   func finish() throws {
     for (place, relationship) in model.written.enumerated() {
-      if JSONModel.namesLinks(relationship) { loader.take(links: links[place], of: relationship) }
+      if relationship.storesLinks { loader.take(links: links[place], of: relationship) }
       if relationship.isOrdered { loader.take(order: links[place], keys: orderKeys[place], of: relationship) }
       links[place] = []
       orderKeys[place] = []

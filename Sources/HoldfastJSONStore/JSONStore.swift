@@ -43,13 +43,6 @@ extension StoreDescription {
   public static func json(at path: String, isReadOnly: Bool = false, options: JSONStore.Options = JSONStore.Options()) -> StoreDescription {
     var options = options
     if isReadOnly { options.wholeFile.file.isReadOnly = true }
-    let chosen = options
-    let format = JSONFormat(options: chosen, path: path)
-    return StoreDescription(
-      type: JSONFormat.type, path: path, isReadOnly: chosen.wholeFile.file.isReadOnly,
-      metadataAccess: WholeFileStore.metadataAccess(format: format, at: path, options: chosen.wholeFile)
-    ) {
-      WholeFileStore(format: format, at: path, options: chosen.wholeFile)
-    }
+    return StoreDescription(format: JSONFormat(options: options, path: path), at: path, options: options.wholeFile)
   }
 }

@@ -15,16 +15,11 @@ struct XMLModel {
   /// Names in a model are ASCII and differ by more than case, so no two have the same written form.
   init(_ model: ManagedObjectModel) {
     let toMany = model.entities.flatMap(\.ownRelationships).filter(\.isToMany)
-    let listed = toMany.filter { $0.isOrdered || XMLModel.namesLinks($0) }
-    let stated = toMany.filter { !$0.isOrdered && !XMLModel.namesLinks($0) }
+    let listed = toMany.filter { $0.isOrdered || $0.storesLinks }
+    let stated = toMany.filter { !$0.isOrdered && !$0.storesLinks }
     (self.listed, self.stated) = (listed, stated)
     entities = model.entities.map { XMLEntity($0, model, listed, stated) }
     entityNames = NameTable(entities.map { (before: "", name: $0.name, behind: "") })
-  }
-
-  /// Whether the file defines the links on this side rather than at the other end.
-  static func namesLinks(_ relationship: ManagedObjectModel.Relationship) -> Bool {
-    relationship.isManyToMany && relationship.namesLinks
   }
 }
 

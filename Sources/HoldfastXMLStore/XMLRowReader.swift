@@ -105,7 +105,7 @@ final class XMLRowReader {
       if let builder, builder.count > 0 { try loader.take(builder.seal(), of: entity) }
     }
     for (place, relationship) in model.listed.enumerated() {
-      if XMLModel.namesLinks(relationship) { loader.take(links: links[place], of: relationship) }
+      if relationship.storesLinks { loader.take(links: links[place], of: relationship) }
       if relationship.isOrdered { loader.take(order: links[place], keys: orderKeys[place], of: relationship) }
       links[place] = []
       orderKeys[place] = []

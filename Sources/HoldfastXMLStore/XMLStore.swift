@@ -56,13 +56,6 @@ extension StoreDescription {
   public static func xml(at path: String, isReadOnly: Bool = false, options: XMLStore.Options = XMLStore.Options()) -> StoreDescription {
     var options = options
     if isReadOnly { options.wholeFile.file.isReadOnly = true }
-    let chosen = options
-    let format = XMLFormat(options: chosen, path: path)
-    return StoreDescription(
-      type: XMLFormat.type, path: path, isReadOnly: chosen.wholeFile.file.isReadOnly,
-      metadataAccess: WholeFileStore.metadataAccess(format: format, at: path, options: chosen.wholeFile)
-    ) {
-      WholeFileStore(format: format, at: path, options: chosen.wholeFile)
-    }
+    return StoreDescription(format: XMLFormat(options: options, path: path), at: path, options: options.wholeFile)
   }
 }

@@ -107,7 +107,7 @@ extension SaveOperation {
         if let base = object.row, RowPointer(base).isPresent(relationship.slot) {
           body(relationship, RowPointer(base).integer(relationship.slot))
         }
-      } else if relationship.isManyToMany && relationship.namesLinks, let states = object.toMany {
+      } else if relationship.storesLinks, let states = object.toMany {
         let state = states[relationship.toManyIndex]
         let keys = object.isInserted ? state.contents.keys : state.added
         for key in keys where !context.isDeleted(relationship.destinationIndex, key) { body(relationship, key) }

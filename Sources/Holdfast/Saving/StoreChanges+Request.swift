@@ -32,7 +32,7 @@ extension StoreChanges {
 
   private func buildLinks() {
     for entity in context.entities {
-      for relationship in entity.ownRelationships where relationship.isManyToMany && relationship.namesLinks {
+      for relationship in entity.ownRelationships where relationship.storesLinks {
         let changes = linkChanges(relationship)
         if !changes.added.isEmpty || !changes.removed.isEmpty { request.links.append(changes) }
       }

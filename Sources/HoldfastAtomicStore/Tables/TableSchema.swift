@@ -150,7 +150,7 @@ public final class TableSchema: Sendable {
           storages[relationship.destinationIndex][relationship.inverseIndex] = .inverseSlot(forward: count)
         }
         count += 1
-      } else if relationship.isManyToMany && relationship.namesLinks {
+      } else if relationship.storesLinks {
         storages[entity][place] = .links(forward: count, backward: count + 1)
         if relationship.hasInverse && !relationship.isReflexive {
           storages[relationship.destinationIndex][relationship.inverseIndex] = .links(forward: count + 1, backward: count)

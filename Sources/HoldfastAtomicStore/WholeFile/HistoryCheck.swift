@@ -45,7 +45,7 @@ struct HistoryCheck {
     do {
       for table in older.tables.indices { try compareRows(table) }
       for relationship in schema.model.entities.flatMap(\.ownRelationships) where relationship.isToMany {
-        if relationship.isManyToMany && relationship.namesLinks { try compareLinks(relationship) }
+        if relationship.storesLinks { try compareLinks(relationship) }
         if let place = schema.order(of: relationship) { try compareOrder(relationship, place) }
       }
       return false

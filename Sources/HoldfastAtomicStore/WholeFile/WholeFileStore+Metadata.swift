@@ -47,3 +47,20 @@ extension WholeFileStore {
     throw StoreError(.notFound, operation: operation, path: path, reason: "The file doesn't exist. Check the path.")
   }
 }
+
+extension StoreDescription {
+  /// A store in one file of a format, read-only if the options say so.
+  ///
+  /// - Parameters:
+  ///   - format: The format of the file.
+  ///   - path: The path of the file. The file doesn't need to exist yet.
+  ///   - options: How the store treats the file.
+  public init(format: any StoreFileFormat, at path: String, options: WholeFileOptions) {
+    self.init(
+      type: format.storeType, path: path, isReadOnly: options.file.isReadOnly,
+      metadataAccess: WholeFileStore.metadataAccess(format: format, at: path, options: options)
+    ) {
+      WholeFileStore(format: format, at: path, options: options)
+    }
+  }
+}

@@ -98,7 +98,7 @@ final class StoreSchema: Sendable {
     var naming: [ManagedObjectModel.Relationship] = []
     for entity in model.entities.sorted(by: { $0.namingRank < $1.namingRank }) {
       for relationship in entity.relationships
-      where relationship.isManyToMany && relationship.namesLinks && relationship.entityIndex == entity.index {
+      where relationship.storesLinks && relationship.entityIndex == entity.index {
         naming.append(relationship)
       }
     }

@@ -253,6 +253,10 @@ extension ManagedObjectModel {
     ///
     /// True if both sides are to-many, or the relationship is to-many and has no inverse.
     public var isManyToMany: Bool { isToMany && inverseIsToMany }
+    /// Whether stores keep the relationship's links as pairs of keys, named from this side.
+    ///
+    /// If not, rows have the links, or the inverse names them.
+    public var storesLinks: Bool { isManyToMany && namesLinks }
     /// Whether the relationship has an inverse.
     public var hasInverse: Bool { inverseIndex >= 0 }
     /// Whether the relationship is its own inverse.

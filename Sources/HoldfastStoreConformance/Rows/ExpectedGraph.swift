@@ -95,7 +95,7 @@ final class ExpectedGraph: EvaluationSource {
 
   /// The targets of a to-many relationship, sorted.
   func targets(of key: Int64, _ relationship: ManagedObjectModel.Relationship) -> [Int64] {
-    if relationship.isManyToMany && relationship.namesLinks {
+    if relationship.storesLinks {
       return (links[[relationship.entityIndex, relationship.index]] ?? []).filter { $0.source == key }.map(\.target).sorted()
     }
     guard let inverse = model.inverse(of: relationship) else { return [] }
