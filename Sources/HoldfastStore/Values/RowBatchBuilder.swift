@@ -35,7 +35,7 @@ public final class RowBatchBuilder {
   public let layout: RowLayout
   private let idPrefix: ManagedObjectID?
   @usableFromInline let stride: Int
-  /// The page. Rows begin at its start, their bytes at ``bytesStart``. While ``capacity`` is 0, a batch owns it.
+  /// The page. Rows begin at its start, their bytes at ``bytesStart``. ``noPage`` while ``capacity`` is 0.
   @usableFromInline @exclusivity(unchecked) var base: UnsafeMutableRawPointer
   @usableFromInline @exclusivity(unchecked) var capacity: Int
   @usableFromInline @exclusivity(unchecked) var bytesStart: Int
@@ -238,16 +238,24 @@ public final class RowBatchBuilder {
   }
 
   /// Replaces the whole number or key in a slot of the last ended row.
+  ///
+  /// Requires that a row has ended since the last ``seal()``. Otherwise it traps.
   public func replaceInLastRow(_ slot: Int, integer value: Int64) {
-    (base + rowStart).storeBytes(of: value, toByteOffset: RowLayout.cellOffset(slot), as: Int64.self)
+    lastRow.storeBytes(of: value, toByteOffset: RowLayout.cellOffset(slot), as: Int64.self)
   }
 
-  /// Removes the value from a slot of the last ended row.
+  /// Removes the value from a slot of the last ended row. Has the same requirement as ``replaceInLastRow(_:integer:)``.
   package func removeInLastRow(_ slot: Int) {
-    let row = base + rowStart, word = RowLayout.presenceOffset(slot)
+    let row = lastRow, word = RowLayout.presenceOffset(slot)
     let bits = row.load(fromByteOffset: word, as: UInt64.self)
     row.storeBytes(of: bits & ~(1 << UInt64(slot & 63)), toByteOffset: word, as: UInt64.self)
     row.storeBytes(of: 0, toByteOffset: RowLayout.cellOffset(slot), as: UInt64.self)
+  }
+
+  /// The last ended row. A row that was begun since doesn't change it.
+  private var lastRow: UnsafeMutableRawPointer {
+    precondition(rowCount > 0, "The builder has no row to change: no row has ended since the last seal().")
+    return base + (rowCount - 1) * stride
   }
 
   /// Returns a batch of the rows appended so far, and empties the builder.
@@ -263,7 +271,7 @@ public final class RowBatchBuilder {
     let batch = RowBatch(layout: layout, idPrefix: idPrefix, count: rowCount, byteCount: used + bytesUsed, base: kept)
     bytesStart = wasFull ? rows + rows / 16 + stride : 2 * stride
     capacity = wasFull ? bytesStart + bytes + bytes / 8 + 4096 : 0
-    if wasFull { base = RowBatchBuilder.allocate(capacity) }
+    base = wasFull ? RowBatchBuilder.allocate(capacity) : RowBatchBuilder.noPage
     used = 0
     bytesUsed = 0
     rowStart = 0
@@ -272,6 +280,12 @@ public final class RowBatchBuilder {
   }
 
   // MARK: Bytes
+
+  /// An address that no process can write to. It stands for a page that isn't allocated: the previous one belongs to a batch, so writing a
+  /// slot before beginning a row crashes instead of changing that batch.
+  private static var noPage: UnsafeMutableRawPointer {
+    UnsafeMutableRawPointer(bitPattern: MemoryLayout<UInt64>.alignment)!
+  }
 
   @inlinable @inline(__always) func store(_ cell: UInt64, present: UInt64) {
     let row = base + rowStart
