@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// Each way of letting an object or a context leave its isolation must be refused by the compiler. A case is a small file
-/// that imports the stack; `// EXPECT:` says what the compiler must say, and a case without that line must compile.
+/// The compiler refuses each way of sending an object, a context or a pointer to a row to another thread. A case is a small file that
+/// imports the framework. `// EXPECT:` has a part of the compiler's message. A case without that line must compile.
 @Suite(.serialized) struct LeakTests {
   @Test(arguments: LeakCase.all) func theCompilerSaysWhatItShould(_ leak: LeakCase) throws {
     let output = try leak.compile()

@@ -6,9 +6,16 @@
 
 /// Unchecked access to the bytes of a row. ``RowView`` is the checked alternative.
 ///
-/// A pointer is valid only while the owner of the bytes is alive: a ``RowBatch`` or a managed object. The framework and fast stores use it.
-/// No method checks its slot.
-@frozen public struct RowPointer: @unchecked Sendable {  // because the bytes of a sealed row never change
+/// It points to one of these:
+///
+/// - A sealed row of a ``RowBatch``. The row never changes, and the pointer is valid while the batch is alive.
+/// - The private row of a managed object with unsaved changes. Setting a value changes the row and may move it. A save, a rollback or a
+///   refresh of the object frees it. Use the pointer only in the object's context, and only until one of these happens.
+/// - A row under construction. Its owner documents how long the pointer is valid.
+///
+/// It isn't `Sendable`, because a private row may change at any time. To use a sealed row on another thread, send its batch or a
+/// ``RowView``. The framework and fast stores use pointers. No method checks a slot.
+@frozen public struct RowPointer {
   /// The address of the row.
   public let base: UnsafeRawPointer
 
