@@ -42,20 +42,20 @@ import Testing
 
   @Test func theyKeepTheirPermissionsAndNothingIsCopied() throws {
     let folder = TemporaryFolder()
-    RealFile.write([1], to: folder.file(), permissions: 0o640)
+    TestFile.write([1], to: folder.file(), permissions: 0o640)
     let file = try DurableFile(path: folder.file(), options: DurableFileOptions(backupCount: 2))
-    let inode = RealFile.status(folder.file())?.st_ino
+    let inode = TestFile.status(folder.file())?.st_ino
     for save in UInt8(2)...4 {
       _ = try file.contents()
       try file.replace([save])
     }
     #expect(folder.names == [".store.lock", "store", "store~1", "store~2"])
-    #expect(RealFile.read(folder.file("store~1")) == [3] && RealFile.read(folder.file("store~2")) == [2])
-    #expect(RealFile.permissions(folder.file("store~2")) == 0o640)
-    RealFile.delete(folder.file("store~2"))
+    #expect(TestFile.read(folder.file("store~1")) == [3] && TestFile.read(folder.file("store~2")) == [2])
+    #expect(TestFile.permissions(folder.file("store~2")) == 0o640)
+    TestFile.delete(folder.file("store~2"))
     try file.replace([5])
     // The gap is filled by the next save.
-    #expect(RealFile.read(folder.file("store~2")) == [3] && RealFile.status(folder.file("store~2"))?.st_ino != inode)
+    #expect(TestFile.read(folder.file("store~2")) == [3] && TestFile.status(folder.file("store~2"))?.st_ino != inode)
   }
 
   @Test func aSaveThatFailsBehindTheBackupDoesNotKeepItTwice() throws {

@@ -13,7 +13,7 @@ import Testing
       let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
       try file.replace(bytes)
       // Compared outside of #expect, so that a failure doesn't print a million bytes.
-      let (read, isStored) = (try file.contents() == bytes, RealFile.read(folder.file()) == bytes)
+      let (read, isStored) = (try file.contents() == bytes, TestFile.read(folder.file()) == bytes)
       #expect(read && isStored, "\(count) bytes")
     }
     #expect(folder.names == [".store.lock", "store"])
@@ -55,7 +55,7 @@ import Testing
     let isRead = try file.contents() == expected
     #expect(isRead)
     #expect(
-      try #require(RealFile.occupiedBytes(folder.file())) < expected.count + 100_000,
+      try #require(TestFile.occupiedBytes(folder.file())) < expected.count + 100_000,
       "Reserved space that wasn't needed is released.")
   }
 
@@ -76,7 +76,7 @@ import Testing
         #expect(throws: TestImage.Wrong.self) { try replacement?.finish { _ in throw TestImage.Wrong() } }
       }
       #expect(folder.names == [".store.lock", "store"], "\(ending)")
-      #expect(RealFile.read(folder.file()) == [1])
+      #expect(TestFile.read(folder.file()) == [1])
       #expect(try file.withLock { _ in true })
     }
     #expect(folder.openDescriptors == 2, "The folder and the last saved file stay open.")
@@ -93,7 +93,7 @@ import Testing
         try file.read { reader in
           attempts += 1
           _ = try reader.next()
-          if attempts <= stopsAfter { RealFile.write([UInt8](repeating: 9, count: 3 + attempts), to: folder.file()) }
+          if attempts <= stopsAfter { TestFile.write([UInt8](repeating: 9, count: 3 + attempts), to: folder.file()) }
         }
       }
       #expect(attempts == min(stopsAfter + 1, 3))
@@ -109,7 +109,7 @@ import Testing
     let count = try file.read { reader in
       attempts += 1
       _ = try reader.next()
-      if attempts == 1 { RealFile.setSize(2_000_000, of: folder.file()) }
+      if attempts == 1 { TestFile.setSize(2_000_000, of: folder.file()) }
       return try reader.allBytes().count
     }
     #expect(attempts == 2)
@@ -138,7 +138,7 @@ import Testing
     let error = storeError { try file.replace([UInt8](repeating: 2, count: 1001)) }
     #expect(error?.code == .tooLarge && error?.coreDataCode == 134_080)
     #expect(try file.contents()?.count == 1000)
-    RealFile.write([UInt8](repeating: 1, count: 1001), to: folder.file())
+    TestFile.write([UInt8](repeating: 1, count: 1001), to: folder.file())
     #expect(storeError { try file.contents() }?.code == .tooLarge)
     #expect(folder.names == [".store.lock", "store"])
   }
@@ -149,13 +149,13 @@ import Testing
       ".store.0123456789abcdeF.tmp", ".store.0123456789abcde.tmp", ".other.0123456789abcdef.tmp", "store.0123456789abcdef.tmp",
       ".store.x.0123456789abcdef.tmp", ".store.0123456789abcdef.tmp~",
     ]
-    for name in stale + others { RealFile.write([1], to: folder.file(name)) }
+    for name in stale + others { TestFile.write([1], to: folder.file(name)) }
     try DurableFile(path: folder.file()).replace([1])
     #expect(folder.names == (others + [".store.lock", "store"]).sorted())
   }
 
   @Test func aReadOnlyFileLeavesNothingBehindAndSavesNothing() throws {
-    RealFile.write([7], to: folder.file())
+    TestFile.write([7], to: folder.file())
     let file = try DurableFile(path: folder.file(), options: DurableFileOptions(isReadOnly: true))
     #expect(try file.contents() == [7])
     #expect(storeError { try file.beginReplacing() }?.code == .readOnly)
@@ -179,7 +179,7 @@ import Testing
 
     // A record that another program wrote isn't trusted.
     for wrong in [[9], [255, 255, 1], [3, 0, 1, 2]] as [[UInt8]] {
-      RealFile.write(wrong, to: folder.file(".store.lock"))
+      TestFile.write(wrong, to: folder.file(".store.lock"))
       #expect(try file.withLock { try $0.read() } == [], "\(wrong)")
     }
   }
@@ -187,7 +187,7 @@ import Testing
   @Test func aRemovedLockFileIsRecreated() throws {
     let file = try DurableFile(path: folder.file())
     try file.withLock { _ in }
-    RealFile.delete(folder.file(".store.lock"))
+    TestFile.delete(folder.file(".store.lock"))
     try file.replace([1])
     #expect(folder.names == [".store.lock", "store"])
   }
@@ -232,7 +232,7 @@ import Testing
     #expect(storeError { try file.contents() }?.code == .notOpen)
     try ([1] as [UInt8]).withUnsafeBytes { try replacement.write($0) }
     try replacement.commit()
-    #expect(RealFile.read(folder.file()) == [1])
+    #expect(TestFile.read(folder.file()) == [1])
   }
 
   @Test func errorsNameTheFileTheReasonAndWhatToDo() throws {

@@ -18,32 +18,32 @@ import Testing
 
   @Test func aNewFileHasThePermissionsOfTheOptionsWhateverTheMask() throws {
     try DurableFile(path: folder.file()).replace([1])
-    #expect(RealFile.permissions(folder.file()) == 0o600)
+    #expect(TestFile.permissions(folder.file()) == 0o600)
     try DurableFile(path: folder.file("shared"), options: DurableFileOptions(permissions: 0o666)).replace([1])
-    #expect(RealFile.permissions(folder.file("shared")) == 0o666)
-    #expect(RealFile.permissions(folder.file(".store.lock")) == 0o600)
+    #expect(TestFile.permissions(folder.file("shared")) == 0o666)
+    #expect(TestFile.permissions(folder.file(".store.lock")) == 0o600)
   }
 
   @Test(arguments: [0o400, 0o600, 0o640, 0o644, 0o660, 0o666, 0o751] as [mode_t])
   func anExistingFileKeepsItsPermissions(permissions: mode_t) throws {
-    RealFile.write([1], to: folder.file())
-    RealFile.setPermissions(permissions, of: folder.file())
+    TestFile.write([1], to: folder.file())
+    TestFile.setPermissions(permissions, of: folder.file())
     let file = try DurableFile(path: folder.file())
     _ = try file.contents()
     try file.replace([2])
-    #expect(RealFile.permissions(folder.file()) == UInt32(permissions))
-    #expect(RealFile.read(folder.file()) == [2])
+    #expect(TestFile.permissions(folder.file()) == UInt32(permissions))
+    #expect(TestFile.read(folder.file()) == [2])
   }
 
   @Test func anExistingFileKeepsItsOwnerWhenThatIsPermitted() throws {
     guard System.isRoot else { return print("Skipped: only root may give files away.") }
-    RealFile.write([1], to: folder.file())
+    TestFile.write([1], to: folder.file())
     chown(folder.file(), 1234, 4321)
-    RealFile.setPermissions(0o6754, of: folder.file())
+    TestFile.setPermissions(0o6754, of: folder.file())
     let file = try DurableFile(path: folder.file())
     _ = try file.contents()
     try file.replace([2])
-    let status = try #require(RealFile.status(folder.file()))
+    let status = try #require(TestFile.status(folder.file()))
     #expect(status.st_uid == 1234 && status.st_gid == 4321 && status.st_mode & 0o7777 == 0o6754)
   }
 
@@ -53,15 +53,15 @@ import Testing
     // The folder is created and removed here, because the other process drops its rights.
     await #expect(processExitsWith: .success) { [folder = folder.path as String] in
       let path = folder + "/store"
-      RealFile.setPermissions(0o1777, of: folder)
-      RealFile.write([1], to: path)
-      RealFile.setPermissions(0o6674, of: path)
-      RealFile.setPermissions(0o777, of: folder)
+      TestFile.setPermissions(0o1777, of: folder)
+      TestFile.write([1], to: path)
+      TestFile.setPermissions(0o6674, of: path)
+      TestFile.setPermissions(0o777, of: folder)
       precondition(setgid(65_534) == 0 && setuid(65_534) == 0)
       let file = try DurableFile(path: path, options: DurableFileOptions(allowsSharedFolder: true))
       _ = try file.contents()
       try file.replace([2])
-      let status = RealFile.status(path)!
+      let status = TestFile.status(path)!
       precondition(status.st_uid == 65_534 && status.st_mode & 0o7777 == 0o644, "\(String(status.st_mode, radix: 8))")
     }
   }
@@ -72,7 +72,7 @@ import Testing
       typealias GetAttribute = @convention(c) (UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafeMutableRawPointer, Int) -> Int
       let set = unsafeBitCast(dlsym(nil, "setxattr"), to: SetAttribute.self)
       let get = unsafeBitCast(dlsym(nil, "getxattr"), to: GetAttribute.self)
-      RealFile.write([1], to: folder.file())
+      TestFile.write([1], to: folder.file())
       guard set(folder.file(), "user.harbour", "Brest", 5, 0) == 0 else {
         return print("Skipped: this disk doesn't support extended attributes.")
       }
@@ -97,63 +97,63 @@ import Testing
       }
       let list: [UInt8] =
         [2, 0, 0, 0] + entry(1, 6, .max) + entry(2, 6, 1234) + entry(4, 0, .max) + entry(0x10, 6, .max) + entry(0x20, 0, .max)
-      RealFile.write([1], to: folder.file())
+      TestFile.write([1], to: folder.file())
       guard set(folder.file(), "system.posix_acl_access", list, list.count, 0) == 0 else {
         return print("Skipped: this disk doesn't support access lists.")
       }
-      #expect(RealFile.permissions(folder.file()) == 0o660)
+      #expect(TestFile.permissions(folder.file()) == 0o660)
       let file = try DurableFile(path: folder.file())
       _ = try file.contents()
       try file.replace([2])
       var found = [UInt8](repeating: 0, count: 100)
       let count = get(folder.file(), "system.posix_acl_access", &found, 100)
       #expect(Array(found.prefix(max(count, 0))) == list)
-      #expect(RealFile.permissions(folder.file()) == 0o660)
+      #expect(TestFile.permissions(folder.file()) == 0o660)
     #endif
   }
 
   @Test func aSymbolicLinkStaysALinkAndItsTargetIsReplaced() throws {
-    RealFile.makeFolder(folder.file("real"))
-    RealFile.write([1], to: folder.file("real/target"))
-    RealFile.makeLink(folder.file("link"), to: "real/target")
+    TestFile.makeFolder(folder.file("real"))
+    TestFile.write([1], to: folder.file("real/target"))
+    TestFile.makeLink(folder.file("link"), to: "real/target")
     let file = try DurableFile(path: folder.file("link"))
     #expect(file.path == folder.file("real/target"))
     #expect(try file.contents() == [1])
     try file.replace([2])
-    #expect(RealFile.isLink(folder.file("link")))
-    #expect(RealFile.read(folder.file("real/target")) == [2])
+    #expect(TestFile.isLink(folder.file("link")))
+    #expect(TestFile.read(folder.file("real/target")) == [2])
     #expect(folder.names == ["link", "real"], "The temporary file and the lock are beside the target.")
   }
 
   @Test func aDanglingLinkIsRefused() {
-    RealFile.makeLink(folder.file("link"), to: "nowhere")
+    TestFile.makeLink(folder.file("link"), to: "nowhere")
     #expect(storeError { try DurableFile(path: folder.file("link")) }?.code == .notFound)
   }
 
   @Test func aStoreFollowsAFolderThatIsMovedAway() throws {
-    RealFile.makeFolder(folder.file("a"))
+    TestFile.makeFolder(folder.file("a"))
     let file = try DurableFile(path: folder.file("a/store"))
     try file.replace([1])
     rename(folder.file("a"), folder.file("b"))
-    RealFile.makeFolder(folder.file("a"))
+    TestFile.makeFolder(folder.file("a"))
     try file.replace([2])
-    #expect(RealFile.read(folder.file("b/store")) == [2])
+    #expect(TestFile.read(folder.file("b/store")) == [2])
     #expect(TemporaryFolder.names(in: folder.file("a")).isEmpty)
   }
 
   @Test func aFolderThatAllUsersMayWriteToIsRefusedUnlessAllowed() throws {
-    RealFile.makeFolder(folder.file("open"))
-    RealFile.setPermissions(0o777, of: folder.file("open"))
+    TestFile.makeFolder(folder.file("open"))
+    TestFile.setPermissions(0o777, of: folder.file("open"))
     let path = folder.file("open/store")
     #expect(storeError { try DurableFile(path: path) }?.code == .notPermitted)
     try DurableFile(path: path, options: DurableFileOptions(allowsSharedFolder: true)).replace([1])
-    RealFile.setPermissions(0o1777, of: folder.file("open"))
+    TestFile.setPermissions(0o1777, of: folder.file("open"))
     _ = try DurableFile(path: path)
   }
 
   @Test func anotherUsersFileIsRefusedIfTheOptionsRequireAnOwnFile() throws {
     guard System.isRoot else { return print("Skipped: only root may give files away.") }
-    RealFile.write([1], to: folder.file())
+    TestFile.write([1], to: folder.file())
     chown(folder.file(), 1234, 1234)
     #expect(storeError { try DurableFile(path: folder.file(), options: DurableFileOptions(requiresOwnFile: true)) }?.code == .notPermitted)
     _ = try DurableFile(path: folder.file())
@@ -164,8 +164,8 @@ import Testing
     // The folder is created and removed here, because the other process drops its rights.
     await #expect(processExitsWith: .success) { [folder = folder.path as String] in
       let path = folder + "/store"
-      RealFile.write([1], to: path)
-      RealFile.setPermissions(0o755, of: folder)
+      TestFile.write([1], to: path)
+      TestFile.setPermissions(0o755, of: folder)
       precondition(setgid(65_534) == 0 && setuid(65_534) == 0)
       let file = try DurableFile(path: path)
       let before = try file.contents()
@@ -179,9 +179,9 @@ import Testing
   // MARK: RE3
 
   @Test func RE3_otherThingsThanFilesAreRefusedAtOnce() throws {
-    RealFile.makePipe(folder.file("pipe"))
-    RealFile.makeFolder(folder.file("folder"))
-    RealFile.makeLink(folder.file("to folder"), to: "folder")
+    TestFile.makePipe(folder.file("pipe"))
+    TestFile.makeFolder(folder.file("folder"))
+    TestFile.makeLink(folder.file("to folder"), to: "folder")
     let disk = ReadCountingFileSystem()
     for path in [folder.file("pipe"), folder.file("folder"), folder.file("to folder"), "/dev/null", "/dev/zero", "/dev/tty", "/"] {
       let error = storeError { try DurableFile(path: path, options: DurableFileOptions(fileSystem: disk)).contents() }
@@ -191,7 +191,7 @@ import Testing
   }
 
   @Test func RE3_anEmptyFileHasNoBytes() throws {
-    RealFile.write([], to: folder.file())
+    TestFile.write([], to: folder.file())
     let file = try DurableFile(path: folder.file())
     #expect(try file.read { ($0.byteCount, try $0.next() == nil) }! == (0, true))
     file.close()
@@ -199,7 +199,7 @@ import Testing
   }
 
   @Test func RE3_aHugeSparseFileIsRefusedBeforeAByteIsRead() throws {
-    RealFile.write([1], to: folder.file())
+    TestFile.write([1], to: folder.file())
     guard truncate(folder.file(), 1 << 40) == 0 else { return print("Skipped: this disk doesn't support files of a terabyte.") }
     let disk = ReadCountingFileSystem()
     let file = try DurableFile(path: folder.file(), options: DurableFileOptions(fileSystem: disk))
@@ -212,7 +212,7 @@ import Testing
   @Test func RE3_aHugeFileTakesNoMoreMemoryThanOnePiece() async {
     await #expect(processExitsWith: .success) {
       let folder = TemporaryFolder()
-      RealFile.write([1], to: folder.file())
+      TestFile.write([1], to: folder.file())
       guard truncate(folder.file(), 1 << 40) == 0 else { return }
       var file = try DurableFile(path: folder.file())
       _ = storeError { try file.read { _ in } }
@@ -240,13 +240,13 @@ import Testing
   @Test func RD3_anotherFileInItsPlaceIsFoundBeforeAnythingIsWritten() throws {
     let store = try TestStore(folder.file())
     try store.save()
-    RealFile.write(TestImage.encode(77, byteCount: 40), to: folder.file("new"))
+    TestFile.write(TestImage.encode(77, byteCount: 40), to: folder.file("new"))
     rename(folder.file("new"), folder.file())
     #expect(try store.file.change() == .replaced)
     #expect(storeError { try store.save() }?.code == .storeReplaced)
     // A second attempt fails too, because this process still has the old contents.
     #expect(storeError { try store.save() }?.code == .storeReplaced)
-    #expect(try TestImage.decode(RealFile.read(folder.file())) == 77)
+    #expect(try TestImage.decode(TestFile.read(folder.file())) == 77)
     try store.reload()
     try store.save()
     #expect(store.generation == 78 && folder.names == [".store.lock", "store"])
@@ -255,7 +255,7 @@ import Testing
   @Test func RD3_writingWithoutReadingAChangeIsRefused() throws {
     let file = try DurableFile(path: folder.file())
     try file.replace([1])
-    RealFile.write([2, 2], to: folder.file())
+    TestFile.write([2, 2], to: folder.file())
     let replacement = try file.beginReplacing()
     #expect(replacement.foundChange == .replaced)
     let error = storeError { try replacement.write(UnsafeRawBufferPointer(start: nil, count: 0)) }
@@ -271,17 +271,17 @@ import Testing
   @Test func RD3_aFileThatWasChangedInPlaceIsFound() throws {
     let store = try TestStore(folder.file())
     try store.save()
-    RealFile.setSize(10, of: folder.file())
+    TestFile.setSize(10, of: folder.file())
     #expect(try store.file.change() == .replaced)
     #expect(throws: TestImage.Wrong.self) { try store.save() }
-    #expect(RealFile.status(folder.file())?.st_size == 10)
+    #expect(TestFile.status(folder.file())?.st_size == 10)
     #expect(folder.names == [".store.lock", "store"])
   }
 
   @Test func RD3_aFileThatWasRemovedIsFound() throws {
     let store = try TestStore(folder.file())
     try store.save()
-    RealFile.delete(folder.file())
+    TestFile.delete(folder.file())
     #expect(try store.file.change() == .removed)
     let replacement = try store.file.beginReplacing()
     #expect(replacement.foundChange == .removed)
@@ -295,29 +295,29 @@ import Testing
 
   @Test func RD3_aFileThatAppearedIsFound() throws {
     let store = try TestStore(folder.file())
-    RealFile.write(TestImage.encode(5, byteCount: 4), to: folder.file())
+    TestFile.write(TestImage.encode(5, byteCount: 4), to: folder.file())
     #expect(storeError { try store.save() }?.code == .storeReplaced)
-    #expect(try TestImage.decode(RealFile.read(folder.file())) == 5)
+    #expect(try TestImage.decode(TestFile.read(folder.file())) == 5)
   }
 
   @Test func RD3_changedPermissionsAreNotChangedContents() throws {
     let store = try TestStore(folder.file())
     try store.save()
-    RealFile.setPermissions(0o640, of: folder.file())
+    TestFile.setPermissions(0o640, of: folder.file())
     #expect(try store.file.change() == .replaced, "The status alone can't rule out another file.")
     try store.save()
-    #expect(store.generation == 2 && RealFile.permissions(folder.file()) == 0o640)
+    #expect(store.generation == 2 && TestFile.permissions(folder.file()) == 0o640)
   }
 
   @Test func RD3_aFileThatBecameALinkOrAFolderIsRefused() throws {
     let store = try TestStore(folder.file())
     try store.save()
-    RealFile.delete(folder.file())
-    RealFile.makeLink(folder.file(), to: "/etc/passwd")
+    TestFile.delete(folder.file())
+    TestFile.makeLink(folder.file(), to: "/etc/passwd")
     #expect(storeError { try store.save() }?.code == .notAStore)
     #expect(storeError { try store.reload() }?.code == .notAStore)
-    RealFile.delete(folder.file())
-    RealFile.makeFolder(folder.file())
+    TestFile.delete(folder.file())
+    TestFile.makeFolder(folder.file())
     #expect(storeError { try store.save() }?.code == .notAStore)
     #expect(storeError { try store.reload() }?.code == .notAStore)
   }
@@ -327,8 +327,8 @@ import Testing
   @Test func RD4_aSecondOpeningInOneProcessIsRefusedUnderEveryName() throws {
     let first = try DurableFile(path: folder.file())
     try first.replace([1])
-    RealFile.makeLink(folder.file("link"), to: "store")
-    RealFile.makeLink(folder.file("folder"), to: ".")
+    TestFile.makeLink(folder.file("link"), to: "store")
+    TestFile.makeLink(folder.file("folder"), to: ".")
     for name in ["store", "link", "./store", "folder/store"] {
       let error = storeError { try DurableFile(path: folder.file(name)) }
       #expect(error?.code == .alreadyOpen, "\(name)")
@@ -382,7 +382,8 @@ import Testing
 
 /// The resident anonymous memory of this process. Pages of its code don't count.
 private func residentBytes() -> Int {
-  let lines = String(decoding: RealFile.readAll("/proc/self/status"), as: UTF8.self).split(separator: "\n")
+  guard TestFile.exists("/proc/self/status") else { return 0 }
+  let lines = String(decoding: TestFile.read("/proc/self/status"), as: UTF8.self).split(separator: "\n")
   let fields = lines.first { $0.hasPrefix("RssAnon:") }?.split(whereSeparator: \.isWhitespace) ?? []
   return fields.count > 1 ? (Int(fields[1]) ?? 0) * 1024 : 0
 }

@@ -73,7 +73,7 @@ import Testing
       try replacement.finish()
     }
     await Task.detached { #expect(throws: Never.self) { try prepared.replacement.withLock { try $0.commit() } } }.value
-    #expect(RealFile.read(folder.file()) == [1, 1, 1])
+    #expect(TestFile.read(folder.file()) == [1, 1, 1])
   }
 
   /// A stand-in for a store's prepared save.

@@ -111,7 +111,7 @@ import Testing
     // The failed file is removed, and the next synchronization is of another file.
     let calls = trace.writing.filter { ["fsync", "unlinkat", "openat temporary", "renameat"].contains($0) }
     #expect(calls == ["openat temporary", "fsync", "unlinkat", "openat temporary", "fsync", "renameat", "fsync"])
-    #expect(RealFile.read(folder.file()) == [3])
+    #expect(TestFile.read(folder.file()) == [3])
   }
 
   // MARK: RC4
@@ -198,7 +198,7 @@ private func traced(_ folder: String, _ faults: [String], _ body: (DurableFile) 
   try withSignals { try tracer.run() }
   // strace prints that it is attached before it traces anything. If it isn't permitted to, it prints an error and exits.
   let isAttached = String(decoding: messages.fileHandleForReading.availableData, as: UTF8.self).contains("attached")
-  if !isAttached { RealFile.delete(folder + ".trace") }
+  if !isAttached { TestFile.delete(folder + ".trace") }
   defer {
     tracer.terminate()
     tracer.waitUntilExit()
@@ -221,7 +221,7 @@ private struct Trace {
       print("Skipped: strace isn't installed or not permitted.")
       return nil
     }
-    defer { RealFile.delete(path) }
+    defer { TestFile.delete(path) }
     lines = String(decoding: try Data(contentsOf: URL(fileURLWithPath: path)), as: UTF8.self).split(separator: "\n").map(String.init)
     writing = lines.compactMap(Self.writingCall)
   }

@@ -35,7 +35,7 @@ import Testing
     let file = try DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: 0.01))
     #expect(try end(of: file) { try $0.commit() } == [End.Report(isInPlace: true, lockIsFree: false)])
     #expect(try end(of: file) { $0.abort() } == [End.Report(isInPlace: false, lockIsFree: false)])
-    RealFile.write([2], to: folder.file())
+    TestFile.write([2], to: folder.file())
     let refused = try end(of: file) { replacement in #expect(throws: StoreError.self) { try replacement.commit() } }
     #expect(refused == [End.Report(isInPlace: false, lockIsFree: false)])
   }
@@ -44,7 +44,7 @@ import Testing
     struct Refused: Error {}
     let file = try DurableFile(path: folder.file())
     try file.replace([1])
-    RealFile.write([2, 2], to: folder.file())
+    TestFile.write([2, 2], to: folder.file())
     for _ in 0..<2 {
       let replacement = try file.beginReplacing()
       #expect(replacement.foundChange == .replaced)
@@ -57,7 +57,7 @@ import Testing
     let next = try file.beginReplacing()
     #expect(next.foundChange == .none)
     next.abort()
-    RealFile.delete(folder.file())
+    TestFile.delete(folder.file())
     let last = try file.beginReplacing()
     #expect(try last.takeOver { try $0.allBytes() } == nil)
     last.abort()

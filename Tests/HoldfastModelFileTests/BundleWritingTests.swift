@@ -119,10 +119,7 @@ import Testing
   @Test func aDiskThatTakesNoMoreLeavesTheOldFile() async throws {
     try folder.write("<model name=\"old\"/>", to: "Zoo.xcdatamodel/contents")
     await #expect(processExitsWith: .success) { [path = folder.path as String] in
-      signal(SIGXFSZ, SIG_IGN)
-      // From here on no file grows beyond 100 bytes.
-      var limit = rlimit(rlim_cur: 100, rlim_max: 100)
-      guard limitFileSize(&limit) == 0 else { exit(2) }
+      ProcessLimits.setFileSize(100)
       let document = ModelDocument(root: ModelElement("model", ["name": String(repeating: "x", count: 1_000)]))
       for name in ["Zoo.xcdatamodel", "New.xcdatamodeld"] {
         do throws(ModelFileError) {
@@ -163,12 +160,4 @@ import Testing
     guard let original = try? Data(contentsOf: URL(fileURLWithPath: list)), original.count > 250 else { return }
     #expect(try folder.text("Copy.xcdatamodeld/.xccurrentversion") == String(decoding: original, as: UTF8.self))
   }
-}
-
-private func limitFileSize(_ limit: inout rlimit) -> CInt {
-  #if canImport(Glibc)
-    setrlimit(__rlimit_resource_t(1), &limit)
-  #else
-    setrlimit(1, &limit)
-  #endif
 }

@@ -13,8 +13,8 @@ import Testing
 
   @Test func RD4_oneFileIsOneStoreUnderEveryName() throws {
     let database = try SQLiteDatabase.make(folder.file())
-    TestFile.link(folder.file("symbolic"), to: folder.file())
-    TestFile.hardLink(folder.file("hard"), to: folder.file())
+    TestFile.makeLink(folder.file("symbolic"), to: folder.file())
+    TestFile.makeHardLink(folder.file("hard"), to: folder.file())
     for name in ["store.sqlite", "../\(folder.path.split(separator: "/").last!)/store.sqlite", "symbolic", "hard"] {
       #expect(code(folder.file(name)) == .alreadyOpen, "\(name)")
     }

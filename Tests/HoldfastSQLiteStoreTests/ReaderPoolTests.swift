@@ -96,12 +96,12 @@ import Testing
 
   @Test func aConnectionThatCannotBeOpenedOccupiesNoPlace() throws {
     let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(maximumReaders: 1, readerTimeoutSeconds: 1e6))
-    TestFile.rename(folder.file(), to: folder.file("elsewhere"))
+    TestFile.move(folder.file(), to: folder.file("elsewhere"))
     for _ in 0..<3 {
       let error = #expect(throws: StoreError.self) { try database.readers.withConnection(to: "read") { _ in } }
       #expect(error?.code == .storeReplaced)
     }
-    TestFile.rename(folder.file("elsewhere"), to: folder.file())
+    TestFile.move(folder.file("elsewhere"), to: folder.file())
     #expect(database.readers.leasedCount == 0)
     try database.readers.withConnection(to: "read") { _ in }
   }

@@ -112,7 +112,7 @@ import Testing
       let database = try SQLiteDatabase.make(folder.file())
       let writer = database.writer
       try database.insert()
-      TestFile.limitFileSize(100_000)
+      ProcessLimits.setFileSize(100_000)
       let error = storeError { () throws(StoreError) in try database.insert(bytes: 200_000) }
       precondition(error?.code == .inputOutput || error?.code == .diskFull, "\(String(describing: error))")
       precondition(writer.isBroken)

@@ -55,7 +55,7 @@ import Testing
 
   @Test func aNewStoreIsReadableByItsOwnerOnly() async {
     await #expect(processExitsWith: .success) {
-      TestFile.setMask(0)
+      System.setFileMask(0)
       let folder = TemporaryFolder()
       let database = try SQLiteDatabase.make(folder.file())
       for name in ["", "-wal", "-shm"] { precondition(TestFile.permissions(folder.file() + name) == 0o600, name) }
@@ -65,7 +65,7 @@ import Testing
 
   @Test func theMaskOfTheProcessDoesNotNarrowThePermissions() async {
     await #expect(processExitsWith: .success) {
-      TestFile.setMask(0o077)
+      System.setFileMask(0o077)
       let folder = TemporaryFolder()
       let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(filePermissions: 0o664))
       for name in ["", "-wal", "-shm"] { precondition(TestFile.permissions(folder.file() + name) == 0o664, name) }
@@ -101,9 +101,9 @@ import Testing
 
   @Test func aSymbolicLinkIsFollowedOnce() throws {
     TestFile.makeFolder(folder.file("real"))
-    TestFile.link(folder.file("folder"), to: "real")
+    TestFile.makeLink(folder.file("folder"), to: "real")
     try SQLiteDatabase.make(folder.file("real/store.sqlite")).close()
-    TestFile.link(folder.file("link"), to: "folder/store.sqlite")
+    TestFile.makeLink(folder.file("link"), to: "folder/store.sqlite")
     let database = try SQLiteDatabase.make(folder.file("link"))
     #expect(database.file.path == folder.file("real/store.sqlite"))
     #expect(TestFile.exists(folder.file("real/store.sqlite-wal")))
@@ -114,7 +114,7 @@ import Testing
   }
 
   @Test func aLinkToNothingIsNotFound() {
-    TestFile.link(folder.file(), to: "nowhere")
+    TestFile.makeLink(folder.file(), to: "nowhere")
     #expect(error(folder.file())?.code == .notFound)
     #expect(folder.names == ["store.sqlite"])
   }
@@ -131,14 +131,14 @@ import Testing
   @Test func aNameThatMeansSomethingToSQLiteIsANameInAFolder() async {
     await #expect(processExitsWith: .success) {
       let folder = TemporaryFolder()
-      TestFile.enter(folder.path)
+      System.enterFolder(folder.path)
       for name in ["file:store.sqlite?mode=memory", ":memory:"] {
         let database = try SQLiteDatabase.make("./" + name)
         precondition(database.file.path == folder.file(name))
         database.close()
       }
       precondition(folder.names == [":memory:", "file:store.sqlite?mode=memory"], "\(folder.names)")
-      TestFile.enter("/")
+      System.enterFolder("/")
     }
   }
 
@@ -148,7 +148,7 @@ import Testing
     try file.checkIdentity()
     TestFile.write([], to: folder.file("other"))
     TestFile.delete(folder.file())
-    TestFile.hardLink(folder.file(), to: folder.file("other"))
+    TestFile.makeHardLink(folder.file(), to: folder.file("other"))
     #expect(storeError { () throws(StoreError) in try file.checkIdentity() }?.isRetryable == true)
   }
 }

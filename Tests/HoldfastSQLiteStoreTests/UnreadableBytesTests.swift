@@ -71,7 +71,7 @@ import Testing
     #expect(!LeftLog(path: log, index: index, identity: other).remove())
     #expect(LeftLog(path: log, index: index, identity: other).keep() == nil)
     // A link isn't opened.
-    TestFile.link(index, to: log)
+    TestFile.makeLink(index, to: log)
     #expect(!LeftLog(path: log, index: index, identity: identity).remove())
     #expect(TestFile.size(log) == 3)
     TestFile.delete(index)

@@ -212,7 +212,7 @@ import Testing
       try tested.save(try tested.deletion("Company", Array(1...700)))
       try tested.store.close()
       let size = try tests.size()
-      TestFile.limitFileSize(UInt64(size / 2))
+      ProcessLimits.setFileSize(size / 2)
       for mode in SQLiteStoreOptions.JournalMode.allCases {
         let full = try StoreUnderTest(tests.folder, tested.model, options: SQLiteStoreOptions(journalMode: mode, cacheBytes: 1 << 20))
         let error = try thrown { try full.store.compact() }

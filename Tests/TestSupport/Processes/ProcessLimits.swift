@@ -27,4 +27,15 @@ package enum ProcessLimits {
     #endif
     alarm(3600)
   }
+
+  /// Limits the size of every file that this process writes. A longer write fails with an error instead of a signal.
+  package static func setFileSize(_ byteCount: Int) {
+    signal(SIGXFSZ, SIG_IGN)
+    var limit = rlimit(rlim_cur: rlim_t(byteCount), rlim_max: rlim_t(byteCount))
+    #if canImport(Glibc)
+      precondition(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+    #else
+      precondition(setrlimit(RLIMIT_FSIZE, &limit) == 0)
+    #endif
+  }
 }

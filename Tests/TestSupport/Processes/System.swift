@@ -1,7 +1,7 @@
 #if canImport(Glibc)
-  import Glibc
+  package import Glibc
 #elseif canImport(Darwin)
-  import Darwin
+  package import Darwin
 #endif
 
 /// Calls of the operating system that tests need and Swift doesn't offer.
@@ -10,6 +10,12 @@ package enum System {
 
   /// Becomes a user without rights. Only root can, and only in a process of its own.
   package static func dropRights() -> Bool { setgid(65_534) == 0 && setuid(65_534) == 0 }
+
+  /// Sets the permissions that new files of this process don't get.
+  package static func setFileMask(_ mask: mode_t) { umask(mask) }
+
+  /// Makes a folder the current one of this process.
+  package static func enterFolder(_ path: String) { precondition(chdir(path) == 0) }
 
   /// A symbol of the C library that Swift hides.
   package static func symbol<Function>(_ name: String, as type: Function.Type) -> Function? {
