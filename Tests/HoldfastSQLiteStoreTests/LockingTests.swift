@@ -1,6 +1,5 @@
 import Foundation
 import HoldfastStore
-import Synchronization
 import TestSupport
 import Testing
 
@@ -71,21 +70,28 @@ import Testing
   @Test func anInterruptionCancelsARunningStatement() throws {
     let database = try SQLiteDatabase.make(folder.file())
     let writer = database.writer
-    let isOver = Mutex(false)
+    let isRunning = DispatchSemaphore(value: 0)
     // A thread, not a task: a task would wait for a free thread while other tests run, and this statement runs as long.
     Thread.detachNewThread {
-      while !isOver.withLock({ $0 }) {
-        writer.interrupt()
-        usleep(1000)
+      isRunning.wait()
+      writer.interrupt()
+    }
+    let error = #expect(throws: StoreError.self) {
+      try writer.state.watch.asking(RunningSink(isRunning)) {
+        try writer.run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n")
       }
     }
-    let error = storeError { () throws(StoreError) in
-      try writer.run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n")
-    }
-    isOver.withLock { $0 = true }
     #expect(error?.code == .cancelled)
     #expect(error?.isRetryable == false)
     database.close()
     writer.interrupt()
   }
+}
+
+/// A sink that signals a semaphore while SQLite runs a statement.
+private final class RunningSink: RowSink {
+  private let isRunning: DispatchSemaphore
+  init(_ isRunning: DispatchSemaphore) { self.isRunning = isRunning }
+  func take(_ batch: RowBatch, _ rows: RowSelection) -> SinkDemand { .more }
+  func checkWanted() { isRunning.signal() }
 }

@@ -67,7 +67,7 @@ import Testing
     let other = try stranger(database)
     // Fails with a locking error while a reader uses the log.
     func restartsLog() throws -> Bool { try other.int64("PRAGMA wal_checkpoint(TRUNCATE)") == 0 }
-    while try !restartsLog() { usleep(1000) }
+    try waitUntil { try restartsLog() }
     #expect(TestFile.size(folder.file() + "-wal") == 0)
     #expect(database.readers.idleCount == 1 && database.readers.leasedCount == 0)
   }

@@ -223,8 +223,3 @@ private final class Threads: Sendable {
     return thrown.withLock { $0 }
   }
 }
-
-/// Waits for a condition that another thread fulfills.
-private func waitUntil(_ condition: () -> Bool) {
-  while !condition() { usleep(1000) }
-}

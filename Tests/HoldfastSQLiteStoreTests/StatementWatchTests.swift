@@ -130,13 +130,13 @@ import Testing
 
   @Test func aFetchWhoseTaskIsCancelledEndsWithinItsStatement() async throws {
     try makeMesh()
-    let path: String = folder.file()
-    let task = Task {
-      let context = try StatementWatchTests.context(path)
-      return try context.fetch(Self.endlessRequest()).count
-    }
-    // Whether the statement is already running or not, the fetch has to end.
-    try await Task.sleep(for: .milliseconds(300))
+    let store = SQLiteStore(path: folder.file())
+    let coordinator = try PersistentStoreCoordinator(model: Self.model, store: StoreDescription(type: "SQLite") { store })
+    let readers = try store.opened("watch").database.readers
+    let task = Task { try ManagedObjectContext(coordinator: coordinator).fetch(Self.endlessRequest()).count }
+    // Once the fetch has a connection, it notices the cancellation only in its statement.
+    let hasBegun = await eventually { readers.leasedCount > 0 }
+    #expect(hasBegun)
     task.cancel()
     let error = await #expect(throws: StoreError.self) { try await task.value }
     #expect(error?.code == .cancelled, "\(String(describing: error))")

@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 @testable import Holdfast

@@ -4,12 +4,6 @@ import HoldfastSQLiteStore
 import TestSupport
 import Testing
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Darwin)
-  import Darwin
-#endif
-
 /// Several processes or threads create one store at the same time.
 @Suite(.serialized) struct MakingTests {
   private static let stores: [FileStore] = FileStore.wholeFile + SQLiteStoreOptions.JournalMode.allCases.map { .sqlite($0) }
@@ -75,7 +69,7 @@ import Testing
   /// Waits until all processes have reached this round.
   private static func meet(in folder: String, process: Int, round: Int) throws {
     try TemporaryFolder.write([], to: folder + "/ready\(round)-\(process)")
-    for other in 0..<processes { while !TemporaryFolder.exists(folder + "/ready\(round)-\(other)") { usleep(200) } }
+    for other in 0..<processes { waitUntil { TemporaryFolder.exists(folder + "/ready\(round)-\(other)") } }
   }
 
   private static func save(_ number: Int, _ store: FileStore, _ path: String) throws {

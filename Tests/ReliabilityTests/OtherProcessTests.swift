@@ -26,7 +26,8 @@ import Testing
 
   @Test func aSaveThatTimedOutWaitingForALockCanBeRepeated() async throws {
     async let other: Void = holdLock()
-    while !TemporaryFolder.exists(folder.file("locked")) { try await Task.sleep(for: .milliseconds(5)) }
+    let isLocked = await eventually { TemporaryFolder.exists(folder.file("locked")) }
+    #expect(isLocked)
     let refused = try whileLocked()
     #expect(refused.code == .locked && refused.isRetryable && refused.path == path, "\(refused)")
     #expect(refused.coreDataCode == 134_090)
@@ -42,7 +43,8 @@ import Testing
       let database = try BareDatabase(folder + "/harbour.sqlite")
       try database.run("BEGIN IMMEDIATE; UPDATE ZJOURNAL SET ZSAVES = 77")
       try TemporaryFolder.write([], to: folder + "/locked")
-      while !TemporaryFolder.exists(folder + "/release") { try await Task.sleep(for: .milliseconds(5)) }
+      let mayEnd = await eventually { TemporaryFolder.exists(folder + "/release") }
+      precondition(mayEnd)
       try database.run("ROLLBACK")
       try TemporaryFolder.write([], to: folder + "/released")
     }
@@ -62,7 +64,7 @@ import Testing
     #expect(try Voyage.check(reader) == (12, nil))
     #expect(throws: StoreError.self) { try context.save() }
     try TemporaryFolder.write([], to: folder.file("release"))
-    while !TemporaryFolder.exists(folder.file("released")) { usleep(5000) }
+    waitUntil { TemporaryFolder.exists(folder.file("released")) }
     try context.save()
     #expect(!context.hasChanges)
     try context.persistentStoreCoordinator.close()

@@ -145,8 +145,7 @@ import Testing
       _ = try store.open(model: Harbour.model)
       let ship = try #require(Harbour.model.entity(named: "Ship")).index
       for kind in [ReadViewKind.latest, .consistent] {
-        // A change within the same tick of the file system's clock couldn't be detected.
-        usleep(20_000)
+        try ReadOnlyPlace.waitForNextTick(since: path)
         let view = try store.beginRead(kind)
         let sink = MeddlingSink {
           try ReadOnlyPlace.asRoot { try BareDatabase.change(path, "UPDATE ZSHIP SET ZCREW = ifnull(ZCREW, 0) + 1") }
@@ -203,6 +202,16 @@ private enum ReadOnlyPlace {
     precondition(seteuid(0) == 0)
     defer { precondition(seteuid(65_534) == 0) }
     return try body()
+  }
+
+  /// Waits until the file system's clock has advanced since the last change of a file. A second change within the same tick couldn't be
+  /// detected.
+  static func waitForNextTick(since path: String) throws {
+    let probe = path + ".tick"
+    try waitUntil {
+      try asRoot { TestFile.write([1], to: probe) }
+      return TestFile.modificationTime(probe) != TestFile.modificationTime(path)
+    }
   }
 
   #if os(Linux)

@@ -45,6 +45,17 @@ package enum TestFile {
   package static func permissions(_ path: String) -> UInt32? { status(path).map { UInt32($0.st_mode & 0o7777) } }
   package static func isLink(_ path: String) -> Bool { status(path).map { $0.st_mode & S_IFMT == S_IFLNK } ?? false }
 
+  /// The time of the last change of the contents, in nanoseconds.
+  package static func modificationTime(_ path: String) -> Int? {
+    guard let status = status(path) else { return nil }
+    #if canImport(Darwin)
+      let time = status.st_mtimespec
+    #else
+      let time = status.st_mtim
+    #endif
+    return Int(time.tv_sec) * 1_000_000_000 + Int(time.tv_nsec)
+  }
+
   package static func setPermissions(_ permissions: mode_t, of path: String) { precondition(chmod(path, permissions) == 0) }
   package static func setSize(_ size: Int, of path: String) { precondition(truncate(path, off_t(size)) == 0) }
   package static func move(_ path: String, to target: String) { precondition(rename(path, target) == 0) }
