@@ -115,9 +115,6 @@ enum OperatingSystem {
     #endif
   }
 
-  /// Whether the effective user may write to the path.
-  static func isWritable(_ path: String) -> Bool { faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 }
-
   /// Blocks the calling thread.
   static func sleep(microseconds: UInt32) { usleep(microseconds) }
 
