@@ -14,12 +14,12 @@ struct BackupRing {
   /// The caller must hold the writer lock. If the process is killed in between, a version may be missing; the file itself isn't
   /// changed.
   func keep(_ present: StoreFileStatus) throws(FileSystemError) {
-    let youngest = try identity(name(1))
+    let youngest = try node(name(1))
     // An earlier save that failed after this step already kept the file. Renaming one of two hard links to the other would have no
     // effect.
-    if let youngest, youngest.inode == present.identity.inode, youngest.device == present.identity.device { return }
+    if youngest == present.identity.node { return }
     if youngest != nil {
-      for number in stride(from: count, to: 1, by: -1) where try identity(name(number - 1)) != nil {
+      for number in stride(from: count, to: 1, by: -1) where try node(name(number - 1)) != nil {
         try folder.fileSystem.rename(name(number - 1), to: name(number), in: folder.directory)
       }
       if count == 1 { try folder.fileSystem.unlink(name(1), in: folder.directory) }
@@ -29,8 +29,8 @@ struct BackupRing {
 
   private func name(_ number: Int) -> String { "\(folder.name)~\(number)" }
 
-  private func identity(_ name: String) throws(FileSystemError) -> FileIdentity? {
-    do throws(FileSystemError) { return try folder.fileSystem.status(of: name, in: folder.directory).identity } catch {
+  private func node(_ name: String) throws(FileSystemError) -> FileNode? {
+    do throws(FileSystemError) { return try folder.fileSystem.status(of: name, in: folder.directory).identity.node } catch {
       if error.number == ErrorNumber.notFound { return nil }
       throw error
     }

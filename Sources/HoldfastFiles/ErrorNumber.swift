@@ -8,20 +8,27 @@
   import Darwin
 #endif
 
-/// The `errno` values used in this module, for files that don't otherwise need the C library.
-enum ErrorNumber {
-  static let notFound = ENOENT
+/// The `errno` values used by the stores, for files that don't otherwise need the C library.
+package enum ErrorNumber {
+  package static let notFound = ENOENT
+  package static let notDirectory = ENOTDIR
+  package static let isDirectory = EISDIR
+  package static let exists = EEXIST
+  package static let accessDenied = EACCES
+  package static let notPermitted = EPERM
+  package static let readOnlyFileSystem = EROFS
+  package static let tooManyLinks = ELOOP
+  package static let nameTooLong = ENAMETOOLONG
+  package static let noSpace = ENOSPC
+  package static let quotaExceeded = EDQUOT
+  package static let tooLarge = EFBIG
+  package static let tooManyOpenFiles = EMFILE
+  package static let tooManyOpenFilesInSystem = ENFILE
   static let invalid = EINVAL
   static let notSupported = ENOTSUP
-  static let nameTooLong = ENAMETOOLONG
-  static let tooManyLinks = ELOOP
   static let timedOut = ETIMEDOUT
   static let inputOutput = EIO
-  static let exists = EEXIST
-  static let notDirectory = ENOTDIR
-  static let isDirectory = EISDIR
   static let noDevice = ENXIO
-  static let tooLarge = EFBIG
   /// The bytes read differ from the bytes written.
   static let wrongContents = EBADMSG
   /// A folder's owner isn't trusted.
@@ -29,4 +36,7 @@ enum ErrorNumber {
 
   /// The errors for owners and access lists if the user lacks the right, or the file system doesn't support them.
   static let cannotBeDone = [EPERM, EACCES, ENOTSUP, EOPNOTSUPP, ENOSYS, EINVAL]
+
+  /// The operating system's description of a number, followed by the number.
+  package static func describe(_ number: Int32) -> String { "\(String(cString: strerror(number))) (errno \(number))" }
 }

@@ -38,7 +38,7 @@ public struct FileSystemError: Error, Sendable, Hashable {
 
 extension FileSystemError: CustomStringConvertible {
   /// One line that describes what failed, on which file and why.
-  public var description: String { "Could not \(operation.phrase) \(name.escapingControlCharacters()): \(reason) (errno \(number))." }
+  public var description: String { "Could not \(operation.phrase) \(name.escapingControlCharacters()): \(ErrorNumber.describe(number))." }
 }
 
 /// The bridged `NSError` has the `errno` number and the domain `NSPOSIXErrorDomain`.
@@ -57,18 +57,23 @@ extension FileSystemError: LocalizedError {
 extension StoreError {
   /// Creates the store's error for a failed system call.
   ///
-  /// This is the only place that maps `errno` numbers to codes.
-  ///
   /// - Parameters:
   ///   - failure: The failed call, which becomes the cause.
   ///   - operation: The operation of the store, as a verb phrase.
   ///   - path: The store's file.
   public init(_ failure: FileSystemError, operation: String, path: String) {
-    let code = Code(failure)
     let hint = path.hasPrefix("file:") ? " This looks like a URL; pass the path only." : ""
     self.init(
-      code, operation: operation, path: path, reason: "\(failure.name): \(failure.reason) (errno \(failure.number)). \(code.advice)\(hint)",
-      cause: failure, isRetryable: code == .locked || code == .diskFull || failure.isPassing)
+      failure, operation: operation, path: path,
+      reason: "\(failure.name): \(ErrorNumber.describe(failure.number)). \(Code(failure).advice)\(hint)")
+  }
+
+  /// Creates the store's error for a failed system call, with its own reason.
+  package init(_ failure: FileSystemError, operation: String, path: String, reason: String) {
+    let code = Code(failure)
+    self.init(
+      code, operation: operation, path: path, reason: reason, cause: failure,
+      isRetryable: code == .locked || code == .diskFull || failure.isPassing)
   }
 }
 
@@ -78,6 +83,7 @@ extension FileSystemError {
 }
 
 extension StoreError.Code {
+  /// The only place that maps `errno` numbers to codes, except for SQLite's own calls, which also have result codes.
   fileprivate init(_ failure: FileSystemError) {
     switch failure.number {
     case ETIMEDOUT where failure.operation == .lock, EWOULDBLOCK where failure.operation == .lock: self = .locked

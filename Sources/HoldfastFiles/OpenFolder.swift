@@ -97,8 +97,7 @@ final class OpenFolder: Sendable {
       try check(owner: file.owner, path: path, options: options, operation: operation)
     }
     let entry = OpenPathRegistry.Entry(
-      nameSpace: fileSystem.nameSpace, device: folder.identity.device, inode: folder.identity.inode, name: name,
-      processID: POSIXCall.processID)
+      nameSpace: fileSystem.nameSpace, folder: folder.identity.node, name: name, processID: POSIXCall.processID)
     guard OpenPathRegistry.add(entry) else {
       throw StoreError(
         .alreadyOpen, operation: operation, path: path,
@@ -108,15 +107,10 @@ final class OpenFolder: Sendable {
   }
 
   private static func check(_ status: StoreFileStatus, path: String, operation: String) throws(StoreError) {
-    let found: String
-    switch status.kind {
-    case .regular: return
-    case .directory: found = "a folder"
-    case .symbolicLink: found = "a symbolic link"
-    case .other: found = "a pipe, a socket or a device"
-    }
+    guard status.kind != .regular else { return }
     throw StoreError(
-      .notAStore, operation: operation, path: path, reason: "There is \(found) at the path. Pass the path of a regular file.")
+      .notAStore, operation: operation, path: path,
+      reason: "There is \(status.kind.phrase) at the path. Pass the path of a regular file.")
   }
 
   /// If other users can write to the folder, they can replace the store's file.
@@ -141,8 +135,7 @@ final class OpenFolder: Sendable {
 enum OpenPathRegistry {
   struct Entry: Equatable, Sendable {
     var nameSpace: String
-    var device: UInt64
-    var inode: UInt64
+    var folder: FileNode
     var name: String
     /// A forked child inherits the list, but may open the files again: its locks are its own then.
     var processID: Int32

@@ -26,9 +26,8 @@ public struct POSIXFileSystem: StoreFileSystem {
     do throws(FileSystemError) {
       return try Self.split(Self.realPath(path), path)
     } catch {
-      var status = stat()
       // A dangling symbolic link is an error. Any other file was just created by another process, which is fine.
-      guard error.number == ENOENT, lstat(path, &status) != 0 || status.st_mode & S_IFMT != S_IFLNK else { throw error }
+      guard error.number == ENOENT, (try? status(of: path, in: .workingDirectory))?.kind != .symbolicLink else { throw error }
     }
     let missing = try Self.split(path, path)
     return ResolvedFilePath(folder: try Self.realPath(missing.folder), name: missing.name)
@@ -85,8 +84,13 @@ public struct POSIXFileSystem: StoreFileSystem {
 
   /// Uses `fstatat` with `AT_SYMLINK_NOFOLLOW`.
   public func status(of name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileStatus {
+    try status(of: name, in: directory, followsLinks: false)
+  }
+
+  /// Uses `fstatat`. If the name is a link and `followsLinks` is true, the result is the status of its target.
+  package func status(of name: String, in directory: StoreFileHandle, followsLinks: Bool) throws(FileSystemError) -> StoreFileStatus {
     var status = stat()
-    try retrying(.statusOfName, name) { Int(fstatat(directory.number, name, &status, AT_SYMLINK_NOFOLLOW)) }
+    try retrying(.statusOfName, name) { Int(fstatat(directory.number, name, &status, followsLinks ? 0 : AT_SYMLINK_NOFOLLOW)) }
     return StoreFileStatus(status)
   }
 
@@ -215,20 +219,17 @@ public struct POSIXFileSystem: StoreFileSystem {
   }
 
   private static func split(_ path: String, _ given: String) throws(FileSystemError) -> ResolvedFilePath {
-    let name: String
-    let folder: String
-    if let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) {
-      folder = slash == path.startIndex ? "/" : String(path[..<slash])
-      name = String(path[path.utf8.index(after: slash)...])
-    } else {
-      folder = "."
-      name = path
-    }
-    guard !name.isEmpty, name != ".", name != ".." else {
+    let split = ResolvedFilePath(splitting: path)
+    guard !["", ".", ".."].contains(split.name) else {
       throw FileSystemError(.resolve, name: given, number: path == "/" ? EISDIR : ENOENT)
     }
-    return ResolvedFilePath(folder: folder, name: name)
+    return split
   }
+}
+
+extension StoreFileHandle {
+  /// The folder for calls with a path instead of a name. An absolute path isn't relative to it.
+  package static var workingDirectory: StoreFileHandle { StoreFileHandle(AT_FDCWD, name: ".") }
 }
 
 extension StoreFileStatus {
@@ -260,7 +261,7 @@ extension timespec {
 }
 
 /// System calls whose names are hidden by members of ``POSIXFileSystem``, clock functions and process IDs.
-enum POSIXCall {
+package enum POSIXCall {
   static func close(_ number: Int32) -> Int32 { closeDescriptor(number) }
 
   /// The seconds of a monotonic clock.
@@ -271,7 +272,7 @@ enum POSIXCall {
   }
 
   /// Sleeps. A signal ends it early.
-  static func sleep(seconds: Double) {
+  package static func sleep(seconds: Double) {
     var time = timespec(tv_sec: Int(seconds), tv_nsec: Int((seconds - seconds.rounded(.down)) * 1e9))
     nanosleep(&time, nil)
   }

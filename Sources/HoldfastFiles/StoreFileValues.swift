@@ -37,10 +37,17 @@ public struct FileIdentity: Sendable, Hashable {
     self.changed = changed
   }
 
+  /// The file without its state.
+  package var node: FileNode { FileNode(device: device, inode: inode) }
+
   /// Whether the contents are equal, judging by size and time. The file may have been linked, unlinked or renamed.
-  func hasSameBytes(as other: FileIdentity) -> Bool {
-    device == other.device && inode == other.inode && size == other.size && modified == other.modified
-  }
+  package func hasSameBytes(as other: FileIdentity) -> Bool { node == other.node && size == other.size && modified == other.modified }
+}
+
+/// The device and inode of a file. Two paths with the same node name the same file.
+package struct FileNode: Sendable, Hashable {
+  let device: UInt64
+  let inode: UInt64
 }
 
 /// The status of a file or another item in a folder.
@@ -50,6 +57,16 @@ public struct StoreFileStatus: Sendable, Hashable {
     case regular, directory, symbolicLink
     /// A pipe, a socket or a device.
     case other
+
+    /// A noun phrase for messages.
+    package var phrase: String {
+      switch self {
+      case .regular: "a file"
+      case .directory: "a folder"
+      case .symbolicLink: "a symbolic link"
+      case .other: "a pipe, a socket or a device"
+      }
+    }
   }
 
   /// The kind of the item.
@@ -87,6 +104,15 @@ public struct ResolvedFilePath: Sendable, Hashable {
   public init(folder: String, name: String) {
     self.folder = folder
     self.name = name
+  }
+
+  /// Splits a path at its last slash. Checks nothing; a path without slashes is in the folder `.`.
+  package init(splitting path: String) {
+    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else {
+      self.init(folder: ".", name: path)
+      return
+    }
+    self.init(folder: slash == path.startIndex ? "/" : String(path[..<slash]), name: String(path[path.utf8.index(after: slash)...]))
   }
 
   /// The full path.

@@ -67,8 +67,7 @@ final class WriterLock {
 
   private static func isStillThere(_ opened: StoreFileStatus, _ name: String, _ folder: OpenFolder) throws(FileSystemError) -> Bool {
     do throws(FileSystemError) {
-      let found = try folder.fileSystem.status(of: name, in: folder.directory).identity
-      return found.device == opened.identity.device && found.inode == opened.identity.inode
+      return try folder.fileSystem.status(of: name, in: folder.directory).identity.node == opened.identity.node
     } catch {
       guard error.number == ErrorNumber.notFound else { throw error }
       return false

@@ -80,10 +80,9 @@ final class ExternalDataNote {
       let name = prefix(storeUUID) + String(repeating: "0", count: 16 - digits.utf8.count) + digits + suffix
       let file = LockedFile(try fileSystem.create(name, in: folders.support.handle), of: fileSystem)
       try fileSystem.lock(file.handle, timeout: 5)
-      let own = try fileSystem.status(of: file.handle).identity
+      let own = try fileSystem.status(of: file.handle).identity.node
       do throws(FileSystemError) {
-        let found = try fileSystem.status(of: name, in: folders.support.handle).identity
-        if found.inode == own.inode && found.device == own.device { return (name, file) }
+        if try fileSystem.status(of: name, in: folders.support.handle).identity.node == own { return (name, file) }
       } catch {
         guard error.number == ErrorNumber.notFound else { throw error }
       }
