@@ -33,7 +33,7 @@ import Testing
   }
 
   private func files(beside path: String) throws -> [String] {
-    try FileManager.default.contentsOfDirectory(atPath: SQLiteFile.split(path).folder).sorted()
+    try FileManager.default.contentsOfDirectory(atPath: ResolvedFilePath(splitting: path).folder).sorted()
   }
 
   @Test(arguments: [503, 504, 505, 512, 513, 600, 1024, 4080, 4095], SQLiteStoreOptions.JournalMode.allCases)
@@ -42,7 +42,7 @@ import Testing
   ) throws {
     let path = try path(bytes: bytes)
     try #require(path.utf8.count == bytes)
-    let name = SQLiteFile.split(path).name
+    let name = ResolvedFilePath(splitting: path).name
     let options = SQLiteStoreOptions(journalMode: mode, checkpointPages: 2)
     let first = try store(path, options)
     for number in 0..<5 { try first.insert("Person", [["id": .int64(Int64(number))]]) }
@@ -88,8 +88,8 @@ import Testing
 
   @Test func `the length of a path counts after resolving links, however short the link is`() throws {
     let path = try path(bytes: 900), link = folder.file("link")
-    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: SQLiteFile.split(path).folder)
-    let tested = try store(link + "/" + SQLiteFile.split(path).name)
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: ResolvedFilePath(splitting: path).folder)
+    let tested = try store(link + "/" + ResolvedFilePath(splitting: path).name)
     try tested.insert("Person", [["id": .int64(1)]])
     #expect(try thrown { _ = try self.store(path) }.code == .alreadyOpen)
     try tested.store.close()
@@ -122,7 +122,7 @@ import Testing
     let path = try path(bytes: 600)
     func openFolders() throws -> Int {
       try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").filter {
-        (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + $0)) == SQLiteFile.split(path).folder
+        (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + $0)) == ResolvedFilePath(splitting: path).folder
       }.count
     }
     let tested = try store(path)

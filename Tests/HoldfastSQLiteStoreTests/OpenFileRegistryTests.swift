@@ -18,11 +18,11 @@ import Testing
     for name in ["store.sqlite", "../\(folder.path.split(separator: "/").last!)/store.sqlite", "symbolic", "hard"] {
       #expect(code(folder.file(name)) == .alreadyOpen, "\(name)")
     }
-    #expect(OpenFileRegistry.isOpen(database.file.identity))
+    #expect(OpenFileRegistry.isOpen(database.file.node))
     // SQLite logs a warning about a second name whenever it opens or closes a file.
     TestFile.delete(folder.file("hard"))
     database.close()
-    #expect(!OpenFileRegistry.isOpen(database.file.identity))
+    #expect(!OpenFileRegistry.isOpen(database.file.node))
     #expect(code(folder.file()) == nil)
   }
 

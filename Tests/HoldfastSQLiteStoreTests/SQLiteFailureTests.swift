@@ -1,3 +1,4 @@
+import HoldfastFiles
 import HoldfastStore
 import TestSupport
 import Testing
@@ -9,11 +10,11 @@ import Testing
 
   struct Expectation: Sendable, CustomTestStringConvertible {
     let result: Int32
-    var system: ErrorNumber?
+    var system: Int32?
     let code: StoreError.Code
     var isRetryable = false
     var breaks = false
-    var testDescription: String { "\(result) \(system?.rawValue ?? 0)" }
+    var testDescription: String { "\(result) \(system ?? 0)" }
   }
 
   static let expectations: [Expectation] = [
@@ -21,10 +22,10 @@ import Testing
     Expectation(result: 11, code: .damaged, breaks: true),
     Expectation(result: 267, code: .damaged, breaks: true),
     Expectation(result: 13, code: .diskFull, isRetryable: true),
-    Expectation(result: 266, system: ErrorNumber(rawValue: 5), code: .inputOutput, breaks: true),
-    Expectation(result: 1034, system: ErrorNumber(rawValue: 5), code: .inputOutput, breaks: true),
-    Expectation(result: 4874, system: .noSpace, code: .diskFull, isRetryable: true, breaks: true),
-    Expectation(result: 778, system: .quotaExceeded, code: .diskFull, isRetryable: true, breaks: true),
+    Expectation(result: 266, system: 5, code: .inputOutput, breaks: true),
+    Expectation(result: 1034, system: 5, code: .inputOutput, breaks: true),
+    Expectation(result: 4874, system: ErrorNumber.noSpace, code: .diskFull, isRetryable: true, breaks: true),
+    Expectation(result: 778, system: ErrorNumber.quotaExceeded, code: .diskFull, isRetryable: true, breaks: true),
     Expectation(result: 5, code: .locked, isRetryable: true),
     Expectation(result: 6, code: .locked, isRetryable: true),
     Expectation(result: 261, code: .locked, isRetryable: true),
@@ -33,10 +34,10 @@ import Testing
     Expectation(result: 8, code: .notPermitted),
     Expectation(result: 1032, code: .storeReplaced, breaks: true),
     Expectation(result: 1544, code: .notPermitted),
-    Expectation(result: 14, system: .notFound, code: .notFound),
-    Expectation(result: 14, system: .accessDenied, code: .notPermitted),
-    Expectation(result: 14, system: .readOnlyFileSystem, code: .notPermitted),
-    Expectation(result: 14, system: .tooManyOpenFiles, code: .inputOutput, isRetryable: true),
+    Expectation(result: 14, system: ErrorNumber.notFound, code: .notFound),
+    Expectation(result: 14, system: ErrorNumber.accessDenied, code: .notPermitted),
+    Expectation(result: 14, system: ErrorNumber.readOnlyFileSystem, code: .notPermitted),
+    Expectation(result: 14, system: ErrorNumber.tooManyOpenFiles, code: .inputOutput, isRetryable: true),
     Expectation(result: 526, code: .notAStore),
     Expectation(result: 1550, code: .notPermitted),
     Expectation(result: 18, code: .unstorableValue),
@@ -64,7 +65,7 @@ import Testing
 
   @Test func theTextContainsTheOperationThePathAndTheReason() {
     let failure = SQLiteFailure(
-      resultCode: 4874, systemError: .noSpace, message: "disk I/O error", sql: "INSERT INTO item VALUES (?)")
+      resultCode: 4874, systemError: ErrorNumber.noSpace, message: "disk I/O error", sql: "INSERT INTO item VALUES (?)")
     let text = failure.storeError(operation: "save 2 rows of Person", path: "/a/b.sqlite", isReadOnly: false).description
     #expect(
       text.hasPrefix(

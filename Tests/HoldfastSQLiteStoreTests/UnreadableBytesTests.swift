@@ -66,16 +66,15 @@ import Testing
   @Test func aLogIsLeftAloneIfItsIndexCannotBeOpenedOrIfItIsAnother() throws {
     let log = folder.file() + "-wal", index = folder.file() + "-shm"
     TestFile.write([1, 2, 3], to: log)
-    let identity = try #require(OperatingSystem.identity(of: log))
-    let other = FileIdentity(device: identity.device, inode: identity.inode &+ 1)
-    #expect(!LeftLog(path: log, index: index, identity: other).remove())
-    #expect(LeftLog(path: log, index: index, identity: other).keep() == nil)
+    let node = try #require(OperatingSystem.node(of: log)), other = try #require(OperatingSystem.node(of: folder.path))
+    #expect(!LeftLog(path: log, index: index, node: other).remove())
+    #expect(LeftLog(path: log, index: index, node: other).keep() == nil)
     // A link isn't opened.
     TestFile.makeLink(index, to: log)
-    #expect(!LeftLog(path: log, index: index, identity: identity).remove())
+    #expect(!LeftLog(path: log, index: index, node: node).remove())
     #expect(TestFile.size(log) == 3)
     TestFile.delete(index)
-    #expect(LeftLog(path: log, index: index, identity: identity).remove())
+    #expect(LeftLog(path: log, index: index, node: node).remove())
     #expect(TestFile.size(log) == nil)
   }
 }

@@ -36,9 +36,9 @@ struct CompanionFiles {
 
   /// Why one of the files can't be used; nil if it can, or doesn't exist.
   func problem(_ suffix: String, owner: UInt32?) -> String? {
-    guard let status = try? OperatingSystem.status(of: databaseName + suffix, followsLinks: false) else { return nil }
+    guard let status = try? OperatingSystem.status(of: databaseName + suffix) else { return nil }
     return FileTrust.problem(
-      SQLiteFile.split(databaseName + suffix).name, isExpectedKind: status.kind == .regular, owner: status.owner,
+      ResolvedFilePath(splitting: databaseName + suffix).name, isExpectedKind: status.kind == .regular, owner: status.owner,
       linkCount: status.linkCount, storeOwner: owner)
   }
 

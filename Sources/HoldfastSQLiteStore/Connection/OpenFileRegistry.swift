@@ -1,3 +1,4 @@
+import HoldfastFiles
 import HoldfastStore
 import Synchronization
 
@@ -27,13 +28,13 @@ enum OpenFileRegistry {
       guard !isInherited else { return }
       // No connection is left. If the file was removed, another file may have its inode by now. The path stays registered until its log was
       // handled.
-      let (identity, path) = (file.identity, file.path)
+      let (node, path) = (file.node, file.path)
       OpenFileRegistry.openFiles.withLock { files in
-        for index in files.indices where files[index].identity == identity { files[index].identity = nil }
+        for index in files.indices where files[index].node == node { files[index].node = nil }
       }
       files.removeLeftLog()
       OpenFileRegistry.openFiles.withLock { files in
-        if let index = files.firstIndex(where: { $0.identity == nil && $0.path == path }) { files.remove(at: index) }
+        if let index = files.firstIndex(where: { $0.node == nil && $0.path == path }) { files.remove(at: index) }
       }
     }
   }
@@ -44,7 +45,7 @@ enum OpenFileRegistry {
 
   private struct OpenFile {
     /// Nil if the file is closed and its log is still being handled.
-    var identity: FileIdentity?
+    var node: FileNode?
     let path: String
   }
 
@@ -56,7 +57,7 @@ enum OpenFileRegistry {
   static func register(locating locate: () throws(StoreError) -> SQLiteFile) throws(StoreError) -> (SQLiteFile, Registration) {
     try openFiles.withLock { openFiles throws(StoreError) in
       let file = try locate()
-      guard !openFiles.contains(where: { $0.identity == file.identity }) else {
+      guard !openFiles.contains(where: { $0.node == file.node }) else {
         throw StoreError(
           .alreadyOpen, operation: SQLiteFile.opening, path: file.path,
           reason: "This process, or the one it was forked from, already has the file open. Use the open store, or close it first.")
@@ -67,11 +68,11 @@ enum OpenFileRegistry {
           .alreadyOpen, operation: SQLiteFile.opening, path: file.path,
           reason: "The file was replaced, and this process still has the previous file open. Close that store first.")
       }
-      openFiles.append(OpenFile(identity: file.identity, path: file.path))
+      openFiles.append(OpenFile(node: file.node, path: file.path))
       return (file, Registration(file))
     }
   }
 
   /// Whether the file is open as a store in this process.
-  static func isOpen(_ identity: FileIdentity) -> Bool { openFiles.withLock { $0.contains { $0.identity == identity } } }
+  static func isOpen(_ node: FileNode) -> Bool { openFiles.withLock { $0.contains { $0.node == node } } }
 }

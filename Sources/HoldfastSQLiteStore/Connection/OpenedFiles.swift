@@ -1,3 +1,4 @@
+import HoldfastFiles
 import HoldfastStore
 import Logging
 import Synchronization
@@ -16,12 +17,9 @@ import Synchronization
 final class OpenedFiles: Sendable {
   /// The known state of a database with a log.
   private struct Contents {
-    let size: Int64
-    let modified: Int64
-    /// Read before the other values, so that it is never newer than they are.
+    let file: FileIdentity
+    /// Read before the file's status, so that it is never newer.
     let checkpoints: LogIndex.Checkpoints
-
-    func isSame(_ status: FileStatus) -> Bool { status.size == size && status.modified == modified }
   }
 
   private struct State {
@@ -29,8 +27,8 @@ final class OpenedFiles: Sendable {
     var connections = 0
     /// Whether a connection was ever opened.
     var wasOpened = false
-    var log: FileIdentity?
-    var index: FileIdentity?
+    var log: FileNode?
+    var index: FileNode?
     var contents: Contents?
     /// The file's change counter, without a log.
     var changeCounter: UInt32?
@@ -153,7 +151,7 @@ final class OpenedFiles: Sendable {
     state.withLock { state in
       if state.isOverwritten || isMoved { return false }
       if state.log == nil { return true }
-      let log = OperatingSystem.identity(of: logPath), index = OperatingSystem.identity(of: indexPath)
+      let log = OperatingSystem.node(of: logPath), index = OperatingSystem.node(of: indexPath)
       guard log == nil || log == state.log, index == nil || index == state.index else { return false }
       do throws(StoreError) { try lookAtContents(connection, &state) } catch { return false }
       return true
@@ -161,7 +159,7 @@ final class OpenedFiles: Sendable {
   }
 
   /// Whether the path no longer names the file.
-  var isMoved: Bool { OperatingSystem.identity(of: file.path) != file.identity }
+  var isMoved: Bool { OperatingSystem.node(of: file.path) != file.node }
 
   /// Whether the log may be moved into the file that was moved away, which no process has overwritten.
   func mayMoveLogIntoMovedFile(_ connection: SQLiteConnection) -> Bool {
@@ -170,7 +168,7 @@ final class OpenedFiles: Sendable {
       if state.log == nil { return true }
       let index = LogIndex(connection.state)
       let before = index?.checkpoints
-      guard let index, let before, let now = OperatingSystem.status(ofOpenFile: file.identity) else { return false }
+      guard let index, let before, let now = OperatingSystem.status(ofOpenFile: file.node) else { return false }
       return (try? compareContents(now, index, before, connection, &state)) != nil
     }
   }
@@ -185,9 +183,9 @@ final class OpenedFiles: Sendable {
   /// nowhere else, so it is kept under another name.
   func removeLeftLog() {
     let (log, isKept) = state.withLock { state in (state.isOverwritten || state.isLogInMovedFile ? state.log : nil, state.isOverwritten) }
-    guard let log, OperatingSystem.identity(of: logPath) == log else { return }
+    guard let log, OperatingSystem.node(of: logPath) == log else { return }
     let logger = Logger(label: SQLiteLibrary.logLabel)
-    let left = LeftLog(path: logPath, index: indexPath, identity: log)
+    let left = LeftLog(path: logPath, index: indexPath, node: log)
     guard isKept else {
       if !left.remove() { warnOfLog(logger) }
       return
@@ -207,12 +205,12 @@ final class OpenedFiles: Sendable {
   // MARK: Looking
 
   /// The status of the file, if the path still names it.
-  private func status(_ operation: String) throws(StoreError) -> FileStatus {
-    let now: FileStatus
-    do { now = try OperatingSystem.status(of: file.path, followsLinks: false) } catch {
+  private func status(_ operation: String) throws(StoreError) -> StoreFileStatus {
+    let now: StoreFileStatus
+    do { now = try OperatingSystem.status(of: file.path) } catch {
       throw replaced(operation, "Another program removed or renamed the file. Put it back, or close the store.", error)
     }
-    guard now.identity == file.identity else {
+    guard now.identity.node == file.node else {
       throw replaced(operation, "Another program replaced the file. Close the store, and open it again to use the new file.")
     }
     return now
@@ -227,7 +225,7 @@ final class OpenedFiles: Sendable {
   /// Throws unless the path names the file, its log and the log's index, and only checkpoints have written to the file.
   private func lookAtLog(_ connection: SQLiteConnection, _ state: inout State) throws(StoreError) {
     try lookAtContents(connection, &state)
-    guard let log = OperatingSystem.identity(of: logPath), let index = OperatingSystem.identity(of: indexPath),
+    guard let log = OperatingSystem.node(of: logPath), let index = OperatingSystem.node(of: indexPath),
       log == state.log ?? log, index == state.index ?? index
     else {
       throw replaced(
@@ -248,16 +246,16 @@ final class OpenedFiles: Sendable {
 
   /// Also detects a changed modification time alone: an older copy often has the same size and the same first page.
   private func compareContents(
-    _ now: FileStatus, _ index: LogIndex, _ before: LogIndex.Checkpoints, _ connection: SQLiteConnection, _ state: inout State
+    _ now: StoreFileStatus, _ index: LogIndex, _ before: LogIndex.Checkpoints, _ connection: SQLiteConnection, _ state: inout State
   ) throws(StoreError) {
     let after = index.checkpoints
-    if let known = state.contents, !known.isSame(now), after == known.checkpoints,
+    if let known = state.contents, !now.identity.hasSameBytes(as: known.file), after == known.checkpoints,
       !(after.isPending && connection.state.isCheckpointRunning)
     {
       throw overwritten(connection.operation, &state)
     }
     if state.isOverwritten { throw overwritten(connection.operation, &state) }
-    state.contents = Contents(size: now.size, modified: now.modified, checkpoints: before)
+    state.contents = Contents(file: now.identity, checkpoints: before)
   }
 
   private func checkStore(_ uuid: String, _ connection: SQLiteConnection) throws(StoreError) {

@@ -1,3 +1,4 @@
+import HoldfastFiles
 import Synchronization
 
 #if canImport(Glibc)
@@ -10,101 +11,23 @@ import Synchronization
   import Darwin
 #endif
 
-/// The operating system's error number for a failed call.
-struct ErrorNumber: Error, Hashable, CustomStringConvertible {
-  let rawValue: Int32
-
-  static let notFound = ErrorNumber(rawValue: ENOENT)
-  static let notADirectory = ErrorNumber(rawValue: ENOTDIR)
-  static let isADirectory = ErrorNumber(rawValue: EISDIR)
-  static let exists = ErrorNumber(rawValue: EEXIST)
-  static let accessDenied = ErrorNumber(rawValue: EACCES)
-  static let notPermitted = ErrorNumber(rawValue: EPERM)
-  static let readOnlyFileSystem = ErrorNumber(rawValue: EROFS)
-  static let tooManyLinks = ErrorNumber(rawValue: ELOOP)
-  static let nameTooLong = ErrorNumber(rawValue: ENAMETOOLONG)
-  static let noSpace = ErrorNumber(rawValue: ENOSPC)
-  static let quotaExceeded = ErrorNumber(rawValue: EDQUOT)
-  static let fileTooLarge = ErrorNumber(rawValue: EFBIG)
-  static let tooManyOpenFiles = ErrorNumber(rawValue: EMFILE)
-  static let tooManyOpenFilesInSystem = ErrorNumber(rawValue: ENFILE)
-
-  /// The number of this thread's last failed call.
-  fileprivate static var current: ErrorNumber { ErrorNumber(rawValue: errno) }
-
-  var description: String { "\(String(cString: strerror(rawValue))) (errno \(rawValue))" }
-}
-
 /// Identifies a running thread of this process. The ID of an ended thread may be reused.
 typealias ThreadID = UInt
-
-/// The device and inode of a file. Two paths with the same identity name the same file.
-struct FileIdentity: Hashable {
-  let device: UInt64
-  let inode: UInt64
-}
-
-/// The result of `stat` for a path.
-struct FileStatus {
-  enum Kind { case regular, directory, symbolicLink, other }
-
-  let identity: FileIdentity
-  let kind: Kind
-  let size: Int64
-  /// The time of the last write to the contents, in nanoseconds since 1970.
-  let modified: Int64
-  /// The permission bits, `0o7777` of the mode.
-  let permissions: UInt32
-  let owner: UInt32
-  let group: UInt32
-  /// The number of hard links.
-  let linkCount: UInt64
-}
 
 /// This layer's own calls to the operating system. SQLite's calls aren't included.
 ///
 /// None of them may open an existing database. POSIX releases all locks of a process on a file when the process closes *any* descriptor of
 /// it. One `open` and `close` of a live store would let another process write in the middle of a transaction.
 enum OperatingSystem {
+  private static let files = POSIXFileSystem()
+
   /// The status of a path. If it ends in a link and `followsLinks` is false, the status of the link.
-  static func status(of path: String, followsLinks: Bool) throws(ErrorNumber) -> FileStatus {
-    var status = stat()
-    guard (followsLinks ? stat(path, &status) : lstat(path, &status)) == 0 else { throw .current }
-    return self.status(status)
-  }
-
-  private static func status(_ status: stat) -> FileStatus {
-    let kind: FileStatus.Kind =
-      switch status.st_mode & S_IFMT {
-      case S_IFREG: .regular
-      case S_IFDIR: .directory
-      case S_IFLNK: .symbolicLink
-      default: .other
-      }
-    return FileStatus(
-      identity: identity(status), kind: kind, size: Int64(status.st_size), modified: modified(status),
-      permissions: UInt32(status.st_mode & 0o7777), owner: UInt32(status.st_uid), group: UInt32(status.st_gid),
-      linkCount: UInt64(status.st_nlink))
-  }
-
-  private static func modified(_ status: stat) -> Int64 {
-    #if canImport(Darwin)
-      let time = status.st_mtimespec
-    #else
-      let time = status.st_mtim
-    #endif
-    return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+  static func status(of path: String, followsLinks: Bool = false) throws(FileSystemError) -> StoreFileStatus {
+    try files.status(of: path, in: .workingDirectory, followsLinks: followsLinks)
   }
 
   /// The device and inode of the file at a path, or of the link itself; nil if nothing is there or it can't be reached.
-  static func identity(of path: String) -> FileIdentity? { try? status(of: path, followsLinks: false).identity }
-
-  /// The absolute path without links, `.` and `..`.
-  static func realPath(of path: String) throws(ErrorNumber) -> String {
-    guard let resolved = realpath(path, nil) else { throw .current }
-    defer { free(resolved) }
-    return String(cString: resolved)
-  }
+  static func node(of path: String) -> FileNode? { try? status(of: path).identity.node }
 
   /// The calling thread.
   static var currentThread: ThreadID {
@@ -115,63 +38,50 @@ enum OperatingSystem {
     #endif
   }
 
-  /// Blocks the calling thread.
-  static func sleep(microseconds: UInt32) { usleep(microseconds) }
-
   /// Creates an empty file with exactly these permissions, independent of the process's umask.
   ///
-  /// Throws `.exists` if anything is at the path. Closes the descriptor, so call it before any connection opens the file.
-  static func createFile(at path: String, permissions: UInt32) throws(ErrorNumber) {
-    let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode_t(0o600))
-    guard descriptor >= 0 else { throw .current }
-    defer { close(descriptor) }
-    guard fchmod(descriptor, mode_t(truncatingIfNeeded: permissions & 0o777)) == 0 else { throw .current }
+  /// Throws `EEXIST` if anything is at the path. Closes the descriptor, so call it before any connection opens the file.
+  static func createFile(at path: String, permissions: UInt32) throws(FileSystemError) {
+    let file = try files.create(path, in: .workingDirectory)
+    defer { try? files.close(file) }
+    try files.setPermissions(permissions & 0o777, of: file)
   }
 
   /// Opens a folder for accessing files in it. Doesn't need permission to list them.
-  static func openFolder(_ path: String) throws(ErrorNumber) -> (descriptor: Int32, identity: FileIdentity) {
+  static func openFolder(_ path: String) throws(FileSystemError) -> (descriptor: Int32, node: FileNode) {
     #if os(Linux) || os(Android)
       // `O_PATH`, which Swift doesn't import from the C library's headers.
       let descriptor = open(path, 0o10000000 | O_DIRECTORY | O_CLOEXEC)
     #else
       let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     #endif
-    guard descriptor >= 0 else { throw .current }
-    var status = stat()
-    guard fstat(descriptor, &status) == 0 else {
-      let error = ErrorNumber.current
+    guard descriptor >= 0 else { throw FileSystemError(.openDirectory, name: path, number: errno) }
+    do throws(FileSystemError) {
+      return (descriptor, try files.status(of: StoreFileHandle(descriptor, name: path)).identity.node)
+    } catch {
       close(descriptor)
       throw error
     }
-    return (descriptor, identity(status))
   }
 
   /// The last 8 bytes of a file that isn't a database, or fewer; none if it can't be read. Doesn't wait if the path is a pipe.
   static func lastBytes(of path: String) -> [UInt8] {
-    let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-    guard descriptor >= 0 else { return [] }
-    defer { close(descriptor) }
+    guard let file = try? files.openForReading(path, in: .workingDirectory) else { return [] }
+    defer { try? files.close(file) }
     var bytes = [UInt8](repeating: 0, count: 8)
-    let size = lseek(descriptor, 0, SEEK_END)
-    let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, 8, max(0, size - 8)) }
-    return Array(bytes.prefix(max(0, count)))
+    let count = try? bytes.withUnsafeMutableBytes { try files.read(file, at: max(0, files.status(of: file).identity.size - 8), into: $0) }
+    return Array(bytes.prefix(count ?? 0))
   }
 
   /// Closes a folder that ``openFolder(_:)`` opened.
   static func closeFolder(_ descriptor: Int32) { close(descriptor) }
 
-  private static func identity(_ status: stat) -> FileIdentity {
-    FileIdentity(device: UInt64(truncatingIfNeeded: status.st_dev), inode: UInt64(truncatingIfNeeded: status.st_ino))
-  }
-
   /// The status of a file that this process has open, wherever the file is now; nil if no descriptor of it is found.
   ///
   /// It checks the first 65,536 descriptors. The system assigns the lowest free ones.
-  static func status(ofOpenFile identity: FileIdentity) -> FileStatus? {
+  static func status(ofOpenFile node: FileNode) -> StoreFileStatus? {
     for descriptor in 0..<min(getdtablesize(), 65_536) {
-      var status = stat()
-      guard fstat(descriptor, &status) == 0, self.identity(status) == identity else { continue }
-      return self.status(status)
+      if let status = try? files.status(of: StoreFileHandle(descriptor, name: "")), status.identity.node == node { return status }
     }
     return nil
   }
@@ -180,8 +90,8 @@ enum OperatingSystem {
   ///
   /// SQLite's lock on the index ("dead man's switch", byte 128) shows whether a process has the log open. Holding it keeps other processes
   /// from opening the log. No connection of this process may have the log open: closing the index would release its locks. The log must
-  /// have the given identity. If `body` succeeds, the index is removed.
-  static func withUnusedLog(_ log: String, index: String, identity: FileIdentity, _ body: (Int32) -> Bool) -> Bool {
+  /// be the given file. If `body` succeeds, the index is removed.
+  static func withUnusedLog(_ log: String, index: String, node: FileNode, _ body: (Int32) -> Bool) -> Bool {
     let indexFile = open(index, O_RDWR | O_NOFOLLOW | O_CLOEXEC)
     guard indexFile >= 0 || errno == ENOENT else { return false }
     defer { if indexFile >= 0 { close(indexFile) } }
@@ -196,8 +106,8 @@ enum OperatingSystem {
     let logFile = open(log, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
     guard logFile >= 0 else { return false }
     defer { close(logFile) }
-    var status = stat()
-    guard fstat(logFile, &status) == 0, self.identity(status) == identity, body(logFile) else { return false }
+    let status = try? files.status(of: StoreFileHandle(logFile, name: log))
+    guard status?.identity.node == node, body(logFile) else { return false }
     if indexFile >= 0 { unlink(index) }
     return true
   }
@@ -206,12 +116,12 @@ enum OperatingSystem {
   static func removeFile(_ descriptor: Int32, at path: String) -> Bool { ftruncate(descriptor, 0) == 0 && unlink(path) == 0 }
 
   /// Renames a file in its folder, and waits until the change is on the disk.
-  static func renameFile(_ path: String, to newPath: String, folder: String) -> Bool {
-    guard rename(path, newPath) == 0 else { return false }
-    let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    if descriptor >= 0 {
-      fsync(descriptor)
-      close(descriptor)
+  static func renameFile(_ file: ResolvedFilePath, to name: String) -> Bool {
+    let newFile = ResolvedFilePath(folder: file.folder, name: name)
+    do { try files.rename(file.path, to: newFile.path, in: .workingDirectory) } catch { return false }
+    if let folder = try? files.openDirectory(file.folder) {
+      try? files.synchronize(folder)
+      try? files.close(folder)
     }
     return true
   }

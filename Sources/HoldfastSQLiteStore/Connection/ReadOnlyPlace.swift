@@ -1,3 +1,4 @@
+import HoldfastFiles
 import HoldfastStore
 
 /// A file that is opened read-only: nothing in its folder is created, changed or removed.
@@ -10,27 +11,25 @@ import HoldfastStore
 /// Both require that no other process writes in the meantime, so each request checks the files before and after it reads.
 struct ReadOnlyPlace {
   private let file: SQLiteFile
-  /// The status of the file when it was opened.
-  private let status: FileStatus
-  /// The status of the log, if it had pages and no index.
-  private let log: FileStatus?
+  /// The state of the file when it was opened.
+  private let identity: FileIdentity
+  /// The state of the log, if it had pages and no index.
+  private let log: FileIdentity?
 
   init(_ file: SQLiteFile) throws(StoreError) {
-    do { status = try OperatingSystem.status(of: file.path, followsLinks: false) } catch {
-      throw SQLiteFile.failure(error, path: file.path)
-    }
+    do { identity = try OperatingSystem.status(of: file.path).identity } catch { throw SQLiteFile.failure(error, path: file.path) }
     self.file = file
-    let log = Self.status(of: file, "-wal")
-    self.log = (log?.size ?? 0) > 0 && Self.status(of: file, "-shm") == nil ? log : nil
+    let log = Self.identity(of: file, "-wal")
+    self.log = (log?.size ?? 0) > 0 && Self.identity(of: file, "-shm") == nil ? log : nil
   }
 
-  /// The status of a file beside the database; nil if it doesn't exist.
-  private static func status(of file: SQLiteFile, _ suffix: String) -> FileStatus? {
-    try? OperatingSystem.status(of: file.name.text + suffix, followsLinks: false)
+  /// The state of a file beside the database; nil if it doesn't exist.
+  private static func identity(of file: SQLiteFile, _ suffix: String) -> FileIdentity? {
+    try? OperatingSystem.status(of: file.name.text + suffix).identity
   }
 
   /// The size of a file beside the database; nil if it doesn't exist.
-  private func size(_ suffix: String) -> Int64? { Self.status(of: file, suffix)?.size }
+  private func size(_ suffix: String) -> Int64? { Self.identity(of: file, suffix)?.size }
 
   /// Whether the file has a log without an index, so that no process has the log open.
   var hasLogWithoutIndex: Bool { log != nil && (size("-journal") ?? 0) == 0 }
@@ -43,13 +42,13 @@ struct ReadOnlyPlace {
 
   /// Whether no process has written to the files since they were opened, or is about to.
   var isUnchanged: Bool {
-    guard let now = try? OperatingSystem.status(of: file.path, followsLinks: false) else { return true }
-    return now.identity != status.identity || (now.isSame(status) && (log.map(isUnchanged(log:)) ?? allowsImmutable))
+    guard let now = try? OperatingSystem.status(of: file.path).identity, now.node == identity.node else { return true }
+    return now.hasSameBytes(as: identity) && (log.map(isUnchanged(log:)) ?? allowsImmutable)
   }
 
-  private func isUnchanged(log: FileStatus) -> Bool {
-    guard let now = Self.status(of: file, "-wal") else { return false }
-    return now.isSame(log) && size("-shm") == nil && (size("-journal") ?? 0) == 0
+  private func isUnchanged(log: FileIdentity) -> Bool {
+    guard let now = Self.identity(of: file, "-wal") else { return false }
+    return now.hasSameBytes(as: log) && size("-shm") == nil && (size("-journal") ?? 0) == 0
   }
 
   /// The name under which SQLite opens the file without creating an index for its log.
@@ -95,12 +94,5 @@ struct ReadOnlyPlace {
       .locked, operation: operation, path: file.path,
       reason: "Another process wrote to the file while it was read without locks. Try again.",
       isRetryable: true)
-  }
-}
-
-extension FileStatus {
-  /// Whether it is the same file with the same contents, as far as size and modification time show.
-  fileprivate func isSame(_ other: FileStatus) -> Bool {
-    identity == other.identity && size == other.size && modified == other.modified
   }
 }

@@ -1,5 +1,6 @@
 import CSQLite
 import Dispatch
+import HoldfastFiles
 import HoldfastStore
 import Logging
 
@@ -87,14 +88,14 @@ extension SQLiteConnection {
   /// Retries, because SQLite doesn't wait for the lock that converting needs.
   private func convert(to mode: SQLiteStoreOptions.JournalMode, _ options: SQLiteStoreOptions) throws(StoreError) -> String? {
     let began = DispatchTime.now()
-    var pause: UInt32 = 1000
+    var pause = 0.001
     while true {
       do throws(StoreError) { return try string("PRAGMA journal_mode=\(mode.rawValue)") } catch {
         let waited = Double(DispatchTime.now().uptimeNanoseconds &- began.uptimeNanoseconds) / 1e9
         guard error.code == .locked, waited < options.busyTimeoutSeconds else { throw error }
       }
-      OperatingSystem.sleep(microseconds: pause)
-      pause = min(pause * 2, 50_000)
+      POSIXCall.sleep(seconds: pause)
+      pause = min(pause * 2, 0.05)
     }
   }
 }

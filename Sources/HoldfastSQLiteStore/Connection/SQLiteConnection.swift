@@ -1,4 +1,5 @@
 import CSQLite
+import HoldfastFiles
 import HoldfastStore
 
 /// A connection to a SQLite file, set up for one role.
@@ -225,8 +226,8 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
     if let files, !files.mayMoveLog(self) { return true }
     if checkpointing { return false }
     if state.isBroken { return true }
-    let log = try? OperatingSystem.status(of: state.name.text + "-wal", followsLinks: false)
-    return (log?.size ?? 0) != 0
+    let log = try? OperatingSystem.status(of: state.name.text + "-wal")
+    return (log?.identity.size ?? 0) != 0
   }
 }
 

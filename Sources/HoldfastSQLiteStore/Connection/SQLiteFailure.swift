@@ -1,4 +1,5 @@
 import CSQLite
+import HoldfastFiles
 import HoldfastStore
 
 #if canImport(FoundationEssentials)
@@ -14,14 +15,14 @@ import HoldfastStore
 struct SQLiteFailure: LocalizedError, CustomStringConvertible {
   /// The extended result code.
   let resultCode: Int32
-  /// The operating system's error; nil if SQLite didn't make a system call.
-  let systemError: ErrorNumber?
+  /// The operating system's error number; nil if SQLite didn't make a system call.
+  let systemError: Int32?
   /// SQLite's message.
   let message: String?
   /// The statement, truncated if very long; nil if no statement was involved.
   let sql: String?
 
-  init(resultCode: Int32, systemError: ErrorNumber? = nil, message: String? = nil, sql: String? = nil) {
+  init(resultCode: Int32, systemError: Int32? = nil, message: String? = nil, sql: String? = nil) {
     self.resultCode = resultCode
     self.systemError = systemError
     self.message = message
@@ -39,7 +40,7 @@ struct SQLiteFailure: LocalizedError, CustomStringConvertible {
     // call. An earlier failure with the second code would have ended the connection, so the number isn't misleading.
     let asksSystem = code & 0xff == SQLiteResultCode.cannotOpen || code & 0xff == SQLiteResultCode.inputOutput
     let number = asksSystem && belongs ? connection.map { sqlite3_system_errno($0) } ?? 0 : 0
-    systemError = number == 0 ? nil : ErrorNumber(rawValue: number)
+    systemError = number == 0 ? nil : number
     if code == SQLiteResultCode.constraintTrigger {
       message = nil
     } else if belongs, let connection, let text = sqlite3_errmsg(connection) {
@@ -77,7 +78,7 @@ struct SQLiteFailure: LocalizedError, CustomStringConvertible {
     case SQLiteResultCode.full: .diskFull
     case SQLiteResultCode.inputOutput:
       switch systemError {
-      case .noSpace, .quotaExceeded, .fileTooLarge: .diskFull
+      case ErrorNumber.noSpace, ErrorNumber.quotaExceeded, ErrorNumber.tooLarge: .diskFull
       default: resultCode == SQLiteResultCode.inputOutputNoMemory ? .general : .inputOutput
       }
     case SQLiteResultCode.noLargeFiles: .inputOutput
@@ -105,17 +106,17 @@ struct SQLiteFailure: LocalizedError, CustomStringConvertible {
     if resultCode == SQLiteResultCode.cannotOpenLink { return .notPermitted }
     if resultCode == SQLiteResultCode.cannotOpenDirectory { return .notAStore }
     switch systemError {
-    case .notFound, .notADirectory: return .notFound
-    case .isADirectory: return .notAStore
-    case .accessDenied, .notPermitted, .readOnlyFileSystem, .tooManyLinks: return .notPermitted
-    case .noSpace, .quotaExceeded: return .diskFull
+    case ErrorNumber.notFound, ErrorNumber.notDirectory: return .notFound
+    case ErrorNumber.isDirectory: return .notAStore
+    case ErrorNumber.accessDenied, ErrorNumber.notPermitted, ErrorNumber.readOnlyFileSystem, ErrorNumber.tooManyLinks: return .notPermitted
+    case ErrorNumber.noSpace, ErrorNumber.quotaExceeded: return .diskFull
     default: return .inputOutput
     }
   }
 
   private var isRetryable: Bool {
     switch systemError {
-    case .tooManyOpenFiles, .tooManyOpenFilesInSystem: true
+    case ErrorNumber.tooManyOpenFiles, ErrorNumber.tooManyOpenFilesInSystem: true
     default: code == .locked || code == .diskFull
     }
   }
@@ -150,7 +151,7 @@ struct SQLiteFailure: LocalizedError, CustomStringConvertible {
   var description: String {
     var text = "SQLite result \(resultCode)"
     if let message { text += ", \(message)" }
-    if let systemError { text += ", \(systemError)" }
+    if let systemError { text += ", \(ErrorNumber.describe(systemError))" }
     if let sql { text += ", in: \(sql)" }
     return text
   }

@@ -13,7 +13,7 @@ struct SQLiteFile {
   /// The name under which SQLite opens it.
   let name: SQLiteFileName
   /// The device and inode when the path was checked.
-  let identity: FileIdentity
+  let node: FileNode
   /// The file's owner.
   let owner: UInt32
   /// Whether the file is empty: just created, here or by another process.
@@ -29,15 +29,15 @@ struct SQLiteFile {
     // A read-only store creates no files beside the database.
     if !options.isReadOnly { try name.checkSuffixes(path: resolved) }
     let creates = options.createsIfMissing && !options.isReadOnly
-    let status = try status(of: resolved, creating: creates ? options.filePermissions : nil)
+    let status = try status(of: resolved, creating: creates ? options.filePermissions : nil), size = status.identity.size
     guard status.kind == .regular else {
-      throw StoreError(.notAStore, operation: opening, path: resolved, reason: "There is \(describe(status.kind)) at the path, not a file.")
+      throw StoreError(.notAStore, operation: opening, path: resolved, reason: "There is \(status.kind.phrase) at the path, not a file.")
     }
     // SQLite treats a file of one byte as empty and would overwrite it.
-    guard status.size != 1 else {
+    guard size != 1 else {
       throw StoreError(.notAStore, operation: opening, path: resolved, reason: "The file is too short to be a store.")
     }
-    guard status.size > 0 || creates else {
+    guard size > 0 || creates else {
       throw StoreError(
         .notAStore, operation: opening, path: resolved,
         reason: "The file is empty. To create a store in it, open it for writing, with createsIfMissing.")
@@ -48,13 +48,13 @@ struct SQLiteFile {
       try companions.check(path: resolved, owner: status.owner)
     }
     if !options.isReadOnly { try companions.checkJournal(path: resolved) }
-    return SQLiteFile(path: resolved, name: name, identity: status.identity, owner: status.owner, isEmpty: status.size == 0)
+    return SQLiteFile(path: resolved, name: name, node: status.identity.node, owner: status.owner, isEmpty: size == 0)
   }
 
   /// Throws if other users may replace files in the folder.
   private static func checkFolder(_ path: String) throws(StoreError) {
-    let folder: FileStatus
-    do { folder = try OperatingSystem.status(of: split(path).folder, followsLinks: true) } catch { throw failure(error, path: path) }
+    let place = ResolvedFilePath(splitting: path), folder: StoreFileStatus
+    do { folder = try OperatingSystem.status(of: place.folder, followsLinks: true) } catch { throw failure(error, path: path) }
     if let problem = FileTrust.problem(folderPermissions: folder.permissions, group: folder.group) {
       throw StoreError(.notPermitted, operation: opening, path: path, reason: problem)
     }
@@ -64,9 +64,9 @@ struct SQLiteFile {
   ///
   /// Called after the first connection has opened the path.
   func checkIdentity() throws(StoreError) {
-    let now: FileStatus
-    do { now = try OperatingSystem.status(of: path, followsLinks: false) } catch { throw Self.failure(error, path: path) }
-    guard now.identity == identity else {
+    let now: StoreFileStatus
+    do { now = try OperatingSystem.status(of: path) } catch { throw Self.failure(error, path: path) }
+    guard now.identity.node == node else {
       throw StoreError(
         .locked, operation: Self.opening, path: path, reason: "Another program replaced the file while it was being opened. Try again.",
         isRetryable: true)
@@ -93,68 +93,40 @@ struct SQLiteFile {
 
   /// The absolute path without links: of the file if it exists, otherwise of its folder with the name appended.
   private static func resolve(_ path: String) throws(StoreError) -> String {
-    let reason: ErrorNumber
-    do { return try OperatingSystem.realPath(of: path) } catch { reason = error }
-    guard reason == .notFound else { throw failure(reason, path: path) }
-    if let status = try? OperatingSystem.status(of: path, followsLinks: false), status.kind == .symbolicLink {
+    do { return try POSIXFileSystem().resolve(path).path } catch {
+      guard error.number == ErrorNumber.notFound, (try? OperatingSystem.status(of: path))?.kind == .symbolicLink else {
+        throw failure(error, path: path)
+      }
       throw StoreError(.notFound, operation: opening, path: path, reason: "The path is a symbolic link whose target doesn't exist.")
     }
-
-    let (folder, name) = split(path)
-    guard !name.isEmpty, name != ".", name != ".." else { throw failure(.notFound, path: path) }
-    do {
-      let parent = try OperatingSystem.realPath(of: folder)
-      return parent.hasSuffix("/") ? parent + name : parent + "/" + name
-    } catch { throw failure(error, path: path) }
-  }
-
-  static func split(_ path: String) -> (folder: String, name: String) {
-    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return (".", path) }
-    let folder = slash == path.startIndex ? "/" : String(path[..<slash])
-    return (folder, String(path[path.utf8.index(after: slash)...]))
   }
 
   /// The status of the path. First creates an empty file there if nothing exists and permissions are given.
-  private static func status(of path: String, creating permissions: UInt32?) throws(StoreError) -> FileStatus {
+  private static func status(of path: String, creating permissions: UInt32?) throws(StoreError) -> StoreFileStatus {
     do {
-      return try OperatingSystem.status(of: path, followsLinks: false)
+      return try OperatingSystem.status(of: path)
     } catch {
-      guard error == .notFound, let permissions else { throw failure(error, path: path) }
+      guard error.number == ErrorNumber.notFound, let permissions else { throw failure(error, path: path) }
       do {
         try OperatingSystem.createFile(at: path, permissions: permissions)
       } catch {
         // Another process was faster. Open its file.
-        guard error == .exists else { throw failure(error, path: path) }
+        guard error.number == ErrorNumber.exists else { throw failure(error, path: path) }
       }
       return try status(of: path, creating: nil)
     }
   }
 
-  static func failure(_ number: ErrorNumber, path: String) -> StoreError {
-    if number == .nameTooLong {
-      return StoreError(
-        .invalidPath, operation: opening, path: path,
-        reason: "The path, or a name in it, is longer than the operating system allows: usually 4,095 bytes, and 255 for each name. "
-          + "Use a shorter path.", cause: number)
-    }
-    let code: StoreError.Code =
-      switch number {
-      case .notFound, .notADirectory: .notFound
-      case .accessDenied, .notPermitted, .readOnlyFileSystem: .notPermitted
-      case .noSpace, .quotaExceeded: .diskFull
-      default: .inputOutput
+  static func failure(_ error: FileSystemError, path: String) -> StoreError {
+    let reason =
+      switch error.number {
+      case ErrorNumber.nameTooLong:
+        "The path, or a name in it, is longer than the operating system allows: usually 4,095 bytes, and 255 for each name. "
+          + "Use a shorter path."
+      // Resolving `/` throws it.
+      case ErrorNumber.isDirectory: "There is a folder at the path, not a file."
+      default: "The operating system reported: \(ErrorNumber.describe(error.number))."
       }
-    return StoreError(
-      code, operation: opening, path: path, reason: "The operating system reported: \(number).", cause: number,
-      isRetryable: code == .diskFull)
-  }
-
-  private static func describe(_ kind: FileStatus.Kind) -> String {
-    switch kind {
-    case .regular: "a file"
-    case .directory: "a folder"
-    case .symbolicLink: "a symbolic link"
-    case .other: "a pipe, a socket or a device"
-    }
+    return StoreError(error, operation: opening, path: path, reason: reason)
   }
 }

@@ -1,3 +1,4 @@
+import HoldfastFiles
 import HoldfastStore
 import Synchronization
 
@@ -30,35 +31,34 @@ struct SQLiteFileName: Sendable {
       folder = nil
       return
     }
-    let (folderPath, name) = SQLiteFile.split(path)
+    let place = ResolvedFilePath(splitting: path)
     let folder: KeptFolder
-    do { folder = try KeptFolder(folderPath) } catch { throw SQLiteFile.failure(error, path: path) }
+    do { folder = try KeptFolder(place.folder) } catch { throw SQLiteFile.failure(error, path: path) }
     let alias = "\(descriptors)/\(folder.descriptor)"
-    guard (try? OperatingSystem.status(of: alias, followsLinks: true))?.identity == folder.identity else {
+    guard (try? OperatingSystem.status(of: alias, followsLinks: true))?.identity.node == folder.node else {
       throw StoreError(
         .invalidPath, operation: SQLiteFile.opening, path: path,
         reason: "The path has \(path.utf8.count) bytes. SQLite opens paths of up to \(SQLiteFileSystem.longestSystemPath) bytes here, "
           + "and longer ones only where \(Self.descriptors) is available. Use a shorter path.")
     }
     self.folder = folder
-    text = "\(alias)/\(name)"
+    text = "\(alias)/\(place.name)"
   }
 
   /// The name under which SQLite opens another file in the folder.
-  func beside(_ name: String) -> String {
-    let folder = SQLiteFile.split(text).folder
-    return folder == "/" ? "/" + name : folder + "/" + name
-  }
+  func beside(_ name: String) -> String { ResolvedFilePath(folder: ResolvedFilePath(splitting: text).folder, name: name).path }
 
   /// Throws if a file beside the database would have a name too long for the file system.
   func checkSuffixes(path: String) throws(StoreError) {
-    do throws(ErrorNumber) { _ = try OperatingSystem.status(of: text + Self.longestSuffix, followsLinks: false) } catch {
-      guard error == .nameTooLong else { return }
-      let length = SQLiteFile.split(path).name.utf8.count
+    do throws(FileSystemError) { _ = try OperatingSystem.status(of: text + Self.longestSuffix) } catch {
+      guard error.number == ErrorNumber.nameTooLong else { return }
+      let length = ResolvedFilePath(splitting: path).name.utf8.count
+      // With the path, because the name passed to SQLite appears in no message.
+      let failure = FileSystemError(error.operation, name: path + Self.longestSuffix, number: error.number)
       throw StoreError(
-        .invalidPath, operation: SQLiteFile.opening, path: path,
+        failure, operation: SQLiteFile.opening, path: path,
         reason: "The file's name has \(length) bytes. SQLite keeps files beside it with names up to \(Self.longestSuffix.utf8.count) "
-          + "bytes longer, and most file systems allow 255. Use a shorter name.", cause: error)
+          + "bytes longer, and most file systems allow 255. Use a shorter name.")
     }
   }
 
@@ -82,13 +82,13 @@ struct SQLiteFileName: Sendable {
 /// A folder that stays open so that a name can use its descriptor. The last reference closes it.
 private final class KeptFolder: Sendable {
   let descriptor: Int32
-  let identity: FileIdentity
+  let node: FileNode
 
   /// The paths of the open folders, by descriptor. The mutex protects the dictionary.
   private static let paths = Mutex<[Int32: String]>([:])
 
-  init(_ path: String) throws(ErrorNumber) {
-    (descriptor, identity) = try OperatingSystem.openFolder(path)
+  init(_ path: String) throws(FileSystemError) {
+    (descriptor, node) = try OperatingSystem.openFolder(path)
     let descriptor = descriptor
     Self.paths.withLock { $0[descriptor] = path }
   }
