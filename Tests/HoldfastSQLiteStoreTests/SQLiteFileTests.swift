@@ -21,7 +21,7 @@ import Testing
   @Test func whatIsNoFileIsNotAStore() {
     TestFile.makeFolder(folder.file("folder"))
     TestFile.makePipe(folder.file("pipe"))
-    for path in [folder.file("folder"), folder.file("pipe"), "/dev/null"] {
+    for path in [folder.file("folder"), folder.file("pipe"), "/dev/null", "/"] {
       #expect(error(path)?.code == .notAStore, "\(path)")
     }
     TestFile.write([1], to: folder.file("file"))
@@ -116,6 +116,12 @@ import Testing
   @Test func aLinkToNothingIsNotFound() {
     TestFile.makeLink(folder.file(), to: "nowhere")
     #expect(error(folder.file())?.code == .notFound)
+    #expect(folder.names == ["store.sqlite"])
+  }
+
+  @Test func aLinkToItselfIsNotAStore() {
+    TestFile.link(folder.file(), to: "store.sqlite")
+    #expect(error(folder.file())?.code == .notAStore)
     #expect(folder.names == ["store.sqlite"])
   }
 
