@@ -26,8 +26,6 @@ final class XMLDocumentReader {
   var hasDocumentType = false
   /// Whether the parser reported an event since it last read bytes.
   @exclusivity(unchecked) var hasEvent = false
-  /// The number of bytes at the beginning of the file that the parser doesn't receive.
-  var hiddenByteCount = 0
   /// Whether the document has ended.
   var isComplete: Bool { place == .end }
 
@@ -45,8 +43,6 @@ final class XMLDocumentReader {
   private var seen: Set<Place> = []
   private let list = XMLEcho()
   @exclusivity(unchecked) private var hasBegun = false
-  /// Finds runs of objects, for the first save. Nil if no save can follow.
-  let runs: RunFinder?
 
   private enum Place {
     case start, database, info
@@ -66,7 +62,6 @@ final class XMLDocumentReader {
     self.madeUpUUID = madeUpUUID
     uncountedRows = rows.map { Unmanaged.passUnretained($0) }
     // A read-only store is never saved.
-    runs = options.wholeFile.file.isReadOnly ? nil : rows?.runs()
   }
 
   // MARK: The parser
@@ -276,17 +271,7 @@ final class XMLDocumentReader {
       }
     }
     guard let type, let id else { throw damaged("An object has no type or no id.") }
-    try withRows {
-      try $0.beginObject(type: type, id: id)
-      confirm($0.entity)
-    }
-  }
-
-  /// Reports the end of an object's tag to `runs`. The parser is at its closing bracket.
-  @inline(__always) private func confirm(_ entity: Int) {
-    guard let runs, let parser, runs.awaited < .max else { return }
-    let mark = Int64(hiddenByteCount + xmlByteConsumed(parser))
-    if mark >= runs.awaited { runs.confirm(entity, at: mark) }
+    try withRows { try $0.beginObject(type: type, id: id) }
   }
 
   private func beginAttribute(_ attributes: XMLElementAttributes, _ names: XMLNames) throws {
@@ -333,10 +318,6 @@ final class XMLDocumentReader {
 
   /// Compares the mark in the metadata with the digest at the end of the file.
   func finish(_ seal: TextSeal.Finding, allowsUnverified: Bool) throws {
-    if metadata.isSealed && seal == .right {
-      if let runs { rows?.take(runs) }
-    } else if metadata.isSealed || seal != .none, !allowsUnverified {
-      throw errors.unverified()
-    }
+    if metadata.isSealed ? seal != .right : seal != .none, !allowsUnverified { throw errors.unverified() }
   }
 }

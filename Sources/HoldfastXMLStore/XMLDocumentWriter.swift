@@ -13,17 +13,15 @@ struct XMLDocumentWriter {
   private let metadata: String
   private let model: XMLModel
   private var output: TextOutput
-  private let rows: RowRuns
   private let listed: [WrittenLinks]
   private let stated: [WrittenLinks]
   private let format: XMLFormat
 
-  init(image: StoreImage, metadata: String, model: XMLModel, lists: XMLLists, output: TextOutput, rows: RowRuns, format: XMLFormat) {
+  init(image: StoreImage, metadata: String, model: XMLModel, lists: XMLLists, output: TextOutput, format: XMLFormat) {
     self.image = image
     self.metadata = metadata
     self.model = model
     self.output = output
-    self.rows = rows
     (listed, stated) = (lists.listed, lists.stated)
     self.format = format
   }
@@ -63,7 +61,7 @@ struct XMLDocumentWriter {
     let fields = XMLFieldTable(entity)
     let suspicious = min(format.options.largestText, format.options.longestAttributeValue)
     let start = NameTable([(before: XMLFormat.objectBegins, name: entity.name, behind: XMLFormat.behindType)])
-    _ = try rows.write(entity.index, first: "", next: "") { row in
+    try image.generation.forEachRow(of: entity.index) { row in
       let before = output.byteCount
       output.put(start, 0)
       output.put(decimal: row.key)
@@ -71,6 +69,7 @@ struct XMLDocumentWriter {
       write(row, fields)
       output.put("</object>\n")
       if output.byteCount - before > suspicious { try checkLimits(row, fields) }
+      try output.flushIfFull()
     }
   }
 

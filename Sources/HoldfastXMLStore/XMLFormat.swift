@@ -101,12 +101,8 @@ struct XMLFormat: StoreFileFormat {
     let metadata = try metadata(of: image)
     let model = XMLModel(image.model)
     let lists = XMLLists(image.generation, model)
-    // A link to a missing object affects the text of rows that don't change, so rows can't be copied then.
-    let rows = RowRuns(output, image.generation, after: lists.lackSome ? nil : saved)
-    try XMLDocumentWriter(
-      image: image, metadata: metadata, model: model, lists: lists, output: output, rows: rows, format: self
-    ).write()
-    return lists.lackSome ? [] : rows.parts
+    try XMLDocumentWriter(image: image, metadata: metadata, model: model, lists: lists, output: output, format: self).write()
+    return []
   }
 
   /// The property list before the objects.

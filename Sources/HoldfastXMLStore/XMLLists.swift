@@ -10,7 +10,4 @@ struct XMLLists {
     listed = model.listed.map { WrittenLinks(generation, $0) }
     stated = model.stated.map { WrittenLinks(generation, $0) }
   }
-
-  /// Whether some links are omitted because an object is missing.
-  var lackSome: Bool { (listed + stated).contains(where: \.lacksSome) }
 }

@@ -86,11 +86,9 @@ private final class XMLFeed {
     seal = TextSeal.Check(XMLFormat.seal, byteCount: Int(reader.byteCount))
     guard let first = try reader.next() else { throw document.errors.notAStore() }
     seal.update(first)
-    document.runs?.update(first)
     let prolog = try XMLProlog.check(UnsafeRawBufferPointer(rebasing: first.prefix(XMLProlog.mostBytes)), document.errors)
     document.hasDocumentType = prolog.hasDocumentType
     piece = UnsafeRawBufferPointer(rebasing: first[prolog.hidden...])
-    document.hiddenByteCount = prolog.hidden
     offset = first.count
   }
 
@@ -111,7 +109,6 @@ private final class XMLFeed {
       do {
         guard let next = try reader.next() else { return 0 }
         seal.update(next)
-        document.runs?.update(next)
         offset += next.count
         piece = next
       } catch {

@@ -26,9 +26,6 @@ final class XMLRowReader {
   @exclusivity(unchecked) private(set) var entity = -1
   @exclusivity(unchecked) private var fields = XMLFieldTable(nil)
   @exclusivity(unchecked) private var builder: RowBatchBuilder?
-  /// Whether the first save can copy runs of objects. That requires that each entity's objects are contiguous, and that every list
-  /// is sorted by its order keys. A list in another order has to be written again.
-  private var areCopyable = true
   /// For each entity, the slots whose values can be in external files.
   private let externalSlots: [Set<Int>]
   private let values: RowValues
@@ -113,22 +110,6 @@ final class XMLRowReader {
     for (place, relationship) in model.stated.enumerated() { loader.take(stated: stated[place], of: relationship) }
   }
 
-  /// Finds runs of objects in the form that this store writes. The parser reports an object at the end of its tag.
-  func runs() -> RunFinder {
-    let (begins, behind) = (Array(XMLFormat.objectBegins.utf8), Array(XMLFormat.behindType.utf8))
-    return RunFinder(separators: [""]) { line in
-      guard line.starts(with: begins), let end = line[begins.count...].firstIndex(of: UInt8(ascii: "\"")),
-        line[end...].starts(with: behind),
-        let (key, count) = RunFinder.key(UnsafeRawBufferPointer(rebasing: line[(end + behind.count)...])),
-        line[(end + behind.count + count)...].starts(with: "\">".utf8)
-      else { return nil }
-      return (key, end + behind.count + count + 1)
-    }
-  }
-
-  /// Passes the positions of the objects to the loader, if they can be copied.
-  func take(_ runs: RunFinder) { if areCopyable { loader.take(runs) } }
-
   // MARK: Objects
 
   func beginObject(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws {
@@ -152,7 +133,6 @@ final class XMLRowReader {
   private func change(to found: Int) throws {
     guard let identity else { throw damaged("An object precedes the store's header.") }
     if model.entities[found].isAbstract { throw damaged("It has an object of the abstract entity \(loader.model.entities[found].name).") }
-    if builders[found] != nil { areCopyable = false }
     entity = found
     let table = tables[found] ?? XMLFieldTable(model.entities[found])
     let maker = builders[found] ?? RowBatchBuilder(entity: loader.model.entities[found], identity: identity)
@@ -174,7 +154,6 @@ final class XMLRowReader {
       guard let keys = notes.orderKeys(place, of: key), let listed = model.listed.firstIndex(of: relationship), linkCounts[listed] > 0
       else { continue }
       guard keys.count == linkCounts[listed] else { throw damaged("The number of order keys isn't the number of destinations.") }
-      if !zip(keys, keys.dropFirst()).allSatisfy({ $0 <= $1 }) { areCopyable = false }
       orderKeys[listed].replaceSubrange((orderKeys[listed].count - keys.count)..., with: keys)
     }
   }

@@ -19,7 +19,7 @@ import Testing
 
   // MARK: Random programs
 
-  @Test(arguments: FileStore.wholeFile) func aRandomSequenceOfSavesLeavesAFileEqualToTheObjects(store: FileStore) throws {
+  @Test(arguments: FileStore.copying) func aRandomSequenceOfSavesLeavesAFileEqualToTheObjects(store: FileStore) throws {
     var program = try Program(store, SeededGenerator("Copying saves, \(store)"))
     for save in 0..<TestTier.count(30, full: 300) {
       try program.change(count: Int.random(in: 1...[1, 3, 40][save % 3], using: &program.random))
@@ -30,7 +30,7 @@ import Testing
   }
 
   /// A very large key disables copying for its entity family only, and not for the rows of a binary store.
-  @Test(arguments: FileStore.wholeFile) func aVeryLargeKeyLeavesTheFileCorrect(store: FileStore) throws {
+  @Test(arguments: FileStore.copying) func aVeryLargeKeyLeavesTheFileCorrect(store: FileStore) throws {
     var program = try Program(store, SeededGenerator("Copying saves with a key beyond all others, \(store)"))
     let before = try program.copiedParts { try $0.setValue(.string("Before"), forKey: "name") }
     try program.reserveKeys(upTo: 1 << 40)
@@ -56,7 +56,7 @@ import Testing
 
   // MARK: Costs
 
-  @Test(arguments: FileStore.wholeFile, [false, true])
+  @Test(arguments: FileStore.copying, [false, true])
   func aSmallSaveCopiesAllPartsWithoutChanges(store: FileStore, isReopened: Bool) throws {
     let disk = SimulatedFileSystem()
     var context = try CopyingFleet.context(store, disk)
@@ -86,7 +86,7 @@ import Testing
   // MARK: A file whose bytes change
 
   /// Changed bytes in a file whose status is unchanged.
-  @Test(arguments: FileStore.wholeFile, [false, true])
+  @Test(arguments: FileStore.copying, [false, true])
   func partsWhoseBytesHaveChangedAreWrittenFromMemory(store: FileStore, isReopened: Bool) throws {
     let disk = SimulatedFileSystem(), rotting = DisturbedFileSystem(disk)
     var context = try CopyingFleet.context(store, rotting)
