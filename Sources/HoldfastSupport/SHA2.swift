@@ -1,7 +1,7 @@
 /// The hash functions of the SHA-2 family (FIPS 180-4, sections 5 and 6), which differ only in their ``SHA2Word``.
 ///
 /// The framework has its own implementation instead of swift-crypto's, because the modules may depend only on swift-log. Core Data's
-/// version hashes and the names of external files need it.
+/// version hashes and the names of external files need it. Compiling swift-crypto takes about five minutes of processor time.
 ///
 /// It is generic, so only ``SHA256`` and ``SHA512`` use it: their methods are concrete, and the compiler specializes this code for them.
 struct SHA2<Word: SHA2Word>: Sendable {

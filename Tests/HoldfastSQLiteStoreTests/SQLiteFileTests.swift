@@ -120,7 +120,7 @@ import Testing
   }
 
   @Test func aLinkToItselfIsNotAStore() {
-    TestFile.link(folder.file(), to: "store.sqlite")
+    TestFile.makeLink(folder.file(), to: "store.sqlite")
     #expect(error(folder.file())?.code == .notAStore)
     #expect(folder.names == ["store.sqlite"])
   }

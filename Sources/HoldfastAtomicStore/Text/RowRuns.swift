@@ -4,6 +4,9 @@ public import HoldfastStore
 ///
 /// A save copies a run if none of its rows and links has changed. The text of a row can therefore depend only on its values, and on
 /// the destinations of its to-many relationships with their order.
+///
+/// The JSON store uses it: saving one changed object of 100,000 takes 45 to 60 % of the processor time of writing all rows. The XML store
+/// doesn't, because there it would still take 77 to 85 %.
 public final class RowRuns {
   private let output: TextOutput
   private let generation: TableGeneration

@@ -6,6 +6,8 @@ import HoldfastStore
 /// row. The rows between two such lines form a run if the format's parser confirms both (``awaited``, ``confirm(_:at:)``). A line
 /// that only looks like a row, such as one in a comment, doesn't end a run. Without such lines, less is copied.
 ///
+/// Finding runs doesn't measurably prolong opening a file.
+///
 /// Pass the finder to ``TableLoader/take(_:)`` only if the file's bytes were verified, and if rows of different entities aren't
 /// interleaved. The loader checks that keys ascend.
 public final class RunFinder {

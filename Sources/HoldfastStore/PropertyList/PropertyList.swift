@@ -6,6 +6,9 @@
 /// let changed = PropertyList.dictionary(["name": .string("Rex")]).binary
 /// ```
 ///
+/// `PropertyListSerialization` is in Foundation, which makes a statically linked program four times as large as FoundationEssentials does
+/// (58 instead of 14 MB). The decoder in FoundationEssentials needs a type for each list, so it can't preserve unknown values.
+///
 /// Reading is limited by ``PropertyListLimits`` and throws ``PropertyListError``. It never traps, whatever the bytes are. A keyed archive
 /// is also a property list; ``KeyedArchive`` resolves its references.
 public enum PropertyList: Sendable, Hashable {
