@@ -14,6 +14,7 @@ struct BinaryInfo {
 
   /// On disk: do not change.
   private enum Key {
+    static let lineage = "lineage"
     static let hashes = "hashes"
     static let layouts = "layouts"
     static let nextKeys = "nextKeys"
@@ -60,7 +61,7 @@ struct BinaryInfo {
     }
     try metadata.setUserInfo(header.metadata)
     let bytes = PropertyList.dictionary([
-      Key.hashes: .dictionary(header.versionHashes.mapValues { .data($0) }),
+      Key.lineage: .data(header.lineage), Key.hashes: .dictionary(header.versionHashes.mapValues { .data($0) }),
       Key.layouts: .dictionary((header.layoutHashes ?? [:]).mapValues { .data($0) }),
       Key.nextKeys: .dictionary(header.nextKeys.mapValues { .integer($0) }),
       Key.entities: names(entities), Key.relationships: .array(relationships.map(names)),
@@ -88,6 +89,7 @@ struct BinaryInfo {
       storeUUID: storeUUID, generation: generation, versionHashes: hashes.compactMapValues(\.data),
       layoutHashes: layouts.compactMapValues(\.data), nextKeys: keys.compactMapValues(\.integer),
       metadata: StoreMetadataList(metadata).userInfo)
+    header.lineage = list[Key.lineage]?.data ?? []
     self.entities = entities
     self.relationships = relationships.map { $0 ?? [] }
     self.constraints = constraints.map { $0 ?? [] }

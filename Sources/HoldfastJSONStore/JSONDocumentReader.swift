@@ -61,11 +61,12 @@ final class JSONDocumentReader {
     case end
   }
 
-  /// The members of a document, in their order. `layouts` and `digest` are optional. On disk: do not change.
+  /// The members of a document, in their order. `lineage`, `layouts` and `digest` are optional. On disk: do not change.
   private static let members = [
-    "format", "version", "uuid", "generation", "hashes", "layouts", "nextKeys", "metadata", "model", "entities", "digest",
+    "format", "version", "uuid", "generation", "lineage", "hashes", "layouts", "nextKeys", "metadata", "model", "entities", "digest",
   ]
-  private static let entitiesMember = 9
+  private static let optionalMembers: Set<String> = ["lineage", "layouts"]
+  private static let entitiesMember = 10
 
   /// - Parameter loader: Receives the rows; nil to read only the header.
   init(loader: TableLoader?, errors: JSONErrors, options: JSONStore.Options) {
@@ -245,8 +246,7 @@ final class JSONDocumentReader {
     guard let next = JSONDocumentReader.members.firstIndex(of: name) else {
       throw refusal(errors.newerFormat("an unknown member \"\(name.prefix(40))\""))
     }
-    // `layouts` is optional.
-    guard next == member + 1 || next == member + 2 && JSONDocumentReader.members[member + 1] == "layouts" else {
+    guard next > member, JSONDocumentReader.members[(member + 1)..<next].allSatisfy(JSONDocumentReader.optionalMembers.contains) else {
       throw refusal(damaged("The member \"\(name)\" is duplicated or out of order, or the one before it is missing."))
     }
     member = next
@@ -329,6 +329,9 @@ final class JSONDocumentReader {
       guard JSONMetadata.value("uuid", .string(text)) != nil, uuid == uuid.uppercased() else { throw damaged("The store UUID is invalid.") }
       header.storeUUID = uuid
     case "generation": header.generation = try generation(text)
+    case "lineage":
+      guard case .data(let data)? = JSONMetadata.value("binaryData", .string(text)) else { throw damaged("The lineage isn't base64.") }
+      header.lineage = Array(data)
     case "digest": break
     default: throw unexpected("string")
     }

@@ -52,6 +52,10 @@ struct JSONDocumentWriter {
     put(text: header.storeUUID)
     output.put(",\"generation\":")
     output.put(header.generation)
+    if !header.lineage.isEmpty {
+      output.put(",\"lineage\":")
+      header.lineage.withUnsafeBytes { output.put(quotedBase64: $0) }
+    }
     output.put(",\n\"hashes\":")
     putObject(header.versionHashes) { hash in hash.withUnsafeBytes { output.put(quotedBase64: $0) } }
     if let layouts = header.layoutHashes, !layouts.isEmpty {

@@ -20,9 +20,9 @@ struct XMLMetadata {
   private enum Key {
     static let seal = "_HoldfastSeal"
     static let generation = "_HoldfastGeneration"
+    static let lineage = "_HoldfastLineage"
     static let model = "_HoldfastModel"
     static let rows = "_HoldfastRows"
-    static let all = [seal, generation, model, rows]
   }
 
   struct Fault: Error {
@@ -69,6 +69,7 @@ struct XMLMetadata {
       throw Fault(reason: "The generation number is invalid.")
     }
     header.generation = generation
+    header.lineage = list[Key.lineage]?.data ?? []
     header.layoutHashes = list.layoutHashes
     if let rows = list[Key.rows] {
       guard let bytes = rows.data, let notes = XMLRowNotes(bytes) else {
@@ -99,6 +100,7 @@ struct XMLMetadata {
     list.setModel(image.model)
     list[Key.seal] = .integer(XMLFormat.sealVersion)
     list[Key.generation] = .integer(header.generation)
+    list[Key.lineage] = header.lineage.isEmpty ? nil : .data(header.lineage)
     list[Key.model] = .data(model)
     let notes = XMLRowNotes.bytes(of: image)
     list[Key.rows] = notes.isEmpty ? nil : .data(notes)

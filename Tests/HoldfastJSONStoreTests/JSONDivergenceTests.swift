@@ -43,7 +43,7 @@ import Testing
     case similar01, similar02, similarPairs, similarOtherPairs, notSimilar01
     case signHere, signThere, otherSign
     case firstToSecond, firstToLast, author0, author1
-    case newSign, newOtherSign, newShelf, rename, deleteSign
+    case newSign, newOtherSign, newShelf, rename, renameOnce, renameAgain, deleteSign
 
     func make(_ context: ManagedObjectContext) throws {
       let books = try objects("Book", context), shelves = try objects("Shelf", context), signs = try objects("Sign", context)
@@ -69,6 +69,8 @@ import Testing
       case .newOtherSign: try context.insert(entityNamed: "Sign").setValue(.string("b"), forKey: "text")
       case .newShelf: try context.insert(entityNamed: "Shelf").setValue(.int16(9), forKey: "row")
       case .rename: try books[3].setValue(.string("Volume 3, again"), forKey: "title")
+      case .renameOnce: try books[3].setValue(.string("Volume 3, once"), forKey: "title")
+      case .renameAgain: try books[3].setValue(.string("Volume 3, twice"), forKey: "title")
       case .deleteSign: context.delete(signs[3])
       }
     }
@@ -98,6 +100,9 @@ import Testing
       // New or deleted objects.
       ([.newSign], [.newShelf]), ([.newSign], [.newShelf, .rename]), ([.newSign], [.newOtherSign]), ([.newSign], [.newOtherSign, .rename]),
       ([.newSign, .rename], [.newShelf]), ([.deleteSign], [.newShelf]), ([.rename], [.deleteSign, .newShelf]),
+      // Rows and links that the copy changed more often, and deletions: the copy's contents could follow ours.
+      ([.rename], [.renameOnce, .renameAgain]), ([.deleteSign], [.rename, .newShelf]), ([.deleteSign], [.deleteSign]),
+      ([.deleteSign], [.deleteSign, .rename]),
     ] as [([Change], [Change])])
   func whatWentItsOwnWayIsNotOverwrittenUnseen(ours: [Change], theirs: [Change]) throws {
     let context = try file.context()

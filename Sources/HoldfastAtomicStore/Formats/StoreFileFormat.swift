@@ -86,6 +86,9 @@ extension StoreFileFormat {
       model: model, path: path, keySpace: keySpace, memory: RowMemory(options, fileByteCount: reader.byteCount))
     try read(reader, into: loader)
     var loaded = try loader.finish()
+    if loaded.header.lineage.isEmpty {
+      loaded.header.lineage = try Lineage(ofForeignFile: reader, generation: loaded.header.generation).bytes
+    }
     if !loaded.parts.isEmpty { loaded.saved = SavedFile(generation: loaded.generation, bytes: reader.bytes, parts: loaded.parts) }
     return loaded
   }

@@ -7,8 +7,13 @@ public struct StoreFileHeader: Sendable {
   /// The number of saves since the store was created, within ``generations``.
   ///
   /// Two files with the same UUID and generation contain the same rows and links, unless copies of a file diverged. A save detects
-  /// that.
+  /// that by the ``lineage``.
   public var generation: Int64
+  /// The saves that led to the file, at most 512 bytes. A format keeps them unchanged; empty if the file has none.
+  ///
+  /// For each of the latest 32 open stores that saved it, the latest first: a random number of the open store, and the generation that
+  /// it saved last. Both are 64-bit integers, little-endian.
+  public var lineage: [UInt8] = []
   /// The version hashes of the model with which the file was written, by entity name.
   public var versionHashes: [String: [UInt8]]
   /// Hashes of the properties of that model that determine the row layout, by entity name.
@@ -42,8 +47,8 @@ public struct StoreFileHeader: Sendable {
 
   /// Creates the header of a file with rows of a model.
   init(
-    storeUUID: String, generation: Int64, schema: TableSchema, hashes: ModelHashes, nextKeys: [Int64], metadata: [String: StoreValue],
-    kept: [String: PropertyList] = [:]
+    storeUUID: String, generation: Int64, lineage: Lineage, schema: TableSchema, hashes: ModelHashes, nextKeys: [Int64],
+    metadata: [String: StoreValue], kept: [String: PropertyList] = [:]
   ) {
     let entities = schema.model.entities
     self.init(
@@ -51,6 +56,7 @@ public struct StoreFileHeader: Sendable {
       nextKeys: Dictionary(
         uniqueKeysWithValues: entities.lazy.filter { $0.rootIndex == $0.index }.map { ($0.name, nextKeys[schema.tableOfEntity[$0.index]]) }),
       metadata: metadata)
+    self.lineage = lineage.bytes
     self.kept = kept
   }
 

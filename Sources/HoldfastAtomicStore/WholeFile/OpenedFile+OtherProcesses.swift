@@ -36,32 +36,25 @@ extension OpenedFile {
     remember(loaded.saved.map { .written($0) } ?? .none)
   }
 
-  /// Throws if the loaded version and the known one don't have a common history.
+  /// Throws if neither the loaded version nor the known one descends from the other.
   private func check(_ loaded: LoadedStore) throws {
-    let (uuid, known) = written.withLock { ($0.storeUUID, $0.known) }
+    let (uuid, known) = written.withLock { ($0.storeUUID, $0.lineage) }
     if loaded.header.storeUUID != uuid {
       throw replaced("Another program replaced the file with a different store. Close the store and open the current file.")
     }
-    if try history(since: known, to: loaded).contradicts() {
+    let found = Lineage(loaded.header.lineage)
+    if found.descends(from: known) { return }
+    guard known.descends(from: found) else {
       throw replaced(
-        "Another program replaced the file with a version that was made from an older copy and lacks saves of this store. "
+        "Another program replaced the file with a version that was made from an older copy and lacks saves of this store"
+          + (found.isFull ? ", or more than \(Lineage.most) others have saved it in the meantime. " : ". ")
           + "Close the store and open the current file.")
     }
+    // Saves of this session that the older version doesn't contain must not count as contained in later ones.
+    written.withLock { $0.session = Lineage.newSession() }
   }
 
-  /// Pages of the known version that weren't read yet can't be compared if the file was overwritten in place. That isn't reported
-  /// as damage, because the current version is intact.
-  private func history(since known: Int64, to loaded: LoadedStore) throws -> HistoryCheck {
-    do {
-      return try HistoryCheck(tables, number: known, found: loaded)
-    } catch let error as StoreError where [.damaged, .inputOutput].contains(error.code) && !(error.cause is FileSystemError) {
-      throw replaced(
-        "Another program replaced the file, and unread pages of the previous version were overwritten or damaged. "
-          + "Close the store and open the current file.", error)
-    }
-  }
-
-  private func replaced(_ reason: String, _ cause: StoreError? = nil) -> StoreError {
-    StoreError(.storeReplaced, operation: "save", path: path, reason: reason, cause: cause)
+  private func replaced(_ reason: String) -> StoreError {
+    StoreError(.storeReplaced, operation: "save", path: path, reason: reason)
   }
 }

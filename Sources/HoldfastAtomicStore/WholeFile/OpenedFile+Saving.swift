@@ -75,9 +75,11 @@ extension OpenedFile {
       written.generation += 1
       let hashes = written.hashes ?? ModelHashes(tables.schema.model)
       written.hashes = hashes
+      var lineage = written.lineage
+      lineage.append(Lineage.Save(session: written.session, generation: written.generation))
       return StoreFileHeader(
-        storeUUID: written.storeUUID, generation: written.generation, schema: tables.schema, hashes: hashes, nextKeys: tables.nextKeys,
-        metadata: metadata ?? written.metadata, kept: written.kept)
+        storeUUID: written.storeUUID, generation: written.generation, lineage: lineage, schema: tables.schema, hashes: hashes,
+        nextKeys: tables.nextKeys, metadata: metadata ?? written.metadata, kept: written.kept)
     }
   }
 

@@ -31,8 +31,10 @@ final class OpenedFile: Sendable {
     var storeUUID: String
     /// The last generation number used for a save, even if that save failed.
     var generation: Int64
-    /// The generation number of the file that the tables correspond to.
-    var known: Int64
+    /// The saves that led to the file that the tables correspond to.
+    var lineage: Lineage
+    /// The number of this open store in the lineage of its files.
+    var session = Lineage.newSession()
     var metadata: [String: StoreValue]
     /// Metadata of other programs.
     var kept: [String: PropertyList]
@@ -61,7 +63,7 @@ final class OpenedFile: Sendable {
     self.tables = tables
     written = Mutex(
       Written(
-        storeUUID: header.storeUUID, generation: header.generation, known: header.generation, metadata: header.metadata,
+        storeUUID: header.storeUUID, generation: header.generation, lineage: Lineage(header.lineage), metadata: header.metadata,
         kept: header.kept))
     if case .paged(let paged) = tables.source { remember(.opened(paged)) }
     if let saved = found.saved, !options.file.isReadOnly { remember(.written(saved)) }
@@ -100,7 +102,7 @@ final class OpenedFile: Sendable {
   /// Records the header of the current file.
   func note(_ header: StoreFileHeader) {
     written.withLock { written in
-      written.known = header.generation
+      written.lineage = Lineage(header.lineage)
       written.metadata = header.metadata
       written.kept = header.kept
     }

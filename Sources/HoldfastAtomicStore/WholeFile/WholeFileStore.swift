@@ -17,8 +17,8 @@ import Synchronization
 /// - If the file contains a later version of the same store, that version is loaded first, and the save is applied to it. Rows that
 ///   both have changed are conflicts, so no changes are lost.
 /// - If the file is missing or contains a different store, the save throws.
-/// - If the file is a copy that diverged, the save throws. A copy with more saves can't be detected if this store only deleted
-///   objects, or changed rows that the copy changed at least as often or deleted.
+/// - If the file is a copy that diverged, the save throws. A file names the latest 32 open stores that saved it, so divergence is always
+///   detected. If more of them saved the file since this store read or saved it, the save throws as well.
 ///
 /// Keys for new objects are allocated in the lock file, after checking the store's file, so that no two processes allocate the same
 /// keys. A process that saves a copy has another lock file. If it has used the keys of new objects here, the save throws
@@ -29,7 +29,7 @@ import Synchronization
 ///
 /// **Costs.** Opening reads the entire file, unless the format can read it page by page. A save writes the entire file. It copies
 /// unchanged sections from the previous file if the format supports it, and writes them from memory if that file isn't intact. A
-/// save that finds another version reads it and compares all rows and links.
+/// save that finds another version reads it.
 public final class WholeFileStore: IncrementalStore {
   private let format: any StoreFileFormat
   private let path: String
@@ -90,8 +90,10 @@ public final class WholeFileStore: IncrementalStore {
         model: model, identity: StoreIdentity.intern(storeUUID: uuid, model: model), keySpace: format.keySpace)
       let generation = TableGeneration(empty: schema)
       let keys = [Int64](repeating: 1, count: schema.tableCount)
+      var lineage = Lineage()
+      lineage.append(Lineage.Save(session: Lineage.newSession(), generation: 1))
       let header = StoreFileHeader(
-        storeUUID: uuid, generation: 1, schema: schema, hashes: ModelHashes(model), nextKeys: keys, metadata: [:])
+        storeUUID: uuid, generation: 1, lineage: lineage, schema: schema, hashes: ModelHashes(model), nextKeys: keys, metadata: [:])
       _ = try format.write(StoreImage(header: header, generation: generation), to: replacement, after: nil)
       try replacement.finish()
       try replacement.commit()

@@ -1,0 +1,74 @@
+import HoldfastStore
+
+/// The saves that led to a file, for deciding whether one version of a store descends from another.
+///
+/// If a file is copied and both copies are saved, the versions diverge. Taking one for a later version of the other would silently lose
+/// saves. So each file names the sessions that saved the store and the generation that each of them saved last. A session is an open store
+/// with a random number of its own. It saves a version only on top of the previous one that it saved or loaded; when it loads an older
+/// version, which someone restored, it takes a new number. A version that contains a session's save therefore contains all earlier saves
+/// of that session, and all that those were made from.
+///
+/// A file contains the latest ``most`` sessions. If more of them saved a store than that since this process read it, the current version
+/// can't be recognised as a descendant.
+struct Lineage: Equatable, Sendable {
+  /// The last save of a session.
+  struct Save: Equatable, Sendable {
+    var session: UInt64
+    var generation: Int64
+  }
+
+  /// The latest save comes first; each session is listed once.
+  private(set) var saves: [Save] = []
+
+  /// The maximum number of sessions in a file.
+  static let most = 32
+
+  init() {}
+
+  /// A random number for a session.
+  static func newSession() -> UInt64 { UInt64.random(in: 0...UInt64.max) }
+
+  /// Adds a save.
+  mutating func append(_ save: Save) {
+    saves.removeAll { $0.session == save.session }
+    saves = [save] + saves.prefix(Lineage.most - 1)
+  }
+
+  /// Whether this version was made from another one, or is the same.
+  func descends(from other: Lineage) -> Bool {
+    guard let last = other.saves.first else { return false }
+    return saves.contains { $0.session == last.session && $0.generation >= last.generation }
+  }
+
+  /// Whether an older session may have been dropped.
+  var isFull: Bool { saves.count == Lineage.most }
+
+  // MARK: In a file
+
+  /// The lineage in a file's header. Bytes that can't be one count as none.
+  init(_ bytes: [UInt8]) {
+    guard bytes.count.isMultiple(of: 16), bytes.count <= 16 * Lineage.most else { return }
+    bytes.withUnsafeBytes { bytes in
+      saves = stride(from: 0, to: bytes.count, by: 16).map { place in
+        Save(
+          session: UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self)),
+          generation: Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: place + 8, as: Int64.self)))
+      }
+    }
+  }
+
+  /// For each save, the session and the generation, as little-endian 64-bit integers.
+  var bytes: [UInt8] {
+    saves.flatMap { save in
+      withUnsafeBytes(of: (save.session.littleEndian, save.generation.littleEndian)) { Array($0) }
+    }
+  }
+
+  /// The lineage of a file without one, such as a file of another program: the digest of its bytes stands for the session that made it.
+  init(ofForeignFile reader: FileReader, generation: Int64) throws {
+    reader.rewind()
+    var digest = ContentDigest()
+    while let piece = try reader.next() { digest.update(piece) }
+    saves = [Save(session: digest.value, generation: generation)]
+  }
+}
