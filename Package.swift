@@ -44,7 +44,7 @@ let package = Package(
       name: "HoldfastSQLiteStore",
       dependencies: ["HoldfastFiles", "HoldfastStore", "CSQLite", .product(name: "Logging", package: "swift-log")]),
     .target(name: "HoldfastModelFile", dependencies: ["HoldfastStore", "CHoldfastPOSIX", "CLibXML2", "CZlib"]),
-    .target(name: "Holdfast", dependencies: ["HoldfastStore"]),
+    .target(name: "Holdfast", dependencies: ["HoldfastStore", "HoldfastSupport"]),
     .target(name: "HoldfastStoreConformance", dependencies: ["Holdfast", "HoldfastFiles", "HoldfastStore"]),
     // The example programs parse their command lines themselves, so that packages that use the libraries resolve no package for them.
     .target(
@@ -76,7 +76,7 @@ let package = Package(
     .target(
       name: "TestSupport",
       dependencies: ["Holdfast", "HoldfastStore", "HoldfastAtomicStore", "HoldfastStoreConformance"], path: "Tests/TestSupport"),
-    .testTarget(name: "HoldfastSupportTests", dependencies: ["HoldfastSupport"]),
+    .testTarget(name: "HoldfastSupportTests", dependencies: ["TestSupport", "HoldfastSupport"]),
     .testTarget(name: "HoldfastStoreTests", dependencies: ["TestSupport", "HoldfastStore"]),
     .testTarget(name: "HoldfastFilesTests", dependencies: ["TestSupport", "HoldfastFiles", "HoldfastStore", "HoldfastStoreConformance"]),
     .testTarget(name: "HoldfastAtomicStoreTests", dependencies: ["TestSupport", "HoldfastAtomicStore", "HoldfastStore"]),

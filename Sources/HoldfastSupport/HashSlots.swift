@@ -1,0 +1,71 @@
+/// A slot of a hash table: an entry, or free. A free slot's bytes are all 0.
+@usableFromInline package protocol HashSlot: BitwiseCopyable {
+  static var free: Self { get }
+  var isFree: Bool { get }
+}
+
+/// A slot with the position of an entry in an array of the caller.
+@usableFromInline package struct PositionSlot: HashSlot {
+  /// The position plus 1, or 0 if the slot is free.
+  @usableFromInline let number: UInt32
+
+  @inlinable init(number: UInt32) { self.number = number }
+  @inlinable package init(_ position: Int) { self.init(number: UInt32(position + 1)) }
+
+  @inlinable package static var free: PositionSlot { PositionSlot(number: 0) }
+  @inlinable package var isFree: Bool { number == 0 }
+  @inlinable package var position: Int { Int(number) - 1 }
+}
+
+/// A hash table in memory that the caller owns: open addressing with linear probing. ``HashTable`` owns its memory and grows.
+///
+/// The caller computes the hashes, compares the entries, and keeps at least one slot free: otherwise a search doesn't end. The types are
+/// `@usableFromInline`, because the compiler doesn't specialise them for other modules without it.
+@usableFromInline package struct HashSlots<Slot: HashSlot> {
+  @usableFromInline let base: UnsafeMutablePointer<Slot>
+  @usableFromInline let mask: Int
+
+  /// - Parameter slots: A power of two of slots. Each is free, or contains an entry that was added to this memory.
+  @inlinable package init(_ slots: UnsafeMutableBufferPointer<Slot>) {
+    base = slots.baseAddress!
+    mask = slots.count - 1
+  }
+
+  @inlinable package subscript(index: Int) -> Slot {
+    @inline(__always) get { base[index] }
+    @inline(__always) nonmutating set { base[index] = newValue }
+  }
+
+  /// The index of the entry that `matches` accepts, or if there is none, of the free slot for it.
+  @inlinable @inline(__always) package func index(hash: Int, where matches: (Slot) -> Bool) -> Int {
+    var index = hash & mask
+    while !base[index].isFree, !matches(base[index]) { index = (index + 1) & mask }
+    return index
+  }
+
+  /// Adds an entry without comparing it with others.
+  @inlinable @inline(__always) package func insert(_ slot: Slot, hash: Int) {
+    base[index(hash: hash) { _ in false }] = slot
+  }
+
+  /// Removes the entry at an index, and moves later entries up, so that searches need no mark for removed entries.
+  @inlinable package func remove(at index: Int, hash: (Slot) -> Int) {
+    var hole = index, next = (hole + 1) & mask
+    while !base[next].isFree {
+      // An entry must not move before the index where searches for it begin.
+      if (next - hash(base[next])) & mask >= (next - hole) & mask {
+        base[hole] = base[next]
+        hole = next
+      }
+      next = (next + 1) & mask
+    }
+    base[hole] = .free
+  }
+}
+
+/// The hash of a number for a table of at most 2^32 slots: the middle bits of its product with 2^64 divided by the golden ratio.
+///
+/// In a table of 2^n slots, the index doesn't depend on the number's upper 32 - n bits.
+@inlinable @inline(__always) package func multiplicativeHash(_ number: Int64) -> Int {
+  Int(truncatingIfNeeded: (UInt64(bitPattern: number) &* 0x9E37_79B9_7F4A_7C15) >> 32)
+}
