@@ -1,4 +1,5 @@
 import HoldfastStore
+import HoldfastSupport
 import Synchronization
 
 /// A cache of recently read and saved rows, shared by every context that isn't pinned to a generation.
@@ -66,96 +67,60 @@ final class RowCache: Sendable {
   }
 }
 
-/// One of the two halves of a ``RowCache``: a hash table with open addressing, without the run-time generics of a dictionary.
-///
-/// Used only under the cache's lock.
+/// One of the two halves of a ``RowCache``. Used only under the cache's lock.
 private final class RowCacheGeneration {
-  private struct Entry {
+  /// The location of a row.
+  private struct Entry: HashSlot {
     var key: Int64
-    /// The root entity's index + 1; 0 is free.
+    /// The root entity's index plus 1, or 0 if the slot is free.
     var root: UInt32
     var batch: UInt32
-    /// The row's index in the batch; `removed` for a removed row.
+    /// The row's index in the batch.
     var row: UInt32
-    static let removed = UInt32.max
+
+    static var free: Entry { Entry(key: 0, root: 0, batch: 0, row: 0) }
+    var isFree: Bool { root == 0 }
+
+    /// The hash wouldn't depend on the key's uppermost bits, which distinguish stores, so they are added to lower ones. Otherwise equal keys
+    /// of two stores would collide.
+    static func hash(_ root: UInt32, _ key: Int64) -> Int { multiplicativeHash(key &+ key >> 40 &+ Int64(root) << 40) }
   }
 
-  private var entries: UnsafeMutablePointer<Entry>?
-  private var mask = -1
-  private var used = 0
+  private var entries = HashTable<Entry>()
   private var batches: ContiguousArray<RowBatch> = []
   private(set) var byteCount = 0
 
   init() {}
 
-  deinit { entries?.deallocate() }
-
   func row(_ root: Int, _ key: Int64) -> (batch: RowBatch, index: Int)? {
-    guard let entry = find(root, key), entry.pointee.row != Entry.removed else { return nil }
-    return (batches[Int(entry.pointee.batch)], Int(entry.pointee.row))
+    let entry = entries[index(UInt32(root + 1), key)]
+    return entry.isFree ? nil : (batches[Int(entry.batch)], Int(entry.row))
   }
 
   func publish(_ batch: RowBatch, _ root: Int, unlessNewerIn older: RowCacheGeneration) {
-    reserve(batch.count)
+    entries.reserve(batch.count) { Entry.hash($0.root, $0.key) }
     batches.append(batch)
     byteCount += batch.byteCount
-    let number = UInt32(batches.count - 1)
-    guard let entries else { return }
-    let tag = UInt32(root + 1)
-    for index in 0..<batch.count {
-      let row = batch.pointer(index)
-      let entry = entries + slot(tag, row.key)
-      let isKnown = entry.pointee.root != 0
-      let version = isKnown && entry.pointee.row != Entry.removed ? version(entry) : older.version(root, row.key)
+    let number = UInt32(batches.count - 1), tag = UInt32(root + 1)
+    for position in 0..<batch.count {
+      let row = batch.pointer(position), index = index(tag, row.key)
+      let version = version(entries[index]) ?? older.version(older.entries[older.index(tag, row.key)])
       if let version, version > row.version { continue }
-      if !isKnown { used += 1 }
-      entry.pointee = Entry(key: row.key, root: tag, batch: number, row: UInt32(index))
+      entries[index] = Entry(key: row.key, root: tag, batch: number, row: UInt32(position))
     }
   }
 
-  private func version(_ root: Int, _ key: Int64) -> Int64? {
-    guard let entry = find(root, key), entry.pointee.row != Entry.removed else { return nil }
-    return version(entry)
+  private func version(_ entry: Entry) -> Int64? {
+    entry.isFree ? nil : batches[Int(entry.batch)].pointer(Int(entry.row)).version
   }
 
-  private func version(_ entry: UnsafeMutablePointer<Entry>) -> Int64 {
-    batches[Int(entry.pointee.batch)].pointer(Int(entry.pointee.row)).version
+  func remove(_ root: Int, _ key: Int64) {
+    let index = index(UInt32(root + 1), key)
+    if !entries[index].isFree { entries.remove(at: index) { Entry.hash($0.root, $0.key) } }
   }
 
-  func remove(_ root: Int, _ key: Int64) { find(root, key)?.pointee.row = Entry.removed }
-
-  private func home(_ root: UInt32, _ key: Int64) -> Int {
-    // The hash wouldn't depend on the uppermost bits, which distinguish stores, so they are added to lower ones. Otherwise equal keys of two
-    // stores would collide.
-    let key = UInt64(bitPattern: key)
-    return Int(truncatingIfNeeded: ((key &+ key >> 40 &+ UInt64(root) << 40) &* 0x9E37_79B9_7F4A_7C15) >> 32) & mask
-  }
-
-  private func find(_ root: Int, _ key: Int64) -> UnsafeMutablePointer<Entry>? {
-    guard let entries else { return nil }
-    let slot = slot(UInt32(root + 1), key)
-    return entries[slot].root == 0 ? nil : entries + slot
-  }
-
-  /// The slot of a key, or the free slot for it.
-  private func slot(_ tag: UInt32, _ key: Int64) -> Int {
-    guard let entries else { return 0 }
-    var slot = home(tag, key)
-    while entries[slot].root != 0, entries[slot].key != key || entries[slot].root != tag { slot = (slot + 1) & mask }
-    return slot
-  }
-
-  private func reserve(_ more: Int) {
-    guard (used + more) * 2 > mask + 1 else { return }
-    var slots = 64
-    while slots < (used + more) * 3 { slots *= 2 }
-    let before = (entries, mask + 1)
-    let fresh = UnsafeMutablePointer<Entry>.allocate(capacity: slots)
-    fresh.initialize(repeating: Entry(key: 0, root: 0, batch: 0, row: 0), count: slots)
-    (entries, mask) = (fresh, slots - 1)
-    if let old = before.0 {
-      for slot in 0..<before.1 where old[slot].root != 0 { fresh[self.slot(old[slot].root, old[slot].key)] = old[slot] }
-      old.deallocate()
-    }
+  /// The index of a row's entry, or of the free slot for it.
+  private func index(_ tag: UInt32, _ key: Int64) -> Int {
+    entries.index(hash: Entry.hash(tag, key)) { $0.key == key && $0.root == tag }
   }
 }

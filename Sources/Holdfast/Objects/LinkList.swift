@@ -1,3 +1,5 @@
+import HoldfastSupport
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
@@ -36,18 +38,24 @@ struct LinkList {
   func destroy() {
     if shift == 0 { return }
     free(base)
-    if isIndexed { free(index) }
+    if isIndexed { free(UnsafeMutableRawPointer(bitPattern: storage.1)) }
   }
 
   var isEmpty: Bool { count == 0 }
 
-  private var capacity: Int { shift == 0 ? LinkList.inlineCapacity : 1 << Int(shift) }
+  private var capacity: Int { shift == 0 ? LinkList.inlineCapacity : 1 &<< Int(shift) }
 
   /// The array of more than four keys.
   private var base: UnsafeMutablePointer<Int64>? { UnsafeMutablePointer(bitPattern: storage.0) }
 
-  /// An open-addressing table of array positions plus one, created by the first membership test of a long list.
-  private var index: UnsafeMutablePointer<UInt32>? { isIndexed ? UnsafeMutablePointer(bitPattern: storage.1) : nil }
+  /// The positions of more than four keys, created by the first membership test of a long list.
+  private var index: HashSlots<PositionSlot>? {
+    guard isIndexed, let slots = UnsafeMutablePointer<PositionSlot>(bitPattern: storage.1) else { return nil }
+    return HashSlots(UnsafeMutableBufferPointer(start: slots, count: slotCount))
+  }
+
+  /// At least 64, since lists of less than 32 keys have no index.
+  private var slotCount: Int { 2 &<< Int(shift) }
 
   /// Calls a closure with the keys.
   @inline(__always) func withKeys<Result>(_ body: (UnsafeBufferPointer<Int64>) -> Result) -> Result {
@@ -69,7 +77,7 @@ struct LinkList {
     let place = Int(count)
     withRoom { $0[place] = key }
     count += 1
-    if isIndexed { insertIntoIndex(position: place) }
+    index?.insert(PositionSlot(place), hash: multiplicativeHash(key))
   }
 
   /// Appends a key unless it is in the list.
@@ -85,13 +93,12 @@ struct LinkList {
   mutating func remove(_ key: Int64) -> Bool {
     guard let place = position(of: key) else { return false }
     let last = Int(count) - 1
-    if isIndexed {
-      removeFromIndex(position: place)
-      if place != last { removeFromIndex(position: last) }
+    if let index, let base {
+      index.remove(at: index.index(hash: multiplicativeHash(key)) { $0.position == place }) { multiplicativeHash(base[$0.position]) }
+      if place != last { index[index.index(hash: multiplicativeHash(base[last])) { $0.position == last }] = PositionSlot(place) }
     }
     withRoom { $0[place] = $0[last] }
     count -= 1
-    if isIndexed && place != last { insertIntoIndex(position: place) }
     return true
   }
 
@@ -118,7 +125,7 @@ struct LinkList {
   }
 
   private mutating func dropIndex() {
-    free(index)
+    if isIndexed { free(UnsafeMutableRawPointer(bitPattern: storage.1)) }
     isIndexed = false
   }
 
@@ -142,61 +149,17 @@ struct LinkList {
       }
     }
     if !isIndexed { buildIndex() }
-    guard let slot = slot(of: key), let index else { return nil }
-    return Int(index[slot]) - 1
-  }
-
-  // MARK: The index: twice as many slots as the array has room for, a power of two; 0 is free
-
-  private var mask: Int {
-    var slots = 64
-    while slots < capacity * 2 { slots *= 2 }
-    return slots - 1
+    guard let index, let base else { return nil }
+    let slot = index[index.index(hash: multiplicativeHash(key)) { base[$0.position] == key }]
+    return slot.isFree ? nil : slot.position
   }
 
   private mutating func buildIndex() {
-    guard let fresh = calloc(mask + 1, 4) else { preconditionFailure("Out of memory for an index of links.") }
-    storage.1 = UInt(bitPattern: fresh)
+    guard let base, let slots = calloc(slotCount, MemoryLayout<PositionSlot>.stride) else {
+      preconditionFailure("Out of memory for an index of links.")
+    }
+    storage.1 = UInt(bitPattern: slots)
     isIndexed = true
-    for place in 0..<Int(count) { insertIntoIndex(position: place) }
-  }
-
-  private func home(_ key: Int64, _ mask: Int) -> Int {
-    Int(truncatingIfNeeded: (UInt64(bitPattern: key) &* 0x9E37_79B9_7F4A_7C15) >> 32) & mask
-  }
-
-  private func slot(of key: Int64) -> Int? {
-    guard let index, let base else { return nil }
-    let mask = mask
-    var slot = home(key, mask)
-    while index[slot] != 0 {
-      if base[Int(index[slot]) - 1] == key { return slot }
-      slot = (slot + 1) & mask
-    }
-    return nil
-  }
-
-  private func insertIntoIndex(position: Int) {
-    guard let index, let base else { return }
-    let mask = mask
-    var slot = home(base[position], mask)
-    while index[slot] != 0 { slot = (slot + 1) & mask }
-    index[slot] = UInt32(position + 1)
-  }
-
-  /// Removes a position and moves later entries of its run up, so that no removal marks are needed.
-  private func removeFromIndex(position: Int) {
-    guard let index, let base, var hole = slot(of: base[position]) else { return }
-    let mask = mask
-    var next = (hole + 1) & mask
-    while index[next] != 0 {
-      let wanted = home(base[Int(index[next]) - 1], mask)
-      if ((next - wanted) & mask) >= ((next - hole) & mask) {
-        index[hole] = index[next]
-        hole = next
-      }
-      next = (next + 1) & mask
-    }
-    index[hole] = 0
+    for place in 0..<Int(count) { index?.insert(PositionSlot(place), hash: multiplicativeHash(base[place])) }
   }
 }

@@ -1,3 +1,4 @@
+import HoldfastSupport
 import Synchronization
 
 /// One property of a typed class: its name in the model, its slot, its Swift type and its key path.
@@ -152,7 +153,7 @@ enum KeyPathNames {
   ///
   /// A request with any other key path fails when it is executed, since stores can't evaluate computed properties.
   static func expression(_ keyPath: AnyKeyPath, in type: ManagedObject.Type) -> QueryExpression {
-    let place = Int(bitPattern: (UInt(bitPattern: ObjectIdentifier(keyPath)) &* 0x9E37_79B9_7F4A_7C15) >> 32) & 511
+    let place = multiplicativeHash(Int64(Int(bitPattern: ObjectIdentifier(keyPath)))) & 511
     let found = lock.withLock { _ -> QueryExpression? in
       for probe in 0..<4 {
         guard let entry = known[(place + probe) & 511] else { break }

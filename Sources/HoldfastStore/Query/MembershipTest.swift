@@ -105,8 +105,8 @@ private struct SlotMembership {
   }
 
   private func bytes() -> (RowPointer) -> Bool {
-    let (slot, wanted) = (slot, ByteSet(list.compactMap(\.comparedBytes)))
-    return { wanted.contains($0.bytes(slot)) }
+    let wanted = ByteSet(list.compactMap(\.comparedBytes))
+    return { [slot] in wanted.contains($0.bytes(slot)) }
   }
 }
 

@@ -1,3 +1,5 @@
+import HoldfastSupport
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -14,7 +16,7 @@ public final class RowAggregator {
   /// The values of the grouping properties, by group.
   @exclusivity(unchecked) private var groups: [[StoreValue]] = []
   @exclusivity(unchecked) private var byBytes: [[UInt8]: Int] = [:]
-  @exclusivity(unchecked) private var byInteger = GroupsByInteger()
+  @exclusivity(unchecked) private var byInteger = HashTable<GroupSlot>()
   @exclusivity(unchecked) private var groupOfNil: Int?
   private let integerSlot: Int?
   /// The approximate memory used by the groups, in bytes.
@@ -145,8 +147,9 @@ public final class RowAggregator {
         return groups.count - 1
       }
       let value = row.integer(slot)
-      if let known = byInteger.group(value) { return known }
-      byInteger.insert(value, newGroup(row, idPrefix))
+      let known = byInteger[byInteger.index(hash: multiplicativeHash(value)) { $0.value == value }]
+      if !known.isFree { return known.number - 1 }
+      byInteger.insert(GroupSlot(value: value, number: newGroup(row, idPrefix) + 1)) { multiplicativeHash($0.value) }
       return groups.count - 1
     }
     let key = groupBytes(row)
@@ -248,31 +251,12 @@ public final class RowAggregator {
   }
 }
 
-/// Maps whole numbers or keys to group numbers. Open addressing costs a quarter of a dictionary.
-private struct GroupsByInteger {
-  /// The group number plus one; 0 marks a free entry.
-  private var entries: [(value: Int64, group: Int)] = Array(repeating: (0, 0), count: 64)
-  private var count = 0
+/// A whole number or key, and its group.
+private struct GroupSlot: HashSlot {
+  var value: Int64
+  /// The group number plus 1, or 0 if the slot is free.
+  var number: Int
 
-  private func place(of value: Int64) -> Int {
-    let mask = entries.count - 1
-    var place = Int(truncatingIfNeeded: (UInt64(bitPattern: value) &* 0x9E37_79B9_7F4A_7C15) >> 32) & mask
-    while entries[place].group != 0 && entries[place].value != value { place = (place + 1) & mask }
-    return place
-  }
-
-  func group(_ value: Int64) -> Int? {
-    let group = entries[place(of: value)].group
-    return group == 0 ? nil : group - 1
-  }
-
-  mutating func insert(_ value: Int64, _ group: Int) {
-    if count * 2 >= entries.count {
-      let old = entries
-      entries = Array(repeating: (0, 0), count: old.count * 2)
-      for entry in old where entry.group != 0 { entries[place(of: entry.value)] = entry }
-    }
-    entries[place(of: value)] = (value, group + 1)
-    count += 1
-  }
+  static var free: GroupSlot { GroupSlot(value: 0, number: 0) }
+  var isFree: Bool { number == 0 }
 }

@@ -138,9 +138,11 @@ struct SlotTest {
 /// Comparisons of bytes without copying them.
 public enum Bytes {
   /// Whether two byte sequences are equal.
-  @inline(__always) static func equal(_ a: UnsafeRawBufferPointer, _ b: [UInt8]) -> Bool {
-    a.count == b.count && (b.isEmpty || b.withUnsafeBytes { memcmp(a.baseAddress!, $0.baseAddress!, a.count) == 0 })
+  @inline(__always) package static func equal(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
+    a.count == b.count && (a.isEmpty || memcmp(a.baseAddress!, b.baseAddress!, a.count) == 0)
   }
+
+  @inline(__always) static func equal(_ a: UnsafeRawBufferPointer, _ b: [UInt8]) -> Bool { b.withUnsafeBytes { equal(a, $0) } }
 
   static func order(_ a: UnsafeRawBufferPointer, _ b: [UInt8]) -> Int { b.withUnsafeBytes { order(a, $0) } }
 
