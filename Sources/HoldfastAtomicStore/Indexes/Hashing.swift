@@ -1,14 +1,6 @@
 import HoldfastStore
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Darwin
-#endif
-
-/// Hashes and compares the values of rows in place.
+/// Hashes the values of rows in place.
 ///
 /// Hashes are seeded randomly per process, so that a crafted file can't contain text whose hashes all collide. They are never
 /// stored outside the process.
@@ -60,24 +52,5 @@ enum Hashing {
       }
     }
     return hash
-  }
-
-  /// Whether two rows have the same value in a slot. Two missing values are the same.
-  @inline(__always) static func same(_ a: RowPointer, _ b: RowPointer, _ slot: Int, _ kind: CellKind) -> Bool {
-    guard a.isPresent(slot) == b.isPresent(slot) else { return false }
-    guard a.isPresent(slot) else { return true }
-    return kind == .bytes ? same(a.bytes(slot), b.bytes(slot)) : a.integer(slot) == b.integer(slot)
-  }
-
-  /// Whether two buffers contain the same bytes.
-  @inline(__always) static func same(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
-    guard a.count == b.count else { return false }
-    guard let first = a.baseAddress, let second = b.baseAddress else { return true }
-    return memcmp(first, second, a.count) == 0
-  }
-
-  /// Whether two rows have the same values in all given slots.
-  static func same(_ a: RowPointer, _ b: RowPointer, _ slots: [Int], _ kinds: [CellKind]) -> Bool {
-    slots.allSatisfy { same(a, b, $0, kinds[$0]) }
   }
 }

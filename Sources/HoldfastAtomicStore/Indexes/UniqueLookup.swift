@@ -127,7 +127,7 @@ extension UniqueLookup.Plan {
   func isWanted(_ row: RowPointer, _ constraint: TableSchema.Constraint) -> Bool {
     switch self {
     case .index(_, _, let slot, let wanted): row.isPresent(slot) && wanted.isValue(of: row, slot)
-    case .probe(_, _, let like): Hashing.same(row, like.pointer(0), constraint.slots, constraint.kinds)
+    case .probe(_, _, let like): row.hasSameValues(as: like.pointer(0), in: constraint.slots, constraint.kinds)
     case .scan: false
     }
   }
@@ -147,8 +147,8 @@ extension UniqueLookup.Wanted {
     switch self {
     case .integer(let value): row.integer(slot) == value
     case .real(let value): row.real(slot) == value
-    case .text(var text): text.withUTF8 { Hashing.same(row.bytes(slot), UnsafeRawBufferPointer($0)) }
-    case .bytes(let bytes): bytes.withUnsafeBytes { Hashing.same(row.bytes(slot), $0) }
+    case .text(var text): text.withUTF8 { Bytes.equal(row.bytes(slot), UnsafeRawBufferPointer($0)) }
+    case .bytes(let bytes): bytes.withUnsafeBytes { Bytes.equal(row.bytes(slot), $0) }
     }
   }
 }
@@ -169,7 +169,7 @@ extension RowTable {
   }
 
   private func location(of bytes: UnsafeRawBufferPointer, slot: Int, constraint: Int) -> RowLocation {
-    first(hash: Hashing.hash(bytes, seed: Hashing.seed), constraint) { Hashing.same($0.bytes(slot), bytes) }
+    first(hash: Hashing.hash(bytes, seed: Hashing.seed), constraint) { Bytes.equal($0.bytes(slot), bytes) }
   }
 
   @inline(__always) private func first(hash: UInt64, _ constraint: Int, _ matches: (RowPointer) -> Bool) -> RowLocation {

@@ -188,7 +188,7 @@ struct RowTable: Sendable {
   /// The key of the row that has the same values of a constraint as another row, or nil.
   @inline(__always) func key(like row: RowPointer, hash: UInt64, _ constraint: TableSchema.Constraint, at place: Int) -> Int64? {
     unique[place].key(hash: hash) { key in
-      self.row(key).map { Hashing.same($0, row, constraint.slots, constraint.kinds) } ?? false
+      self.row(key).map { $0.hasSameValues(as: row, in: constraint.slots, constraint.kinds) } ?? false
     }
   }
 
@@ -205,7 +205,7 @@ struct RowTable: Sendable {
 
   private func isSame(_ a: Int64, _ b: Int64, _ constraint: TableSchema.Constraint) -> Bool {
     guard let a = row(a), let b = row(b) else { return false }
-    return Hashing.same(a, b, constraint.slots, constraint.kinds)
+    return a.hasSameValues(as: b, in: constraint.slots, constraint.kinds)
   }
 
   /// Removes a row's values from the index of a constraint.

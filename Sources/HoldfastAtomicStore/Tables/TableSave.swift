@@ -120,7 +120,7 @@ struct TableSave {
       let constraint = schema.constraints[table][place]
       let changed = (0..<batch.count).filter { index in
         let new = batch.pointer(index)
-        return tables[table].row(new.key).map { !Hashing.same($0, new, constraint.slots, constraint.kinds) } ?? true
+        return tables[table].row(new.key).map { !$0.hasSameValues(as: new, in: constraint.slots, constraint.kinds) } ?? true
       }
       for index in changed { if let old = tables[table].row(batch.pointer(index).key) { tables[table].forget(old, constraint, at: place) } }
       if !changed.isEmpty { newValues.append(NewValues(entity: entity, constraint: place, batch: batch, rows: changed)) }
@@ -128,7 +128,7 @@ struct TableSave {
     for link in schema.keySlots[entity] {
       for index in 0..<batch.count {
         let new = batch.pointer(index)
-        guard let old = tables[table].row(new.key), !Hashing.same(old, new, link.slot, .key) else { continue }
+        guard let old = tables[table].row(new.key), old.differs(from: new, link.slot, .key) else { continue }
         if old.isPresent(link.slot) { removed[link.adjacency].append(SaveRequest.Link(source: old.integer(link.slot), target: new.key)) }
         if new.isPresent(link.slot) { added[link.adjacency].append(SaveRequest.Link(source: new.integer(link.slot), target: new.key)) }
       }

@@ -83,14 +83,19 @@
     !layout.kinds.indices.contains { differs(from: other, $0, layout.kinds[$0]) && !slots.contains($0) }
   }
 
+  /// Whether two rows have equal values in some slots.
+  package func hasSameValues(as other: RowPointer, in slots: [Int], _ kinds: [CellKind]) -> Bool {
+    !slots.contains { differs(from: other, $0, kinds[$0]) }
+  }
+
   /// Whether the values of a slot differ in two rows of a layout. Nil differs from every value.
   ///
-  /// Numbers are compared bit by bit, text and bytes byte by byte.
+  /// Numbers are compared bit by bit, text and bytes byte by byte. The name of an external file differs from a value with the same bytes.
   @inlinable public func differs(from other: RowPointer, _ slot: Int, _ kind: CellKind) -> Bool {
     if isPresent(slot) != other.isPresent(slot) { return true }
     guard isPresent(slot) else { return false }
     guard kind == .bytes else { return integer(slot) != other.integer(slot) }
-    return Bytes.order(bytes(slot), other.bytes(slot)) != 0 || isExternal(slot) != other.isExternal(slot)
+    return !Bytes.equal(bytes(slot), other.bytes(slot)) || isExternal(slot) != other.isExternal(slot)
   }
 
   /// The text in the slot, as a new `String`.
