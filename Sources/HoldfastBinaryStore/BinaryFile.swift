@@ -21,11 +21,11 @@ final class BinaryFile: PagedStoreFile {
   private let entries: [SectionEntry]
   private let subjects: BinarySubjects
   /// For each entity, the indexes of its sections of rows in the directory.
-  private let pages: [Range<Int>]
+  private let rowSections: [Range<Int>]
   private let rowCounts: [Int]
   /// For each constraint, the indexes of its index sections in the directory; nil if the file has no index.
   private let indexPlaces: [Range<Int>?]
-  private let decoders: [PageDecoder]
+  private let decoders: [RowSectionDecoder]
   /// The sections of rows that were read, by directory index. Guarded because any thread can read.
   private let batches: Mutex<[RowBatch?]>
   /// The index sections that were read, by directory index.
@@ -46,8 +46,8 @@ final class BinaryFile: PagedStoreFile {
     entries = opened.directory.entries
     (self.file, self.errors) = (file, errors.whileOpen)
     batches = Mutex(Array(repeating: nil, count: entries.count))
-    decoders = model.entities.map { [identity = schema.identity] in PageDecoder($0, identity: identity) }
-    (pages, rowCounts) = try BinaryFile.pages(entries, subjects, model, errors)
+    decoders = model.entities.map { [identity = schema.identity] in RowSectionDecoder($0, identity: identity) }
+    (rowSections, rowCounts) = try BinaryFile.rowSections(entries, subjects, model, errors)
     var memory = RowMemory(options.wholeFile, fileByteCount: file.byteCount)
     for entity in model.entities {
       if let excess = memory.add(rowCounts[entity.index], entity.layout) { throw errors.tooLarge(excess) }
@@ -69,26 +69,26 @@ final class BinaryFile: PagedStoreFile {
   }
 
   /// Finds the sections of each entity.
-  private static func pages(
+  private static func rowSections(
     _ entries: [SectionEntry], _ subjects: BinarySubjects, _ model: ManagedObjectModel, _ errors: BinaryErrors
   ) throws -> ([Range<Int>], [Int]) {
-    var pages = Array(repeating: 0..<0, count: model.entities.count)
+    var rowSections = Array(repeating: 0..<0, count: model.entities.count)
     var counts = Array(repeating: 0, count: model.entities.count)
     for (place, entry) in entries.enumerated() where entry.kind == .rows {
       guard entry.subject < subjects.entities.count, let entity = subjects.entities[entry.subject], !model.entities[entity].isAbstract
       else { throw errors.newerFormat("rows of an entity that isn't in the model") }
       // Each key takes four bytes.
       guard entry.count > 0, entry.count <= entry.byteCount / 4 else { throw errors.damaged("A section is too short for its rows.") }
-      if pages[entity].isEmpty {
-        pages[entity] = place..<place + 1
-      } else if pages[entity].upperBound == place {
-        pages[entity] = pages[entity].lowerBound..<place + 1
+      if rowSections[entity].isEmpty {
+        rowSections[entity] = place..<place + 1
+      } else if rowSections[entity].upperBound == place {
+        rowSections[entity] = rowSections[entity].lowerBound..<place + 1
       } else {
         throw errors.damaged("The rows of an entity aren't contiguous.")
       }
       counts[entity] += entry.count
     }
-    return (pages, counts)
+    return (rowSections, counts)
   }
 
   /// The parts use the model's numbers of entities, relationships and constraints, which can differ from the file's.
@@ -125,14 +125,15 @@ final class BinaryFile: PagedStoreFile {
 
   func rowCount(of entity: Int) -> Int { rowCounts[entity] }
 
-  func largestKey(of entity: Int) -> Int64 { pages[entity].last.map { entries[$0].last } ?? 0 }
+  func largestKey(of entity: Int) -> Int64 { rowSections[entity].last.map { entries[$0].last } ?? 0 }
 
   func forEachPage(of entity: Int, _ body: (RowBatch) throws -> SinkDemand) throws {
-    for place in pages[entity] where try body(batch(place, of: entity)) == .enough { return }
+    for place in rowSections[entity] where try body(batch(place, of: entity)) == .enough { return }
   }
 
   func row(entity: Int, key: Int64) throws -> RowView? {
-    guard let place = BinaryFile.place(of: key, in: pages[entity], { entries[$0].last }), entries[place].first <= key else { return nil }
+    guard let place = BinaryFile.place(of: key, in: rowSections[entity], { entries[$0].last }), entries[place].first <= key
+    else { return nil }
     let batch = try batch(place, of: entity)
     guard let index = BinaryFile.place(of: key, in: 0..<batch.count, { batch.pointer($0).key }), batch.pointer(index).key == key else {
       return nil
@@ -174,7 +175,7 @@ final class BinaryFile: PagedStoreFile {
 
   func read(into loader: TableLoader) throws {
     _ = try loader.begin(header)
-    for entity in pages.indices {
+    for entity in rowSections.indices {
       try forEachPage(of: entity) { batch in
         try loader.take(batch, of: entity)
         return .more

@@ -118,8 +118,8 @@ struct BinaryWriter {
   // MARK: Rows
 
   private mutating func putRows(of entity: ManagedObjectModel.Entity) throws {
-    let page = PageBuffer()
-    let encoder = PageEncoder(entity, page), patcher = PagePatcher(entity, page), index = entity.index
+    let buffer = RowSectionBuffer()
+    let encoder = RowSectionEncoder(entity, buffer), patcher = RowSectionPatcher(entity, buffer), index = entity.index
     let byteSlots = entity.layout.kinds.indices.filter { entity.layout.kinds[$0] == .bytes }
     let changes = tellChanges(of: index)
     try putSections(
@@ -134,7 +134,7 @@ struct BinaryWriter {
 
   /// Writes a section with few changes.
   private mutating func patch(
-    _ part: FilePart, _ entity: Int, _ saved: SavedFile, _ patcher: PagePatcher, _ changes: ArraySlice<RowChange>
+    _ part: FilePart, _ entity: Int, _ saved: SavedFile, _ patcher: RowSectionPatcher, _ changes: ArraySlice<RowChange>
   ) throws -> Bool {
     var isDone = false
     let isRead = try saved.copy(part) { section in
@@ -148,7 +148,7 @@ struct BinaryWriter {
   }
 
   private mutating func putRows(
-    of entity: ManagedObjectModel.Entity, _ keys: ClosedRange<Int64>, _ encoder: PageEncoder, _ byteSlots: [Int]
+    of entity: ManagedObjectModel.Entity, _ keys: ClosedRange<Int64>, _ encoder: RowSectionEncoder, _ byteSlots: [Int]
   ) throws {
     let fixed = entity.layout.fixedByteCount
     var rows: [RowPointer] = [], bytesCount = 0

@@ -5,8 +5,8 @@
 public final class LinkReader {
   private let adjacency: AdjacencyIndex
   private let order: OrderIndex?
-  /// The number of the copied index page; -1 if there is none.
-  @usableFromInline @exclusivity(unchecked) var page: Int64 = -1
+  /// The number of the copied chunk of the index; -1 if there is none.
+  @usableFromInline @exclusivity(unchecked) var chunk: Int64 = -1
   /// The start offset of each key's destinations, and the end offset of the last key's.
   @usableFromInline let starts: UnsafeMutablePointer<UInt32>
   @usableFromInline @exclusivity(unchecked) var targets: UnsafeMutablePointer<Int64>
@@ -27,15 +27,15 @@ public final class LinkReader {
 
   /// The destination keys of one object, ascending. Valid until the next call.
   @inlinable @inline(__always) public func targets(of key: Int64) -> UnsafeBufferPointer<Int64> {
-    if key >> 8 != page { copy(page: key >> 8) }
+    if key >> 8 != chunk { copy(chunk: key >> 8) }
     let low = Int(key & 255)
     let (start, end) = (Int(starts[low]), Int(starts[low + 1]))
     return UnsafeBufferPointer(start: targets + start, count: end - start)
   }
 
-  @usableFromInline func copy(page number: Int64) {
-    page = number
-    adjacency.withPage(number) { reader in
+  @usableFromInline func copy(chunk number: Int64) {
+    chunk = number
+    adjacency.withChunk(number) { reader in
       guard let reader else { return starts.update(repeating: 0, count: 257) }
       let all = reader.all
       if all.count > capacity {

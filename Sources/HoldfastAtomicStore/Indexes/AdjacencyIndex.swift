@@ -1,11 +1,11 @@
 import HoldfastStore
 
 /// An index from the keys of source objects to the keys of their destination objects, for one relationship. Copies share unchanged
-/// pages.
+/// chunks.
 ///
-/// A page covers 256 source keys. It is one array, which contains the destination keys of its first source in ascending order, then
+/// A chunk covers 256 source keys. It is one array, which contains the destination keys of its first source in ascending order, then
 /// those of the next source, and so on. Building an index from sorted links takes one pass; a change rewrites only the affected
-/// pages.
+/// chunks.
 struct AdjacencyIndex: Sendable {
   /// The destinations of 256 source keys:
   ///
@@ -15,15 +15,15 @@ struct AdjacencyIndex: Sendable {
   /// | 4 ..< 4 + n/2 + 1 | n + 1 offsets of 32 bits: the first destination of each of the n entries, and the end of the last entry |
   /// | … | the destination keys |
   ///
-  /// An entry can be without destinations. A page without entries is an empty array.
-  struct Page: KeyMapElement {
+  /// An entry can be without destinations. A chunk without entries is an empty array.
+  struct Chunk: KeyMapElement {
     var words: [Int64] = []
-    static var none: Page { Page() }
+    static var none: Chunk { Chunk() }
     var isNone: Bool { words.isEmpty }
   }
 
   private static let shift: Int64 = 8
-  private var pages = KeyMap<Page>(shift: 6)
+  private var chunks = KeyMap<Chunk>(shift: 6)
   /// The number of links.
   private(set) var count = 0
 
@@ -32,16 +32,16 @@ struct AdjacencyIndex: Sendable {
 
   /// Calls `body` with the destination keys of a source, in ascending order.
   @inline(__always) func withTargets<T>(of key: Int64, _ body: (UnsafeBufferPointer<Int64>) throws -> T) rethrows -> T {
-    try pages[key >> AdjacencyIndex.shift].words.withUnsafeBufferPointer { words in
-      try body(words.isEmpty ? UnsafeBufferPointer(start: nil, count: 0) : PageReader(words).targets(of: Int(key & 255)))
+    try chunks[key >> AdjacencyIndex.shift].words.withUnsafeBufferPointer { words in
+      try body(words.isEmpty ? UnsafeBufferPointer(start: nil, count: 0) : AdjacencyChunkReader(words).targets(of: Int(key & 255)))
     }
   }
 
   /// Calls `body` with each link, sorted by source, then target.
   func forEach(_ body: (SaveRequest.Link) throws -> Void) rethrows {
-    try pages.forEach { place, page in
-      try page.words.withUnsafeBufferPointer { words in
-        let reader = PageReader(words)
+    try chunks.forEach { place, chunk in
+      try chunk.words.withUnsafeBufferPointer { words in
+        let reader = AdjacencyChunkReader(words)
         for low in 0..<256 {
           for target in reader.targets(of: low) {
             try body(SaveRequest.Link(source: place << AdjacencyIndex.shift + Int64(low), target: target))
@@ -54,9 +54,9 @@ struct AdjacencyIndex: Sendable {
   /// Calls `body` with each source in a range that has destinations, and with these. Both are in ascending order.
   func forEachSource(in sources: ClosedRange<Int64>, _ body: (Int64, UnsafeBufferPointer<Int64>) throws -> Void) rethrows {
     let shift = AdjacencyIndex.shift
-    try pages.forEach(in: sources.lowerBound >> shift...sources.upperBound >> shift) { place, page in
-      try page.words.withUnsafeBufferPointer { words in
-        let reader = PageReader(words)
+    try chunks.forEach(in: sources.lowerBound >> shift...sources.upperBound >> shift) { place, chunk in
+      try chunk.words.withUnsafeBufferPointer { words in
+        let reader = AdjacencyChunkReader(words)
         try reader.forEachEntry { low, rank in
           let source = place << shift + Int64(low), targets = reader.targets(rank: rank)
           if sources.contains(source) && !targets.isEmpty { try body(source, targets) }
@@ -68,14 +68,14 @@ struct AdjacencyIndex: Sendable {
   /// Whether the links from sources in a range are unchanged between another index and this changed copy of it. False means only
   /// that a link may have changed.
   func hasSameLinks(as other: AdjacencyIndex, sources: ClosedRange<Int64>) -> Bool {
-    pages.shares(sources.lowerBound >> AdjacencyIndex.shift...sources.upperBound >> AdjacencyIndex.shift, with: other.pages)
+    chunks.shares(sources.lowerBound >> AdjacencyIndex.shift...sources.upperBound >> AdjacencyIndex.shift, with: other.chunks)
   }
 
   /// Calls `body` with each source that has destinations, in ascending order.
   func forEachSource(_ body: (Int64) throws -> Void) rethrows {
-    try pages.forEach { place, page in
-      try page.words.withUnsafeBufferPointer { words in
-        let reader = PageReader(words)
+    try chunks.forEach { place, chunk in
+      try chunk.words.withUnsafeBufferPointer { words in
+        let reader = AdjacencyChunkReader(words)
         try reader.forEachEntry { low, rank in
           if reader.start(rank: rank) < reader.start(rank: rank + 1) { try body(place << AdjacencyIndex.shift + Int64(low)) }
         }
@@ -83,9 +83,9 @@ struct AdjacencyIndex: Sendable {
     }
   }
 
-  /// Calls `body` with the page of the keys `number << 8 ..< (number + 1) << 8`, or with nil if the page is empty.
-  func withPage(_ number: Int64, _ body: (PageReader?) -> Void) {
-    pages[number].words.withUnsafeBufferPointer { body($0.isEmpty ? nil : PageReader($0)) }
+  /// Calls `body` with the chunk of the keys `number << 8 ..< (number + 1) << 8`, or with nil if the chunk is empty.
+  func withChunk(_ number: Int64, _ body: (AdjacencyChunkReader?) -> Void) {
+    chunks[number].words.withUnsafeBufferPointer { body($0.isEmpty ? nil : AdjacencyChunkReader($0)) }
   }
 
   /// Removes links, then adds links. Both lists are sorted by source, then target. Adding an existing link or removing a missing
@@ -103,10 +103,10 @@ struct AdjacencyIndex: Sendable {
         nextAdded < added.count ? added[nextAdded].source : .max, nextRemoved < removed.count ? removed[nextRemoved].source : .max)
       let place = first >> AdjacencyIndex.shift
       let lastAdded = AdjacencyIndex.end(added, from: nextAdded, place), lastRemoved = AdjacencyIndex.end(removed, from: nextRemoved, place)
-      let (page, change) = PageWriter.page(
-        pages[place].words, added: UnsafeBufferPointer(rebasing: added[nextAdded..<lastAdded]),
+      let (chunk, change) = AdjacencyChunkWriter.chunk(
+        chunks[place].words, added: UnsafeBufferPointer(rebasing: added[nextAdded..<lastAdded]),
         removed: UnsafeBufferPointer(rebasing: removed[nextRemoved..<lastRemoved]))
-      if let page { pages.set(place, Page(words: page)) }
+      if let chunk { chunks.set(place, Chunk(words: chunk)) }
       count += change
       (nextAdded, nextRemoved) = (lastAdded, lastRemoved)
     }
@@ -137,7 +137,7 @@ struct AdjacencyIndex: Sendable {
     let (least, greatest) = LinkOrder.bounds(links, key)
     guard least >= 0, LinkOrder.isDense(least, greatest, links.count) else { return false }
     for index in links.indices.dropFirst() where !isOrdered(links[index - 1], links[index]) { return false }
-    // The first key of the page.
+    // The first key of the chunk.
     let first = least & ~255
     let keyCount = Int(greatest - first) + 1
     return withUnsafeTemporaryAllocation(of: UInt32.self, capacity: keyCount + 1) { ends in
@@ -151,21 +151,21 @@ struct AdjacencyIndex: Sendable {
           targets[Int(ends[place])] = target(link)
           ends[place] += 1
         }
-        addPages(from: first, UnsafeBufferPointer(rebasing: ends[..<keyCount]), UnsafeBufferPointer(targets))
+        addChunks(from: first, UnsafeBufferPointer(rebasing: ends[..<keyCount]), UnsafeBufferPointer(targets))
       }
       return true
     }
   }
 
-  /// Writes the pages of consecutive keys, given the end offset of each key's destinations.
-  private mutating func addPages(from first: Int64, _ ends: UnsafeBufferPointer<UInt32>, _ targets: UnsafeBufferPointer<Int64>) {
+  /// Writes the chunks of consecutive keys, given the end offset of each key's destinations.
+  private mutating func addChunks(from first: Int64, _ ends: UnsafeBufferPointer<UInt32>, _ targets: UnsafeBufferPointer<Int64>) {
     var start = 0
     for place in stride(from: 0, to: ends.count, by: 1 << Int(AdjacencyIndex.shift)) {
       let ends = UnsafeBufferPointer(rebasing: ends[place..<min(place + 1 << Int(AdjacencyIndex.shift), ends.count)])
       let end = Int(ends[ends.count - 1])
       if end > start {
-        let page = PageWriter.page(ends, from: start, UnsafeBufferPointer(rebasing: targets[start..<end]))
-        pages.set((first + Int64(place)) >> AdjacencyIndex.shift, Page(words: page))
+        let chunk = AdjacencyChunkWriter.chunk(ends, from: start, UnsafeBufferPointer(rebasing: targets[start..<end]))
+        chunks.set((first + Int64(place)) >> AdjacencyIndex.shift, Chunk(words: chunk))
       }
       start = end
     }

@@ -23,7 +23,7 @@ struct SectionFault: Error {
 
 /// Decodes a section of rows into a batch. It checks that every value is valid for its attribute; readers of the batch don't check
 /// again.
-struct PageDecoder {
+struct RowSectionDecoder {
   private let entity: ManagedObjectModel.Entity
   private let idPrefix: ManagedObjectID
   private let mayBeExternal: [Bool]

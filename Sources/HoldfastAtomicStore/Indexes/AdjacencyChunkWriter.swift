@@ -1,13 +1,13 @@
 import HoldfastStore
 
-/// Writes pages of an ``AdjacencyIndex``.
-enum PageWriter {
+/// Writes chunks of an ``AdjacencyIndex``.
+enum AdjacencyChunkWriter {
   typealias Links = UnsafeBufferPointer<SaveRequest.Link>
 
-  /// Applies removals and additions to a page.
+  /// Applies removals and additions to a chunk.
   ///
-  /// - Returns: The new page, or nil if it is unchanged, and the change in the number of links.
-  static func page(_ old: [Int64], added: Links, removed: Links) -> ([Int64]?, Int) {
+  /// - Returns: The new chunk, or nil if it is unchanged, and the change in the number of links.
+  static func chunk(_ old: [Int64], added: Links, removed: Links) -> ([Int64]?, Int) {
     if old.isEmpty { return added.isEmpty ? (nil, 0) : built(added) }
     if added.isEmpty { return old.withUnsafeBufferPointer { reduced($0, removed) } }
     return old.withUnsafeBufferPointer { merged($0, added, removed) }
@@ -32,18 +32,18 @@ enum PageWriter {
     words[1] = Int64(bitPattern: bits.1)
     words[2] = Int64(bitPattern: bits.2)
     words[3] = Int64(bitPattern: bits.3)
-    return PageReader.entryCount(UnsafeBufferPointer(words))
+    return AdjacencyChunkReader.entryCount(UnsafeBufferPointer(words))
   }
 
-  /// Makes a page from the end offsets of its keys, where the first key's destinations begin at `start`.
-  static func page(_ ends: UnsafeBufferPointer<UInt32>, from start: Int, _ targets: UnsafeBufferPointer<Int64>) -> [Int64] {
+  /// Makes a chunk from the end offsets of its keys, where the first key's destinations begin at `start`.
+  static func chunk(_ ends: UnsafeBufferPointer<UInt32>, from start: Int, _ targets: UnsafeBufferPointer<Int64>) -> [Int64] {
     var entries = 0
     var before = UInt32(truncatingIfNeeded: start)
     for end in ends {
       if end != before { entries += 1 }
       before = end
     }
-    let header = PageReader.headerCount(entries: entries)
+    let header = AdjacencyChunkReader.headerCount(entries: entries)
     return [Int64](unsafeUninitializedCapacity: header + targets.count) { words, initialized in
       words[..<header].initialize(repeating: 0)
       let starts = UnsafeMutableRawPointer(words.baseAddress! + 4).assumingMemoryBound(to: UInt32.self)
@@ -59,13 +59,13 @@ enum PageWriter {
     }
   }
 
-  /// Makes a page from links only, for a first save or a load.
+  /// Makes a chunk from links only, for a first save or a load.
   private static func built(_ added: Links) -> ([Int64]?, Int) {
     var kept = 0
     let bits = bits(added)
     let entries = bits.0.nonzeroBitCount + bits.1.nonzeroBitCount + bits.2.nonzeroBitCount + bits.3.nonzeroBitCount
-    let header = PageReader.headerCount(entries: entries)
-    let page = [Int64](unsafeUninitializedCapacity: header + added.count) { words, initialized in
+    let header = AdjacencyChunkReader.headerCount(entries: entries)
+    let chunk = [Int64](unsafeUninitializedCapacity: header + added.count) { words, initialized in
       _ = write(bits, to: words)
       words[header - 1] = 0
       let starts = UnsafeMutableRawPointer(words.baseAddress! + 4).assumingMemoryBound(to: UInt32.self)
@@ -83,17 +83,17 @@ enum PageWriter {
       starts[entry] = UInt32(truncatingIfNeeded: kept)
       initialized = header + kept
     }
-    return (page, kept)
+    return (chunk, kept)
   }
 
-  /// Copies a page without some links. The destinations between affected keys are copied unchanged.
+  /// Copies a chunk without some links. The destinations between affected keys are copied unchanged.
   private static func reduced(_ old: UnsafeBufferPointer<Int64>, _ removed: Links) -> ([Int64]?, Int) {
-    let reader = PageReader(old)
-    let entries = PageReader.entryCount(old)
-    let header = PageReader.headerCount(entries: entries)
+    let reader = AdjacencyChunkReader(old)
+    let entries = AdjacencyChunkReader.entryCount(old)
+    let header = AdjacencyChunkReader.headerCount(entries: entries)
     let before = reader.start(rank: entries)
     var kept = 0
-    let page = [Int64](unsafeUninitializedCapacity: old.count) { words, initialized in
+    let chunk = [Int64](unsafeUninitializedCapacity: old.count) { words, initialized in
       let copy = words.baseAddress!
       copy.update(from: old.baseAddress!, count: header)
       let starts = UnsafeMutableRawPointer(copy + 4).assumingMemoryBound(to: UInt32.self)
@@ -134,21 +134,21 @@ enum PageWriter {
       initialized = header + kept
     }
     if kept == before { return (nil, 0) }
-    return (kept == 0 ? [] : page, kept - before)
+    return (kept == 0 ? [] : chunk, kept - before)
   }
 
-  /// Copies a page with changes. An entry that loses all destinations remains and takes four bytes.
+  /// Copies a chunk with changes. An entry that loses all destinations remains and takes four bytes.
   private static func merged(_ old: UnsafeBufferPointer<Int64>, _ added: Links, _ removed: Links) -> ([Int64]?, Int) {
-    let reader = PageReader(old)
+    let reader = AdjacencyChunkReader(old)
     var bits = bits(added)
     bits.0 |= UInt64(bitPattern: old[0])
     bits.1 |= UInt64(bitPattern: old[1])
     bits.2 |= UInt64(bitPattern: old[2])
     bits.3 |= UInt64(bitPattern: old[3])
     var (kept, before) = (0, 0)
-    let page = [Int64](unsafeUninitializedCapacity: old.count + 128 + added.count) { words, initialized in
+    let chunk = [Int64](unsafeUninitializedCapacity: old.count + 128 + added.count) { words, initialized in
       let entries = write(bits, to: words)
-      let header = PageReader.headerCount(entries: entries)
+      let header = AdjacencyChunkReader.headerCount(entries: entries)
       words[header - 1] = 0
       let starts = UnsafeMutableRawPointer(words.baseAddress! + 4).assumingMemoryBound(to: UInt32.self)
       let output = words.baseAddress! + header
@@ -179,7 +179,7 @@ enum PageWriter {
       starts[entry] = UInt32(truncatingIfNeeded: kept)
       initialized = header + kept
     }
-    return (kept == 0 ? [] : page, kept - before)
+    return (kept == 0 ? [] : chunk, kept - before)
   }
 
   /// The next key that gains or loses a destination; 256 if there is none.

@@ -9,7 +9,7 @@ import HoldfastStore
 #endif
 
 /// A buffer for the columns of a section of rows. It is reused for the next section, to allocate its memory once.
-final class PageBuffer {
+final class RowSectionBuffer {
   @exclusivity(unchecked) private var base: UnsafeMutableRawPointer
   @exclusivity(unchecked) private var capacity = 1 << 16
   @exclusivity(unchecked) private(set) var byteCount = 0
@@ -79,7 +79,7 @@ final class PageBuffer {
   ///
   /// - Parameter range: The smallest and largest number, not counting rows without a value.
   func putNumbers(_ count: Int, _ range: ClosedRange<Int64>) {
-    let (width, least) = PageBuffer.form(range)
+    let (width, least) = RowSectionBuffer.form(range)
     put(width)
     put(least)
     switch width {

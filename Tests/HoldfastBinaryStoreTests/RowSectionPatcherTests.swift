@@ -7,7 +7,7 @@ import Testing
 @testable import HoldfastBinaryStore
 
 /// A section patched from its previous version has the same bytes as one encoded from all its rows.
-@Suite struct PagePatcherTests {
+@Suite struct RowSectionPatcherTests {
   private let model: ManagedObjectModel
   private let entity: ManagedObjectModel.Entity
   private let prefix: ManagedObjectID
@@ -79,7 +79,7 @@ import Testing
   }
 
   private func encoded(_ rows: [RowPointer]) -> [UInt8] {
-    let encoder = PageEncoder(entity, PageBuffer())
+    let encoder = RowSectionEncoder(entity, RowSectionBuffer())
     return withExtendedLifetime(encoder) { Array(encoder.encode(rows, bytesCount: byteCount(rows))) }
   }
 
@@ -87,7 +87,7 @@ import Testing
 
   @Test func aPatchedSectionHasTheBytesOfAnEncodedOne() throws {
     var random = SeededGenerator("Patched sections")
-    let patcher = PagePatcher(entity, PageBuffer())
+    let patcher = RowSectionPatcher(entity, RowSectionBuffer())
     var patchedCount = 0
     for round in 0..<400 {
       let likenesses = entity.layout.columns.map { _ in Likeness.allCases.randomElement(using: &random) ?? .always }
@@ -146,7 +146,7 @@ import Testing
   @Test func aSectionOfWideKeysOrWithValuesInFilesIsNotPatched() throws {
     let values = entity.layout.columns.map { _ in StoreValue.null }
     func patch(_ rows: RowBatch, _ new: RowPointer?) -> Int? {
-      let old = (0..<rows.count).map { rows.pointer($0) }, patcher = PagePatcher(entity, PageBuffer())
+      let old = (0..<rows.count).map { rows.pointer($0) }, patcher = RowSectionPatcher(entity, RowSectionBuffer())
       return encoded(old).withUnsafeBytes {
         patcher.patch($0, count: old.count, first: old[0].key, [RowChange(key: old[1].key, old: old[1], new: new)][...])?.count
       }
@@ -164,7 +164,7 @@ import Testing
   @Test func aSectionIsNotPatchedForRowsThatItHasNotOrWhenNoneIsLeft() throws {
     let values = entity.layout.columns.map { _ in StoreValue.null }
     let rows = try batch([10, 20, 30].map { ($0, 1, values) }), old = (0..<3).map { rows.pointer($0) }
-    let section = encoded(old), patcher = PagePatcher(entity, PageBuffer())
+    let section = encoded(old), patcher = RowSectionPatcher(entity, RowSectionBuffer())
     func patch(_ changes: [RowChange], _ bytes: ArraySlice<UInt8>, count: Int = 3) -> Int? {
       bytes.withUnsafeBytes { patcher.patch($0, count: count, first: 10, changes[...])?.count }
     }

@@ -1,15 +1,15 @@
-/// Reads a nonempty page of an ``AdjacencyIndex``.
-struct PageReader {
+/// Reads a nonempty chunk of an ``AdjacencyIndex``.
+struct AdjacencyChunkReader {
   private let words: UnsafeBufferPointer<Int64>
   private let starts: UnsafePointer<UInt32>
   private let targets: UnsafePointer<Int64>
 
   @inline(__always) init(_ words: UnsafeBufferPointer<Int64>) {
     self.words = words
-    // A nonempty page contains at least the four words of the bitmap.
+    // A nonempty chunk contains at least the four words of the bitmap.
     let base = words.baseAddress!
     starts = UnsafeRawPointer(base + 4).assumingMemoryBound(to: UInt32.self)
-    targets = base + PageReader.headerCount(entries: PageReader.entryCount(words))
+    targets = base + AdjacencyChunkReader.headerCount(entries: AdjacencyChunkReader.entryCount(words))
   }
 
   @inline(__always) static func entryCount(_ words: UnsafeBufferPointer<Int64>) -> Int {
@@ -48,7 +48,7 @@ struct PageReader {
   }
 
   /// The destinations of all entries.
-  var all: UnsafeBufferPointer<Int64> { UnsafeBufferPointer(start: targets, count: start(rank: PageReader.entryCount(words))) }
+  var all: UnsafeBufferPointer<Int64> { UnsafeBufferPointer(start: targets, count: start(rank: AdjacencyChunkReader.entryCount(words))) }
 
   /// The offset of an entry's first destination; for `rank` equal to the number of entries, the number of destinations.
   @inline(__always) func start(rank: Int) -> Int { Int(starts[rank]) }

@@ -2,11 +2,11 @@ import HoldfastStore
 
 /// Updates a section of rows in which few rows were changed or deleted.
 ///
-/// The result has the same bytes as if ``PageEncoder`` had encoded all rows. Columns without changes are copied. For the others,
+/// The result has the same bytes as if ``RowSectionEncoder`` had encoded all rows. Columns without changes are copied. For the others,
 /// unchanged rows are taken from the old section, without reading the rows themselves.
-final class PagePatcher {
+final class RowSectionPatcher {
   private let kinds: [CellKind]
-  private let page: PageBuffer
+  private let buffer: RowSectionBuffer
   /// The number of rows before and after.
   private var count = 0
   private var newCount = 0
@@ -20,9 +20,9 @@ final class PagePatcher {
   /// For each change, the range of its old value's bytes in the current column.
   private var cuts: [(start: Int, end: Int)] = []
 
-  init(_ entity: ManagedObjectModel.Entity, _ page: PageBuffer) {
+  init(_ entity: ManagedObjectModel.Entity, _ buffer: RowSectionBuffer) {
     kinds = entity.layout.kinds
-    self.page = page
+    self.buffer = buffer
   }
 
   /// An updated section.
@@ -34,7 +34,7 @@ final class PagePatcher {
   }
 
   /// - Parameters:
-  ///   - section: A section made by ``PageEncoder`` or this type.
+  ///   - section: A section made by ``RowSectionEncoder`` or this type.
   ///   - count: The number of its rows.
   ///   - first: The key of its first row.
   ///   - changes: Ascending by key.
@@ -51,7 +51,7 @@ final class PagePatcher {
     let added = changes.reduce(0) { sum, change in
       sum + kinds.indices.reduce(0) { $0 + (kinds[$1] == .bytes ? change.new?.bytes($1).count ?? 0 : 0) }
     }
-    page.begin(rowCount: count, columnCount: kinds.count, bytesCount: section.count + added)
+    buffer.begin(rowCount: count, columnCount: kinds.count, bytesCount: section.count + added)
     if isPresent.count < count { isPresent = Array(repeating: true, count: count) }
     let range = putKeys(keys, first)
     guard takeNumbers(&reader) else { return nil }
@@ -59,9 +59,9 @@ final class PagePatcher {
     for slot in kinds.indices {
       let start = reader.offset
       guard let isUntouched = isUntouched(slot, &reader) else { return nil }
-      if isUntouched { page.put(UnsafeRawBufferPointer(rebasing: section[start..<reader.offset])) }
+      if isUntouched { buffer.put(UnsafeRawBufferPointer(rebasing: section[start..<reader.offset])) }
     }
-    return reader.remaining == 0 ? Patched(bytes: page.bytes, count: newCount, keys: range) : nil
+    return reader.remaining == 0 ? Patched(bytes: buffer.bytes, count: newCount, keys: range) : nil
   }
 
   // MARK: Keys
@@ -90,11 +90,11 @@ final class PagePatcher {
   }
 
   private func putKeys(_ keys: UnsafeRawBufferPointer, _ first: Int64) -> ClosedRange<Int64> {
-    let numbers = page.numbers
+    let numbers = buffer.numbers
     for index in 0..<count { numbers[index] = key(keys, index, first) }
     removeGone(numbers)
-    page.put(4 as UInt8)
-    for index in 0..<newCount { page.put(UInt32(truncatingIfNeeded: numbers[index] &- numbers[0])) }
+    buffer.put(4 as UInt8)
+    for index in 0..<newCount { buffer.put(UInt32(truncatingIfNeeded: numbers[index] &- numbers[0])) }
     return numbers[0]...numbers[newCount - 1]
   }
 
@@ -138,7 +138,7 @@ final class PagePatcher {
   /// - Returns: The number of rows with a value. If it is 0, the column has no further content.
   private func putPresence(_ slot: Int) -> Int {
     if isFull && changes.allSatisfy({ $0.new?.isPresent(slot) != false }) {
-      page.put(1 as UInt8)
+      buffer.put(1 as UInt8)
       return newCount
     }
     if isFull { for place in 0..<count { isPresent[place] = true } }
@@ -147,20 +147,20 @@ final class PagePatcher {
       if let base = isPresent.baseAddress { removeGone(base) }
       return isPresent[..<newCount].reduce(0) { $0 + ($1 ? 1 : 0) }
     }
-    page.put(present == 0 ? 0 : present == newCount ? 1 : 2 as UInt8)
-    if present > 0 && present < newCount { page.putBits(newCount) { isPresent[$0] } }
+    buffer.put(present == 0 ? 0 : present == newCount ? 1 : 2 as UInt8)
+    if present > 0 && present < newCount { buffer.putBits(newCount) { isPresent[$0] } }
     return present
   }
 
   // MARK: Numbers
 
-  /// Decodes a column of numbers into those of the page, one per old row.
+  /// Decodes a column of numbers into those of the buffer, one per old row.
   private func takeNumbers(_ reader: inout ByteReader) -> Bool {
     guard let width = reader.number(UInt8.self), let low = reader.number(Int64.self), let bytes = reader.take(count * Int(width)) else {
       return false
     }
     switch width {
-    case 0: page.numbers.update(repeating: low, count: count)
+    case 0: buffer.numbers.update(repeating: low, count: count)
     case 1: take(bytes, low, as: UInt8.self)
     case 2: take(bytes, low, as: UInt16.self)
     case 4: take(bytes, low, as: UInt32.self)
@@ -171,7 +171,7 @@ final class PagePatcher {
   }
 
   @inline(__always) private func take<Number: FixedWidthInteger>(_ bytes: UnsafeRawBufferPointer, _ low: Int64, as: Number.Type) {
-    let (numbers, size) = (page.numbers, MemoryLayout<Number>.size)
+    let (numbers, size) = (buffer.numbers, MemoryLayout<Number>.size)
     for index in 0..<count {
       let number = Number(littleEndian: bytes.loadUnaligned(fromByteOffset: index &* size, as: Number.self))
       numbers[index] = low &+ Int64(truncatingIfNeeded: number)
@@ -182,7 +182,7 @@ final class PagePatcher {
   ///
   /// - Parameter presentCount: The number of new rows with a value, according to ``isPresent``. At least 1.
   @inline(__always) private func putNumbers(presentCount: Int, _ value: (RowPointer) -> Int64) {
-    let numbers = page.numbers
+    let numbers = buffer.numbers
     for (place, change) in zip(places, changes) { if let new = change.new { numbers[place] = value(new) } }
     removeGone(numbers)
     var (low, high) = (Int64.max, Int64.min)
@@ -190,10 +190,10 @@ final class PagePatcher {
       for index in 0..<newCount { (low, high) = (min(low, numbers[index]), max(high, numbers[index])) }
     } else {
       for index in 0..<newCount where isPresent[index] { (low, high) = (min(low, numbers[index]), max(high, numbers[index])) }
-      let least = PageBuffer.form(low...high).least
+      let least = RowSectionBuffer.form(low...high).least
       for index in 0..<newCount where !isPresent[index] { numbers[index] = least }
     }
-    page.putNumbers(newCount, low...high)
+    buffer.putNumbers(newCount, low...high)
   }
 
   /// Closes the gaps left by deleted rows.
@@ -216,18 +216,18 @@ final class PagePatcher {
       if !hasChanged { return true }
       let present = putPresence(slot)
       if present == 0 { return false }
-      page.put(form.rawValue)
+      buffer.put(form.rawValue)
       putNumbers(presentCount: present) { Int64($0.real(slot)) }
     case .single, .double:
       let size = form == .single ? 4 : 8
       guard let numbers = reader.take(size * count) else { return nil }
       if !hasChanged { return true }
       if putPresence(slot) == 0 { return false }
-      page.put(form.rawValue)
-      let start = page.byteCount
-      put(numbers, size) { form == .single ? page.put(Float($0.real(slot)).bitPattern) : page.put($0.real(slot).bitPattern) }
+      buffer.put(form.rawValue)
+      let start = buffer.byteCount
+      put(numbers, size) { form == .single ? buffer.put(Float($0.real(slot)).bitPattern) : buffer.put($0.real(slot).bitPattern) }
       // If all values are integers now, they need the other form.
-      if form == .double && areWhole(UnsafeRawBufferPointer(rebasing: page.bytes[start...])) { return nil }
+      if form == .double && areWhole(UnsafeRawBufferPointer(rebasing: buffer.bytes[start...])) { return nil }
     }
     return false
   }
@@ -244,11 +244,11 @@ final class PagePatcher {
   @inline(__always) private func put(_ elements: UnsafeRawBufferPointer, _ size: Int, _ putNew: (RowPointer) -> Void) {
     var next = 0
     for (place, change) in zip(places, changes) {
-      page.put(UnsafeRawBufferPointer(rebasing: elements[(next * size)..<(place * size)]))
+      buffer.put(UnsafeRawBufferPointer(rebasing: elements[(next * size)..<(place * size)]))
       if let new = change.new { putNew(new) }
       next = place + 1
     }
-    page.put(UnsafeRawBufferPointer(rebasing: elements[(next * size)...]))
+    buffer.put(UnsafeRawBufferPointer(rebasing: elements[(next * size)...]))
   }
 
   // MARK: Text and bytes
@@ -260,15 +260,15 @@ final class PagePatcher {
     if !hasChanged { return true }
     let present = putPresence(slot)
     if present == 0 { return false }
-    page.put(0 as UInt8)
+    buffer.put(0 as UInt8)
     putNumbers(presentCount: present) { $0.isPresent(slot) ? Int64($0.bytes(slot).count) : 0 }
     var next = 0
     for (cut, change) in zip(cuts, changes) {
-      page.put(UnsafeRawBufferPointer(rebasing: values[next..<cut.start]))
-      if let new = change.new, new.isPresent(slot) { page.put(new.bytes(slot)) }
+      buffer.put(UnsafeRawBufferPointer(rebasing: values[next..<cut.start]))
+      if let new = change.new, new.isPresent(slot) { buffer.put(new.bytes(slot)) }
       next = cut.end
     }
-    page.put(UnsafeRawBufferPointer(rebasing: values[next...]))
+    buffer.put(UnsafeRawBufferPointer(rebasing: values[next...]))
     return false
   }
 
@@ -277,7 +277,7 @@ final class PagePatcher {
   /// - Returns: The number of bytes of all values, or -1 if a length is invalid.
   private func findCuts() -> Int {
     cuts.removeAll(keepingCapacity: true)
-    let numbers = page.numbers
+    let numbers = buffer.numbers
     var offset = 0, next = 0, areLengths = true
     isPresent.withUnsafeBufferPointer { isPresent in
       @inline(__always) func pass(_ rows: Range<Int>) {
