@@ -45,6 +45,8 @@ import Testing
     // The bytes of a name aren't the name.
     #expect(batch.pointer(0).differs(from: batch.pointer(200), 0, .bytes))
     #expect(!batch.pointer(0).differs(from: batch.pointer(1), 0, .bytes))
+    #expect(!batch.pointer(0).hasSameValues(as: batch.pointer(200), in: [0, 1], layout.kinds))
+    #expect(batch.pointer(0).hasSameValues(as: batch.pointer(200), in: [1, 3], layout.kinds))
     let copies = RowBatchBuilder(layout: layout, idPrefix: nil)
     for index in 0..<batch.count { copies.append(batch.pointer(index)) }
     let copied = copies.seal()
