@@ -26,13 +26,6 @@ final class JSONDocumentReader {
   /// The document's `model` member; nil if objects are read as well.
   let model: JSONEcho?
 
-  /// The parser while it is running.
-  @exclusivity(unchecked) var parser: yajl_handle?
-  /// Finds runs of objects, for the first save. Nil if no save can follow.
-  var runs: RunFinder?
-  /// The offset of the bytes that are being parsed.
-  @exclusivity(unchecked) private var partOffset: Int64 = 0
-
   private let loader: TableLoader?
   private let options: JSONStore.Options
   private let rows: JSONRowReader?
@@ -77,21 +70,6 @@ final class JSONDocumentReader {
     rows = loader.map { JSONRowReader($0, errors) }
     uncountedRows = rows.map { Unmanaged.passUnretained($0) }
   }
-
-  // MARK: Runs
-
-  /// Sets the offset of the bytes that will be parsed next.
-  func isAt(_ offset: Int) { partOffset = Int64(offset) }
-
-  /// Reports the offset of an object to `runs`. The parser has just consumed its brace.
-  private func confirmRow() {
-    guard let runs, let rows, let parser, runs.awaited < .max else { return }
-    let mark = partOffset + Int64(yajl_get_bytes_consumed(parser)) - 1
-    if mark >= runs.awaited { runs.confirm(rows.entity, at: mark) }
-  }
-
-  /// Passes on the positions of the objects, after the entire file was read and verified.
-  func takeRuns() { if let runs { loader?.take(runs) } }
 
   /// Sets the share of the file that was parsed, from 0 to 1.
   func proceeded(to progress: Double) { rows?.progress = progress }
@@ -139,7 +117,6 @@ final class JSONDocumentReader {
       model?.begin("{")
     case .rows:
       place = .row
-      confirmRow()
       rows?.beginRow()
       rowsBeginOrEnd?(true)
     case .row:

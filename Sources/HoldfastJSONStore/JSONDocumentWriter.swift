@@ -14,16 +14,14 @@ struct JSONDocumentWriter {
   private let encodedModel: [UInt8]
   private let model: JSONModel
   private let output: TextOutput
-  private let rows: RowRuns
   /// The links of each relationship in `model.written`.
   private let links: [WrittenLinks]
 
-  init(image: StoreImage, encodedModel: [UInt8], model: JSONModel, links: [WrittenLinks], output: TextOutput, rows: RowRuns) {
+  init(image: StoreImage, encodedModel: [UInt8], model: JSONModel, links: [WrittenLinks], output: TextOutput) {
     self.image = image
     self.encodedModel = encodedModel
     self.model = model
     self.output = output
-    self.rows = rows
     self.links = links
   }
 
@@ -117,10 +115,13 @@ struct JSONDocumentWriter {
     put(text: entity.name)
     output.put(":[")
     let fields = JSONFieldTable(entity)
-    let hasRows = try rows.write(entity.index, first: JSONFormat.objectsBegin, next: JSONFormat.nextObject) { row in
-      output.put(JSONFormat.objectBegins)
+    var hasRows = false
+    try image.generation.forEachRow(of: entity.index) { row in
+      output.put(hasRows ? ",\n{\"$key\":" : "\n{\"$key\":")
+      hasRows = true
       write(row, fields)
       output.put("}")
+      try output.flushIfFull()
     }
     output.put(hasRows ? "\n]" : "]")
   }

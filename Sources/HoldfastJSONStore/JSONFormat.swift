@@ -15,20 +15,6 @@ struct JSONFormat: StoreFileFormat {
   /// The text before and after the 16 digits of the digest, to the end of the file. On disk: do not change.
   static let seal = TextSeal(before: ",\n\"digest\":\"xxh64:", behind: "\"}\n")
 
-  /// The text before the first object, before each other object, and at the start of an object's line. On disk: do not change.
-  static let objectsBegin: StaticString = "\n"
-  static let nextObject: StaticString = ",\n"
-  static let objectBegins: StaticString = "{\"$key\":"
-
-  /// Finds runs of objects in the form that this store writes. The parser reports an object at its opening brace.
-  static func runs() -> RunFinder {
-    let begins = Array(objectBegins.description.utf8)
-    return RunFinder(separators: ["[" + objectsBegin.description, nextObject.description]) { line in
-      guard line.count > begins.count, line.starts(with: begins) else { return nil }
-      return RunFinder.key(UnsafeRawBufferPointer(rebasing: line[begins.count...])).map { ($0.key, 0) }
-    }
-  }
-
   let options: JSONStore.Options
   let path: String
   private let encodedModel = EncodedModel()
@@ -42,8 +28,6 @@ struct JSONFormat: StoreFileFormat {
 
   func read(_ reader: FileReader, into loader: TableLoader) throws {
     let document = JSONDocumentReader(loader: loader, errors: JSONErrors(path: path), options: options)
-    // A read-only store is never saved.
-    if !options.wholeFile.file.isReadOnly { document.runs = JSONFormat.runs() }
     let parser = JSONParser(document, options: options)
     try parser.parse(reader)
   }
@@ -72,13 +56,11 @@ struct JSONFormat: StoreFileFormat {
     try check(image.header)
     let output = TextOutput { try file.write($0) }
     let model = JSONModel(image.model)
-    let links = model.written.map { WrittenLinks(image.generation, $0) }
-    let lacksSome = links.contains(where: \.lacksSome)
-    let rows = RowRuns(output, image.generation, after: lacksSome ? nil : saved)
     try JSONDocumentWriter(
-      image: image, encodedModel: encodedModel.bytes(of: image.model), model: model, links: links, output: output, rows: rows
+      image: image, encodedModel: encodedModel.bytes(of: image.model), model: model,
+      links: model.written.map { WrittenLinks(image.generation, $0) }, output: output
     ).write()
-    return lacksSome ? [] : rows.parts
+    return []
   }
 }
 

@@ -36,19 +36,15 @@ struct JSONParser {
     var bytes = JSONByteCheck()
     var seal = TextSeal.Check(JSONFormat.seal, byteCount: Int(reader.byteCount))
     var feed = JSONFeed(handle)
-    document.parser = handle
-    defer { document.parser = nil }
     while let chunk = try reader.next() {
       // Small pieces stay in the processor's cache while several passes read them.
       for start in stride(from: 0, to: chunk.count, by: JSONFeed.pieceByteCount) {
         let piece = UnsafeRawBufferPointer(rebasing: chunk[start..<min(start + JSONFeed.pieceByteCount, chunk.count)])
         seal.update(piece)
-        document.runs?.update(piece)
         // The parser never receives invalid bytes.
         let count = bytes.acceptedCount(piece)
         let isWrong = count < piece.count
         document.proceeded(to: Double(feed.offset + count) / Double(reader.byteCount))
-        document.isAt(feed.offset)
         let status = feed.take(UnsafeRawBufferPointer(rebasing: piece[..<count]), isLast: isWrong) { document.takeHeard() }
         if status != yajl_status_ok { try fail(handle, status, at: feed.offset) }
         if document.isSatisfied { return }
@@ -58,11 +54,7 @@ struct JSONParser {
     var status = feed.take(UnsafeRawBufferPointer(start: nil, count: 0), isLast: true) { document.takeHeard() }
     if status == yajl_status_ok { status = yajl_complete_parse(handle) }
     if status != yajl_status_ok || !bytes.isComplete || !document.isComplete { try fail(handle, status, at: feed.offset) }
-    if seal.finding == .right {
-      document.takeRuns()
-    } else if !options.wholeFile.allowsUnverified {
-      throw document.errors.unverified()
-    }
+    if seal.finding != .right, !options.wholeFile.allowsUnverified { throw document.errors.unverified() }
   }
 
   private func fail(_ handle: yajl_handle, _ status: yajl_status, at offset: Int) throws {

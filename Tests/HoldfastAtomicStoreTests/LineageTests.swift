@@ -101,7 +101,8 @@ import Testing
       stores[place] = store
     }
     for version in versions.indices {
-      for other in versions.indices where versions[version].lineage.descends(from: versions[other].lineage) != isMade(version, from: other) {
+      for other in versions.indices where versions[version].lineage.descends(from: versions[other].lineage) != isMade(version, from: other)
+      {
         Issue.record("HOLDFAST_SEED=\(random.seed): versions \(version) and \(other)")
         return
       }

@@ -71,7 +71,8 @@ import Testing
       if Bool.random(using: &random) { list.hide(deletions, root: 0) }
       let gone = saved.union(pending)
       guard Set(deletions.keys(root: 0, from: 0)) == gone, deletions.count(root: 0) == gone.count,
-        deletions.hasPending(root: 0) == !pending.isEmpty, (Int64(-100)..<300).allSatisfy({ deletions.contains($0, root: 0) == gone.contains($0) })
+        deletions.hasPending(root: 0) == !pending.isEmpty,
+        (Int64(-100)..<300).allSatisfy({ deletions.contains($0, root: 0) == gone.contains($0) })
       else {
         Issue.record("HOLDFAST_SEED=\(random.seed) step \(step): \(deletions.keys(root: 0, from: 0)) instead of \(gone)")
         return

@@ -1,7 +1,7 @@
 /// The callbacks that a class overrides, determined once per class.
 ///
 /// Rows and values of classes that override none have no cost. If every class counted as overriding all of them, a save of 100,000 new
-/// objects in memory would take seven times as long, and a fetch a fifth longer. A declaration in the class could be forgotten, and the
+/// objects in memory would take seven times as long, and a fetch a third longer. A declaration in the class could be forgotten, and the
 /// callback would then never be called.
 struct ClassHooks: OptionSet, Sendable {
   let rawValue: UInt8

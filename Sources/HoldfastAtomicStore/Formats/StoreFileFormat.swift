@@ -89,7 +89,6 @@ extension StoreFileFormat {
     if loaded.header.lineage.isEmpty {
       loaded.header.lineage = try Lineage(ofForeignFile: reader, generation: loaded.header.generation).bytes
     }
-    if !loaded.parts.isEmpty { loaded.saved = SavedFile(generation: loaded.generation, bytes: reader.bytes, parts: loaded.parts) }
     return loaded
   }
 }

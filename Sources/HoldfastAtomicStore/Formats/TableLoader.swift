@@ -15,7 +15,6 @@ public final class TableLoader {
   private var rows: [[RowBatch]]
   private var request = SaveRequest()
   private var stated: [(LinkDigest, ManagedObjectModel.Relationship)] = []
-  private var runs: RunFinder?
   /// The memory limit of the rows; nil if it was already checked.
   private var memory: RowMemory?
 
@@ -89,11 +88,6 @@ public final class TableLoader {
   /// Both listings must contain the same links, apart from those of missing objects.
   public func take(stated links: LinkDigest, of relationship: ManagedObjectModel.Relationship) { stated.append((links, relationship)) }
 
-  /// Adds the positions of rows in a text file.
-  ///
-  /// The first save then copies unchanged rows. Only call this for a file whose digest matches.
-  public func take(_ runs: RunFinder) { self.runs = runs }
-
   /// The valid keys of objects.
   public static let keys: ClosedRange<Int64> = 1...(1 << 62)
   /// The valid next keys: one more than the last key is allowed.
@@ -122,8 +116,7 @@ public final class TableLoader {
       throw damaged(contradiction)
     }
     return LoadedStore(
-      header: header, generation: generation, nextKeys: header.nextKeys(schema, largestKeys: generation.tables.map(\.largestKey)),
-      parts: runs?.parts(rows) ?? [])
+      header: header, generation: generation, nextKeys: header.nextKeys(schema, largestKeys: generation.tables.map(\.largestKey)))
   }
 
   private func damaged(_ reason: String, _ cause: StoreError? = nil) -> StoreError {
@@ -136,10 +129,6 @@ struct LoadedStore {
   var header: StoreFileHeader
   var generation: TableGeneration
   var nextKeys: [Int64]
-  /// The sections that the first save can copy.
-  var parts: [FilePart]
-  /// The file, if it has such sections.
-  var saved: SavedFile?
 }
 
 /// The state of a store after opening its file.
@@ -148,12 +137,9 @@ struct OpenedStore {
   var schema: TableSchema
   var source: RowSource
   var nextKeys: [Int64]
-  /// The file, if it was read entirely and has sections that a save can copy.
-  var saved: SavedFile?
 
   init(_ loaded: LoadedStore) {
     (header, schema, source, nextKeys) = (loaded.header, loaded.generation.schema, .tables(loaded.generation), loaded.nextKeys)
-    saved = loaded.saved
   }
 
   init(_ file: any PagedStoreFile) {

@@ -1,6 +1,9 @@
 import HoldfastStore
 
 /// Writes chunks of an ``AdjacencyIndex``.
+///
+/// One function serves new chunks, additions and removals. Separate functions would save 1.5 % of the instructions of a first save with
+/// 300,000 links.
 enum AdjacencyChunkWriter {
   typealias Links = UnsafeBufferPointer<SaveRequest.Link>
 
@@ -8,10 +11,12 @@ enum AdjacencyChunkWriter {
   ///
   /// - Returns: The new chunk, or nil if it is unchanged, and the change in the number of links.
   static func chunk(_ old: [Int64], added: Links, removed: Links) -> ([Int64]?, Int) {
-    if old.isEmpty { return added.isEmpty ? (nil, 0) : built(added) }
-    if added.isEmpty { return old.withUnsafeBufferPointer { reduced($0, removed) } }
-    return old.withUnsafeBufferPointer { merged($0, added, removed) }
+    if old.isEmpty && added.isEmpty { return (nil, 0) }
+    return (old.isEmpty ? noEntries : old).withUnsafeBufferPointer { merged($0, added, removed) }
   }
+
+  /// A chunk in the usual form, but without entries.
+  private static let noEntries: [Int64] = [0, 0, 0, 0, 0]
 
   private static func bits(_ links: Links) -> (UInt64, UInt64, UInt64, UInt64) {
     var bits: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
@@ -27,12 +32,11 @@ enum AdjacencyChunkWriter {
     return bits
   }
 
-  private static func write(_ bits: (UInt64, UInt64, UInt64, UInt64), to words: UnsafeMutableBufferPointer<Int64>) -> Int {
+  private static func write(_ bits: (UInt64, UInt64, UInt64, UInt64), to words: UnsafeMutableBufferPointer<Int64>) {
     words[0] = Int64(bitPattern: bits.0)
     words[1] = Int64(bitPattern: bits.1)
     words[2] = Int64(bitPattern: bits.2)
     words[3] = Int64(bitPattern: bits.3)
-    return AdjacencyChunkReader.entryCount(UnsafeBufferPointer(words))
   }
 
   /// Makes a chunk from the end offsets of its keys, where the first key's destinations begin at `start`.
@@ -59,84 +63,6 @@ enum AdjacencyChunkWriter {
     }
   }
 
-  /// Makes a chunk from links only, for a first save or a load.
-  private static func built(_ added: Links) -> ([Int64]?, Int) {
-    var kept = 0
-    let bits = bits(added)
-    let entries = bits.0.nonzeroBitCount + bits.1.nonzeroBitCount + bits.2.nonzeroBitCount + bits.3.nonzeroBitCount
-    let header = AdjacencyChunkReader.headerCount(entries: entries)
-    let chunk = [Int64](unsafeUninitializedCapacity: header + added.count) { words, initialized in
-      _ = write(bits, to: words)
-      words[header - 1] = 0
-      let starts = UnsafeMutableRawPointer(words.baseAddress! + 4).assumingMemoryBound(to: UInt32.self)
-      var entry = 0
-      for (index, link) in added.enumerated() {
-        if index == 0 || added[index - 1].source != link.source {
-          starts[entry] = UInt32(truncatingIfNeeded: kept)
-          entry += 1
-        } else if added[index - 1].target == link.target {
-          continue
-        }
-        words[header + kept] = link.target
-        kept += 1
-      }
-      starts[entry] = UInt32(truncatingIfNeeded: kept)
-      initialized = header + kept
-    }
-    return (chunk, kept)
-  }
-
-  /// Copies a chunk without some links. The destinations between affected keys are copied unchanged.
-  private static func reduced(_ old: UnsafeBufferPointer<Int64>, _ removed: Links) -> ([Int64]?, Int) {
-    let reader = AdjacencyChunkReader(old)
-    let entries = AdjacencyChunkReader.entryCount(old)
-    let header = AdjacencyChunkReader.headerCount(entries: entries)
-    let before = reader.start(rank: entries)
-    var kept = 0
-    let chunk = [Int64](unsafeUninitializedCapacity: old.count) { words, initialized in
-      let copy = words.baseAddress!
-      copy.update(from: old.baseAddress!, count: header)
-      let starts = UnsafeMutableRawPointer(copy + 4).assumingMemoryBound(to: UInt32.self)
-      let (source, output) = (old.baseAddress! + header, copy + header)
-      // The next entry and the next destination to copy.
-      var (entry, taken) = (0, 0)
-      func copyUpTo(_ end: Int) {
-        let shift = UInt32(truncatingIfNeeded: taken - kept)
-        if shift > 0 { for index in entry..<end { starts[index] -= shift } }
-        let targets = reader.start(rank: end) - taken
-        (output + kept).update(from: source + taken, count: targets)
-        (entry, taken, kept) = (end, taken + targets, kept + targets)
-      }
-      var next = 0
-      while next < removed.count {
-        let low = Int(removed[next].source & 255)
-        guard reader.hasEntry(low) else {
-          next += 1
-          continue
-        }
-        copyUpTo(reader.rank(low))
-        starts[entry] = UInt32(truncatingIfNeeded: kept)
-        entry += 1
-        let end = reader.start(rank: entry)
-        while taken < end {
-          while next < removed.count, Int(removed[next].source & 255) == low, removed[next].target < source[taken] { next += 1 }
-          let isRemoved = next < removed.count && Int(removed[next].source & 255) == low && removed[next].target == source[taken]
-          if !isRemoved {
-            output[kept] = source[taken]
-            kept += 1
-          }
-          taken += 1
-        }
-        while next < removed.count, Int(removed[next].source & 255) == low { next += 1 }
-      }
-      copyUpTo(entries)
-      starts[entries] = UInt32(truncatingIfNeeded: kept)
-      initialized = header + kept
-    }
-    if kept == before { return (nil, 0) }
-    return (kept == 0 ? [] : chunk, kept - before)
-  }
-
   /// Copies a chunk with changes. An entry that loses all destinations remains and takes four bytes.
   private static func merged(_ old: UnsafeBufferPointer<Int64>, _ added: Links, _ removed: Links) -> ([Int64]?, Int) {
     let reader = AdjacencyChunkReader(old)
@@ -145,10 +71,12 @@ enum AdjacencyChunkWriter {
     bits.1 |= UInt64(bitPattern: old[1])
     bits.2 |= UInt64(bitPattern: old[2])
     bits.3 |= UInt64(bitPattern: old[3])
-    var (kept, before) = (0, 0)
-    let chunk = [Int64](unsafeUninitializedCapacity: old.count + 128 + added.count) { words, initialized in
-      let entries = write(bits, to: words)
-      let header = AdjacencyChunkReader.headerCount(entries: entries)
+    let entries = bits.0.nonzeroBitCount + bits.1.nonzeroBitCount + bits.2.nonzeroBitCount + bits.3.nonzeroBitCount
+    let header = AdjacencyChunkReader.headerCount(entries: entries)
+    let before = reader.start(rank: AdjacencyChunkReader.entryCount(old))
+    var kept = 0
+    let chunk = [Int64](unsafeUninitializedCapacity: header + before + added.count) { words, initialized in
+      write(bits, to: words)
       words[header - 1] = 0
       let starts = UnsafeMutableRawPointer(words.baseAddress! + 4).assumingMemoryBound(to: UInt32.self)
       let output = words.baseAddress! + header
@@ -166,7 +94,6 @@ enum AdjacencyChunkWriter {
             targets = reader.targets(rank: oldEntry)
             oldEntry += 1
           }
-          before += targets.count
           if low < affected {
             for (place, target) in targets.enumerated() { output[kept + place] = target }
             kept += targets.count
@@ -179,6 +106,7 @@ enum AdjacencyChunkWriter {
       starts[entry] = UInt32(truncatingIfNeeded: kept)
       initialized = header + kept
     }
+    if added.isEmpty && kept == before { return (nil, 0) }
     return (kept == 0 ? [] : chunk, kept - before)
   }
 

@@ -45,17 +45,10 @@ public final class TextOutput {
   /// The number of bytes in the buffer.
   @inlinable public var byteCount: Int { count }
 
-  /// The number of bytes already written.
-  private(set) var handedOn: Int64 = 0
-
-  /// The bytes in the buffer from an offset on.
-  func bytes(from start: Int) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base + start, count: count - start) }
-
   /// Writes the contents of the buffer.
   public func flush() throws {
     let bytes = UnsafeRawBufferPointer(start: base, count: count)
     digest.update(bytes)
-    handedOn += Int64(count)
     count = 0
     try write(bytes)
   }

@@ -33,7 +33,7 @@ extension OpenedFile {
       written.hasGoneOn = true
     }
     note(loaded.header)
-    remember(loaded.saved.map { .written($0) } ?? .none)
+    remember(.none)
   }
 
   /// Throws if neither the loaded version nor the known one descends from the other.

@@ -22,7 +22,7 @@ final class OpenedFile: Sendable {
 
   enum SavedSource {
     case none
-    /// A file that this process wrote, or read entirely.
+    /// A file that this process wrote.
     case written(SavedFile)
     case opened(PagedGeneration)
   }
@@ -42,7 +42,7 @@ final class OpenedFile: Sendable {
     var hashes: ModelHashes?
     /// Whether a version of another process has replaced the one that was opened.
     var hasGoneOn = false
-    /// The file that this process last wrote or read, from which a save copies unchanged sections. It remains valid for unchanged
+    /// The file that this process last wrote, or opened page by page, from which a save copies unchanged sections. It remains valid for unchanged
     /// rows even if another file has replaced it.
     var saved: SavedSource = .none
   }
@@ -66,7 +66,6 @@ final class OpenedFile: Sendable {
         storeUUID: header.storeUUID, generation: header.generation, lineage: Lineage(header.lineage), metadata: header.metadata,
         kept: header.kept))
     if case .paged(let paged) = tables.source { remember(.opened(paged)) }
-    if let saved = found.saved, !options.file.isReadOnly { remember(.written(saved)) }
   }
 
   func close() {

@@ -97,7 +97,7 @@ public final class WholeFileStore: IncrementalStore {
       _ = try format.write(StoreImage(header: header, generation: generation), to: replacement, after: nil)
       try replacement.finish()
       try replacement.commit()
-      return OpenedStore(LoadedStore(header: header, generation: generation, nextKeys: keys, parts: []))
+      return OpenedStore(LoadedStore(header: header, generation: generation, nextKeys: keys))
     } catch {
       replacement.abort()
       throw error

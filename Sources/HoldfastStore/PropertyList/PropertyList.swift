@@ -7,7 +7,7 @@
 /// ```
 ///
 /// `PropertyListSerialization` is in Foundation, which makes a statically linked program four times as large as FoundationEssentials does
-/// (58 instead of 14 MB). The decoder in FoundationEssentials needs a type for each list, so it can't preserve unknown values.
+/// (58 instead of 14 MB). The decoder in FoundationEssentials refuses the UIDs of keyed archives.
 ///
 /// Reading is limited by ``PropertyListLimits`` and throws ``PropertyListError``. It never traps, whatever the bytes are. A keyed archive
 /// is also a property list; ``KeyedArchive`` resolves its references.

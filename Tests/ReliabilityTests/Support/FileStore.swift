@@ -17,7 +17,7 @@ enum FileStore: Codable, Hashable, Sendable {
   /// The stores whose single file each save replaces.
   static let wholeFile: [FileStore] = [.json, .xml, .binary]
   /// Those whose saves copy unchanged parts of the file.
-  static let copying: [FileStore] = [.json, .binary]
+  static let copying: [FileStore] = [.binary]
   static let all = [.sqlite(.wal)] + wholeFile
 
   /// A whole-file store, with the options that all whole-file stores share.

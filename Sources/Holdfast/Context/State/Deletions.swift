@@ -4,8 +4,8 @@
 /// then the pending ones. Saved ones remain until the context is reset, because rows and lists that were read before may contain them.
 ///
 /// A list that hides deleted objects compares only the keys added since its last comparison, so the positions of keys change only together
-/// with ``generation``. Deleting the 10,000 objects of a list one by one, and reading the list each time, takes 5 ms. If every read compared
-/// all keys, it would take 16 s.
+/// with ``generation``. Deleting 9,000 of a list's 10,000 objects one by one, and reading the list each time, takes 6 ms. If every read
+/// compared all keys, it would take 16 s.
 final class Deletions {
   private let lists: UnsafeMutablePointer<LinkList>
   /// The number of keys at the start of each list whose deletion was saved.

@@ -6,7 +6,7 @@ import HoldfastStore
 /// the store meanwhile.
 ///
 /// Counts and exact sums are differences between the rows that this save replaces and those that it writes. The store compares the versions
-/// of the replaced rows, and adds the differences to its own numbers. Adding one to an owner's 100,000 destinations takes 0.2 ms in SQLite.
+/// of the replaced rows, and adds the differences to its own numbers. Adding one object to an owner of 100,000 takes 0.2 ms in SQLite.
 /// Computing the owner's values again would take 18 ms with the store's aggregates, and 130 ms from rows.
 final class Deriving {
   let part: StoreChanges
