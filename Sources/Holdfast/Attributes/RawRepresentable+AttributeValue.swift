@@ -29,7 +29,7 @@ extension AttributeValue where Self: RawRepresentable & CaseIterable, RawValue: 
   }
 
   @usableFromInline static var absentCase: Self {
-    if let zero = Self(rawValue: RawValue.load(RowPointer(AbsentRow.base), 0)) { return zero }
+    if let zero = Self(rawValue: RawValue.load(AbsentRow.pointer, 0)) { return zero }
     guard let first = allCases.first else { preconditionFailure("\(Self.self) has no cases, so a property can't have this type.") }
     return first
   }
@@ -45,10 +45,10 @@ enum AbsentRow {
   /// The number of slots: the maximum of a row.
   static let slotCount = ModelBounds.values
 
-  nonisolated(unsafe) static let base: UnsafeRawPointer = {  // because it is never written to or freed
+  nonisolated(unsafe) static let pointer: RowPointer = {  // because it is never written to or freed
     let count = RowLayout.cellOffset(slotCount - 1) + 8
     let bytes = UnsafeMutableRawPointer.allocate(byteCount: count, alignment: 8)
     bytes.initializeMemory(as: UInt8.self, repeating: 0, count: count)
-    return UnsafeRawPointer(bytes)
+    return RowPointer(bytes)
   }()
 }

@@ -132,7 +132,7 @@ extension ManagedObjectContext {
       where !relationship.inverseIsToMany && (relationship.deleteRule == .nullify || relationship.deleteRule == .cascade) {
         guard let inverse = persistentStoreCoordinator.model.inverse(of: relationship) else { continue }
         for object in registry.objects(relationship.destinationIndex) {
-          guard let row = object.row.map({ RowPointer($0) }), !object.isDeleted,
+          guard let row = object.row, !object.isDeleted,
             row.isPresent(inverse.slot),
             keys.contains(row.integer(inverse.slot))
           else { continue }

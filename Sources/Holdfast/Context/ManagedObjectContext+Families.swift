@@ -42,7 +42,7 @@ extension ManagedObjectContext {
   func strayObject(_ entity: Int, _ key: Int64) -> ManagedObject {
     let flags = ObjectFlags(entityIndex: entity).union([.inaccessible, .detached])
     let object = bound.classes[entity].init(ManagedObjectSeed(context: self, key: key, flags: flags))
-    object.row = graph.emptyRow(entity).base
+    object.row = graph.emptyRow(entity)
     return object
   }
 

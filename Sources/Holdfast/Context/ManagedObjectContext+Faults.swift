@@ -8,10 +8,10 @@ extension ManagedObjectContext {
   func fireFault(_ object: ManagedObject) -> RowPointer {
     let empty = graph.emptyRow(Int(object.flags.entityIndex))
     do {
-      if try fire(object), let row = object.row { return RowPointer(row) }
+      if try fire(object), let row = object.row { return row }
       if let error = reasonToRetry(object) { throw error }
       faultErrors.latest = ContextError(.missingObject, objectID: object.id, reason: "Another context or process has deleted the object.")
-      object.row = empty.base
+      object.row = empty
       object.owner = nil
       object.flags.remove(.ownedByGroup)
     } catch {

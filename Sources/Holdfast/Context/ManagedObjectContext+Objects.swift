@@ -37,7 +37,7 @@ extension ManagedObjectContext {
     let object = make(entity, key, .inserted)
     let row = PrivateRow(copying: graph.newRow(entity), entities[entity].layout, room: 64, committed: nil)
     row.setKey(key)
-    object.row = UnsafeRawPointer(row.row)
+    object.row = row.pointer
     object.flags.insert(.hasPrivateRow)
     // Most new objects are linked soon. To-many states that are allocated now are next to the object in memory, so linking accesses them
     // faster.
@@ -138,7 +138,7 @@ extension ManagedObjectContext {
     } else {
       // An object that was changed while its row was unreadable has no row to revert to.
       let isUnread = object.flags.isSuperset(of: [.inaccessible, .hasPrivateRow])
-      object.dropPrivateRow(isUnread ? nil : object.committedRow?.base)
+      object.dropPrivateRow(isUnread ? nil : object.committedRow)
       if isUnread { object.flags.remove(.inaccessible) }
       revertLinks(object)
     }
@@ -168,7 +168,7 @@ extension ManagedObjectContext {
   func detach(_ object: ManagedObject) {
     registry.remove(object)
     let entity = Int(object.flags.entityIndex)
-    object.dropPrivateRow(graph.emptyRow(entity).base)
+    object.dropPrivateRow(graph.emptyRow(entity))
     object.owner = nil
     object.flags.remove(.ownedByGroup)
     object.flags.insert(.detached)

@@ -144,12 +144,12 @@ extension ManagedObjectContext {
     let group = RowGroup(run, entity: entity)
     if bound.awakensObjects { noteFulfilment(object) }
     if let base = object.row, object.flags.contains(.hasPrivateRow), let committed = object.committedRow {
-      var merged = PrivateRow(copying: fresh, entities[entity].layout, room: 64, committed: fresh.base)
-      copyChanges(from: RowPointer(base), since: committed, to: &merged, entities[entity].layout)
+      var merged = PrivateRow(copying: fresh, entities[entity].layout, room: 64, committed: fresh)
+      copyChanges(from: base, since: committed, to: &merged, entities[entity].layout)
       PrivateRow(existing: base).destroy()
-      object.row = UnsafeRawPointer(merged.row)
+      object.row = merged.pointer
     } else {
-      object.row = fresh.base
+      object.row = fresh
     }
     object.owner = group
     object.position = 0
@@ -195,7 +195,7 @@ extension ManagedObject {
     let committed = isInserted ? managedObjectContext.graph.emptyRow(Int(flags.entityIndex)) : committedRow
     guard let committed else { return [:] }
     let kinds = entity.layout.kinds
-    let slots = kinds.indices.filter { RowPointer(row).differs(from: committed, $0, kinds[$0]) }
+    let slots = kinds.indices.filter { row.differs(from: committed, $0, kinds[$0]) }
     var changed: [String: StoreValue] = [:]
     for slot in slots { changed[entity.slots[slot].name] = storeValue(inSlot: slot) }
     return changed

@@ -169,7 +169,7 @@ public final class ManagedObjectContext {
   func attach(_ object: ManagedObject, _ row: RowPointer, _ group: RowGroup, _ position: Int) {
     assert(!object.flags.contains(.hasPrivateRow), "An object with a row of its own was given another.")
     if bound.awakensObjects { noteFulfilment(object) }
-    object.row = row.base
+    object.row = row
     object.owner = group
     object.position = UInt32(truncatingIfNeeded: position)
     object.flags.insert(.ownedByGroup)

@@ -73,7 +73,7 @@ final class AccessorProbe {
       coordinator: coordinator, bound: BoundClasses(withoutHooks: classes), isolation: .unchecked, recordsAccesses: true)
     let flags = ObjectFlags(entityIndex: entity).union([.probe, .detached])
     object = type.init(ManagedObjectSeed(context: context, key: 0, flags: flags))
-    object.row = AbsentRow.base
+    object.row = AbsentRow.pointer
   }
 
   /// The accesses of a body, in order. The body receives a closure that clears them.

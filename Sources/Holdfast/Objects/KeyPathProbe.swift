@@ -99,7 +99,7 @@ struct KeyPathProbe {
     probe.record(recorder) { object in
       withExtendedLifetime(row?.batch) {
         let before = object.row
-        if let row { object.row = row.batch.pointer(0).base }
+        if let row { object.row = row.batch.pointer(0) }
         defer { object.row = before }
         value = (object as Any)[keyPath: keyPath]
       }

@@ -42,7 +42,7 @@ extension ManagedObject {
     if flags.contains(.probe) { return }
     var copy = writableRow()
     copy.set(slot, bytes: bytes, entity.layout)
-    row = UnsafeRawPointer(copy.row)
+    row = copy.pointer
   }
 
   /// The object's own row, created by the first write.
@@ -54,8 +54,8 @@ extension ManagedObject {
     let committed = readRow
     // An object that was just awakened may already have one.
     if flags.contains(.hasPrivateRow) { return writableRow() }
-    let copy = PrivateRow(copying: committed, entity.layout, room: 64, committed: committed.base)
-    row = UnsafeRawPointer(copy.row)
+    let copy = PrivateRow(copying: committed, entity.layout, room: 64, committed: committed)
+    row = copy.pointer
     flags.insert(.hasPrivateRow)
     noteWrite()
     return copy
@@ -67,7 +67,7 @@ extension ManagedObject {
   }
 
   /// Replaces the object's own row with a sealed one, or with none.
-  final func dropPrivateRow(_ next: UnsafeRawPointer?) {
+  final func dropPrivateRow(_ next: RowPointer?) {
     if flags.contains(.hasPrivateRow), let row {
       PrivateRow(existing: row).destroy()
       flags.remove(.hasPrivateRow)
@@ -78,7 +78,7 @@ extension ManagedObject {
   /// The row in the store; nil for a fault or a new object.
   final var committedRow: RowPointer? {
     guard let row else { return nil }
-    return flags.contains(.hasPrivateRow) ? PrivateRow(existing: row).committed : RowPointer(row)
+    return flags.contains(.hasPrivateRow) ? PrivateRow(existing: row).committed : row
   }
 
   /// Writes a value of the slot's type.

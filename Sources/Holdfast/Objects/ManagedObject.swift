@@ -36,7 +36,7 @@ open class ManagedObject {
   /// The context that the object belongs to.
   public final let managedObjectContext: ManagedObjectContext
   /// The current row, sealed or private; nil while the object is a fault.
-  @usableFromInline @exclusivity(unchecked) final var row: UnsafeRawPointer?
+  @usableFromInline @exclusivity(unchecked) final var row: RowPointer?
   /// Stored next to the row, because each getter reads both from the same cache line.
   @usableFromInline @exclusivity(unchecked) final var flags: ObjectFlags
   /// The position in the identity map's dense array.
@@ -182,7 +182,7 @@ open class ManagedObject {
 
   /// The row, read if the object is a fault.
   @inlinable @inline(__always) final var readRow: RowPointer {
-    if let row { return RowPointer(row) }
+    if let row { return row }
     return fireFault()
   }
 

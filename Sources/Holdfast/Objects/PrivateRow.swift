@@ -12,7 +12,7 @@
 struct PrivateRow {
   private struct Header {
     /// The row as it was read, or nil for an object that was never saved. The object's owner keeps it alive.
-    var committed: UnsafeRawPointer?
+    var committed: RowPointer?
     var capacity: UInt32
     var used: UInt32
   }
@@ -20,15 +20,18 @@ struct PrivateRow {
   private static let headerByteCount = 16
 
   /// The address of the row.
-  private(set) var row: UnsafeMutableRawPointer
+  private var row: UnsafeMutableRawPointer
+
+  /// The row, until a value is set or the row is destroyed.
+  var pointer: RowPointer { RowPointer(row) }
 
   /// Creates a value for a row that is known to be private.
-  init(existing row: UnsafeRawPointer) { self.row = UnsafeMutableRawPointer(mutating: row) }
+  init(existing row: RowPointer) { self.row = UnsafeMutableRawPointer(mutating: row.base) }
 
   /// Copies a row.
   ///
   /// - Parameter committed: The row in the store; nil for a new object.
-  init(copying source: RowPointer, _ layout: RowLayout, room: Int, committed: UnsafeRawPointer?) {
+  init(copying source: RowPointer, _ layout: RowLayout, room: Int, committed: RowPointer?) {
     var needed = layout.fixedByteCount
     for slot in layout.kinds.indices where layout.kinds[slot] == .bytes { needed += source.bytes(slot).count }
     self.init(fixedPartOf: source, layout.fixedByteCount, capacity: needed + room, committed)
@@ -39,7 +42,7 @@ struct PrivateRow {
 
   private var header: UnsafeMutablePointer<Header> { (row - PrivateRow.headerByteCount).assumingMemoryBound(to: Header.self) }
 
-  var committed: RowPointer? { header.pointee.committed.map { RowPointer($0) } }
+  var committed: RowPointer? { header.pointee.committed }
 
   /// The size of the block in bytes.
   var byteCount: Int { PrivateRow.headerByteCount + Int(header.pointee.capacity) }
@@ -62,7 +65,7 @@ struct PrivateRow {
   ///
   /// Replaced bytes are reclaimed when the block is full, and when the row is saved.
   mutating func set(_ slot: Int, bytes: UnsafeRawBufferPointer, _ layout: RowLayout) {
-    let old = RowPointer(row).bytes(slot)
+    let old = pointer.bytes(slot)
     var offset = old.baseAddress.map { $0 - UnsafeRawPointer(row) } ?? 0
     if old.isEmpty || bytes.count > old.count {
       if Int(header.pointee.used) + bytes.count > Int(header.pointee.capacity) { return move(slot, bytes, layout) }
@@ -92,7 +95,7 @@ struct PrivateRow {
   /// A block is therefore never more than a quarter larger than its contents, however often values are replaced. The new bytes may be in
   /// the old block.
   private mutating func move(_ changed: Int, _ bytes: UnsafeRawBufferPointer, _ layout: RowLayout) {
-    let from = RowPointer(row)
+    let from = pointer
     var needed = layout.fixedByteCount + bytes.count
     for slot in layout.kinds.indices where layout.kinds[slot] == .bytes && slot != changed { needed += from.bytes(slot).count }
     let fresh = PrivateRow(fixedPartOf: from, layout.fixedByteCount, capacity: needed + max(32, needed / 4), header.pointee.committed)
@@ -104,7 +107,7 @@ struct PrivateRow {
     self = fresh
   }
 
-  private init(fixedPartOf source: RowPointer, _ length: Int, capacity: Int, _ committed: UnsafeRawPointer?) {
+  private init(fixedPartOf source: RowPointer, _ length: Int, capacity: Int, _ committed: RowPointer?) {
     row = PrivateRow.allocate(capacity)
     header.pointee = Header(committed: committed, capacity: UInt32(capacity), used: UInt32(length))
     row.copyMemory(from: source.base, byteCount: length)

@@ -67,7 +67,7 @@ extension SaveOperation {
       object.objectKey = row.key
       context.registry.insert(object)
     }
-    object.dropPrivateRow(row.base)
+    object.dropPrivateRow(row)
     context.attach(object, row, group, position)
   }
 
@@ -129,7 +129,7 @@ extension SaveOperation {
       if object.isInserted && object.isDeleted {
         context.detach(object)
       } else if object.isUpdated && object.flags.contains(.hasPrivateRow) && !object.isInserted {
-        object.dropPrivateRow(object.committedRow?.base)
+        object.dropPrivateRow(object.committedRow)
       }
       object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated])
     }

@@ -104,8 +104,8 @@ extension SaveOperation {
   private func forEachLink(of object: ManagedObject, _ body: (ManagedObjectModel.Relationship, Int64) -> Void) {
     for relationship in object.entity.relationships {
       if !relationship.isToMany {
-        if let base = object.row, RowPointer(base).isPresent(relationship.slot) {
-          body(relationship, RowPointer(base).integer(relationship.slot))
+        if let row = object.row, row.isPresent(relationship.slot) {
+          body(relationship, row.integer(relationship.slot))
         }
       } else if relationship.storesLinks, let states = object.toMany {
         let state = states[relationship.toManyIndex]

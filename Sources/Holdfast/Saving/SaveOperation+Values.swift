@@ -56,8 +56,7 @@ extension SaveOperation {
   private func forEachTemporaryID(_ objects: ContiguousArray<ManagedObject>, _ body: (ManagedObject, Int, ManagedObjectID) -> Void) {
     if !context.graph.hasObjectIDs { return }
     for object in objects where object.flags.contains(.hasPrivateRow) {
-      guard let base = object.row else { continue }
-      let row = RowPointer(base)
+      guard let row = object.row else { continue }
       for slot in context.graph.objectIDSlots[Int(object.flags.entityIndex)] where row.isPresent(slot) {
         let bytes = row.bytes(slot)
         if ManagedObjectID.isTemporary(rowBytes: bytes), let id = ManagedObjectID(rowBytes: bytes) { body(object, slot, id) }
@@ -73,14 +72,14 @@ extension StoreChanges {
     let layout = context.entities[Int(object.flags.entityIndex)].layout
     var row =
       completedRows[ObjectIdentifier(object)]
-      ?? PrivateRow(copying: RowPointer(base), layout, room: bytes.count, committed: nil)
+      ?? PrivateRow(copying: base, layout, room: bytes.count, committed: nil)
     row.set(slot, bytes: bytes, layout)
     completedRows[ObjectIdentifier(object)] = row
   }
 
   /// The row that is saved for an object.
-  @inline(__always) func rowToSave(_ object: ManagedObject) -> UnsafeRawPointer? {
+  @inline(__always) func rowToSave(_ object: ManagedObject) -> RowPointer? {
     if completedRows.isEmpty { return object.row }
-    return completedRows[ObjectIdentifier(object)].map { UnsafeRawPointer($0.row) } ?? object.row
+    return completedRows[ObjectIdentifier(object)].map(\.pointer) ?? object.row
   }
 }

@@ -75,8 +75,7 @@ extension StoreChanges {
 
   /// Appends an object's entire row, then replaces temporary keys.
   private func append(_ object: ManagedObject, key: Int64, version: Int64, to builder: RowBatchBuilder, targetSlots: [Int]) {
-    guard let base = rowToSave(object) else { return }
-    let row = RowPointer(base)
+    guard let row = rowToSave(object) else { return }
     builder.append(row, key: key, version: version)
     for slot in targetSlots where row.integer(slot) < 0 {
       let target = permanent(row.integer(slot))
@@ -88,8 +87,7 @@ extension StoreChanges {
   private func append(
     _ object: ManagedObject, key: Int64, version: Int64, to builder: RowBatchBuilder, _ derived: [DerivedValues.Cell]
   ) {
-    guard let base = rowToSave(object) else { return }
-    let row = RowPointer(base)
+    guard let row = rowToSave(object) else { return }
     builder.beginRow(key: key, version: version)
     let kinds = builder.layout.kinds
     var place = 0
@@ -166,16 +164,15 @@ extension StoreChanges {
   }
 
   private func changesRow(_ object: ManagedObject, _ committed: RowPointer) -> Bool {
-    guard object.flags.contains(.hasPrivateRow), let base = object.row else { return false }
-    let row = RowPointer(base), entity = Int(object.flags.entityIndex), kinds = context.entities[entity].layout.kinds
+    guard object.flags.contains(.hasPrivateRow), let row = object.row else { return false }
+    let entity = Int(object.flags.entityIndex), kinds = context.entities[entity].layout.kinds
     let derived = context.graph.derivations?.slots[entity] ?? []
     return kinds.indices.contains { row.differs(from: committed, $0, kinds[$0]) && !derived.contains($0) }
   }
 
   private func changedSlots(_ object: ManagedObject, _ committed: RowPointer, _ layout: RowLayout, _ words: Int) -> [UInt64] {
     var mask = [UInt64](repeating: 0, count: words)
-    guard object.flags.contains(.hasPrivateRow), let base = object.row else { return mask }
-    let row = RowPointer(base)
+    guard object.flags.contains(.hasPrivateRow), let row = object.row else { return mask }
     for slot in 0..<layout.kinds.count where row.differs(from: committed, slot, layout.kinds[slot]) {
       mask[slot / 64] |= 1 << UInt64(slot % 64)
     }

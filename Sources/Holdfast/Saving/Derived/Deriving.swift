@@ -98,7 +98,7 @@ final class Deriving {
   func before(_ object: ManagedObject) -> RowPointer? { object.isInserted ? nil : object.committedRow }
 
   /// The row of an object after the save; nil for a deleted one.
-  func after(_ object: ManagedObject) -> RowPointer? { object.isDeleted ? nil : object.row.map { RowPointer($0) } }
+  func after(_ object: ManagedObject) -> RowPointer? { object.isDeleted ? nil : object.row }
 
   /// An object whose row this save writes or deletes, by its key.
   func savedObject(_ entity: Int, _ key: Int64) -> ManagedObject? {

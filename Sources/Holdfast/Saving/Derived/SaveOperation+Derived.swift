@@ -26,12 +26,12 @@ extension SaveOperation {
     if object.flags.contains(.hasPrivateRow), let base = object.row {
       // Its private row has values that were set while it was awakened, or changes without effect.
       let slots = context.graph.derivations?.slots[Int(object.flags.entityIndex)] ?? []
-      var own = PrivateRow(copying: RowPointer(base), object.entity.layout, room: 64, committed: row.base)
+      var own = PrivateRow(copying: base, object.entity.layout, room: 64, committed: row)
       for slot in slots { own.copy(slot, of: row, object.entity.layout) }
       PrivateRow(existing: base).destroy()
-      object.row = UnsafeRawPointer(own.row)
+      object.row = own.pointer
     } else {
-      object.row = row.base
+      object.row = row
     }
     object.owner = group
     object.position = UInt32(truncatingIfNeeded: position)

@@ -5,14 +5,14 @@ extension StoreChanges {
 
   func derivedCells(ofNew object: ManagedObject, _ entity: Int) -> [DerivedValues.Cell] {
     guard let derived, let row = object.row else { return [] }
-    return derived.cells(ofNew: RowPointer(row), entity, key: object.objectKey)
+    return derived.cells(ofNew: row, entity, key: object.objectKey)
   }
 
   /// The derived values of a changed object. Records that its row is written, so that values set there need no derived row.
   func derivedCells(ofChanged object: ManagedObject, since committed: RowPointer) -> [DerivedValues.Cell] {
     guard let derived, let row = object.row else { return [] }
     derived.written[object.entity.rootIndex].insert(object.objectKey)
-    return derived.cells(ofChanged: RowPointer(row), since: committed, object.entity)
+    return derived.cells(ofChanged: row, since: committed, object.entity)
   }
 
   // MARK: Rows with derived changes only

@@ -16,10 +16,7 @@ extension SaveOperation {
   private func validate(_ object: ManagedObject, _ failures: inout [ContextError]) {
     let entity = Int(object.flags.entityIndex)
     let checks = context.graph.checks[entity]
-    if object.flags.contains(.hasPrivateRow), let base = object.row {
-      let row = RowPointer(base)
-      checks.collectFailures(row, object, &failures)
-    }
+    if object.flags.contains(.hasPrivateRow), let row = object.row { checks.collectFailures(row, object, &failures) }
     for relationship in checks.counted where isTouched(object, relationship) { validateCount(object, relationship, &failures) }
     // Fetched objects have no transient links until they are set, so only new objects are required to have them.
     for relationship in checks.transientLinks where object.isInserted || !object.targets(relationship.toManyIndex).isEmpty {
