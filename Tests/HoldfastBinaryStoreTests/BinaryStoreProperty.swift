@@ -13,9 +13,15 @@ import HoldfastStoreConformance
 enum BinaryStoreProperty {
   static let model = WholeFileProperty.model(isUnique: true)
 
-  // Saves differ in their generation, and therefore in the trailer.
   private static let property = WholeFileProperty(
-    model: model, description: { .binary(at: $0, options: BinaryStore.Options(wholeFile: $1)) }, content: { $0.dropLast(64) })
+    model: model, description: { .binary(at: $0, options: BinaryStore.Options(wholeFile: $1)) }, content: sections)
+
+  /// The sections of a file behind the store information. Saves differ in their generation and in the open store that made them.
+  private static func sections(_ bytes: [UInt8]) -> ArraySlice<UInt8>? {
+    func number(at place: Int) -> Int { (0..<8).reduce(0) { $0 | Int(bytes[place + $1]) << (8 * $1) } }
+    let directory = number(at: bytes.count - 64)
+    return bytes[32 + number(at: directory + 16)..<directory]
+  }
 
   /// What the store does with the bytes.
   static func outcome(_ bytes: [UInt8]) -> WholeFileProperty.Outcome { property.outcome(bytes, readFirst: readPages) }

@@ -48,6 +48,36 @@ enum FileStore: Codable, Hashable, Sendable {
     return description(at: path, WholeFileOptions(file: DurableFileOptions(isReadOnly: isReadOnly), externalData: options))
   }
 
+  /// A whole-file store's file with zeros instead of the random numbers of the open stores that saved it, and of the digests over them.
+  func withoutLineage(_ bytes: [UInt8]) -> [UInt8] {
+    var bytes = bytes
+    func clear(_ range: Range<Int>) { for place in range { bytes[place] = 0 } }
+    func number(at place: Int) -> Int { (0..<8).reduce(0) { $0 | Int(bytes[place + $1]) << (8 * $1) } }
+    func clearText(after mark: String, before end: String) {
+      guard let start = bytes.firstRange(of: Array(mark.utf8)), let end = bytes[start.upperBound...].firstRange(of: Array(end.utf8)) else {
+        return
+      }
+      clear(start.upperBound..<end.lowerBound)
+    }
+    switch self {
+    case .sqlite: preconditionFailure("SQLite files have no lineage.")
+    case .json:
+      clearText(after: "\"lineage\":\"", before: "\"")
+      clear(bytes.count - 24..<bytes.count)
+    case .xml:
+      clearText(after: "_HoldfastLineage</key>", before: "</data>")
+      clear(bytes.count - 24..<bytes.count)
+    case .binary:
+      // The store information is the first section, after the header of 32 bytes. Its entry begins the directory, which precedes the footer
+      // of 64 bytes. Format.md has the fields.
+      let footer = bytes.count - 64, directory = number(at: footer)
+      clear(32..<32 + number(at: directory + 16))
+      clear(directory + 24..<directory + 32)
+      clear(footer + 40..<footer + 56)
+    }
+    return bytes
+  }
+
   /// Damage of a closed file that the stack doesn't report, or files left beside it; nil if there are none.
   func fault(at path: String) throws -> String? {
     if case .sqlite = self {

@@ -290,7 +290,7 @@ import Testing
     let saves = TestTier.count(200, full: 10_000)
     for save in 2...saves {
       for context in contexts { #expect(try Voyage.saveNext(context) == save) }
-      guard whole.contents == short.contents else {
+      guard let expected = whole.contents, let found = short.contents, store.withoutLineage(expected) == store.withoutLineage(found) else {
         Issue.record("Save \(save) made another file.")
         return
       }
