@@ -158,7 +158,10 @@ if Context.environment["HOLDFAST_OPTIMIZED"] != nil {
   let unoptimized = ["HoldfastStoreConformance", "HoldfastModelFile"]
   for target in package.targets where target.type == .regular || target.type == .test {
     let isOptimized = target.type == .regular && !unoptimized.contains(target.name)
-    let flags = (isOptimized ? ["-O", "-assert-config", "Debug"] : []) + ["-whole-module-optimization", "-num-threads", "2", "-gnone"]
-    target.swiftSettings?.append(.unsafeFlags(flags))
+    let optimization = isOptimized ? ["-O", "-assert-config", "Debug"] : []
+    // Nothing imports a test target, so its module needs no pass of its own.
+    let module = target.type == .test ? ["-no-emit-module-separately-wmo"] : []
+    target.swiftSettings?.append(
+      .unsafeFlags(optimization + module + ["-whole-module-optimization", "-num-threads", "2", "-gnone"]))
   }
 }

@@ -233,7 +233,7 @@ extension TestStore.Place {
     request.includesPendingChanges = false
     _ = try context.fetch(request)
     let ownsItsRow = owner.flags.contains(.hasPrivateRow)
-    let usesSharedRow = owner.row.map { UnsafeRawPointer($0) } == owner.group.flatMap { $0.row(owner.id.key)?.0.base }
+    let usesSharedRow = owner.row?.base == owner.group.flatMap { $0.row(owner.id.key)?.0.base }
     #expect(!(ownsItsRow && usesSharedRow))
   }
 
