@@ -1,6 +1,6 @@
-/// A hash table that owns its slots and keeps at least half of them free. It costs a fraction of a dictionary; see ``HashSlots``.
+/// A hash table that owns its slots and keeps at least half of them free. It is cheaper than a `Dictionary`; see ``HashSlots``.
 ///
-/// Adding, removing and reserving make indexes invalid.
+/// Adding, removing and reserving invalidate indexes.
 @usableFromInline package struct HashTable<Slot: HashSlot>: ~Copyable {
   @usableFromInline var slots: HashSlots<Slot>
   @usableFromInline var count = 0
@@ -24,12 +24,12 @@
     self = grown
   }
 
-  /// The index of the entry that `matches` accepts, or if there is none, of the free slot for it.
+  /// The index of the entry that `matches` accepts. If there is none, the index of the free slot for it.
   @inlinable @inline(__always) package func index(hash: Int, where matches: (Slot) -> Bool) -> Int {
     slots.index(hash: hash, where: matches)
   }
 
-  /// The slot at an index. Storing an entry in a free slot requires reserved capacity.
+  /// The slot at an index. Reserve capacity before you store an entry in a free slot.
   @inlinable package subscript(index: Int) -> Slot {
     @inline(__always) get { slots[index] }
     @inline(__always) set {

@@ -10,7 +10,7 @@ import Testing
   import Darwin
 #endif
 
-/// Files that aren't stores, or are other stores than the expected one.
+/// Opening files that aren't stores, belong to another model or version, or contain damaged metadata.
 @Suite struct BadFileTests {
   private let folder: TemporaryFolder
   private var path: String { folder.file() }
@@ -85,7 +85,7 @@ import Testing
     #expect(chmod(inner, 0o700) == 0)
   }
 
-  /// Root may read everything, so the check runs in a process that drops its rights.
+  /// Root can read every file, so the check runs in a process that gives up root privileges.
   private func expectNotPermitted(_ path: String) async throws {
     let before = System.isRoot ? try folder.snapshot() : [:]
     #expect(chmod(folder.path, 0o755) == 0)
@@ -148,7 +148,7 @@ import Testing
 
   @Test func RE4_newerVersionHashesAreRefused() throws {
     try Harbour.makeFile(path)
-    // Another marker, so that the hashes are compared. The only small integer 3 in the list is the version of the hashes.
+    // With another marker, the hashes are compared. Their version is the only one-byte integer 3 in the property list.
     try editMetadata {
       try $0.replace("Holdfast 1 ", by: "Woldfast 1 ")
       for _ in 0..<2 {
@@ -191,7 +191,7 @@ import Testing
     try expectRefusal(.unsafeSchema, of: path, in: folder)
   }
 
-  /// Another program may have written it in lower case. Stores compare UUIDs as text, so they use one spelling.
+  /// Another program may have written the UUID in lowercase. Stores compare UUIDs as text, so Holdfast reads them as uppercase.
   @Test func theUUIDOfAStoreIsAlwaysInUpperCase() throws {
     try Harbour.makeFile(path)
     let uuid = try PersistentStoreCoordinator.metadata(for: .sqlite(at: path)).storeUUID

@@ -1,11 +1,11 @@
 import ExampleSupport
 import Foundation
 
-/// The time of a walk, to the second. Read as ISO 8601 with any offset, printed as ISO 8601 in UTC.
+/// The time of a walk, to the second. It is parsed from ISO 8601 with any offset, and printed as ISO 8601 in UTC.
 struct WalkTime: CustomStringConvertible {
   let date: Date
 
-  /// Creates a time without the fraction of a second, which the list doesn't print.
+  /// Creates a time rounded down to a second, because the list of walks doesn't print fractions.
   init(date: Date) { self.date = Date(timeIntervalSinceReferenceDate: date.timeIntervalSinceReferenceDate.rounded(.down)) }
 
   static var now: WalkTime { WalkTime(date: Date()) }

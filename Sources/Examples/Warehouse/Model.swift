@@ -1,8 +1,8 @@
 import Foundation
 import Holdfast
 
-// A managed object is a view of a row. Its class assigns each property a slot of that row. Attributes and to-one relationships
-// are numbered together, in the order of their names. To-many relationships are numbered separately.
+// A managed object is a view of a row. Its class binds each attribute and to-one relationship to a slot of the row. Slots are numbered
+// in the order of the properties' names. To-many relationships have no slot and are numbered separately.
 
 /// A warehouse with its goods.
 final class Warehouse: ManagedObject {

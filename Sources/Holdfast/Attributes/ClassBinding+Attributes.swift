@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// Differences between the model and typed properties that are transformable, composite or transient.
+/// Compares typed properties with the model's transformable, composite and transient attributes.
 extension ClassBinding {
   /// Differences of a transformable attribute.
   static func differences(
@@ -52,12 +52,12 @@ extension AttributeTransformer {
   fileprivate var madeType: Any.Type { Value.self }
 }
 
-/// The wrapped type of an optional type; any other type itself.
+/// The wrapped type of an optional type, or the type itself if it isn't optional.
 func unwrapped(_ type: Any.Type) -> Any.Type { (type as? any AnyOptional.Type)?.wrappedType ?? type }
 
 protocol AnyOptional {
   static var wrappedType: Any.Type { get }
-  /// Extends a key path to an optional with the wrapped value; nil for a key path to another type.
+  /// Extends a key path to an optional with its wrapped value. Returns nil for a key path to another type.
   static func unwrapping(_ keyPath: AnyKeyPath) -> AnyKeyPath?
 }
 

@@ -1,6 +1,6 @@
 import Dispatch
 
-/// Runs an actor's jobs on its own dispatch queue. Blocking in a store then doesn't occupy a thread of the cooperative pool.
+/// Runs an actor's jobs on a dispatch queue, so that blocking calls to a store don't occupy a thread of the cooperative pool.
 final class QueueExecutor: SerialExecutor {
   /// The queue.
   let queue: DispatchQueue

@@ -2,7 +2,7 @@ import HoldfastStore
 
 /// How a relationship and its inverse are stored.
 ///
-/// The plan contains only plain numbers, because the code that uses it runs once per link.
+/// The plan contains only integers and Booleans, because the code that uses it runs once per link.
 struct LinkPlan {
   var entity: Int32 = 0
   var relationship: Int32 = 0
@@ -12,13 +12,14 @@ struct LinkPlan {
   /// The destination entity, and the index after its last subentity.
   var destination: Int32 = 0
   var destinationEnd: Int32 = 1
-  /// The slot of the inverse in the destination's row, or -1 if the inverse is to-many or doesn't exist.
+  /// The slot of the inverse in the destination's row, or -1 if the inverse has no slot or doesn't exist.
   var inverseSlot: Int32 = -1
-  /// The to-many index of the inverse in the destination, or ``none``. Negative for the inverse of a transient relationship.
+  /// The to-many index of the inverse, which is negative if the inverse is transient. ``none`` if the inverse has no such index.
   var inverseToManyIndex: Int32 = LinkPlan.none
   var isOrdered = false
-  /// Whether the relationship is transient and to-one. The next property describes its inverse.
+  /// Whether the relationship is transient and to-one.
   var isTransientToOne = false
+  /// Whether the inverse is transient and to-one.
   var hasTransientToOneInverse = false
 
   static let none = Int32.min
@@ -31,7 +32,7 @@ struct LinkPlan {
   }
 }
 
-/// Link plans, empty rows and default rows, computed once per model.
+/// Link plans, empty rows and default rows, computed once per coordinator.
 final class GraphPlan: @unchecked Sendable {  // because nothing changes after the initialiser
   struct EntityPlan {
     /// The plans of to-one relationships, by slot. Entries of attributes are unused.
@@ -63,7 +64,7 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
   let templates: [RowBatch]
   /// The checks that a save performs, by entity.
   let checks: [EntityChecks]
-  /// The transformers of transformable attributes by entity and slot; nil if not registered.
+  /// The transformers by entity and slot. Nil for an unregistered transformer and for other attributes.
   let transformers: [[(any AttributeTransformer)?]]
   /// The slots of attributes of type object ID, by entity.
   let objectIDSlots: [[Int]]

@@ -2,8 +2,8 @@
 extension ManagedObjectContext {
   /// Adds a handler that receives the changes in the context since its last call.
   ///
-  /// Handlers are called at the end of ``processPendingChanges()``, which fetches and saves call too, and of ``rollback()`` and
-  /// ``reset()``. Without a handler nothing is recorded.
+  /// Handlers are called at the end of ``processPendingChanges()``, ``rollback()`` and ``reset()``. Fetches and saves also call
+  /// ``processPendingChanges()``. Changes are recorded only while there is a handler.
   ///
   /// The handler runs in the context's isolation, before the call that caused the notification returns. It may read and change objects; its
   /// changes are reported by the next notification. The context retains the handler, so don't capture the context; use the argument.
@@ -15,9 +15,9 @@ extension ManagedObjectContext {
     return observers.addChangeHandler(handler)
   }
 
-  /// Adds a handler that is called before a save with changes, before delete rules and the objects' `willSave`.
+  /// Adds a handler that is called at the start of a save, before delete rules and the objects' `willSave`.
   ///
-  /// It may change objects; those changes are saved too. It isn't called if nothing changed.
+  /// The handler may change objects; those changes are saved too. It isn't called if the context has no changes.
   @discardableResult
   public func contextWillSave(_ handler: @escaping (ManagedObjectContext) -> Void) -> ContextObservation {
     checkIsolation()
@@ -27,10 +27,11 @@ extension ManagedObjectContext {
   /// Adds a handler that receives the changes that a save of the context has committed.
   ///
   /// Handlers are called after the objects' `didSave`; new objects have their permanent IDs. They aren't called if the changes cancelled
-  /// each other out or the save failed. For saves of other contexts, use ``PersistentStoreCoordinator/savedChanges(bufferingNewest:)``.
+  /// each other out, or if no store committed changes. For saves of other contexts, use
+  /// ``PersistentStoreCoordinator/savedChanges(bufferingNewest:)``.
   ///
-  /// The handler may change objects and save the context again. Handlers are called for that save after all of them were called for the
-  /// first one. A handler that changes something on every call causes an endless loop.
+  /// The handler may change objects and save the context again. That save is reported after all handlers have received the first one. A
+  /// handler that changes and saves objects on every call causes an endless loop.
   @discardableResult
   public func contextDidSave(_ handler: @escaping (ManagedObjectContext, ObjectChanges) -> Void) -> ContextObservation {
     checkIsolation()
@@ -44,7 +45,7 @@ extension ManagedObjectContext {
     return made
   }
 
-  /// Excludes changes made before the first handler was added. Later changes are reported.
+  /// Excludes an object's previous changes, because they were made before the first handler was added.
   private func forgetToTell(_ object: ManagedObject) {
     object.flags.remove(.noted)
     if object.isInserted { object.flags.insert(.toldInserted) }

@@ -29,25 +29,25 @@ struct RowRun {
 final class RowGroup {
   static let size = 1024
 
-  /// The first run. Most groups have only one, which then needs no array.
+  /// The first run. Most groups have no other runs, so they need no array.
   private let first: RowRun
   private let rest: [RowRun]
   let count: Int
   /// The index of the rows' concrete entity.
   let entity: Int
-  /// Whether the rows are the result of a fetch, whose caller likely reads all of them.
+  /// Whether the rows are the result of a fetch. The caller of a fetch is likely to read all of them.
   ///
-  /// Rows that were prefetched in a graph traversal are read in another order, if at all.
+  /// Rows that were prefetched during a graph traversal may be read in another order, or not at all.
   let isFetched: Bool
-  /// Fired to-many relationships: the answer for all rows of the group, in their order.
+  /// The first fired to-many relationship: the store's answer for all rows of the group, in the order of the rows.
   ///
-  /// Most groups have one answer, which then needs no array.
+  /// Most groups have no other answers, so they need no array.
   @exclusivity(unchecked) private var firstAnswer: (toManyIndex: Int, siblings: FaultSiblings)?
   @exclusivity(unchecked) private var otherAnswers: [(toManyIndex: Int, siblings: FaultSiblings)] = []
-  /// The siblings of to-one destinations, by slot.
+  /// The siblings of to-one destinations, with one element per slot that was read.
   @exclusivity(unchecked) private var columns: [FaultSiblings] = []
   @exclusivity(unchecked) private var positions: [Int64: Int]?
-  /// The number of requests for single objects, by to-many index: 8 bits for each of the first seven, and for all others together.
+  /// The number of requests for single objects: 8 bits for each to-many index from 0 to 6, and 8 bits for all others together.
   @exclusivity(unchecked) private var askedAlone: UInt64 = 0
 
   init(_ first: RowRun, _ rest: [RowRun] = [], entity: Int, isFetched: Bool = false) {
@@ -85,7 +85,7 @@ final class RowGroup {
     }
   }
 
-  /// Whether the rows are in memory anyway, judged by the store of the first row.
+  /// Whether the store of the first row keeps its rows in memory.
   func hasResidentRows(_ places: StorePlaces) -> Bool { first.count > 0 && places.hasResidentRow(first.pointer(0).key) }
 
   /// The keys of all rows, in order.
@@ -123,7 +123,7 @@ final class RowGroup {
     return nil
   }
 
-  /// Counts a request for the destinations of one object. Returns true for the first 32, a thirty-second of a full group.
+  /// Counts a request for the destinations of one object. Returns true for the first 32, which is 3% of a full group.
   func isRarelyAsked(_ toManyIndex: Int) -> Bool {
     let shift = UInt64(min(toManyIndex, 7) * 8)
     let asked = askedAlone >> shift & 255
@@ -163,13 +163,13 @@ final class RowGroup {
   }
 }
 
-/// The objects that a fault was loaded with, whose rows are read together with its own. Confined to a context.
+/// The objects that were loaded together with a fault. Reading the fault's row also reads theirs. Confined to a context.
 final class FaultSiblings {
   /// The index of the objects' entity.
   let entity: Int
   /// The destinations of a to-many relationship for an entire group; nil for a to-one relationship.
   let answer: RelationshipAnswer?
-  /// The group whose rows reference the objects from a slot, until the keys are read or the group is released.
+  /// The group whose rows contain the objects' keys. Nil after the keys were read or the group was released.
   ///
   /// The group clears this reference in its deinitializer.
   private unowned(unsafe) var group: RowGroup?

@@ -26,7 +26,7 @@ extension SaveOperation {
     try refuseRelationshipsBetweenStores()
   }
 
-  /// The changed objects that a store may have to save.
+  /// The objects among the given ones that have changes other than transient links.
   func stored(_ objects: ContiguousArray<ManagedObject>) -> ContiguousArray<ManagedObject> {
     if !context.graph.hasTransientLinks { return objects }
     return ContiguousArray(objects.lazy.filter { !$0.changesTransientLinksAlone })
@@ -50,7 +50,7 @@ extension SaveOperation {
   private func store(of object: ManagedObject) throws -> PersistentStore {
     if let assigned = context.changes.store(assignedTo: object) { return assigned }
     if let first = stores.firstWritable(Int(object.flags.entityIndex)) { return first }
-    // A read-only store throws an error that says what can't be written.
+    // The only store is read-only. Its error reports what can't be written.
     if let sole = stores.sole, sole.holds(Int(object.flags.entityIndex)) { return sole }
     throw ContextError(
       .noStoreForEntity, objectID: object.id,
@@ -59,15 +59,15 @@ extension SaveOperation {
 
   // MARK: Relationships between stores
 
-  /// Refuses links from an object of one store to an object of another, which no store can keep.
+  /// Refuses links between objects of different stores. No store can save them.
   ///
-  /// Links are stored in the rows that contain the destination's key, and in the lists of the relationship that names a many-to-many pair.
-  /// Both ends of a new link are changed objects, so checking these is enough.
+  /// A link is saved as the destination's key in a row, or in the list of a to-many relationship that stores links. Both ends of a new link
+  /// are changed objects, so only changed objects are checked.
   private func refuseRelationshipsBetweenStores() throws {
     if stores.sole != nil { return }
     var places: [Int64: Int] = [:]
     for part in parts { for object in part.inserted { places[object.objectKey] = part.store.place } }
-    /// The index of a key's store; nil for a new object that isn't saved.
+    /// The index of a key's store; nil for a new object that this save doesn't insert.
     func place(_ key: Int64) -> Int? { key >= 0 ? StackKey.place(key) : places[key] }
     var failures: [ContextError] = []
     for part in parts {
@@ -100,7 +100,7 @@ extension SaveOperation {
       objectIDs: [object.id, target])
   }
 
-  /// Calls a closure with each link of an object that the save writes.
+  /// Calls a closure with each link that the save writes for an object.
   private func forEachLink(of object: ManagedObject, _ body: (ManagedObjectModel.Relationship, Int64) -> Void) {
     for relationship in object.entity.relationships {
       if !relationship.isToMany {

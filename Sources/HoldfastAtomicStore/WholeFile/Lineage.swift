@@ -1,15 +1,16 @@
 import HoldfastStore
 
-/// The saves that led to a file, for deciding whether one version of a store descends from another.
+/// The history of a file. It determines whether one version of a store descends from another.
 ///
-/// If a file is copied and both copies are saved, the versions diverge. Taking one for a later version of the other would silently lose
-/// saves. So each file names the sessions that saved the store and the generation that each of them saved last. A session is an open store
-/// with a random number of its own. It saves a version only on top of the previous one that it saved or loaded; when it loads an older
-/// version, which someone restored, it takes a new number. A version that contains a session's save therefore contains all earlier saves
-/// of that session, and all that those were made from.
+/// If a file is copied and both copies are saved, the versions diverge. Treating one as a later version of the other would silently lose
+/// saves. So each file lists the sessions that saved the store, with the generation that each of them saved last.
 ///
-/// A file contains the latest ``most`` sessions. If more of them saved a store than that since this process read it, the current version
-/// can't be recognised as a descendant.
+/// A session is an open store with its own random number. It saves each version on top of the version that it saved or loaded before. When
+/// it loads an older version, such as a restored backup, it gets a new number. Therefore, a version that contains a save of a session also
+/// contains the earlier saves of that session, and the versions on which they were based.
+///
+/// A file lists the latest ``most`` sessions. If more sessions have saved the store since this process read it, the current version can't
+/// be recognised as a descendant.
 struct Lineage: Equatable, Sendable {
   /// The last save of a session.
   struct Save: Equatable, Sendable {
@@ -34,7 +35,7 @@ struct Lineage: Equatable, Sendable {
     saves = [save] + saves.prefix(Lineage.most - 1)
   }
 
-  /// Whether this version was made from another one, or is the same.
+  /// Whether this version is based on another one or is equal to it.
   func descends(from other: Lineage) -> Bool {
     guard let last = other.saves.first else { return false }
     return saves.contains { $0.session == last.session && $0.generation >= last.generation }
@@ -45,7 +46,7 @@ struct Lineage: Equatable, Sendable {
 
   // MARK: In a file
 
-  /// The lineage in a file's header. Bytes that can't be one count as none.
+  /// Decodes the lineage in a file's header. It is empty if the bytes aren't valid.
   init(_ bytes: [UInt8]) {
     guard bytes.count.isMultiple(of: 16), bytes.count <= 16 * Lineage.most else { return }
     bytes.withUnsafeBytes { bytes in
@@ -64,7 +65,7 @@ struct Lineage: Equatable, Sendable {
     }
   }
 
-  /// The lineage of a file without one, such as a file of another program: the digest of its bytes stands for the session that made it.
+  /// Creates a lineage for a file without one, such as a file of another program. The digest of its bytes is the number of the session.
   init(ofForeignFile reader: FileReader, generation: Int64) throws {
     reader.rewind()
     var digest = ContentDigest()

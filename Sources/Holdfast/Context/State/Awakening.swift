@@ -1,8 +1,8 @@
-/// The objects that received their rows and wait to be awakened.
+/// The objects that receive their rows and haven't been awakened yet.
 ///
-/// They wait while any operation holds awakening, because it has pointers to rows or has changed only one end of a relationship.
+/// An operation holds awakening while it has pointers to rows, or while it has changed only one end of a relationship.
 struct Awakening {
-  /// Objects to be awakened, from ``next`` on; kept alive by this array.
+  /// The objects to awaken, starting at index ``next``. The array keeps them alive.
   private var waiting: ContiguousArray<ManagedObject> = []
   private var next = 0
   /// The number of running operations during which no object may be awakened.
@@ -20,7 +20,7 @@ struct Awakening {
   /// Ends all such operations.
   mutating func releaseAll() { holds = 0 }
 
-  /// Removes and returns the object to awaken next, each object once, in the order of their rows; nil if none may be awakened now.
+  /// Removes and returns the next object to awaken, in the order in which objects were added. Nil if none may be awakened now.
   mutating func takeNext() -> ManagedObject? {
     if waiting.isEmpty || holds > 0 { return nil }
     if next < waiting.count {

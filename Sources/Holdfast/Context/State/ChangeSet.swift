@@ -1,4 +1,4 @@
-/// The changed objects of a context, and what its next save has to know about them besides.
+/// The changed objects of a context, and other data that its next save needs.
 struct ChangeSet {
   /// The inserted, updated and deleted objects, in the order of their first change; kept alive by this array.
   ///
@@ -10,7 +10,7 @@ struct ChangeSet {
   private(set) var refusedValues: [RefusedValue] = []
   /// The stores to which new objects were assigned, by temporary key; nil if none.
   private var assignments: [Int64: PersistentStore]?
-  /// Whether reading destinations dropped recorded changes that the other end may have recorded as well.
+  /// Whether reading destinations dropped recorded changes without an effect. The other end may still have them recorded.
   var hasDroppedLinkRecords = false
 
   init(entityCount: Int) { counts = ContiguousArray(repeating: 0, count: entityCount) }
@@ -26,7 +26,7 @@ struct ChangeSet {
     counts[Int(object.flags.entityIndex)] += 1
   }
 
-  /// Removes all objects but the given ones, because their changes were saved.
+  /// Removes the objects whose changes were saved, and keeps the given ones.
   mutating func settle(keeping rest: ContiguousArray<ManagedObject>) {
     if rest.isEmpty { return removeAll() }
     let kept = Set(rest.lazy.map { ObjectIdentifier($0) })

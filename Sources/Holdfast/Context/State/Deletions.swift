@@ -1,11 +1,12 @@
 /// The keys of the objects that a context is deleting or has deleted, by root entity.
 ///
-/// It alone answers whether an object is deleted. Each root entity has one list, in order of deletion: the keys whose deletion was saved,
-/// then the pending ones. Saved ones remain until the context is reset, because rows and lists that were read before may contain them.
+/// Only this type determines whether an object is deleted. Each root entity has one list of keys in the order of deletion: first the saved
+/// deletions, then the pending ones. Saved ones remain until the context is reset, because rows and lists that were read before may contain
+/// the keys.
 ///
-/// A list that hides deleted objects compares only the keys added since its last comparison, so the positions of keys change only together
-/// with ``generation``. Deleting 9,000 of a list's 10,000 objects one by one, and reading the list each time, takes 6 ms. If every read
-/// compared all keys, it would take 16 s.
+/// An ``OrderedList`` that hides deleted objects compares only the keys added here since its last comparison. Therefore, ``generation``
+/// increases whenever the positions of keys change. Deleting 9,000 of an ordered list's 10,000 objects one by one, and reading the list
+/// each time, takes 6 ms. If every read compared all keys, it would take 16 s.
 final class Deletions {
   private let lists: UnsafeMutablePointer<LinkList>
   /// The number of keys at the start of each list whose deletion was saved.
@@ -36,7 +37,7 @@ final class Deletions {
   /// Whether an object is being deleted or was deleted.
   @inline(__always) func contains(_ key: Int64, root: Int) -> Bool { !lists[root].isEmpty && lists[root].contains(key) }
 
-  /// Whether any object of a root entity is being deleted or was deleted.
+  /// Whether no object of a root entity is being deleted or was deleted.
   @inline(__always) func isEmpty(root: Int) -> Bool { lists[root].isEmpty }
 
   /// Whether the next save deletes any object of a root entity.
@@ -50,7 +51,7 @@ final class Deletions {
 
   // MARK: Changing
 
-  /// Records that the next save deletes an object. Its delete rules are still to be applied.
+  /// Records that the next save deletes an object. Its delete rules haven't been applied yet.
   func insert(_ object: ManagedObject, root: Int) {
     insert(object.objectKey, root: root)
     unpropagated.append(object)
@@ -61,9 +62,9 @@ final class Deletions {
 
   /// Records that deletions were saved.
   ///
-  /// The keys of objects that were never saved are removed: no list contains them any more.
+  /// The keys of objects that were never saved are removed, because no row or list contains them any more.
   ///
-  /// - Parameter pending: The keys of objects that weren't saved, by root entity.
+  /// - Parameter pending: The keys whose deletion wasn't saved, by root entity.
   func settle(pending: [Int: Set<Int64>] = [:]) {
     unpropagated = []
     for root in 0..<rootCount where hasPending(root: root) {
@@ -109,6 +110,6 @@ final class Deletions {
     return unpropagated
   }
 
-  /// Returns objects whose delete rules couldn't be applied.
+  /// Adds objects back whose delete rules couldn't be applied.
   func putBackUnpropagated(_ objects: some Sequence<ManagedObject>) { unpropagated += objects }
 }

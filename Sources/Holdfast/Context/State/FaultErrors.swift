@@ -6,17 +6,18 @@ struct FaultErrors {
   fileprivate var callbackDepth = 0
   /// The most recent error, including deleted rows.
   var latest: (any Error)?
-  /// Whether a caller throws the errors, so that placeholders don't leave the context.
+  /// Whether the current operation throws the errors, so that its result doesn't depend on placeholders.
   let areThrown: Bool
-  /// Errors in callbacks while a caller throws the errors. Values that callbacks computed from placeholders remain even if the caller
-  /// throws.
+  /// The errors in callbacks during an operation that throws errors.
+  ///
+  /// Values that the callbacks computed from placeholders remain in their objects even if the operation throws.
   fileprivate(set) var ofCallbacks: [(id: ManagedObjectID, error: any Error)] = []
-  /// The error of each object whose properties returned placeholders, with its position in the order of occurrence.
+  /// The first error of each object whose properties returned placeholders, with its index in the order of occurrence.
   private var unread: [ManagedObjectID: (order: Int, error: any Error)] = [:]
 
   init() { areThrown = false }
 
-  /// Creates an empty value in the same callbacks as another.
+  /// Creates a value without errors that has the callback depth of another.
   fileprivate init(areThrown: Bool, in callbacks: FaultErrors) {
     self.areThrown = areThrown
     callbackDepth = callbacks.callbackDepth
@@ -54,7 +55,7 @@ extension ManagedObjectContext {
 
   /// Allows saves again after properties couldn't be read. Sends no store request.
   ///
-  /// Call it when nothing that depends on the placeholders will be saved; see ``FaultErrorPolicy/failSave``. The next access to one of the
+  /// Call it only if no change to save depends on the placeholders; see ``FaultErrorPolicy/failSave``. The next access to one of the
   /// objects reads its row again. An object that was changed while its row was unreadable must be refreshed before it can be saved.
   public func acknowledgeFaultErrors() { faultErrors = FaultErrors(areThrown: faultErrors.areThrown, in: faultErrors) }
 
@@ -79,9 +80,9 @@ extension ManagedObjectContext {
     throw ContextError(
       .unreadValues, objectID: ids.count == 1 ? ids[0] : nil,
       reason:
-        "Properties of \(ids.count == 1 ? "an object" : "\(ids.count) objects") couldn't be read, and what is to be saved may depend on "
-        + "the placeholders that they returned. Refresh the objects or roll back and compute the changes again, or call "
-        + "acknowledgeFaultErrors() if nothing depends on them.",
+        "Properties of \(ids.count == 1 ? "an object" : "\(ids.count) objects") couldn't be read, and the changes to save may depend on "
+        + "the placeholders that they returned. Refresh the objects, or roll back and compute the changes again. If no change depends on "
+        + "placeholders, call acknowledgeFaultErrors().",
       objectIDs: ids, cause: error)
   }
 

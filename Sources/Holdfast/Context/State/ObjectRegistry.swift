@@ -1,9 +1,9 @@
 /// The registered objects of a context, by entity and key. It doesn't keep them alive.
 ///
-/// Entities with the same root have their keys, and so their map, in common: an object is found by the index of any of these entities.
+/// Entities with the same root share one map, because their keys are unique together. The index of any of these entities finds an object.
 struct ObjectRegistry: ~Copyable {
   private let graph: GraphPlan
-  /// By entity index. Only root entities use theirs.
+  /// One map for each entity, by entity index. Only the maps of root entities are used.
   private let maps: UnsafeMutablePointer<IdentityMap>
 
   init(_ graph: GraphPlan) {
@@ -38,7 +38,7 @@ struct ObjectRegistry: ~Copyable {
     return objects(sharingRootOf: entity).filter { family.contains(Int($0.flags.entityIndex)) }
   }
 
-  /// All objects, by root entity.
+  /// All objects, grouped by root entity.
   var objects: [ManagedObject] { graph.model.entities.indices.flatMap { maps[$0].objects } }
 
   /// Prepares for looking up or inserting an object for each row of a group.

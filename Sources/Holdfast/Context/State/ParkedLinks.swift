@@ -1,6 +1,7 @@
-/// The transient links of released objects to which other objects are linked. Confined to the context.
+/// The transient links of released objects. Confined to the context.
 ///
-/// The objects are in the store but no caller references them. The next object of the same key gets the links back.
+/// No caller references these objects any more, but they still exist in the store. An object that is recreated for the same key gets the
+/// links back.
 final class ParkedLinks {
   private struct Place: Hashable {
     let root: Int
@@ -32,9 +33,9 @@ final class ParkedLinks {
 }
 
 extension ManagedObjectContext {
-  /// The object at the other end of a transient link: registered, or recreated for parked links.
+  /// The object at the other end of a transient link, recreated if it was released and has parked links.
   ///
-  /// Nil if there is neither, which can't happen for a relationship with an inverse.
+  /// Nil if the object isn't registered and has no parked links, which can't happen for a relationship with an inverse.
   func linked(_ entity: Int, _ key: Int64) -> ManagedObject? {
     if let registered = registered(entity, key) { return registered }
     return parkedLinks.entity(graph.entities[entity].root, key).map { make($0, key) }

@@ -1,11 +1,11 @@
-/// The latest groups of rows that were read for faults, where siblings created later find their rows.
+/// The latest groups of rows that were read for faults. Siblings that are created later get their rows from these groups.
 ///
 /// They are discarded when rows may have changed.
 struct RecentGroups {
   private var groups: [RowGroup] = []
-  /// The index of the latest group. Once there are ``most``, the next index is replaced first.
+  /// The index of the latest group. When there are ``most`` groups, a new group replaces the one at the next index.
   private var latest = 0
-  /// The coordinator's count of saves when the first of them was read.
+  /// The coordinator's save count when the groups were read.
   private var saveCount = 0
   private static let most = 8
 
@@ -30,7 +30,7 @@ struct RecentGroups {
     }
   }
 
-  /// The row with a key, of one of several entities; with its group and position.
+  /// The row with a key, its group and its position in the group; nil if no group of these entities contains the key.
   func row(_ key: Int64, of family: Range<Int>) -> (RowGroup, RowPointer, Int)? {
     // Begin with the latest group, which is the most likely to contain the row.
     var place = latest
