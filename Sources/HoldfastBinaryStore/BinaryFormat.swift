@@ -24,6 +24,7 @@ struct BinaryFormat: StoreFileFormat {
   }
 
   func read(_ reader: FileReader, into loader: TableLoader) throws {
+    loader.isVerified = !options.wholeFile.allowsUnverified
     try BinaryFile(reader.bytes, model: loader.model, errors, options).read(into: loader)
   }
 

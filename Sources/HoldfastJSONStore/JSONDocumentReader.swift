@@ -71,6 +71,9 @@ final class JSONDocumentReader {
     uncountedRows = rows.map { Unmanaged.passUnretained($0) }
   }
 
+  /// Records that the digest is wrong or missing.
+  func noteUnverified() { loader?.isVerified = false }
+
   /// Sets the share of the file that was parsed, from 0 to 1.
   func proceeded(to progress: Double) { rows?.progress = progress }
 

@@ -54,7 +54,10 @@ struct JSONParser {
     var status = feed.take(UnsafeRawBufferPointer(start: nil, count: 0), isLast: true) { document.takeHeard() }
     if status == yajl_status_ok { status = yajl_complete_parse(handle) }
     if status != yajl_status_ok || !bytes.isComplete || !document.isComplete { try fail(handle, status, at: feed.offset) }
-    if seal.finding != .right, !options.wholeFile.allowsUnverified { throw document.errors.unverified() }
+    if seal.finding != .right {
+      if !options.wholeFile.allowsUnverified { throw document.errors.unverified() }
+      document.noteUnverified()
+    }
   }
 
   private func fail(_ handle: yajl_handle, _ status: yajl_status, at offset: Int) throws {

@@ -61,7 +61,6 @@ final class XMLDocumentReader {
     self.options = options
     self.madeUpUUID = madeUpUUID
     uncountedRows = rows.map { Unmanaged.passUnretained($0) }
-    // A read-only store is never saved.
   }
 
   // MARK: The parser
@@ -318,6 +317,8 @@ final class XMLDocumentReader {
 
   /// Compares the mark in the metadata with the digest at the end of the file.
   func finish(_ seal: TextSeal.Finding, allowsUnverified: Bool) throws {
-    if metadata.isSealed ? seal != .right : seal != .none, !allowsUnverified { throw errors.unverified() }
+    if metadata.isSealed ? seal == .right : seal == .none { return }
+    if !allowsUnverified { throw errors.unverified() }
+    rows?.noteUnverified()
   }
 }

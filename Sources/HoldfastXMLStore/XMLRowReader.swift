@@ -96,6 +96,9 @@ final class XMLRowReader {
     identity = try loader.begin(metadata.header(for: loader.model))
   }
 
+  /// Records that the digest is wrong or missing.
+  func noteUnverified() { loader.isVerified = false }
+
   /// Passes the last rows, links and orders to the loader.
   func finish() throws {
     for (entity, builder) in builders.enumerated() {

@@ -139,6 +139,32 @@ import Testing
     #expect(try body(file.bytes()) == body(before))
   }
 
+  /// An editor keeps the file's record of saves. Its version of an older file isn't a restored one.
+  @Test func anEditedOlderVersionIsNotTakenForARestoredOne() throws {
+    let context = try file.context(options: JSONFile.unverified)
+    let older = try file.text()
+    try Change.rename.make(context)
+    try context.save()
+    try file.write(older.replacing("\"Sign 1\"", with: "\"Sign of an editor\""))
+    let edited = try file.bytes()
+    try Change.newShelf.make(context)
+    let error = try #require(throws: StoreError.self) { try context.save() }
+    #expect(error.code == .storeReplaced && context.hasChanges, "\(error)")
+    let isAsEdited = try file.bytes() == edited
+    #expect(isAsEdited)
+    try context.persistentStoreCoordinator.close()
+  }
+
+  /// An edited version of what was last saved is read and saved on.
+  @Test func anEditOfTheLatestVersionIsKept() throws {
+    let context = try file.context(options: JSONFile.unverified)
+    try file.write(try file.text().replacing("\"Sign 1\"", with: "\"Sign of an editor\""))
+    try Change.newShelf.make(context)
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    #expect(try file.text().contains("Sign of an editor") && file.refusal() == nil)
+  }
+
   /// Two processes take turns, each with several arbitrary saves. Neither ever gets the error for diverged copies.
   @Test(arguments: 0..<3) func versionsOfOneHistoryAreNeverRefused(_ round: Int) throws {
     var random = SeededGenerator("Versions of one history, \(round)")

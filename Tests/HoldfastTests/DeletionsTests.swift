@@ -28,6 +28,14 @@ import Testing
     #expect(deletions.keys(root: 0, from: 0) == [3])
   }
 
+  /// Unsaved objects of another store may still contain them.
+  @Test func theyAreKeptByAnIncompleteSave() {
+    let deletions = Deletions(rootCount: 1)
+    for key in [Int64(-5), 3] { deletions.insert(key, root: 0) }
+    deletions.settle(isComplete: false)
+    #expect(deletions.contains(-5, root: 0) && deletions.contains(3, root: 0))
+  }
+
   /// An object that was deleted and saved can be asked for by its ID and deleted once more.
   @Test func aSavedDeletionThatIsRepeatedIsNotReverted() {
     let deletions = Deletions(rootCount: 1)

@@ -217,6 +217,20 @@ extension TestStore.Place {
     #expect(try checkingContext.one(\Dog.name == "a")?.friends.map(\.name) == ["x"])
   }
 
+  /// The bug: the fetch returned the stored order, because only the predicate was checked for unsaved changes of other objects.
+  @Test(arguments: TestStore.allCases)
+  func `a fetch sorted by another object's property uses its unsaved value`(_ store: TestStore) throws {
+    let context = try store.makePlace().context()
+    for name in ["A", "B"] { context.dog("of \(name)", age: 1, owner: context.person(name)) }
+    try context.save()
+    context.reset()
+    let byOwner = FetchRequest<Dog>(sortedBy: [FetchSortDescriptor((\Dog.owner).then(\.name))])
+    #expect(try context.fetch(byOwner).map(\.name) == ["of A", "of B"])
+    let owner = try #require(try context.fetch(byOwner).first?.owner)
+    owner.name = "Z"
+    #expect(try context.fetch(byOwner).map(\.name) == ["of B", "of A"])
+  }
+
   /// The bug: after a failed read, a fetch replaced the object's private row, which holds its pending changes, by a shared one.
   /// The object was still marked as the owner of its row, so freeing it freed memory inside a shared batch.
   @Test(arguments: TestStore.allCases)

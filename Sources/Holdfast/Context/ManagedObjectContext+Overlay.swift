@@ -8,9 +8,9 @@ extension ManagedObjectContext {
     if changes.isEmpty { return false }
     if let predicate = query.predicate { try refusingFaultErrors { clearKeysOfDeleted(askedBy: predicate, query.entity) } }
     if hasChanges(inFamilyOf: query.entity.index) { return true }
-    guard let predicate = query.predicate else { return false }
-    let crossings = try RowPredicate(predicate, entity: query.entity, model: persistentStoreCoordinator.model).crossings
-    return crosses(crossings)
+    let model = persistentStoreCoordinator.model
+    let crossings = try query.predicate.map { try RowPredicate($0, entity: query.entity, model: model).crossings } ?? []
+    return crosses(try crossings + RowOrder(query.sorts, entity: query.entity, model: model).crossings)
   }
 
   /// Clears references to objects being deleted in the rows that a query evaluates.

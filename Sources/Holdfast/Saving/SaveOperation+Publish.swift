@@ -138,6 +138,6 @@ extension SaveOperation {
     for object in rest where object.isDeleted {
       pending[context.graph.entities[Int(object.flags.entityIndex)].root, default: []].insert(object.objectKey)
     }
-    context.deletions.settle(pending: pending)
+    context.deletions.settle(pending: pending, isComplete: rest.isEmpty)
   }
 }

@@ -76,7 +76,11 @@ extension StoreFileFormat {
 
   /// Opens a file. Reads it page by page if the format can, otherwise all at once.
   func opened(_ reader: FileReader, _ model: ManagedObjectModel, _ path: String, _ options: WholeFileOptions) throws -> OpenedStore {
-    if let file = try open(reader, model: model, path: path) { return OpenedStore(file) }
+    if let file = try open(reader, model: model, path: path) {
+      var opened = OpenedStore(file)
+      try opened.header.identify(reader, isVerified: !options.allowsUnverified)
+      return opened
+    }
     return OpenedStore(try load(reader, model, path, options))
   }
 
@@ -86,9 +90,17 @@ extension StoreFileFormat {
       model: model, path: path, keySpace: keySpace, memory: RowMemory(options, fileByteCount: reader.byteCount))
     try read(reader, into: loader)
     var loaded = try loader.finish()
-    if loaded.header.lineage.isEmpty {
-      loaded.header.lineage = try Lineage(ofForeignFile: reader, generation: loaded.header.generation).bytes
-    }
+    try loaded.header.identify(reader, isVerified: loader.isVerified)
     return loaded
+  }
+}
+
+extension StoreFileHeader {
+  /// Adds the digest of the file to its lineage, if the file has none, or was edited after it was saved.
+  fileprivate mutating func identify(_ reader: FileReader, isVerified: Bool) throws {
+    var lineage = Lineage(self.lineage)
+    if isVerified && !lineage.saves.isEmpty { return }
+    lineage.append(Lineage.Save(session: try Lineage.digest(of: reader), generation: generation))
+    self.lineage = lineage.bytes
   }
 }

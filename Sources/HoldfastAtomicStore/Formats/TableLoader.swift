@@ -10,6 +10,11 @@ public final class TableLoader {
   public let model: ManagedObjectModel
   /// The path of the file, for error messages.
   public let path: String?
+  /// Whether the file's digest is right. Defaults to true.
+  ///
+  /// A format sets it to false for a file that it reads although its digest is wrong or missing. The ``StoreFileHeader/lineage`` of such a
+  /// file is also that of the file before it was edited.
+  public var isVerified = true
   private let keySpace: KeySpace
   private var begun: (header: StoreFileHeader, schema: TableSchema)?
   private var rows: [[RowBatch]]

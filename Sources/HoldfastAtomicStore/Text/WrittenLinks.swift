@@ -9,9 +9,7 @@ public final class WrittenLinks {
   private let generation: TableGeneration
   private let destination: Int
   /// Whether some destinations are omitted.
-  ///
-  /// In that case no run can be copied: which destinations exist affects the text of unchanged rows.
-  public let lacksSome: Bool
+  @usableFromInline let lacksSome: Bool
   /// A buffer for the existing destinations of one object.
   private var found: [Int64] = []
 

@@ -9,7 +9,7 @@ import HoldfastStore
 /// it loads an older version, such as a restored backup, it gets a new number. Therefore, a version that contains a save of a session also
 /// contains the earlier saves of that session, and the versions on which they were based.
 ///
-/// A file lists the latest ``most`` sessions. If more sessions have saved the store since this process read it, the current version can't
+/// A file lists the latest ``most`` sessions. If as many others have saved the store since this process read it, the current version can't
 /// be recognised as a descendant.
 struct Lineage: Equatable, Sendable {
   /// The last save of a session.
@@ -41,9 +41,6 @@ struct Lineage: Equatable, Sendable {
     return saves.contains { $0.session == last.session && $0.generation >= last.generation }
   }
 
-  /// Whether an older session may have been dropped.
-  var isFull: Bool { saves.count == Lineage.most }
-
   // MARK: In a file
 
   /// Decodes the lineage in a file's header. It is empty if the bytes aren't valid.
@@ -65,11 +62,11 @@ struct Lineage: Equatable, Sendable {
     }
   }
 
-  /// Creates a lineage for a file without one, such as a file of another program. The digest of its bytes is the number of the session.
-  init(ofForeignFile reader: FileReader, generation: Int64) throws {
+  /// A number that stands for the session that made a file, if that isn't in the file: the digest of all bytes.
+  static func digest(of reader: FileReader) throws -> UInt64 {
     reader.rewind()
     var digest = ContentDigest()
     while let piece = try reader.next() { digest.update(piece) }
-    saves = [Save(session: digest.value, generation: generation)]
+    return digest.value
   }
 }

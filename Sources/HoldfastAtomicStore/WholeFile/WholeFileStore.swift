@@ -18,7 +18,8 @@ import Synchronization
 ///   both have changed are conflicts, so no changes are lost.
 /// - If the file is missing or contains a different store, the save throws.
 /// - If the file is a copy that diverged, the save throws. A file names the latest 32 open stores that saved it, so divergence is always
-///   detected. If more of them saved the file since this store read or saved it, the save throws as well.
+///   detected. If 32 others saved the file since this store read or saved it, the save throws as well. So does a save after a program
+///   without this record, such as a text editor, has changed an older version.
 ///
 /// Keys for new objects are allocated in the lock file, after checking the store's file, so that no two processes allocate the same
 /// keys. A process that saves a copy has another lock file. If it has used the keys of new objects here, the save throws

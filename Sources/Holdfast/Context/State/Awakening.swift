@@ -27,8 +27,9 @@ struct Awakening {
       defer { next += 1 }
       return waiting[next]
     }
-    waiting = []
     next = 0
+    // Releasing the last object may call this again.
+    waiting = []
     return nil
   }
 }

@@ -31,6 +31,8 @@ struct ChangeSet {
     if rest.isEmpty { return removeAll() }
     let kept = Set(rest.lazy.map { ObjectIdentifier($0) })
     refusedValues.removeAll { !kept.contains($0.object) }
+    let keys = Set(rest.lazy.map(\.objectKey)), unsaved = assignments?.filter { keys.contains($0.key) }
+    assignments = unsaved?.isEmpty == false ? unsaved : nil
     objects = []
     for entity in counts.indices { counts[entity] = 0 }
     rest.forEach { append($0) }

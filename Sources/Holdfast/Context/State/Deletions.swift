@@ -62,16 +62,19 @@ final class Deletions {
 
   /// Records that deletions were saved.
   ///
-  /// The keys of objects that were never saved are removed, because no row or list contains them any more.
+  /// The keys of objects that were never saved are removed, because no row or list contains them any more. Unsaved objects may contain
+  /// them after an incomplete save.
   ///
-  /// - Parameter pending: The keys whose deletion wasn't saved, by root entity.
-  func settle(pending: [Int: Set<Int64>] = [:]) {
+  /// - Parameters:
+  ///   - pending: The keys whose deletion wasn't saved, by root entity.
+  ///   - isComplete: Whether all changed objects were saved.
+  func settle(pending: [Int: Set<Int64>] = [:], isComplete: Bool = true) {
     unpropagated = []
     for root in 0..<rootCount where hasPending(root: root) {
       let keys = keys(root: root, from: savedCounts[root]), rest = pending[root] ?? []
-      if !rest.isEmpty || keys.contains(where: { $0 < 0 }) {
+      if !rest.isEmpty || isComplete && keys.contains(where: { $0 < 0 }) {
         dropPending(root)
-        for key in keys where key >= 0 && !rest.contains(key) { insert(key, root: root) }
+        for key in keys where !(isComplete && key < 0) && !rest.contains(key) { insert(key, root: root) }
       }
       savedCounts[root] = count(root: root)
       for key in keys where rest.contains(key) { insert(key, root: root) }

@@ -15,6 +15,8 @@ struct FaultErrors {
   /// The first error of each object whose properties returned placeholders, with its index in the order of occurrence.
   private var unread: [ManagedObjectID: (order: Int, error: any Error)] = [:]
 
+  private var insertionCount = 0
+
   init() { areThrown = false }
 
   /// Creates a value without errors that has the callback depth of another.
@@ -30,7 +32,9 @@ struct FaultErrors {
   var objectIDs: [ManagedObjectID] { unread.sorted { $0.value.order < $1.value.order }.map(\.key) }
 
   mutating func insert(_ error: any Error, _ id: ManagedObjectID) {
-    if unread[id] == nil { unread[id] = (unread.count, error) }
+    if unread[id] != nil { return }
+    unread[id] = (insertionCount, error)
+    insertionCount += 1
   }
 
   mutating func remove(_ id: ManagedObjectID) {
