@@ -3,7 +3,7 @@ import Testing
 
 @testable import HoldfastAtomicStore
 
-/// The saves that led to a file, compared with the history of its versions.
+/// The record of saves in a file, compared with the history of its versions.
 @Suite struct LineageTests {
   private func lineage(_ saves: (UInt64, Int64)...) -> Lineage {
     var lineage = Lineage()

@@ -69,7 +69,7 @@ import Testing
 
   @Test func aRemovedEntryLeavesTheOthersOfItsRunFound() {
     for removed in 0..<40 as Range<Int64> {
-      // Two interleaved runs, of which the second one begins inside the first one.
+      // Two interleaved runs, the second of them beginning inside the first.
       let hash: (Entry) -> Int = { $0.key % 2 == 0 ? 50 : 60 }
       var table = HashTable<Entry>()
       for key in 0..<40 as Range<Int64> { table.insert(Entry(key: key, value: 1), hash: hash) }

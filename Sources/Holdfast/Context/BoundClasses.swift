@@ -5,9 +5,9 @@ struct BoundClasses: Sendable {
   let classes: [ManagedObject.Type]
   /// The callbacks that each class overrides, by entity index.
   let hooks: [ClassHooks]
-  /// Whether any class is told when its objects receive their rows.
+  /// Whether any class overrides the callback for objects that receive their rows.
   let awakensObjects: Bool
-  /// Whether any class is told when its objects become faults.
+  /// Whether any class overrides a callback for objects that become faults.
   let turnsObjectsIntoFaults: Bool
   /// Whether any class has its own validation rules for saves.
   let validatesObjects: Bool

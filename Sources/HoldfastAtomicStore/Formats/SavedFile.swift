@@ -4,7 +4,7 @@ public import HoldfastStore
 /// The store's current file and what its sections contain. A save copies unchanged sections from it.
 ///
 /// The binary store uses it: saving one changed object of 100,000 takes less than half of the time of writing all sections (39 instead of
-/// 88 ms with `fsync`). Text files gain too little: their saves would take 60 % (JSON) or 90 % (XML) of the time.
+/// 88 ms with `fsync`). Text files gain too little: their saves would take 60 % (JSON) or 70 to 90 % (XML) of the time.
 public struct SavedFile: Sendable {
   /// The rows and links in the file.
   public let generation: TableGeneration

@@ -9,7 +9,7 @@ public struct StoreFileHeader: Sendable {
   /// Two files with the same UUID and generation contain the same rows and links, unless copies of a file diverged. A save detects
   /// that by the ``lineage``.
   public var generation: Int64
-  /// The saves that led to the file, at most 512 bytes. A format keeps them unchanged; empty if the file has none.
+  /// The history of the file, at most 512 bytes. A format keeps it unchanged; empty if the file has none.
   ///
   /// For each of the latest 32 open stores that saved it, the latest first: a random number of the open store, and the generation that
   /// it saved last. Both are 64-bit integers, little-endian.

@@ -12,8 +12,8 @@ public final class TableLoader {
   public let path: String?
   /// Whether the file's digest is right. Defaults to true.
   ///
-  /// A format sets it to false for a file that it reads although its digest is wrong or missing. The ``StoreFileHeader/lineage`` of such a
-  /// file is also that of the file before it was edited.
+  /// A format sets it to false for a file that it reads although its digest is wrong or missing. The ``StoreFileHeader/lineage`` in such
+  /// a file describes the version before the edit, so the loader adds the digest of the file to it.
   public var isVerified = true
   private let keySpace: KeySpace
   private var begun: (header: StoreFileHeader, schema: TableSchema)?

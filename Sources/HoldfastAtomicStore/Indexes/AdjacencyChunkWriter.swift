@@ -2,8 +2,8 @@ import HoldfastStore
 
 /// Writes chunks of an ``AdjacencyIndex``.
 ///
-/// One function serves new chunks, additions and removals. Separate functions would save 1.5 % of the instructions of a first save with
-/// 300,000 links.
+/// One function serves new chunks, additions and removals. Separate functions would save at most 1.5 % of the instructions of a first save
+/// with 300,000 links. A second function makes the chunks of an index that was empty and gets dense links.
 enum AdjacencyChunkWriter {
   typealias Links = UnsafeBufferPointer<SaveRequest.Link>
 

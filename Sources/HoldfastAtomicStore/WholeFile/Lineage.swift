@@ -62,7 +62,7 @@ struct Lineage: Equatable, Sendable {
     }
   }
 
-  /// A number that stands for the session that made a file, if that isn't in the file: the digest of all bytes.
+  /// The digest of all bytes of a file. It identifies the file if the session that made it isn't in the file.
   static func digest(of reader: FileReader) throws -> UInt64 {
     reader.rewind()
     var digest = ContentDigest()

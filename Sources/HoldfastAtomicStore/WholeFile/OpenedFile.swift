@@ -31,7 +31,7 @@ final class OpenedFile: Sendable {
     var storeUUID: String
     /// The last generation number used for a save, even if that save failed.
     var generation: Int64
-    /// The saves that led to the file that the tables correspond to.
+    /// The history of the file that the tables correspond to.
     var lineage: Lineage
     /// The number of this open store in the lineage of its files.
     var session = Lineage.newSession()

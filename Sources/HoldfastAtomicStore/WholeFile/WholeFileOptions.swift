@@ -9,7 +9,7 @@ public struct WholeFileOptions: Sendable {
   /// Whether a file with a wrong or missing digest can be opened. Defaults to false.
   ///
   /// Such a file was damaged or edited by hand. All checks that don't need the digest still apply. The next save adds a valid
-  /// digest.
+  /// digest. With this option, opening reads the entire file, whatever its format.
   public var allowsUnverified: Bool
 
   /// Which attribute values are stored in separate files.

@@ -281,7 +281,7 @@ public final class RowBatchBuilder {
 
   // MARK: Bytes
 
-  /// An address that no process can write to. It stands for a page that isn't allocated: the previous one belongs to a batch, so writing a
+  /// An address that no process can write to, used while no page is allocated. The previous page belongs to a batch, so writing a
   /// slot before beginning a row crashes instead of changing that batch.
   private static var noPage: UnsafeMutableRawPointer {
     UnsafeMutableRawPointer(bitPattern: MemoryLayout<UInt64>.alignment)!

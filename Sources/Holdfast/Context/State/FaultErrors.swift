@@ -15,6 +15,7 @@ struct FaultErrors {
   /// The first error of each object whose properties returned placeholders, with its index in the order of occurrence.
   private var unread: [ManagedObjectID: (order: Int, error: any Error)] = [:]
 
+  /// The number of errors inserted so far: the index of the next one.
   private var insertionCount = 0
 
   init() { areThrown = false }
@@ -43,7 +44,7 @@ struct FaultErrors {
     if unread.isEmpty { latest = nil }
   }
 
-  /// Removes the errors of all objects except those for which the closure returns true.
+  /// Keeps the errors of the objects that the closure accepts, and removes all others.
   mutating func keep(_ isKept: (ManagedObjectID) -> Bool) {
     unread = unread.filter { isKept($0.key) }
     if unread.isEmpty { latest = nil }
