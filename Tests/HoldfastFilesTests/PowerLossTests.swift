@@ -22,6 +22,9 @@ import Testing
     var acceptsOnlyWhole: Bool { torn == 0 && silentlyWrong == 0 && tooNew == 0 }
   }
 
+  /// The number of states that are examined if there are more.
+  private static let sampleSize = TestTier.count(2000, full: 20_000)
+
   /// Records a few saves, and examines the states after a power loss at each point.
   private func findings(
     saves: [Int], base: Bool = true, durability: DurableFileOptions.Durability = .full, mistake: AlteredFileSystem.Mistake? = nil,
@@ -41,7 +44,7 @@ import Testing
       disk.mark(Int(store.generation))
     }
     var found = Findings()
-    found.summary = try disk.forEachCrashState(seed: SeededGenerator.seedOfEnvironment) {
+    found.summary = try disk.forEachCrashState(seed: SeededGenerator.seedOfEnvironment, sampleSize: Self.sampleSize) {
       try look(at: $0, images, checksDigest: checksDigest, &found)
     }
     print(
@@ -84,7 +87,7 @@ import Testing
   @Test(arguments: [true, false]) func RB1_noPowerLossDuringManyWritesLeavesATornFile(base: Bool) throws {
     let found = try findings(saves: [600, 3, 300], base: base, shortens: true)
     #expect(found.acceptsOnlyWhole && found.stale == 0, "\(found.example)")
-    #expect(!found.summary.isExhaustive && found.summary.stateCount == 20_000)
+    #expect(!found.summary.isExhaustive && found.summary.stateCount == Self.sampleSize)
   }
 
   @Test(arguments: [true, false]) func RB2_aSaveThatHasReturnedSurvivesEveryPowerLoss(base: Bool) throws {

@@ -8,7 +8,7 @@ import Testing
 @Suite struct LinkListTests {
   @Test func aLinkListIsASet() {
     var random = SeededGenerator()
-    for _ in 0..<3000 {
+    for _ in 0..<TestTier.count(400, full: 3000) {
       var list = LinkList()
       var set: Set<Int64> = []
       let span = Int64([3, 6, 10, 40, 70, 300].randomElement(using: &random)!)
@@ -54,7 +54,7 @@ import Testing
 
   @Test func aStateHasTheSameContentsAsASet() {
     var random = SeededGenerator()
-    for _ in 0..<3000 {
+    for _ in 0..<TestTier.count(400, full: 3000) {
       var state = ToManyState()
       var stored = Set((0..<Int.random(in: 0..<50, using: &random)).map { _ in Int64.random(in: 0..<60, using: &random) })
       var now = stored

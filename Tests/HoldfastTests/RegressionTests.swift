@@ -51,7 +51,7 @@ extension TestStore.Place {
 }
 
 /// One test per fixed bug. The name states the correct behavior; the comment describes the bug.
-@Suite(.serialized) struct RegressionTests {
+@Suite struct RegressionTests {
   /// A store with two people, Bob and Ann. Ann owns the dog "d0", Bob owns "d1".
   func makePeopleWithDogs(_ store: TestStore) throws -> TestStore.Place {
     let place = try store.makePlace()

@@ -12,14 +12,16 @@ struct DiskRandom: RandomNumberGenerator, Sendable {
     return mixed ^ (mixed >> 31)
   }
 
-  /// Random bytes, eight at a time, because a crash state can need thousands of them.
+  /// Random bytes. A crash state can need thousands of them, even in debug builds, so they are made from words and copied in bulk.
   mutating func bytes(_ count: Int) -> [UInt8] {
-    [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-      for start in stride(from: 0, to: count, by: 8) {
-        withUnsafeBytes(of: next()) { word in
-          UnsafeMutableRawBufferPointer(buffer)[start...].copyBytes(from: word.prefix(count - start))
-        }
-      }
+    var words = [UInt64](repeating: 0, count: (count + 7) / 8)
+    var place = 0
+    while place < words.count {
+      words[place] = next()
+      place += 1
+    }
+    return [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+      words.withUnsafeBytes { UnsafeMutableRawBufferPointer(buffer).copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<count])) }
       initialized = count
     }
   }

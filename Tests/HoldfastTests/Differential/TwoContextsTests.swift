@@ -17,7 +17,7 @@ import Testing
 ///
 /// Set HOLDFAST_SEED to repeat a run.
 @Suite struct TwoContextsTests {
-  private static let programCount = TestTier.count(20, full: 600)
+  private static let programCount = TestTier.count(10, full: 600)
 
   @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite, .weakest]) func whatTwoContextsSaveIsSound(_ store: TestStore) throws {
     try run("\(store)") { try Race(store, seed: $0) }

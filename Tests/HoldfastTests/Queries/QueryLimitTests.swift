@@ -175,7 +175,7 @@ import Testing
     var random = SeededGenerator()
     let limits = QueryLimitTests.limits
     func about(_ limit: Int) -> Int { max(1, [1, limit / 2, limit, limit + 1, limit + 5].randomElement(using: &random) ?? 1) }
-    let requests = (0..<24).map { number -> (String, Request) in
+    let requests = (0..<TestTier.count(12, full: 48)).map { number -> (String, Request) in
       var request = Request()
       var conditions = min(about(limits.maximumConditions), 1200)
       request.predicate = expression(about(limits.maximumNesting), about(limits.maximumQuantifierNesting), &conditions, &random)

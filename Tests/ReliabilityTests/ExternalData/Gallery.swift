@@ -32,7 +32,7 @@ enum Gallery {
   }
 
   static func bytes(_ seed: Int64, _ count: Int) -> Data {
-    Data((0..<count).map { UInt8(truncatingIfNeeded: Int64($0) &* 31 &+ seed &* 17 &+ Int64($0) >> 8) })
+    Data(FileBytes.pattern(seed, count))
   }
 
   static func photos(_ context: ManagedObjectContext) throws -> [Photo] {

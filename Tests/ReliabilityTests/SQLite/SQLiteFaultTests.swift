@@ -12,7 +12,7 @@ import Testing
 #endif
 
 /// Each call of SQLite to its file system fails in turn, each time with a new file.
-@Suite(.serialized) struct SQLiteFaultTests {
+@Suite struct SQLiteFaultTests {
   private let folder: TemporaryFolder
 
   init() throws { folder = TemporaryFolder() }
@@ -91,14 +91,16 @@ struct SQLiteFaults {
   func run() throws {
     WatchedFileSystem.install()
     let (base, counts) = try measured()
-    var cases = 0
+    var cases = 0, way = Int.random(in: 0...1)
     for (call, code, number) in Self.failures {
       guard let count = counts[call] else { continue }
       for part in Self.parts(call, code) {
         // SQLite waits up to ten seconds for a lock on the log's index, so a persistent failure would take too long.
         for isPersistent in call == .lockIndex && code == SQLITE_BUSY ? [false] : [false, true] {
-          // Each of the first twelve calls, and then a sample.
-          for nth in 1...count where nth <= 12 || TestTier.isFull || (nth + cases) % (count / 12 + 1) == 0 {
+          // A call made up to three times fails in every way, the first twelve of others in every second way, and later ones in a sample.
+          way += 1
+          let share = TestTier.isFull || count <= 3 ? 1 : 2
+          for nth in 1...count where (nth + way) % (nth <= 12 || share == 1 ? share : count / 6 + 1) == 0 {
             let fault = WatchedFileSystem.Fault(
               call: call, nth: nth, code: code, number: number, part: part, isPersistent: isPersistent)
             try check(fault, base)

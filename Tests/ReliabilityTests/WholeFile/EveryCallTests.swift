@@ -10,7 +10,7 @@ import Testing
 #endif
 
 /// The system calls of stores, traced by strace, and processes that are killed at each of them.
-@Suite(.serialized) struct EveryCallTests {
+@Suite struct EveryCallTests {
   private let folder: TemporaryFolder
 
   init() throws { folder = TemporaryFolder() }
@@ -54,8 +54,8 @@ struct EveryCall {
     guard let whole = try watched(killingAt: nil) else { return print(Tracer.skipped) }
     demand(whole.isSuccess && acknowledged() == 2, "The process could not save: \(whole.status)")
     var (kills, ends) = (0, 0)
-    // A third of the calls, from a random start, or all of them.
-    let step = TestTier.step(3), first = Int.random(in: 0..<step)
+    // Every seventh call, from a random start, or all of them.
+    let step = TestTier.step(7), first = Int.random(in: 0..<step)
     for (place, call) in whole.calls.enumerated() where place % step == first {
       guard let run = try watched(killingAt: call) else { complain("strace doesn't trace any more.") }
       demand(run.isKilled || run.isSuccess, "\(call): the process ended with \(run.status)")

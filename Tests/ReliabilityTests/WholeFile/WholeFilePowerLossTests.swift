@@ -2,16 +2,11 @@ import Foundation
 import Holdfast
 import HoldfastAtomicStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Darwin)
-  import Darwin
-#endif
-
 /// Power losses at every point of a few saves on a simulated disk, through the entire stack.
-@Suite(.serialized) struct WholeFilePowerLossTests {
+@Suite struct WholeFilePowerLossTests {
   @Test(arguments: FileStore.wholeFile, DurableFileOptions.Durability.allCases)
   func RB1_everyStateAfterAPowerLossOpensAndHasEntireSaves(store: FileStore, durability: DurableFileOptions.Durability) throws {
     for saves in [0, 3, 6, 12] {
@@ -107,7 +102,7 @@ private struct PowerLosses: CustomStringConvertible {
     for _ in 0..<saves { harbour.disk.mark(try Voyage.saveNext(context)) }
     try context.persistentStoreCoordinator.close()
     let seed = ProcessInfo.processInfo.environment["HOLDFAST_SEED"].flatMap { UInt64($0) }
-    summary = try harbour.disk.forEachCrashState(seed: seed) { try look(at: $0) }
+    summary = try harbour.disk.forEachCrashState(seed: seed, sampleSize: TestTier.count(2000, full: 20_000)) { try look(at: $0) }
     print("power losses: \(self)")
   }
 
@@ -134,7 +129,7 @@ private struct PowerLosses: CustomStringConvertible {
 
   private mutating func finding(_ state: CrashState) throws -> Finding {
     guard let contents = state.fileSystem.contents(of: SimulatedHarbour.name) else { return .holds(-1) }
-    if let known = findings.first(where: { Self.areEqual($0.contents, contents) }) { return known.finding }
+    if let known = findings.first(where: { FileBytes.areEqual($0.contents, contents) }) { return known.finding }
     let finding: Finding
     do {
       let found = try SimulatedHarbour.found(store, contents)
@@ -144,10 +139,6 @@ private struct PowerLosses: CustomStringConvertible {
     }
     findings.append((contents, finding))
     return finding
-  }
-
-  private static func areEqual(_ first: [UInt8], _ second: [UInt8]) -> Bool {
-    first.count == second.count && (first.isEmpty || memcmp(first, second, first.count) == 0)
   }
 
   /// The store can be saved again, which removes the temporary file of the lost save.
