@@ -35,6 +35,9 @@ struct LinkList {
     count = Int32(keys.count)
   }
 
+  /// Creates a list of distinct keys.
+  init(_ keys: [Int64]) { self = keys.withUnsafeBufferPointer { LinkList(copying: $0) } }
+
   func destroy() {
     if shift == 0 { return }
     free(base)

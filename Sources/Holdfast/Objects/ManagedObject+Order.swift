@@ -32,7 +32,7 @@ extension ManagedObject {
     case .list: return toMany?[index].order
     case .answer(let siblings, let range):
       guard let answer = siblings.answer else { return nil }
-      answer.targets[range].withUnsafeBufferPointer { fire(index, $0) }
+      fire(index, answer.targets[range])
       setOrder(index, answer.targets[range], answer.orderKeys?[range], hasChanges: hasChanges)
     }
     return toMany?[index].order

@@ -249,6 +249,9 @@ extension ManagedObject {
     if !toManyStates()[index].fire(keys) { managedObjectContext.changes.hasDroppedLinkRecords = true }
   }
 
+  /// Sets the destinations to those of a part of the store's answer, or of a list that was read elsewhere.
+  final func fire(_ index: Int, _ keys: ArraySlice<Int64>) { keys.withUnsafeBufferPointer { fire(index, $0) } }
+
   /// The store's answer, for all siblings at once; nil if the store fails.
   final func storedTargets(_ index: Int, _ readsTargets: Bool) -> TargetKeys? {
     _ = readRow

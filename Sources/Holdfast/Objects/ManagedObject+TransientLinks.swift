@@ -167,7 +167,7 @@ extension ManagedObject {
       let keys = toMany[index].keys.compactMap { $0 < 0 ? translation($0) : $0 }
       toMany[index].destroy()
       toMany[index] = ToManyState()
-      keys.withUnsafeBufferPointer { toMany[index].contents = LinkList(copying: $0) }
+      toMany[index].contents = LinkList(keys)
       toMany[index].base = .new
       if plan.toMany[index].isOrdered { toMany[index].setOrder(OrderedList(keys)) }
     }

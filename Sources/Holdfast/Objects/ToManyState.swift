@@ -201,10 +201,8 @@ struct ToManyState {
     if !isKnown { return }
     if let order, added.count > 1 {
       let wanted = Set(added)
-      order.keys.filter(wanted.contains).withUnsafeBufferPointer { keys in
-        changes?.pointee.added.destroy()
-        changes?.pointee.added = LinkList(copying: keys)
-      }
+      changes?.pointee.added.destroy()
+      changes?.pointee.added = LinkList(order.keys.filter(wanted.contains))
     }
     contents.destroy()
     contents = LinkList()
@@ -218,7 +216,7 @@ struct ToManyState {
     if let order {
       order.revert()
       contents.destroy()
-      contents = order.keys.withUnsafeBufferPointer { LinkList(copying: $0) }
+      contents = LinkList(order.keys)
       base = .fired
     } else if base == .fired {
       for key in added { _ = contents.remove(key) }

@@ -44,7 +44,8 @@ extension SaveOperation {
       if object.plan.toMany[index].isOrdered { _ = object.orderedList(index) }
       let states = object.toManyStates()
       if states[index].isKnown { continue }
-      object.targets(index).withKeys { Array($0) }.withUnsafeBufferPointer { if !states[index].isKnown { object.fire(index, $0) } }
+      let keys = object.targets(index).withKeys { Array($0) }
+      if !states[index].isKnown { object.fire(index, keys[...]) }
     }
   }
 }
