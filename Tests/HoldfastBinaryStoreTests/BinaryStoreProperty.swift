@@ -1,7 +1,12 @@
 import HoldfastAtomicStore
 import HoldfastBinaryStore
 import HoldfastStore
-import HoldfastStoreConformance
+
+#if canImport(SimulatedFiles)
+  import SimulatedFiles
+#else
+  import HoldfastStoreConformance
+#endif
 
 #if canImport(TestSupport)
   // The fuzzer compiles the file in its own module.

@@ -160,8 +160,7 @@ private let everySet: [TextFolding] = [[], .caseInsensitive, .diacriticInsensiti
 @Suite struct TextFoldingTableTests {
   @Test(arguments: everySet)
   func foldingTwiceIsFoldingOnceForEveryScalar(folding: TextFolding) {
-    // One line per scalar. Line breaks fold to themselves, so the lines of both foldings match.
-    let once = folding.folded(everyScalar.flatMap { Array(UTF8.encode($0)!) + [0x0A] })
+    let once = folding.folded(everyLine)
     let twice = folding.folded(once)
     #expect(once.count { $0 == 0x0A } == everyScalar.count + 1)
     #expect(once == twice, "first difference at byte \(zip(once, twice).enumerated().first { $1.0 != $1.1 }?.offset ?? -1)")
@@ -331,6 +330,9 @@ extension TextFolding {
 extension Unicode.Scalar {
   fileprivate var utf8Bytes: [UInt8] { Array(UTF8.encode(self)!) }
 }
+
+/// One line per scalar. Line breaks fold to themselves, so the lines of a text and of its folded form match.
+private let everyLine: [UInt8] = everyScalar.flatMap { Array(UTF8.encode($0)!) + [0x0A] }
 
 private let everyScalar: [Unicode.Scalar] = (0...0x10FFFF).compactMap(Unicode.Scalar.init as (UInt32) -> Unicode.Scalar?)
 

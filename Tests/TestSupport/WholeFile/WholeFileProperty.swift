@@ -1,6 +1,12 @@
 package import HoldfastAtomicStore
 package import HoldfastStore
-import HoldfastStoreConformance
+
+// The fuzzers compile the simulated file system alone.
+#if canImport(SimulatedFiles)
+  import SimulatedFiles
+#else
+  import HoldfastStoreConformance
+#endif
 
 /// What must hold of any bytes that are opened as a whole-file store.
 ///
