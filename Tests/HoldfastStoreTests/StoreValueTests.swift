@@ -1,0 +1,51 @@
+import Foundation
+import HoldfastStore
+import Testing
+
+@Suite struct StoreValueTests {
+  private static let composed = "caf\u{E9}", decomposed = "cafe\u{301}"
+
+  @Test func textIsEqualIfItsBytesAre() {
+    #expect(Self.composed == Self.decomposed, "Swift's strings are equal.")
+    for make in [StoreValue.string, StoreValue.uri] {
+      #expect(make(Self.composed) != make(Self.decomposed))
+      #expect(make(Self.composed) == make("caf" + "\u{E9}"))
+      #expect(Set([make(Self.composed), make(Self.decomposed), make(Self.composed)]).count == 2)
+    }
+    #expect(StoreValue.string("a") != .uri("a"))
+  }
+
+  @Test func queriesAndPlansOfDifferentBytesDiffer() {
+    func query(_ text: String) -> QueryExpression { .comparison(.property("name"), .equalTo, .constant(.string(text)), []) }
+    #expect(query(Self.composed) != query(Self.decomposed) && query(Self.composed) == query(Self.composed))
+    func list(_ text: String) -> QueryExpression { .membership(.property("name"), [.string(text)]) }
+    #expect(list(Self.composed) != list(Self.decomposed))
+    #expect(Set([query(Self.composed), query(Self.decomposed), query(Self.composed)]).count == 2)
+    func request(_ text: String) -> BatchRequest { .delete(entity: 0, predicate: query(text)) }
+    #expect(request(Self.composed) != request(Self.decomposed))
+  }
+
+  /// One value of each case, and another of the same case.
+  private static let pairs: [(StoreValue, StoreValue?)] = [
+    (.null, nil), (.bool(true), .bool(false)), (.int16(1), .int16(2)), (.int32(1), .int32(2)), (.int64(1), .int64(2)),
+    (.float(1), .float(2)), (.double(1), .double(2)), (.decimal(1), .decimal(2)), (.string("1"), .string("2")), (.date(1), .date(2)),
+    (
+      .uuid(UUID(uuid: (1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))),
+      .uuid(UUID(uuid: (2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)))
+    ),
+    (.uri("1"), .uri("2")), (.data(Data([1])), .data(Data([2]))),
+    (
+      .externalData(UUID(uuid: (1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))),
+      .externalData(UUID(uuid: (2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)))
+    ),
+  ]
+
+  @Test func valuesOfOtherCasesOrContentsDiffer() {
+    for (place, pair) in Self.pairs.enumerated() {
+      #expect(pair.0 == pair.0)
+      if let other = pair.1 { #expect(pair.0 != other) }
+      for (otherPlace, other) in Self.pairs.enumerated() where place != otherPlace { #expect(pair.0 != other.0) }
+    }
+    #expect(StoreValue.double(.nan) != .double(.nan) && StoreValue.double(0) == .double(-0.0))
+  }
+}
