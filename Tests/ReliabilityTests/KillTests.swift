@@ -10,14 +10,14 @@ import Testing
   import Darwin
 #endif
 
-/// A process that saves to a SQLite store is killed at random instants: 80 times in total, 600 times with `HOLDFAST_TESTS=full`.
+/// A process that saves to a SQLite store is killed at random instants: 45 times in total, 600 times with `HOLDFAST_TESTS=full`.
 @Suite(.serialized) struct KillTests {
   @Test func RA1_aKilledProcessLosesNoAcknowledgedSaveAndTearsNone() async throws {
     try await kill(rounds: TestTier.count(25, full: 500), journal: .wal)
   }
 
   @Test func RA1_aKilledProcessLosesNothingWithARollbackJournalEither() async throws {
-    try await kill(rounds: TestTier.count(10, full: 100), journal: .delete)
+    try await kill(rounds: TestTier.count(20, full: 100), journal: .delete)
   }
 
   @Test(

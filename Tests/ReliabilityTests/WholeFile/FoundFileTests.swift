@@ -65,7 +65,7 @@ import Testing
   func aSaveAfterOpeningARewrittenFileLosesAndDuplicatesNothing(store: FileStore, rewriting: Rewriting) throws {
     let disk = SimulatedFileSystem()
     let first = try CopyingFleet.context(store, disk)
-    try CopyingFleet.fill(800, first)
+    try CopyingFleet.fill(TestTier.count(800, full: 4000), first)
     let before = try CopyingFleet.contents(first)
     try first.persistentStoreCoordinator.close()
     let text = String(decoding: disk.contents(of: "harbour") ?? [], as: UTF8.self)

@@ -9,7 +9,7 @@ import Testing
   import Darwin
 #endif
 
-/// Processes that save to one file are killed at random instants: 60 times, 500 with `HOLDFAST_TESTS=full`.
+/// Processes that save to one file are killed at random instants: 20 times, 500 with `HOLDFAST_TESTS=full`.
 @Suite(.serialized) struct WholeFileKillTests {
   private static let rounds = TestTier.count(20, full: 500)
 
