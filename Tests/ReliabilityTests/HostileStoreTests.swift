@@ -31,8 +31,8 @@ import Testing
       print("REPORT \(attack): \([.metadata, .model, .readOnly].map { Self.outcome(attack, path, $0) }.joined(separator: ", "))")
     }
     report(reader)
-    #expect(try FileBytes.areEqual(folder.snapshot(), before.0))
-    #expect(try FileBytes.areEqual(victim.snapshot(), before.1))
+    #expect(try TestBytes.areEqual(folder.snapshot(), before.0))
+    #expect(try TestBytes.areEqual(victim.snapshot(), before.1))
     let writer = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
       [attack = attack as HostileStore, path = path as String] in
       ProcessLimits.set(memory: 512 << 20, processorSeconds: 60)
@@ -42,8 +42,8 @@ import Testing
     }
     report(writer)
     func others(_ files: [String: [UInt8]]) -> [String: [UInt8]] { files.filter { !$0.key.contains(attack.fileName) } }
-    #expect(try FileBytes.areEqual(others(folder.snapshot()), others(before.0)))
-    #expect(try FileBytes.areEqual(victim.snapshot(), before.1))
+    #expect(try TestBytes.areEqual(others(folder.snapshot()), others(before.0)))
+    #expect(try TestBytes.areEqual(victim.snapshot(), before.1))
   }
 
   /// The outcome of opening a store: an answer or the code of a typed error.

@@ -32,7 +32,7 @@ enum Gallery {
   }
 
   static func bytes(_ seed: Int64, _ count: Int) -> Data {
-    Data(FileBytes.pattern(seed, count))
+    Data(TestBytes.pattern(seed, count))
   }
 
   static func photos(_ context: ManagedObjectContext) throws -> [Photo] {

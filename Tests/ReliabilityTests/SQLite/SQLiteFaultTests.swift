@@ -88,19 +88,25 @@ struct SQLiteFaults {
     }
   }
 
+  /// A call fails in one of this many ways. Few calls fail in every way, the first twelve of many in every second one, and later ones in a
+  /// sample.
+  private static func step(_ nth: Int, of count: Int) -> Int {
+    if TestTier.isFull || count <= 3 { return 1 }
+    return nth <= 12 ? 2 : count / 6 + 1
+  }
+
   func run() throws {
     WatchedFileSystem.install()
     let (base, counts) = try measured()
-    var cases = 0, way = Int.random(in: 0...1)
+    var random = SeededGenerator("RC2, \(journal), \(work)")
+    var cases = 0, way = Int.random(in: 0...1, using: &random)
     for (call, code, number) in Self.failures {
       guard let count = counts[call] else { continue }
       for part in Self.parts(call, code) {
         // SQLite waits up to ten seconds for a lock on the log's index, so a persistent failure would take too long.
         for isPersistent in call == .lockIndex && code == SQLITE_BUSY ? [false] : [false, true] {
-          // A call made up to three times fails in every way, the first twelve of others in every second way, and later ones in a sample.
           way += 1
-          let share = TestTier.isFull || count <= 3 ? 1 : 2
-          for nth in 1...count where (nth + way) % (nth <= 12 || share == 1 ? share : count / 6 + 1) == 0 {
+          for nth in 1...count where (nth + way) % Self.step(nth, of: count) == 0 {
             let fault = WatchedFileSystem.Fault(
               call: call, nth: nth, code: code, number: number, part: part, isPersistent: isPersistent)
             try check(fault, base)

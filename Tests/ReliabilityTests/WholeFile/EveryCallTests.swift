@@ -54,8 +54,8 @@ struct EveryCall {
     guard let whole = try watched(killingAt: nil) else { return print(Tracer.skipped) }
     demand(whole.isSuccess && acknowledged() == 2, "The process could not save: \(whole.status)")
     var (kills, ends) = (0, 0)
-    // Every seventh call, from a random start, or all of them.
-    let step = TestTier.step(7), first = Int.random(in: 0..<step)
+    // Every fourth call, from a random start, or all of them.
+    let step = TestTier.step(4), first = Int.random(in: 0..<step)
     for (place, call) in whole.calls.enumerated() where place % step == first {
       guard let run = try watched(killingAt: call) else { complain("strace doesn't trace any more.") }
       demand(run.isKilled || run.isSuccess, "\(call): the process ended with \(run.status)")

@@ -129,7 +129,7 @@ private struct PowerLosses: CustomStringConvertible {
 
   private mutating func finding(_ state: CrashState) throws -> Finding {
     guard let contents = state.fileSystem.contents(of: SimulatedHarbour.name) else { return .holds(-1) }
-    if let known = findings.first(where: { FileBytes.areEqual($0.contents, contents) }) { return known.finding }
+    if let known = findings.first(where: { TestBytes.areEqual($0.contents, contents) }) { return known.finding }
     let finding: Finding
     do {
       let found = try SimulatedHarbour.found(store, contents)

@@ -1,5 +1,5 @@
 /// The contents of a file in a test. The test targets aren't optimised and this one is, so bytes are made and compared here.
-package enum FileBytes {
+package enum TestBytes {
   /// Whether two files have the same bytes.
   package static func areEqual(_ first: [UInt8], _ second: [UInt8]) -> Bool { first == second }
 
