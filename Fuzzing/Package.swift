@@ -1,13 +1,13 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// The programs, and the libraries that they use.
+/// The programs, and the libraries that each of them uses.
 let targets = [
   "ModelContents": ["HoldfastModelFile", "HoldfastStore"], "CompiledModels": ["HoldfastModelFile", "HoldfastStore"],
-  "PropertyLists": ["HoldfastModelFile", "HoldfastStore"], "XMLStores": ["HoldfastXMLStore", "HoldfastStore", "HoldfastFiles"],
-  "BinaryStores": ["HoldfastBinaryStore", "HoldfastStore", "HoldfastFiles"],
+  "PropertyLists": ["HoldfastModelFile", "HoldfastStore"], "XMLStores": ["HoldfastXMLStore", "HoldfastStore", "SimulatedFiles"],
+  "BinaryStores": ["HoldfastBinaryStore", "HoldfastStore", "SimulatedFiles"],
   "SQLiteStores": ["HoldfastSQLiteStore", "HoldfastStore"], "ModelsAsJSON": ["HoldfastStore"],
-  "JSONStores": ["HoldfastJSONStore", "HoldfastStore", "HoldfastFiles"],
+  "JSONStores": ["HoldfastJSONStore", "HoldfastStore", "SimulatedFiles"],
 ]
 
 // A package of its own: its programs link with the fuzzer alone. Scripts/fuzz builds and runs them.
@@ -24,8 +24,7 @@ let package = Package(
     + targets.sorted { $0.key < $1.key }.map { name, libraries in
       .executableTarget(
         name: name,
-        dependencies: libraries.map { .product(name: $0, package: "holdfast") }
-          + (libraries.contains("HoldfastFiles") ? ["SimulatedFiles"] : []),
+        dependencies: libraries.map { $0 == "SimulatedFiles" ? .target(name: $0) : .product(name: $0, package: "holdfast") },
         // The fuzzer has the entry point.
         swiftSettings: [.enableUpcomingFeature("InternalImportsByDefault"), .unsafeFlags(["-parse-as-library"])])
     },
