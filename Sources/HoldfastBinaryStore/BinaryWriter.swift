@@ -170,11 +170,10 @@ struct BinaryWriter {
 
   /// The number of bytes of a row's strings and other values of variable length.
   @inline(__always) private static func byteCount(_ row: RowPointer, _ slots: [Int]) -> Int {
-    slots.withUnsafeBufferPointer { slots in
-      var count = 0
-      for slot in slots where row.isPresent(slot) { count &+= row.bytes(slot).count }
-      return count
-    }
+    let slots = slots.span
+    var count = 0
+    for index in slots.indices where row.isPresent(slots[index]) { count &+= row.bytes(slots[index]).count }
+    return count
   }
 
   /// Finds the rows of an entity that changed since the old file, and updates the indexes. For a new file, it only adds all rows to

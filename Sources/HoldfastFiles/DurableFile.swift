@@ -199,20 +199,3 @@ enum KnownFile: Sendable {
     }
   }
 }
-
-/// An open file, closed when the last reference is released.
-final class KeptFile: Sendable {
-  let handle: StoreFileHandle
-  private let fileSystem: any StoreFileSystem
-
-  init(_ handle: StoreFileHandle, of fileSystem: any StoreFileSystem) {
-    self.handle = handle
-    self.fileSystem = fileSystem
-  }
-
-  func read(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(FileSystemError) -> Int {
-    try fileSystem.read(handle, at: offset, into: buffer)
-  }
-
-  deinit { try? fileSystem.close(handle) }
-}

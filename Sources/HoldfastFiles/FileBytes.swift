@@ -25,20 +25,14 @@ public final class FileBytes: Sendable {
   /// - Throws: ``/HoldfastStore/StoreError`` with code `inputOutput` if the disk fails, or if the file was truncated meanwhile.
   public func read(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer, operation: String = "read the store") throws(StoreError) {
     precondition(offset >= 0 && Int64(buffer.count) <= byteCount - offset, "The range to read extends past the end of the file.")
-    var count = 0
-    while count < buffer.count {
-      let got: Int
-      do throws(FileSystemError) {
-        got = try file.read(at: offset + Int64(count), into: UnsafeMutableRawBufferPointer(rebasing: buffer[count...]))
-      } catch {
-        throw StoreError(error, operation: operation, path: path)
-      }
-      guard got > 0 else {
-        throw StoreError(
-          .inputOutput, operation: operation, path: path,
-          reason: "Another program truncated the file while it was open. Close the store and restore the file from a backup.")
-      }
-      count += got
+    let count: Int
+    do throws(FileSystemError) { count = try file.fileSystem.fill(buffer, from: file.handle, at: offset) } catch {
+      throw StoreError(error, operation: operation, path: path)
+    }
+    guard count == buffer.count else {
+      throw StoreError(
+        .inputOutput, operation: operation, path: path,
+        reason: "Another program truncated the file while it was open. Close the store and restore the file from a backup.")
     }
   }
 }

@@ -44,9 +44,17 @@ public final class FileReader {
     precondition(!isEnded, "A FileReader can be used only while the closure that receives it runs.")
     let wanted = Int(min(Int64(chunk.count), byteCount - offset))
     guard wanted > 0 else { return nil }
-    try fill(wanted)
+    let piece = UnsafeMutableRawBufferPointer(rebasing: chunk[..<wanted])
+    let count: Int
+    do throws(FileSystemError) { count = try file.fileSystem.fill(piece, from: file.handle, at: offset) } catch {
+      throw StoreError(error, operation: operation, path: folder.path)
+    }
+    guard count == wanted else {
+      foundEarlyEnd = true
+      throw folder.changing(operation: operation)
+    }
     offset += Int64(wanted)
-    return UnsafeRawBufferPointer(rebasing: chunk[..<wanted])
+    return UnsafeRawBufferPointer(piece)
   }
 
   /// Starts over with the first chunk.
@@ -54,24 +62,6 @@ public final class FileReader {
 
   /// Random access to the same bytes, which can be kept after the closure returns.
   public var bytes: FileBytes { FileBytes(file, byteCount: byteCount, path: folder.path) }
-
-  /// Reads the given number of bytes, repeating short reads.
-  private func fill(_ wanted: Int) throws(StoreError) {
-    var count = 0
-    while count < wanted {
-      let got: Int
-      do throws(FileSystemError) {
-        got = try file.read(at: offset + Int64(count), into: UnsafeMutableRawBufferPointer(rebasing: chunk[count..<wanted]))
-      } catch {
-        throw StoreError(error, operation: operation, path: folder.path)
-      }
-      guard got > 0 else {
-        foundEarlyEnd = true
-        throw folder.changing(operation: operation)
-      }
-      count += got
-    }
-  }
 
   /// Makes further use a programming error.
   func end() { isEnded = true }

@@ -241,7 +241,7 @@ public final class FileReplacement {
 
   private func store(_ bytes: UnsafeRawBufferPointer) throws(StoreError) {
     var file = try openedTemporary()
-    try performing { () throws(FileSystemError) in try file.append(bytes, folder) }
+    try performing { () throws(FileSystemError) in try file.append(bytes.bytes, folder) }
     temporary = file
   }
 

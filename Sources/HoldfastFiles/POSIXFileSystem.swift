@@ -64,15 +64,21 @@ public struct POSIXFileSystem: StoreFileSystem {
   }
 
   /// Uses `pread`.
-  public func read(_ file: StoreFileHandle, at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(FileSystemError) -> Int {
-    guard let base = buffer.baseAddress, buffer.count > 0 else { return 0 }
-    return try retrying(.read, file.name) { pread(file.number, base, buffer.count, off_t(offset)) }
+  public func read(_ file: StoreFileHandle, at offset: Int64, into output: inout OutputRawSpan) throws(FileSystemError) {
+    if output.isFull { return }
+    try output.withUnsafeMutableBytes { memory, count throws(FileSystemError) in
+      guard let base = memory.baseAddress else { return }
+      let (free, room) = (base + count, memory.count - count)
+      count += try retrying(.read, file.name) { pread(file.number, free, room, off_t(offset)) }
+    }
   }
 
   /// Uses `pwrite`.
-  public func write(_ file: StoreFileHandle, at offset: Int64, _ bytes: UnsafeRawBufferPointer) throws(FileSystemError) -> Int {
-    guard let base = bytes.baseAddress, bytes.count > 0 else { return 0 }
-    return try retrying(.write, file.name) { pwrite(file.number, base, bytes.count, off_t(offset)) }
+  public func write(_ file: StoreFileHandle, at offset: Int64, _ bytes: RawSpan) throws(FileSystemError) -> Int {
+    try bytes.withUnsafeBytes { bytes throws(FileSystemError) in
+      guard let base = bytes.baseAddress, bytes.count > 0 else { return 0 }
+      return try retrying(.write, file.name) { pwrite(file.number, base, bytes.count, off_t(offset)) }
+    }
   }
 
   /// Uses `fstat`.

@@ -54,13 +54,13 @@ public protocol StoreFileSystem: Sendable {
   /// Doesn't follow symbolic links.
   func openLockFile(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle
 
-  /// Reads bytes at an offset and returns their number.
+  /// Reads bytes at an offset, and appends them to the output up to its capacity.
   ///
-  /// Returns 0 only at the end of the file.
-  func read(_ file: StoreFileHandle, at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(FileSystemError) -> Int
+  /// Appends nothing only at the end of the file.
+  func read(_ file: StoreFileHandle, at offset: Int64, into output: inout OutputRawSpan) throws(FileSystemError)
 
   /// Writes bytes at an offset and returns how many were written, at least one.
-  func write(_ file: StoreFileHandle, at offset: Int64, _ bytes: UnsafeRawBufferPointer) throws(FileSystemError) -> Int
+  func write(_ file: StoreFileHandle, at offset: Int64, _ bytes: RawSpan) throws(FileSystemError) -> Int
 
   /// The status of an open file or folder.
   func status(of file: StoreFileHandle) throws(FileSystemError) -> StoreFileStatus

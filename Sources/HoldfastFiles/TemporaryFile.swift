@@ -66,9 +66,9 @@ struct TemporaryFile {
   }
 
   /// Appends bytes.
-  mutating func append(_ bytes: UnsafeRawBufferPointer, _ folder: OpenFolder) throws(FileSystemError) {
+  mutating func append(_ bytes: RawSpan, _ folder: OpenFolder) throws(FileSystemError) {
     try folder.fileSystem.writeAll(bytes, to: handle, at: size)
-    size += Int64(bytes.count)
+    size += Int64(bytes.byteCount)
   }
 
   /// Closes and removes the file. If that fails, the next save removes it.

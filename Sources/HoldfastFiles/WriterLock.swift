@@ -102,22 +102,15 @@ public final class LockFile {
   /// The record; empty if none was written, or if it is unreadable.
   public func read() throws(StoreError) -> [UInt8] {
     checkHeld()
-    let block = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.fileSize, alignment: 1)
-    defer { block.deallocate() }
-    var count = 0
+    let block: [UInt8]
     do throws(FileSystemError) {
-      while count < block.count {
-        let rest = UnsafeMutableRawBufferPointer(rebasing: block[count...])
-        let got = try folder.fileSystem.read(handle, at: Int64(count), into: rest)
-        guard got > 0 else { break }
-        count += got
-      }
+      block = try folder.fileSystem.bytes(of: handle, at: 0, count: Self.fileSize)
     } catch {
       throw StoreError(error, operation: operation, path: folder.path)
     }
-    guard count >= Self.headerSize else { return [] }
+    guard block.count >= Self.headerSize else { return [] }
     let length = Int(block[0]) | Int(block[1]) << 8
-    guard length <= count - Self.headerSize else { return [] }
+    guard length <= block.count - Self.headerSize else { return [] }
     return Array(block[Self.headerSize..<Self.headerSize + length])
   }
 
@@ -127,14 +120,10 @@ public final class LockFile {
   public func write(_ record: [UInt8]) throws(StoreError) {
     checkHeld()
     precondition(record.count <= Self.largestRecord, "The record of a lock file has at most \(Self.largestRecord) bytes.")
-    let block = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.fileSize, alignment: 1)
-    defer { block.deallocate() }
-    block.initializeMemory(as: UInt8.self, repeating: 0)
-    block[0] = UInt8(truncatingIfNeeded: record.count)
-    block[1] = UInt8(truncatingIfNeeded: record.count >> 8)
-    UnsafeMutableRawBufferPointer(rebasing: block[Self.headerSize...]).copyBytes(from: record)
+    let header = [UInt8(truncatingIfNeeded: record.count), UInt8(truncatingIfNeeded: record.count >> 8)]
+    let block = header + record + [UInt8](repeating: 0, count: Self.fileSize - header.count - record.count)
     do throws(FileSystemError) {
-      try folder.fileSystem.writeAll(UnsafeRawBufferPointer(block), to: handle, at: 0)
+      try folder.fileSystem.writeAll(block.span.bytes, to: handle, at: 0)
     } catch {
       throw StoreError(error, operation: operation, path: folder.path)
     }
@@ -144,16 +133,4 @@ public final class LockFile {
   func end() { isEnded = true }
 
   private func checkHeld() { precondition(!isEnded, "A LockFile can be used only while the lock is held.") }
-}
-
-extension StoreFileSystem {
-  /// Writes all bytes, repeating short writes.
-  func writeAll(_ bytes: UnsafeRawBufferPointer, to file: StoreFileHandle, at offset: Int64) throws(FileSystemError) {
-    var count = 0
-    while count < bytes.count {
-      let written = try write(file, at: offset + Int64(count), UnsafeRawBufferPointer(rebasing: bytes[count...]))
-      guard written > 0 else { throw FileSystemError(.write, name: file.name, number: ErrorNumber.inputOutput) }
-      count += written
-    }
-  }
 }

@@ -13,5 +13,5 @@ enum JSONText {
   static func fileName(_ id: UUID) -> String { "external:\(id.uuidString)" }
 
   /// Whether a string is a reference to an external file.
-  static func isFileName(_ text: UnsafeRawBufferPointer) -> Bool { text.starts(with: fileNameMark) }
+  static func isFileName(_ text: some Sequence<UInt8>) -> Bool { text.starts(with: fileNameMark) }
 }

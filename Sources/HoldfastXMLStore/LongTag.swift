@@ -14,7 +14,7 @@ struct LongTag {
   private var followsSign = false
 
   /// Processes the bytes that the parser reads next.
-  mutating func update(_ bytes: UnsafeRawBufferPointer) {
+  mutating func update(_ bytes: some Collection<UInt8>) {
     byteCount += bytes.count
     guard byteCount > Self.usualLength else { return }
     for byte in bytes {

@@ -16,7 +16,7 @@ final class XMLEcho {
     if let name = names.popLast() { bytes += "</\(name)>".utf8 }
   }
 
-  func characters(_ text: UnsafeRawBufferPointer) {
+  func characters(_ text: some Sequence<UInt8>) {
     for byte in text {
       switch byte {
       case UInt8(ascii: "<"): bytes += "&lt;".utf8

@@ -119,7 +119,7 @@ import Testing
     let folder = try disk.openDirectory("/")
     let file = try disk.create("a", in: folder)
     try disk.synchronize(folder)
-    _ = try [UInt8](repeating: 7, count: 8).withUnsafeBytes { try disk.write(file, at: 0, $0) }
+    _ = try disk.write(file, at: 0, [UInt8](repeating: 7, count: 8).span.bytes)
     disk.inject(FileFault(.synchronize, .error(5)))
     #expect(throws: FileSystemError.self) { try disk.synchronize(file) }
     try disk.synchronize(file)
@@ -135,7 +135,7 @@ import Testing
     disk.startRecording()
     let folder = try disk.openDirectory("/")
     let file = try disk.openLockFile("a", in: folder)
-    _ = try [2, 3, 4, 5].map(UInt8.init).withUnsafeBytes { try disk.write(file, at: 0, $0) }
+    _ = try disk.write(file, at: 0, ([2, 3, 4, 5] as [UInt8]).span.bytes)
     var found: Set<[UInt8]> = []
     let summary = disk.forEachCrashState(seed: 3) { found.insert($0.fileSystem.contents(of: "a") ?? []) }
     #expect(summary == CrashSummary(stateCount: 7, isExhaustive: true, seed: 3))
@@ -159,7 +159,7 @@ import Testing
     try disk.forEachCrashState { state in
       let folder = try state.fileSystem.openDirectory("/")
       let file = try state.fileSystem.create("new", in: folder)
-      _ = try ([1] as [UInt8]).withUnsafeBytes { try state.fileSystem.write(file, at: 0, $0) }
+      _ = try state.fileSystem.write(file, at: 0, ([1] as [UInt8]).span.bytes)
       for name in state.fileSystem.names where name != "new" { #expect(state.fileSystem.contents(of: name) == [], "\(state)") }
     }
   }

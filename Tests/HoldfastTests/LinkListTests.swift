@@ -41,7 +41,7 @@ import Testing
     for isRemovedFirst in [false, true] {
       var state = ToManyState()
       if isRemovedFirst { _ = state.remove(1) }
-      _ = [1, 1, 2].withUnsafeBufferPointer { state.fire($0) }
+      _ = state.fire(LinkList([1, 1, 2]))
       for key in [1, 2, 1, 1, 3] as [Int64] { _ = state.remove(key) }
       for key in [1, 3] as [Int64] { _ = state.add(key, isNew: false) }
       state.forgetContents()
@@ -58,7 +58,7 @@ import Testing
       var state = ToManyState()
       var stored = Set((0..<Int.random(in: 0..<50, using: &random)).map { _ in Int64.random(in: 0..<60, using: &random) })
       var now = stored
-      func fire() { _ = Array(stored).withUnsafeBufferPointer { state.fire($0) } }
+      func fire() { _ = state.fire(LinkList(Array(stored))) }
       for _ in 0..<Int.random(in: 1..<120, using: &random) {
         let key = Int64.random(in: 0..<60, using: &random)
         switch Int.random(in: 0..<20, using: &random) {

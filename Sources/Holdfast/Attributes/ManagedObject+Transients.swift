@@ -23,12 +23,12 @@ extension ManagedObject {
     get {
       guard hasTransientSlot(index) else { return nil }
       _ = readRow
-      guard let values = transientValues, let value = values[index] else { return nil }
+      guard let value = toMany?[transient: index, plan] else { return nil }
       if let value = value as? Value { return value }
       // Defaults and values set by name are stored as `StoreValue`.
       guard let said = value as? StoreValue, let type = Value.self as? any AttributeValue.Type, let value = type.said(by: said) as? Value
       else { return nil }
-      values[index] = value
+      toMany?[transient: index, plan] = value
       return value
     }
     set { if hasTransientSlot(index) { setTransient(index, newValue) } }
@@ -41,7 +41,7 @@ extension ManagedObject {
   /// - Throws: ``ContextError`` with code ``ContextError/Code/wrongType`` when a `StoreValue` can't represent the Swift value.
   final func transientValue(_ attribute: ManagedObjectModel.TransientAttribute) throws -> StoreValue {
     _ = readRow
-    guard let value = transientValues?[attribute.index] else { return .null }
+    guard let value = toMany?[transient: attribute.index, plan] else { return .null }
     let said = (value as? StoreValue) ?? (value as? any AttributeValue)?.storeValue
     if let said = attribute.type.isUntyped ? said : said?.converted(to: attribute.type) { return said }
     throw ContextError(
@@ -57,7 +57,7 @@ extension ManagedObject {
   }
 
   /// Whether a transient attribute has a value.
-  final func hasTransient(_ index: Int) -> Bool { transientValues?[index] != nil }
+  final func hasTransient(_ index: Int) -> Bool { toMany?[transient: index, plan] != nil }
 
   // MARK: Storage
 
@@ -65,40 +65,21 @@ extension ManagedObject {
     _ = readRow
     if !flags.contains(.awakening) { managedObjectContext.noteChange(self) }
     if value == nil && toMany == nil { return }
-    _ = toManyStates()
-    transientValues?[index] = value
-  }
-
-  /// The values by index; nil for an object that has no block yet.
-  private final var transientValues: UnsafeMutablePointer<Any?>? {
-    toMany.map { ToManyState.transientValues(behind: $0, plan.toManyCount) }
+    toManyStates()[transient: index, plan] = value
   }
 
   /// Sets a new object's transient attributes to the model's defaults.
   final func setTransientDefaults() {
     for attribute in entity.transientAttributes {
       guard let value = attribute.defaultValue, value != .null else { continue }
-      _ = toManyStates()
-      transientValues?[attribute.index] = value
+      toManyStates()[transient: attribute.index, plan] = value
     }
   }
 
   /// Discards all values, when the object becomes a fault or is removed from the context.
   final func forgetTransients() {
-    guard plan.transientCount > 0, let values = transientValues else { return }
-    for index in 0..<plan.transientCount { values[index] = nil }
-  }
-}
-
-extension ToManyState {
-  /// The number of states that occupy the same memory as some transient values, rounded up.
-  static func count(holding transientCount: Int) -> Int {
-    (transientCount * MemoryLayout<Any?>.stride + MemoryLayout<ToManyState>.stride - 1) / MemoryLayout<ToManyState>.stride
-  }
-
-  /// The transient values, which are stored after an object's states.
-  static func transientValues(behind states: UnsafeMutablePointer<ToManyState>, _ count: Int) -> UnsafeMutablePointer<Any?> {
-    UnsafeMutableRawPointer(states + max(1, count)).assumingMemoryBound(to: Any?.self)
+    guard plan.transientCount > 0, let toMany else { return }
+    for index in 0..<plan.transientCount { toMany[transient: index, plan] = nil }
   }
 }
 

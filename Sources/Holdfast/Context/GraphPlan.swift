@@ -56,10 +56,7 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
 
   let model: ManagedObjectModel
   let entities: UnsafeMutablePointer<EntityPlan>
-  /// The type of each slot's attribute, as an ``AttributeTypeSet`` with one element.
-  ///
-  /// Relationships and unused entries have the value 0. Each entity has ``ManagedObject/tabulatedSlots`` entries.
-  let slotTypes: UnsafeMutablePointer<UInt32>
+  let slotTypes: SlotTypes
   /// One batch per entity with two rows: an empty row, and the default values of a new object.
   let templates: [RowBatch]
   /// The checks that a save performs, by entity.
@@ -142,16 +139,8 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     return builder.seal()
   }
 
-  /// A table of slot types in which every entry is 0.
-  static func noSlotTypes(_ model: ManagedObjectModel) -> UnsafeMutablePointer<UInt32> {
-    let count = model.entities.count * ManagedObject.tabulatedSlots
-    let types = UnsafeMutablePointer<UInt32>.allocate(capacity: count)
-    types.initialize(repeating: 0, count: count)
-    return types
-  }
-
-  private static func slotTypes(_ model: ManagedObjectModel) -> UnsafeMutablePointer<UInt32> {
-    let (types, count) = (noSlotTypes(model), ManagedObject.tabulatedSlots)
+  private static func slotTypes(_ model: ManagedObjectModel) -> SlotTypes {
+    let (types, count) = (SlotTypes(entityCount: model.entities.count), ManagedObject.tabulatedSlots)
     for entity in model.entities {
       for (slot, column) in entity.layout.columns.prefix(count).enumerated() {
         if case .attribute(let type) = column { types[entity.index * count + slot] = AttributeTypeSet(type).rawValue }

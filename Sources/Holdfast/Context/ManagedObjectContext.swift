@@ -21,11 +21,8 @@ public final class ManagedObjectContext {
   @exclusivity(unchecked) public var faultErrorPolicy = FaultErrorPolicy.failSave
 
   let graph: GraphPlan
-  /// The types of slots, ``ManagedObject/tabulatedSlots`` per entity; see ``GraphPlan/slotTypes``.
-  ///
-  /// All zero where accesses are recorded, so that every access fails the quick check. The pointer never changes, so consecutive accesses
-  /// load it once.
-  @usableFromInline let slotTypes: UnsafePointer<UInt32>
+  /// The types of slots. All zero where accesses are recorded, so that every access fails the quick check.
+  @usableFromInline let slotTypes: SlotTypes
   private let recordsAccesses: Bool
   let entities: [ManagedObjectModel.Entity]
   let bound: BoundClasses
@@ -71,7 +68,7 @@ public final class ManagedObjectContext {
     self.bound = bound
     self.recordsAccesses = recordsAccesses
     graph = coordinator.graph
-    slotTypes = UnsafePointer(recordsAccesses ? GraphPlan.noSlotTypes(coordinator.model) : graph.slotTypes)
+    slotTypes = recordsAccesses ? SlotTypes(entityCount: coordinator.model.entities.count) : graph.slotTypes
     entities = coordinator.model.entities
     places = coordinator.places
     registry = ObjectRegistry(graph)

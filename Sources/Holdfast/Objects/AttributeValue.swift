@@ -125,10 +125,7 @@ extension String: AttributeValue {
   /// Reads a slot: creates a `String` from the bytes in the row.
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: Int) -> String { row.string(slot) }
   /// Writes a slot.
-  public func store(in object: ManagedObject, _ slot: Int) {
-    var text = self
-    text.withUTF8 { object.setBytes(slot, UnsafeRawBufferPointer($0)) }
-  }
+  public func store(in object: ManagedObject, _ slot: Int) { object.setText(slot, self) }
   /// Text.
   public var storeValue: StoreValue { .string(self) }
 }

@@ -36,7 +36,10 @@ struct LinkList {
   }
 
   /// Creates a list of distinct keys.
-  init(_ keys: [Int64]) { self = keys.withUnsafeBufferPointer { LinkList(copying: $0) } }
+  init(_ keys: ArraySlice<Int64>) { self = keys.withUnsafeBufferPointer { LinkList(copying: $0) } }
+
+  /// Creates a list of distinct keys.
+  init(_ keys: [Int64]) { self.init(keys[...]) }
 
   func destroy() {
     if shift == 0 { return }

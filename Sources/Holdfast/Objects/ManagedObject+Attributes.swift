@@ -45,6 +45,12 @@ extension ManagedObject {
     row = copy.pointer
   }
 
+  /// Writes text into a slot.
+  final func setText(_ slot: Int, _ text: String) {
+    var text = text
+    text.withUTF8 { setBytes(slot, UnsafeRawBufferPointer($0)) }
+  }
+
   /// The object's own row, created by the first write.
   final func writableRow() -> PrivateRow {
     if flags.contains(.hasPrivateRow), let row {

@@ -32,7 +32,7 @@ extension ManagedObject {
     case .list: return toMany?[index].order
     case .answer(let siblings, let range):
       guard let answer = siblings.answer else { return nil }
-      fire(index, answer.targets[range])
+      fire(index, LinkList(answer.targets[range]))
       setOrder(index, answer.targets[range], answer.orderKeys?[range], hasChanges: hasChanges)
     }
     return toMany?[index].order

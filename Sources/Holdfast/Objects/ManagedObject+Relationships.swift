@@ -143,16 +143,11 @@ extension ManagedObject {
   }
 
   /// The states of the to-many relationships, allocated by the first change.
-  final func toManyStates() -> UnsafeMutablePointer<ToManyState> {
+  final func toManyStates() -> ToManyStates {
     if let toMany { return toMany }
-    let (count, transientCount, linkCount) = (plan.toManyCount, plan.transientCount, plan.transientLinkCount)
-    let capacity = linkCount + max(1, count) + ToManyState.count(holding: transientCount)
-    let states = UnsafeMutablePointer<ToManyState>.allocate(capacity: capacity) + linkCount
-    states.initialize(repeating: ToManyState(), count: max(1, count))
-    if transientCount > 0 { ToManyState.transientValues(behind: states, count).initialize(repeating: nil, count: transientCount) }
-    if isInserted { for index in 0..<count { states[index].base = .new } }
+    let states = ToManyStates(plan, isNew: isInserted)
     toMany = states
-    if linkCount > 0 { beginTransientLinks() }
+    if plan.transientLinkCount > 0 { restoreTransientLinks(states) }
     return states
   }
 
@@ -235,7 +230,7 @@ extension ManagedObject {
           guard orderedList(index) != nil else { return .list([]) }
         } else {
           guard let stored = storedTargets(index, readsTargets) else { return .list([]) }
-          stored.withKeys { fire(index, $0) }
+          fire(index, stored.withKeys { LinkList(copying: $0) })
         }
       }
       return .list(toMany[index].keys)
@@ -245,12 +240,9 @@ extension ManagedObject {
   }
 
   /// Sets the destinations from the store's answer.
-  final func fire(_ index: Int, _ keys: UnsafeBufferPointer<Int64>) {
+  final func fire(_ index: Int, _ keys: LinkList) {
     if !toManyStates()[index].fire(keys) { managedObjectContext.changes.hasDroppedLinkRecords = true }
   }
-
-  /// Sets the destinations to those of a part of the store's answer, or of a list that was read elsewhere.
-  final func fire(_ index: Int, _ keys: ArraySlice<Int64>) { keys.withUnsafeBufferPointer { fire(index, $0) } }
 
   /// The store's answer, for all siblings at once; nil if the store fails.
   final func storedTargets(_ index: Int, _ readsTargets: Bool) -> TargetKeys? {
@@ -273,31 +265,8 @@ extension ManagedObject {
   private func targetsAlone(_ index: Int) -> TargetKeys? {
     guard let answer = managedObjectContext.relationship(plan.toMany[index], of: self, [objectKey]) else { return nil }
     let hasChanges = toMany?[index].isChanged ?? false
-    answer.targets.withUnsafeBufferPointer { fire(index, $0) }
+    fire(index, LinkList(answer.targets[...]))
     if plan.toMany[index].isOrdered { setOrder(index, answer.targets[...], answer.orderKeys?[...], hasChanges: hasChanges) }
     return .list(answer.targets)
-  }
-}
-
-/// The destinations of one object's to-many relationship at one moment.
-enum TargetKeys {
-  /// A range of an answer that siblings share.
-  case answer(FaultSiblings, Range<Int>)
-  /// The object's own list.
-  case list([Int64])
-
-  var count: Int {
-    switch self {
-    case .answer(_, let range): range.count
-    case .list(let keys): keys.count
-    }
-  }
-
-  func withKeys<Result>(_ body: (UnsafeBufferPointer<Int64>) -> Result) -> Result {
-    switch self {
-    case .answer(let siblings, let range):
-      (siblings.answer?.targets ?? []).withUnsafeBufferPointer { body(UnsafeBufferPointer(rebasing: $0[range])) }
-    case .list(let keys): keys.withUnsafeBufferPointer(body)
-    }
   }
 }

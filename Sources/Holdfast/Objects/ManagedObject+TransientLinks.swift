@@ -99,22 +99,16 @@ extension ManagedObject {
 
   // MARK: Their life
 
-  /// Initializes the lists with the parked links of the object's key.
-  final func beginTransientLinks() {
-    guard let toMany else { return }
-    let count = plan.transientLinkCount
-    for index in -count..<0 {
-      (toMany + index).initialize(to: ToManyState())
-      toMany[index].base = .new
-    }
+  /// Fills new lists with the parked links of the object's key.
+  final func restoreTransientLinks(_ states: ToManyStates) {
     if flags.contains(.detached) { return }
-    let former = managedObjectContext.parkedLinks.take(plan.root, objectKey)
-    for (index, state) in zip((-count..<0).reversed(), former) { toMany[index] = state }
+    let former = managedObjectContext.parkedLinks.take(plan.root, objectKey), count = plan.transientLinkCount
+    for (index, state) in zip((-count..<0).reversed(), former) { states[index] = state }
     for state in former.dropFirst(count) { state.destroy() }
   }
 
   /// Parks the links of an object being deallocated.
-  final func giveUpTransientLinks(_ states: UnsafeMutablePointer<ToManyState>) {
+  final func giveUpTransientLinks(_ states: ToManyStates) {
     let indexes = (-plan.transientLinkCount..<0).reversed()
     // If another object is registered for the key, this one no longer represented it.
     let isReplaced = managedObjectContext.registered(plan.root, objectKey) != nil

@@ -45,10 +45,8 @@ open class ManagedObject {
   ///
   /// A ``RowGroup`` if the object has a row, otherwise a ``FaultSiblings``. Nil for new objects and for faults without siblings.
   @exclusivity(unchecked) final var owner: AnyObject?
-  /// The state of each to-many relationship beyond the group's answer, by to-many index; nil if there is none.
-  ///
-  /// The values of transient attributes are stored after it, and the links of transient relationships before it.
-  @exclusivity(unchecked) final var toMany: UnsafeMutablePointer<ToManyState>?
+  /// The state of each to-many relationship beyond the group's answer; nil if there is none.
+  @exclusivity(unchecked) final var toMany: ToManyStates?
   /// The key in the store, or a negative temporary key. The ID consists of the context's stores, the entity and this key.
   @exclusivity(unchecked) final var objectKey: Int64
   /// The position in the owner: a row of the group, or a destination of the siblings.
@@ -64,7 +62,7 @@ open class ManagedObject {
   deinit {
     if mapIndex != .max { managedObjectContext.registry.remove(self) }
     if flags.contains(.hasPrivateRow), let row { PrivateRow(existing: row).destroy() }
-    if let toMany { destroyToMany(toMany) }
+    if let toMany { destroy(toMany) }
   }
 
   /// The name of the class's entity. Defaults to the class name without module and enclosing types.
@@ -188,12 +186,9 @@ open class ManagedObject {
 
   @usableFromInline final func fireFault() -> RowPointer { managedObjectContext.fireFault(self) }
 
-  private func destroyToMany(_ states: UnsafeMutablePointer<ToManyState>) {
-    let (count, transientCount, linkCount) = (plan.toManyCount, plan.transientCount, plan.transientLinkCount)
-    if linkCount > 0 { giveUpTransientLinks(states) }
-    for index in 0..<count { states[index].destroy() }
-    if transientCount > 0 { ToManyState.transientValues(behind: states, count).deinitialize(count: transientCount) }
-    (states - linkCount).deallocate()
+  private func destroy(_ states: ToManyStates) {
+    if plan.transientLinkCount > 0 { giveUpTransientLinks(states) }
+    states.deallocate(plan)
   }
 }
 

@@ -168,10 +168,10 @@ struct ToManyState {
   /// Sets the destinations from the store's answer and applies recorded changes. Changes without an effect are dropped.
   ///
   /// - Returns: Whether all changes are kept. The other end may still have dropped ones recorded.
-  mutating func fire(_ keys: UnsafeBufferPointer<Int64>) -> Bool {
+  mutating func fire(_ keys: LinkList) -> Bool {
     defer { checkInvariants() }
     contents.destroy()
-    contents = LinkList(copying: keys)
+    contents = keys
     base = .fired
     guard let changes else { return true }
     let idleRemovals = removed.filter { !contents.remove($0) }, idleAdditions = added.filter { !contents.insert($0) }

@@ -100,7 +100,7 @@ extension SaveOperation {
       if lost.isEmpty { continue }
       if relationship.isOrdered { _ = object.orderedList(index) }
       let states = object.toManyStates()
-      if !states[index].isKnown { object.fire(index, keys[...]) }
+      if !states[index].isKnown { object.fire(index, LinkList(keys[...])) }
       for key in lost {
         _ = states[index].contents.remove(key)
         states[index].order?.remove(key)

@@ -30,13 +30,12 @@ public struct LinkDigest: Sendable {
 
   @inline(__always) private mutating func count(_ source: Int64, _ target: Int64, _ sign: Int) {
     let hash = LinkDigest.hash(source, target)
-    cells.withUnsafeMutableBufferPointer { cells in
-      let place = Int(truncatingIfNeeded: hash >> 56)
-      cells[place].count &+= sign
-      cells[place].sources &+= sign > 0 ? source : 0 &- source
-      cells[place].targets &+= sign > 0 ? target : 0 &- target
-      cells[place].hashes &+= sign > 0 ? hash : 0 &- hash
-    }
+    let place = Int(truncatingIfNeeded: hash >> 56)
+    var cells = cells.mutableSpan
+    cells[place].count &+= sign
+    cells[place].sources &+= sign > 0 ? source : 0 &- source
+    cells[place].targets &+= sign > 0 ? target : 0 &- target
+    cells[place].hashes &+= sign > 0 ? hash : 0 &- hash
   }
 
   /// Whether both lists contain the same links, with the same counts.

@@ -119,14 +119,9 @@ public final class ExternalDataFolder: Sendable {
     let count = Int(status.identity.size)
     // Uninitialized memory, which the file fills, so that each byte is written only once.
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: max(count, 1), alignment: 16)
-    var have = 0
+    let contents = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
     do throws(FileSystemError) {
-      while have < count {
-        let got = try fileSystem.read(file, at: Int64(have), into: UnsafeMutableRawBufferPointer(rebasing: buffer[have..<count]))
-        guard got > 0 else { break }
-        have += got
-      }
-      guard have == count, ExternalDataName.matches(id, UnsafeRawBufferPointer(rebasing: buffer[..<have])) else {
+      guard try fileSystem.fill(contents, from: file, at: 0) == count, ExternalDataName.matches(id, UnsafeRawBufferPointer(contents)) else {
         throw FileSystemError(.read, name: id.uuidString, number: ErrorNumber.wrongContents)
       }
     } catch {
@@ -234,10 +229,10 @@ public final class ExternalDataFolder: Sendable {
   // MARK: Writing
 
   /// Writes a file and makes its contents durable, but not its name.
-  func write(_ bytes: UnsafeRawBufferPointer, as id: UUID, _ folders: OpenFolders) throws(FileSystemError) {
+  func write(_ bytes: RawSpan, as id: UUID, _ folders: OpenFolders) throws(FileSystemError) {
     let file = KeptFile(try fileSystem.create(id.uuidString, in: folders.data.handle), of: fileSystem)
     if permissions != 0o600 { try fileSystem.setPermissions(permissions, of: file.handle) }
-    try fileSystem.allocate(Int64(bytes.count), for: file.handle)
+    try fileSystem.allocate(Int64(bytes.byteCount), for: file.handle)
     try fileSystem.writeAll(bytes, to: file.handle, at: 0)
     try fileSystem.synchronize(file.handle)
   }

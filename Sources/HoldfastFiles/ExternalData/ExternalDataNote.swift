@@ -57,12 +57,7 @@ final class ExternalDataNote {
     var text = ""
     for entry in entries { text += "\(entry.id.uuidString)\t\(entry.place.key)\t\(entry.place.entity)\t\(entry.place.attribute)\n" }
     do throws(FileSystemError) {
-      let bytes = Array(text.utf8)
-      var failure: FileSystemError?
-      bytes.withUnsafeBytes { bytes in
-        do throws(FileSystemError) { try fileSystem.writeAll(bytes, to: file.handle, at: 0) } catch { failure = error }
-      }
-      if let failure { throw failure }
+      try fileSystem.writeAll(Array(text.utf8).span.bytes, to: file.handle, at: 0)
       try fileSystem.synchronize(file.handle)
       try fileSystem.synchronize(folders.support.handle)
     } catch {
@@ -96,19 +91,11 @@ final class ExternalDataNote {
     file = LockedFile(handle, of: fileSystem)
     guard let status = try? fileSystem.status(of: handle), status.kind == .regular,
       (0...Self.largestByteCount).contains(status.identity.size),
-      (try? fileSystem.lock(handle, timeout: 0)) != nil
+      (try? fileSystem.lock(handle, timeout: 0)) != nil,
+      let bytes = try? fileSystem.bytes(of: handle, at: 0, count: Int(status.identity.size))
     else { return nil }
-    var bytes = [UInt8](repeating: 0, count: Int(status.identity.size))
-    var have = 0
-    while have < bytes.count {
-      let got = bytes.withUnsafeMutableBytes { buffer in
-        (try? fileSystem.read(handle, at: Int64(have), into: UnsafeMutableRawBufferPointer(rebasing: buffer[have...]))) ?? 0
-      }
-      if got == 0 { break }
-      have += got
-    }
     // The last line is incomplete if it has no line break.
-    let end = (bytes[..<have].lastIndex(of: UInt8(ascii: "\n")) ?? -1) + 1
+    let end = (bytes.lastIndex(of: UInt8(ascii: "\n")) ?? -1) + 1
     entries = bytes[..<end].split(separator: UInt8(ascii: "\n")).compactMap { Self.entry($0) }
   }
 

@@ -52,8 +52,8 @@ struct ExternalDataPlan {
     }
   }
 
-  func withBytes(of file: File, _ body: (UnsafeRawBufferPointer) throws(FileSystemError) -> Void) throws(FileSystemError) {
-    try body(file.batch.pointer(file.row).bytes(file.slot))
+  func withBytes(of file: File, _ body: (RawSpan) throws(FileSystemError) -> Void) throws(FileSystemError) {
+    try body(file.batch.pointer(file.row).bytes(file.slot).bytes)
     // Keep the batch alive while the pointer is in use.
     withExtendedLifetime(file.batch) {}
   }

@@ -68,9 +68,7 @@ enum OperatingSystem {
   static func lastBytes(of path: String) -> [UInt8] {
     guard let file = try? files.openForReading(path, in: .workingDirectory) else { return [] }
     defer { try? files.close(file) }
-    var bytes = [UInt8](repeating: 0, count: 8)
-    let count = try? bytes.withUnsafeMutableBytes { try files.read(file, at: max(0, files.status(of: file).identity.size - 8), into: $0) }
-    return Array(bytes.prefix(count ?? 0))
+    return (try? files.bytes(of: file, at: max(0, files.status(of: file).identity.size - 8), count: 8)) ?? []
   }
 
   /// Closes a folder that ``openFolder(_:)`` opened.

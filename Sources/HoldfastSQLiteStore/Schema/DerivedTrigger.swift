@@ -15,8 +15,8 @@ struct DerivedTrigger {
   /// - Parameter derivedColumns: The columns of derived attributes, by table, in upper case.
   init(_ derivedColumns: [String: Set<String>]) { self.derivedColumns = derivedColumns }
 
-  func recognises(_ sql: UnsafeRawBufferPointer) -> Bool {
-    let tokens = Array(SQLTokens(sql))
+  func recognises(_ statement: SQLTokens) -> Bool {
+    let tokens = Array(statement)
     guard tokens.count > 8, tokens[0].isWord("CREATE"), tokens[1].isWord("TRIGGER"), tokens[3].isWord("AFTER"),
       let begin = tokens.firstIndex(where: { $0.isWord("BEGIN") }), tokens.last?.isWord("END") == true,
       Self.isHarmless(tokens[4..<begin])

@@ -44,8 +44,8 @@ struct SchemaCheck {
     let type = row.string(0), sql = row.text(3)
     let problem: String? =
       switch type {
-      case "table": self.problem(ofTable: sql)
-      case "index": self.problem(ofIndex: sql)
+      case "table": self.problem(ofTable: SQLTokens(sql))
+      case "index": self.problem(ofIndex: SQLTokens(sql))
       case "trigger": "Only triggers of derived attributes may run. Open the store read-only, or remove the trigger."
       default: "A model's table can't be a view."
       }
@@ -75,7 +75,7 @@ struct SchemaCheck {
     }
     for case let side? in schema.links.joined() { tables.insert(SQLName.upper(side.table)) }
     for finding in findings where tables.contains(finding.table) && (finding.concernsReading || !isReadOnly) {
-      let isKnown = finding.trigger?.withUnsafeBytes { DerivedTrigger(derivedColumns).recognises($0) } ?? false
+      let isKnown = finding.trigger?.withUnsafeBytes { DerivedTrigger(derivedColumns).recognises(SQLTokens($0)) } ?? false
       if !isKnown { throw error(finding) }
     }
   }
@@ -84,8 +84,8 @@ struct SchemaCheck {
     StoreError(.unsafeSchema, operation: operation, path: path, reason: "\(finding.name): \(finding.problem)")
   }
 
-  private static func problem(ofTable sql: UnsafeRawBufferPointer) -> String? {
-    var tokens = SQLTokens(sql)
+  private static func problem(ofTable statement: SQLTokens) -> String? {
+    var tokens = statement
     guard tokens.next()?.isWord("CREATE") == true, tokens.next()?.isWord("TABLE") == true else {
       return "A model's table can't be a virtual table."
     }
@@ -98,9 +98,9 @@ struct SchemaCheck {
   }
 
   /// An index may have columns, collations and sort orders; a partial index also a condition without functions.
-  private static func problem(ofIndex sql: UnsafeRawBufferPointer) -> String? {
+  private static func problem(ofIndex statement: SQLTokens) -> String? {
     var (depth, isCondition, follows) = (0, false, false)
-    for token in SQLTokens(sql) {
+    for token in statement {
       if token.isSymbol("(") {
         depth += 1
         if isCondition ? follows : depth > 1 { return "An index of a model's table can't compute values." }

@@ -49,7 +49,7 @@ public struct StoreMetadataList: Sendable {
 
   /// Whether a key is reserved for stores.
   public static func isReserved(_ key: String) -> Bool {
-    reservedPrefixes.contains { key.utf8.starts(with: UnsafeBufferPointer(start: $0.utf8Start, count: $0.utf8CodeUnitCount)) }
+    reservedPrefixes.contains { prefix in prefix.withUTF8Buffer { key.utf8.starts(with: $0) } }
   }
 
   // MARK: Compatibility

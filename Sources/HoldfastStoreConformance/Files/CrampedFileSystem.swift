@@ -21,8 +21,8 @@ private struct CrampedFileSystem: ForwardingFileSystem {
   let base: any StoreFileSystem
   let room: Int64
 
-  func write(_ file: StoreFileHandle, at offset: Int64, _ bytes: UnsafeRawBufferPointer) throws(FileSystemError) -> Int {
-    if offset + Int64(bytes.count) > room { throw FileSystemError(.write, name: file.name, number: ENOSPC) }
+  func write(_ file: StoreFileHandle, at offset: Int64, _ bytes: RawSpan) throws(FileSystemError) -> Int {
+    if offset + Int64(bytes.byteCount) > room { throw FileSystemError(.write, name: file.name, number: ENOSPC) }
     return try base.write(file, at: offset, bytes)
   }
 

@@ -26,10 +26,10 @@ package final class ReadCountingFileSystem: ForwardingFileSystem {
   /// The number of bytes that were read.
   package var byteCount: Int { count.load(ordering: .relaxed) }
 
-  package func read(_ file: StoreFileHandle, at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(FileSystemError) -> Int {
+  package func read(_ file: StoreFileHandle, at offset: Int64, into output: inout OutputRawSpan) throws(FileSystemError) {
     guard byteCount < limit else { throw FileSystemError(.read, name: file.name, number: EIO) }
-    let bytesRead = try base.read(file, at: offset, into: buffer)
-    count.add(bytesRead, ordering: .relaxed)
-    return bytesRead
+    let before = output.byteCount
+    try base.read(file, at: offset, into: &output)
+    count.add(output.byteCount - before, ordering: .relaxed)
   }
 }

@@ -84,20 +84,21 @@ extension SimulatedFileSystem {
   // MARK: Contents
 
   /// Reads bytes.
-  public func read(_ file: StoreFileHandle, at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(FileSystemError) -> Int {
-    return try perform(.read, file.name) { state, effect in
+  public func read(_ file: StoreFileHandle, at offset: Int64, into output: inout OutputRawSpan) throws(FileSystemError) {
+    let room = output.freeCapacity
+    let bytes = try perform(.read, file.name) { state, effect in
       state.file(file).map { number in
         let bytes = state.disk.files[number]?.bytes ?? []
         let start = min(max(Int(offset), 0), bytes.count)
-        let count = state.plan.share(of: min(buffer.count, bytes.count - start), effect)
-        UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]).copyBytes(from: bytes[start..<start + count])
-        return count
+        return bytes[start..<start + state.plan.share(of: min(room, bytes.count - start), effect)]
       }
     }
+    output.append(contentsOf: bytes)
   }
 
   /// Writes bytes.
-  public func write(_ file: StoreFileHandle, at offset: Int64, _ bytes: UnsafeRawBufferPointer) throws(FileSystemError) -> Int {
+  public func write(_ file: StoreFileHandle, at offset: Int64, _ bytes: RawSpan) throws(FileSystemError) -> Int {
+    let bytes = bytes.withUnsafeBytes { Array($0) }
     return try perform(.write, file.name) { state, effect in
       state.file(file).map { number in
         let count = state.plan.share(of: bytes.count, effect)

@@ -113,7 +113,7 @@ struct SQLitePowerLosses {
         files[name] = try disk.create(name, in: place)
         made.insert(name)
       case .write(let file, let offset, let bytes):
-        if let file = files[file.name] { _ = try bytes.withUnsafeBytes { try disk.write(file, at: Int64(offset), $0) } }
+        if let file = files[file.name] { _ = try disk.write(file, at: Int64(offset), bytes.span.bytes) }
       case .truncate(let file, let size): if let file = files[file.name] { try disk.setSize(Int64(size), of: file) }
       case .synchronize(let opened):
         guard synchronizes, let file = files[opened.name] else { continue }

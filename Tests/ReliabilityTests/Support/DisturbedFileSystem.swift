@@ -60,18 +60,18 @@ final class DisturbedFileSystem: ForwardingFileSystem {
 
   // MARK: Calls
 
-  func read(_ file: StoreFileHandle, at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(FileSystemError) -> Int {
+  func read(_ file: StoreFileHandle, at offset: Int64, into output: inout OutputRawSpan) throws(FileSystemError) {
     try disturb(.read, file.name)
-    let count = try base.read(file, at: offset, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<share(of: buffer.count)]))
+    var bytes = try base.bytes(of: file, at: offset, count: share(of: output.freeCapacity))
     if let rot = state.withLock({ $0.rot }), !file.name.hasSuffix(".lock") {
-      for place in rot.clamped(to: offset..<offset + Int64(count)) { buffer[Int(place - offset)] ^= 0x20 }
+      for place in rot.clamped(to: offset..<offset + Int64(bytes.count)) { bytes[Int(place - offset)] ^= 0x20 }
     }
-    return count
+    output.append(contentsOf: bytes)
   }
 
-  func write(_ file: StoreFileHandle, at offset: Int64, _ bytes: UnsafeRawBufferPointer) throws(FileSystemError) -> Int {
+  func write(_ file: StoreFileHandle, at offset: Int64, _ bytes: RawSpan) throws(FileSystemError) -> Int {
     try disturb(.write, file.name)
-    return try base.write(file, at: offset, UnsafeRawBufferPointer(rebasing: bytes[..<share(of: bytes.count)]))
+    return try base.write(file, at: offset, bytes.extracting(first: share(of: bytes.byteCount)))
   }
 
   func openLockFile(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {

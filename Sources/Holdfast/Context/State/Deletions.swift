@@ -1,3 +1,5 @@
+import HoldfastSupport
+
 /// The keys of the objects that a context is deleting or has deleted, by root entity.
 ///
 /// Only this type determines whether an object is deleted. Each root entity has one list of keys in the order of deletion: first the saved
@@ -8,10 +10,9 @@
 /// increases whenever the positions of keys change. Deleting 9,000 of an ordered list's 10,000 objects one by one, and reading the list
 /// each time, takes 6 ms. If every read compared all keys, it would take 16 s.
 final class Deletions {
-  private let lists: UnsafeMutablePointer<LinkList>
+  private let lists: FixedArray<LinkList>
   /// The number of keys at the start of each list whose deletion was saved.
-  private let savedCounts: UnsafeMutablePointer<Int>
-  private let rootCount: Int
+  private let savedCounts: FixedArray<Int>
   /// Increases whenever keys are removed or moved.
   @exclusivity(unchecked) private(set) var generation = 0
   /// The objects whose delete rules have not been applied yet.
@@ -19,15 +20,12 @@ final class Deletions {
 
   /// - Parameter rootCount: One more than the largest index of a root entity.
   init(rootCount: Int) {
-    self.rootCount = rootCount
-    lists = .allocate(capacity: rootCount)
-    lists.initialize(repeating: LinkList(), count: rootCount)
-    savedCounts = .allocate(capacity: rootCount)
-    savedCounts.initialize(repeating: 0, count: rootCount)
+    lists = FixedArray(repeating: LinkList(), count: rootCount)
+    savedCounts = FixedArray(repeating: 0, count: rootCount)
   }
 
   deinit {
-    for root in 0..<rootCount { lists[root].destroy() }
+    for root in lists.indices { lists[root].destroy() }
     lists.deallocate()
     savedCounts.deallocate()
   }
@@ -70,7 +68,7 @@ final class Deletions {
   ///   - isComplete: Whether all changed objects were saved.
   func settle(pending: [Int: Set<Int64>] = [:], isComplete: Bool = true) {
     unpropagated = []
-    for root in 0..<rootCount where hasPending(root: root) {
+    for root in lists.indices where hasPending(root: root) {
       let keys = keys(root: root, from: savedCounts[root]), rest = pending[root] ?? []
       if !rest.isEmpty || isComplete && keys.contains(where: { $0 < 0 }) {
         dropPending(root)
@@ -84,7 +82,7 @@ final class Deletions {
   /// Removes the pending deletions.
   func revert() {
     unpropagated = []
-    for root in 0..<rootCount { dropPending(root) }
+    for root in lists.indices { dropPending(root) }
   }
 
   private func dropPending(_ root: Int) {
@@ -97,7 +95,7 @@ final class Deletions {
   func removeAll() {
     unpropagated = []
     generation += 1
-    for root in 0..<rootCount {
+    for root in lists.indices {
       lists[root].removeAll()
       savedCounts[root] = 0
     }

@@ -1,36 +1,36 @@
+import HoldfastSupport
+
 /// The registered objects of a context, by entity and key. It doesn't keep them alive.
 ///
 /// Entities with the same root share one map, because their keys are unique together. The index of any of these entities finds an object.
 struct ObjectRegistry: ~Copyable {
   private let graph: GraphPlan
   /// One map for each entity, by entity index. Only the maps of root entities are used.
-  private let maps: UnsafeMutablePointer<IdentityMap>
+  private let maps: FixedArray<IdentityMap>
 
   init(_ graph: GraphPlan) {
     self.graph = graph
-    maps = .allocate(capacity: graph.model.entities.count)
-    maps.initialize(repeating: IdentityMap(), count: graph.model.entities.count)
+    maps = FixedArray(repeating: IdentityMap(), count: graph.model.entities.count)
   }
 
   deinit {
-    for root in graph.model.entities.indices { maps[root].destroy() }
-    maps.deinitialize(count: graph.model.entities.count)
+    for root in maps.indices { maps[root].destroy() }
     maps.deallocate()
   }
 
-  @inline(__always) private func map(_ entity: Int) -> UnsafeMutablePointer<IdentityMap> { maps + graph.entities[entity].root }
+  @inline(__always) private func root(_ entity: Int) -> Int { graph.entities[entity].root }
 
   /// The object with a key; nil if it isn't registered.
-  @inline(__always) func object(_ entity: Int, _ key: Int64) -> ManagedObject? { map(entity).pointee.object(key) }
+  @inline(__always) func object(_ entity: Int, _ key: Int64) -> ManagedObject? { maps[root(entity)].object(key) }
 
   /// Registers an object whose key isn't registered.
-  func insert(_ object: ManagedObject) { map(Int(object.flags.entityIndex)).pointee.insert(object) }
+  func insert(_ object: ManagedObject) { maps[root(Int(object.flags.entityIndex))].insert(object) }
 
   /// Removes an object if it is registered.
-  func remove(_ object: ManagedObject) { map(Int(object.flags.entityIndex)).pointee.remove(object) }
+  func remove(_ object: ManagedObject) { maps[root(Int(object.flags.entityIndex))].remove(object) }
 
   /// The objects of an entity and of all entities with the same root.
-  func objects(sharingRootOf entity: Int) -> [ManagedObject] { map(entity).pointee.objects }
+  func objects(sharingRootOf entity: Int) -> [ManagedObject] { maps[root(entity)].objects }
 
   /// The objects of an entity and its subentities.
   func objects(_ entity: Int) -> [ManagedObject] {
@@ -39,11 +39,11 @@ struct ObjectRegistry: ~Copyable {
   }
 
   /// All objects, grouped by root entity.
-  var objects: [ManagedObject] { graph.model.entities.indices.flatMap { maps[$0].objects } }
+  var objects: [ManagedObject] { maps.indices.flatMap { maps[$0].objects } }
 
   /// Prepares for looking up or inserting an object for each row of a group.
   func prepare(for group: RowGroup) {
-    map(group.entity).pointee.reserve(group.count)
-    map(group.entity).pointee.touch(group)
+    maps[root(group.entity)].reserve(group.count)
+    maps[root(group.entity)].touch(group)
   }
 }

@@ -45,7 +45,7 @@ extension SaveOperation {
       let states = object.toManyStates()
       if states[index].isKnown { continue }
       let keys = object.targets(index).withKeys { Array($0) }
-      if !states[index].isKnown { object.fire(index, keys[...]) }
+      if !states[index].isKnown { object.fire(index, LinkList(keys[...])) }
     }
   }
 }

@@ -1,0 +1,59 @@
+/// The states of an object's relationships and the values of its transient attributes, in one block of memory.
+///
+/// ```text
+///  -linkCount ..< 0       0 ..< toManyCount      after the states
+/// ┌──────────────────────┬──────────────────────┬──────────────────────┐
+/// │ states of transient  │ states of to-many    │ values of transient  │
+/// │ relationships        │ relationships        │ attributes           │
+/// └──────────────────────┴──────────────────────┴──────────────────────┘
+///                        ▲ base
+/// ```
+///
+/// The object that allocates a block deallocates it.
+struct ToManyStates {
+  private let base: UnsafeMutablePointer<ToManyState>
+
+  /// Allocates the block of an object.
+  ///
+  /// - Parameter isNew: Whether the object was never saved, so that its relationships are known to be empty.
+  init(_ plan: GraphPlan.EntityPlan, isNew: Bool) {
+    let count = max(1, plan.toManyCount), linkCount = plan.transientLinkCount
+    base = .allocate(capacity: linkCount + count + ToManyStates.stateCount(holding: plan.transientCount)) + linkCount
+    base.initialize(repeating: ToManyState(), count: count)
+    if isNew { for index in 0..<plan.toManyCount { base[index].base = .new } }
+    for index in -linkCount..<0 {
+      (base + index).initialize(to: ToManyState())
+      base[index].base = .new
+    }
+    if plan.transientCount > 0 { values(plan).initialize(repeating: nil, count: plan.transientCount) }
+  }
+
+  /// Destroys the states of to-many relationships and the values, and releases the memory. Destroy the states of transient relationships
+  /// before, unless others own them by now.
+  func deallocate(_ plan: GraphPlan.EntityPlan) {
+    for index in 0..<plan.toManyCount { base[index].destroy() }
+    if plan.transientCount > 0 { values(plan).deinitialize(count: plan.transientCount) }
+    (base - plan.transientLinkCount).deallocate()
+  }
+
+  /// The state of a relationship. The index of a transient one is negative.
+  @inline(__always) subscript(index: Int) -> ToManyState {
+    unsafeAddress { UnsafePointer(base + index) }
+    nonmutating unsafeMutableAddress { base + index }
+  }
+
+  /// The value of a transient attribute.
+  subscript(transient index: Int, plan: GraphPlan.EntityPlan) -> Any? {
+    get { values(plan)[index] }
+    nonmutating set { values(plan)[index] = newValue }
+  }
+
+  private func values(_ plan: GraphPlan.EntityPlan) -> UnsafeMutablePointer<Any?> {
+    UnsafeMutableRawPointer(base + max(1, plan.toManyCount)).assumingMemoryBound(to: Any?.self)
+  }
+
+  /// The number of states that occupy the same memory as some transient values, rounded up.
+  private static func stateCount(holding transientCount: Int) -> Int {
+    (transientCount * MemoryLayout<Any?>.stride + MemoryLayout<ToManyState>.stride - 1) / MemoryLayout<ToManyState>.stride
+  }
+}

@@ -1,0 +1,51 @@
+extension OutputRawSpan {
+  /// Appends bytes. Requires capacity for all of them.
+  package mutating func append(contentsOf bytes: some Collection<UInt8>) {
+    precondition(bytes.count <= freeCapacity, "The output has no room for \(bytes.count) bytes.")
+    withUnsafeMutableBytes { memory, count in
+      memory[count...].copyBytes(from: bytes)
+      count += bytes.count
+    }
+  }
+}
+
+/// Transfers of more than one call.
+extension StoreFileSystem {
+  /// Fills a buffer with the bytes at an offset, repeating short reads. Returns how many there are.
+  ///
+  /// The number is smaller than the buffer's size only if the file ends there.
+  func fill(_ buffer: UnsafeMutableRawBufferPointer, from file: StoreFileHandle, at offset: Int64) throws(FileSystemError) -> Int {
+    var count = 0
+    while count < buffer.count {
+      let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[count...])
+      var output = OutputRawSpan(buffer: rest, initializedCount: 0)
+      try read(file, at: offset + Int64(count), into: &output)
+      let got = output.finalize(for: rest)
+      if got == 0 { break }
+      count += got
+    }
+    return count
+  }
+
+  /// Returns the bytes at an offset, at most `count`, and fewer if the file ends there.
+  package func bytes(of file: StoreFileHandle, at offset: Int64, count: Int) throws(FileSystemError) -> [UInt8] {
+    var failure: FileSystemError?
+    let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+      do throws(FileSystemError) {
+        initialized = try fill(UnsafeMutableRawBufferPointer(buffer), from: file, at: offset)
+      } catch { failure = error }
+    }
+    if let failure { throw failure }
+    return bytes
+  }
+
+  /// Writes all bytes, repeating short writes.
+  func writeAll(_ bytes: RawSpan, to file: StoreFileHandle, at offset: Int64) throws(FileSystemError) {
+    var count = 0
+    while count < bytes.byteCount {
+      let written = try write(file, at: offset + Int64(count), bytes.extracting(droppingFirst: count))
+      guard written > 0 else { throw FileSystemError(.write, name: file.name, number: ErrorNumber.inputOutput) }
+      count += written
+    }
+  }
+}

@@ -1,0 +1,30 @@
+import Foundation
+import Testing
+
+/// The number of files of each module that may mention an unsafe pointer. Lower a number when a file no longer needs one.
+private let allowedCounts = [
+  "HoldfastSupport": 8, "HoldfastStore": 15, "HoldfastFiles": 6, "HoldfastAtomicStore": 20, "HoldfastMemoryStore": 0, "HoldfastJSONStore": 9,
+  "HoldfastXMLStore": 10, "HoldfastBinaryStore": 10, "HoldfastSQLiteStore": 14, "HoldfastModelFile": 4, "Holdfast": 16,
+  "HoldfastStoreConformance": 2, "Examples": 0,
+]
+
+@Suite struct UnsafeCodeTests {
+  private static let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().appendingPathComponent("Sources")
+
+  @Test(arguments: allowedCounts.sorted { $0.key < $1.key }) func unsafePointersStayInFewFiles(module: String, count: Int) throws {
+    let folder = Self.sources.appendingPathComponent(module)
+    let files = try #require(FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)).compactMap { $0 as? URL }
+    let unsafe = try files.filter { $0.pathExtension == "swift" }.filter {
+      try String(contentsOf: $0, encoding: .utf8).contains(/Unsafe[A-Za-z]*Pointer/)
+    }
+    #expect(files.count > 1, "The folder \(folder.path) has no files.")
+    #expect(unsafe.count == count, "Files with unsafe pointers in \(module): \(unsafe.map(\.lastPathComponent).sorted())")
+  }
+
+  @Test func everyModuleIsCounted() throws {
+    let modules = try FileManager.default.contentsOfDirectory(atPath: Self.sources.path)
+    let counted = Set(modules).subtracting(["CHoldfastPOSIX", "CLibXML2", "CSQLite", "CYajl", "CZlib"])
+    #expect(counted == Set(allowedCounts.keys))
+  }
+}
