@@ -2,12 +2,6 @@ import HoldfastAtomicStore
 public import HoldfastStore
 import Synchronization
 
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
-
 /// A store that keeps its rows in memory only. Use it for tests, previews and scratch data.
 ///
 /// It uses the same tables as the file-based atomic stores, and it is the reference for other stores.
@@ -59,6 +53,9 @@ public final class MemoryStore: IncrementalStore {
   /// Closes the store. The contents keep their rows.
   public func close() throws { closeTables() }
 
+  /// None.
+  public var answers: StoreAnswers { .none }
+
   private func closeTables() {
     let open = tables.withLock { tables in
       defer { tables = nil }
@@ -90,24 +87,13 @@ public final class MemoryStore: IncrementalStore {
     try openTables("read relationships").generation(of: view).relationships(request)
   }
 
-  /// Allocates keys, counting up from 1 for each root entity.
-  public func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
-    try openTables("allocate keys").allocateKeys(entity: entity, count: count)
-  }
+  /// Reserves keys, counting up from 1 for each root entity.
+  public func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] { try openTables("reserve keys").reserveKeys(demands) }
 
   /// Applies a save to a copy of the tables that readers don't see.
   public func prepare(_ request: SaveRequest) throws -> any PreparedSave {
     MemoryPreparedSave(preparation: try openTables("save").prepare(request))
   }
-
-  /// Throws, because the store doesn't support batch requests.
-  public func perform(_ request: BatchRequest) throws -> BatchResult { try UnsupportedRequest.batch(request) }
-
-  /// Throws, because the store doesn't support external data.
-  public func externalData(_ request: ExternalDataRequest) throws -> Data { try UnsupportedRequest.externalData(request) }
-
-  /// Throws, because the store doesn't support history.
-  public func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try UnsupportedRequest.history(request) }
 
   /// Replaces the user's metadata in the contents.
   public func setMetadata(_ metadata: [String: StoreValue]) throws {

@@ -3,9 +3,9 @@ public import HoldfastStore
 import Synchronization
 
 #if canImport(FoundationEssentials)
-  public import FoundationEssentials
+  import FoundationEssentials
 #else
-  public import Foundation
+  import Foundation
 #endif
 
 /// Keeps an object graph in a SQLite file, in Core Data's table layout.
@@ -162,19 +162,27 @@ public final class SQLiteStore: IncrementalStore {
     }
   }
 
-  /// Reads an external value from its file. If Holdfast named the file, compares the digest in the name.
-  public func externalData(_ request: ExternalDataRequest) throws -> Data {
+  /// Answers requests for external data. If Holdfast named a file, the digest in its name is compared.
+  public var answers: StoreAnswers { Self.table.bound(to: self) }
+
+  private static let table = AnswerTable<SQLiteStore>().answering(ExternalDataRequest.self) { try $0.externalData($1) }
+
+  private func externalData(_ request: ExternalDataRequest) throws -> Data {
     let store = try opened("read a value from its file")
-    guard let files = store.files else { return try UnsupportedRequest.externalData(request) }
+    guard let files = store.files else {
+      throw StoreError(
+        .missingExternalData, operation: request.description(in: store.model), path: path,
+        reason: "The model has no attribute whose values may be stored in external files.")
+    }
     return try files.folder.read(request.id, operation: request.description(in: store.model))
   }
 
   // MARK: Writing
 
-  /// Allocates keys for new objects.
-  public func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
-    let store = try opened("allocate keys")
-    return try KeyAllocation(store: store).run(try store.entity(entity), count: count)
+  /// Reserves keys for new objects in one transaction.
+  public func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] {
+    let store = try opened("reserve keys")
+    return try KeyReservation(store: store).run(try demands.map { (try store.entity($0.entity), $0.count) })
   }
 
   /// Prepares a save: all changes are in an open transaction when this returns.
@@ -198,12 +206,6 @@ public final class SQLiteStore: IncrementalStore {
     let store = try opened(operation)
     try store.writing(operation) { _ in try store.database.compact(to: operation) }
   }
-
-  /// Not supported by this store; always throws.
-  public func perform(_ request: BatchRequest) throws -> BatchResult { try UnsupportedRequest.batch(request) }
-
-  /// Not supported by this store, which keeps no history; always throws.
-  public func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try UnsupportedRequest.history(request) }
 
   /// Replaces the user's metadata. Keeps the store's own entries, and lists and dictionaries of other programs.
   public func setMetadata(_ metadata: [String: StoreValue]) throws {

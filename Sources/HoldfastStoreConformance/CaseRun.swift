@@ -119,7 +119,7 @@ final class TestedStore {
 
   func entity(_ name: String) -> ManagedObjectModel.Entity { model.entity(named: name)! }
 
-  func keys(_ entity: String, _ count: Int) throws -> [Int64] { try store.allocateKeys(entity: self.entity(entity).index, count: count) }
+  func keys(_ entity: String, _ count: Int) throws -> [Int64] { try store.reserveKeys(entity: self.entity(entity).index, count: count) }
 
   // MARK: Requests
 

@@ -121,7 +121,7 @@ extension StoreCapabilities {
   private var flags: [Bool] {
     [
       booleanOperators, uniqueLookups, sorting, windowing, counting, aggregates, uniqueness, snapshots, versions, residentRows,
-      externalData, batchRequests, history,
+      externalData,
     ]
   }
 

@@ -104,7 +104,7 @@ import Testing
   @Test(arguments: ExampleStore.allCases) func anImportIsOneSave(_ store: ExampleStore) throws {
     let outcome = try Example.packages.run(["import", "--from", "index", "--explain"] + store.options, in: folder)
     #expect(outcome.output == Self.summary + "\n")
-    #expect(outcome.errors == "Requests: fetches 2, rows 0, relationships 0, keys 2, saves 1\n")
+    #expect(outcome.errors == "Requests: fetches 2, rows 0, relationships 0, keys 1, saves 1\n")
   }
 
   // MARK: Importing

@@ -45,17 +45,17 @@ import Testing
   @Test func everyAllocationTakesFromOneCounter() throws {
     let schema = TableSchema(model: model, identity: StoreIdentity.intern(storeUUID: "KEY-SPACE-TESTS", model: model), keySpace: .store)
     let tables = TableStore(TableGeneration(empty: schema))
-    #expect(try tables.allocateKeys(entity: 0, count: 2) == [1, 2])
-    #expect(try tables.allocateKeys(entity: 1, count: 1) == [3])
-    #expect(try tables.allocateKeys(entity: 0, count: 1, others: [9, 9, 9]).keys == [9])
-    #expect(try tables.allocateKeys(entity: 2, count: 1) == [10] && tables.nextKeys == [11, 11, 11])
+    #expect(try tables.reserveKeys([KeyDemand(entity: 0, count: 2)]) == [[1, 2]])
+    #expect(try tables.reserveKeys([KeyDemand(entity: 1, count: 1)]) == [[3]])
+    #expect(try tables.reserveKeys([KeyDemand(entity: 0, count: 1)], others: [9, 9, 9]).keys == [[9]])
+    #expect(try tables.reserveKeys([KeyDemand(entity: 2, count: 1)]) == [[10]] && tables.nextKeys == [11, 11, 11])
   }
 
   @Test func aFamilyHasACounterOfItsOwnUnlessSaid() throws {
     let schema = TableSchema(model: model, identity: StoreIdentity.intern(storeUUID: "KEY-SPACE-TESTS", model: model))
     let tables = TableStore(TableGeneration(empty: schema))
-    #expect(try tables.allocateKeys(entity: 0, count: 2) == [1, 2])
-    #expect(try tables.allocateKeys(entity: 1, count: 1) == [1])
+    #expect(try tables.reserveKeys([KeyDemand(entity: 0, count: 2)]) == [[1, 2]])
+    #expect(try tables.reserveKeys([KeyDemand(entity: 1, count: 1)]) == [[1]])
   }
 
   @Test func theNextKeyIsBeyondAllThatAreInUseAnywhere() throws {

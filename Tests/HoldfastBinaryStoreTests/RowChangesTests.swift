@@ -56,7 +56,7 @@ import Testing
     let file = try BinaryTestFile()
     let store = BinaryStore.make(at: file.path)
     let identity = try store.open(model: Self.model).identity
-    let keys = try store.allocateKeys(entity: 0, count: 3_000)
+    let keys = try store.reserveKeys(entity: 0, count: 3_000)
     #expect(keys == Array(1...3_000))
     func save(_ keys: some Sequence<Int64>) throws {
       var request = SaveRequest(), changes = SaveRequest.EntityChanges(entity: 0)

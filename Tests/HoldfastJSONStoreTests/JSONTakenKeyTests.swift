@@ -47,7 +47,7 @@ import Testing
     let store = JSONStore.make(at: file.path)
     let identity = try store.open(model: Library.model).identity
     let entity = try #require(Library.model.entity(named: "Sign")).index
-    let taken = try store.allocateKeys(entity: entity, count: 1)[0]
+    let taken = try store.reserveKeys(entity: entity, count: 1)[0]
     try replaceByLaterVersion()
     let theirs = try file.bytes()
     for _ in 0..<2 {
@@ -56,7 +56,7 @@ import Testing
     }
     let isTheirs = try file.bytes() == theirs
     #expect(isTheirs)
-    let other = try store.allocateKeys(entity: entity, count: 1)[0]
+    let other = try store.reserveKeys(entity: entity, count: 1)[0]
     #expect(other > taken + 1)
     try store.prepare(insertSign(other, identity)).commit()
     try store.close()
@@ -79,7 +79,7 @@ import Testing
     _ = try store.open(model: Library.model)
     let entity = try #require(Library.model.entity(named: "Sign")).index
     try replaceByLaterVersion()
-    #expect(try store.allocateKeys(entity: entity, count: 2) == [4, 5])
+    #expect(try store.reserveKeys(entity: entity, count: 2) == [4, 5])
     try store.close()
     #expect(file.names == [".store.json.lock", "store.json"])
   }

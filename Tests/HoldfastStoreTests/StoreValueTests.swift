@@ -21,7 +21,7 @@ import Testing
     func list(_ text: String) -> QueryExpression { .membership(.property("name"), [.string(text)]) }
     #expect(list(Self.composed) != list(Self.decomposed))
     #expect(Set([query(Self.composed), query(Self.decomposed), query(Self.composed)]).count == 2)
-    func request(_ text: String) -> BatchRequest { .delete(entity: 0, predicate: query(text)) }
+    func request(_ text: String) -> FetchPlan { FetchPlan(entity: 0, concreteEntities: [0], predicate: query(text)) }
     #expect(request(Self.composed) != request(Self.decomposed))
   }
 

@@ -82,27 +82,12 @@ import Testing
 }
 
 /// Cancels the fetching task during the fetch.
-private final class CancellingStore: IncrementalStore {
-  private let base: any IncrementalStore
+private final class CancellingStore: ForwardingStore {
+  let base: any IncrementalStore
   init(_ base: any IncrementalStore) { self.base = base }
 
   func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
     withUnsafeCurrentTask { $0?.cancel() }
     try base.fetch(plan, in: view, into: sink)
   }
-
-  var capabilities: StoreCapabilities { base.capabilities }
-  func open(model: ManagedObjectModel) throws -> StoreMetadata { try base.open(model: model) }
-  func close() throws { try base.close() }
-  func beginRead(_ kind: ReadViewKind) throws -> any ReadView { try base.beginRead(kind) }
-  func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws { try base.rows(request, in: view, into: sink) }
-  func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
-    try base.relationships(request, in: view)
-  }
-  func externalData(_ request: ExternalDataRequest) throws -> Data { try base.externalData(request) }
-  func allocateKeys(entity: Int, count: Int) throws -> [Int64] { try base.allocateKeys(entity: entity, count: count) }
-  func prepare(_ request: SaveRequest) throws -> any PreparedSave { try base.prepare(request) }
-  func perform(_ request: BatchRequest) throws -> BatchResult { try base.perform(request) }
-  func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try base.history(request) }
-  func setMetadata(_ metadata: [String: StoreValue]) throws { try base.setMetadata(metadata) }
 }

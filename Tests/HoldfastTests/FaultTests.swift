@@ -171,7 +171,7 @@ import Testing
   }
 
   @Test(arguments: TestStore.allCases) func aSaveThatFailsAtAnyStepLeavesStoreAndContextAsTheyWere(_ store: TestStore) throws {
-    for call in [FaultInjectingStore.Call.allocateKeys, .prepare, .commit] {
+    for call in [FaultInjectingStore.Call.reserveKeys, .prepare, .commit] {
       let place = try kennel(store, dogs: 4)
       let box = FaultInjectingStoreBox()
       let (context, _) = try place.recording { base in

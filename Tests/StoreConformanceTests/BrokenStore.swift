@@ -22,7 +22,8 @@ enum Flaw: String, CaseIterable, Sendable {
   case rowsAlongTwice, rowsAlongOfOthers, rowsAlongUnasked
   case forgetsSubentities, deliversWholeFamilies, forgetsOrder, losesOrderKeys
   case dropsDerivedRows, setsWhatIsAdded, writesWhatIsNotMarked
-  case servesOtherBytes, inventsMissingBytes
+  case servesOtherBytes, inventsMissingBytes, forgetsAnswers
+  case servesFirstDemandOnly, refusesNestedRequests, answersLater, windowsInAnyOrder, cancelsRows, answersUnopened
 
   /// The rules that have at least one case that must fail.
   var rules: Set<String> {
@@ -67,6 +68,13 @@ enum Flaw: String, CaseIterable, Sendable {
     case .writesWhatIsNotMarked: ["S14"]
     case .servesOtherBytes: ["X1"]
     case .inventsMissingBytes: ["X2"]
+    case .forgetsAnswers: ["X1"]
+    case .servesFirstDemandOnly: ["K1"]
+    case .refusesNestedRequests: ["F7"]
+    case .answersLater: ["C2"]
+    case .cancelsRows: ["R3"]
+    case .answersUnopened: ["C3"]
+    case .windowsInAnyOrder: ["F3"]
     }
   }
 
@@ -75,7 +83,8 @@ enum Flaw: String, CaseIterable, Sendable {
     switch self {
     case .ignoresSorts, .sortsWithoutTies, .ignoresLimit, .windowsOffByOne, .losesNilInInequality, .ignoresCase, .comparesPrefixes,
       .forgetsDelimiters, .readsEverythingOnOpening, .makesRoomInCommit, .savesByHalves, .commitsEverySecondTime, .servesOtherBytes,
-      .inventsMissingBytes:
+      .inventsMissingBytes, .forgetsAnswers, .answersLater, .windowsInAnyOrder,
+      .answersUnopened:
       true
     default: false
     }
@@ -101,7 +110,7 @@ struct BrokenHarness: StoreHarness {
 }
 
 /// A correct store with one flaw.
-final class BrokenStore: IncrementalStore {
+final class BrokenStore: ForwardingStore {
   /// State that the stores on one place share to implement the flaw.
   final class Notes: Sendable {
     struct State {
@@ -109,6 +118,7 @@ final class BrokenStore: IncrementalStore {
       var metadata: [String: StoreValue] = [:]
       var lastKeys: [Int64] = []
       var callCount = 0
+      var isFetching = false
       var oldView: (any ReadView)?
       var firstRow: RowView?
       var committed: [any PreparedSave] = []
@@ -199,12 +209,34 @@ final class BrokenStore: IncrementalStore {
     case .forgetsSubentities: plan.concreteEntities = Array(plan.concreteEntities.prefix(1))
     case .sortsWithoutTies: plan.sorts += [SortTerm(PropertyPath(notes.anyAttribute(of: plan.entity)), isAscending: false)]
     case .ignoresLimit: plan.limit = nil
+    case .windowsInAnyOrder:
+      if plan.sorts.isEmpty, plan.offset == 0, let limit = plan.limit { return try fetchLast(limit, plan, view, sink) }
     case .windowsOffByOne: plan.offset += plan.offset > 0 ? 1 : 0
     case .keysWithColumns: if plan.output == .keys { plan.output = .rows }
     case .losesNilInInequality, .ignoresCase, .comparesPrefixes, .forgetsDelimiters: plan.predicate = plan.predicate.map(spoiled)
     default: break
     }
-    try base.fetch(plan, in: answering(view), into: sinkFor(sink, plan))
+    try nesting { try base.fetch(plan, in: answering(view), into: sinkFor(sink, plan)) }
+  }
+
+  /// Refuses requests during a fetch if that is the flaw.
+  private func nesting(_ body: () throws -> Void) throws {
+    guard flaw == .refusesNestedRequests else { return try body() }
+    if notes.state.withLock({ $0.isFetching }) {
+      throw StoreError(.locked, operation: "read rows", reason: "The store delivers rows to another request.")
+    }
+    notes.state.withLock { $0.isFetching = true }
+    defer { notes.state.withLock { $0.isFetching = false } }
+    try body()
+  }
+
+  /// Delivers the last rows instead of the first.
+  private func fetchLast(_ limit: Int, _ plan: FetchPlan, _ view: any ReadView, _ sink: any RowSink) throws {
+    var plan = plan
+    plan.limit = nil
+    let all = KeepingSink()
+    try base.fetch(plan, in: answering(view), into: all)
+    for batch in all.batches.reversed().prefix(limit) { _ = try sink.take(batch, .one(batch.count - 1)) }
   }
 
   /// A slightly different predicate.
@@ -227,11 +259,12 @@ final class BrokenStore: IncrementalStore {
 
   func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
     let wrapped = BrokenSink(sink, flaw, notes, counts: false)
+    if flaw == .cancelsRows { try sink.checkWanted() }
     var request = request
     if flaw == .deliversWholeFamilies, let model = notes.state.withLock({ $0.model }) {
       request.entity = model.entities[request.entity].rootIndex
     }
-    try base.rows(request, in: answering(view), into: wrapped)
+    try nesting { try base.rows(request, in: answering(view), into: wrapped) }
     if flaw == .deliversMissingKeys, !request.keys.isEmpty, let row = notes.state.withLock({ $0.firstRow }) {
       _ = try sink.take(row.batch, .one(row.index))
     }
@@ -268,13 +301,17 @@ final class BrokenStore: IncrementalStore {
 
   // MARK: Saving
 
-  func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
-    let keys = try base.allocateKeys(entity: entity, count: count)
+  func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] {
+    if flaw == .servesFirstDemandOnly, !demands.isEmpty { return [try base.reserveKeys(demands)[0]] + demands.dropFirst().map { _ in [] } }
+    return try base.reserveKeys(demands).map(spoiled)
+  }
+
+  private func spoiled(_ keys: [Int64]) -> [Int64] {
     if flaw == .keysDescend { return keys.reversed() }
     return notes.state.withLock { state in
       defer { state.lastKeys = keys }
       if flaw == .givesKeysTwice, let first = state.lastKeys.last, keys.count == 1 { return [first] }
-      if flaw == .givesKeysOfDeletedRows, let last = state.lastKeys.last, state.callCount > 0, count > 0 {
+      if flaw == .givesKeysOfDeletedRows, let last = state.lastKeys.last, state.callCount > 0, !keys.isEmpty {
         return [last] + keys.dropFirst()
       }
       return keys
@@ -350,16 +387,23 @@ final class BrokenStore: IncrementalStore {
     return sink.version
   }
 
-  func externalData(_ request: ExternalDataRequest) throws -> Data {
+  var answers: StoreAnswers {
     switch flaw {
-    case .servesOtherBytes: Data(try base.externalData(request).dropLast())
-    case .inventsMissingBytes: (try? base.externalData(request)) ?? Data()
-    default: try base.externalData(request)
+    case .servesOtherBytes, .inventsMissingBytes, .answersUnopened: Self.table.bound(to: self)
+    case .forgetsAnswers: .none
+    case .answersLater: notes.state.withLock { $0.firstRow == nil } ? .none : base.answers
+    default: base.answers
     }
   }
 
-  func perform(_ request: BatchRequest) throws -> BatchResult { try base.perform(request) }
-  func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try base.history(request) }
+  private static let table = AnswerTable<BrokenStore>().answering(ExternalDataRequest.self) { store, request in
+    do {
+      let data = try store.base.answers.perform(request)
+      return store.flaw == .servesOtherBytes ? Data(data.dropLast()) : data
+    } catch let error as StoreError where store.flaw == .inventsMissingBytes || store.flaw == .answersUnopened && error.code == .notOpen {
+      return Data()
+    }
+  }
 
   func setMetadata(_ metadata: [String: StoreValue]) throws {
     guard flaw == .mergesMetadata else { return try base.setMetadata(metadata) }

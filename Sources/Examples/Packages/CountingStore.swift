@@ -1,12 +1,6 @@
 import HoldfastStore
 import Synchronization
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// The number of requests of each kind that a store received.
 struct Requests: CustomStringConvertible {
   var fetches = 0
@@ -31,27 +25,17 @@ final class RequestCounter: Sendable {
   func reset() { counts.withLock { $0 = Requests() } }
 }
 
-/// Wraps a store: counts each request and forwards it.
+/// Wraps a store: counts each request and forwards it. Requests that aren't counted are forwarded by `ForwardingStore`.
 ///
 /// To the coordinator the wrapper is a store, and to the wrapped store it is the coordinator.
-final class CountingStore: IncrementalStore {
-  private let base: any IncrementalStore
+final class CountingStore: ForwardingStore {
+  let base: any IncrementalStore
   private let counter: RequestCounter
 
   init(_ base: any IncrementalStore, _ counter: RequestCounter) {
     self.base = base
     self.counter = counter
   }
-
-  /// The capabilities of the wrapped store, so that the coordinator sends the same requests.
-  var capabilities: StoreCapabilities { base.capabilities }
-
-  func open(model: ManagedObjectModel) throws -> StoreMetadata { try base.open(model: model) }
-
-  func close() throws { try base.close() }
-
-  /// Starting to read isn't counted as a request. The view belongs to the wrapped store, which gets it with each read.
-  func beginRead(_ kind: ReadViewKind) throws -> any ReadView { try base.beginRead(kind) }
 
   func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
     counter.count { $0.fetches += 1 }
@@ -68,23 +52,15 @@ final class CountingStore: IncrementalStore {
     return try base.relationships(request, in: view)
   }
 
-  func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
+  func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] {
     counter.count { $0.keys += 1 }
-    return try base.allocateKeys(entity: entity, count: count)
+    return try base.reserveKeys(demands)
   }
 
   func prepare(_ request: SaveRequest) throws -> any PreparedSave {
     counter.count { $0.saves += 1 }
     return try base.prepare(request)
   }
-
-  func perform(_ request: BatchRequest) throws -> BatchResult { try base.perform(request) }
-
-  func externalData(_ request: ExternalDataRequest) throws -> Data { try base.externalData(request) }
-
-  func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try base.history(request) }
-
-  func setMetadata(_ metadata: [String: StoreValue]) throws { try base.setMetadata(metadata) }
 }
 
 extension StoreDescription {

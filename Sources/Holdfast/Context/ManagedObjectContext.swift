@@ -13,8 +13,10 @@ import Synchronization
 public final class ManagedObjectContext {
   /// The coordinator between the context and its stores.
   public let persistentStoreCoordinator: PersistentStoreCoordinator
-  /// A name for use in messages.
+  /// A name for messages and for the history of stores that keep one.
   public var name = ""
+  /// The author of the context's saves, such as the name of the program, for the history of stores that keep one. Defaults to nil.
+  public var transactionAuthor: String?
   /// Whether reading a fault also reads its siblings: objects of the same result within 1,024 positions. Defaults to true.
   @exclusivity(unchecked) public var batchesFaults = true
   /// What happens when a property can't be read because of an error. Defaults to ``FaultErrorPolicy/failSave``.

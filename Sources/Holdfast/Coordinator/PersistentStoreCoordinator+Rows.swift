@@ -29,7 +29,7 @@ extension PersistentStoreCoordinator {
   /// - Throws: ``ContextError`` when the object's store was removed.
   func externalData(_ request: ExternalDataRequest) throws -> Data {
     guard let store = storeSet.store(ofKey: request.key) else { throw ContextError.missingStore() }
-    return try store.wrapping("read a value from its file") { try store.store.externalData(request) }
+    return try store.wrapping("read a value from its file") { try store.store.answers.perform(request) }
   }
 
   /// Reads the destinations of a to-many relationship. Objects of removed stores have none.
@@ -106,7 +106,7 @@ extension PersistentStoreCoordinator {
   func entityIndex(of batch: RowBatch) -> Int? { places.entityIndex(of: batch) }
 
   /// Inserts rows into the shared cache, unless the store keeps them in memory anyway.
-  func publish(_ batch: RowBatch, readIn epoch: Int) {
+  func publish(_ batch: RowBatch, readIn epoch: Int?) {
     guard !places.hasResidentRows(batch), let entity = entityIndex(of: batch) else { return }
     rowCache.publish(batch, root: graph.entities[entity].root, readIn: epoch)
   }

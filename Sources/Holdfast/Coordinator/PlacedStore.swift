@@ -1,11 +1,5 @@
 import HoldfastStore
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// A store among several, which translates between its own keys and the coordinator's (see ``StackKey``).
 ///
 /// The first store's keys are equal on both sides. Its rows aren't copied, only checked: a key that could be another store's is an error.
@@ -80,31 +74,22 @@ final class PlacedStore: IncrementalStore {
 
   // MARK: Saving
 
-  func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
-    let allocated = try base.allocateKeys(entity: entity, count: count)
-    guard allocated.allSatisfy(StackKey.storeKeys.contains) else { throw strayKey("allocate keys") }
-    return distance == 0 ? allocated : allocated.map { $0 + distance }
+  func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] {
+    let reserved = try base.reserveKeys(demands)
+    guard reserved.allSatisfy({ $0.allSatisfy(StackKey.storeKeys.contains) }) else { throw strayKey("reserve keys") }
+    return distance == 0 ? reserved : reserved.map { $0.map { $0 + distance } }
   }
 
   func prepare(_ request: SaveRequest) throws -> any PreparedSave { try base.prepare(distance == 0 ? request : try inStore(request)) }
 
-  func perform(_ request: BatchRequest) throws -> BatchResult {
-    switch request {
-    case .delete(let entity, let predicate):
-      return try base.perform(.delete(entity: entity, predicate: predicate?.replacingIDs(inStore)))
-    case .update(let entity, let predicate, let values):
-      let replaced = values.mapValues { value -> StoreValue in if case .objectID(let id) = value { .objectID(inStore(id)) } else { value } }
-      return try base.perform(.update(entity: entity, predicate: predicate?.replacingIDs(inStore), values: replaced))
-    }
-  }
+  /// The optional requests whose keys are translated.
+  var answers: StoreAnswers { Self.table.bound(to: self, wrapping: base.answers) }
 
-  func externalData(_ request: ExternalDataRequest) throws -> Data {
+  private static let table = AnswerTable<PlacedStore>().answering(ExternalDataRequest.self) { store, request in
     var request = request
-    request.key -= distance
-    return try base.externalData(request)
+    request.key -= store.distance
+    return try store.base.answers.perform(request)
   }
-
-  func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try base.history(request) }
 
   func setMetadata(_ metadata: [String: StoreValue]) throws { try base.setMetadata(metadata) }
 

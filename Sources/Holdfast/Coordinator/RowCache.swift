@@ -31,10 +31,13 @@ final class RowCache: Sendable {
   /// The cache epoch. Read it before reading rows and pass it to `publish`, so that rows invalidated in between aren't cached.
   var epoch: Int { generations.withLock { $0.epoch } }
 
-  /// Inserts the rows of a batch, unless rows were removed since the given epoch.
-  func publish(_ batch: RowBatch, root: Int, readIn epoch: Int) {
+  /// Inserts the rows of a batch.
+  ///
+  /// - Parameter epoch: The epoch before the rows were read. If rows were removed since, the batch isn't inserted. Nil for saved rows: they
+  ///   are the latest, because they are published under the store's save lock.
+  func publish(_ batch: RowBatch, root: Int, readIn epoch: Int?) {
     generations.withLock { generations in
-      if generations.epoch != epoch { return }
+      if let epoch, generations.epoch != epoch { return }
       generations.young.publish(batch, root, unlessNewerIn: generations.old)
       if generations.young.byteCount > byteLimit / 2 {
         generations.old = generations.young
@@ -50,7 +53,7 @@ final class RowCache: Sendable {
     generations.withLock { $0.epoch += 1 }
   }
 
-  /// Removes deleted rows.
+  /// Removes rows.
   func remove(root: Int, keys: [Int64]) {
     generations.withLock { generations in
       generations.epoch += 1

@@ -1,7 +1,7 @@
 import HoldfastStore
 
 extension SaveOperation {
-  /// Allocates keys for the new objects: by store, by entity, in insertion order. The IDs stay temporary until the commit.
+  /// Reserves keys for the new objects: one request per store, by entity, in insertion order. The IDs stay temporary until the commit.
   func obtainPermanentIDs() throws {
     // Temporary keys count down, and the objects are in insertion order.
     guard let first = inserted.first?.objectKey, let last = inserted.last?.objectKey else { return }
@@ -11,17 +11,17 @@ extension SaveOperation {
 
   private func obtainPermanentIDs(_ part: StoreChanges) throws {
     if part.inserted.isEmpty { return }
+    let demands = part.insertedCounts.indices.filter { part.insertedCounts[$0] > 0 }
+      .map { KeyDemand(entity: $0, count: part.insertedCounts[$0]) }
+    let reserved = try part.store.wrapping("obtain permanent IDs") { try part.store.store.reserveKeys(demands) }
+    guard reserved.map(\.count) == demands.map(\.count) else {
+      throw StoreError(
+        .damaged, operation: "obtain permanent IDs", path: part.store.path,
+        reason: "The store reserved \(reserved.map(\.count)) keys instead of \(demands.map(\.count)) (rule K1).")
+    }
     var found = [[Int64]](repeating: [], count: part.insertedCounts.count)
     var next = [Int](repeating: 0, count: part.insertedCounts.count)
-    for (entity, count) in part.insertedCounts.enumerated() where count > 0 {
-      let allocated = try part.store.wrapping("obtain permanent IDs") { try part.store.store.allocateKeys(entity: entity, count: count) }
-      guard allocated.count == count else {
-        throw StoreError(
-          .damaged, operation: "obtain permanent IDs", path: part.store.path,
-          reason: "The store allocated \(allocated.count) keys instead of \(count) (rule K1).")
-      }
-      found[entity] = allocated
-    }
+    for (demand, keys) in zip(demands, reserved) { found[demand.entity] = keys }
     for object in part.inserted {
       let entity = Int(object.flags.entityIndex)
       keys.set(found[entity][next[entity]], for: object.objectKey)

@@ -1,7 +1,7 @@
 import HoldfastStore
 
 extension SaveOperation {
-  /// Gives objects the saved rows and permanent IDs, and removes deleted rows from the shared cache.
+  /// Gives objects the saved rows and permanent IDs, and removes deleted objects from the graph.
   func publishRows() {
     context.recentGroups.removeAll()
     for object in context.changes.objects where isSettled(object) { settleLinks(object) }
@@ -12,7 +12,7 @@ extension SaveOperation {
       for (batch, objects) in part.published { publish(batch, objects) }
       showDerivedValues(part)
       for changes in part.request.links { leaveFormerOwners(changes) }
-      bury(part.deleted)
+      for object in part.deleted { context.detach(object) }
     }
   }
 
@@ -32,17 +32,19 @@ extension SaveOperation {
     return isSaved ? key : temporary
   }
 
-  /// Adds the saved rows to the shared cache, or clears the cache when there are too many.
+  /// Removes rows that the save deleted or changed from the shared cache, and adds the saved ones unless there are too many.
   ///
   /// Runs under the save lock, in commit order, because versions don't show which derived values are newer.
   func publishToCache() {
     let saved = parts.filter(\.isCommitted)
+    // Rows from which the store removed references to deleted ones have new versions, which the cache doesn't have.
+    if saved.contains(where: { !$0.deleted.isEmpty }) { coordinator.rowCache.removeAll() }
     let count = saved.reduce(0) { $1.published.reduce($0) { $0 + $1.batch.count } }
     let derived = saved.reduce(0) { ($1.derived?.refreshed ?? []).reduce($0) { $0 + $1.keys.count } }
     if count + derived <= RowCache.largestPublication {
       for part in saved {
-        for (batch, _) in part.published { coordinator.publish(batch, readIn: cacheEpoch) }
-        for batch in part.derivedRowsForCache() { coordinator.publish(batch, readIn: cacheEpoch) }
+        for (batch, _) in part.published { coordinator.publish(batch, readIn: nil) }
+        for batch in part.derivedRowsForCache() { coordinator.publish(batch, readIn: nil) }
       }
     } else if !updated.isEmpty || derived > 0 {
       coordinator.rowCache.removeAll()
@@ -107,19 +109,6 @@ extension SaveOperation {
       }
       states[index].order?.settle()
     }
-  }
-
-  /// Removes deleted objects from the graph and from the shared cache.
-  private func bury(_ deleted: ContiguousArray<ManagedObject>) {
-    var keys: [Int: [Int64]] = [:]
-    for object in deleted {
-      let root = context.graph.entities[Int(object.flags.entityIndex)].root
-      keys[root, default: []].append(object.objectKey)
-      context.detach(object)
-    }
-    for (root, keys) in keys { coordinator.rowCache.remove(root: root, keys: keys) }
-    // Rows from which the store removed a link have new versions, which the shared cache doesn't have.
-    if !deleted.isEmpty { coordinator.rowCache.removeAll() }
   }
 
   /// Marks the objects as unchanged, except those of stores that didn't commit.

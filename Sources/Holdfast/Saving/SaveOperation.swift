@@ -12,12 +12,12 @@ final class SaveOperation {
   @exclusivity(unchecked) var deleted: ContiguousArray<ManagedObject> = []
   /// Whether objects that were never saved were deleted.
   @exclusivity(unchecked) var discardsNew = false
-  /// The epoch of the shared cache before the commit, so that rows removed since aren't inserted again.
-  @exclusivity(unchecked) var cacheEpoch = 0
   /// The number of new objects by entity index.
   @exclusivity(unchecked) var insertedCounts: [Int] = []
   /// The permanent keys of new objects.
   let keys = PermanentKeys()
+  /// The ID, author and time of the save, the same in all stores.
+  let origin: SaveOrigin
   /// The stores at the time when the changes were divided.
   var stores: StoreSet
   /// The other ends of changed one-to-one relationships.
@@ -35,6 +35,7 @@ final class SaveOperation {
 
   init(_ context: ManagedObjectContext) {
     self.context = context
+    origin = SaveOrigin(author: context.transactionAuthor, contextName: context.name.isEmpty ? nil : context.name)
     stores = context.persistentStoreCoordinator.storeSet
   }
 
@@ -68,7 +69,6 @@ final class SaveOperation {
       // Callbacks and validation methods may have read properties too.
       try context.refuseUnreadValues()
       try prepare()
-      cacheEpoch = coordinator.rowCache.epoch
       try commit()
       publishToCache()
       announce()

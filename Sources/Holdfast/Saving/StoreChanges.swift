@@ -11,7 +11,7 @@ final class StoreChanges {
   @exclusivity(unchecked) var deleted: ContiguousArray<ManagedObject> = []
   /// The number of new objects by entity index.
   @exclusivity(unchecked) var insertedCounts: [Int] = []
-  var request = SaveRequest()
+  var request: SaveRequest
   /// The rows of inserted and updated objects in the request, with the objects in the same order.
   @exclusivity(unchecked) var published: [(batch: RowBatch, objects: ContiguousArray<ManagedObject>)] = []
   /// Rows in which permanent IDs replace temporary ones in attribute values; usually empty.
@@ -25,10 +25,11 @@ final class StoreChanges {
   /// Whether the store has the changes.
   var isCommitted = false
 
-  init(_ context: ManagedObjectContext, _ store: PersistentStore, _ keys: PermanentKeys) {
+  init(_ context: ManagedObjectContext, _ store: PersistentStore, _ keys: PermanentKeys, _ origin: SaveOrigin) {
     self.context = context
     self.store = store
     self.keys = keys
+    request = SaveRequest(origin: origin)
   }
 
   deinit {

@@ -220,6 +220,6 @@ enum TableError {
 
   static func repeatedKey(_ entity: ManagedObjectModel.Entity, _ key: Int64) -> StoreError {
     StoreError(
-      .general, operation: "insert a row of \(entity.name)", reason: "A row with key \(key) already exists. Take keys from allocateKeys.")
+      .general, operation: "insert a row of \(entity.name)", reason: "A row with key \(key) already exists. Take keys from reserveKeys.")
   }
 }

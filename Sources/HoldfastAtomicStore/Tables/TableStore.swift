@@ -101,7 +101,7 @@ public final class TableStore: Sendable {
 
   /// Replaces the current rows with a generation that another process saved. Existing views don't change.
   ///
-  /// - Parameter nextKeys: As in the initializer. Keys that this store allocated aren't allocated again.
+  /// - Parameter nextKeys: As in the initializer. Keys that this store reserved aren't reserved again.
   /// - Requires: No save is prepared.
   func goOn(with generation: TableGeneration, nextKeys: [Int64]) {
     let old = state.withLock { state in
@@ -114,21 +114,25 @@ public final class TableStore: Sendable {
     _ = old
   }
 
-  /// Allocates keys that no other process has allocated.
+  /// Reserves keys that no other process has reserved.
   ///
-  /// - Parameter others: For each table, the next key that other processes would allocate.
-  /// - Returns: The keys, and the next key of each table after this allocation.
-  func allocateKeys(entity: Int, count: Int, others: [Int64]) throws -> (keys: [Int64], nextKeys: [Int64]) {
+  /// - Parameter others: For each table, the next key that other processes would reserve.
+  /// - Returns: The keys of each demand, and the next key of each table afterwards.
+  func reserveKeys(_ demands: [KeyDemand], others: [Int64]) throws -> (keys: [[Int64]], nextKeys: [Int64]) {
     state.withLock { state in
       if others.count == state.nextKeys.count { state.nextKeys = zip(state.nextKeys, others).map { max($0, $1) } }
     }
-    return (try allocateKeys(entity: entity, count: count), nextKeys)
+    return (try reserveKeys(demands), nextKeys)
   }
 
-  /// Allocates keys. See ``/HoldfastStore/IncrementalStore/allocateKeys(entity:count:)``.
-  public func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
-    guard liveness.isOpen.load(ordering: .acquiring) else { throw TableError.notOpen("allocate keys") }
-    guard !isReadOnly else { throw TableError.readOnly("allocate keys") }
+  /// Reserves keys. See ``/HoldfastStore/IncrementalStore/reserveKeys(_:)``.
+  public func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] {
+    guard liveness.isOpen.load(ordering: .acquiring) else { throw TableError.notOpen("reserve keys") }
+    guard !isReadOnly else { throw TableError.readOnly("reserve keys") }
+    return try demands.map { try reserveKeys($0.entity, $0.count) }
+  }
+
+  private func reserveKeys(_ entity: Int, _ count: Int) throws -> [Int64] {
     let table = schema.tableOfEntity[entity]
     let first = try state.withLock { state throws in
       let first = state.nextKeys[table]

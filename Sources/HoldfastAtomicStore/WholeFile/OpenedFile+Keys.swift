@@ -3,22 +3,22 @@ import HoldfastStore
 import Synchronization
 
 extension OpenedFile {
-  /// Allocates keys while holding the lock. The lock file contains the keys that other processes allocated. The file is checked as
+  /// Reserves keys while holding the lock. The lock file contains the keys that other processes reserved. The file is checked as
   /// well, because a process that used a copy has another lock file.
-  func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
+  func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] {
     // Refuse before touching the lock file.
-    if count == 0 || tables.isReadOnly { return try namingFile { try tables.allocateKeys(entity: entity, count: count) } }
+    if demands.allSatisfy({ $0.count == 0 }) || tables.isReadOnly { return try namingFile { try tables.reserveKeys(demands) } }
     let replacement = try begin()
     defer { replacement.abort() }
     let uuid = written.withLock { $0.storeUUID }
     let record = try KeyRecord(replacement.lockFile.read(), storeUUID: uuid, tableCount: tables.schema.tableCount)
-    let (keys, nextKeys) = try namingFile { try tables.allocateKeys(entity: entity, count: count, others: record.nextKeys) }
+    let (keys, nextKeys) = try namingFile { try tables.reserveKeys(demands, others: record.nextKeys) }
     try replacement.lockFile.write(KeyRecord(nextKeys: nextKeys).bytes(storeUUID: uuid))
     return keys
   }
 }
 
-/// The contents of the lock file: the next key to allocate for each table, across processes.
+/// The contents of the lock file: the next key to reserve for each table, across processes.
 ///
 /// Format: the store's UUID as 36 bytes of text, then a little-endian 64-bit integer for each table. If there isn't enough room,
 /// one integer applies to all tables. Any other contents are ignored, because the record only coordinates processes that run at the

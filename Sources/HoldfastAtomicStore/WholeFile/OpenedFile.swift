@@ -81,7 +81,11 @@ final class OpenedFile: Sendable {
   func beginRead() throws -> any ReadView { try tables.beginRead(keeping: files?.pin()) }
 
   func externalData(_ request: ExternalDataRequest) throws -> Data {
-    guard let files else { return try UnsupportedRequest.externalData(request) }
+    guard let files else {
+      throw StoreError(
+        .missingExternalData, operation: request.description(in: tables.schema.model), path: path,
+        reason: "The model has no attribute whose values may be stored in external files.")
+    }
     return try files.read(request.id, operation: request.description(in: tables.schema.model))
   }
 

@@ -2,9 +2,9 @@ public import HoldfastStore
 import Synchronization
 
 #if canImport(FoundationEssentials)
-  public import FoundationEssentials
+  import FoundationEssentials
 #else
-  public import Foundation
+  import Foundation
 #endif
 
 /// A store in one file, which each save replaces.
@@ -52,6 +52,13 @@ public final class WholeFileStore: IncrementalStore {
     var capabilities = TableStore.capabilities
     capabilities.externalData = true
     return capabilities
+  }
+
+  /// Answers requests for external data, and verifies the digests of the files.
+  public var answers: StoreAnswers { Self.table.bound(to: self) }
+
+  private static let table = AnswerTable<WholeFileStore>().answering(ExternalDataRequest.self) { store, request in
+    try store.open(to: "read a value from its file").externalData(request)
   }
 
   /// Opens the file, or creates it if it doesn't exist.
@@ -152,26 +159,13 @@ public final class WholeFileStore: IncrementalStore {
 
   // MARK: Writing
 
-  /// Allocates keys, counting up from 1 for each root entity.
+  /// Reserves keys, counting up from 1 for each root entity.
   ///
-  /// Keys that other processes allocated or used are skipped. If another process has saved the file, that version is loaded here.
-  public func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
-    try open(to: "allocate keys").allocateKeys(entity: entity, count: count)
-  }
+  /// Keys that other processes reserved or used are skipped. If another process has saved the file, that version is loaded here.
+  public func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] { try open(to: "reserve keys").reserveKeys(demands) }
 
   /// Applies a save and writes the result to a temporary file.
   public func prepare(_ request: SaveRequest) throws -> any PreparedSave { try open(to: "save").prepare(request) }
-
-  /// Throws, because the store doesn't support batch requests.
-  public func perform(_ request: BatchRequest) throws -> BatchResult { try UnsupportedRequest.batch(request) }
-
-  /// Reads a value from its file and verifies its digest.
-  public func externalData(_ request: ExternalDataRequest) throws -> Data {
-    try open(to: "read a value from its file").externalData(request)
-  }
-
-  /// Throws, because the store doesn't support history.
-  public func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try UnsupportedRequest.history(request) }
 
   /// Replaces the user's metadata. Writes the entire file.
   public func setMetadata(_ metadata: [String: StoreValue]) throws { try open(to: "write metadata").setMetadata(metadata) }

@@ -85,11 +85,11 @@ public struct FetchPlan: Sendable, Hashable, Codable {
   public var concreteEntities: [Int]
   /// The rows to select, or nil for all rows.
   public var predicate: QueryExpression?
-  /// The order of the rows; ties are in key order. If empty, any order.
+  /// The order of the rows; ties are in key order. If empty, key order if there is an offset or a limit, and otherwise any order.
   public var sorts: [SortTerm]
   /// The number of rows to skip.
   public var offset: Int
-  /// The maximum number of rows, or nil for no maximum.
+  /// The maximum number of rows, or nil for no maximum. `Int.max` requests all rows in key order.
   public var limit: Int?
   /// The rows or values to deliver.
   public var output: FetchOutput

@@ -1,18 +1,12 @@
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
-
 /// A persistent store: the protocol that every backend implements.
 ///
 /// Calls are synchronous and may block; contexts run them off the cooperative pool. Several threads call a store at once: reads run
 /// concurrently with each other and with a save. The coordinator never runs two saves of one store at a time.
 ///
-/// Each requirement below lists what the caller must guarantee (*Requires*), what the store does (*Behaviour*), and what it throws
-/// (*Errors*). Each rule under *Behaviour* has the number that the conformance kit reports.
+/// Each requirement below lists what the caller must guarantee (*Requires*), what the store does (*Behaviour*), which other calls may run at
+/// the same time (*Isolation*), and what it throws (*Errors*). Each rule under *Behaviour* has the number that the conformance kit reports.
 ///
-/// No requirement has a default implementation. A store that doesn't support one calls the matching function of ``UnsupportedRequest``.
+/// No requirement has a default implementation. Optional requests are in ``answers``. A wrapper conforms to ``ForwardingStore``.
 ///
 /// Requirements throw ``StoreError``. The coordinator wraps any other error in one.
 public protocol IncrementalStore: AnyObject, Sendable {
@@ -20,7 +14,19 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// *Behaviour*
   /// - **C1**: Every call returns the same value.
+  ///
+  /// *Isolation*: Any thread, at any time, even before ``open(model:)`` and after ``close()``.
   var capabilities: StoreCapabilities { get }
+
+  /// The optional requests that the store answers; ``StoreAnswers/none`` if it answers none.
+  ///
+  /// *Behaviour*
+  /// - **C2**: Supports the same types of requests on every call.
+  /// - **C3**: Requests throw `notOpen` before the store is opened and after it is closed.
+  ///
+  /// *Isolation*: As ``capabilities``. Requests come from any thread, and run while reads, saves and other optional requests do. Requests
+  /// that change rows run under the coordinator's save lock.
+  var answers: StoreAnswers { get }
 
   /// Opens the store, and creates it if it doesn't exist.
   ///
@@ -33,6 +39,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///   unchanged.
   /// - **O4**: The amount of data read doesn't grow with the size of the store, unless the store keeps all rows in memory.
   ///
+  /// *Isolation*: No other request runs. Two stores may be opened for one location, also in different processes.
+  ///
   /// *Errors*: ``StoreError`` with the codes `notFound`, `notPermitted`, `notAStore`, `newerFormat`, `damaged`, `incompatibleModel`,
   /// `unsupportedModel`, `locked`, `alreadyOpen`, `inputOutput`, `diskFull`.
   func open(model: ManagedObjectModel) throws -> StoreMetadata
@@ -41,6 +49,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// *Behaviour*
   /// - **O5**: All committed data is available when the store is opened again. A second call does nothing.
+  ///
+  /// *Isolation*: Reads may be running; they complete or throw `notOpen`. No save is running.
   func close() throws
 
   /// Begins a read view.
@@ -50,6 +60,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///   reads the generation that was current when it began, regardless of later saves.
   /// - **V2**: A view of kind ``ReadViewKind/latest`` sees every save that was committed before the call.
   /// - **V3**: Ending a view releases its resources. A view that is released without being ended ends itself.
+  ///
+  /// *Isolation*: Any number of threads, while saves run. A view may be used by several threads, one after the other.
   ///
   /// *Errors*: `tooManyReadViews`, `inputOutput`, `notOpen`.
   func beginRead(_ kind: ReadViewKind) throws -> any ReadView
@@ -66,7 +78,10 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// - **F4**: Stops soon after the sink returns ``SinkDemand/enough``.
   /// - **F5**: Each row has the layout of its concrete entity, its key and its version. A batch contains rows of one entity.
   /// - **F6**: The output `keys` delivers rows without columns, `count` one row that contains the number, and `aggregates` one row per
-  ///   group.
+  ///   group. Key-only rows have their versions. A count ignores sort terms, offset and limit, which the caller doesn't set.
+  /// - **F7**: The sink may send requests to the store before it returns, in the same view or another one.
+  ///
+  /// *Isolation*: Any number of threads, while saves run. The sink is called on the thread of the request.
   ///
   /// *Errors*: `inputOutput`, `damaged`, `wrongType`, `cancelled`. Errors thrown by the sink are rethrown.
   func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws
@@ -76,6 +91,11 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// *Behaviour*
   /// - **R1**: Delivers each existing row once, in any order.
   /// - **R2**: Skips keys that don't exist.
+  /// - **R3**: Doesn't throw `cancelled`, because an object without its row would appear to have no values.
+  ///
+  /// *Isolation*: As ``fetch(_:in:into:)``. Rule **F7** holds for this sink, too.
+  ///
+  /// *Errors*: `inputOutput`, `damaged`, `wrongType`. Errors thrown by the sink are rethrown.
   func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws
 
   /// Returns the destination objects of a to-many relationship.
@@ -87,35 +107,31 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// - **L4**: If ``RelationshipRequest/welcomesRows`` is true, the answer may also contain rows of destination objects. They are from the
   ///   same generation, each once.
   /// - **L5**: For an ordered relationship, the answer contains the order key of each destination as it was saved.
+  ///
+  /// *Isolation*: As ``fetch(_:in:into:)``.
+  ///
+  /// *Errors*: `inputOutput`, `damaged`, `wrongType`.
   func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer
 
-  /// Reads a value from its external file. A store without external files calls ``UnsupportedRequest/externalData(_:)``.
+  /// Reserves keys for new objects.
   ///
-  /// *Requires*: A row that this store delivered contains the file name in that slot.
-  ///
-  /// *Behaviour*
-  /// - **X1**: Returns the bytes that were saved. They stay readable while the row is unchanged. If another save replaces or deletes the
-  ///   value, they stay readable while a view that began before that save is in use.
-  /// - **X2**: Throws if the file is missing or its contents don't match its name; never returns other bytes. The other values of the row
-  ///   stay readable.
-  ///
-  /// *Errors*: `missingExternalData`, `damaged`, `tooLarge`, `notPermitted`, `inputOutput`, `notOpen`.
-  func externalData(_ request: ExternalDataRequest) throws -> Data
-
-  /// Allocates keys for new objects.
+  /// *Requires*: No two demands are for the same entity.
   ///
   /// *Behaviour*
-  /// - **K1**: Returns `count` keys, positive and ascending. Each key is new for all entities with the same root. It was never allocated
-  ///   before, by this process or another, and isn't reused after a deletion, or after a crash that follows a commit.
+  /// - **K1**: Returns the keys of each demand, in the order of the demands. They are positive and ascending. Each key is new for all
+  ///   entities with the same root. It was never reserved before, by this process or another, and isn't reused after a deletion, or after a
+  ///   crash that follows a commit.
+  ///
+  /// *Isolation*: The coordinator calls it under its save lock.
   ///
   /// A store whose keys reach 2^56 can't share a coordinator with other stores.
   ///
   /// *Errors*: `readOnly`, `locked`, `inputOutput`, `diskFull`.
-  func allocateKeys(entity: Int, count: Int) throws -> [Int64]
+  func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]]
 
   /// Prepares a save: performs every step that can fail.
   ///
-  /// *Requires*: Only one save is prepared at a time. The keys of inserted rows come from ``allocateKeys(entity:count:)``.
+  /// *Requires*: Only one save is prepared at a time. The keys of inserted rows come from ``reserveKeys(_:)``.
   ///
   /// *Behaviour*
   /// - **S1**: If ``StoreCapabilities/versions`` is declared, compares every expected version and throws all conflicts at once, each with
@@ -136,19 +152,19 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///   the file name from the store's row, and the stored value is kept.
   /// - **X4**: Files that no row names are removed by the time the store is closed, or opened again after a crash.
   ///
+  /// *Isolation*: The coordinator calls it under its save lock, and ends the save before it prepares another. Reads run at the same time.
+  ///
   /// *Errors*: `conflict`, `constraintConflict`, `unstorableValue`, `diskFull`, `inputOutput`, `locked`, `readOnly`.
   func prepare(_ request: SaveRequest) throws -> any PreparedSave
-
-  /// Changes rows without loading objects. A store that can't do this calls ``UnsupportedRequest/batch(_:)``.
-  func perform(_ request: BatchRequest) throws -> BatchResult
-
-  /// Returns the transactions after a given one. A store without a history calls ``UnsupportedRequest/history(_:)``.
-  func history(_ request: HistoryRequest) throws -> [HistoryTransaction]
 
   /// Replaces the user metadata.
   ///
   /// *Behaviour*
   /// - **M1**: The metadata is returned the next time the store is opened. The store's own metadata is unchanged.
+  ///
+  /// *Isolation*: The coordinator calls it under its save lock.
+  ///
+  /// *Errors*: `readOnly`, `locked`, `inputOutput`, `diskFull`, `durabilityUnknown`.
   func setMetadata(_ metadata: [String: StoreValue]) throws
 }
 
@@ -214,7 +230,7 @@ extension RowSink {
 
 /// A save that is ready to commit.
 ///
-/// The coordinator calls exactly one of ``commit()`` and ``abort()``, once.
+/// The coordinator calls exactly one of ``commit()`` and ``abort()``, once. If ``commit()`` fails, it doesn't call ``abort()``.
 public protocol PreparedSave: AnyObject, Sendable {
   /// Makes the save visible and durable.
   ///
@@ -247,24 +263,5 @@ public struct StoreMetadata: Sendable {
   public init(identity: StoreIdentity, userInfo: [String: StoreValue] = [:]) {
     self.identity = identity
     self.userInfo = userInfo
-  }
-}
-
-/// Implementations of requirements that a store doesn't support.
-public enum UnsupportedRequest {
-  /// Throws `unsupportedRequest` for a batch request.
-  public static func batch(_ request: BatchRequest) throws -> BatchResult {
-    throw StoreError(.unsupportedRequest, operation: "perform a batch request", reason: "This type of store doesn't support them.")
-  }
-
-  /// Throws `unsupportedRequest` for a request to read an external file.
-  public static func externalData(_ request: ExternalDataRequest) throws -> Data {
-    throw StoreError(
-      .unsupportedRequest, operation: "read a value from an external file", reason: "This type of store keeps every value in its row.")
-  }
-
-  /// Throws `unsupportedRequest` for a history request.
-  public static func history(_ request: HistoryRequest) throws -> [HistoryTransaction] {
-    throw StoreError(.unsupportedRequest, operation: "read the history", reason: "This type of store doesn't keep one.")
   }
 }

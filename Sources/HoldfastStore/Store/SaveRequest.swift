@@ -200,6 +200,8 @@ public struct SaveRequest: Sendable, Codable {
     }
   }
 
+  /// The ID, author and time of the save; nil if a context didn't make the request.
+  public var origin: SaveOrigin?
   /// The changes by concrete entity, in entity order. Contains only entities with changes.
   public var entities: [EntityChanges]
   /// The changes to links.
@@ -208,7 +210,8 @@ public struct SaveRequest: Sendable, Codable {
   public var orders: [OrderChanges]
 
   /// Creates a request.
-  public init(entities: [EntityChanges] = [], links: [LinkChanges] = [], orders: [OrderChanges] = []) {
+  public init(entities: [EntityChanges] = [], links: [LinkChanges] = [], orders: [OrderChanges] = [], origin: SaveOrigin? = nil) {
+    self.origin = origin
     self.entities = entities
     self.links = links
     self.orders = orders
@@ -216,53 +219,4 @@ public struct SaveRequest: Sendable, Codable {
 
   /// Whether the request contains no changes.
   public var isEmpty: Bool { entities.isEmpty && links.isEmpty && orders.isEmpty }
-}
-
-/// A request that changes rows without loading objects. Contexts aren't notified.
-public enum BatchRequest: Sendable, Hashable, Codable {
-  /// Deletes all rows of an entity, given by its index, that match the predicate.
-  case delete(entity: Int, predicate: QueryExpression?)
-  /// Sets slots in all rows of an entity that match the predicate.
-  case update(entity: Int, predicate: QueryExpression?, values: [Int: StoreValue])
-}
-
-/// The result of a batch request.
-public struct BatchResult: Sendable, Hashable, Codable {
-  /// The number of rows that were changed or deleted.
-  public var rowCount: Int
-
-  /// Creates a result.
-  public init(rowCount: Int) { self.rowCount = rowCount }
-}
-
-/// A request for the transactions after a given one in the store's history.
-public struct HistoryRequest: Sendable, Hashable, Codable {
-  /// The number of the last transaction that the caller knows, or 0 for none.
-  public var afterTransaction: Int64
-
-  /// Creates a request.
-  public init(afterTransaction: Int64) { self.afterTransaction = afterTransaction }
-}
-
-/// A committed transaction in a store's history.
-public struct HistoryTransaction: Sendable, Hashable, Codable {
-  /// The transaction's number. Numbers ascend.
-  public var number: Int64
-  /// The time of the commit, in seconds since 2001-01-01T00:00:00Z.
-  public var timestamp: Double
-  /// The inserted objects.
-  public var inserted: [ManagedObjectID]
-  /// The updated objects.
-  public var updated: [ManagedObjectID]
-  /// The deleted objects.
-  public var deleted: [ManagedObjectID]
-
-  /// Creates a transaction.
-  public init(number: Int64, timestamp: Double, inserted: [ManagedObjectID], updated: [ManagedObjectID], deleted: [ManagedObjectID]) {
-    self.number = number
-    self.timestamp = timestamp
-    self.inserted = inserted
-    self.updated = updated
-    self.deleted = deleted
-  }
 }

@@ -124,7 +124,7 @@ public struct StoreCapabilities: Sendable, Hashable, Codable {
   public var uniqueLookups = false
   /// Sorting by attributes of ``comparedTypes``, with ties in key order.
   public var sorting = false
-  /// Limit and offset, if the store evaluates the entire predicate and all sort terms.
+  /// Limit and offset, if the store evaluates the entire predicate and all sort terms. Without sort terms, rows are in key order.
   public var windowing = false
   /// Counting rows without delivering them.
   public var counting = false
@@ -162,13 +162,8 @@ public struct StoreCapabilities: Sendable, Hashable, Codable {
   public var residentRows = false
   /// Keeping large values in external files, for attributes that allow it.
   ///
-  /// Rows contain the file names, and ``IncrementalStore/externalData(_:)`` returns the bytes. Without it, every value is stored in its
-  /// row.
+  /// Rows contain the file names, and the store answers ``ExternalDataRequest``. Without it, every value is stored in its row.
   public var externalData = false
-  /// Batch requests with ``IncrementalStore/perform(_:)``.
-  public var batchRequests = false
-  /// A history, which ``IncrementalStore/history(_:)`` returns.
-  public var history = false
 
   /// Creates capabilities that declare nothing.
   public init() {}

@@ -77,6 +77,8 @@ public struct StoreError: Error, Sendable {
     public static let timedOut = Code(rawValue: "timedOut")
     /// The request was cancelled.
     public static let cancelled = Code(rawValue: "cancelled")
+    /// The store doesn't keep the requested state, or the history after it, anymore.
+    public static let stateUnavailable = Code(rawValue: "stateUnavailable")
     /// A previous failure made the store unusable until it is reopened.
     public static let failed = Code(rawValue: "failed")
   }
@@ -126,6 +128,7 @@ public struct StoreError: Error, Sendable {
     case .missingRow, .missingExternalData: 133000
     case .locked, .tooManyReadViews, .timedOut: 134090
     case .unsupportedRequest: 134091
+    case .stateUnavailable: 134501
     case .notOpen, .failed, .cancelled: 134070
     default: 134060
     }

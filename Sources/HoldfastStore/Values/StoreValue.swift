@@ -38,7 +38,7 @@ public enum StoreValue: Sendable, Hashable, Codable {
   /// The name of an external file beside the store's file, which contains the bytes of the value.
   ///
   /// It occurs in rows, for attributes that allow it (``ManagedObjectModel/Attribute/allowsExternalBinaryDataStorage``). Only its store
-  /// creates it, and it belongs to one attribute of one object. ``IncrementalStore/externalData(_:)`` returns the bytes.
+  /// creates it, and it belongs to one attribute of one object. ``ExternalDataRequest`` reads the bytes.
   case externalData(UUID)
   /// The destination object of a to-one relationship.
   case objectID(ManagedObjectID)

@@ -84,7 +84,7 @@ enum ExternalDataCases {
     }
 
     func read(_ id: UUID, _ key: Int64, _ name: String = "image") throws -> Data {
-      try store.store.externalData(ExternalDataRequest(entity: entity.index, slot: slot(name), key: key, id: id))
+      try store.store.answers.perform(ExternalDataRequest(entity: entity.index, slot: slot(name), key: key, id: id))
     }
 
     /// The value, from its row or its file.

@@ -1,9 +1,17 @@
 import HoldfastStore
 
-/// C1, O1–O5, M1: capabilities, opening, closing, metadata.
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// C1–C3, O1–O5, M1: capabilities, optional requests, opening, closing, metadata.
 enum OpeningCases {
   static let all = [
     StoreConformanceCase("C1", "capabilities never change", declaredCapabilities),
+    StoreConformanceCase("C2", "the supported optional requests never change, and others are refused", optionalRequests),
+    StoreConformanceCase("C3", "a store that isn't open refuses optional requests", optionalRequestsWhenClosed),
     StoreConformanceCase("O1", "the UUID is the same each time the store is opened", sameIdentity),
     StoreConformanceCase("O1", "different stores have different UUIDs", twoIdentities),
     StoreConformanceCase("O2", "a new store is empty", newStoreIsEmpty),
@@ -26,6 +34,39 @@ enum OpeningCases {
     run.expectEqual(store.store.capabilities, run.harness.capabilities, "the capabilities of an open store")
     _ = try ConformanceRows.people(store)
     run.expectEqual(store.store.capabilities, run.harness.capabilities, "the capabilities after a save")
+  }
+
+  /// A request that no store supports.
+  private struct UnknownRequest: StoreRequest {
+    typealias Answer = Int
+    static let operation = "answer an unknown request"
+  }
+
+  private static func optionalRequests(_ run: CaseRun) throws {
+    let place = try run.makePlace(), declared = run.harness.capabilities.externalData
+    func check(_ store: any IncrementalStore, _ when: String) {
+      run.expectEqual(
+        store.answers.supports(ExternalDataRequest.self), declared, "whether requests for external data are supported \(when)")
+      run.expect(!store.answers.supports(UnknownRequest.self), "unknown requests not to be supported \(when)", got: "true")
+      run.expectError(.unsupportedRequest, of: "an unknown request \(when)") { _ = try store.answers.perform(UnknownRequest()) }
+    }
+    check(place.description.makeStore(), "before opening")
+    let store = try run.open(place, ConformanceModel.general)
+    check(store.store, "after opening")
+    _ = try ConformanceRows.people(store)
+    check(store.store, "after a save")
+    try run.close(store)
+    check(store.store, "after closing")
+  }
+
+  private static func optionalRequestsWhenClosed(_ run: CaseRun) throws {
+    if !run.harness.capabilities.externalData { return }
+    let place = try run.makePlace(), request = ExternalDataRequest(entity: 0, slot: 0, key: 1, id: UUID())
+    let unopened = place.description.makeStore()
+    run.expectError(.notOpen, of: "a request for external data before opening") { _ = try unopened.answers.perform(request) }
+    let store = try run.open(place, ConformanceModel.general)
+    try run.close(store)
+    run.expectError(.notOpen, of: "a request for external data after closing") { _ = try store.store.answers.perform(request) }
   }
 
   private static func sameIdentity(_ run: CaseRun) throws {

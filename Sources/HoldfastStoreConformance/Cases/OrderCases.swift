@@ -31,6 +31,9 @@ enum OrderCases {
           $0.comparedTypes = [.integer16, .string]
         }, windows),
       StoreConformanceCase(
+        "F3", "offset and limit without sort terms apply to the rows in key order", requires: .with { $0.windowing = true }, unsortedWindows
+      ),
+      StoreConformanceCase(
         "F2", "sorting by the declared maximum number of terms",
         requires: .with {
           $0.sorting = true
@@ -72,6 +75,21 @@ enum OrderCases {
     let graph = try ConformanceRows.samples(store)
     let path = PropertyPath(ConformanceModel.attributeName(type))
     for isAscending in [true, false] { try expectOrder([SortTerm(path, isAscending: isAscending)], "Sample", store, graph) }
+  }
+
+  private static func unsortedWindows(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let keys = graph.rows("Person").keys.sorted()
+    for output in [FetchOutput.rows, .keys] {
+      for (offset, limit) in [(0, 1), (2, 3), (1, nil), (0, 0), (keys.count, 1), (0, .max), (1, .max)] as [(Int, Int?)] {
+        var plan = store.plan("Person")
+        (plan.offset, plan.limit, plan.output) = (offset, limit, output)
+        let expected = Array(keys.dropFirst(offset).prefix(limit ?? .max))
+        run.expectEqual(
+          try store.fetch(plan).map(\.key), expected, "the keys with offset \(offset) and limit \(limit.map(String.init) ?? "nil")")
+      }
+    }
   }
 
   private static func sortedByTwo(_ run: CaseRun) throws {

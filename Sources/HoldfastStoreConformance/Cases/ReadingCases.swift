@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// F1, F4–F6, R1–R2 without predicates and sorts: the minimum that every store supports.
+/// F1, F4–F7, R1–R3 without predicates and sorts: the minimum that every store supports.
 enum ReadingCases {
   static let all =
     [
@@ -11,8 +11,10 @@ enum ReadingCases {
       StoreConformanceCase("F4", "a fetch that is no longer wanted throws the sink's error or completes", unwantedRows),
       StoreConformanceCase("F5", "rows have the right layout, ID, key and version, and each batch has one entity", layouts),
       StoreConformanceCase("F6", "key-only rows have no columns", keysOnly),
+      StoreConformanceCase("F7", "a sink may send requests to the store", nestedRequests),
       StoreConformanceCase("R1", "each requested row is returned once", rowsByKey),
       StoreConformanceCase("R2", "keys that do not exist are left out", missingKeys),
+      StoreConformanceCase("R3", "a request by key isn't cancelled", uncancelledRows),
     ]
     + AttributeType.storedCases.map { type in
       StoreConformanceCase("F5", "values of type \(type.rawValue) are returned unchanged") { try valuesComeBack(type, $0) }
@@ -118,6 +120,59 @@ enum ReadingCases {
       return expectSinkFailure(run, "fetch") { throw error }
     }
     run.expect(sink.count == all, "the fetch to return all \(all) rows or throw the sink's error", got: "\(sink.count) rows")
+  }
+
+  /// A sink that sends requests for each row that it receives.
+  private final class RequestingSink: RowSink {
+    private let store: TestedStore
+    private let view: any ReadView
+    private let entity: ManagedObjectModel.Entity
+    private(set) var rows: [RowView] = []
+    /// The rows received from nested requests: in the same view, in another view, and by a nested fetch.
+    private(set) var nested: [[Int64]] = [[], [], []]
+
+    init(_ store: TestedStore, _ view: any ReadView, _ entity: ManagedObjectModel.Entity) {
+      (self.store, self.view, self.entity) = (store, view, entity)
+    }
+
+    func take(_ batch: RowBatch, _ selection: RowSelection) throws -> SinkDemand {
+      let received = CollectingSink()
+      _ = received.take(batch, selection)
+      rows += received.rows
+      for row in received.rows {
+        nested[0] += try store.rows(entity.name, [row.key], in: view).map(\.key)
+        nested[1] += try store.rows(entity.name, [row.key]).map(\.key)
+        for relationship in entity.toManyRelationships { _ = try store.targets(entity.name, relationship.name, [row.key], in: view) }
+      }
+      if nested[2].isEmpty { nested[2] = try store.fetch(store.plan(entity.name), in: view).map(\.key) }
+      return .more
+    }
+  }
+
+  private static func nestedRequests(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store), entity = store.entity("Person"), keys = graph.rows("Person").keys.sorted()
+    for kind in [ReadViewKind.latest, .consistent, .snapshot] {
+      let view = try store.store.beginRead(kind)
+      defer { view.end() }
+      let fetching = RequestingSink(store, view, entity), reading = RequestingSink(store, view, entity)
+      try store.store.fetch(store.plan("Person"), in: view, into: fetching)
+      try store.store.rows(FaultRequest(entity: entity.index, keys: keys), in: view, into: reading)
+      for (sink, request) in [(fetching, "fetch"), (reading, "rows")] {
+        store.expectRows(sink.rows, Array(graph.rows("Person").values), "the rows of \(request) in a view of kind \(kind)")
+        for (nested, what) in zip(sink.nested, ["rows in the same view", "rows in another view", "a nested fetch"]) {
+          run.expectEqual(nested.sorted(), keys, "the keys of \(what) during \(request) in a view of kind \(kind)")
+        }
+      }
+    }
+  }
+
+  private static func uncancelledRows(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try manyRows(store)
+    let sink = UnwantingSink(), keys = graph.rows("Company").keys.sorted()
+    try store.latest { try store.store.rows(FaultRequest(entity: store.entity("Company").index, keys: keys), in: $0, into: sink) }
+    run.expectEqual(sink.count, keys.count, "the number of rows")
   }
 
   private static func layouts(_ run: CaseRun) throws {

@@ -4,7 +4,8 @@ import HoldfastStore
 enum SavingCases {
   static let all = [
     StoreConformanceCase("K1", "the requested number of keys, ascending, positive and unique", keys),
-    StoreConformanceCase("K1", "allocating keys for several entities in turn", keysOfEntities),
+    StoreConformanceCase("K1", "reserving keys for several entities in turn", keysOfEntities),
+    StoreConformanceCase("K1", "reserving keys for several entities at once", keysOfSeveralDemands),
     StoreConformanceCase("K1", "keys aren't reused after a commit, a deletion and reopening", keysAfterReopening),
     StoreConformanceCase("S10", "an empty save changes nothing", emptySave),
     StoreConformanceCase("S10", "rows are inserted, updated and deleted as requested", rows),
@@ -18,7 +19,7 @@ enum SavingCases {
     var seen: Set<Int64> = []
     for count in [1, 0, 5, 1, 1000, 2] {
       let keys = try store.keys("Person", count)
-      run.expectEqual(keys.count, count, "the number of allocated keys")
+      run.expectEqual(keys.count, count, "the number of reserved keys")
       run.expect(zip(keys, keys.dropFirst()).allSatisfy { $0 < $1 }, "the keys to ascend", got: "\(keys.prefix(10))")
       run.expect(keys.allSatisfy { $0 > 0 }, "the keys to be positive", got: "\(keys.prefix(10))")
       for key in keys where !seen.insert(key).inserted { run.fail("new keys", got: "\(key) again") }
@@ -35,6 +36,25 @@ enum SavingCases {
         }
       }
     }
+  }
+
+  private static func keysOfSeveralDemands(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    // Entities with the same root share their keys.
+    var seen: [Int: Set<Int64>] = [:]
+    for round in 0..<5 {
+      let entities = store.model.entities.filter { !$0.isAbstract && ($0.index + round) % 2 == 0 }
+      let demands = entities.map { KeyDemand(entity: $0.index, count: ($0.index + round) % 4) }
+      let reserved = try store.store.reserveKeys(demands)
+      run.expectEqual(reserved.map(\.count), demands.map(\.count), "the numbers of reserved keys")
+      for (entity, keys) in zip(entities, reserved) {
+        run.expect(zip(keys, keys.dropFirst()).allSatisfy { $0 < $1 }, "the keys of \(entity.name) to ascend", got: "\(keys)")
+        for key in keys where key <= 0 || !seen[entity.rootIndex, default: []].insert(key).inserted {
+          run.fail("new keys of \(entity.name)", got: "\(key)")
+        }
+      }
+    }
+    run.expectEqual(try store.store.reserveKeys([]), [], "the keys of no demands")
   }
 
   private static func keysAfterReopening(_ run: CaseRun) throws {

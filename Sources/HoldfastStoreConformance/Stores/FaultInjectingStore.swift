@@ -1,19 +1,13 @@
 public import HoldfastStore
 import Synchronization
 
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
-
 /// A store wrapper that throws errors at chosen calls, to test the layers above.
 ///
 /// ```swift
 /// let store = FaultInjectingStore(MemoryStore())
 /// store.fail(.commit, onCall: 2, with: StoreError(.diskFull, operation: "save", reason: "A test said so."))
 /// ```
-public final class FaultInjectingStore: IncrementalStore {
+public final class FaultInjectingStore: ForwardingStore {
   /// The calls that can fail.
   public enum Call: Sendable, Hashable, CaseIterable {
     /// ``/HoldfastStore/IncrementalStore/open(model:)``
@@ -28,23 +22,20 @@ public final class FaultInjectingStore: IncrementalStore {
     case rows
     /// ``/HoldfastStore/IncrementalStore/relationships(_:in:)``
     case relationships
-    /// ``/HoldfastStore/IncrementalStore/externalData(_:)``
-    case externalData
-    /// ``/HoldfastStore/IncrementalStore/allocateKeys(entity:count:)``
-    case allocateKeys
+    /// ``/HoldfastStore/IncrementalStore/reserveKeys(_:)``
+    case reserveKeys
     /// ``/HoldfastStore/IncrementalStore/prepare(_:)``
     case prepare
     /// ``/HoldfastStore/PreparedSave/commit()``. If it fails, the save is aborted.
     case commit
-    /// ``/HoldfastStore/IncrementalStore/perform(_:)``
-    case perform
-    /// ``/HoldfastStore/IncrementalStore/history(_:)``
-    case history
+    /// Any request of ``/HoldfastStore/IncrementalStore/answers``
+    case optional
     /// ``/HoldfastStore/IncrementalStore/setMetadata(_:)``
     case setMetadata
   }
 
-  private let base: any IncrementalStore
+  /// The wrapped store.
+  public let base: any IncrementalStore
   /// Guards the faults, because several threads call stores.
   private let faults = Mutex(Faults())
 
@@ -76,8 +67,8 @@ public final class FaultInjectingStore: IncrementalStore {
     if let error { throw error }
   }
 
-  /// The capabilities of the wrapped store.
-  public var capabilities: StoreCapabilities { base.capabilities }
+  /// The answers of the wrapped store. Each request is forwarded, or throws the injected error.
+  public var answers: StoreAnswers { base.answers.intercepted(by: OptionalFaults(store: self)) }
 
   /// Forwards the call, or throws the injected error.
   public func open(model: ManagedObjectModel) throws -> StoreMetadata {
@@ -116,9 +107,9 @@ public final class FaultInjectingStore: IncrementalStore {
   }
 
   /// Forwards the call, or throws the injected error.
-  public func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
-    try pass(.allocateKeys)
-    return try base.allocateKeys(entity: entity, count: count)
+  public func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] {
+    try pass(.reserveKeys)
+    return try base.reserveKeys(demands)
   }
 
   /// Forwards the call, or throws the injected error. Committing the prepared save can fail too.
@@ -128,27 +119,18 @@ public final class FaultInjectingStore: IncrementalStore {
   }
 
   /// Forwards the call, or throws the injected error.
-  public func perform(_ request: BatchRequest) throws -> BatchResult {
-    try pass(.perform)
-    return try base.perform(request)
-  }
-
-  /// Forwards the call, or throws the injected error.
-  public func externalData(_ request: ExternalDataRequest) throws -> Data {
-    try pass(.externalData)
-    return try base.externalData(request)
-  }
-
-  /// Forwards the call, or throws the injected error.
-  public func history(_ request: HistoryRequest) throws -> [HistoryTransaction] {
-    try pass(.history)
-    return try base.history(request)
-  }
-
-  /// Forwards the call, or throws the injected error.
   public func setMetadata(_ metadata: [String: StoreValue]) throws {
     try pass(.setMetadata)
     try base.setMetadata(metadata)
+  }
+}
+
+private struct OptionalFaults: AnswerInterceptor {
+  let store: FaultInjectingStore
+
+  func answer<Request: StoreRequest>(_ request: Request, _ next: (Request) throws -> Request.Answer) throws -> Request.Answer {
+    try store.pass(.optional)
+    return try next(request)
   }
 }
 

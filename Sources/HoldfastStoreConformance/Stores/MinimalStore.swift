@@ -1,12 +1,6 @@
 public import HoldfastStore
 import Synchronization
 
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
-
 /// The weakest store that the contract allows, and the shortest example of a store.
 ///
 /// It declares no capabilities, keeps its rows as values in dictionaries, and delivers them out of order, two at a time. The entire
@@ -153,13 +147,15 @@ public final class MinimalStore: IncrementalStore {
 
   // MARK: Saving
 
-  /// Allocates increasing keys in steps of three.
-  public func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
+  /// Reserves increasing keys in steps of three.
+  public func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] {
     _ = try current()
     return contents.state.withLock { state in
-      (0..<count).map { _ in
-        state.lastKey += 3
-        return state.lastKey
+      demands.map { demand in
+        (0..<demand.count).map { _ in
+          state.lastKey += 3
+          return state.lastKey
+        }
       }
     }
   }
@@ -199,14 +195,8 @@ public final class MinimalStore: IncrementalStore {
     func abort() {}
   }
 
-  /// Throws, because batch requests aren't supported.
-  public func perform(_ request: BatchRequest) throws -> BatchResult { try UnsupportedRequest.batch(request) }
-
-  /// Throws, because rows contain no external files.
-  public func externalData(_ request: ExternalDataRequest) throws -> Data { try UnsupportedRequest.externalData(request) }
-
-  /// Throws, because history isn't supported.
-  public func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try UnsupportedRequest.history(request) }
+  /// None.
+  public var answers: StoreAnswers { .none }
 
   /// Replaces the user's metadata.
   public func setMetadata(_ metadata: [String: StoreValue]) throws {

@@ -1,12 +1,6 @@
 public import HoldfastStore
 import Synchronization
 
-#if canImport(FoundationEssentials)
-  public import FoundationEssentials
-#else
-  public import Foundation
-#endif
-
 /// A request recorded by a ``RecordingStore``, for comparisons in tests.
 public enum RecordedRequest: Sendable, Hashable {
   /// The store was opened.
@@ -21,22 +15,36 @@ public enum RecordedRequest: Sendable, Hashable {
   case rows(FaultRequest)
   /// Targets of a relationship were requested.
   case relationships(RelationshipRequest)
-  /// A value was read from an external file.
-  case externalData(ExternalDataRequest)
-  /// Keys were allocated for an entity.
-  case allocateKeys(entity: Int, count: Int)
+  /// Keys were reserved.
+  case reserveKeys([KeyDemand])
   /// A save was prepared.
   case prepare(RecordedSave)
   /// A prepared save was committed.
   case commit
   /// A prepared save was aborted.
   case abort
-  /// A batch request was made.
-  case perform(BatchRequest)
-  /// The history was read.
-  case history(HistoryRequest)
+  /// An optional request was made.
+  case optional(OptionalRequest)
   /// The user's metadata was replaced.
   case setMetadata([String: StoreValue])
+}
+
+/// An optional request of any type.
+public struct OptionalRequest: Sendable, Hashable, CustomStringConvertible {
+  /// The request.
+  public let request: any StoreRequest
+
+  /// Wraps a request.
+  public init(_ request: any StoreRequest) { self.request = request }
+
+  /// Whether both requests have the same type and are equal.
+  public static func == (a: OptionalRequest, b: OptionalRequest) -> Bool { AnyHashable(a.request) == AnyHashable(b.request) }
+
+  /// Hashes the request.
+  public func hash(into hasher: inout Hasher) { request.hash(into: &hasher) }
+
+  /// The request's description.
+  public var description: String { "\(request)" }
 }
 
 /// The changes of a save: only keys, sorted.
@@ -89,8 +97,9 @@ public struct RecordedSave: Sendable, Hashable {
 /// #expect(store.requests == [.beginRead(.latest), .rows(FaultRequest(entity: 0, keys: [1]))])
 /// store.withStoreBlocked { _ = dog.name }  // answered from memory; a request would throw
 /// ```
-public final class RecordingStore: IncrementalStore {
-  private let base: any IncrementalStore
+public final class RecordingStore: ForwardingStore {
+  /// The wrapped store.
+  public let base: any IncrementalStore
   /// Guards the record, because several threads call stores.
   private let record = Mutex(Record())
 
@@ -128,8 +137,8 @@ public final class RecordingStore: IncrementalStore {
     }
   }
 
-  /// The capabilities of the wrapped store. Reading them isn't recorded.
-  public var capabilities: StoreCapabilities { base.capabilities }
+  /// The answers of the wrapped store. Each request is recorded and forwarded.
+  public var answers: StoreAnswers { base.answers.intercepted(by: OptionalRecorder(store: self)) }
 
   /// Records the request and forwards it.
   public func open(model: ManagedObjectModel) throws -> StoreMetadata {
@@ -168,9 +177,9 @@ public final class RecordingStore: IncrementalStore {
   }
 
   /// Records the request and forwards it.
-  public func allocateKeys(entity: Int, count: Int) throws -> [Int64] {
-    try keep(.allocateKeys(entity: entity, count: count))
-    return try base.allocateKeys(entity: entity, count: count)
+  public func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] {
+    try keep(.reserveKeys(demands))
+    return try base.reserveKeys(demands)
   }
 
   /// Records the request and forwards it. Commit and abort are recorded too.
@@ -180,27 +189,18 @@ public final class RecordingStore: IncrementalStore {
   }
 
   /// Records the request and forwards it.
-  public func perform(_ request: BatchRequest) throws -> BatchResult {
-    try keep(.perform(request))
-    return try base.perform(request)
-  }
-
-  /// Records the request and forwards it.
-  public func externalData(_ request: ExternalDataRequest) throws -> Data {
-    try keep(.externalData(request))
-    return try base.externalData(request)
-  }
-
-  /// Records the request and forwards it.
-  public func history(_ request: HistoryRequest) throws -> [HistoryTransaction] {
-    try keep(.history(request))
-    return try base.history(request)
-  }
-
-  /// Records the request and forwards it.
   public func setMetadata(_ metadata: [String: StoreValue]) throws {
     try keep(.setMetadata(metadata))
     try base.setMetadata(metadata)
+  }
+}
+
+private struct OptionalRecorder: AnswerInterceptor {
+  let store: RecordingStore
+
+  func answer<Request: StoreRequest>(_ request: Request, _ next: (Request) throws -> Request.Answer) throws -> Request.Answer {
+    try store.keep(.optional(OptionalRequest(request)))
+    return try next(request)
   }
 }
 

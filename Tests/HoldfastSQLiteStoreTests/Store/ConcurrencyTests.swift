@@ -139,10 +139,10 @@ import Testing
           return changes
         }()
       ]))
-    #expect(try thrown { _ = try tested.store.allocateKeys(entity: 0, count: 1) }.code == .locked)
+    #expect(try thrown { _ = try tested.store.reserveKeys(entity: 0, count: 1) }.code == .locked)
     #expect(try thrown { _ = try tested.store.prepare(try tested.deletion("Company", [1])) }.code == .locked)
     prepared.abort()
-    #expect(try tested.store.allocateKeys(entity: 0, count: 1) == [1])
+    #expect(try tested.store.reserveKeys(entity: 0, count: 1) == [1])
   }
 
   @Test func `readers run during saves, and each sees a complete save`() async throws {

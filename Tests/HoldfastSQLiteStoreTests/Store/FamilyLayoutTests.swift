@@ -140,7 +140,7 @@ import Testing
     try tested.insert("Cat", [["name": .string("c"), "title": .string("t"), "keeper": .int64(head)]])
     try tested.insert("Puppy", [["name": .string("p"), "title": .string("u"), "title1": .string("v"), "title2": .int64(plain)]])
     // A row and its destination in one save, in either order.
-    let both = [try tested.store.allocateKeys(entity: 5, count: 1)[0], try tested.store.allocateKeys(entity: 2, count: 1)[0]]
+    let both = [try tested.store.reserveKeys(entity: 5, count: 1)[0], try tested.store.reserveKeys(entity: 2, count: 1)[0]]
     var dog = SaveRequest.EntityChanges(entity: 2), keeper = SaveRequest.EntityChanges(entity: 5)
     dog.inserted = [try tested.batch("Dog", [(both[1], 1, ["name": .string("d"), "keeper": .int64(both[0])])])]
     keeper.inserted = [try tested.batch("HeadKeeper", [(both[0], 1, ["name": .string("N")])])]

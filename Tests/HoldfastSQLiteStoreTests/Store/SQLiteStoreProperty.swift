@@ -65,7 +65,7 @@ enum SQLiteStoreProperty {
 
   private static func save(in store: any IncrementalStore, _ identity: StoreIdentity) throws {
     guard let entity = model.entity(named: "Tag") else { return }
-    let key = try store.allocateKeys(entity: entity.index, count: 1)
+    let key = try store.reserveKeys(entity: entity.index, count: 1)
     let builder = RowBatchBuilder(entity: entity, identity: identity)
     try builder.append(key: key[0], version: 1, values: entity.slots.map { _ in .null })
     var request = SaveRequest(), changes = SaveRequest.EntityChanges(entity: entity.index)

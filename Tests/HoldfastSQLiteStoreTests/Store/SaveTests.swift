@@ -33,7 +33,7 @@ import Testing
     func syncing() throws -> Int64? { try store.writing("look at the writer") { try $0.int64("PRAGMA synchronous") } }
     #expect(try syncing() == 3)
     _ = try LayoutTests.sql(folder.file(), "DELETE FROM Z_PRIMARYKEY")
-    let error = #expect(throws: StoreError.self) { try tested.store.allocateKeys(entity: tested.entity("Company").index, count: 1) }
+    let error = #expect(throws: StoreError.self) { try tested.store.reserveKeys(entity: tested.entity("Company").index, count: 1) }
     #expect(error?.code == .damaged)
     #expect(try syncing() == 3)
   }
@@ -153,11 +153,11 @@ import Testing
   @Test func `keys are never issued twice`() throws {
     let (folder, tested) = try people()
     let index = try tested.entity("Person").index
-    #expect(try tested.store.allocateKeys(entity: index, count: 5) == [1, 2, 3, 4, 5])
-    #expect(try tested.store.allocateKeys(entity: index, count: 0) == [])
+    #expect(try tested.store.reserveKeys(entity: index, count: 5) == [1, 2, 3, 4, 5])
+    #expect(try tested.store.reserveKeys(entity: index, count: 0) == [])
     try tested.store.close()
     let again = try StoreUnderTest(folder, tested.model)
-    #expect(try again.store.allocateKeys(entity: index, count: 2) == [6, 7])
+    #expect(try again.store.reserveKeys(entity: index, count: 2) == [6, 7])
   }
 
   @Test func `a NaN is refused and nothing is saved`() throws {

@@ -67,7 +67,7 @@ final class StoreUnderTest {
 
   @discardableResult
   func insert(_ name: String, _ rows: [[String: StoreValue]], links: [SaveRequest.LinkChanges] = []) throws -> [Int64] {
-    let keys = try store.allocateKeys(entity: try entity(name).index, count: rows.count)
+    let keys = try store.reserveKeys(entity: try entity(name).index, count: rows.count)
     var changes = SaveRequest.EntityChanges(entity: try entity(name).index)
     changes.inserted = [try batch(name, zip(keys, rows).map { ($0, 1, $1) })]
     try save(SaveRequest(entities: rows.isEmpty ? [] : [changes], links: links))

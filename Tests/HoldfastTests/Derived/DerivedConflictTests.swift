@@ -172,28 +172,11 @@ import Testing
 /// Saves by another process after a save has read the store and before it has locked the store.
 @Suite struct DerivedRaceTests {
   /// A store that commits another save before the next one is prepared.
-  private final class RacedStore: IncrementalStore {
+  private final class RacedStore: ForwardingStore {
     let base: any IncrementalStore
     let rival = Mutex<SaveRequest?>(nil)
 
     init(_ base: any IncrementalStore) { self.base = base }
-
-    var capabilities: StoreCapabilities { base.capabilities }
-    func open(model: ManagedObjectModel) throws -> StoreMetadata { try base.open(model: model) }
-    func close() throws { try base.close() }
-    func beginRead(_ kind: ReadViewKind) throws -> any ReadView { try base.beginRead(kind) }
-    func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws { try base.fetch(plan, in: view, into: sink) }
-    func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
-      try base.rows(request, in: view, into: sink)
-    }
-    func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
-      try base.relationships(request, in: view)
-    }
-    func allocateKeys(entity: Int, count: Int) throws -> [Int64] { try base.allocateKeys(entity: entity, count: count) }
-    func perform(_ request: BatchRequest) throws -> BatchResult { try base.perform(request) }
-    func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try base.history(request) }
-    func setMetadata(_ metadata: [String: StoreValue]) throws { try base.setMetadata(metadata) }
-    func externalData(_ request: ExternalDataRequest) throws -> Data { try base.externalData(request) }
 
     func prepare(_ request: SaveRequest) throws -> any PreparedSave {
       let first = rival.withLock { rival in

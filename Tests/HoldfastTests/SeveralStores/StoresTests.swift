@@ -249,25 +249,10 @@ struct MemoryStoreContentsBox {
 }
 
 /// A store whose keys start at a large number, as in a store that derives keys from hashes.
-private final class ShiftingStore: IncrementalStore {
-  private let base = MemoryStore()
+private final class ShiftingStore: ForwardingStore {
+  let base: any IncrementalStore = MemoryStore()
   private let distance: Int64
   init(by distance: Int64) { self.distance = distance }
 
-  func externalData(_ request: ExternalDataRequest) throws -> Data { try base.externalData(request) }
-
-  var capabilities: StoreCapabilities { base.capabilities }
-  func open(model: ManagedObjectModel) throws -> StoreMetadata { try base.open(model: model) }
-  func close() throws { try base.close() }
-  func beginRead(_ kind: ReadViewKind) throws -> any ReadView { try base.beginRead(kind) }
-  func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws { try base.fetch(plan, in: view, into: sink) }
-  func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws { try base.rows(request, in: view, into: sink) }
-  func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
-    try base.relationships(request, in: view)
-  }
-  func allocateKeys(entity: Int, count: Int) throws -> [Int64] { try base.allocateKeys(entity: entity, count: count).map { $0 + distance } }
-  func prepare(_ request: SaveRequest) throws -> any PreparedSave { try base.prepare(request) }
-  func perform(_ request: BatchRequest) throws -> BatchResult { try base.perform(request) }
-  func history(_ request: HistoryRequest) throws -> [HistoryTransaction] { try base.history(request) }
-  func setMetadata(_ metadata: [String: StoreValue]) throws { try base.setMetadata(metadata) }
+  func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] { try base.reserveKeys(demands).map { $0.map { $0 + distance } } }
 }

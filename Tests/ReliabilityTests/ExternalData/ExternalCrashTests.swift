@@ -135,7 +135,7 @@ import Testing
       _ = try store.open(model: Gallery.model)
       let entity = Gallery.model.entities[0]
       let builder = RowBatchBuilder(entity: entity, identity: try store.identityForTests(path, kind))
-      let key = try store.allocateKeys(entity: 0, count: 1)[0]
+      let key = try store.reserveKeys(entity: 0, count: 1)[0]
       try builder.append(key: key, version: 1, values: [.data(Gallery.bytes(2, 5000)), .int64(2), .int64(0), .null])
       var request = SaveRequest()
       var changes = SaveRequest.EntityChanges(entity: 0)

@@ -109,7 +109,7 @@ import Testing
     _ = try gallery.make([Gallery.bytes(1, 4000), Gallery.bytes(2, 4000), Gallery.bytes(3, 10)])
     let box = RecordingBox()
     let context = try Gallery.context(box.wrapping(kind.description(at: gallery.path, Gallery.small)))
-    func reads() throws -> Int { try #require(box.store).requests.count { if case .externalData = $0 { true } else { false } } }
+    func reads() throws -> Int { try #require(box.store).requests.count { if case .optional = $0 { true } else { false } } }
     let photos = try Gallery.photos(context)
     for photo in photos { photo.title = "\(photo.number)" }
     try context.save()

@@ -195,8 +195,8 @@ struct SQLiteFaults {
     guard let error, let context else { return [13] }
     let isSaved = error.code == .durabilityUnknown
     demand(fault.call != .write || error.code != .outcomeUnknown, "\(fault): \(error)")
-    // Keys are allocated in a commit of their own, without which nothing is saved.
-    let isOfSave = !error.operation.hasPrefix("allocate")
+    // Keys are reserved in a commit of their own, without which nothing is saved.
+    let isOfSave = !error.operation.hasPrefix("reserve")
     demand(fault.code != FailedCall.synchronizeFolder || isSaved == isOfSave && fault.number == EIO, "\(fault): \(error)")
     demand(context.hasChanges != isSaved, "\(fault): \(error), and the context has \(context.hasChanges ? "" : "no ")changes")
     return isSaved ? [13] : error.code == .outcomeUnknown ? [12, 13] : [12]

@@ -1,31 +1,37 @@
 import HoldfastStore
 
-/// Allocates keys in a short, separate transaction, so that they are never reused, even if the save that uses them fails.
+/// Reserves keys in a short, separate transaction, so that they are never reused, even if the save that uses them fails.
 ///
 /// The transaction isn't synced by itself. The save that uses the keys comes later in the same log, and syncing the save syncs this
 /// transaction, too. Without such a save no row has the keys.
-struct KeyAllocation {
+struct KeyReservation {
   let store: OpenStore
 
-  func run(_ entity: ManagedObjectModel.Entity, count: Int) throws -> [Int64] {
-    if count <= 0 { return [] }
-    let root = store.model.entities[entity.rootIndex]
-    let last = try store.writing("allocate \(count) keys of \(entity.name)") { writer in
+  /// Returns the keys of each demand.
+  func run(_ demands: [(entity: ManagedObjectModel.Entity, count: Int)]) throws -> [[Int64]] {
+    if demands.allSatisfy({ $0.count <= 0 }) { return demands.map { _ in [] } }
+    return try store.writing("reserve keys") { writer in
       // With a rollback journal, less syncing could leave an inconsistent file.
       let isRelaxed = store.database.options.durability == .full && store.database.journalMode == .wal
       if isRelaxed { try writer.runScript("PRAGMA synchronous=1") }
       defer { if isRelaxed { restoreSyncing(writer) } }
       try writer.begin(.immediate)
-      let last = try raise(store.schema.tables[root.index].number, by: count, writer)
-      guard let last, last >= Int64(count) else {
-        let fault = last == nil ? "lacks the entity" : "contains an invalid last key of"
-        throw StoreError(.damaged, operation: writer.operation, path: store.path, reason: "Z_PRIMARYKEY \(fault) \(root.name).")
-      }
+      let keys = try demands.map { try reserve($0.entity, $0.count, writer) }
       do { try writer.commit() } catch {
         store.database.discardWriter()
         throw error
       }
-      return last
+      return keys
+    }
+  }
+
+  private func reserve(_ entity: ManagedObjectModel.Entity, _ count: Int, _ writer: SQLiteConnection) throws -> [Int64] {
+    if count <= 0 { return [] }
+    let root = store.model.entities[entity.rootIndex]
+    let last = try raise(store.schema.tables[root.index].number, by: count, writer)
+    guard let last, last >= Int64(count) else {
+      let fault = last == nil ? "lacks the entity" : "contains an invalid last key of"
+      throw StoreError(.damaged, operation: writer.operation, path: store.path, reason: "Z_PRIMARYKEY \(fault) \(root.name).")
     }
     return Array(last - Int64(count) + 1...last)
   }

@@ -1,0 +1,63 @@
+/// A store that forwards every request to another store: the base for wrappers.
+///
+/// A wrapper implements the requests that it observes or changes, and inherits the others:
+///
+/// ```swift
+/// final class SlowStore: ForwardingStore {
+///   let base: any IncrementalStore
+///   init(_ base: any IncrementalStore) { self.base = base }
+///
+///   func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+///     usleep(10_000)
+///     try base.fetch(plan, in: view, into: sink)
+///   }
+/// }
+/// ```
+///
+/// A wrapper that translates keys, IDs or values must implement every request that contains them, and its ``IncrementalStore/answers`` must
+/// contain only the requests that it translates.
+public protocol ForwardingStore: IncrementalStore {
+  /// The store that receives the requests.
+  var base: any IncrementalStore { get }
+}
+
+extension ForwardingStore {
+  /// The capabilities of the wrapped store.
+  public var capabilities: StoreCapabilities { base.capabilities }
+
+  /// The answers of the wrapped store.
+  public var answers: StoreAnswers { base.answers }
+
+  /// Forwards the request.
+  public func open(model: ManagedObjectModel) throws -> StoreMetadata { try base.open(model: model) }
+
+  /// Forwards the request.
+  public func close() throws { try base.close() }
+
+  /// Forwards the request. The view belongs to the wrapped store.
+  public func beginRead(_ kind: ReadViewKind) throws -> any ReadView { try base.beginRead(kind) }
+
+  /// Forwards the request.
+  public func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+    try base.fetch(plan, in: view, into: sink)
+  }
+
+  /// Forwards the request.
+  public func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
+    try base.rows(request, in: view, into: sink)
+  }
+
+  /// Forwards the request.
+  public func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
+    try base.relationships(request, in: view)
+  }
+
+  /// Forwards the request.
+  public func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] { try base.reserveKeys(demands) }
+
+  /// Forwards the request. The prepared save belongs to the wrapped store.
+  public func prepare(_ request: SaveRequest) throws -> any PreparedSave { try base.prepare(request) }
+
+  /// Forwards the request.
+  public func setMetadata(_ metadata: [String: StoreValue]) throws { try base.setMetadata(metadata) }
+}

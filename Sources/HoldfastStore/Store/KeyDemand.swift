@@ -1,0 +1,26 @@
+/// The number of keys that a save needs for new objects of an entity.
+public struct KeyDemand: Sendable, Hashable, Codable {
+  /// The index of the concrete entity.
+  public var entity: Int
+  /// The number of keys, at least 0.
+  public var count: Int
+
+  /// Creates a demand.
+  public init(entity: Int, count: Int) {
+    self.entity = entity
+    self.count = count
+  }
+}
+
+extension IncrementalStore {
+  /// Reserves keys for new objects of one entity; see ``reserveKeys(_:)``.
+  public func reserveKeys(entity: Int, count: Int) throws -> [Int64] {
+    let keys = try reserveKeys([KeyDemand(entity: entity, count: count)])
+    guard keys.count == 1, keys[0].count == count else {
+      throw StoreError(
+        .damaged, operation: "reserve keys",
+        reason: "The store didn't reserve \(count) keys for one entity, but \(keys.map(\.count)) (rule K1).")
+    }
+    return keys[0]
+  }
+}

@@ -1,0 +1,21 @@
+import Foundation
+import Holdfast
+import HoldfastMemoryStore
+import Testing
+
+@Suite struct StoreExampleTests {
+  @Test func aWrapperChangesOneRequestAndForwardsTheOthers() throws {
+    let coordinator = try PersistentStoreCoordinator(
+      model: SmallKennel.model(), store: StoreDescription(type: "slow") { SlowStore(MemoryStore()) })
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: [SmallKennel.Dog.self])
+    context.insert(SmallKennel.Dog.self).name = "Fido"
+    try context.save()
+    #expect(try context.fetch(FetchRequest<SmallKennel.Dog>()).map(\.name) == ["Fido"])
+  }
+
+  @Test func aStoreAnswersTheRequestsInItsTable() throws {
+    let store = FolderStore(), id = UUID()
+    #expect(try store.answers.perform(ExternalDataRequest(entity: 0, slot: 0, key: 1, id: id)) == Data(id.uuidString.utf8))
+    #expect(try HistoryExample.transactions(of: store) == nil)
+  }
+}
