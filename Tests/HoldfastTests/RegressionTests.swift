@@ -107,6 +107,44 @@ extension TestStore.Place {
     #expect(throws: ContextError.self) { try readingContext.existingObject(with: id) }
   }
 
+  /// The bug: when another context refreshed an object while it was being saved, the saved row didn't enter the row cache. A row that was
+  /// read before the commit stayed in it, so contexts read old values.
+  @Test(arguments: TestStore.allCases) func `a save replaces rows that were read during its commit`(_ store: TestStore) throws {
+    let place = try store.makePlace(), hook = CommitHook()
+    let filling = try place.context()
+    filling.dog("rex", age: 1)
+    try filling.save()
+    let (saving, _) = try place.recording { HookedStore($0, hook) }
+    let reading = try ManagedObjectContext(coordinator: saving.persistentStoreCoordinator, classes: Kennel.classes)
+    let dog = try #require(try saving.one(\Dog.name == "rex")), other = try #require(try reading.one(\Dog.name == "rex"))
+    var ageDuringCommit = 0
+    hook.beforeCommit = {
+      try? reading.refresh(other, mergeChanges: false)
+      ageDuringCommit = other.age
+    }
+    dog.age = 2
+    try saving.save()
+    #expect(ageDuringCommit == 1)
+    let later = try ManagedObjectContext(coordinator: saving.persistentStoreCoordinator, classes: Kennel.classes)
+    let found = try #require(try later.existingObject(with: dog.objectID) as? Dog)
+    #expect(found.age == 2)
+  }
+
+  /// The bug: SQLite delivered the rows of a limited fetch in the order of an index if it couldn't evaluate the entire predicate, so the
+  /// limit selected other objects than in other stores.
+  @Test(arguments: TestStore.allCases) func `a limit without sort descriptors selects the first objects by key`(_ store: TestStore) throws {
+    let place = try store.makePlace(), filling = try place.context()
+    for number in 0..<20 { filling.dog("d\(number)", age: number).chip = Int64(100 - number) }
+    try filling.save()
+    // Nested more deeply than SQLite evaluates.
+    var isYoung = \Dog.age >= 0
+    for _ in 0..<10 { isYoung = (isYoung || \Dog.age == -1) && \Dog.age < 100 }
+    for predicate in [\Dog.chip > 0 && \Dog.chip < 1000, \Dog.chip > 0 && \Dog.chip < 1000 && isYoung] {
+      let request = FetchRequest<Dog>(where: predicate, offset: 2, limit: 3)
+      #expect(try place.context().fetch(request).map(\.name) == ["d2", "d3", "d4"])
+    }
+  }
+
   /// The bug: after a fetch had read new values, a to-many relationship read earlier still returned objects with the old values.
   @Test(arguments: TestStore.allCases, [1, 3])
   func `a relationship read before a fetch doesn't return older values than the fetch`(_ store: TestStore, _ friendCount: Int) throws {
@@ -643,5 +681,34 @@ extension TestStore.Place {
     // The context is released on its own queue, after the task has returned.
     let areReleased = await eventually { CountedPerson.livingCount.withLock { $0 } == 0 }
     #expect(areReleased)
+  }
+}
+
+/// What a ``HookedStore`` does before it commits a save.
+private final class CommitHook: @unchecked Sendable {  // because tests use it on one thread
+  var beforeCommit: () -> Void = {}
+}
+
+/// A store that calls a hook before it commits a save.
+private final class HookedStore: ForwardingStore {
+  let base: any IncrementalStore
+  private let hook: CommitHook
+
+  init(_ base: any IncrementalStore, _ hook: CommitHook) { (self.base, self.hook) = (base, hook) }
+
+  func prepare(_ request: SaveRequest) throws -> any PreparedSave { HookedSave(try base.prepare(request), hook) }
+
+  private final class HookedSave: PreparedSave {
+    let base: any PreparedSave
+    let hook: CommitHook
+
+    init(_ base: any PreparedSave, _ hook: CommitHook) { (self.base, self.hook) = (base, hook) }
+
+    func commit() throws {
+      hook.beforeCommit()
+      try base.commit()
+    }
+
+    func abort() { base.abort() }
   }
 }

@@ -32,21 +32,26 @@ struct Planner {
     var (windows, reduces) = (false, false)
     let reducing = query.output != .rows && query.output != .keys
     let sorts = reducing ? [] : query.sorts
-    let sortsPushed =
-      sorts.isEmpty
-      ? !query.isWindowed || capabilities.sorting
-      : capabilities.sorting && sorts.allSatisfy { supports($0, query.entity) } && extent.add(sorts)
-    if sortsPushed { plan.sorts = sorts }
-    // A look-up by a unique value returns at most one row, which needs no sorting.
-    let sortsHere = !sortsPushed && !(isLookup && residual == nil)
+    let pushesSorts =
+      sorts.isEmpty || capabilities.sorting && sorts.allSatisfy { supports($0, query.entity) } && extent.add(sorts)
+    if pushesSorts { plan.sorts = sorts }
+    // Without sort terms, the rows of a window are in key order.
+    var isInOrder = pushesSorts
     if query.isWindowed && !reducing {
-      if residual == nil && sortsPushed && capabilities.windowing {
+      if residual == nil && pushesSorts && capabilities.windowing {
         plan.offset = query.offset
         plan.limit = query.limit
       } else {
         windows = true
+        if sorts.isEmpty {
+          isInOrder = capabilities.windowing
+          // Any limit makes the store deliver the rows in key order (rule F2).
+          if isInOrder { plan.limit = .max }
+        }
       }
     }
+    // A look-up by a unique value returns at most one row, which needs no sorting.
+    let sortsHere = !isInOrder && !(isLookup && residual == nil)
     let wholly = residual == nil && !windows && !sortsHere
     switch query.output {
     case .rows: break
