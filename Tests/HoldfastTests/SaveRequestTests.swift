@@ -36,6 +36,32 @@ import Testing
     for origin in origins { #expect((start...Date().timeIntervalSinceReferenceDate).contains(origin.time)) }
   }
 
+  @Test(arguments: TestStore.allCases) func aConflictThatACommitFindsIsReportedAsAConflict(_ store: TestStore) throws {
+    let box = Mutex<FaultInjectingStore?>(nil)
+    let (context, _) = try store.makePlace().recording { base in
+      let faulty = FaultInjectingStore(base)
+      box.withLock { $0 = faulty }
+      return faulty
+    }
+    let dog = context.dog("rex")
+    try context.save()
+    dog.age = 2
+    let faulty = try #require(box.withLock { $0 })
+    for (code, expected) in [(StoreError.Code.conflict, ContextError.Code.conflict), (.constraintConflict, .constraintConflict)] {
+      faulty.fail(
+        .commit,
+        with: StoreError(
+          code, operation: "save", reason: "Another process has saved.",
+          conflicts: code == .conflict ? [SaveConflict(objectID: dog.objectID, expectedVersion: 1, persisted: nil)] : [],
+          constraintConflicts: code == .conflict ? [] : [ConstraintConflict(objectID: dog.objectID, existing: nil, constraint: ["chip"])]))
+      let error = #expect(throws: ContextError.self) { try context.save() }
+      #expect(error?.code == expected && error?.objectIDs == [dog.objectID] && (error?.cause as? StoreError)?.code == code)
+      #expect(context.hasChanges && dog.age == 2)
+    }
+    try context.save()
+    #expect(!context.hasChanges)
+  }
+
   private final class Seen: Sendable { let origins = Mutex<[SaveOrigin]>([]) }
 
   private final class OriginStore: ForwardingStore {

@@ -177,9 +177,10 @@ extension ManagedObjectContext {
 }
 
 /// Creates objects from rows, in groups of neighbours, while the rows are still in the processor's cache.
-final class ObjectSink: RowSink {
+final class ObjectSink: ReceivingSink {
   private let context: ManagedObjectContext
   private var objects: ContiguousArray<ManagedObject> = []
+  var hasReceived: Bool { pendingCount > 0 || !objects.isEmpty }
   /// The rows of the next group. Rows of several entities are split into one group for each entity.
   private var pending: [RowRun] = []
   private var pendingCount = 0

@@ -7,24 +7,34 @@ extension PersistentStoreCoordinator {
   func aggregate(_ query: FetchQuery, _ plan: AggregatePlan) throws -> [[StoreValue]] {
     try CancellableSink.check(query)
     let parts = try parts(of: query, storeSet)
-    var rows: [[StoreValue]] = []
-    if parts.count == 1, case let division = planner(parts[0].store).divide(parts[0].query), !division.reduces {
-      let collector = RowCollector()
-      try run(division, parts[0].query, parts[0].store, into: collector)
-      collector.forEach { batch, index in rows.append(values(batch, index)) }
-    } else {
-      let sink = AggregatingSink(RowAggregator(plan, entity: query.entity))
-      for (store, query) in parts {
-        // The stores don't aggregate here, but they may test the predicate.
-        var query = query
-        query.output = .rows
-        try run(planner(store).divide(query), query, store, into: sink)
-      }
-      let batch = try sink.aggregator.result()
-      rows = (0..<batch.count).map { values(batch, $0) }
-    }
+    var rows = try parts.count == 1 ? storeAggregates(parts[0]) ?? ownAggregates(parts, query, plan) : ownAggregates(parts, query, plan)
     try nameTargets(&rows, plan.layout(in: query.entity))
     return rows
+  }
+
+  /// The results of a store that computes them itself; nil if it can't, or declines to.
+  private func storeAggregates(_ part: Part) throws -> [[StoreValue]]? {
+    let division = planner(part.store).divide(part.query), collector = RowCollector()
+    if division.reduces { return nil }
+    do { try run(division, part.query, part.store, into: collector) } catch let error as StoreError where error.code == .unsupportedRequest
+    {
+      return nil
+    }
+    var rows: [[StoreValue]] = []
+    collector.forEach { batch, index in rows.append(values(batch, index)) }
+    return rows
+  }
+
+  /// The results, computed here from the rows of all stores. The stores may test the predicate.
+  private func ownAggregates(_ parts: [Part], _ query: FetchQuery, _ plan: AggregatePlan) throws -> [[StoreValue]] {
+    let sink = AggregatingSink(RowAggregator(plan, entity: query.entity))
+    for (store, query) in parts {
+      var query = query
+      query.output = .rows
+      try dividing(query, store, canRepeat: { !sink.hasReceived }) { try run($0, query, store, into: sink) }
+    }
+    let batch = try sink.aggregator.result()
+    return (0..<batch.count).map { values(batch, $0) }
   }
 
   /// The values of a result row. Keys of to-one destinations stay keys.

@@ -39,19 +39,20 @@ extension PersistentStoreCoordinator {
   }
 
   private func count(_ query: FetchQuery, in store: PersistentStore) throws -> Int {
-    let division = planner(store).divide(query)
-    if division.reduces {
-      let counter = CountingSink()
-      try run(division, query, store, into: counter)
-      return counter.count
+    try dividing(query, store) { division in
+      if division.reduces {
+        let counter = CountingSink()
+        try run(division, query, store, into: counter)
+        return counter.count
+      }
+      let collector = RowCollector()
+      try run(division, query, store, into: collector)
+      guard let first = collector.runs.first, first.batch.layout.columns.count == 1 else {
+        throw StoreError(
+          .damaged, operation: "count rows", path: store.path, reason: "The store's answer to a count isn't a single number (rule F6).")
+      }
+      return Int(first.batch.pointer(0).integer(0))
     }
-    let collector = RowCollector()
-    try run(division, query, store, into: collector)
-    guard let first = collector.runs.first, first.batch.layout.columns.count == 1 else {
-      throw StoreError(
-        .damaged, operation: "count rows", path: store.path, reason: "The store's answer to a count isn't a single number (rule F6).")
-    }
-    return Int(first.batch.pointer(0).integer(0))
   }
 
   // MARK: Several stores
@@ -81,7 +82,9 @@ extension PersistentStoreCoordinator {
   // MARK: One store
 
   private func run(_ query: FetchQuery, _ store: PersistentStore, into sink: any RowSink) throws {
-    try run(planner(store).divide(query), query, store, into: sink)
+    try dividing(query, store, canRepeat: { (sink as? any ReceivingSink)?.hasReceived == false }) {
+      try run($0, query, store, into: sink)
+    }
   }
 
   func run(_ division: Planner.Division, _ query: FetchQuery, _ store: PersistentStore, into sink: any RowSink) throws {
@@ -127,9 +130,10 @@ struct Residual {
 }
 
 /// Passes rows on and collects them for the shared cache, unless there are too many.
-final class CachedRows: RowSink {
+final class CachedRows: ReceivingSink {
   private let next: any RowSink
   private var count = 0
+  var hasReceived: Bool { count > 0 }
   private(set) var batches: [RowBatch] = []
   /// The collected batches. Sorted rows arrive one by one, and many of them from one batch.
   private var known: Set<ObjectIdentifier> = []

@@ -1,9 +1,10 @@
 import HoldfastStore
 
 /// Collects the rows that a store delivers, as runs.
-final class RowCollector: RowSink {
+final class RowCollector: ReceivingSink {
   private(set) var runs: [RowRun] = []
   private(set) var count = 0
+  var hasReceived: Bool { count > 0 }
 
   func append(_ batch: RowBatch, _ rows: RowSelection) {
     let run = RowRun(batch: batch, rows: rows)

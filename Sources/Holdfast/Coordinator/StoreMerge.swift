@@ -30,31 +30,34 @@ struct StoreMerge {
     let reader = StoreReader(stores, crossings.isEmpty ? .latest : .consistent)
     defer { reader.end() }
     if order == nil && !query.isWindowed {
-      for part in parts { try part.store.wrapping("fetch \(query.entity.name)") { try run(part, reader, into: sink) } }
+      for part in parts { _ = try part.store.wrapping("fetch \(query.entity.name)") { try run(part, reader, into: sink) } }
       return
     }
     let merge = ResidualSink(
       predicate: nil, order: order, source: crossings.isEmpty ? nil : StoreRows(reader, coordinator.model, crossings),
       offset: query.offset, limit: query.limit, next: sink)
     for part in parts {
-      let watched = WatchedSink(merge)
-      try part.store.wrapping("fetch \(query.entity.name)") { try run(part, reader, into: watched) }
-      if watched.hasEnough { break }
+      if try part.store.wrapping("fetch \(query.entity.name)", { try run(part, reader, into: merge) }) == .enough { break }
     }
     try merge.finish()
   }
 
-  private func run(_ part: PersistentStoreCoordinator.Part, _ reader: StoreReader, into sink: any RowSink) throws {
+  /// Passes on the rows of one store, and returns whether the sink needs more.
+  private func run(_ part: PersistentStoreCoordinator.Part, _ reader: StoreReader, into sink: any RowSink) throws -> SinkDemand {
     let (store, query) = (part.store, windowed(part.query))
-    var division = coordinator.planner(store).divide(query)
-    // Without a limit, the rows of all stores are sorted together, so those of one store need no order.
-    if query.limit == nil { division.sorts = false }
     let epoch = coordinator.rowCache.epoch
     let cached = query.output == .rows && !store.capabilities.residentRows ? CachedRows(sink) : nil
-    let residual = try Residual(division, query, coordinator.model)
-    let view = try reader.view(store, residual.crossings.isEmpty ? nil : .consistent)
-    try residual.run(division, query, store, view, reader, coordinator.model, into: cached ?? sink)
+    let received = WatchedSink(cached ?? sink)
+    try coordinator.dividing(query, store, canRepeat: { !received.hasReceived }) { division in
+      var division = division
+      // Without a limit, the rows of all stores are sorted together, so those of one store need no order.
+      if query.limit == nil { division.sorts = false }
+      let residual = try Residual(division, query, coordinator.model)
+      let view = try reader.view(store, residual.crossings.isEmpty ? nil : .consistent)
+      try residual.run(division, query, store, view, reader, coordinator.model, into: received)
+    }
     for batch in cached?.batches ?? [] { coordinator.publish(batch, readIn: epoch) }
+    return received.hasEnough ? .enough : .more
   }
 
   /// The query for one store: all rows that can precede the end of the window.
@@ -71,14 +74,16 @@ struct StoreMerge {
   }
 }
 
-/// Passes rows on and remembers whether the receiver has enough.
+/// Passes rows on, and remembers whether there were any and whether the receiver has enough.
 private final class WatchedSink: RowSink {
   private let next: any RowSink
+  private(set) var hasReceived = false
   private(set) var hasEnough = false
 
   init(_ next: any RowSink) { self.next = next }
 
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+    hasReceived = true
     let demand = try next.take(batch, rows)
     if demand == .enough { hasEnough = true }
     return demand

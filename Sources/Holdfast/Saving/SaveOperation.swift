@@ -164,14 +164,9 @@ final class SaveOperation {
       }
     } catch {
       for part in parts { part.abort() }
-      guard let refusal = error as? StoreError else { throw error }
-      if refusal.code == .conflict {
-        // The shared cache may have the outdated rows.
-        coordinator.rowCache.removeAll()
-        throw SaveFailure.conflict(refusal)
-      }
-      if refusal.code == .constraintConflict { throw SaveFailure.constraint(refusal, self) }
-      throw error
+      // The shared cache may have the outdated rows.
+      if (error as? StoreError)?.code == .conflict { coordinator.rowCache.removeAll() }
+      throw SaveFailure.refusal(error, self)
     }
   }
 
@@ -194,7 +189,7 @@ final class SaveOperation {
         for part in parts { part.abort() }
         coordinator.rowCache.removeAll()
         let saved = parts.filter { $0.isCommitted && !$0.request.isEmpty }
-        if saved.isEmpty { throw error }
+        if saved.isEmpty { throw SaveFailure.refusal(error, self) }
         incompletion = SaveFailure.incomplete(saved, without: parts.filter { !$0.isCommitted }, error)
         break
       }
@@ -276,6 +271,16 @@ extension ManagedObjectContext {
 
 /// Errors for changes that a store refused or didn't commit.
 enum SaveFailure {
+  /// The error of a save of which nothing was saved.
+  static func refusal(_ error: any Error, _ save: SaveOperation) -> any Error {
+    guard let refusal = error as? StoreError else { return error }
+    switch refusal.code {
+    case .conflict: return conflict(refusal)
+    case .constraintConflict: return constraint(refusal, save)
+    default: return refusal
+    }
+  }
+
   static func conflict(_ error: StoreError) -> ContextError {
     let ids = error.conflicts.map(\.objectID)
     return ContextError(

@@ -83,7 +83,9 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// *Isolation*: Any number of threads, while saves run. The sink is called on the thread of the request.
   ///
-  /// *Errors*: `inputOutput`, `damaged`, `wrongType`, `cancelled`. Errors thrown by the sink are rethrown.
+  /// *Errors*: `inputOutput`, `damaged`, `wrongType`, `cancelled`. Errors thrown by the sink are rethrown. With `unsupportedRequest`, the store
+  /// declines the plan because of its values, although its capabilities include it, and has delivered no row. The framework then sends a
+  /// plan with less, and does the rest.
   func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws
 
   /// Delivers the rows with the requested keys.
@@ -240,7 +242,8 @@ public protocol PreparedSave: AnyObject, Sendable {
   /// - **S8**: The next view sees all of the save.
   ///
   /// *Errors*
-  /// - `inputOutput`, `diskFull`: Nothing was saved.
+  /// - `inputOutput`, `diskFull`, `connectionLost`, `timedOut`: Nothing was saved.
+  /// - `conflict`, `constraintConflict`: Nothing was saved, because another process has saved since the save was prepared.
   /// - `durabilityUnknown`: The save took effect and **S8** holds, but the disk didn't confirm it.
   /// - `outcomeUnknown`: The save may have taken effect, and can't be undone.
   func commit() throws

@@ -75,6 +75,8 @@ public struct StoreError: Error, Sendable {
     public static let unsupportedRequest = Code(rawValue: "unsupportedRequest")
     /// The request took longer than the store's options allow. It changed nothing.
     public static let timedOut = Code(rawValue: "timedOut")
+    /// The connection to the store was lost, or couldn't be made. A save with this error didn't take effect.
+    public static let connectionLost = Code(rawValue: "connectionLost")
     /// The request was cancelled.
     public static let cancelled = Code(rawValue: "cancelled")
     /// The store doesn't keep the requested state, or the history after it, anymore.
@@ -126,7 +128,7 @@ public struct StoreError: Error, Sendable {
     case .conflict, .storeReplaced: 134050
     case .constraintConflict: 133021
     case .missingRow, .missingExternalData: 133000
-    case .locked, .tooManyReadViews, .timedOut: 134090
+    case .locked, .tooManyReadViews, .timedOut, .connectionLost: 134090
     case .unsupportedRequest: 134091
     case .stateUnavailable: 134501
     case .notOpen, .failed, .cancelled: 134070

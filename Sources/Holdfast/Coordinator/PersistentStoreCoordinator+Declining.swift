@@ -1,0 +1,44 @@
+import HoldfastStore
+
+extension PersistentStoreCoordinator {
+  /// Divides a query and runs it. If the store declines the plan, sends plans with less, and does the rest here.
+  ///
+  /// A store can decline a plan although its capabilities include it, because of the values in it. The second plan has no sort terms, window,
+  /// count or aggregates, and the third no predicate either.
+  ///
+  /// - Parameters:
+  ///   - canRepeat: Whether the query can run again after a refusal. It can't if rows were passed on.
+  ///   - body: Runs a division.
+  func dividing<Result>(
+    _ query: FetchQuery, _ store: PersistentStore, canRepeat: () -> Bool = { true }, _ body: (Planner.Division) throws -> Result
+  ) throws -> Result {
+    let first = planner(store).divide(query)
+    do { return try body(first) } catch let refusal as StoreError where refusal.code == .unsupportedRequest && canRepeat() {
+      var declined = first.plan
+      for capabilities in store.capabilities.lesser {
+        let division = Planner(capabilities: capabilities, model: model).divide(query)
+        if division.plan == declined { continue }
+        declined = division.plan
+        do { return try body(division) } catch let error as StoreError where error.code == .unsupportedRequest && canRepeat() {}
+      }
+      throw refusal
+    }
+  }
+}
+
+extension StoreCapabilities {
+  /// The capabilities to assume after a plan was declined, and after the next one was.
+  fileprivate var lesser: [StoreCapabilities] {
+    var unsorted = self
+    unsorted.sorting = false
+    unsorted.windowing = false
+    unsorted.counting = false
+    unsorted.aggregates = false
+    return [unsorted, StoreCapabilities()]
+  }
+}
+
+/// A sink that knows whether it has received rows.
+protocol ReceivingSink: RowSink {
+  var hasReceived: Bool { get }
+}

@@ -1,0 +1,90 @@
+import Foundation
+import Holdfast
+import HoldfastStoreConformance
+import Synchronization
+import Testing
+
+/// Stores that decline plans because of the values in them.
+@Suite struct DecliningTests {
+  /// Declines plans of some kinds, and records the plans that it receives.
+  private final class DecliningStore: ForwardingStore {
+    enum Part: CaseIterable { case nothing, sorts, predicate, everything }
+
+    let base: any IncrementalStore
+    let declined: Part
+    let plans = Mutex<[FetchPlan]>([])
+
+    init(_ base: any IncrementalStore, _ declined: Part) { (self.base, self.declined) = (base, declined) }
+
+    func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+      plans.withLock { $0.append(plan) }
+      let isWindowed = plan.offset > 0 || plan.limit != nil, reduces = plan.output != .rows && plan.output != .keys
+      let declines =
+        switch declined {
+        case .nothing: false
+        case .sorts: !plan.sorts.isEmpty || isWindowed || reduces
+        case .predicate: plan.predicate != nil
+        case .everything: true
+        }
+      if declines { throw StoreError(.unsupportedRequest, operation: "fetch rows", reason: "The values are too long for the server.") }
+      try base.fetch(plan, in: view, into: sink)
+    }
+  }
+
+  private func open(_ store: TestStore, _ declined: DecliningStore.Part) throws -> (ManagedObjectContext, DecliningStore) {
+    let place = try store.makePlace(), filling = try place.context()
+    for number in 0..<40 { filling.dog("d\(number % 7)", age: number % 11).chip = Int64(100 - number) }
+    try filling.save()
+    let box = Mutex<DecliningStore?>(nil)
+    let (context, _) = try place.recording { base in
+      let declining = DecliningStore(base, declined)
+      box.withLock { $0 = declining }
+      return declining
+    }
+    return (context, try #require(box.withLock { $0 }))
+  }
+
+  private func answers(_ context: ManagedObjectContext) throws -> [String] {
+    let predicate = \Dog.age > 2 && \Dog.name != "d3",
+      sorts = [FetchSortDescriptor(\Dog.age, ascending: false), FetchSortDescriptor(\Dog.name)]
+    let sorted = FetchRequest<Dog>(where: predicate, sortedBy: sorts, offset: 1, limit: 9)
+    let ages = DictionaryFetchRequest<Dog>(
+      where: predicate, columns: ["age": .property("age"), "dogs": .count(), "largest": .maximum("chip")], groupedBy: ["age"])
+    return [
+      try context.fetch(sorted).map { "\($0.age)\($0.name)\($0.chip ?? 0)" }.joined(separator: " "),
+      try context.fetch(FetchRequest<Dog>(where: predicate, offset: 3, limit: 4)).map { "\($0.chip ?? 0)" }.joined(separator: " "),
+      try context.fetchObjectIDs(sorted).map { "\((try context.existingObject(with: $0) as? Dog)?.chip ?? 0)" }.joined(separator: " "),
+      "\(try context.count(for: FetchRequest<Dog>(where: predicate)))",
+      "\(try context.fetch(ages).map { $0.sorted { $0.key < $1.key }.map { "\($0)" } })",
+      try context.fetch(FetchRequest<Dog>(where: \Dog.chip == 77)).map { "\($0.chip ?? 0)" }.joined(separator: " "),
+    ]
+  }
+
+  @Test(arguments: TestStore.allCases) func answersAreTheSameWhateverAStoreDeclines(_ store: TestStore) throws {
+    let expected = try answers(open(.memory, .nothing).0)
+    #expect(expected[5] == "77" && expected.allSatisfy { !$0.isEmpty })
+    for declined in [DecliningStore.Part.nothing, .sorts, .predicate] {
+      #expect(try answers(open(store, declined).0) == expected, "\(declined)")
+    }
+  }
+
+  @Test func aDeclinedPlanIsSentWithoutSortsAndThenWithoutPredicate() throws {
+    let request = FetchRequest<Dog>(where: \Dog.age > 2, sortedBy: [FetchSortDescriptor(\Dog.age)], limit: 2)
+    for (declined, count) in [(DecliningStore.Part.nothing, 1), (.sorts, 2), (.predicate, 3)] {
+      let (context, store) = try open(.sqlite, declined)
+      #expect(try context.fetch(request).count == 2)
+      let plans = store.plans.withLock { $0 }
+      #expect(plans.count == count, "\(plans)")
+      #expect(plans[0].predicate != nil && !plans[0].sorts.isEmpty && plans[0].limit == 2)
+      if count > 1 { #expect(plans[1].predicate != nil && plans[1].sorts.isEmpty && plans[1].limit == nil) }
+      if count > 2 { #expect(plans[2].predicate == nil && plans[2].sorts.isEmpty) }
+    }
+  }
+
+  @Test func aStoreThatDeclinesAllPlansFailsWithItsError() throws {
+    let (context, store) = try open(.sqlite, .everything)
+    let error = #expect(throws: StoreError.self) { try context.fetch(FetchRequest<Dog>(where: \Dog.age > 2)) }
+    #expect(error?.code == .unsupportedRequest && error?.reason.contains("server") == true)
+    #expect(store.plans.withLock { $0.count } == 2, "A plan was repeated.")
+  }
+}
