@@ -107,7 +107,10 @@ public final class MemoryStore: IncrementalStore {
 private final class MemoryPreparedSave: PreparedSave {
   let preparation: TablePreparation
   init(preparation: TablePreparation) { self.preparation = preparation }
-  func commit() { preparation.publish() }
+  func commit() -> SaveReceipt {
+    preparation.publish()
+    return SaveReceipt()
+  }
   func abort() { preparation.discard() }
 }
 

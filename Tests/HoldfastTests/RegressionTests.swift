@@ -704,9 +704,9 @@ private final class HookedStore: ForwardingStore {
 
     init(_ base: any PreparedSave, _ hook: CommitHook) { (self.base, self.hook) = (base, hook) }
 
-    func commit() throws {
+    func commit() throws -> SaveReceipt {
       hook.beforeCommit()
-      try base.commit()
+      return try base.commit()
     }
 
     func abort() { base.abort() }

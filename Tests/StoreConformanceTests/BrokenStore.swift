@@ -23,7 +23,7 @@ enum Flaw: String, CaseIterable, Sendable {
   case forgetsSubentities, deliversWholeFamilies, forgetsOrder, losesOrderKeys
   case dropsDerivedRows, setsWhatIsAdded, writesWhatIsNotMarked
   case servesOtherBytes, inventsMissingBytes, forgetsAnswers
-  case servesFirstDemandOnly, refusesNestedRequests, answersLater, windowsInAnyOrder, cancelsRows, answersUnopened
+  case servesFirstDemandOnly, refusesNestedRequests, answersLater, windowsInAnyOrder, cancelsRows, answersUnopened, receiptOfOtherRows
 
   /// The rules that have at least one case that must fail.
   var rules: Set<String> {
@@ -74,6 +74,7 @@ enum Flaw: String, CaseIterable, Sendable {
     case .answersLater: ["C2"]
     case .cancelsRows: ["R3"]
     case .answersUnopened: ["C3"]
+    case .receiptOfOtherRows: ["S15"]
     case .windowsInAnyOrder: ["F3"]
     }
   }
@@ -320,9 +321,10 @@ final class BrokenStore: ForwardingStore {
 
   func prepare(_ request: SaveRequest) throws -> any PreparedSave {
     var request = request
+    let sent = request
     for index in request.entities.indices {
       if request.entities[index].deleted.keys.count > 1 { notes.state.withLock { $0.callCount += 1 } }
-      if flaw == .dropsUpdates { request.entities[index].updated = [] }
+      if flaw == .dropsUpdates || flaw == .receiptOfOtherRows { request.entities[index].updated = [] }
       if flaw == .dropsDeletions { request.entities[index].deleted = SaveRequest.KeyedRows() }
       if flaw == .dropsDerivedRows { request.entities[index].derived = [] }
       for place in request.entities[index].derived.indices where flaw == .setsWhatIsAdded {
@@ -349,7 +351,7 @@ final class BrokenStore: ForwardingStore {
       request.entities.removeFirst()
     }
     do {
-      return try BrokenPreparation(base.prepare(request), flaw, notes)
+      return try BrokenPreparation(base.prepare(request), flaw, notes, sent)
     } catch var error as StoreError {
       if flaw == .throwsFirstConflictOnly { error.conflicts = Array(error.conflicts.prefix(1)) }
       if flaw == .throwsFirstConstraintOnly { error.constraintConflicts = Array(error.constraintConflicts.prefix(1)) }
@@ -484,27 +486,36 @@ private final class BrokenPreparation: PreparedSave {
   let flaw: Flaw?
   let notes: BrokenStore.Notes
 
-  init(_ base: any PreparedSave, _ flaw: Flaw?, _ notes: BrokenStore.Notes) throws {
+  /// The updated rows of the request.
+  let sent: [RowBatch]
+
+  init(_ base: any PreparedSave, _ flaw: Flaw?, _ notes: BrokenStore.Notes, _ request: SaveRequest) throws {
     self.base = base
+    sent = request.entities.flatMap { $0.updated.map(\.rows) }
     self.flaw = flaw
     self.notes = notes
     if flaw == .commitsInPrepare { try base.commit() }
   }
 
-  func commit() throws {
-    if flaw == .commitsInPrepare { return }
+  func commit() throws -> SaveReceipt {
+    if flaw == .commitsInPrepare { return SaveReceipt() }
+    if flaw == .receiptOfOtherRows {
+      try base.commit()
+      return SaveReceipt(rows: sent)
+    }
     guard flaw == .committedLater || flaw == .commitsEverySecondTime else { return try base.commit() }
     // Commits only every second save.
     let isSecond = notes.state.withLock { state in
       state.callCount += 1
       return state.callCount % 2 == 0
     }
-    if isSecond { base.abort() } else { try base.commit() }
+    if isSecond { base.abort() } else { return try base.commit() }
+    return SaveReceipt()
   }
 
   func abort() {
     if flaw == .commitsInPrepare { return }
-    if flaw == .abortCommits { try? base.commit() } else { base.abort() }
+    if flaw == .abortCommits { _ = try? base.commit() } else { base.abort() }
   }
 }
 
@@ -552,6 +563,6 @@ private final class LatePreparation: PreparedSave {
     self.request = request
   }
 
-  func commit() throws { try base.prepare(request).commit() }
+  func commit() throws -> SaveReceipt { try base.prepare(request).commit() }
   func abort() {}
 }

@@ -107,7 +107,10 @@ public final class PersistentStore: Sendable {
   // MARK: For the coordinator
 
   /// The store with the coordinator's keys.
-  var store: any IncrementalStore { isAlone.load(ordering: .acquiring) ? base : placed }
+  var store: any IncrementalStore { isSole ? base : placed }
+
+  /// Whether the coordinator has had no other store, so that keys need no translation.
+  var isSole: Bool { isAlone.load(ordering: .acquiring) }
 
   /// Switches to keys that distinguish stores, because there is more than one from now on.
   func standBesideOthers() { isAlone.store(false, ordering: .releasing) }

@@ -38,7 +38,8 @@ extension SaveOperation {
   func publishToCache() {
     let saved = parts.filter(\.isCommitted)
     // Rows from which the store removed references to deleted ones have new versions, which the cache doesn't have.
-    if saved.contains(where: { !$0.deleted.isEmpty }) { coordinator.rowCache.removeAll() }
+    if saved.contains(where: { !$0.deleted.isEmpty || $0.others.mayIncludeOthers }) { coordinator.rowCache.removeAll() }
+    for part in saved { coordinator.removeFromCache(part.others.updated + part.others.deleted) }
     let count = saved.reduce(0) { $1.published.reduce($0) { $0 + $1.batch.count } }
     let derived = saved.reduce(0) { ($1.derived?.refreshed ?? []).reduce($0) { $0 + $1.keys.count } }
     if count + derived <= RowCache.largestPublication {

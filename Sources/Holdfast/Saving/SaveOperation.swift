@@ -30,7 +30,7 @@ final class SaveOperation {
   var committedChanges: [SavedChanges] = []
   /// The error when only some stores have their changes; nil otherwise.
   var incompletion: (any Error)?
-  /// The error of a store that has its changes but couldn't confirm that they survive a power loss.
+  /// The error of a store that has its changes but couldn't confirm that they survive a power loss, or returned an invalid receipt.
   var unconfirmed: StoreError?
 
   init(_ context: ManagedObjectContext) {
@@ -181,7 +181,8 @@ final class SaveOperation {
       }
       part.prepared = nil
       do {
-        try part.store.wrapping("save") { try prepared.commit() }
+        let receipt = try part.store.wrapping("save") { try prepared.commit() }
+        do { try part.adopt(receipt) } catch { unconfirmed = unconfirmed ?? error as? StoreError }
       } catch let error as StoreError where error.code == .durabilityUnknown {
         // The store has the changes, and they are visible.
         unconfirmed = unconfirmed ?? error

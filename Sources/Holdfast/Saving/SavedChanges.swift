@@ -25,6 +25,8 @@ public struct SavedChanges: Sendable, Hashable {
   /// referenced a deleted object.
   public var updated: [ManagedObjectID]
   /// The deleted objects.
+  ///
+  /// All three lists end with objects that the store itself changed during the save, for example with triggers.
   public var deleted: [ManagedObjectID]
 
   /// Creates a record of changes.
@@ -105,7 +107,7 @@ extension SaveOperation {
 extension StoreChanges {
   fileprivate var savedChanges: SavedChanges {
     SavedChanges(
-      storeIdentifier: store.identifier, contextName: context.name, inserted: inserted.map(savedID), updated: updatedIDs(),
-      deleted: deleted.map(savedID))
+      storeIdentifier: store.identifier, contextName: context.name, inserted: inserted.map(savedID) + others.inserted,
+      updated: updatedIDs() + others.updated, deleted: deleted.map(savedID) + others.deleted)
   }
 }

@@ -24,6 +24,8 @@ final class StoreChanges {
   var prepared: (any PreparedSave)?
   /// Whether the store has the changes.
   var isCommitted = false
+  /// The objects that the store itself changed during the save.
+  var others = StoreChange()
 
   init(_ context: ManagedObjectContext, _ store: PersistentStore, _ keys: PermanentKeys, _ origin: SaveOrigin) {
     self.context = context

@@ -21,7 +21,7 @@ final class WholeFileSave: PreparedSave {
 
   deinit { abort() }
 
-  func commit() throws {
+  func commit() throws -> SaveReceipt {
     do {
       defer { note(replacement.withLock { $0.committed }) }
       try replacement.withLock { try $0.commit() }
@@ -30,6 +30,7 @@ final class WholeFileSave: PreparedSave {
       throw error
     }
     files?.finish(.committed)
+    return SaveReceipt()
   }
 
   func abort() {

@@ -43,8 +43,8 @@ final class SQLitePreparedSave: PreparedSave {
 
   deinit { abort() }
 
-  func commit() throws {
-    guard isOpen.exchange(false, ordering: .acquiringAndReleasing) else { return }
+  func commit() throws -> SaveReceipt {
+    guard isOpen.exchange(false, ordering: .acquiringAndReleasing) else { return SaveReceipt() }
     defer { files?.finish(.unknown) }
     try store.finishing(operation) { writer in
       let leavesMuchUnused = UnusedPages.areMany(on: writer)
@@ -55,6 +55,7 @@ final class SQLitePreparedSave: PreparedSave {
     }
     store.hasSaved.store(true, ordering: .relaxed)
     files?.finish(.committed)
+    return SaveReceipt()
   }
 
   func abort() {

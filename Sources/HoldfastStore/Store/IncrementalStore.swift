@@ -240,13 +240,14 @@ public protocol PreparedSave: AnyObject, Sendable {
   /// - **S6**: The save takes effect completely or not at all, even if the process is killed at any point.
   /// - **S7**: The save is durable when the call returns, unless the store was opened with a weaker durability option.
   /// - **S8**: The next view sees all of the save.
+  /// - **S15**: The rows of the receipt belong to objects that the save inserted or updated, and are those that readers see.
   ///
   /// *Errors*
   /// - `inputOutput`, `diskFull`, `connectionLost`, `timedOut`: Nothing was saved.
   /// - `conflict`, `constraintConflict`: Nothing was saved, because another process has saved since the save was prepared.
   /// - `durabilityUnknown`: The save took effect and **S8** holds, but the disk didn't confirm it.
   /// - `outcomeUnknown`: The save may have taken effect, and can't be undone.
-  func commit() throws
+  @discardableResult func commit() throws -> SaveReceipt
 
   /// Discards the save.
   ///

@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// K1, S10: keys and the effects of a save.
+/// K1, S10, S15: keys, the effects of a save, and its receipt.
 enum SavingCases {
   static let all = [
     StoreConformanceCase("K1", "the requested number of keys, ascending, positive and unique", keys),
@@ -11,6 +11,7 @@ enum SavingCases {
     StoreConformanceCase("S10", "rows are inserted, updated and deleted as requested", rows),
     StoreConformanceCase("S10", "an update without changed values changes only the version", versionOnly),
     StoreConformanceCase("S10", "many random saves", manySaves),
+    StoreConformanceCase("S15", "the rows of a receipt are those that readers see", receipts),
     StoreConformanceCase("S10", "encoding and decoding the request doesn't change the result", codedRequest),
   ]
 
@@ -73,6 +74,26 @@ enum SavingCases {
     run.expect(
       Set(last).isDisjoint(with: keys + [more[0]]), "new keys to differ from those of committed rows",
       got: "\(last) after \(keys), \(more[0])")
+  }
+
+  private static func receipts(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general), graph = ExpectedGraph(store)
+    let keys = try store.keys("Club", 3)
+    for round in 0..<3 {
+      let edit = GraphEdit(graph)
+      for key in keys {
+        let values: [String: StoreValue] = ["name": .string("Club \(key) \(round)")]
+        if round == 0 { edit.insert("Club", key, values) } else { edit.update("Club", key, values) }
+      }
+      let receipt = try store.store.prepare(edit.request()).commit()
+      edit.apply()
+      for batch in receipt.rows {
+        run.expect(batch.layout == store.entity("Club").layout, "the receipt to contain rows of Club", got: "\(batch.layout.columns)")
+        let rows = (0..<batch.count).map { batch[$0] }
+        run.expect(Set(rows.map(\.key)).isSubset(of: keys), "the receipt to contain saved rows only", got: "\(rows.map(\.key))")
+        store.expectRows(rows, try store.rows("Club", rows.map(\.key)), "the rows of the receipt")
+      }
+    }
   }
 
   private static func emptySave(_ run: CaseRun) throws {

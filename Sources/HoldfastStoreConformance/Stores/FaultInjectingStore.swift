@@ -143,14 +143,14 @@ private final class FaultyPreparation: PreparedSave {
     self.store = store
   }
 
-  func commit() throws {
+  func commit() throws -> SaveReceipt {
     do {
       try store.pass(.commit)
     } catch {
       base.abort()
       throw error
     }
-    try base.commit()
+    return try base.commit()
   }
 
   func abort() { base.abort() }

@@ -184,12 +184,13 @@ public final class MinimalStore: IncrementalStore {
       self.orders = orders
     }
 
-    func commit() {
+    func commit() -> SaveReceipt {
       contents.state.withLock { state in
         state.rows = rows
         state.links = links
         state.orders = orders
       }
+      return SaveReceipt()
     }
 
     func abort() {}

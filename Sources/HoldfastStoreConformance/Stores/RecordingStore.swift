@@ -213,9 +213,9 @@ private final class RecordedPreparation: PreparedSave {
     self.store = store
   }
 
-  func commit() throws {
+  func commit() throws -> SaveReceipt {
     try store.keep(.commit)
-    try base.commit()
+    return try base.commit()
   }
 
   func abort() {

@@ -1,0 +1,56 @@
+import HoldfastStore
+
+extension StoreChanges {
+  /// Replaces the rows that are about to be published by those that the store saved instead.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/damaged`` when a row isn't that of a saved object.
+  ///   The save took effect nevertheless.
+  func adopt(_ receipt: SaveReceipt) throws {
+    others = receipt.others
+    if receipt.rows.isEmpty { return }
+    do { try replacePublished(by: receipt.rows) } catch {
+      others.mayIncludeOthers = true
+      throw error
+    }
+  }
+
+  private func replacePublished(by batches: [RowBatch]) throws {
+    var saved: [Int: [Int64: RowView]] = [:]
+    for batch in batches {
+      let batch = try store.withCoordinatorKeys(batch), entity = try coordinator.checkedEntityIndex(of: batch)
+      for index in 0..<batch.count { saved[entity, default: [:]][batch.pointer(index).key] = batch[index] }
+    }
+    for place in published.indices {
+      let (batch, entity) = (published[place].batch, Int(published[place].objects[0].flags.entityIndex))
+      guard let rows = saved[entity], (0..<batch.count).contains(where: { rows[batch.pointer($0).key] != nil }) else { continue }
+      let builder = RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)
+      for index in 0..<batch.count {
+        let row = batch.pointer(index)
+        if let found = saved[entity]?.removeValue(forKey: row.key) {
+          withExtendedLifetime(found) { builder.append(found.pointer) }
+        } else {
+          builder.append(row)
+        }
+      }
+      published[place].batch = builder.seal()
+    }
+    guard saved.values.allSatisfy(\.isEmpty) else { throw store.invalidReceipt("It contains rows of objects that weren't saved.") }
+  }
+}
+
+extension PersistentStore {
+  /// A batch of a receipt with the coordinator's keys.
+  func withCoordinatorKeys(_ batch: RowBatch) throws -> RowBatch {
+    if isSole { return batch }
+    guard let moved = batch.moved(by: StackKey.first(at: place), from: StackKey.storeKeys, movesRowKeys: true) else {
+      throw invalidReceipt("It contains a key outside 0..<2^56, which is ambiguous among several stores.")
+    }
+    return moved
+  }
+
+  func invalidReceipt(_ problem: String) -> StoreError {
+    StoreError(
+      .damaged, operation: "read the receipt of a save", path: path,
+      reason: "The save took effect, but the store's receipt is invalid (rule S15). \(problem) Refresh the objects.")
+  }
+}
