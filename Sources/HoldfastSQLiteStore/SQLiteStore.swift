@@ -150,7 +150,9 @@ public final class SQLiteStore: IncrementalStore {
   public func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
     let view = try cast(view, "read rows by their keys")
     try view.read("read rows by their keys", needsTransaction: request.keys.count > 1) { connection in
-      try KeyRunner(store: view.store, connection: connection).rows(request, into: FetchBudget(options).limiting(sink))
+      try connection.state.watch.asking(nil) {
+        try KeyRunner(store: view.store, connection: connection).rows(request, into: FetchBudget(options).limiting(sink))
+      }
     }
   }
 
@@ -158,7 +160,7 @@ public final class SQLiteStore: IncrementalStore {
   public func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
     let view = try cast(view, "read a relationship")
     return try view.read("read a relationship", needsTransaction: request.sources.count > 1) { connection in
-      try KeyRunner(store: view.store, connection: connection).relationships(request)
+      try connection.state.watch.asking(nil) { try KeyRunner(store: view.store, connection: connection).relationships(request) }
     }
   }
 

@@ -1,11 +1,11 @@
 import Foundation
 import Testing
 
-/// The number of files of each module that may mention an unsafe pointer. Lower a number when a file no longer needs one.
+/// The number of files of each module that may use unsafe pointers. Lower a number when a file no longer needs one.
 private let allowedCounts = [
-  "HoldfastSupport": 8, "HoldfastStore": 15, "HoldfastFiles": 6, "HoldfastAtomicStore": 20, "HoldfastMemoryStore": 0,
-  "HoldfastJSONStore": 9, "HoldfastXMLStore": 10, "HoldfastBinaryStore": 10, "HoldfastSQLiteStore": 14, "HoldfastModelFile": 4,
-  "Holdfast": 16, "HoldfastStoreConformance": 2, "Examples": 0,
+  "HoldfastSupport": 8, "HoldfastStore": 21, "HoldfastFiles": 8, "HoldfastAtomicStore": 22, "HoldfastMemoryStore": 0,
+  "HoldfastJSONStore": 9, "HoldfastXMLStore": 11, "HoldfastBinaryStore": 11, "HoldfastSQLiteStore": 18, "HoldfastModelFile": 4,
+  "Holdfast": 18, "HoldfastStoreConformance": 3, "Examples": 1,
 ]
 
 @Suite struct UnsafeCodeTests {
@@ -16,7 +16,7 @@ private let allowedCounts = [
     let folder = Self.sources.appendingPathComponent(module)
     let files = try #require(FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)).compactMap { $0 as? URL }
     let unsafe = try files.filter { $0.pathExtension == "swift" }.filter {
-      try String(contentsOf: $0, encoding: .utf8).contains(/Unsafe[A-Za-z]*Pointer/)
+      try String(contentsOf: $0, encoding: .utf8).contains(/Unsafe[A-Za-z]*Pointer|withUnsafe|baseAddress|unsafe(Mutable)?Address/)
     }
     #expect(files.count > 1, "The folder \(folder.path) has no files.")
     #expect(unsafe.count == count, "Files with unsafe pointers in \(module): \(unsafe.map(\.lastPathComponent).sorted())")

@@ -106,8 +106,8 @@ extension ManagedObjectContext {
       stored.limit = nil
     } else if let limit = query.limit {
       let count = query.concreteEntities.reduce(0) { $0 + changes.count($1) }
-      let (sum, overflow) = (query.offset + count).addingReportingOverflow(limit)
-      stored.limit = overflow ? nil : sum
+      let skipped = query.offset.addingReportingOverflow(count), end = skipped.partialValue.addingReportingOverflow(limit)
+      stored.limit = skipped.overflow || end.overflow ? nil : end.partialValue
     }
     return try persistentStoreCoordinator.fetch(stored)
   }

@@ -1,7 +1,7 @@
 import HoldfastStore
 
 extension PersistentStoreCoordinator {
-  /// Divides a query and runs it. If the store declines the plan, sends plans with less, and does the rest here.
+  /// Divides a query and runs it. If the store declines the plan, sends simpler plans and evaluates the rest here.
   ///
   /// A store can decline a plan although its capabilities include it, because of the values in it. The second plan has no sort terms, window,
   /// count or aggregates, and the third no predicate either.
@@ -27,7 +27,7 @@ extension PersistentStoreCoordinator {
 }
 
 extension StoreCapabilities {
-  /// The capabilities to assume after a plan was declined, and after the next one was.
+  /// The capabilities to assume for the second plan and for the third.
   fileprivate var lesser: [StoreCapabilities] {
     var unsorted = self
     unsorted.sorting = false

@@ -105,19 +105,15 @@ extension PersistentStoreCoordinator {
   /// The entity of a batch's rows; nil when its layout and ID prefix match no entity.
   func entityIndex(of batch: RowBatch) -> Int? { places.entityIndex(of: batch) }
 
-  /// Removes the rows of objects that others changed from the shared cache.
-  func removeFromCache(_ ids: [ManagedObjectID]) {
-    var keys: [Int: [Int64]] = [:]
-    for id in ids {
-      if let entity = model.entity(named: id.entityName), let key = places.key(of: id) { keys[entity.rootIndex, default: []].append(key) }
-    }
-    for (root, keys) in keys { rowCache.remove(root: root, keys: keys) }
+  /// The root entity of a batch's rows; nil if the shared cache doesn't admit them, because the store keeps them in memory anyway.
+  func cachedRoot(of batch: RowBatch) -> Int? {
+    guard !places.hasResidentRows(batch), let entity = entityIndex(of: batch) else { return nil }
+    return graph.entities[entity].root
   }
 
   /// Inserts rows into the shared cache, unless the store keeps them in memory anyway.
-  func publish(_ batch: RowBatch, readIn epoch: Int?) {
-    guard !places.hasResidentRows(batch), let entity = entityIndex(of: batch) else { return }
-    rowCache.publish(batch, root: graph.entities[entity].root, readIn: epoch)
+  func publish(_ batch: RowBatch, readIn epoch: Int) {
+    if let root = cachedRoot(of: batch) { rowCache.publish(batch, root: root, readIn: epoch) }
   }
 }
 

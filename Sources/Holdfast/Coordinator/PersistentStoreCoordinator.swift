@@ -92,15 +92,17 @@ public final class PersistentStoreCoordinator: Sendable {
     try? close()
   }
 
-  /// Closes all stores. Requests of contexts fail afterwards.
+  /// Closes all stores, after a save in progress. Requests of contexts fail afterwards.
   ///
   /// - Throws: the ``/HoldfastStore/StoreError`` of the first store that couldn't be closed. The others are closed nevertheless.
   public func close() throws {
-    var failure: (any Error)?
-    for store in persistentStores {
-      do { try store.wrapping("close the store") { try store.base.close() } } catch { failure = failure ?? error }
+    try saveLock.withLock {
+      var failure: (any Error)?
+      for store in persistentStores {
+        do { try store.wrapping("close the store") { try store.base.close() } } catch { failure = failure ?? error }
+      }
+      if let failure { throw failure }
     }
-    if let failure { throw failure }
   }
 
   // MARK: Stores

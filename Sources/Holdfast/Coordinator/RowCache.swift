@@ -12,6 +12,21 @@ final class RowCache: Sendable {
     var old = RowCacheGeneration()
     /// Incremented whenever rows are removed, so that rows read before aren't inserted afterwards.
     var epoch = 0
+
+    mutating func insert(_ batch: RowBatch, _ root: Int, _ byteLimit: Int) {
+      young.publish(batch, root, unlessNewerIn: old)
+      if young.byteCount > byteLimit / 2 {
+        old = young
+        young = RowCacheGeneration()
+      }
+    }
+
+    func remove(_ root: Int, _ keys: [Int64]) {
+      for key in keys {
+        young.remove(root, key)
+        old.remove(root, key)
+      }
+    }
   }
 
   /// The maximum number of rows of a result or save that are cached. More aren't worth the memory.
@@ -31,36 +46,44 @@ final class RowCache: Sendable {
   /// The cache epoch. Read it before reading rows and pass it to `publish`, so that rows invalidated in between aren't cached.
   var epoch: Int { generations.withLock { $0.epoch } }
 
-  /// Inserts the rows of a batch.
-  ///
-  /// - Parameter epoch: The epoch before the rows were read. If rows were removed since, the batch isn't inserted. Nil for saved rows: they
-  ///   are the latest, because they are published under the store's save lock.
-  func publish(_ batch: RowBatch, root: Int, readIn epoch: Int?) {
+  /// Inserts the rows of a batch, unless rows were removed since the given epoch.
+  func publish(_ batch: RowBatch, root: Int, readIn epoch: Int) {
     generations.withLock { generations in
-      if let epoch, generations.epoch != epoch { return }
-      generations.young.publish(batch, root, unlessNewerIn: generations.old)
-      if generations.young.byteCount > byteLimit / 2 {
-        generations.old = generations.young
-        generations.young = RowCacheGeneration()
-      }
+      if generations.epoch == epoch { generations.insert(batch, root, byteLimit) }
     }
   }
 
-  /// Keeps rows that are being read now out of the cache.
+  /// What a save changes in the cache.
+  struct SavedRows {
+    /// The saved rows, with the indexes of their root entities.
+    var batches: [(batch: RowBatch, root: Int)] = []
+    /// Whether all other rows are removed.
+    var removesAll = false
+    /// The keys of rows to remove, by the index of the root entity.
+    var removedKeys: [Int: [Int64]] = [:]
+    /// Whether rows that are being read now stay out of the cache. They may have derived values from before the save, which a version can't
+    /// show.
+    var turnsAwayReads = false
+  }
+
+  /// Publishes a save in one step, so that rows read before the commit can't replace saved ones.
   ///
-  /// They may have derived values from before a save, which a version can't show.
-  func turnAwayReadsUnderWay() {
-    generations.withLock { $0.epoch += 1 }
+  /// - Parameter epoch: The epoch right after the commit. If another context has removed rows since, no rows are inserted.
+  func publish(_ saved: SavedRows, committedIn epoch: Int) {
+    generations.withLock { generations in
+      let isCurrent = generations.epoch == epoch
+      if saved.removesAll { generations = Generations(epoch: generations.epoch) }
+      for (root, keys) in saved.removedKeys { generations.remove(root, keys) }
+      if saved.removesAll || saved.turnsAwayReads || !saved.removedKeys.isEmpty { generations.epoch += 1 }
+      if isCurrent { for (batch, root) in saved.batches { generations.insert(batch, root, byteLimit) } }
+    }
   }
 
   /// Removes rows.
   func remove(root: Int, keys: [Int64]) {
     generations.withLock { generations in
       generations.epoch += 1
-      for key in keys {
-        generations.young.remove(root, key)
-        generations.old.remove(root, key)
-      }
+      generations.remove(root, keys)
     }
   }
 

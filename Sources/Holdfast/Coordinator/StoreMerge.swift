@@ -65,7 +65,7 @@ struct StoreMerge {
     var query = query
     if let limit = query.limit {
       let (sum, overflow) = limit.addingReportingOverflow(query.offset)
-      query.limit = overflow ? nil : sum
+      query.limit = overflow ? .max : sum
     }
     query.offset = 0
     // Sorting needs values.

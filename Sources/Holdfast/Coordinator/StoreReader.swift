@@ -5,7 +5,7 @@ final class StoreReader {
   private let stores: StoreSet
   /// The kind of view for stores with snapshots.
   private let kind: ReadViewKind
-  private var views: [(store: PersistentStore, view: any ReadView)] = []
+  private var views: [(store: PersistentStore, kind: ReadViewKind, view: any ReadView)] = []
   /// Whether the reader ends the views.
   private let ownsViews: Bool
 
@@ -20,13 +20,13 @@ final class StoreReader {
   init(_ stores: StoreSet, _ store: PersistentStore, _ view: any ReadView) {
     self.stores = stores
     kind = .latest
-    views = [(store, view)]
+    views = [(store, .consistent, view)]
     ownsViews = false
   }
 
   /// Ends the views.
   func end() {
-    if ownsViews { for (_, view) in views { view.end() } }
+    if ownsViews { for (_, _, view) in views { view.end() } }
     views = []
   }
 
@@ -34,10 +34,14 @@ final class StoreReader {
   ///
   /// - Parameter kind: the kind of a new view. Defaults to the kind for all stores.
   func view(_ store: PersistentStore, _ kind: ReadViewKind? = nil) throws -> any ReadView {
-    let kind = kind ?? self.kind
-    if let known = views.first(where: { $0.store === store }) { return known.view }
-    let view = try store.base.beginRead(store.capabilities.snapshots ? kind : .latest)
-    views.append((store, view))
+    let kind = store.capabilities.snapshots ? kind ?? self.kind : .latest
+    if let known = views.firstIndex(where: { $0.store === store }) {
+      if !ownsViews || views[known].kind == kind || kind == .latest { return views[known].view }
+      // Two requests in a latest view may read different states. A store may allow only one consistent view.
+      views.remove(at: known).view.end()
+    }
+    let view = try store.base.beginRead(kind)
+    views.append((store, kind, view))
     return view
   }
 

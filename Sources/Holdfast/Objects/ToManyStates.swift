@@ -28,8 +28,8 @@ struct ToManyStates {
     if plan.transientCount > 0 { values(plan).initialize(repeating: nil, count: plan.transientCount) }
   }
 
-  /// Destroys the states of to-many relationships and the values, and releases the memory. Destroy the states of transient relationships
-  /// before, unless others own them by now.
+  /// Destroys the states of to-many relationships and the values, and releases the memory. The caller first destroys or parks the states of
+  /// transient relationships.
   func deallocate(_ plan: GraphPlan.EntityPlan) {
     for index in 0..<plan.toManyCount { base[index].destroy() }
     if plan.transientCount > 0 { values(plan).deinitialize(count: plan.transientCount) }

@@ -32,25 +32,28 @@ extension SaveOperation {
     return isSaved ? key : temporary
   }
 
-  /// Removes rows that the save deleted or changed from the shared cache, and adds the saved ones unless there are too many.
+  /// Adds the saved rows to the shared cache unless there are too many, and removes rows that the save deleted or changed otherwise.
   ///
   /// Runs under the save lock, in commit order, because versions don't show which derived values are newer.
   func publishToCache() {
-    let saved = parts.filter(\.isCommitted)
+    let committed = parts.filter(\.isCommitted)
+    let count = committed.reduce(0) { $1.published.reduce($0) { $0 + $1.batch.count } }
+    let derived = committed.reduce(0) { ($1.derived?.refreshed ?? []).reduce($0) { $0 + $1.keys.count } }
+    var saved = RowCache.SavedRows()
+    saved.turnsAwayReads = context.graph.derivations != nil
     // Rows from which the store removed references to deleted ones have new versions, which the cache doesn't have.
-    if saved.contains(where: { !$0.deleted.isEmpty || $0.others.mayIncludeOthers }) { coordinator.rowCache.removeAll() }
-    for part in saved { coordinator.removeFromCache(part.others.updated + part.others.deleted) }
-    let count = saved.reduce(0) { $1.published.reduce($0) { $0 + $1.batch.count } }
-    let derived = saved.reduce(0) { ($1.derived?.refreshed ?? []).reduce($0) { $0 + $1.keys.count } }
+    saved.removesAll = committed.contains { !$0.deleted.isEmpty || $0.others.mayIncludeOthers }
     if count + derived <= RowCache.largestPublication {
-      for part in saved {
-        for (batch, _) in part.published { coordinator.publish(batch, readIn: nil) }
-        for batch in part.derivedRowsForCache() { coordinator.publish(batch, readIn: nil) }
-      }
+      let batches = committed.flatMap { part in part.published.map(\.batch) + part.derivedRowsForCache() }
+      saved.batches = batches.compactMap { batch in coordinator.cachedRoot(of: batch).map { (batch, $0) } }
     } else if !updated.isEmpty || derived > 0 {
-      coordinator.rowCache.removeAll()
+      saved.removesAll = true
     }
-    if context.graph.derivations != nil { coordinator.rowCache.turnAwayReadsUnderWay() }
+    for id in committed.flatMap({ $0.others.updated + $0.others.deleted }) {
+      guard let entity = coordinator.model.entity(named: id.entityName), let key = coordinator.places.key(of: id) else { continue }
+      saved.removedKeys[entity.rootIndex, default: []].append(key)
+    }
+    coordinator.rowCache.publish(saved, committedIn: cacheEpoch)
   }
 
   private func publish(_ batch: RowBatch, _ objects: ContiguousArray<ManagedObject>) {

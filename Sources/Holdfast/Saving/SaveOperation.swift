@@ -12,6 +12,8 @@ final class SaveOperation {
   @exclusivity(unchecked) var deleted: ContiguousArray<ManagedObject> = []
   /// Whether objects that were never saved were deleted.
   @exclusivity(unchecked) var discardsNew = false
+  /// The epoch of the shared cache right after the commit.
+  @exclusivity(unchecked) var cacheEpoch = 0
   /// The number of new objects by entity index.
   @exclusivity(unchecked) var insertedCounts: [Int] = []
   /// The permanent keys of new objects.
@@ -196,6 +198,7 @@ final class SaveOperation {
       }
       part.isCommitted = true
     }
+    cacheEpoch = coordinator.rowCache.epoch
     if parts.contains(where: { $0.isCommitted && !$0.request.isEmpty }) { coordinator.saveCount.add(1, ordering: .releasing) }
   }
 
@@ -286,7 +289,8 @@ enum SaveFailure {
     let ids = error.conflicts.map(\.objectID)
     return ContextError(
       .conflict,
-      reason: "\(ids.count) \(ids.count == 1 ? "object was" : "objects were") changed or deleted by another context or process since "
+      reason:
+        "\(ids.isEmpty ? "Objects were" : ids.count == 1 ? "1 object was" : "\(ids.count) objects were") changed or deleted by another context or process since "
         + "this context read them; nothing was saved. Refresh them with mergeChanges: true and save again. One that was deleted can't be "
         + "merged: use mergeChanges: false, or roll back if this context deletes it.",
       objectIDs: ids, cause: error)
@@ -304,9 +308,10 @@ enum SaveFailure {
   static func constraint(_ error: StoreError, _ save: SaveOperation) -> ContextError {
     let ids = error.constraintConflicts.map { save.knownID($0.objectID) }
     let names = Set(error.constraintConflicts.map { $0.constraint.joined(separator: ", ") }).sorted().joined(separator: "; ")
+    let subject = ids.isEmpty ? "Objects have" : ids.count == 1 ? "1 object has" : "\(ids.count) objects have"
     return ContextError(
       .constraintConflict,
-      reason: "\(ids.count) \(ids.count == 1 ? "object has" : "objects have") the same \(names) as another. Change them and save again.",
+      reason: "\(subject) the same \(names.isEmpty ? "unique values" : names) as another. Change them and save again.",
       objectIDs: ids, cause: error)
   }
 }

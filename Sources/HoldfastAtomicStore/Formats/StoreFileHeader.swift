@@ -21,7 +21,7 @@ public struct StoreFileHeader: Sendable {
   /// See ``/HoldfastStore/ManagedObjectModel/entityLayoutHashesByName``. Nil for a file of another program, which doesn't contain
   /// them.
   public var layoutHashes: [String: [UInt8]]?
-  /// The next key to allocate, by name of the root entity. With ``KeySpace/store``, all entries are equal.
+  /// The next key to reserve, by name of the root entity. With ``KeySpace/store``, all entries are equal.
   public var nextKeys: [String: Int64]
   /// The user's metadata.
   public var metadata: [String: StoreValue]
@@ -60,7 +60,7 @@ public struct StoreFileHeader: Sendable {
     self.kept = kept
   }
 
-  /// The next key to allocate for each table: the value in the file, but larger than any key in use. If keys are unique in the
+  /// The next key to reserve for each table: the value in the file, but larger than any key in use. If keys are unique in the
   /// entire store, all values are equal.
   func nextKeys(_ schema: TableSchema, largestKeys: [Int64]) -> [Int64] {
     var keys = largestKeys.map { $0 + 1 }

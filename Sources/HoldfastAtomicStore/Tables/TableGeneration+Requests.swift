@@ -210,7 +210,7 @@ enum TableError {
 
   static func noMoreKeys(_ entity: ManagedObjectModel.Entity) -> StoreError {
     StoreError(
-      .unstorableValue, operation: "allocate keys of \(entity.name)",
+      .unstorableValue, operation: "reserve keys of \(entity.name)",
       reason: "There are no keys left after \(TableLoader.keys.upperBound). Copy the objects to a new store.")
   }
 

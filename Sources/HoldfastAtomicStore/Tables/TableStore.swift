@@ -37,7 +37,7 @@ public final class TableStore: Sendable {
   ///
   /// - Parameters:
   ///   - generation: The rows.
-  ///   - nextKeys: The next key to allocate for each root entity, in the order of the model's entities. Empty for a new store.
+  ///   - nextKeys: The next key to reserve for each root entity, in the order of the model's entities. Empty for a new store.
   ///   - isReadOnly: Whether all changes are refused.
   public convenience init(_ generation: TableGeneration, nextKeys: [Int64] = [], isReadOnly: Bool = false) {
     self.init(schema: generation.schema, .tables(generation), nextKeys: nextKeys, isReadOnly: isReadOnly)
@@ -67,7 +67,7 @@ public final class TableStore: Sendable {
     return settled
   }
 
-  /// The next key to allocate for each root entity, which the store must save.
+  /// The next key to reserve for each root entity, which the store must save.
   public var nextKeys: [Int64] { state.withLock { $0.nextKeys } }
 
   /// Ends all read views. Later calls that read or save throw.

@@ -21,11 +21,11 @@ import Synchronization
 ///   detected. If 32 others saved the file since this store read or saved it, the save throws as well. So does a save after a program
 ///   without this record, such as a text editor, has changed an older version.
 ///
-/// Keys for new objects are allocated in the lock file, after checking the store's file, so that no two processes allocate the same
+/// Keys for new objects are reserved in the lock file, after checking the store's file, so that no two processes reserve the same
 /// keys. A process that saves a copy has another lock file. If it has used the keys of new objects here, the save throws
 /// `storeReplaced` with ``/HoldfastStore/StoreError/isRetryable``; saving again uses other keys.
 ///
-/// Reading never waits for the lock and never checks the file. Changes by other processes become visible when this store allocates
+/// Reading never waits for the lock and never checks the file. Changes by other processes become visible when this store reserves
 /// keys or saves, even if the save fails with a conflict.
 ///
 /// **Costs.** Opening reads the entire file, unless the format can read it page by page. A save writes the entire file. It copies

@@ -52,8 +52,8 @@ final class StatementWatch {
     return try body()
   }
 
-  /// Runs a request that stops when the sink doesn't need more rows.
-  func asking<R>(_ sink: any RowSink, _ body: () throws -> R) rethrows -> R {
+  /// Runs a request that stops when the sink doesn't need more rows. Nil for a request that isn't cancelled, even during one that is.
+  func asking<R>(_ sink: (any RowSink)?, _ body: () throws -> R) rethrows -> R {
     let before = self.sink
     self.sink = sink
     defer { self.sink = before }

@@ -1,4 +1,4 @@
-/// Inserts rows without creating objects. Contexts aren't notified.
+/// Inserts rows without creating objects. Contexts aren't notified. No store of this package answers it yet.
 ///
 /// Properties that aren't listed have the model's default values.
 public struct BatchInsertRequest: StoreRequest {
@@ -10,12 +10,12 @@ public struct BatchInsertRequest: StoreRequest {
   public var rows: [[StoreValue]]
   /// Whether the answer contains the object IDs.
   public var returnsObjectIDs: Bool
-  /// The ID, author and time of the change.
-  public var origin: SaveOrigin
+  /// The ID, author and time of the change; nil if unknown.
+  public var origin: SaveOrigin?
 
   /// Creates a request.
   public init(
-    entity: Int, slots: [Int], rows: [[StoreValue]], returnsObjectIDs: Bool = false, origin: SaveOrigin = SaveOrigin()
+    entity: Int, slots: [Int], rows: [[StoreValue]], returnsObjectIDs: Bool = false, origin: SaveOrigin? = nil
   ) {
     self.entity = entity
     self.slots = slots
@@ -30,7 +30,8 @@ public struct BatchInsertRequest: StoreRequest {
   public static var operation: String { "insert rows in a batch" }
 }
 
-/// Changes values in the rows that a plan selects, without loading objects. Contexts aren't notified.
+/// Changes values in the rows that a plan selects, without loading objects. Contexts aren't notified. No store of this package answers it
+/// yet.
 public struct BatchUpdateRequest: StoreRequest {
   /// A slot and its new value.
   public struct Assignment: Sendable, Hashable, Codable {
@@ -52,11 +53,11 @@ public struct BatchUpdateRequest: StoreRequest {
   public var assignments: [Assignment]
   /// Whether the answer contains the object IDs.
   public var returnsObjectIDs: Bool
-  /// The ID, author and time of the change.
-  public var origin: SaveOrigin
+  /// The ID, author and time of the change; nil if unknown.
+  public var origin: SaveOrigin?
 
   /// Creates a request.
-  public init(plan: FetchPlan, assignments: [Assignment], returnsObjectIDs: Bool = false, origin: SaveOrigin = SaveOrigin()) {
+  public init(plan: FetchPlan, assignments: [Assignment], returnsObjectIDs: Bool = false, origin: SaveOrigin? = nil) {
     self.plan = plan
     self.assignments = assignments
     self.returnsObjectIDs = returnsObjectIDs
@@ -69,7 +70,8 @@ public struct BatchUpdateRequest: StoreRequest {
   public static var operation: String { "update rows in a batch" }
 }
 
-/// Deletes the rows that a plan selects, without loading objects. Contexts aren't notified.
+/// Deletes the rows that a plan selects, without loading objects. Contexts aren't notified. No store of this package answers
+/// it yet.
 ///
 /// References to the deleted rows are severed as by ``SaveRequest/EntityChanges/deleted``. Other delete rules aren't applied.
 public struct BatchDeleteRequest: StoreRequest {
@@ -77,11 +79,11 @@ public struct BatchDeleteRequest: StoreRequest {
   public var plan: FetchPlan
   /// Whether the answer contains the object IDs.
   public var returnsObjectIDs: Bool
-  /// The ID, author and time of the change.
-  public var origin: SaveOrigin
+  /// The ID, author and time of the change; nil if unknown.
+  public var origin: SaveOrigin?
 
   /// Creates a request.
-  public init(plan: FetchPlan, returnsObjectIDs: Bool = false, origin: SaveOrigin = SaveOrigin()) {
+  public init(plan: FetchPlan, returnsObjectIDs: Bool = false, origin: SaveOrigin? = nil) {
     self.plan = plan
     self.returnsObjectIDs = returnsObjectIDs
     self.origin = origin

@@ -1,4 +1,4 @@
-/// A request for transactions in the store's history, in the order of their commits.
+/// A request for transactions in the store's history, in the order of their commits. No store of this package answers it yet.
 public struct HistoryRequest: StoreRequest {
   /// The last transaction that the caller knows; nil for all transactions.
   public var after: StateToken?
@@ -23,15 +23,15 @@ public struct HistoryRequest: StoreRequest {
   public static var operation: String { "read the history" }
 }
 
-/// A request to delete transactions from the store's history.
+/// A request to delete transactions from the store's history. No store of this package answers it yet.
 public struct HistoryDeletionRequest: StoreRequest {
   /// The first transaction to keep; nil for no limit.
   public var before: StateToken?
   /// The time of the first transaction to keep, in seconds since 2001-01-01T00:00:00Z; nil for no limit.
   public var earlierThan: Double?
 
-  /// Creates a request. A transaction is deleted if both limits allow it.
-  public init(before: StateToken? = nil, earlierThan: Double? = nil) {
+  /// Creates a request. A transaction is deleted if both limits allow it; without limits, the entire history is.
+  public init(before: StateToken?, earlierThan: Double?) {
     self.before = before
     self.earlierThan = earlierThan
   }

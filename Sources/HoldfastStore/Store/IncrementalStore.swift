@@ -24,8 +24,7 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// - **C2**: Supports the same types of requests on every call.
   /// - **C3**: Requests throw `notOpen` before the store is opened and after it is closed.
   ///
-  /// *Isolation*: As ``capabilities``. Requests come from any thread, and run while reads, saves and other optional requests do. Requests
-  /// that change rows run under the coordinator's save lock.
+  /// *Isolation*: As ``capabilities``. Requests come from any thread, and run while reads, saves and other optional requests do.
   var answers: StoreAnswers { get }
 
   /// Opens the store, and creates it if it doesn't exist.
@@ -39,7 +38,7 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///   unchanged.
   /// - **O4**: The amount of data read doesn't grow with the size of the store, unless the store keeps all rows in memory.
   ///
-  /// *Isolation*: No other request runs. Two stores may be opened for one location, also in different processes.
+  /// *Isolation*: No other request to this store runs. Another store may be opening the same location, also in another process.
   ///
   /// *Errors*: ``StoreError`` with the codes `notFound`, `notPermitted`, `notAStore`, `newerFormat`, `damaged`, `incompatibleModel`,
   /// `unsupportedModel`, `locked`, `alreadyOpen`, `inputOutput`, `diskFull`.
@@ -68,7 +67,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
 
   /// Delivers the rows that a plan selects.
   ///
-  /// *Requires*: The plan uses declared capabilities only. The view belongs to this store and hasn't ended.
+  /// *Requires*: The plan uses declared capabilities only. A count has no sort terms, offset or limit. The view belongs to this store and
+  /// hasn't ended.
   ///
   /// *Behaviour*
   /// - **F1**: Delivers every row of the concrete entities that matches the predicate, each once, and no other row.
@@ -78,14 +78,14 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// - **F4**: Stops soon after the sink returns ``SinkDemand/enough``.
   /// - **F5**: Each row has the layout of its concrete entity, its key and its version. A batch contains rows of one entity.
   /// - **F6**: The output `keys` delivers rows without columns, `count` one row that contains the number, and `aggregates` one row per
-  ///   group. Key-only rows have their versions. A count ignores sort terms, offset and limit, which the caller doesn't set.
+  ///   group. Key-only rows have their versions.
   /// - **F7**: The sink may send requests to the store before it returns, in the same view or another one.
   ///
   /// *Isolation*: Any number of threads, while saves run. The sink is called on the thread of the request.
   ///
   /// *Errors*: `inputOutput`, `damaged`, `wrongType`, `cancelled`. Errors thrown by the sink are rethrown. With `unsupportedRequest`, the store
   /// declines the plan because of its values, although its capabilities include it, and has delivered no row. The framework then sends a
-  /// plan with less, and does the rest.
+  /// simpler plan and evaluates the rest itself.
   func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws
 
   /// Delivers the rows with the requested keys.

@@ -200,7 +200,7 @@ public struct SaveRequest: Sendable, Codable {
     }
   }
 
-  /// The ID, author and time of the save; nil if a context didn't make the request.
+  /// The ID, author and time of the save; nil if the request doesn't come from a context.
   public var origin: SaveOrigin?
   /// The changes by concrete entity, in entity order. Contains only entities with changes.
   public var entities: [EntityChanges]

@@ -45,7 +45,7 @@ public struct AnswerTable<Store: Sendable>: Sendable {
 
   /// The answers of a store that passes some requests on to another store.
   ///
-  /// They support a type of request only if both the table and the other store do.
+  /// A type of request is supported only if the table and the wrapped store both support it.
   public func bound(to store: Store, wrapping other: StoreAnswers) -> StoreAnswers {
     StoreAnswers(BoundTable(table: self, store: store, other: other))
   }

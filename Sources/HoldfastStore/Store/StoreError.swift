@@ -130,7 +130,7 @@ public struct StoreError: Error, Sendable {
     case .missingRow, .missingExternalData: 133000
     case .locked, .tooManyReadViews, .timedOut, .connectionLost: 134090
     case .unsupportedRequest: 134091
-    case .stateUnavailable: 134501
+    case .stateUnavailable: 134301
     case .notOpen, .failed, .cancelled: 134070
     default: 134060
     }

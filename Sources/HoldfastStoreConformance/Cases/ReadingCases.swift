@@ -205,6 +205,8 @@ enum ReadingCases {
       let got = try store.fetch(plan)
       run.expectEqual(got.map(\.key).sorted(), graph.rows(of: entity).keys.sorted(), "the keys of \(entity.name)")
       for row in got {
+        run.expectEqual(
+          row.version, graph.rows(of: entity)[row.key]?.version, "the version of the key-only row \(row.key) of \(entity.name)")
         run.expect(row.batch.layout == .keysOnly, "key-only rows of \(entity.name) to have no columns", got: "\(row.batch.layout.columns)")
         run.expectEqual(row.objectID, store.identity.objectID(entity: entity, key: row.key), "the ID of key \(row.key) of \(entity.name)")
       }

@@ -1,5 +1,7 @@
 import Foundation
 import Holdfast
+import HoldfastMemoryStore
+import HoldfastSQLiteStore
 import HoldfastStoreConformance
 import Synchronization
 import Testing
@@ -7,8 +9,8 @@ import Testing
 /// Stores that decline plans because of the values in them.
 @Suite struct DecliningTests {
   /// Declines plans of some kinds, and records the plans that it receives.
-  private final class DecliningStore: ForwardingStore {
-    enum Part: CaseIterable { case nothing, sorts, predicate, everything }
+  final class DecliningStore: ForwardingStore {
+    enum Part: CaseIterable { case nothing, sorts, predicate, everything, afterRows }
 
     let base: any IncrementalStore
     let declined: Part
@@ -25,9 +27,13 @@ import Testing
         case .sorts: !plan.sorts.isEmpty || isWindowed || reduces
         case .predicate: plan.predicate != nil
         case .everything: true
+        case .afterRows: false
         }
       if declines { throw StoreError(.unsupportedRequest, operation: "fetch rows", reason: "The values are too long for the server.") }
       try base.fetch(plan, in: view, into: sink)
+      if declined == .afterRows {
+        throw StoreError(.unsupportedRequest, operation: "fetch rows", reason: "The values are too long for the server.")
+      }
     }
   }
 
@@ -78,6 +84,49 @@ import Testing
       #expect(plans[0].predicate != nil && !plans[0].sorts.isEmpty && plans[0].limit == 2)
       if count > 1 { #expect(plans[1].predicate != nil && plans[1].sorts.isEmpty && plans[1].limit == nil) }
       if count > 2 { #expect(plans[2].predicate == nil && plans[2].sorts.isEmpty) }
+    }
+  }
+
+  @Test func aRefusalAfterRowsIsAnError() throws {
+    let (context, store) = try open(.sqlite, .afterRows)
+    #expect(throws: StoreError.self) { try context.fetch(FetchRequest<Dog>(where: \Dog.age > 2)) }
+    #expect(store.plans.withLock { $0.count } == 1, "Rows would have been delivered twice.")
+  }
+
+  @Test(arguments: [DecliningStore.Part.nothing, .sorts, .predicate]) func severalStoresMayDecline(_ declined: DecliningStore.Part) throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("declining-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    func context(_ stores: [StoreDescription]) throws -> ManagedObjectContext {
+      let coordinator = try PersistentStoreCoordinator(model: Kennel.model, stores: stores)
+      let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+      for number in 0..<30 {
+        let dog = context.dog("d\(number % 7)", age: number % 5), owner = context.insert(Person.self)
+        (owner.name, dog.owner, dog.chip) = ("o\(number % 4)", owner, Int64(100 - number))
+        for object in [dog, owner] { try context.assign(object, to: coordinator.persistentStores[number % 2]) }
+      }
+      try context.save()
+      context.reset()
+      return context
+    }
+    let requests = [
+      FetchRequest<Dog>(
+        where: \Dog.owner?.name != "o1" && \Dog.age > 0, sortedBy: [FetchSortDescriptor(\Dog.owner?.name), FetchSortDescriptor(\Dog.chip)],
+        offset: 2, limit: 9),
+      FetchRequest<Dog>(where: \Dog.chip > 0, offset: 2, limit: .max), FetchRequest<Dog>(where: \Dog.chip > 0, offset: .max, limit: 3),
+    ]
+    let memory = try context([.memory(), .memory()])
+    let files = try context(
+      [0, 1].map { number in
+        StoreDescription(type: "declining") {
+          DecliningStore(SQLiteStore(path: folder.appendingPathComponent("\(number).sqlite").path), declined)
+        }
+      })
+    for hasChanges in [false, true] {
+      if hasChanges { for context in [memory, files] { context.dog("new", age: 3).chip = 1000 } }
+      for request in requests {
+        #expect(try files.fetch(request).map(\.chip) == memory.fetch(request).map(\.chip), "\(request)")
+      }
     }
   }
 

@@ -1,0 +1,53 @@
+import HoldfastStore
+import Testing
+
+@testable import Holdfast
+
+@Suite struct RowCacheTests {
+  /// A batch with one row.
+  private func row(_ key: Int64, version: Int64, _ value: Int64) throws -> RowBatch {
+    let builder = RowBatchBuilder(layout: RowLayout([.attribute(.integer64)]), idPrefix: nil)
+    try builder.append(key: key, version: version, values: [.int64(value)])
+    return builder.seal()
+  }
+
+  private func value(_ cache: RowCache, _ key: Int64) -> Int64? {
+    cache.row(root: 0, key: key).map { batch, index in batch.pointer(index).integer(0) }
+  }
+
+  @Test func aRowReadBeforeACommitDoesNotReplaceASavedRowOfTheSameVersion() throws {
+    let cache = RowCache(), epoch = cache.epoch
+    let saved = RowCache.SavedRows(batches: [(try row(1, version: 5, 2), 0)], turnsAwayReads: true)
+    cache.publish(saved, committedIn: epoch)
+    cache.publish(try row(1, version: 5, 1), root: 0, readIn: epoch)
+    #expect(value(cache, 1) == 2)
+  }
+
+  @Test func aSaveReplacesRowsReadDuringItsCommit() throws {
+    let cache = RowCache()
+    cache.remove(root: 0, keys: [1])
+    cache.publish(try row(1, version: 1, 1), root: 0, readIn: cache.epoch)
+    cache.publish(RowCache.SavedRows(batches: [(try row(1, version: 2, 2), 0)]), committedIn: cache.epoch)
+    #expect(value(cache, 1) == 2)
+  }
+
+  @Test func aRowThatIsRemovedAfterTheCommitIsNotInsertedAgain() throws {
+    let cache = RowCache(), epoch = cache.epoch
+    cache.remove(root: 0, keys: [1])
+    cache.publish(RowCache.SavedRows(batches: [(try row(1, version: 2, 2), 0)]), committedIn: epoch)
+    #expect(value(cache, 1) == nil)
+  }
+
+  @Test func aSaveWithDeletionsKeepsItsOwnRowsOnly() throws {
+    let cache = RowCache(), epoch = cache.epoch
+    for key in 1...3 { cache.publish(try row(Int64(key), version: 1, 1), root: 0, readIn: epoch) }
+    var saved = RowCache.SavedRows(batches: [(try row(2, version: 2, 2), 0)], removedKeys: [0: [3]])
+    cache.publish(saved, committedIn: cache.epoch)
+    #expect(value(cache, 1) == 1 && value(cache, 2) == 2 && value(cache, 3) == nil)
+    saved = RowCache.SavedRows(batches: [(try row(2, version: 3, 3), 0)], removesAll: true)
+    cache.publish(saved, committedIn: cache.epoch)
+    #expect(value(cache, 1) == nil && value(cache, 2) == 3)
+    cache.publish(try row(1, version: 1, 1), root: 0, readIn: epoch)
+    #expect(value(cache, 1) == nil, "The row was read before the deletion.")
+  }
+}
