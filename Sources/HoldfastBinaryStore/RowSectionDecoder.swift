@@ -67,20 +67,15 @@ struct RowSectionDecoder {
     for slot in layout.kinds.indices { columns.append(try column(&reader, count, slot)) }
     if reader.remaining > 0 { throw SectionFault("It is longer than its rows.") }
     let bytesCount = columns.reduce(0) { $0 + ($1?.bytes.count ?? 0) }
-    var fault: SectionFault?
-    let batch = RowBatch.filled(layout: layout, idPrefix: idPrefix, count: count, bytesCount: bytesCount) { base in
-      do throws(SectionFault) {
-        let target = Target(base: base, stride: layout.fixedByteCount, count: count)
-        try fill(keys: rowKeys, in: keys, target)
-        try fill(versions, presence: nil, in: 1...Int64.max, target, at: 8)
-        markFull(columns, target)
-        var place = count * layout.fixedByteCount
-        for (slot, column) in columns.enumerated() { if let column { try fill(column, slot, target, &place) } }
-      } catch {
-        fault = error
-      }
+    let batch = try RowBatch.filled(layout: layout, idPrefix: idPrefix, count: count, bytesCount: bytesCount) {
+      base throws(SectionFault) in
+      let target = Target(base: base, stride: layout.fixedByteCount, count: count)
+      try fill(keys: rowKeys, in: keys, target)
+      try fill(versions, presence: nil, in: 1...Int64.max, target, at: 8)
+      markFull(columns, target)
+      var place = count * layout.fixedByteCount
+      for (slot, column) in columns.enumerated() { if let column { try fill(column, slot, target, &place) } }
     }
-    if let fault { throw fault }
     guard let batch else { throw SectionFault("Its rows need 2 GiB of memory or more, or more than there is.") }
     return batch
   }

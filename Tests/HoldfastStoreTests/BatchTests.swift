@@ -73,4 +73,32 @@ import Testing
       #expect((0..<a.count).map { a[$0].values } == (0..<b.count).map { b[$0].values } && a.count > 0)
     }
   }
+
+  /// A batch of one row whose text has an offset and a length.
+  private static func filled(offset: Int, length: Int) throws -> RowBatch? {
+    let layout = RowLayout([.attribute(.string)]), text = "text"
+    return RowBatch.filled(layout: layout, idPrefix: nil, count: 1, bytesCount: 4) { base in
+      base.storeBytes(of: 7, as: Int64.self)
+      base.storeBytes(of: 1, toByteOffset: RowLayout.presenceOffset(0), as: UInt64.self)
+      base.storeBytes(of: UInt64(offset) | UInt64(length) << 32, toByteOffset: RowLayout.cellOffset(0), as: UInt64.self)
+      text.utf8.withContiguousStorageIfAvailable { (base + layout.fixedByteCount).copyMemory(from: $0.baseAddress!, byteCount: 4) }
+    }
+  }
+
+  @Test func aBatchCanBeFilledDirectly() throws {
+    let start = RowLayout([.attribute(.string)]).fixedByteCount
+    let batch = try #require(try Self.filled(offset: start, length: 4))
+    #expect(batch[0].key == 7 && batch[0].values == [.string("text")])
+    #expect(try Self.filled(offset: start + 2, length: 2)?[0].values == [.string("xt")])
+    let large = RowBatch.filled(layout: .keysOnly, idPrefix: nil, count: .max, bytesCount: 1) { _ in Issue.record("Too large a batch.") }
+    #expect(large == nil)
+  }
+
+  @Test(arguments: [(1, 4), (0, 5)]) func aFilledBatchWithBytesBeyondItsEndTrapsInDebugBuilds(shift: Int, length: Int) async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [shift, length] in
+      _ = try BatchTests.filled(offset: RowLayout([.attribute(.string)]).fixedByteCount + shift, length: length)
+    }
+    let message = String(decoding: child?.standardErrorContent ?? [], as: UTF8.self)
+    #expect(message.contains("aren't within the batch"), "\(message)")
+  }
 }
