@@ -1,14 +1,3 @@
-extension OutputRawSpan {
-  /// Appends bytes. Requires capacity for all of them.
-  package mutating func append(contentsOf bytes: some Collection<UInt8>) {
-    precondition(bytes.count <= freeCapacity, "The output has no room for \(bytes.count) bytes.")
-    withUnsafeMutableBytes { memory, count in
-      memory[count...].copyBytes(from: bytes)
-      count += bytes.count
-    }
-  }
-}
-
 /// Transfers of more than one call.
 extension StoreFileSystem {
   /// Fills a buffer with the bytes at an offset, repeating short reads. Returns how many there are.

@@ -264,3 +264,14 @@ extension SimulatedFileSystem.State {
     return file
   }
 }
+
+extension OutputRawSpan {
+  /// Appends bytes. Requires capacity for all of them.
+  package mutating func append(contentsOf bytes: some Collection<UInt8>) {
+    precondition(bytes.count <= freeCapacity, "The output has no room for \(bytes.count) bytes.")
+    withUnsafeMutableBytes { memory, count in
+      memory[count...].copyBytes(from: bytes)
+      count += bytes.count
+    }
+  }
+}
