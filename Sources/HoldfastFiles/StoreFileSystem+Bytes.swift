@@ -1,6 +1,6 @@
-/// Transfers of more than one call.
+/// Reads and writes in several calls.
 extension StoreFileSystem {
-  /// Fills a buffer with the bytes at an offset, repeating short reads. Returns how many there are.
+  /// Fills a buffer with the bytes at an offset, continuing after short reads. Returns the number of bytes.
   ///
   /// The number is smaller than the buffer's size only if the file ends there.
   func fill(_ buffer: UnsafeMutableRawBufferPointer, from file: StoreFileHandle, at offset: Int64) throws(FileSystemError) -> Int {
@@ -28,7 +28,7 @@ extension StoreFileSystem {
     return bytes
   }
 
-  /// Writes all bytes, repeating short writes.
+  /// Writes all bytes, continuing after short writes.
   func writeAll(_ bytes: RawSpan, to file: StoreFileHandle, at offset: Int64) throws(FileSystemError) {
     var count = 0
     while count < bytes.byteCount {

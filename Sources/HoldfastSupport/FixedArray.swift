@@ -25,11 +25,11 @@
   /// The element at an index.
   @inlinable package subscript(index: Int) -> Element {
     @inline(__always) unsafeAddress {
-      assert(indices.contains(index), "The array has \(count) elements, and none at index \(index).")
+      assert(indices.contains(index), "Index \(index) is out of range; the count is \(count).")
       return UnsafePointer(base + index)
     }
     @inline(__always) nonmutating unsafeMutableAddress {
-      assert(indices.contains(index), "The array has \(count) elements, and none at index \(index).")
+      assert(indices.contains(index), "Index \(index) is out of range; the count is \(count).")
       return base + index
     }
   }

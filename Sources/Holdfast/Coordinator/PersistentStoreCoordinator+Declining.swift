@@ -3,11 +3,11 @@ import HoldfastStore
 extension PersistentStoreCoordinator {
   /// Divides a query and runs it. If the store declines the plan, sends simpler plans and evaluates the rest here.
   ///
-  /// A store can decline a plan although its capabilities include it, because of the values in it. The second plan has no sort terms, window,
+  /// A store can decline a plan because of its values, even if the capabilities allow it. The second plan has no sort terms, window,
   /// count or aggregates, and the third no predicate either.
   ///
   /// - Parameters:
-  ///   - canRepeat: Whether the query can run again after a refusal. It can't if rows were passed on.
+  ///   - canRepeat: Whether the query can run again after a refusal. It can't after rows were delivered.
   ///   - body: Runs a division.
   func dividing<Result>(
     _ query: FetchQuery, _ store: PersistentStore, canRepeat: () -> Bool = { true }, _ body: (Planner.Division) throws -> Result

@@ -10,7 +10,7 @@ final class RowCache: Sendable {
   private struct Generations {
     var young = RowCacheGeneration()
     var old = RowCacheGeneration()
-    /// Incremented whenever rows are removed, so that rows read before aren't inserted afterwards.
+    /// Incremented when rows read earlier may be outdated, so that they aren't inserted afterwards.
     var epoch = 0
 
     mutating func insert(_ batch: RowBatch, _ root: Int, _ byteLimit: Int) {
@@ -29,10 +29,10 @@ final class RowCache: Sendable {
     }
   }
 
-  /// The maximum number of rows of a result or save that are cached. More aren't worth the memory.
+  /// A result or save with more rows than this isn't cached.
   static let largestPublication = 4096
 
-  /// Guards both generations.
+  /// Guards both halves.
   private let generations = Mutex(Generations())
   private let byteLimit: Int
 
@@ -46,7 +46,7 @@ final class RowCache: Sendable {
   /// The cache epoch. Read it before reading rows and pass it to `publish`, so that rows invalidated in between aren't cached.
   var epoch: Int { generations.withLock { $0.epoch } }
 
-  /// Inserts the rows of a batch, unless rows were removed since the given epoch.
+  /// Inserts the rows of a batch, unless the epoch has changed since they were read.
   func publish(_ batch: RowBatch, root: Int, readIn epoch: Int) {
     generations.withLock { generations in
       if generations.epoch == epoch { generations.insert(batch, root, byteLimit) }
@@ -61,14 +61,14 @@ final class RowCache: Sendable {
     var removesAll = false
     /// The keys of rows to remove, by the index of the root entity.
     var removedKeys: [Int: [Int64]] = [:]
-    /// Whether rows that are being read now stay out of the cache. They may have derived values from before the save, which a version can't
-    /// show.
+    /// Whether rows of running reads stay out of the cache. Their derived values may be older than the save, although their versions are
+    /// equal.
     var turnsAwayReads = false
   }
 
   /// Publishes a save in one step, so that rows read before the commit can't replace saved ones.
   ///
-  /// - Parameter epoch: The epoch right after the commit. If another context has removed rows since, no rows are inserted.
+  /// - Parameter epoch: The epoch right after the commit. If it has changed since, no rows are inserted.
   func publish(_ saved: SavedRows, committedIn epoch: Int) {
     generations.withLock { generations in
       let isCurrent = generations.epoch == epoch

@@ -9,7 +9,7 @@
 ///                        ▲ base
 /// ```
 ///
-/// The object that allocates a block deallocates it.
+/// Without to-many relationships, one unused state precedes the values. The object that allocates a block deallocates it.
 struct ToManyStates {
   private let base: UnsafeMutablePointer<ToManyState>
 
@@ -52,7 +52,7 @@ struct ToManyStates {
     UnsafeMutableRawPointer(base + max(1, plan.toManyCount)).assumingMemoryBound(to: Any?.self)
   }
 
-  /// The number of states that occupy the same memory as some transient values, rounded up.
+  /// The size of a number of transient values, in states, rounded up.
   private static func stateCount(holding transientCount: Int) -> Int {
     (transientCount * MemoryLayout<Any?>.stride + MemoryLayout<ToManyState>.stride - 1) / MemoryLayout<ToManyState>.stride
   }

@@ -37,7 +37,7 @@ public struct BatchUpdateRequest: StoreRequest {
   public struct Assignment: Sendable, Hashable, Codable {
     /// The slot.
     public var slot: Int
-    /// The new value. Slots in it have the values from before the request.
+    /// The new value. It is computed from the values before the request.
     public var value: ValueExpression
 
     /// Creates an assignment.
@@ -73,7 +73,7 @@ public struct BatchUpdateRequest: StoreRequest {
 /// Deletes the rows that a plan selects, without loading objects. Contexts aren't notified. No store of this package answers
 /// it yet.
 ///
-/// References to the deleted rows are severed as by ``SaveRequest/EntityChanges/deleted``. Other delete rules aren't applied.
+/// References to the deleted rows are severed as in ``SaveRequest/EntityChanges/deleted``. Other delete rules aren't applied.
 public struct BatchDeleteRequest: StoreRequest {
   /// Selects the rows. Its output is ignored.
   public var plan: FetchPlan
@@ -107,7 +107,7 @@ public indirect enum ValueExpression: Sendable, Hashable, Codable {
   case difference(ValueExpression, ValueExpression)
   /// A product. Nil if an operand is nil.
   case product(ValueExpression, ValueExpression)
-  /// A quotient; of whole numbers without the remainder. Nil if an operand is nil, or if the divisor is 0.
+  /// A quotient. Of whole numbers, it is rounded toward zero. Nil if an operand is nil, or if the divisor is 0.
   case quotient(ValueExpression, ValueExpression)
 }
 

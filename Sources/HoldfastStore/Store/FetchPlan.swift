@@ -39,8 +39,8 @@ public enum AggregateColumn: Sendable, Hashable, Codable {
   case count(slot: Int?)
   /// The sum of the values, or 0 if there are none.
   ///
-  /// The type is `integer64` for whole numbers, `decimal` for decimals, and otherwise `double`. Whole numbers are summed exactly. It is an
-  /// error only if the result doesn't fit, regardless of row order. A sum that includes NaN is NaN.
+  /// The type is `integer64` for whole numbers, `decimal` for decimals, and otherwise `double`. Whole numbers are summed exactly. The sum
+  /// fails only if it doesn't fit, regardless of row order. A sum that includes NaN is NaN.
   case sum(slot: Int)
   /// The average of the values, or nil if there are none.
   ///
@@ -89,7 +89,7 @@ public struct FetchPlan: Sendable, Hashable, Codable {
   public var sorts: [SortTerm]
   /// The number of rows to skip.
   public var offset: Int
-  /// The maximum number of rows, or nil for no maximum. `Int.max` requests all rows in key order.
+  /// The maximum number of rows, or nil for no maximum. Without sort terms, `Int.max` requests all rows in key order.
   public var limit: Int?
   /// The rows or values to deliver.
   public var output: FetchOutput
@@ -133,7 +133,7 @@ public struct RelationshipRequest: Sendable, Hashable, Codable {
   public var sources: [Int64]
   /// Whether the destination rows are about to be read.
   ///
-  /// If true, a store may deliver any of these rows, or none. It delivers them if they cost little more than the keys.
+  /// If true, a store may deliver any of these rows, or none. Deliver them only if they cost little more than the keys.
   public var welcomesRows: Bool
 
   /// Creates a request.

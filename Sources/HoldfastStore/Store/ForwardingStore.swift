@@ -14,8 +14,8 @@
 /// }
 /// ```
 ///
-/// A method whose signature differs from the requirement is never called. Compile the wrapper against each new version, and test that its
-/// methods are reached.
+/// A method whose signature differs from the requirement is never called. The compiler doesn't report it, so test that each method is
+/// reached.
 ///
 /// A wrapper that translates keys, IDs or values must implement every request that contains them, and its ``IncrementalStore/answers`` must
 /// contain only the requests that it translates.

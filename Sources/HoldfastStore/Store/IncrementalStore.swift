@@ -22,14 +22,14 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// *Behaviour*
   /// - **C2**: Supports the same types of requests on every call.
-  /// - **C3**: Requests throw `notOpen` before the store is opened and after it is closed.
+  /// - **C3**: Supported requests throw `notOpen` unless the store is open.
   ///
   /// *Isolation*: As ``capabilities``. Requests come from any thread, and run while reads, saves and other optional requests do.
   var answers: StoreAnswers { get }
 
   /// Opens the store, and creates it if it doesn't exist.
   ///
-  /// *Requires*: Called once, before all other requirements.
+  /// *Requires*: Called once for each instance, before any read or save.
   ///
   /// *Behaviour*
   /// - **O1**: Returns the store's identity and user metadata. The UUID is the same each time the same data is opened.
@@ -38,13 +38,13 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///   unchanged.
   /// - **O4**: The amount of data read doesn't grow with the size of the store, unless the store keeps all rows in memory.
   ///
-  /// *Isolation*: No other request to this store runs. Another store may be opening the same location, also in another process.
+  /// *Isolation*: No other request to this store runs. Any process may be opening the same location.
   ///
   /// *Errors*: ``StoreError`` with the codes `notFound`, `notPermitted`, `notAStore`, `newerFormat`, `damaged`, `incompatibleModel`,
   /// `unsupportedModel`, `locked`, `alreadyOpen`, `inputOutput`, `diskFull`.
   func open(model: ManagedObjectModel) throws -> StoreMetadata
 
-  /// Closes the store and releases its resources. Read views still in use end.
+  /// Closes the store and releases its resources. Ends all open read views.
   ///
   /// *Behaviour*
   /// - **O5**: All committed data is available when the store is opened again. A second call does nothing.
@@ -131,7 +131,7 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// *Errors*: `readOnly`, `locked`, `inputOutput`, `diskFull`.
   func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]]
 
-  /// Prepares a save: performs every step that can fail.
+  /// Prepares a save: performs every step that can fail before the commit.
   ///
   /// *Requires*: Only one save is prepared at a time. The keys of inserted rows come from ``reserveKeys(_:)``.
   ///
@@ -146,7 +146,7 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///   the row that had it gives it up in the same request; ``SaveRequest`` describes the order.
   /// - **S11**: References to deleted rows are severed; see ``SaveRequest/EntityChanges/deleted``.
   /// - **S12**: Destinations are ordered as ``SaveRequest/orders`` specifies.
-  /// - **S13**: Derived values are set, or added to the stored ones, after everything else; see ``SaveRequest/EntityChanges/derived``. They
+  /// - **S13**: Derived values replace or increment the stored ones, after everything else; see ``SaveRequest/EntityChanges/derived``. They
   ///   don't depend on the row's version and don't change it.
   /// - **S14**: If a derived attribute of an updated row isn't marked as changed, the stored value is kept.
   /// - **X3**: A store that declares ``StoreCapabilities/externalData`` decides which values go to external files, among the attributes
@@ -176,7 +176,7 @@ public enum ReadViewKind: Sendable, Hashable, Codable {
   case latest
   /// For several requests in one thread that must read the same generation, such as a fetch that follows relationships.
   ///
-  /// A store may block the caller until the view is available. End the view promptly, and don't begin another before.
+  /// A store may block the caller until the view is available. End it promptly, before you begin another view.
   case consistent
   /// For several requests that must read the same generation, for any length of time. A store may limit the number of snapshots.
   case snapshot

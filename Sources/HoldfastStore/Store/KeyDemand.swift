@@ -19,7 +19,7 @@ extension IncrementalStore {
     guard keys.count == 1, keys[0].count == count else {
       throw StoreError(
         .damaged, operation: "reserve keys",
-        reason: "The store didn't reserve \(count) keys for one entity, but \(keys.map(\.count)) (rule K1).")
+        reason: "The store reserved \(keys.map(\.count)) keys instead of [\(count)] (rule K1).")
     }
     return keys[0]
   }

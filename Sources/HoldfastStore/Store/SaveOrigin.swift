@@ -28,7 +28,7 @@ public struct SaveOrigin: Sendable, Hashable, Codable {
   }
   /// Returns a random UUID.
   ///
-  /// `UUID()` reads it from a device file, which takes four times as long, and needs a free file descriptor.
+  /// `UUID()` takes four times as long: it reads a device file, which needs a free file descriptor.
   public static func newID() -> UUID {
     var generator = SystemRandomNumberGenerator()
     // Version 4, variant 1 (RFC 9562).

@@ -4,11 +4,11 @@
 public struct SaveReceipt: Sendable {
   /// The state after the save; nil if the store has no tokens.
   public var state: StateToken?
-  /// The rows of saved objects that differ from the request, for example because the store normalised a value or chose another version.
+  /// The rows that differ from those of the request, for example because the store normalised a value or chose another version.
   ///
   /// The context's objects get these rows instead of those of the request.
   public var rows: [RowBatch]
-  /// The changes of other objects, for example by triggers. Cached rows of these objects are discarded.
+  /// Changes to other objects, for example by triggers. Cached rows of these objects are discarded.
   public var others: StoreChange
 
   /// Creates a receipt. The default receipt is empty.

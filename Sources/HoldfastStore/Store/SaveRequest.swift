@@ -1,6 +1,6 @@
 /// The changes of one save in one store.
 ///
-/// Rows are sealed batches; they become values only when the request is encoded. Each row has the version it has *after* the save. A row
+/// Rows are sealed batches. Only encoding converts them to ``StoreValue``s. Each row has the version it has *after* the save. A row
 /// that existed before also has an expected version: the version that the context read. If one doesn't match, the store refuses the entire
 /// request.
 ///
@@ -141,7 +141,7 @@ public struct SaveRequest: Sendable, Codable {
   /// Links are named from the side whose ``ManagedObjectModel/Relationship/namesLinks`` is true. Adding an existing link and removing a
   /// missing one aren't errors.
   ///
-  /// If a relationship is its own inverse, links are named from both ends: the lists contain both pairs. A destination of a to-many
+  /// If a relationship is its own inverse, the lists contain each link in both directions. A destination of a to-many
   /// relationship *without* inverse belongs to one source: a new link removes it from its previous source. If a request has several such
   /// links, the last one wins.
   public struct LinkChanges: Sendable, Codable, Hashable {
@@ -171,7 +171,7 @@ public struct SaveRequest: Sendable, Codable {
     public var relationship: Int
     /// The links, named from the relationship's side and sorted by source, then target, without duplicates.
     public var links: [Link] = []
-    /// The order key of each link. Destinations of one source are in ascending order of their keys, which are distinct.
+    /// The order key of each link. A source's destinations are in ascending order of these distinct keys.
     public var keys: [Int64] = []
 
     /// Creates an empty record.

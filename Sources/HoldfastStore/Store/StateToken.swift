@@ -1,7 +1,7 @@
 /// Identifies a committed state of a store.
 ///
 /// Equal tokens denote the same state. Only the store knows which of two tokens is the later one. A token can be encoded and used after the
-/// store was reopened.
+/// store is reopened.
 public struct StateToken: Sendable, Hashable, Codable {
   /// The UUID of the store as upper-case text.
   public var storeUUID: String

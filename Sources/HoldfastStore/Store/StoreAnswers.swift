@@ -1,4 +1,4 @@
-/// A request that only some stores answer, for example for the bytes of an external file.
+/// A request that only some stores answer, such as for the bytes of an external file.
 ///
 /// A store answers the types of requests in its ``IncrementalStore/answers``. A new type of request therefore concerns only the stores that
 /// answer it.
@@ -43,7 +43,7 @@ public struct AnswerTable<Store: Sendable>: Sendable {
   /// The answers of one store. They keep the store alive.
   public func bound(to store: Store) -> StoreAnswers { StoreAnswers(BoundTable(table: self, store: store)) }
 
-  /// The answers of a store that passes some requests on to another store.
+  /// The answers of a store that translates requests for another store.
   ///
   /// A type of request is supported only if the table and the wrapped store both support it.
   public func bound(to store: Store, wrapping other: StoreAnswers) -> StoreAnswers {
@@ -99,7 +99,7 @@ public struct StoreAnswers: Sendable {
   }
 }
 
-/// Receives every optional request to a store, for example to record it.
+/// Receives each supported optional request to a store, for example to record it.
 public protocol AnswerInterceptor: Sendable {
   /// Answers a request, usually with the result of `next`.
   func answer<Request: StoreRequest>(_ request: Request, _ next: (Request) throws -> Request.Answer) throws -> Request.Answer
@@ -114,7 +114,7 @@ private protocol AnswerSource: Sendable {
 private struct BoundTable<Store: Sendable>: AnswerSource {
   let table: AnswerTable<Store>
   let store: Store
-  /// The answers to which the table passes requests on; nil if it answers them itself.
+  /// The wrapped store's answers, which limit the supported requests; nil if there are none.
   var other: StoreAnswers?
 
   func supports<Request: StoreRequest>(_ type: Request.Type) -> Bool { table.supports(type) && other?.supports(type) != false }

@@ -103,7 +103,7 @@ public struct AttributeTypes: OptionSet, Sendable, Hashable, Codable {
 ///
 /// The framework performs everything else with the reference evaluator. A store that declares nothing therefore still answers every query.
 ///
-/// A capability means that the store answers every request that needs only declared capabilities exactly like the reference evaluator.
+/// A store answers a request that needs only declared capabilities exactly like the reference evaluator, or declines it.
 /// The conformance kit checks each declared capability, and reports those that work but aren't declared.
 ///
 /// Limits are numbers. The framework sends a store the conjuncts of a predicate and the sort terms that stay within all limits, and
