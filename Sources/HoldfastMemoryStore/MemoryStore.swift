@@ -70,28 +70,32 @@ public final class MemoryStore: IncrementalStore {
   }
 
   /// Begins a read view. Both kinds of view pin the current rows, in constant time.
-  public func beginRead(_ kind: ReadViewKind) throws -> any ReadView { try openTables("begin to read").beginRead() }
+  public func beginRead(_ kind: ReadViewKind, options: RequestOptions) throws -> any ReadView {
+    try openTables("begin to read").beginRead()
+  }
 
   /// Delivers the store's own pages, without copying.
-  public func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+  public func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     try openTables("fetch rows").generation(of: view).fetch(plan, into: sink)
   }
 
   /// Delivers rows by key, in the order of the request.
-  public func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
+  public func rows(_ request: FaultRequest, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     try openTables("read rows").generation(of: view).rows(request, into: sink)
   }
 
   /// Returns the destinations of each owner, in ascending order.
-  public func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
+  public func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
     try openTables("read relationships").generation(of: view).relationships(request)
   }
 
   /// Reserves keys, counting up from 1 for each root entity.
-  public func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] { try openTables("reserve keys").reserveKeys(demands) }
+  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
+    try openTables("reserve keys").reserveKeys(demands)
+  }
 
   /// Applies a save to a copy of the tables that readers don't see.
-  public func prepare(_ request: SaveRequest) throws -> any PreparedSave {
+  public func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
     MemoryPreparedSave(preparation: try openTables("save").prepare(request))
   }
 

@@ -123,8 +123,8 @@ public final class SQLiteStore: IncrementalStore {
   // MARK: Reading
 
   /// Begins a read view.
-  public func beginRead(_ kind: ReadViewKind) throws -> any ReadView {
-    try SQLiteReadView(kind, of: try opened("begin a read view"))
+  public func beginRead(_ kind: ReadViewKind, options: RequestOptions) throws -> any ReadView {
+    try SQLiteReadView(kind, of: try opened("begin a read view"), options)
   }
 
   private func cast(_ view: any ReadView, _ operation: String) throws -> SQLiteReadView {
@@ -138,36 +138,35 @@ public final class SQLiteStore: IncrementalStore {
   }
 
   /// Delivers the rows that a plan requests.
-  public func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+  public func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     let view = try cast(view, "fetch rows")
-    try view.read("fetch rows", needsTransaction: false) { connection in
-      let sink = FetchBudget(options).limiting(sink)
-      try connection.state.watch.asking(sink) { try FetchRunner(store: view.store, connection: connection).run(plan, into: sink) }
+    try view.read("fetch rows", needsTransaction: false, options) { connection in
+      try FetchRunner(store: view.store, connection: connection).run(plan, into: FetchBudget(self.options).limiting(sink))
     }
   }
 
   /// Delivers the rows with the requested keys.
-  public func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
+  public func rows(_ request: FaultRequest, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     let view = try cast(view, "read rows by their keys")
-    try view.read("read rows by their keys", needsTransaction: request.keys.count > 1) { connection in
-      try connection.state.watch.asking(nil) {
-        try KeyRunner(store: view.store, connection: connection).rows(request, into: FetchBudget(options).limiting(sink))
-      }
+    try view.read("read rows by their keys", needsTransaction: request.keys.count > 1, options) { connection in
+      try KeyRunner(store: view.store, connection: connection).rows(request, into: FetchBudget(self.options).limiting(sink))
     }
   }
 
   /// Returns the destination objects' keys of a to-many relationship.
-  public func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
+  public func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
     let view = try cast(view, "read a relationship")
-    return try view.read("read a relationship", needsTransaction: request.sources.count > 1) { connection in
-      try connection.state.watch.asking(nil) { try KeyRunner(store: view.store, connection: connection).relationships(request) }
+    return try view.read("read a relationship", needsTransaction: request.sources.count > 1, options) { connection in
+      try KeyRunner(store: view.store, connection: connection).relationships(request)
     }
   }
 
   /// Answers requests for external data. If Holdfast named a file, the digest in its name is compared.
   public var answers: StoreAnswers { Self.table.bound(to: self) }
 
-  private static let table = AnswerTable<SQLiteStore>().answering(ExternalDataRequest.self) { try $0.externalData($1) }
+  private static let table = AnswerTable<SQLiteStore>().answering(ExternalDataRequest.self) { store, request, _ in
+    try store.externalData(request)
+  }
 
   private func externalData(_ request: ExternalDataRequest) throws -> Data {
     let store = try opened("read a value from its file")
@@ -182,14 +181,14 @@ public final class SQLiteStore: IncrementalStore {
   // MARK: Writing
 
   /// Reserves keys for new objects in one transaction.
-  public func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] {
+  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
     let store = try opened("reserve keys")
-    return try KeyReservation(store: store).run(try demands.map { (try store.entity($0.entity), $0.count) })
+    return try KeyReservation(store: store, options: options).run(try demands.map { (try store.entity($0.entity), $0.count) })
   }
 
   /// Prepares a save: all changes are in an open transaction when this returns.
-  public func prepare(_ request: SaveRequest) throws -> any PreparedSave {
-    try SQLitePreparedSave(request, in: try opened("save"))
+  public func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
+    try SQLitePreparedSave(request, in: try opened("save"), options)
   }
 
   /// Rebuilds the file without unused space. The change is durable when this returns.

@@ -19,4 +19,17 @@ import Testing
     #expect(try store.answers.perform(ExternalDataRequest(entity: 0, slot: 0, key: 1, id: id)) == Data(id.uuidString.utf8))
     #expect(try HistoryExample.transactions(of: store) == nil)
   }
+
+  @Test func aWaitEndsAtItsDeadlineAndWhenItIsCancelled() {
+    let late = #expect(throws: StoreError.self) {
+      try WaitingExample.answer(SilentConnection(), RequestOptions(deadline: .now + .milliseconds(5)))
+    }
+    #expect(late?.code == .timedOut)
+    let cancellation = RequestCancellation()
+    DispatchQueue.global().asyncAfter(deadline: .now() + 0.005) { cancellation.cancel() }
+    let cancelled = #expect(throws: StoreError.self) {
+      try WaitingExample.answer(SilentConnection(), RequestOptions(cancellation: cancellation))
+    }
+    #expect(cancelled?.code == .cancelled)
+  }
 }

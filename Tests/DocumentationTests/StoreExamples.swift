@@ -8,9 +8,9 @@ final class SlowStore: ForwardingStore {
   let base: any IncrementalStore
   init(_ base: any IncrementalStore) { self.base = base }
 
-  func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+  func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     usleep(10_000)
-    try base.fetch(plan, in: view, into: sink)
+    try base.fetch(plan, in: view, options: options, into: sink)
   }
 }
 
@@ -21,7 +21,7 @@ final class FolderStore: ForwardingStore {
   private func contents(of request: ExternalDataRequest) throws -> Data { Data(request.id.uuidString.utf8) }
 
   private static let table = AnswerTable<FolderStore>()
-    .answering(ExternalDataRequest.self) { store, request in try store.contents(of: request) }
+    .answering(ExternalDataRequest.self) { store, request, _ in try store.contents(of: request) }
 
   var answers: StoreAnswers { Self.table.bound(to: self) }
 }
@@ -33,5 +33,28 @@ enum HistoryExample {
       return transactions
     }
     return nil
+  }
+}
+
+/// A connection whose answer never arrives.
+final class SilentConnection: Sendable {
+  private let end = DispatchSemaphore(value: 0)
+
+  func cancel() { end.signal() }
+
+  func receive(until deadline: ContinuousClock.Instant?) throws -> String {
+    let seconds = deadline.map { max(0, ($0 - .now) / .seconds(1)) } ?? 1e9
+    let isCancelled = end.wait(timeout: .now() + seconds) == .success
+    throw StoreError(isCancelled ? .cancelled : .timedOut, operation: "fetch rows", reason: "The server didn't answer.")
+  }
+}
+
+enum WaitingExample {
+  static func answer(_ connection: SilentConnection, _ options: RequestOptions) throws -> String {
+    try options.check("fetch rows")
+    let answer = try options.withCancellationHandler({ connection.cancel() }) {
+      try connection.receive(until: options.deadline)
+    }
+    return answer
   }
 }

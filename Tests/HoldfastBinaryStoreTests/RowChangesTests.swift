@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastAtomicStore
 import HoldfastStore
+import HoldfastStoreConformance
 import TestSupport
 import Testing
 

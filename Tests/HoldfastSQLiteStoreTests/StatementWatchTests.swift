@@ -5,28 +5,15 @@ import Testing
 
 @testable import HoldfastSQLiteStore
 
-/// Statements end when they time out or their rows aren't needed anymore, and a fetch stays within its memory limit.
+/// Statements end when they time out or are cancelled, and a fetch stays within its memory limit.
 @Suite struct StatementWatchTests {
   private let folder = TemporaryFolder()
   /// Runs until it is stopped.
   private static let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
 
-  /// A sink that cancels the request after a number of checks.
-  private final class PatientSink: RowSink {
-    private(set) var questions = 0
-    private let patience: Int
-    init(_ patience: Int) { self.patience = patience }
-    func take(_ batch: RowBatch, _ rows: RowSelection) -> SinkDemand { .more }
-    func checkWanted() throws {
-      questions += 1
-      if questions > patience { throw StoreError(.cancelled, operation: "wait", reason: "It took too long.") }
-    }
-  }
-
-  private func answer(_ sql: String, _ connection: SQLiteConnection, seconds: Double?, _ sink: PatientSink? = nil) throws -> Int64? {
+  private func answer(_ sql: String, _ connection: SQLiteConnection, seconds: Double?, _ options: RequestOptions = .none) throws -> Int64? {
     try connection.state.watch.limiting(toSeconds: seconds) {
-      guard let sink else { return try connection.int64(sql) }
-      return try connection.state.watch.asking(sink) { try connection.int64(sql) }
+      try connection.state.watch.obeying(options) { try connection.int64(sql) }
     }
   }
 
@@ -40,15 +27,36 @@ import Testing
     }
   }
 
-  @Test func aStatementEndsWhenItsSinkWantsNoMoreRows() throws {
+  @Test func aStatementEndsAtItsDeadlineOrWhenItIsCancelled() throws {
     let database = try SQLiteDatabase.make(folder.file())
     try database.readers.withConnection(to: "count") { (connection: SQLiteConnection) throws -> Void in
-      let sink = PatientSink(5)
-      let error = #expect(throws: StoreError.self) { try answer(Self.endless, connection, seconds: nil, sink) }
-      #expect(error?.code == .cancelled && error?.reason == "It took too long." && sink.questions == 6, "\(String(describing: error))")
+      let late = #expect(throws: StoreError.self) {
+        try answer(Self.endless, connection, seconds: nil, RequestOptions(deadline: .now + .milliseconds(20)))
+      }
+      #expect(late?.code == .timedOut && late?.operation == "count" && late?.isRetryable == true, "\(String(describing: late))")
+      let cancellation = RequestCancellation()
+      DispatchQueue.global().asyncAfter(deadline: .now() + 0.02) { cancellation.cancel() }
+      let error = #expect(throws: StoreError.self) {
+        try answer(Self.endless, connection, seconds: nil, RequestOptions(cancellation: cancellation))
+      }
+      #expect(error?.code == .cancelled && error?.path == connection.path, "\(String(describing: error))")
+      // The connection remains usable, and the next request isn't cancelled.
       #expect(try answer("SELECT 7", connection, seconds: nil) == 7)
-      // A sink whose request has ended isn't called.
-      #expect(sink.questions == 6)
+    }
+  }
+
+  @Test func aRequestWithinACancelledOneHasItsOwnOptions() throws {
+    let database = try SQLiteDatabase.make(folder.file())
+    try database.readers.withConnection(to: "count") { (connection: SQLiteConnection) throws -> Void in
+      let cancellation = RequestCancellation()
+      cancellation.cancel()
+      let long = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100000) SELECT count(*) FROM n"
+      let count = try connection.state.watch.obeying(RequestOptions(cancellation: cancellation)) {
+        let count = try answer(long, connection, seconds: nil)
+        #expect(throws: StoreError.self) { try connection.int64(long) }
+        return count
+      }
+      #expect(count == 100_000)
     }
   }
 
@@ -61,6 +69,10 @@ import Testing
       }
       #expect(error?.code == .timedOut)
     }
+  }
+
+  private final class IgnoringSink: RowSink {
+    func take(_ batch: RowBatch, _ rows: RowSelection) -> SinkDemand { .more }
   }
 
   // MARK: In the stack
@@ -186,9 +198,89 @@ import Testing
     let store = SQLiteStore(path: folder.file(), options: SQLiteStoreOptions(largestFetchBytes: 30_000))
     _ = try store.open(model: Self.model)
     defer { try? store.close() }
-    let view = try store.beginRead(.latest), sink = PatientSink(.max)
-    expectTooLarge { try store.rows(FaultRequest(entity: 0, keys: Array(1...5000)), in: view, into: sink) }
-    try store.rows(FaultRequest(entity: 0, keys: Array(1...50)), in: view, into: sink)
+    let view = try store.beginRead(.latest, options: .none), sink = IgnoringSink()
+    expectTooLarge { try store.rows(FaultRequest(entity: 0, keys: Array(1...5000)), in: view, options: .none, into: sink) }
+    try store.rows(FaultRequest(entity: 0, keys: Array(1...50)), in: view, options: .none, into: sink)
+  }
+
+  @Test func destinationsOfAGroupThatAreTooManyAreReadObjectByObject() throws {
+    let first = try context()
+    try insert(10, first)
+    let owners = Array(first.insertedObjects)
+    try insert(2000, first)
+    let parts = Array(first.insertedObjects.dropFirst(10))
+    for owner in owners {
+      try owner.setValue(.int64(1), forKey: "mark")
+      try owner.setValue(PropertyValue.objects(parts), forKey: "parts")
+    }
+    try first.save()
+    try first.persistentStoreCoordinator.close()
+
+    let small = try context(SQLiteStoreOptions(largestFetchBytes: 30_000))
+    let found = try small.fetch(
+      FetchRequest<ManagedObject>(
+        entityName: "Item",
+        where: FetchPredicate(
+          .comparison(.property("mark"), .equalTo, .constant(.int64(1)), []))))
+    #expect(found.count == 10)
+    for owner in found {
+      guard case .objects(let parts) = try owner.value(forKey: "parts") as PropertyValue else {
+        Issue.record("No parts.")
+        return
+      }
+      #expect(parts.count == 2000)
+    }
+    #expect(small.faultError == nil)
+    // Saves divide such requests too.
+    for owner in found { small.delete(owner) }
+    try small.save()
+    #expect(try small.count(for: FetchRequest<ManagedObject>(entityName: "Item")) == 2000)
+  }
+
+  @Test func aRequestThatWaitsForAConnectionEndsAtItsDeadlineAndWhenItIsCancelled() throws {
+    let store = SQLiteStore(path: folder.file(), options: SQLiteStoreOptions(maximumReaders: 1, readerTimeoutSeconds: 1000))
+    _ = try store.open(model: Self.model)
+    let readers = try store.opened("watch").database.readers
+    let begun = DispatchSemaphore(value: 0), end = DispatchSemaphore(value: 0)
+    Thread.detachNewThread {
+      try? readers.withConnection(to: "read") { _ in
+        begun.signal()
+        end.wait()
+      }
+    }
+    begun.wait()
+    let request = FaultRequest(entity: 0, keys: [1])
+    func wait(_ options: RequestOptions) -> StoreError.Code? {
+      do {
+        let view = try store.beginRead(.latest, options: options)
+        try store.rows(request, in: view, options: options, into: IgnoringSink())
+        return nil
+      } catch { return (error as? StoreError)?.code }
+    }
+    #expect(wait(RequestOptions(deadline: .now + .milliseconds(20))) == .timedOut)
+    let cancellation = RequestCancellation()
+    DispatchQueue.global().asyncAfter(deadline: .now() + 0.02) { cancellation.cancel() }
+    #expect(wait(RequestOptions(cancellation: cancellation)) == .cancelled)
+    #expect(wait(RequestOptions(cancellation: cancellation)) == .cancelled)
+    #expect(readers.waitingCount == 0)
+    end.signal()
+    #expect(wait(.none) == nil)
+    try store.close()
+  }
+
+  @Test func aSaveThatWaitsForAnotherProcessEndsAtItsDeadline() throws {
+    let store = SQLiteStore(path: folder.file(), options: SQLiteStoreOptions(busyTimeoutSeconds: 1000))
+    _ = try store.open(model: Self.model)
+    let other = try SQLiteConnection(
+      file: store.opened("watch").database.file, options: store.options, role: .writer, registration: nil)
+    try other.begin(.immediate)
+    let options = RequestOptions(deadline: .now + .milliseconds(50))
+    let error = #expect(throws: StoreError.self) { try store.reserveKeys([KeyDemand(entity: 0, count: 1)], options: options) }
+    #expect(error?.code == .timedOut, "\(String(describing: error))")
+    try other.commit()
+    other.close()
+    #expect(try store.reserveKeys([KeyDemand(entity: 0, count: 1)], options: .none) == [[1]])
+    try store.close()
   }
 
   @Test func aFetchTakesNoMoreMemoryThanItMay() throws {

@@ -2,6 +2,7 @@ import CSQLite
 import Foundation
 import Holdfast
 import HoldfastStore
+import HoldfastStoreConformance
 import TestSupport
 import Testing
 

@@ -15,9 +15,12 @@ import Testing
   }
 
   private final class Answering: Sendable {
-    static let table = AnswerTable<Answering>().answering(Sum.self) { $1.a + $1.b + $0.offset }
-    static let wrapping = AnswerTable<Answering>().answering(Sum.self) { Sum(a: $1.a, b: $0.offset).a + $0.offset }
-      .answering(Name.self) { _, _ in "wrapper" }
+    static let table = AnswerTable<Answering>().answering(Sum.self) { store, sum, options in
+      try options.check(Sum.operation)
+      return sum.a + sum.b + store.offset
+    }
+    static let wrapping = AnswerTable<Answering>().answering(Sum.self) { store, sum, _ in Sum(a: sum.a, b: store.offset).a + store.offset }
+      .answering(Name.self) { _, _, _ in "wrapper" }
     let offset: Int
     init(offset: Int) { self.offset = offset }
   }
@@ -26,9 +29,11 @@ import Testing
     let seen = Shared()
     final class Shared: Sendable { let requests = Mutex<[String]>([]) }
 
-    func answer<Request: StoreRequest>(_ request: Request, _ next: (Request) throws -> Request.Answer) throws -> Request.Answer {
+    func answer<Request: StoreRequest>(
+      _ request: Request, _ options: RequestOptions, _ next: (Request, RequestOptions) throws -> Request.Answer
+    ) throws -> Request.Answer {
       seen.requests.withLock { $0.append(Request.operation) }
-      return try next(request)
+      return try next(request, options)
     }
   }
 
@@ -57,8 +62,12 @@ import Testing
   @Test func anInterceptorReceivesSupportedRequests() throws {
     let recorder = Recorder(), answers = Answering.table.bound(to: Answering(offset: 0)).intercepted(by: recorder)
     #expect(try answers.perform(Sum(a: 2, b: 2)) == 4)
+    let late = #expect(throws: StoreError.self) {
+      try answers.perform(Sum(a: 2, b: 2), options: RequestOptions(deadline: .now - .seconds(1)))
+    }
+    #expect(late?.code == .timedOut)
     expectRefusal(of: answers)
-    #expect(recorder.seen.requests.withLock { $0 } == ["add two numbers"])
+    #expect(recorder.seen.requests.withLock { $0 } == ["add two numbers", "add two numbers"])
     expectRefusal(of: StoreAnswers.none.intercepted(by: recorder))
   }
 }

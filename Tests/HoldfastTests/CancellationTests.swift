@@ -86,8 +86,8 @@ private final class CancellingStore: ForwardingStore {
   let base: any IncrementalStore
   init(_ base: any IncrementalStore) { self.base = base }
 
-  func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+  func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     withUnsafeCurrentTask { $0?.cancel() }
-    try base.fetch(plan, in: view, into: sink)
+    try base.fetch(plan, in: view, options: options, into: sink)
   }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastStore
+import HoldfastStoreConformance
 import Testing
 
 /// Missing values have no bytes, whatever rows were read before. Setters overwrite the bytes that a cell refers to.

@@ -29,7 +29,7 @@ import Testing
 
     init(_ base: any IncrementalStore, _ trigger: Trigger) { (self.base, self.trigger) = (base, trigger) }
 
-    func prepare(_ request: SaveRequest) throws -> any PreparedSave {
+    func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
       var request = request, receipt = SaveReceipt()
       let state = trigger.state.withLock { $0 }
       for index in request.entities.indices where request.entities[index].entity == dog.index {
@@ -52,7 +52,7 @@ import Testing
           receipt.others = state.namesOther ? StoreChange(updated: [row.objectID].compactMap { $0 }) : StoreChange(mayIncludeOthers: true)
         }
       }
-      return TriggeringSave(try base.prepare(request), receipt)
+      return TriggeringSave(try base.prepare(request, options: options), receipt)
     }
 
     private func normalised(_ batch: RowBatch) throws -> RowBatch {
@@ -86,7 +86,7 @@ import Testing
       }
       let view = try base.beginRead(.latest), sink = Sink()
       defer { view.end() }
-      try base.rows(FaultRequest(entity: dog.index, keys: [key]), in: view, into: sink)
+      try base.rows(FaultRequest(entity: dog.index, keys: [key]), in: view, options: .none, into: sink)
       return sink.row
     }
   }

@@ -97,8 +97,9 @@ extension TestStore.Place {
     // Read the row, and delete the object before the row is published.
     let collector = RowCollector()
     let epoch = coordinator.rowCache.epoch
-    try coordinator.persistentStores[0].reading(.latest, "test") {
-      try coordinator.persistentStores[0].base.rows(FaultRequest(entity: dog.entity.index, keys: [id.key]), in: $0, into: collector)
+    try coordinator.persistentStores[0].reading(.latest, "test", .none) {
+      try coordinator.persistentStores[0].base.rows(
+        FaultRequest(entity: dog.entity.index, keys: [id.key]), in: $0, options: .none, into: collector)
     }
     deletingContext.delete(dog)
     try deletingContext.save()
@@ -696,7 +697,9 @@ private final class HookedStore: ForwardingStore {
 
   init(_ base: any IncrementalStore, _ hook: CommitHook) { (self.base, self.hook) = (base, hook) }
 
-  func prepare(_ request: SaveRequest) throws -> any PreparedSave { HookedSave(try base.prepare(request), hook) }
+  func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
+    HookedSave(try base.prepare(request, options: options), hook)
+  }
 
   private final class HookedSave: PreparedSave {
     let base: any PreparedSave

@@ -69,9 +69,9 @@ import Testing
     private let seen: Seen
     init(_ base: any IncrementalStore, _ seen: Seen) { (self.base, self.seen) = (base, seen) }
 
-    func prepare(_ request: SaveRequest) throws -> any PreparedSave {
+    func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
       if let origin = request.origin { seen.origins.withLock { $0.append(origin) } }
-      return try base.prepare(request)
+      return try base.prepare(request, options: options)
     }
   }
 }

@@ -11,7 +11,7 @@ enum Flaw: String, CaseIterable, Sendable {
   case servesStaleRows, servesOldVersions, leavesOutRow, deliversRowTwice, deliversOtherEntity, deliversMissingKeys
   case ignoresSorts, sortsWithoutTies, ignoresLimit, windowsOffByOne, countsOneMore
   case losesNilInInequality, ignoresCase, comparesPrefixes, forgetsDelimiters
-  case ignoresEnough, swallowsSinkErrors, endsUnwantedRows, keysWithColumns
+  case ignoresEnough, swallowsSinkErrors, endsCancelledFetches, endsCancelledViews, keysWithColumns
   case givesKeysTwice, givesKeysOfDeletedRows, keysDescend
   case ignoresExpectedVersions, ignoresLocks, throwsFirstConflictOnly, conflictsWithoutRows, ignoresUniqueness, throwsFirstConstraintOnly
   case commitsInPrepare, abortCommits, committedLater
@@ -39,7 +39,9 @@ enum Flaw: String, CaseIterable, Sendable {
     case .ignoresLimit, .windowsOffByOne: ["F3"]
     case .countsOneMore, .keysWithColumns: ["F6"]
     case .losesNilInInequality, .ignoresCase, .comparesPrefixes, .forgetsDelimiters: ["F1"]
-    case .ignoresEnough, .swallowsSinkErrors, .endsUnwantedRows: ["F4"]
+    case .ignoresEnough, .swallowsSinkErrors: ["F4"]
+    case .endsCancelledFetches: ["Q1"]
+    case .endsCancelledViews: ["Q3"]
     case .givesKeysTwice, .givesKeysOfDeletedRows, .keysDescend: ["K1"]
     case .ignoresExpectedVersions, .ignoresLocks, .throwsFirstConflictOnly, .conflictsWithoutRows: ["S1"]
     case .ignoresUniqueness, .throwsFirstConstraintOnly: ["S2"]
@@ -72,7 +74,7 @@ enum Flaw: String, CaseIterable, Sendable {
     case .servesFirstDemandOnly: ["K1"]
     case .refusesNestedRequests: ["F7"]
     case .answersLater: ["C2"]
-    case .cancelsRows: ["R3"]
+    case .cancelsRows: ["Q2"]
     case .answersUnopened: ["C3"]
     case .receiptOfOtherRows: ["S15"]
     case .windowsInAnyOrder: ["F3"]
@@ -122,6 +124,8 @@ final class BrokenStore: ForwardingStore {
       var isFetching = false
       var oldView: (any ReadView)?
       var firstRow: RowView?
+      /// The options of the last fetch.
+      var lastOptions = RequestOptions.none
       var committed: [any PreparedSave] = []
     }
     let state = Mutex(State())
@@ -187,8 +191,8 @@ final class BrokenStore: ForwardingStore {
     func end() { if endsBase { base.end() } }
   }
 
-  func beginRead(_ kind: ReadViewKind) throws -> any ReadView {
-    View(try base.beginRead(kind), kind, endsBase: flaw != .endedViewsAnswer)
+  func beginRead(_ kind: ReadViewKind, options: RequestOptions) throws -> any ReadView {
+    View(try base.beginRead(kind, options: options), kind, endsBase: flaw != .endedViewsAnswer)
   }
 
   /// The base store's view that answers a request.
@@ -203,7 +207,7 @@ final class BrokenStore: ForwardingStore {
     return old ?? next
   }
 
-  func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+  func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     var plan = plan
     switch flaw {
     case .ignoresSorts: plan.sorts = []
@@ -217,7 +221,12 @@ final class BrokenStore: ForwardingStore {
     case .losesNilInInequality, .ignoresCase, .comparesPrefixes, .forgetsDelimiters: plan.predicate = plan.predicate.map(spoiled)
     default: break
     }
-    try nesting { try base.fetch(plan, in: answering(view), into: sinkFor(sink, plan)) }
+    notes.state.withLock { $0.lastOptions = options }
+    try nesting {
+      try base.fetch(
+        plan, in: answering(view), options: flaw == .endsCancelledFetches ? .none : options, into: sinkFor(sink, plan))
+    }
+    if flaw == .endsCancelledViews, options.cancellation?.isCancelled == true { view.end() }
   }
 
   /// Refuses requests during a fetch if that is the flaw.
@@ -258,20 +267,20 @@ final class BrokenStore: ForwardingStore {
     BrokenSink(sink, flaw, notes, counts: plan.output == .count)
   }
 
-  func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
+  func rows(_ request: FaultRequest, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     let wrapped = BrokenSink(sink, flaw, notes, counts: false)
-    if flaw == .cancelsRows { try sink.checkWanted() }
+    if flaw == .cancelsRows { try notes.state.withLock { $0.lastOptions }.check("read rows") }
     var request = request
     if flaw == .deliversWholeFamilies, let model = notes.state.withLock({ $0.model }) {
       request.entity = model.entities[request.entity].rootIndex
     }
-    try nesting { try base.rows(request, in: answering(view), into: wrapped) }
+    try nesting { try base.rows(request, in: answering(view), options: options, into: wrapped) }
     if flaw == .deliversMissingKeys, !request.keys.isEmpty, let row = notes.state.withLock({ $0.firstRow }) {
       _ = try sink.take(row.batch, .one(row.index))
     }
   }
 
-  func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
+  func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
     var request = request
     let relationship = notes.state.withLock { $0.model }?.entities[request.entity].relationships[request.relationship]
     if flaw == .losesInverse, relationship?.isManyToMany == true, relationship?.namesLinks == false {
@@ -281,7 +290,7 @@ final class BrokenStore: ForwardingStore {
     if flaw == .answersForMissingSources, let first = request.sources.dropFirst().first {
       request.sources = request.sources.map { $0 < 1 << 39 ? $0 : first }
     }
-    var answer = try base.relationships(request, in: answering(view))
+    var answer = try base.relationships(request, in: answering(view), options: options)
     if flaw == .losesOrderKeys {
       answer = RelationshipAnswer(offsets: answer.offsets, targets: answer.targets, entities: answer.entities, rows: answer.rows)
     }
@@ -302,9 +311,11 @@ final class BrokenStore: ForwardingStore {
 
   // MARK: Saving
 
-  func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] {
-    if flaw == .servesFirstDemandOnly, !demands.isEmpty { return [try base.reserveKeys(demands)[0]] + demands.dropFirst().map { _ in [] } }
-    return try base.reserveKeys(demands).map(spoiled)
+  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
+    if flaw == .servesFirstDemandOnly, !demands.isEmpty {
+      return [try base.reserveKeys(demands, options: options)[0]] + demands.dropFirst().map { _ in [] }
+    }
+    return try base.reserveKeys(demands, options: options).map(spoiled)
   }
 
   private func spoiled(_ keys: [Int64]) -> [Int64] {
@@ -319,7 +330,7 @@ final class BrokenStore: ForwardingStore {
     }
   }
 
-  func prepare(_ request: SaveRequest) throws -> any PreparedSave {
+  func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
     var request = request
     let sent = request
     for index in request.entities.indices {
@@ -347,16 +358,16 @@ final class BrokenStore: ForwardingStore {
     if flaw == .savesByHalves, let first = request.entities.first {
       var half = SaveRequest()
       half.entities = [first]
-      try base.prepare(half).commit()
+      try base.prepare(half, options: options).commit()
       request.entities.removeFirst()
     }
     do {
-      return try BrokenPreparation(base.prepare(request), flaw, notes, sent)
+      return try BrokenPreparation(base.prepare(request, options: options), flaw, notes, sent)
     } catch var error as StoreError {
       if flaw == .throwsFirstConflictOnly { error.conflicts = Array(error.conflicts.prefix(1)) }
       if flaw == .throwsFirstConstraintOnly { error.constraintConflicts = Array(error.constraintConflicts.prefix(1)) }
       if flaw == .conflictsWithoutRows { for index in error.conflicts.indices { error.conflicts[index].persisted = nil } }
-      if flaw == .ignoresUniqueness, error.code == .constraintConflict { return try base.prepare(SaveRequest()) }
+      if flaw == .ignoresUniqueness, error.code == .constraintConflict { return try base.prepare(SaveRequest(), options: options) }
       throw error
     }
   }
@@ -398,7 +409,7 @@ final class BrokenStore: ForwardingStore {
     }
   }
 
-  private static let table = AnswerTable<BrokenStore>().answering(ExternalDataRequest.self) { store, request in
+  private static let table = AnswerTable<BrokenStore>().answering(ExternalDataRequest.self) { store, request, _ in
     do {
       let data = try store.base.answers.perform(request)
       return store.flaw == .servesOtherBytes ? Data(data.dropLast()) : data
@@ -432,8 +443,6 @@ private final class BrokenSink: RowSink {
     self.counts = counts
   }
 
-  func checkWanted() throws { if flaw != .endsUnwantedRows { try base.checkWanted() } }
-
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
     defer { taken += 1 }
     if !counts { notes.state.withLock { $0.firstRow = $0.firstRow ?? batch[0] } }
@@ -443,7 +452,7 @@ private final class BrokenSink: RowSink {
       for row in places(batch, rows) { _ = try base.take(batch, .one(row)) }
       return .more
     case .swallowsSinkErrors: return (try? base.take(batch, rows)) ?? .enough
-    case .endsUnwantedRows where (try? base.checkWanted()) == nil: return .enough
+    case .endsCancelledFetches where notes.state.withLock({ $0.lastOptions }).cancellation?.isCancelled == true: return .enough
     case .leavesOutRow where !counts && taken == 0: return try base.take(batch, .rows(places(batch, rows).dropLast().map(UInt32.init)))
     case .deliversRowTwice where !counts && taken == 0: _ = try base.take(batch, .one(places(batch, rows)[0]))
     case .servesOldVersions where !counts: return try base.take(older(batch), rows)

@@ -6,10 +6,10 @@ final class AlteringStore: ForwardingStore {
 
   init(_ base: any IncrementalStore) { self.base = base }
 
-  func prepare(_ request: SaveRequest) throws -> any PreparedSave {
+  func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
     var request = request
     for place in request.entities.indices { try alter(&request.entities[place].inserted) }
-    return try base.prepare(request)
+    return try base.prepare(request, options: options)
   }
 
   /// Adds 1 to the first 16-bit integer, which is an age.

@@ -37,29 +37,29 @@ final class CountingStore: ForwardingStore {
     self.counter = counter
   }
 
-  func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+  func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     counter.count { $0.fetches += 1 }
-    try base.fetch(plan, in: view, into: sink)
+    try base.fetch(plan, in: view, options: options, into: sink)
   }
 
-  func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
+  func rows(_ request: FaultRequest, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     counter.count { $0.rows += 1 }
-    try base.rows(request, in: view, into: sink)
+    try base.rows(request, in: view, options: options, into: sink)
   }
 
-  func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
+  func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
     counter.count { $0.relationships += 1 }
-    return try base.relationships(request, in: view)
+    return try base.relationships(request, in: view, options: options)
   }
 
-  func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] {
+  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
     counter.count { $0.keys += 1 }
-    return try base.reserveKeys(demands)
+    return try base.reserveKeys(demands, options: options)
   }
 
-  func prepare(_ request: SaveRequest) throws -> any PreparedSave {
+  func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
     counter.count { $0.saves += 1 }
-    return try base.prepare(request)
+    return try base.prepare(request, options: options)
   }
 }
 

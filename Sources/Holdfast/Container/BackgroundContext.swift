@@ -32,14 +32,20 @@ public actor BackgroundContext {
 
   /// Runs a closure with the context.
   ///
+  /// If the calling task is cancelled, the closure's fetches throw ``/HoldfastStore/StoreError`` with code
+  /// ``/HoldfastStore/StoreError/Code/cancelled``, even while a store waits. Faults and saves aren't cancelled.
+  ///
   /// - Throws: the closure's error.
   public func perform<Result, Failure: Error>(
     _ body: @Sendable (ManagedObjectContext) throws(Failure) -> sending Result
-  ) throws(Failure) -> sending Result {
-    do { return try body(context) } catch {
-      assertIsFreeOfObjects(error)
-      throw error
+  ) async throws(Failure) -> sending Result {
+    let cancellation = RequestCancellation()
+    let outcome = await withTaskCancellationHandler {
+      context.cancelling(cancellation) { Outcome<Result, Failure>(of: body, context) }
+    } onCancel: {
+      cancellation.cancel()
     }
+    return try outcome.get()
   }
 
   /// Runs a closure with the context and waits for it.
@@ -57,6 +63,23 @@ public actor BackgroundContext {
         }
       }
     }
+  }
+}
+
+/// The result of a closure, on its way out of the actor.
+private struct Outcome<Success, Failure: Error>: @unchecked Sendable {  // because the closure sends its result, and keeps no reference
+  private let result: Result<Success, Failure>
+
+  init(of body: (ManagedObjectContext) throws(Failure) -> sending Success, _ context: ManagedObjectContext) {
+    do throws(Failure) { result = .success(try body(context)) } catch {
+      assertIsFreeOfObjects(error)
+      result = .failure(error)
+    }
+  }
+
+  func get() throws(Failure) -> sending Success {
+    nonisolated(unsafe) let result = result
+    return try result.get()
   }
 }
 

@@ -73,7 +73,7 @@ extension ManagedObjectContext {
   func readFamily(_ entity: Int, _ keys: [Int64], wanting key: Int64? = nil) throws -> ManagedObject? {
     checkIsolation()
     var found: ManagedObject?
-    for group in groups(try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: keys)).runs, entity) {
+    for group in groups(try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: keys), requests.ofOthers).runs, entity) {
       if keys.count > 1 { recentGroups.append(group) }
       attachFaults(group)
       guard let key, let (row, place) = group.row(key) else { continue }

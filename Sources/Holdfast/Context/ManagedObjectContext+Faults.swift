@@ -70,7 +70,7 @@ extension ManagedObjectContext {
     let siblings = object.flags.contains(.ownedByGroup) ? nil : object.owner.map { unsafeDowncast($0, to: FaultSiblings.self) }
     let keys = keysToRead(object, siblings)
     // Siblings may be of any entity that the relationship can reference.
-    let collector = try coordinator.rows(FaultRequest(entity: siblings?.entity ?? entity, keys: keys))
+    let collector = try coordinator.rows(FaultRequest(entity: siblings?.entity ?? entity, keys: keys), requests.ofOthers)
     for group in groups(collector.runs, entity) {
       if keys.count > 1 { recentGroups.append(group) }
       attachFaults(group)
@@ -85,10 +85,8 @@ extension ManagedObjectContext {
     var keys = [[Int64]](repeating: [], count: entities.count)
     for fault in faults where fault.objectKey >= 0 { keys[Int(fault.flags.entityIndex)].append(fault.objectKey) }
     for (entity, keys) in keys.enumerated() where !keys.isEmpty {
-      let sorted = keys.sorted()
-      for start in stride(from: 0, to: sorted.count, by: RowGroup.size) {
-        let window = Array(sorted[start..<min(start + RowGroup.size, sorted.count)])
-        let collector = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: window))
+      for window in keys.sorted().windows(of: RowGroup.size) {
+        let collector = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: Array(window)), requests.ofOthers)
         for group in groups(collector.runs, entity) { attachFaults(group) }
       }
     }
@@ -121,7 +119,7 @@ extension ManagedObjectContext {
     discardOldGroups()
     let isWalkedOver = readsTargets && batchesFaults && (group.count == 1 || group.isFetched)
     let welcomesRows = isWalkedOver && !group.hasResidentRows(places)
-    guard let answer = relationship(link, of: object, group.keys, welcomesRows: welcomesRows) else { return nil }
+    guard let answer = relationship(link, of: object, in: group, welcomesRows: welcomesRows) else { return nil }
     takeRows(answer.rows, Int(link.destination))
     let siblings = FaultSiblings(entity: Int(link.destination), answer: answer)
     group.setAnswer(siblings, Int(link.toManyIndex))
@@ -160,14 +158,23 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Fetches the destinations of a to-many relationship. If the store fails, returns nil and records the error for the object.
-  func relationship(_ link: LinkPlan, of object: ManagedObject, _ sources: [Int64], welcomesRows: Bool = false) -> RelationshipAnswer? {
+  /// Fetches the destinations of a to-many relationship, for an object or for its group. If the store fails, returns nil and records the
+  /// error for the object.
+  ///
+  /// If the destinations of a group are too many for the store, returns nil and marks the group, whose objects then fetch theirs alone.
+  func relationship(_ link: LinkPlan, of object: ManagedObject, in group: RowGroup? = nil, welcomesRows: Bool = false)
+    -> RelationshipAnswer?
+  {
     checkIsolation()
+    let sources = group?.keys ?? [object.objectKey]
     do {
       let answer = try persistentStoreCoordinator.relationships(
         RelationshipRequest(
-          entity: Int(link.entity), relationship: Int(link.relationship), sources: sources, welcomesRows: welcomesRows))
+          entity: Int(link.entity), relationship: Int(link.relationship), sources: sources, welcomesRows: welcomesRows), requests.ofOthers)
       return link.isOrdered ? answer.inOrder() : answer
+    } catch let error as StoreError where error.code == .tooLarge && sources.count > 1 {
+      group?.hasTooManyTargets = true
+      return nil
     } catch {
       noteUnread(object.id, error)
       return nil
@@ -176,11 +183,11 @@ extension ManagedObjectContext {
 
   /// Whether an object fetches its destinations without those of its siblings.
   ///
-  /// Always true without batching. If the store keeps its rows in memory, it is true for the first few objects of a group, since a request
+  /// Always true without batching, or if an answer for the group is too large for the store. If the store keeps its rows in memory, it is true for the first few objects of a group, since a request
   /// costs less there than destinations that no caller reads. Further requests indicate a traversal of the group.
   func answersAlone(_ group: RowGroup, _ index: Int) -> Bool {
     if group.count == 1 { return false }
-    if !batchesFaults { return true }
+    if !batchesFaults || group.hasTooManyTargets { return true }
     return group.hasResidentRows(places) && group.isRarelyAsked(index)
   }
 }

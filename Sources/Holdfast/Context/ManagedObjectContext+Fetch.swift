@@ -65,7 +65,7 @@ extension ManagedObjectContext {
     let plan = AggregatePlan(groupBy: groupBy, columns: columns)
     let query = FetchQuery(
       entity: entity, predicate: try predicate(request.predicate?.expression, entity),
-      output: .aggregates(plan), includesSubentities: request.includesSubentities, isCancellable: true)
+      output: .aggregates(plan), includesSubentities: request.includesSubentities, options: requests.ofFetch)
     let rows = try persistentStoreCoordinator.aggregate(query, plan)
     let places = columns.indices.filter { if case .group = columns[$0] { true } else { false } }
     let sorted = rows.sorted { a, b in
@@ -132,7 +132,8 @@ extension ManagedObjectContext {
     precondition(request.fetchLimit >= 0 && request.fetchOffset >= 0, "A limit or offset is negative.")
     return FetchQuery(
       entity: entity, predicate: try predicate(request.expression, entity), sorts: request.sorts, offset: request.fetchOffset,
-      limit: request.fetchLimit == 0 ? nil : request.fetchLimit, includesSubentities: request.includesSubentities, isCancellable: true)
+      limit: request.fetchLimit == 0 ? nil : request.fetchLimit, includesSubentities: request.includesSubentities, options: requests.ofFetch
+    )
   }
 
   /// The predicate in the form that the coordinator and the stores expect.

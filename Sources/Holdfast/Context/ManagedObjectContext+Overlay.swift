@@ -144,7 +144,7 @@ final class ContextRows: EvaluationSource {
   /// Reads ahead the destinations of rows.
   func prepare(_ rows: [RowPointer], _ crossings: [QueryCrossing]) throws {
     let coordinator = context.persistentStoreCoordinator
-    let reader = StoreReader(coordinator.storeSet, .latest)
+    let reader = StoreReader(coordinator.storeSet, .latest, context.requests.ofOthers)
     defer { reader.end() }
     let source = StoreRows(reader, coordinator.model, crossings)
     try source.prepare(rows)

@@ -136,7 +136,7 @@ extension ManagedObjectContext {
   /// Applies an object's changes to the row as it is saved now.
   private func merge(_ object: ManagedObject) throws {
     let entity = Int(object.flags.entityIndex)
-    let found = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: [object.objectKey]))
+    let found = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: [object.objectKey]), requests.ofOthers)
     guard let run = found.runs.first, persistentStoreCoordinator.entityIndex(of: run.batch) == entity else {
       throw ContextError(.missingObject, objectID: object.id, reason: "No object has this ID; it was deleted.")
     }

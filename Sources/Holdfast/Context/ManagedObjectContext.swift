@@ -13,10 +13,19 @@ import Synchronization
 public final class ManagedObjectContext {
   /// The coordinator between the context and its stores.
   public let persistentStoreCoordinator: PersistentStoreCoordinator
-  /// A name for messages and for the history of stores that keep one.
-  public var name = ""
+  /// A name for messages, for labels of requests, and for the history of stores that keep one.
+  public var name = "" { didSet { requests.label = name.isEmpty ? nil : name } }
   /// The author of the context's saves, such as the name of the program, for the history of stores that keep one. Defaults to nil.
   public var transactionAuthor: String?
+  /// The maximum duration of a fetch, a save, or the reading of a fault. Defaults to nil, for no maximum.
+  ///
+  /// After this time, the fetch or save throws ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/timedOut``. Nothing
+  /// was saved then. ``faultErrorPolicy`` applies to a fault. A save can take longer, because it isn't stopped after its commit has begun,
+  /// and because files are written at once.
+  public var requestTimeout: Duration? {
+    get { requests.timeout }
+    set { requests.timeout = newValue }
+  }
   /// Whether reading a fault also reads its siblings: objects of the same result within 1,024 positions. Defaults to true.
   @exclusivity(unchecked) public var batchesFaults = true
   /// What happens when a property can't be read because of an error. Defaults to ``FaultErrorPolicy/failSave``.
@@ -41,6 +50,7 @@ public final class ManagedObjectContext {
   @exclusivity(unchecked) var recentGroups = RecentGroups()
   @exclusivity(unchecked) var faultErrors = FaultErrors()
   @exclusivity(unchecked) var awakening = Awakening()
+  @exclusivity(unchecked) var requests = RequestSettings()
   /// The links of transient relationships of released objects.
   let parkedLinks = ParkedLinks()
   /// The handlers of the context; nil until the first one is added.

@@ -47,6 +47,8 @@ final class RowGroup {
   /// The siblings of to-one destinations, with one element per slot that was read.
   @exclusivity(unchecked) private var columns: [FaultSiblings] = []
   @exclusivity(unchecked) private var positions: [Int64: Int]?
+  /// Whether the store refused to return the destinations of all rows at once.
+  @exclusivity(unchecked) var hasTooManyTargets = false
   /// The number of requests for single objects: 8 bits for each to-many index from 0 to 6, and 8 bits for all others together.
   @exclusivity(unchecked) private var askedAlone: UInt64 = 0
 

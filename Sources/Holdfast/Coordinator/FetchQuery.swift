@@ -11,8 +11,8 @@ struct FetchQuery {
 
   var includesSubentities = true
 
-  /// Whether the query comes from the program, so that cancelling its task ends it.
-  var isCancellable = false
+  /// The deadline and the cancellation.
+  var options = RequestOptions.none
 
   /// The entities to which the query is restricted in one store; empty for no restriction.
   var restriction: [Int] = []

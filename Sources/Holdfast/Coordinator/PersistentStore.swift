@@ -146,11 +146,12 @@ public final class PersistentStore: Sendable {
   }
 
   /// Runs a closure with a read view, which ends afterwards.
-  func reading<Result>(_ kind: ReadViewKind = .latest, _ operation: @autoclosure () -> String, _ body: (any ReadView) throws -> Result)
-    throws -> Result
-  {
+  func reading<Result>(
+    _ kind: ReadViewKind = .latest, _ operation: @autoclosure () -> String, _ options: RequestOptions,
+    _ body: (any ReadView) throws -> Result
+  ) throws -> Result {
     try wrapping(operation()) {
-      let view = try base.beginRead(kind)
+      let view = try base.beginRead(kind, options: options)
       defer { view.end() }
       return try body(view)
     }

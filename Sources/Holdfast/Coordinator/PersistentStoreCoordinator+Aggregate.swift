@@ -5,10 +5,10 @@ extension PersistentStoreCoordinator {
   ///
   /// A single store that supports aggregates computes them itself. Rows of several stores are aggregated here.
   func aggregate(_ query: FetchQuery, _ plan: AggregatePlan) throws -> [[StoreValue]] {
-    try CancellableSink.check(query)
+    try query.options.check("aggregate rows")
     let parts = try parts(of: query, storeSet)
     var rows = try parts.count == 1 ? storeAggregates(parts[0]) ?? ownAggregates(parts, query, plan) : ownAggregates(parts, query, plan)
-    try nameTargets(&rows, plan.layout(in: query.entity))
+    try nameTargets(&rows, plan.layout(in: query.entity), query.options)
     return rows
   }
 
@@ -45,14 +45,14 @@ extension PersistentStoreCoordinator {
   /// Replaces the keys in columns of to-one destinations with IDs.
   ///
   /// When the destination has subentities, the objects' rows are read to find their entities.
-  private func nameTargets(_ rows: inout [[StoreValue]], _ layout: RowLayout) throws {
+  private func nameTargets(_ rows: inout [[StoreValue]], _ layout: RowLayout, _ options: RequestOptions) throws {
     for (place, column) in layout.columns.enumerated() {
       guard case .toOne(let destination) = column else { continue }
       var entities: [Int64: Int] = [:]
       if model.entities[destination].familyIndexes.count > 1 {
         let keys = Set(rows.compactMap { if case .int64(let key) = $0[place] { key } else { nil } })
         if !keys.isEmpty {
-          try self.rows(FaultRequest(entity: destination, keys: keys.sorted())).forEach { batch, index in
+          try self.rows(FaultRequest(entity: destination, keys: keys.sorted()), options).forEach { batch, index in
             entities[batch.pointer(index).key] = try checkedEntityIndex(of: batch)
           }
         }

@@ -11,7 +11,7 @@ extension PersistentStoreCoordinator {
 
   /// Fetches rows or keys from every store that may have some.
   func fetch(_ query: FetchQuery, into sink: any RowSink) throws {
-    try CancellableSink.check(query)
+    try query.options.check("read rows")
     let stores = storeSet
     if let store = stores.soleOfAll { return try fetch(query, from: store, into: sink) }
     let parts = try parts(of: query, stores)
@@ -30,7 +30,7 @@ extension PersistentStoreCoordinator {
 
   /// Counts the objects that match a query.
   func count(_ query: FetchQuery) throws -> Int {
-    try CancellableSink.check(query)
+    try query.options.check("read rows")
     var query = query
     query.output = .count
     let stores = storeSet
@@ -89,13 +89,14 @@ extension PersistentStoreCoordinator {
 
   func run(_ division: Planner.Division, _ query: FetchQuery, _ store: PersistentStore, into sink: any RowSink) throws {
     if division.predicate == nil && !division.sorts && !division.windows {
-      let sink = CancellableSink.around(sink, query)
-      return try store.reading(.latest, "fetch \(query.entity.name)") { try store.store.fetch(division.plan, in: $0, into: sink) }
+      return try store.reading(.latest, "fetch \(query.entity.name)", query.options) {
+        try store.store.fetch(division.plan, in: $0, options: query.options, into: query.limiting(sink))
+      }
     }
     let residual = try Residual(division, query, model)
     let kind: ReadViewKind = residual.crossings.isEmpty || !store.capabilities.snapshots ? .latest : .consistent
-    try store.reading(kind, "fetch \(query.entity.name)") { view in
-      try residual.run(division, query, store, view, StoreReader(storeSet, store, view), model, into: sink)
+    try store.reading(kind, "fetch \(query.entity.name)", query.options) { view in
+      try residual.run(division, query, store, view, StoreReader(storeSet, store, view, query.options), model, into: sink)
     }
   }
 }
@@ -119,12 +120,12 @@ struct Residual {
     _ model: ManagedObjectModel, into sink: any RowSink
   ) throws {
     if predicate == nil && order == nil && !division.windows {
-      return try store.store.fetch(division.plan, in: view, into: CancellableSink.around(sink, query))
+      return try store.store.fetch(division.plan, in: view, options: query.options, into: query.limiting(sink))
     }
     let residual = ResidualSink(
       predicate: predicate, order: order, source: crossings.isEmpty ? nil : StoreRows(reader, model, crossings),
       offset: division.windows ? query.offset : 0, limit: division.windows ? query.limit : nil, next: sink)
-    try store.store.fetch(division.plan, in: view, into: CancellableSink.around(residual, query))
+    try store.store.fetch(division.plan, in: view, options: query.options, into: query.limiting(residual))
     try residual.finish()
   }
 }

@@ -8,11 +8,12 @@ import HoldfastStore
 
 extension PersistentStoreCoordinator {
   /// Reads the rows with the given keys, without rows of stores that were removed.
-  func rows(_ request: FaultRequest) throws -> RowCollector {
+  func rows(_ request: FaultRequest, _ options: RequestOptions) throws -> RowCollector {
+    try options.check("read rows")
     let collector = RowCollector()
     let (epoch, stores) = (rowCache.epoch, storeSet)
     func read(_ request: FaultRequest, _ store: PersistentStore) throws {
-      try store.reading(.latest, "read rows") { try store.store.rows(request, in: $0, into: collector) }
+      try store.reading(.latest, "read rows", options) { try store.store.rows(request, in: $0, options: options, into: collector) }
     }
     if let store = stores.sole {
       try read(request, store)
@@ -27,24 +28,26 @@ extension PersistentStoreCoordinator {
   /// Reads a value from its external file.
   ///
   /// - Throws: ``ContextError`` when the object's store was removed.
-  func externalData(_ request: ExternalDataRequest) throws -> Data {
+  func externalData(_ request: ExternalDataRequest, _ options: RequestOptions) throws -> Data {
+    try options.check("read a value from its file")
     guard let store = storeSet.store(ofKey: request.key) else { throw ContextError.missingStore() }
-    return try store.wrapping("read a value from its file") { try store.store.answers.perform(request) }
+    return try store.wrapping("read a value from its file") { try store.store.answers.perform(request, options: options) }
   }
 
   /// Reads the destinations of a to-many relationship. Objects of removed stores have none.
   ///
   /// - Throws: ``ContextError`` when the stores of all the objects were removed.
-  func relationships(_ request: RelationshipRequest) throws -> RelationshipAnswer {
+  func relationships(_ request: RelationshipRequest, _ options: RequestOptions) throws -> RelationshipAnswer {
+    try options.check("read a relationship")
     let stores = storeSet
-    if let store = stores.sole { return try relationships(request, store) }
+    if let store = stores.sole { return try relationships(request, store, options) }
     let parts = stores.split(request.sources)
     if parts.isEmpty, !request.sources.isEmpty { throw ContextError.missingStore() }
     var answers: [(sources: [Int64], answer: RelationshipAnswer)] = []
     for (store, sources) in parts {
       var request = request
       request.sources = sources
-      answers.append((sources, try relationships(request, store)))
+      answers.append((sources, try relationships(request, store, options)))
     }
     if answers.count == 1 && answers[0].sources.count == request.sources.count { return answers[0].answer }
     return RelationshipAnswer(
@@ -52,28 +55,16 @@ extension PersistentStoreCoordinator {
       destination: model.entities[request.entity].relationships[request.relationship].destinationIndex)
   }
 
-  private func relationships(_ request: RelationshipRequest, _ store: PersistentStore) throws -> RelationshipAnswer {
+  private func relationships(
+    _ request: RelationshipRequest, _ store: PersistentStore, _ options: RequestOptions
+  ) throws -> RelationshipAnswer {
     let epoch = request.welcomesRows ? rowCache.epoch : 0
-    let answer = try store.reading(.latest, "read a relationship") { try store.store.relationships(request, in: $0) }
+    let answer = try store.reading(.latest, "read a relationship", options) {
+      try store.store.relationships(request, in: $0, options: options)
+    }
     if !answer.rows.isEmpty { try takeRows(answer, request, store, readIn: epoch) }
-    try check(answer, request, store)
+    try answer.check(request, store, isOrdered: model.entities[request.entity].relationships[request.relationship].isOrdered)
     return answer
-  }
-
-  private func check(_ answer: RelationshipAnswer, _ request: RelationshipRequest, _ store: PersistentStore) throws {
-    func damaged(_ reason: String) -> StoreError {
-      StoreError(.damaged, operation: "read a relationship", path: store.path, reason: reason)
-    }
-    guard answer.offsets.count == request.sources.count + 1 else {
-      throw damaged(
-        "The store answered for \(answer.offsets.count - 1) objects instead of \(request.sources.count) (rule L1).")
-    }
-    if model.entities[request.entity].relationships[request.relationship].isOrdered, answer.orderKeys?.count != answer.targets.count {
-      throw damaged("The store didn't return an order key for each object of an ordered relationship (rule L5).")
-    }
-    for place in request.sources.indices where answer.offsets[place] > answer.offsets[place + 1] {
-      throw damaged("The offsets in the store's answer aren't ascending (rule L1).")
-    }
   }
 
   /// Checks the rows that a store returned together with destinations, and inserts them into the shared cache.
@@ -117,7 +108,32 @@ extension PersistentStoreCoordinator {
   }
 }
 
+extension RelationshipRequest {
+  /// The same request for other sources.
+  func of(_ sources: ArraySlice<Int64>) -> RelationshipRequest {
+    RelationshipRequest(entity: entity, relationship: relationship, sources: Array(sources), welcomesRows: welcomesRows)
+  }
+}
+
 extension RelationshipAnswer {
+  /// Throws if the answer doesn't match a request.
+  ///
+  /// - Parameter isOrdered: Whether order keys are needed.
+  func check(_ request: RelationshipRequest, _ store: PersistentStore, isOrdered: Bool) throws {
+    func damaged(_ reason: String) -> StoreError {
+      StoreError(.damaged, operation: "read a relationship", path: store.path, reason: reason)
+    }
+    guard offsets.count == request.sources.count + 1 else {
+      throw damaged("The store answered for \(offsets.count - 1) objects instead of \(request.sources.count) (rule L1).")
+    }
+    if isOrdered, orderKeys?.count != targets.count {
+      throw damaged("The store didn't return an order key for each object of an ordered relationship (rule L5).")
+    }
+    for place in request.sources.indices where offsets[place] > offsets[place + 1] {
+      throw damaged("The offsets in the store's answer aren't ascending (rule L1).")
+    }
+  }
+
   /// Joins the answers of several stores, in the order of the requested sources.
   convenience init(joining answers: [(sources: [Int64], answer: RelationshipAnswer)], for sources: [Int64], destination: Int) {
     var found: [Int64: (answer: Int, place: Int)] = [:]

@@ -31,29 +31,29 @@ final class PlacedStore: IncrementalStore {
 
   func close() throws { try base.close() }
 
-  func beginRead(_ kind: ReadViewKind) throws -> any ReadView { try base.beginRead(kind) }
+  func beginRead(_ kind: ReadViewKind, options: RequestOptions) throws -> any ReadView { try base.beginRead(kind, options: options) }
 
   // MARK: Reading
 
-  func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+  func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     var plan = plan
     plan.predicate = plan.predicate?.replacingIDs(inStore)
     let delivers = plan.output == .rows || plan.output == .keys
     let moving = PlacingSink(sink, distance, movesRowKeys: delivers) { self.strayKey("fetch rows") }
-    try base.fetch(plan, in: view, into: moving)
+    try base.fetch(plan, in: view, options: options, into: moving)
     try moving.finish()
   }
 
-  func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
+  func rows(_ request: FaultRequest, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     let moving = PlacingSink(sink, distance, movesRowKeys: true) { self.strayKey("read rows") }
-    try base.rows(FaultRequest(entity: request.entity, keys: inStore(request.keys)), in: view, into: moving)
+    try base.rows(FaultRequest(entity: request.entity, keys: inStore(request.keys)), in: view, options: options, into: moving)
     try moving.finish()
   }
 
-  func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
+  func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
     var request = request
     request.sources = inStore(request.sources)
-    let answer = try base.relationships(request, in: view)
+    let answer = try base.relationships(request, in: view, options: options)
     guard answer.targets.allSatisfy(StackKey.storeKeys.contains) else { throw strayKey("read a relationship") }
     if distance == 0 {
       for batch in answer.rows where !batch.hasKeys(in: StackKey.storeKeys, .all, checksRowKeys: true) {
@@ -74,21 +74,23 @@ final class PlacedStore: IncrementalStore {
 
   // MARK: Saving
 
-  func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] {
-    let reserved = try base.reserveKeys(demands)
+  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
+    let reserved = try base.reserveKeys(demands, options: options)
     guard reserved.allSatisfy({ $0.allSatisfy(StackKey.storeKeys.contains) }) else { throw strayKey("reserve keys") }
     return distance == 0 ? reserved : reserved.map { $0.map { $0 + distance } }
   }
 
-  func prepare(_ request: SaveRequest) throws -> any PreparedSave { try base.prepare(distance == 0 ? request : try inStore(request)) }
+  func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
+    try base.prepare(distance == 0 ? request : try inStore(request), options: options)
+  }
 
   /// The optional requests whose keys are translated.
   var answers: StoreAnswers { Self.table.bound(to: self, wrapping: base.answers) }
 
-  private static let table = AnswerTable<PlacedStore>().answering(ExternalDataRequest.self) { store, request in
+  private static let table = AnswerTable<PlacedStore>().answering(ExternalDataRequest.self) { store, request, options in
     var request = request
     request.key -= store.distance
-    return try store.base.answers.perform(request)
+    return try store.base.answers.perform(request, options: options)
   }
 
   func setMetadata(_ metadata: [String: StoreValue]) throws { try base.setMetadata(metadata) }
@@ -177,8 +179,6 @@ private final class PlacingSink: RowSink {
       return try flush()
     }
   }
-
-  func checkWanted() throws { try next.checkWanted() }
 
   /// Passes on the collected rows. Call it when the store has delivered all rows.
   func finish() throws { _ = try flush() }

@@ -32,33 +32,20 @@ final class RowCollector: ReceivingSink {
   }
 }
 
-/// Ends a fetch when its task is cancelled.
-///
-/// It checks before the fetch begins, whenever the store delivers a batch, and whenever the store calls ``checkWanted()``.
-///
-/// Only a program's fetches are cancelled. Faults are read nevertheless, because an object without its row would appear to have no values.
-/// Reads during a save aren't cancelled either.
-final class CancellableSink: RowSink {
+/// Ends a fetch of a store that ignores its options.
+private final class LimitedSink: RowSink {
   private let next: any RowSink
+  private let options: RequestOptions
 
-  private init(_ next: any RowSink) { self.next = next }
-
-  /// Wraps a sink if the query can be cancelled.
-  static func around(_ sink: any RowSink, _ query: FetchQuery) -> any RowSink { query.isCancellable ? CancellableSink(sink) : sink }
+  init(_ next: any RowSink, _ options: RequestOptions) { (self.next, self.options) = (next, options) }
 
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
-    try CancellableSink.check()
+    try options.check("read rows")
     return try next.take(batch, rows)
   }
+}
 
-  func checkWanted() throws { try CancellableSink.check() }
-
-  static func check(_ query: FetchQuery) throws {
-    if query.isCancellable { try check() }
-  }
-
-  private static func check() throws {
-    if !Task.isCancelled { return }
-    throw StoreError(.cancelled, operation: "read rows", reason: "The task was cancelled.", cause: CancellationError())
-  }
+extension FetchQuery {
+  /// Wraps a sink if the query has a deadline or a cancellation.
+  func limiting(_ sink: any RowSink) -> any RowSink { options.isUnlimited ? sink : LimitedSink(sink, options) }
 }

@@ -27,7 +27,7 @@ struct StoreMerge {
 
   func run(into sink: any RowSink) throws {
     let crossings = order?.crossings ?? []
-    let reader = StoreReader(stores, crossings.isEmpty ? .latest : .consistent)
+    let reader = StoreReader(stores, crossings.isEmpty ? .latest : .consistent, query.options)
     defer { reader.end() }
     if order == nil && !query.isWindowed {
       for part in parts { _ = try part.store.wrapping("fetch \(query.entity.name)") { try run(part, reader, into: sink) } }

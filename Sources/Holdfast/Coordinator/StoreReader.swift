@@ -5,20 +5,23 @@ final class StoreReader {
   private let stores: StoreSet
   /// The kind of view for stores with snapshots.
   private let kind: ReadViewKind
+  private let options: RequestOptions
   private var views: [(store: PersistentStore, kind: ReadViewKind, view: any ReadView)] = []
   /// Whether the reader ends the views.
   private let ownsViews: Bool
 
   /// Creates a reader of all stores, which begins a view of each store on demand. Call ``end()`` when done.
-  init(_ stores: StoreSet, _ kind: ReadViewKind) {
+  init(_ stores: StoreSet, _ kind: ReadViewKind, _ options: RequestOptions) {
     self.stores = stores
     self.kind = kind
+    self.options = options
     ownsViews = true
   }
 
   /// Creates a reader of one store in a view that the caller ends.
-  init(_ stores: StoreSet, _ store: PersistentStore, _ view: any ReadView) {
+  init(_ stores: StoreSet, _ store: PersistentStore, _ view: any ReadView, _ options: RequestOptions) {
     self.stores = stores
+    self.options = options
     kind = .latest
     views = [(store, .consistent, view)]
     ownsViews = false
@@ -40,7 +43,7 @@ final class StoreReader {
       // Two requests in a latest view may read different states. A store may allow only one consistent view.
       views.remove(at: known).view.end()
     }
-    let view = try store.base.beginRead(kind)
+    let view = try store.base.beginRead(kind, options: options)
     views.append((store, kind, view))
     return view
   }
@@ -49,25 +52,32 @@ final class StoreReader {
   func rows(_ request: FaultRequest, into sink: any RowSink) throws {
     for (store, keys) in stores.split(request.keys) {
       try store.wrapping("read rows") {
-        try store.store.rows(FaultRequest(entity: request.entity, keys: keys), in: try view(store), into: sink)
+        try store.store.rows(FaultRequest(entity: request.entity, keys: keys), in: try view(store), options: options, into: sink)
       }
     }
   }
 
-  /// Calls a closure with the destinations of each source of a to-many relationship.
+  /// Calls a closure with the destinations of each source of a to-many relationship. There may be any number of sources.
   func relationships(_ request: RelationshipRequest, _ body: (Int64, [Int64]) -> Void) throws {
     for (store, sources) in stores.split(request.sources) {
-      var request = request
-      request.sources = sources
-      let answer = try store.wrapping("read a relationship") { try store.store.relationships(request, in: try view(store)) }
-      guard answer.offsets.count == sources.count + 1 else {
-        throw StoreError(
-          .damaged, operation: "read a relationship", path: store.path,
-          reason: "The store answered for \(answer.offsets.count - 1) objects instead of \(sources.count) (rule L1).")
+      for window in sources.windows(of: RowGroup.size) { try relationships(request.of(window), store, body) }
+    }
+  }
+
+  /// Sends a request to one store. If the answer is too large for the store, sends two smaller ones.
+  private func relationships(_ request: RelationshipRequest, _ store: PersistentStore, _ body: (Int64, [Int64]) -> Void) throws {
+    let answer: RelationshipAnswer
+    do {
+      answer = try store.wrapping("read a relationship") {
+        try store.store.relationships(request, in: try view(store), options: options)
       }
-      for (place, source) in sources.enumerated() {
-        body(source, Array(answer.targets[Int(answer.offsets[place])..<Int(answer.offsets[place + 1])]))
-      }
+    } catch let error as StoreError where error.code == .tooLarge && request.sources.count > 1 {
+      for half in request.sources.windows(of: (request.sources.count + 1) / 2) { try relationships(request.of(half), store, body) }
+      return
+    }
+    try answer.check(request, store, isOrdered: false)
+    for (place, source) in request.sources.enumerated() {
+      body(source, Array(answer.targets[Int(answer.offsets[place])..<Int(answer.offsets[place + 1])]))
     }
   }
 }

@@ -23,7 +23,7 @@ extension ManagedObject {
     guard let id = row.externalID(slot) else { return nil }
     managedObjectContext.checkIsolation()
     let request = ExternalDataRequest(entity: Int(flags.entityIndex), slot: slot, key: objectKey, id: id)
-    return try managedObjectContext.persistentStoreCoordinator.externalData(request)
+    return try managedObjectContext.persistentStoreCoordinator.externalData(request, managedObjectContext.requests.ofOthers)
   }
 
   /// The value of an attribute in a row of the object, read from its external file if it has one.

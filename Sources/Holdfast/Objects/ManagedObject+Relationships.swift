@@ -250,7 +250,7 @@ extension ManagedObject {
     guard !isInaccessible, let group else { return nil }
     if group.answer(index) == nil, managedObjectContext.answersAlone(group, index) { return targetsAlone(index) }
     let siblings = group.answer(index) ?? managedObjectContext.fireToMany(group, plan.toMany[index], of: self, readsTargets: readsTargets)
-    guard let siblings, let answer = siblings.answer else { return nil }
+    guard let siblings, let answer = siblings.answer else { return group.hasTooManyTargets ? targetsAlone(index) : nil }
     // With several stores, the object's store may have been removed, so that it wasn't queried.
     if managedObjectContext.places.count > 1, managedObjectContext.isOfRemovedStore(objectKey) {
       managedObjectContext.noteUnread(id, ContextError.missingStore([id]))
@@ -263,7 +263,7 @@ extension ManagedObject {
 extension ManagedObject {
   /// The destinations of this object without its siblings, kept as the object's own list.
   private func targetsAlone(_ index: Int) -> TargetKeys? {
-    guard let answer = managedObjectContext.relationship(plan.toMany[index], of: self, [objectKey]) else { return nil }
+    guard let answer = managedObjectContext.relationship(plan.toMany[index], of: self) else { return nil }
     let hasChanges = toMany?[index].isChanged ?? false
     fire(index, LinkList(answer.targets[...]))
     if plan.toMany[index].isOrdered { setOrder(index, answer.targets[...], answer.orderKeys?[...], hasChanges: hasChanges) }

@@ -13,7 +13,7 @@ extension SaveOperation {
     if part.inserted.isEmpty { return }
     let demands = part.insertedCounts.indices.filter { part.insertedCounts[$0] > 0 }
       .map { KeyDemand(entity: $0, count: part.insertedCounts[$0]) }
-    let reserved = try part.store.wrapping("obtain permanent IDs") { try part.store.store.reserveKeys(demands) }
+    let reserved = try part.store.wrapping("obtain permanent IDs") { try part.store.store.reserveKeys(demands, options: options) }
     guard reserved.map(\.count) == demands.map(\.count) else {
       throw StoreError(
         .damaged, operation: "obtain permanent IDs", path: part.store.path,

@@ -25,10 +25,10 @@ extension SaveOperation {
     }
     return try lost.flatMap { relationship, targets -> [ManagedObjectID] in
       let entity = context.entities[relationship.entityIndex], collector = RowCollector()
-      for keys in Deriving.windows(targets.filter { $0 >= 0 }.sorted()) {
+      for keys in targets.filter({ $0 >= 0 }).sorted().windows(of: Deriving.largestList) {
         let ids = keys.map { StoreValue.objectID(part.store.prefixes[relationship.destinationIndex].withKey($0)) }
         let predicate = QueryExpression.any(PropertyPath(relationship.name), .membership(.object, ids))
-        try coordinator.fetch(FetchQuery(entity: entity, predicate: predicate), from: part.store, into: collector)
+        try coordinator.fetch(FetchQuery(entity: entity, predicate: predicate, options: options), from: part.store, into: collector)
       }
       var owners: Set<Int64> = []
       collector.forEach { batch, index in owners.insert(batch.pointer(index).key) }
@@ -56,13 +56,13 @@ extension SaveOperation {
         return row.integer(relationship.slot)
       }
     }
-    let sources = objects.map(\.objectKey).sorted()
-    return try stride(from: 0, to: sources.count, by: RowGroup.size).flatMap { start in
-      let window = Array(sources[start..<min(start + RowGroup.size, sources.count)])
-      return try coordinator.relationships(
-        RelationshipRequest(entity: Int(relationship.entityIndex), relationship: relationship.index, sources: window)
-      ).targets
-    }
+    let request = RelationshipRequest(
+      entity: relationship.entityIndex, relationship: relationship.index, sources: objects.map(\.objectKey).sorted())
+    var found: [Int64] = []
+    let reader = StoreReader(coordinator.storeSet, .latest, options)
+    defer { reader.end() }
+    try reader.relationships(request) { found += $1 }
+    return found
   }
 }
 
@@ -75,9 +75,8 @@ extension ManagedObjectContext {
     if graph.entities[entity].family.count == 1 { return existing.map { objectID(entity, $0) } }
     let unknown = existing.filter { registered(entity, $0) == nil }
     var entities: [Int64: Int] = [:]
-    for start in stride(from: 0, to: unknown.count, by: RowGroup.size) {
-      let window = Array(unknown[start..<min(start + RowGroup.size, unknown.count)])
-      try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: window)).forEach { batch, index in
+    for window in unknown.windows(of: RowGroup.size) {
+      try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: Array(window)), requests.ofOthers).forEach { batch, index in
         entities[batch.pointer(index).key] = try persistentStoreCoordinator.checkedEntityIndex(of: batch)
       }
     }

@@ -9,7 +9,7 @@ extension SaveOperation {
     stores = coordinator.storeSet
     parts = []
     if let store = stores.soleOfAll, !context.changes.hasAssignments {
-      let part = StoreChanges(context, store, keys, origin)
+      let part = StoreChanges(context, store, keys, origin, options)
       (part.inserted, part.updated, part.deleted, part.insertedCounts) = (inserted, stored(updated), deleted, insertedCounts)
       parts = [part]
       return
@@ -34,7 +34,7 @@ extension SaveOperation {
 
   private func part(_ store: PersistentStore) -> StoreChanges {
     if let known = parts.first(where: { $0.store === store }) { return known }
-    let part = StoreChanges(context, store, keys, origin)
+    let part = StoreChanges(context, store, keys, origin, options)
     part.insertedCounts = Array(repeating: 0, count: context.entities.count)
     parts.append(part)
     return part

@@ -20,6 +20,8 @@ final class SaveOperation {
   let keys = PermanentKeys()
   /// The ID, author and time of the save, the same in all stores.
   let origin: SaveOrigin
+  /// The deadline of the save.
+  let options: RequestOptions
   /// The stores at the time when the changes were divided.
   var stores: StoreSet
   /// The other ends of changed one-to-one relationships.
@@ -38,6 +40,7 @@ final class SaveOperation {
   init(_ context: ManagedObjectContext) {
     self.context = context
     origin = SaveOrigin(author: context.transactionAuthor, contextName: context.name.isEmpty ? nil : context.name)
+    options = context.requests.ofOthers
     stores = context.persistentStoreCoordinator.storeSet
   }
 
@@ -59,6 +62,7 @@ final class SaveOperation {
     try validate()
     try completeLinksAgain()
     try coordinator.saveLock.withLock {
+      try options.check("save")
       // No store is added or removed from here on.
       if coordinator.storeSet !== stores { try divideAmongStores() }
       for part in parts { try part.checkUniqueness() }
@@ -162,7 +166,7 @@ final class SaveOperation {
     do {
       // All processes use the same order, because a prepared save may hold a lock that others wait for.
       for part in parts.sorted(by: { $0.store.identifier < $1.store.identifier }) where !part.request.isEmpty {
-        part.prepared = try part.store.wrapping("save") { try part.store.store.prepare(part.request) }
+        part.prepared = try part.store.wrapping("save") { try part.store.store.prepare(part.request, options: options) }
       }
     } catch {
       for part in parts { part.abort() }
@@ -275,7 +279,7 @@ extension ManagedObjectContext {
 
 /// Errors for changes that a store refused or didn't commit.
 enum SaveFailure {
-  /// The error of a save of which nothing was saved.
+  /// The error of a save that left all stores unchanged.
   static func refusal(_ error: any Error, _ save: SaveOperation) -> any Error {
     guard let refusal = error as? StoreError else { return error }
     switch refusal.code {

@@ -5,6 +5,7 @@ final class StoreChanges {
   let context: ManagedObjectContext
   let store: PersistentStore
   let keys: PermanentKeys
+  let options: RequestOptions
   var coordinator: PersistentStoreCoordinator { context.persistentStoreCoordinator }
   @exclusivity(unchecked) var inserted: ContiguousArray<ManagedObject> = []
   @exclusivity(unchecked) var updated: ContiguousArray<ManagedObject> = []
@@ -27,10 +28,13 @@ final class StoreChanges {
   /// The objects that the store itself changed during the save.
   var others = StoreChange()
 
-  init(_ context: ManagedObjectContext, _ store: PersistentStore, _ keys: PermanentKeys, _ origin: SaveOrigin) {
+  init(
+    _ context: ManagedObjectContext, _ store: PersistentStore, _ keys: PermanentKeys, _ origin: SaveOrigin, _ options: RequestOptions
+  ) {
     self.context = context
     self.store = store
     self.keys = keys
+    self.options = options
     request = SaveRequest(origin: origin)
   }
 

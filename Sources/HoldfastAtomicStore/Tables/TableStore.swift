@@ -125,7 +125,7 @@ public final class TableStore: Sendable {
     return (try reserveKeys(demands), nextKeys)
   }
 
-  /// Reserves keys. See ``/HoldfastStore/IncrementalStore/reserveKeys(_:)``.
+  /// Reserves keys. See ``/HoldfastStore/IncrementalStore/reserveKeys(_:options:)``.
   public func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] {
     guard liveness.isOpen.load(ordering: .acquiring) else { throw TableError.notOpen("reserve keys") }
     guard !isReadOnly else { throw TableError.readOnly("reserve keys") }
@@ -148,7 +148,7 @@ public final class TableStore: Sendable {
 
   /// Builds the generation that a save results in.
   ///
-  /// See ``/HoldfastStore/IncrementalStore/prepare(_:)`` for the errors. Call ``TablePreparation/publish()`` or
+  /// See ``/HoldfastStore/IncrementalStore/prepare(_:options:)`` for the errors. Call ``TablePreparation/publish()`` or
   /// ``TablePreparation/discard()`` on the result; releasing it discards it.
   public func prepare(_ request: SaveRequest) throws -> TablePreparation {
     guard liveness.isOpen.load(ordering: .acquiring) else { throw TableError.notOpen("save") }

@@ -57,7 +57,7 @@ public final class WholeFileStore: IncrementalStore {
   /// Answers requests for external data, and verifies the digests of the files.
   public var answers: StoreAnswers { Self.table.bound(to: self) }
 
-  private static let table = AnswerTable<WholeFileStore>().answering(ExternalDataRequest.self) { store, request in
+  private static let table = AnswerTable<WholeFileStore>().answering(ExternalDataRequest.self) { store, request, _ in
     try store.open(to: "read a value from its file").externalData(request)
   }
 
@@ -140,20 +140,22 @@ public final class WholeFileStore: IncrementalStore {
   // MARK: Reading
 
   /// Begins a read view. Both kinds of view pin the current rows, in constant time.
-  public func beginRead(_ kind: ReadViewKind) throws -> any ReadView { try open(to: "begin to read").beginRead() }
+  public func beginRead(_ kind: ReadViewKind, options: RequestOptions) throws -> any ReadView {
+    try open(to: "begin to read").beginRead()
+  }
 
   /// Delivers the store's own pages, without copying.
-  public func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+  public func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     try open(to: "fetch rows").tables.source(of: view).fetch(plan, into: sink)
   }
 
   /// Delivers rows by key, in the order of the request.
-  public func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
+  public func rows(_ request: FaultRequest, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     try open(to: "read rows").tables.source(of: view).rows(request, into: sink)
   }
 
   /// Returns the destinations of each owner, in ascending order.
-  public func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
+  public func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
     try open(to: "read relationships").tables.source(of: view).relationships(request)
   }
 
@@ -162,10 +164,14 @@ public final class WholeFileStore: IncrementalStore {
   /// Reserves keys, counting up from 1 for each root entity.
   ///
   /// Keys that other processes reserved or used are skipped. If another process has saved the file, that version is loaded here.
-  public func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] { try open(to: "reserve keys").reserveKeys(demands) }
+  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
+    try open(to: "reserve keys").reserveKeys(demands)
+  }
 
   /// Applies a save and writes the result to a temporary file.
-  public func prepare(_ request: SaveRequest) throws -> any PreparedSave { try open(to: "save").prepare(request) }
+  public func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
+    try open(to: "save").prepare(request)
+  }
 
   /// Replaces the user's metadata. Writes the entire file.
   public func setMetadata(_ metadata: [String: StoreValue]) throws { try open(to: "write metadata").setMetadata(metadata) }

@@ -107,9 +107,9 @@ final class ConnectionState {
       StoreError(
         .timedOut, operation: operation, path: path,
         reason: "The request took longer than \(seconds) seconds. Fetch less, add an index, or raise requestTimeoutSeconds.")
-    case .unwanted(let error as StoreError): error
-    case .unwanted(let error):
-      StoreError(.cancelled, operation: operation, path: path, reason: "The rows are no longer needed.", cause: error)
+    case .limited(let error):
+      StoreError(
+        error.code, operation: operation, path: path, reason: error.reason, cause: error.cause, isRetryable: error.isRetryable)
     }
   }
 

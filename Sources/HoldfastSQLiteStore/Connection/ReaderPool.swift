@@ -56,9 +56,9 @@ final class ReaderPool: Sendable {
   ///
   /// - Parameter operation: The reader's operation, as a verb phrase for errors.
   /// - Throws: The errors of ``withConnection(to:_:)``, and `tooManyReadViews` for a snapshot beyond the limit.
-  func lease(_ kind: ReaderLease.Kind, to operation: String) throws(StoreError) -> ReaderLease {
+  func lease(_ kind: ReaderLease.Kind, to operation: String, _ options: RequestOptions = .none) throws(StoreError) -> ReaderLease {
     let place: Place = kind == .snapshot ? .snapshot : .request(OperatingSystem.currentThread)
-    let connection = try take(place, operation)
+    let connection = try take(place, operation, options)
     do throws(StoreError) {
       connection.endBurst()
       try connection.beginSnapshot()
@@ -71,11 +71,13 @@ final class ReaderPool: Sendable {
 
   /// Lends a connection to `body`, which sees everything committed before.
   ///
-  /// - Throws: `locked` if no connection became free in time, `notOpen` after ``close(checkpointing:)``, the error of opening a connection,
+  /// - Throws: `locked`, `timedOut` or `cancelled` if no connection became free in time, `notOpen` after ``close(checkpointing:)``, the error of opening a connection,
   ///   and the error of `body`.
-  func withConnection<R>(to operation: String, _ body: (SQLiteConnection) throws -> R) throws -> R {
+  func withConnection<R>(
+    to operation: String, _ options: RequestOptions = .none, _ body: (SQLiteConnection) throws -> R
+  ) throws -> R {
     let place = Place.request(OperatingSystem.currentThread)
-    let connection = try take(place, operation)
+    let connection = try take(place, operation, options)
     do {
       try connection.beginRequest()
       let result = try body(connection)
@@ -153,11 +155,11 @@ final class ReaderPool: Sendable {
   }
 
   /// Counts another reader, waits if necessary, and returns its connection.
-  private func take(_ place: Place, _ operation: String) throws(StoreError) -> SQLiteConnection {
+  private func take(_ place: Place, _ operation: String, _ options: RequestOptions) throws(StoreError) -> SQLiteConnection {
     let kept: SQLiteConnection? =
       switch place {
       case .snapshot: try countSnapshot(operation)
-      case .request(let thread): try waitForTurn(thread, operation)
+      case .request(let thread): try waitForTurn(thread, operation, options)
       }
     do throws(StoreError) {
       let connection: SQLiteConnection
@@ -194,7 +196,7 @@ final class ReaderPool: Sendable {
   }
 
   /// Returns a connection for another request when it is its turn, or nil if one has to be opened.
-  private func waitForTurn(_ thread: ThreadID, _ operation: String) throws(StoreError) -> SQLiteConnection? {
+  private func waitForTurn(_ thread: ThreadID, _ operation: String, _ options: RequestOptions) throws(StoreError) -> SQLiteConnection? {
     let arrival = try state.withLock { state throws(StoreError) -> RequestQueue.Arrival in
       if state.isClosed { throw closed(operation) }
       return state.requests.arrive(thread, &state.idle)
@@ -203,17 +205,29 @@ final class ReaderPool: Sendable {
       guard case .enters(let kept) = arrival else { return nil }
       return kept
     }
-    waiter.wait(seconds: limits.waitSeconds)
-    let outcome = state.withLock { $0.requests.outcome(of: waiter) }
+    let outcome = outcome(of: waiter, options)
     switch outcome {
     case .enters(let kept): return kept
     case .isRefused: throw closed(operation)
     case .isLate:
+      try options.check(operation)
       throw StoreError(
         .locked, operation: operation, path: path,
         reason: "All \(limits.requests) connections were in use by other requests for \(limits.waitSeconds) s. Try again, "
           + "or raise maximumReaders or readerTimeoutSeconds in the store's options.", isRetryable: true)
     }
+  }
+
+  /// Waits until it is a request's turn, at most until its deadline or its cancellation.
+  private func outcome(of waiter: RequestQueue.Waiter, _ options: RequestOptions) -> RequestQueue.Outcome {
+    var seconds = limits.waitSeconds
+    // A millisecond more, so that the deadline has passed for every clock.
+    if let deadline = options.deadline { seconds = min(seconds, max(0, (deadline - .now) / .seconds(1)) + 0.001) }
+    // It throws if the request was cancelled before. The request then leaves the queue as late.
+    try? options.withCancellationHandler({ [weak self] in self?.state.withLock { $0.requests.giveUp(waiter) } }) {
+      waiter.wait(seconds: seconds)
+    }
+    return state.withLock { $0.requests.outcome(of: waiter) }
   }
 
   private func closed(_ operation: String) -> StoreError {

@@ -17,7 +17,7 @@ struct RequestQueue {
     case enters(SQLiteConnection?)
     /// The pool was closed.
     case isRefused
-    /// The request waited too long.
+    /// The request waited too long, or was cancelled.
     case isLate
   }
 
@@ -77,6 +77,13 @@ struct RequestQueue {
     if let outcome = waiter.outcome { return outcome }
     waiting.removeAll { $0 === waiter }
     return .isLate
+  }
+
+  /// Ends the wait of a request that is cancelled.
+  mutating func giveUp(_ waiter: Waiter) {
+    guard waiter.outcome == nil else { return }
+    waiting.removeAll { $0 === waiter }
+    waiter.end(.isLate)
   }
 
   /// Refuses all waiting requests.

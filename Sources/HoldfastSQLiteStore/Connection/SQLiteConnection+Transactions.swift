@@ -54,9 +54,7 @@ extension SQLiteConnection {
   }
 
   /// Runs `body` with another busy timeout.
-  func withBusyTimeout<R>(milliseconds: Int32, restoring options: SQLiteStoreOptions, _ body: () throws(StoreError) -> R) throws(StoreError)
-    -> R
-  {
+  func withBusyTimeout<R, E: Error>(milliseconds: Int32, restoring options: SQLiteStoreOptions, _ body: () throws(E) -> R) throws(E) -> R {
     sqlite3_busy_timeout(state.handle, milliseconds)
     defer { sqlite3_busy_timeout(state.handle, ConnectionSettings.busyMilliseconds(options)) }
     return try body()

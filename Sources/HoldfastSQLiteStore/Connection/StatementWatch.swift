@@ -1,19 +1,20 @@
 import CSQLite
 import HoldfastStore
 
-/// Stops the statements of a request whose rows are no longer needed, or that exceeds its time limit. SQLite calls it some thousand times
-/// per second while it runs a statement.
+/// Stops the statements of a request that was cancelled or exceeds its time limit. SQLite calls it some thousand times per second while it
+/// runs a statement.
 ///
 /// Confined like the connection, which owns it.
 final class StatementWatch {
   /// Why statements were stopped.
   enum Stop {
     case late(seconds: Double)
-    case unwanted(any Error)
+    /// The error of the request's options.
+    case limited(StoreError)
   }
 
   private var deadline: (end: ContinuousClock.Instant, seconds: Double)?
-  private var sink: (any RowSink)?
+  private var options = RequestOptions.none
   /// Why the last statement was stopped; nil if it wasn't.
   private(set) var stop: Stop?
 
@@ -34,8 +35,8 @@ final class StatementWatch {
       stop = .late(seconds: deadline.seconds)
       return true
     }
-    do { try sink?.checkWanted() } catch {
-      stop = .unwanted(error)
+    do { try options.check("run a statement") } catch {
+      stop = .limited(error)
       return true
     }
     return false
@@ -52,11 +53,11 @@ final class StatementWatch {
     return try body()
   }
 
-  /// Runs a request that stops when the sink doesn't need more rows. Nil for a request that isn't cancelled, even during one that is.
-  func asking<R>(_ sink: (any RowSink)?, _ body: () throws -> R) rethrows -> R {
-    let before = self.sink
-    self.sink = sink
-    defer { self.sink = before }
+  /// Runs a request with its options. A nested request has its own.
+  func obeying<R>(_ options: RequestOptions, _ body: () throws -> R) rethrows -> R {
+    let before = self.options
+    self.options = options
+    defer { self.options = before }
     return try body()
   }
 }

@@ -39,6 +39,4 @@ private final class BudgetSink: RowSink {
     try budget.check(taken)
     return try next.take(batch, rows)
   }
-
-  func checkWanted() throws { try next.checkWanted() }
 }

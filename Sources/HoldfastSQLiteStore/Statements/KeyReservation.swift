@@ -6,11 +6,12 @@ import HoldfastStore
 /// transaction, too. Without such a save no row has the keys.
 struct KeyReservation {
   let store: OpenStore
+  let options: RequestOptions
 
   /// Returns the keys of each demand.
   func run(_ demands: [(entity: ManagedObjectModel.Entity, count: Int)]) throws -> [[Int64]] {
     if demands.allSatisfy({ $0.count <= 0 }) { return demands.map { _ in [] } }
-    return try store.writing("reserve keys") { writer in
+    return try store.writing("reserve keys", options) { writer in
       // With a rollback journal, less syncing could leave an inconsistent file.
       let isRelaxed = store.database.options.durability == .full && store.database.journalMode == .wal
       if isRelaxed { try writer.runScript("PRAGMA synchronous=1") }

@@ -53,19 +53,21 @@ final class OpenStore: Sendable {
 
   // MARK: Writing
 
-  /// Runs work on the writer while no save is prepared. It has no time limit, because it commits.
-  func writing<R: Sendable>(_ operation: String, _ body: (SQLiteConnection) throws -> R) throws -> R {
+  /// Runs work on the writer while no save is prepared. Only waiting for the write lock is limited, because the work commits.
+  func writing<R: Sendable>(_ operation: String, _ options: RequestOptions = .none, _ body: (SQLiteConnection) throws -> R) throws -> R {
     try saving.withLock { isPrepared in
       if isPrepared { throw prepared(operation) }
-      return try work(operation, isLimited: false, body)
+      return try work(operation, isLimited: false) { writer in try waiting(writer, options) { try body(writer) } }
     }
   }
 
   /// Runs work on the writer as the first half of a save. The transaction stays open.
-  func preparing<R: Sendable>(_ operation: String, _ body: (SQLiteConnection) throws -> R) throws -> R {
+  func preparing<R: Sendable>(_ operation: String, _ options: RequestOptions, _ body: (SQLiteConnection) throws -> R) throws -> R {
     try saving.withLock { isPrepared in
       if isPrepared { throw prepared(operation) }
-      let result = try work(operation, body)
+      let result = try work(operation) { writer in
+        try writer.state.watch.obeying(options) { try waiting(writer, options) { try body(writer) } }
+      }
       isPrepared = true
       return result
     }
@@ -77,6 +79,20 @@ final class OpenStore: Sendable {
       isPrepared = false
       // A commit that has taken effect must not fail with a timeout.
       try work(operation, isLimited: false, body)
+    }
+  }
+
+  /// Runs work that waits for other processes at most until the deadline.
+  private func waiting<R>(_ writer: SQLiteConnection, _ options: RequestOptions, _ body: () throws -> R) throws -> R {
+    guard let deadline = options.deadline else { return try body() }
+    try options.check(writer.operation)
+    let left = Int32(clamping: Int64((deadline - .now) / .milliseconds(1)) + 1)
+    let longest = ConnectionSettings.busyMilliseconds(database.options)
+    return try writer.withBusyTimeout(milliseconds: min(max(left, 0), longest), restoring: database.options) {
+      do { return try body() } catch let error as StoreError where error.code == .locked {
+        try options.check(writer.operation)
+        throw error
+      }
     }
   }
 

@@ -76,14 +76,14 @@ final class SQLiteReadView: ReadView {
   /// Keeps the external files that rows of this view may name.
   private let files: ExternalDataPin?
 
-  init(_ kind: ReadViewKind, of store: OpenStore) throws {
+  init(_ kind: ReadViewKind, of store: OpenStore, _ options: RequestOptions) throws {
     self.store = store
     files = store.files?.folder.pin()
     guard kind != .latest else {
       session = nil
       return
     }
-    let session = ReadSession(try store.database.readers.lease(kind == .snapshot ? .snapshot : .request, to: "begin a read view"))
+    let session = ReadSession(try store.database.readers.lease(kind == .snapshot ? .snapshot : .request, to: "begin a read view", options))
     self.session = session
     store.views.add(session)
   }
@@ -101,12 +101,14 @@ final class SQLiteReadView: ReadView {
   /// Runs a request.
   ///
   /// - Parameter needsTransaction: Whether the request runs several statements that must read the same state.
-  func read<R>(_ operation: String, needsTransaction: Bool, _ body: (SQLiteConnection) throws -> R) throws -> R {
+  func read<R>(
+    _ operation: String, needsTransaction: Bool, _ options: RequestOptions, _ body: (SQLiteConnection) throws -> R
+  ) throws -> R {
     if hasEnded.load(ordering: .acquiring) { throw ended(operation) }
-    guard let session else { return try readLatest(operation, needsTransaction, body) }
+    guard let session else { return try readLatest(operation, needsTransaction, options, body) }
     let result = try session.use { connection in
       connection.operation = operation
-      let result = try store.counting(connection) { try body(connection) }
+      let result = try store.counting(connection) { try connection.state.watch.obeying(options) { try body(connection) } }
       try connection.state.checkNotOutdated()
       return result
     }
@@ -114,13 +116,15 @@ final class SQLiteReadView: ReadView {
     return result
   }
 
-  private func readLatest<R>(_ operation: String, _ needsTransaction: Bool, _ body: (SQLiteConnection) throws -> R) throws -> R {
-    try store.database.readers.withConnection(to: operation) { connection in
+  private func readLatest<R>(
+    _ operation: String, _ needsTransaction: Bool, _ options: RequestOptions, _ body: (SQLiteConnection) throws -> R
+  ) throws -> R {
+    try store.database.readers.withConnection(to: operation, options) { connection in
       try store.counting(connection) {
         // A burst already has a transaction, and the pool rolls back the transaction of a request that fails.
         let begins = needsTransaction && !connection.burst.isOpen
         if begins { try connection.begin(.deferred) }
-        let result = try body(connection)
+        let result = try connection.state.watch.obeying(options) { try body(connection) }
         if begins { try connection.commit() }
         return result
       }

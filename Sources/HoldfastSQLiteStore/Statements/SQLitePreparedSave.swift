@@ -11,12 +11,13 @@ final class SQLitePreparedSave: PreparedSave {
   /// The save's external files; nil if the model has no external storage.
   private let files: ExternalDataSave?
 
-  init(_ request: SaveRequest, in store: OpenStore) throws {
+  init(_ request: SaveRequest, in store: OpenStore, _ options: RequestOptions) throws {
     self.store = store
     let operation = SQLitePreparedSave.describe(request, store.model)
     self.operation = operation
     isOpen = Atomic(!request.isEmpty)
-    files = request.isEmpty ? nil : try store.preparing(operation) { writer in try SQLitePreparedSave.write(request, store, writer) }
+    files =
+      request.isEmpty ? nil : try store.preparing(operation, options) { writer in try SQLitePreparedSave.write(request, store, writer) }
   }
 
   /// Writes the request's external files, then the request into a transaction that stays open.

@@ -7,9 +7,9 @@
 ///   let base: any IncrementalStore
 ///   init(_ base: any IncrementalStore) { self.base = base }
 ///
-///   func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+///   func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
 ///     usleep(10_000)
-///     try base.fetch(plan, in: view, into: sink)
+///     try base.fetch(plan, in: view, options: options, into: sink)
 ///   }
 /// }
 /// ```
@@ -38,28 +38,32 @@ extension ForwardingStore {
   public func close() throws { try base.close() }
 
   /// Forwards the request. The view belongs to the wrapped store.
-  public func beginRead(_ kind: ReadViewKind) throws -> any ReadView { try base.beginRead(kind) }
+  public func beginRead(_ kind: ReadViewKind, options: RequestOptions) throws -> any ReadView { try base.beginRead(kind, options: options) }
 
   /// Forwards the request.
-  public func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
-    try base.fetch(plan, in: view, into: sink)
+  public func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+    try base.fetch(plan, in: view, options: options, into: sink)
   }
 
   /// Forwards the request.
-  public func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
-    try base.rows(request, in: view, into: sink)
+  public func rows(_ request: FaultRequest, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+    try base.rows(request, in: view, options: options, into: sink)
   }
 
   /// Forwards the request.
-  public func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
-    try base.relationships(request, in: view)
+  public func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
+    try base.relationships(request, in: view, options: options)
   }
 
   /// Forwards the request.
-  public func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] { try base.reserveKeys(demands) }
+  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
+    try base.reserveKeys(demands, options: options)
+  }
 
   /// Forwards the request. The prepared save belongs to the wrapped store.
-  public func prepare(_ request: SaveRequest) throws -> any PreparedSave { try base.prepare(request) }
+  public func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
+    try base.prepare(request, options: options)
+  }
 
   /// Forwards the request.
   public func setMetadata(_ metadata: [String: StoreValue]) throws { try base.setMetadata(metadata) }

@@ -8,6 +8,14 @@
 ///
 /// No requirement has a default implementation. Optional requests are in ``answers``. A wrapper conforms to ``ForwardingStore``.
 ///
+/// Requests that may wait or take long have ``RequestOptions``, with a deadline and a cancellation. Stores may ignore them. These rules
+/// hold for all requests:
+///
+/// - **Q1**: A request that ends early because of its options throws `timedOut` or `cancelled`. It never returns a part of the answer.
+/// - **Q2**: A request throws `cancelled` only if its options have a cancellation. Faults have none, because an object without its row would
+///   appear to have no values.
+/// - **Q3**: After such an error, the view and the store answer other requests.
+///
 /// Requirements throw ``StoreError``. The coordinator wraps any other error in one.
 public protocol IncrementalStore: AnyObject, Sendable {
   /// The operations that the store performs itself; see ``StoreCapabilities``.
@@ -62,8 +70,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// *Isolation*: Any number of threads, while saves run. A view may be used by several threads, one after the other.
   ///
-  /// *Errors*: `tooManyReadViews`, `inputOutput`, `notOpen`.
-  func beginRead(_ kind: ReadViewKind) throws -> any ReadView
+  /// *Errors*: `tooManyReadViews`, `inputOutput`, `notOpen`, `locked`, `cancelled`, `timedOut`.
+  func beginRead(_ kind: ReadViewKind, options: RequestOptions) throws -> any ReadView
 
   /// Delivers the rows that a plan selects.
   ///
@@ -83,24 +91,25 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// *Isolation*: Any number of threads, while saves run. The sink is called on the thread of the request.
   ///
-  /// *Errors*: `inputOutput`, `damaged`, `wrongType`, `cancelled`. Errors thrown by the sink are rethrown. With `unsupportedRequest`, the store
-  /// declines the plan because of its values, although its capabilities include it, and has delivered no row. The framework then sends a
-  /// simpler plan and evaluates the rest itself.
-  func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws
+  /// *Errors*: `inputOutput`, `damaged`, `wrongType`, `tooLarge`, `cancelled`, `timedOut`. Errors thrown by the sink are rethrown. A store
+  /// that throws `unsupportedRequest` before it delivers a row declines the plan because of its values, although its capabilities include
+  /// it. The framework then sends a simpler plan and evaluates the rest itself.
+  func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws
 
   /// Delivers the rows with the requested keys.
   ///
   /// *Behaviour*
   /// - **R1**: Delivers each existing row once, in any order.
   /// - **R2**: Skips keys that don't exist.
-  /// - **R3**: Doesn't throw `cancelled`, because an object without its row would appear to have no values.
   ///
-  /// *Isolation*: As ``fetch(_:in:into:)``. Rule **F7** holds for this sink, too.
+  /// *Isolation*: As ``fetch(_:in:options:into:)``. Rule **F7** holds for this sink, too.
   ///
-  /// *Errors*: `inputOutput`, `damaged`, `wrongType`. Errors thrown by the sink are rethrown.
-  func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws
+  /// *Errors*: `inputOutput`, `damaged`, `wrongType`, `tooLarge`, `cancelled`, `timedOut`. Errors thrown by the sink are rethrown.
+  func rows(_ request: FaultRequest, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws
 
   /// Returns the destination objects of a to-many relationship.
+  ///
+  /// *Requires*: At most 1,024 sources.
   ///
   /// *Behaviour*
   /// - **L1**: The answer contains the destinations of each source, in the order of the request's sources.
@@ -110,10 +119,11 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///   same generation, each once.
   /// - **L5**: For an ordered relationship, the answer contains the order key of each destination as it was saved.
   ///
-  /// *Isolation*: As ``fetch(_:in:into:)``.
+  /// *Isolation*: As ``fetch(_:in:options:into:)``.
   ///
-  /// *Errors*: `inputOutput`, `damaged`, `wrongType`.
-  func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer
+  /// *Errors*: `inputOutput`, `damaged`, `wrongType`, `cancelled`, `timedOut`. With `tooLarge`, the answer exceeds a limit of the store. The
+  /// framework then divides the sources among smaller requests.
+  func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer
 
   /// Reserves keys for new objects.
   ///
@@ -121,19 +131,19 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// *Behaviour*
   /// - **K1**: Returns the keys of each demand, in the order of the demands. They are positive and ascending. Each key is new for all
-  ///   entities with the same root. It was never reserved before, by this process or another, and isn't reused after a deletion, or after a
-  ///   crash that follows a commit.
+  ///   entities with the same root: no process has reserved it before, and no row has ever had it. A crash may only free keys that no
+  ///   committed row has.
   ///
   /// *Isolation*: The coordinator calls it under its save lock.
   ///
   /// A store whose keys reach 2^56 can't share a coordinator with other stores.
   ///
-  /// *Errors*: `readOnly`, `locked`, `inputOutput`, `diskFull`.
-  func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]]
+  /// *Errors*: `readOnly`, `locked`, `inputOutput`, `diskFull`, `cancelled`, `timedOut`.
+  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]]
 
   /// Prepares a save: performs every step that can fail before the commit.
   ///
-  /// *Requires*: Only one save is prepared at a time. The keys of inserted rows come from ``reserveKeys(_:)``.
+  /// *Requires*: Only one save is prepared at a time. The keys of inserted rows come from ``reserveKeys(_:options:)``.
   ///
   /// *Behaviour*
   /// - **S1**: If ``StoreCapabilities/versions`` is declared, compares every expected version and throws all conflicts at once, each with
@@ -156,8 +166,10 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// *Isolation*: The coordinator calls it under its save lock, and ends the save before it prepares another. Reads run at the same time.
   ///
-  /// *Errors*: `conflict`, `constraintConflict`, `unstorableValue`, `diskFull`, `inputOutput`, `locked`, `readOnly`.
-  func prepare(_ request: SaveRequest) throws -> any PreparedSave
+  /// The options also apply to the commit.
+  ///
+  /// *Errors*: `conflict`, `constraintConflict`, `unstorableValue`, `diskFull`, `inputOutput`, `locked`, `readOnly`, `cancelled`, `timedOut`.
+  func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave
 
   /// Replaces the user metadata.
   ///
@@ -184,7 +196,7 @@ public enum ReadViewKind: Sendable, Hashable, Codable {
 
 /// A handle on the generation that requests read.
 ///
-/// ``IncrementalStore/beginRead(_:)`` returns it; the store casts it back to its own type.
+/// ``IncrementalStore/beginRead(_:options:)`` returns it; the store casts it back to its own type.
 public protocol ReadView: AnyObject, Sendable {
   /// Releases the view's resources. A second call does nothing; requests in an ended view throw.
   func end()
@@ -217,17 +229,6 @@ public protocol RowSink: AnyObject {
   /// - Returns: Whether more rows are needed.
   /// - Throws: An error that the store rethrows, such as a cancellation.
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand
-
-  /// Throws if the rows aren't needed anymore because the task was cancelled.
-  ///
-  /// A store whose search can take long calls this method from time to time, on the thread that made the request. It rethrows the error.
-  /// The default implementation does nothing.
-  func checkWanted() throws
-}
-
-extension RowSink {
-  /// Does nothing.
-  public func checkWanted() throws {}
 }
 
 /// A save that is ready to commit.
@@ -243,7 +244,7 @@ public protocol PreparedSave: AnyObject, Sendable {
   /// - **S15**: The rows of the receipt belong to objects that the save inserted or updated, and are those that readers see.
   ///
   /// *Errors*
-  /// - `inputOutput`, `diskFull`, `connectionLost`, `timedOut`: Nothing was saved.
+  /// - `inputOutput`, `diskFull`, `connectionLost`, `timedOut`, `cancelled`: Nothing was saved.
   /// - `conflict`, `constraintConflict`: Nothing was saved, because another process has saved since the save was prepared.
   /// - `durabilityUnknown`: The save took effect and **S8** holds, but the disk didn't confirm it.
   /// - `outcomeUnknown`: The save may have taken effect, and can't be undone.

@@ -13,9 +13,9 @@ public struct KeyDemand: Sendable, Hashable, Codable {
 }
 
 extension IncrementalStore {
-  /// Reserves keys for new objects of one entity; see ``reserveKeys(_:)``.
-  public func reserveKeys(entity: Int, count: Int) throws -> [Int64] {
-    let keys = try reserveKeys([KeyDemand(entity: entity, count: count)])
+  /// Reserves keys for new objects of one entity; see ``reserveKeys(_:options:)``.
+  public func reserveKeys(entity: Int, count: Int, options: RequestOptions = .none) throws -> [Int64] {
+    let keys = try reserveKeys([KeyDemand(entity: entity, count: count)], options: options)
     guard keys.count == 1, keys[0].count == count else {
       throw StoreError(
         .damaged, operation: "reserve keys",

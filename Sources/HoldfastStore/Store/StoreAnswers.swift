@@ -15,14 +15,14 @@ public protocol StoreRequest: Sendable, Hashable, Codable {
 ///
 /// ```swift
 /// private static let table = AnswerTable<FolderStore>()
-///   .answering(ExternalDataRequest.self) { store, request in try store.contents(of: request) }
+///   .answering(ExternalDataRequest.self) { store, request, _ in try store.contents(of: request) }
 ///
 /// var answers: StoreAnswers { Self.table.bound(to: self) }
 /// ```
 public struct AnswerTable<Store: Sendable>: Sendable {
   /// The function for one type of request.
   private struct Entry<Request: StoreRequest>: Sendable {
-    let answer: @Sendable (Store, Request) throws -> Request.Answer
+    let answer: @Sendable (Store, Request, RequestOptions) throws -> Request.Answer
   }
 
   /// The entries by type of request. Each is an ``Entry`` of that type.
@@ -33,7 +33,7 @@ public struct AnswerTable<Store: Sendable>: Sendable {
 
   /// Returns a table that also answers requests of a type.
   public func answering<Request: StoreRequest>(
-    _ type: Request.Type, _ answer: @escaping @Sendable (Store, Request) throws -> Request.Answer
+    _ type: Request.Type, _ answer: @escaping @Sendable (Store, Request, RequestOptions) throws -> Request.Answer
   ) -> AnswerTable {
     var table = self
     table.entries[ObjectIdentifier(type)] = Entry(answer: answer)
@@ -52,9 +52,9 @@ public struct AnswerTable<Store: Sendable>: Sendable {
 
   fileprivate func supports<Request: StoreRequest>(_ type: Request.Type) -> Bool { entries[ObjectIdentifier(type)] != nil }
 
-  fileprivate func answer<Request: StoreRequest>(_ store: Store, _ request: Request) throws -> Request.Answer {
+  fileprivate func answer<Request: StoreRequest>(_ store: Store, _ request: Request, _ options: RequestOptions) throws -> Request.Answer {
     guard let entry = entries[ObjectIdentifier(Request.self)] as? Entry<Request> else { throw StoreAnswers.unsupported(Request.self) }
-    return try entry.answer(store, request)
+    return try entry.answer(store, request, options)
   }
 }
 
@@ -84,9 +84,9 @@ public struct StoreAnswers: Sendable {
   ///
   /// - Throws: ``StoreError`` with code ``StoreError/Code/unsupportedRequest`` if the store doesn't answer requests of this type, and the
   ///   errors of the request.
-  public func perform<Request: StoreRequest>(_ request: Request) throws -> Request.Answer {
+  public func perform<Request: StoreRequest>(_ request: Request, options: RequestOptions = .none) throws -> Request.Answer {
     guard let source, source.supports(Request.self) else { throw StoreAnswers.unsupported(Request.self) }
-    return try source.perform(request)
+    return try source.perform(request, options)
   }
 
   /// Returns the same answers, with an interceptor that receives each request first. Unsupported requests don't reach it.
@@ -102,13 +102,15 @@ public struct StoreAnswers: Sendable {
 /// Receives each supported optional request to a store, for example to record it.
 public protocol AnswerInterceptor: Sendable {
   /// Answers a request, usually with the result of `next`.
-  func answer<Request: StoreRequest>(_ request: Request, _ next: (Request) throws -> Request.Answer) throws -> Request.Answer
+  func answer<Request: StoreRequest>(
+    _ request: Request, _ options: RequestOptions, _ next: (Request, RequestOptions) throws -> Request.Answer
+  ) throws -> Request.Answer
 }
 
 /// Something that answers optional requests.
 private protocol AnswerSource: Sendable {
   func supports<Request: StoreRequest>(_ type: Request.Type) -> Bool
-  func perform<Request: StoreRequest>(_ request: Request) throws -> Request.Answer
+  func perform<Request: StoreRequest>(_ request: Request, _ options: RequestOptions) throws -> Request.Answer
 }
 
 private struct BoundTable<Store: Sendable>: AnswerSource {
@@ -118,7 +120,9 @@ private struct BoundTable<Store: Sendable>: AnswerSource {
   var other: StoreAnswers?
 
   func supports<Request: StoreRequest>(_ type: Request.Type) -> Bool { table.supports(type) && other?.supports(type) != false }
-  func perform<Request: StoreRequest>(_ request: Request) throws -> Request.Answer { try table.answer(store, request) }
+  func perform<Request: StoreRequest>(_ request: Request, _ options: RequestOptions) throws -> Request.Answer {
+    try table.answer(store, request, options)
+  }
 }
 
 private struct InterceptedAnswers<Interceptor: AnswerInterceptor>: AnswerSource {
@@ -126,7 +130,7 @@ private struct InterceptedAnswers<Interceptor: AnswerInterceptor>: AnswerSource 
   let interceptor: Interceptor
 
   func supports<Request: StoreRequest>(_ type: Request.Type) -> Bool { base.supports(type) }
-  func perform<Request: StoreRequest>(_ request: Request) throws -> Request.Answer {
-    try interceptor.answer(request) { try base.perform($0) }
+  func perform<Request: StoreRequest>(_ request: Request, _ options: RequestOptions) throws -> Request.Answer {
+    try interceptor.answer(request, options) { try base.perform($0, $1) }
   }
 }

@@ -145,11 +145,11 @@ public struct StoreCapabilities: Sendable, Hashable, Codable {
   public var maximumJoins = Int.max
   /// The maximum number of sort terms. Defaults to no maximum.
   public var maximumSortTerms = Int.max
-  /// Checking uniqueness constraints in ``IncrementalStore/prepare(_:)``.
+  /// Checking uniqueness constraints in ``IncrementalStore/prepare(_:options:)``.
   public var uniqueness = false
   /// Read views of the kinds ``ReadViewKind/consistent`` and ``ReadViewKind/snapshot`` that don't change during other saves.
   public var snapshots = false
-  /// Comparing expected versions in ``IncrementalStore/prepare(_:)``.
+  /// Comparing expected versions in ``IncrementalStore/prepare(_:options:)``.
   ///
   /// Without it, the framework compares them under its save lock before it prepares the save. Another process can still change a row in
   /// between.

@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// F1, F4–F7, R1–R3 without predicates and sorts: the minimum that every store supports.
+/// F1, F4–F7, R1, R2 without predicates and sorts: the minimum that every store supports.
 enum ReadingCases {
   static let all =
     [
@@ -8,13 +8,11 @@ enum ReadingCases {
       StoreConformanceCase("F1", "a fetch returns all rows after many small saves", manySaves),
       StoreConformanceCase("F4", "a fetch stops after the sink has enough", stopsWhenEnough),
       StoreConformanceCase("F4", "errors of the sink are rethrown", passesOnErrors),
-      StoreConformanceCase("F4", "a fetch that is no longer wanted throws the sink's error or completes", unwantedRows),
       StoreConformanceCase("F5", "rows have the right layout, ID, key and version, and each batch has one entity", layouts),
       StoreConformanceCase("F6", "key-only rows have no columns", keysOnly),
       StoreConformanceCase("F7", "a sink may send requests to the store", nestedRequests),
       StoreConformanceCase("R1", "each requested row is returned once", rowsByKey),
       StoreConformanceCase("R2", "keys that do not exist are left out", missingKeys),
-      StoreConformanceCase("R3", "a request by key isn't cancelled", uncancelledRows),
     ]
     + AttributeType.storedCases.map { type in
       StoreConformanceCase("F5", "values of type \(type.rawValue) are returned unchanged") { try valuesComeBack(type, $0) }
@@ -43,19 +41,9 @@ enum ReadingCases {
     try store.expectRows(store.rows("Club", keys), Array(graph.rows("Club").values), "the rows of Club by key")
   }
 
-  /// Inserts enough rows for several batches of 64 KiB.
-  private static func manyRows(_ store: TestedStore) throws -> ExpectedGraph {
-    let graph = ExpectedGraph(store)
-    let keys = try store.keys("Company", 4_000)
-    try store.save(graph) { edit in
-      for key in keys { edit.insert("Company", key, ["name": .string("A company with a rather long name, so that pages fill: \(key)")]) }
-    }
-    return graph
-  }
-
   private static func stopsWhenEnough(_ run: CaseRun) throws {
     let store = try run.openNew(ConformanceModel.general)
-    let graph = try manyRows(store)
+    let graph = try ConformanceRows.manyCompanies(store)
     let sink = CollectingSink(enoughAfter: 1)
     try store.latest { try store.store.fetch(store.plan("Company"), in: $0, into: sink) }
     run.expect(sink.takeCount <= 2, "the fetch to make at most one delivery after the sink has enough", got: "\(sink.takeCount - 1) more")
@@ -89,37 +77,6 @@ enum ReadingCases {
     } catch {
       run.fail("\(what) to throw the sink's error", got: "\(error)")
     }
-  }
-
-  /// A sink that wants no rows, but reports that only in `checkWanted()`.
-  private final class UnwantingSink: RowSink {
-    private(set) var count = 0
-    private(set) var wasAsked = false
-    func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
-      switch rows {
-      case .all: count += batch.count
-      case .one: count += 1
-      case .rows(let places): count += places.count
-      }
-      return .more
-    }
-    func checkWanted() throws {
-      wasAsked = true
-      throw SinkFailure()
-    }
-  }
-
-  private static func unwantedRows(_ run: CaseRun) throws {
-    let store = try run.openNew(ConformanceModel.general)
-    let graph = try manyRows(store)
-    let sink = UnwantingSink(), all = graph.rows("Company").count
-    do {
-      try store.latest { try store.store.fetch(store.plan("Company"), in: $0, into: sink) }
-    } catch {
-      guard sink.wasAsked else { throw error }
-      return expectSinkFailure(run, "fetch") { throw error }
-    }
-    run.expect(sink.count == all, "the fetch to return all \(all) rows or throw the sink's error", got: "\(sink.count) rows")
   }
 
   /// A sink that sends requests for each row that it receives.
@@ -165,14 +122,6 @@ enum ReadingCases {
         }
       }
     }
-  }
-
-  private static func uncancelledRows(_ run: CaseRun) throws {
-    let store = try run.openNew(ConformanceModel.general)
-    let graph = try manyRows(store)
-    let sink = UnwantingSink(), keys = graph.rows("Company").keys.sorted()
-    try store.latest { try store.store.rows(FaultRequest(entity: store.entity("Company").index, keys: keys), in: $0, into: sink) }
-    run.expectEqual(sink.count, keys.count, "the number of rows")
   }
 
   private static func layouts(_ run: CaseRun) throws {
@@ -224,7 +173,7 @@ enum ReadingCases {
         try store.expectRows(store.rows(entity.name, [key]), rows[key].map { [$0] } ?? [], "the rows for key \(key) of \(entity.name)")
       }
     }
-    let many = try manyRows(store)
+    let many = try ConformanceRows.manyCompanies(store)
     let keys = many.rows("Company").keys.sorted { $0 % 97 == $1 % 97 ? $0 < $1 : $0 % 97 < $1 % 97 }
     try store.expectRows(store.rows("Company", keys), Array(many.rows("Company").values), "the 4,000 rows of Company by key")
   }

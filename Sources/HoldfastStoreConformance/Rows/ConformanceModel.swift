@@ -184,6 +184,16 @@ enum ConformanceRows {
     return graph
   }
 
+  /// Inserts 4,000 companies, which fill several pages.
+  static func manyCompanies(_ store: TestedStore) throws -> ExpectedGraph {
+    let graph = ExpectedGraph(store)
+    let keys = try store.keys("Company", 4_000)
+    try store.save(graph) { edit in
+      for key in keys { edit.insert("Company", key, ["name": .string("A company with a rather long name, so that pages fill: \(key)")]) }
+    }
+    return graph
+  }
+
   /// Inserts people, companies, clubs and passports into a store and a graph, with links of every kind.
   static func people(_ store: TestedStore) throws -> ExpectedGraph {
     let graph = ExpectedGraph(store)

@@ -14,17 +14,17 @@ public final class FaultInjectingStore: ForwardingStore {
     case open
     /// ``/HoldfastStore/IncrementalStore/close()``
     case close
-    /// ``/HoldfastStore/IncrementalStore/beginRead(_:)``
+    /// ``/HoldfastStore/IncrementalStore/beginRead(_:options:)``
     case beginRead
-    /// ``/HoldfastStore/IncrementalStore/fetch(_:in:into:)``
+    /// ``/HoldfastStore/IncrementalStore/fetch(_:in:options:into:)``
     case fetch
-    /// ``/HoldfastStore/IncrementalStore/rows(_:in:into:)``
+    /// ``/HoldfastStore/IncrementalStore/rows(_:in:options:into:)``
     case rows
-    /// ``/HoldfastStore/IncrementalStore/relationships(_:in:)``
+    /// ``/HoldfastStore/IncrementalStore/relationships(_:in:options:)``
     case relationships
-    /// ``/HoldfastStore/IncrementalStore/reserveKeys(_:)``
+    /// ``/HoldfastStore/IncrementalStore/reserveKeys(_:options:)``
     case reserveKeys
-    /// ``/HoldfastStore/IncrementalStore/prepare(_:)``
+    /// ``/HoldfastStore/IncrementalStore/prepare(_:options:)``
     case prepare
     /// ``/HoldfastStore/PreparedSave/commit()``. If it fails, the save is aborted.
     case commit
@@ -83,39 +83,39 @@ public final class FaultInjectingStore: ForwardingStore {
   }
 
   /// Forwards the call, or throws the injected error.
-  public func beginRead(_ kind: ReadViewKind) throws -> any ReadView {
+  public func beginRead(_ kind: ReadViewKind, options: RequestOptions) throws -> any ReadView {
     try pass(.beginRead)
-    return try base.beginRead(kind)
+    return try base.beginRead(kind, options: options)
   }
 
   /// Forwards the call, or throws the injected error.
-  public func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+  public func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     try pass(.fetch)
-    try base.fetch(plan, in: view, into: sink)
+    try base.fetch(plan, in: view, options: options, into: sink)
   }
 
   /// Forwards the call, or throws the injected error.
-  public func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
+  public func rows(_ request: FaultRequest, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     try pass(.rows)
-    try base.rows(request, in: view, into: sink)
+    try base.rows(request, in: view, options: options, into: sink)
   }
 
   /// Forwards the call, or throws the injected error.
-  public func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
+  public func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
     try pass(.relationships)
-    return try base.relationships(request, in: view)
+    return try base.relationships(request, in: view, options: options)
   }
 
   /// Forwards the call, or throws the injected error.
-  public func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] {
+  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
     try pass(.reserveKeys)
-    return try base.reserveKeys(demands)
+    return try base.reserveKeys(demands, options: options)
   }
 
   /// Forwards the call, or throws the injected error. Committing the prepared save can fail too.
-  public func prepare(_ request: SaveRequest) throws -> any PreparedSave {
+  public func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
     try pass(.prepare)
-    return FaultyPreparation(base: try base.prepare(request), store: self)
+    return FaultyPreparation(base: try base.prepare(request, options: options), store: self)
   }
 
   /// Forwards the call, or throws the injected error.
@@ -128,9 +128,11 @@ public final class FaultInjectingStore: ForwardingStore {
 private struct OptionalFaults: AnswerInterceptor {
   let store: FaultInjectingStore
 
-  func answer<Request: StoreRequest>(_ request: Request, _ next: (Request) throws -> Request.Answer) throws -> Request.Answer {
+  func answer<Request: StoreRequest>(
+    _ request: Request, _ options: RequestOptions, _ next: (Request, RequestOptions) throws -> Request.Answer
+  ) throws -> Request.Answer {
     try store.pass(.optional)
-    return try next(request)
+    return try next(request, options)
   }
 }
 

@@ -75,7 +75,7 @@ public final class MinimalStore: IncrementalStore {
   }
 
   /// Begins reading.
-  public func beginRead(_ kind: ReadViewKind) throws -> any ReadView {
+  public func beginRead(_ kind: ReadViewKind, options: RequestOptions) throws -> any ReadView {
     _ = try current()
     return View()
   }
@@ -87,7 +87,7 @@ public final class MinimalStore: IncrementalStore {
   }
 
   /// Delivers all rows of the entities, in no particular order.
-  public func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+  public func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     let session = try current()
     try check(view)
     guard plan.predicate == nil, plan.sorts.isEmpty, plan.offset == 0, plan.limit == nil, plan.output == .rows || plan.output == .keys
@@ -101,7 +101,7 @@ public final class MinimalStore: IncrementalStore {
   }
 
   /// Delivers the existing rows.
-  public func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
+  public func rows(_ request: FaultRequest, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     let session = try current()
     try check(view)
     for entity in session.model.entities[request.entity].familyIndexes {
@@ -127,7 +127,7 @@ public final class MinimalStore: IncrementalStore {
   }
 
   /// Finds targets by scanning all rows or links.
-  public func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
+  public func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
     let session = try current()
     try check(view)
     let relationship = session.model.entities[request.entity].relationships[request.relationship]
@@ -148,7 +148,7 @@ public final class MinimalStore: IncrementalStore {
   // MARK: Saving
 
   /// Reserves increasing keys in steps of three.
-  public func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] {
+  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
     _ = try current()
     return contents.state.withLock { state in
       demands.map { demand in
@@ -161,7 +161,7 @@ public final class MinimalStore: IncrementalStore {
   }
 
   /// Applies the save to a copy of all data, which the commit then stores.
-  public func prepare(_ request: SaveRequest) throws -> any PreparedSave {
+  public func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
     let session = try current()
     var state = contents.state.withLock { $0 }
     try state.apply(request, session.model)

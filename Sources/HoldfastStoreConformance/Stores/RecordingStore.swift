@@ -153,39 +153,39 @@ public final class RecordingStore: ForwardingStore {
   }
 
   /// Records the request and forwards it. The returned view is the wrapped store's.
-  public func beginRead(_ kind: ReadViewKind) throws -> any ReadView {
+  public func beginRead(_ kind: ReadViewKind, options: RequestOptions) throws -> any ReadView {
     try keep(.beginRead(kind))
-    return try base.beginRead(kind)
+    return try base.beginRead(kind, options: options)
   }
 
   /// Records the request and forwards it.
-  public func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+  public func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     try keep(.fetch(plan))
-    try base.fetch(plan, in: view, into: sink)
+    try base.fetch(plan, in: view, options: options, into: sink)
   }
 
   /// Records the request and forwards it.
-  public func rows(_ request: FaultRequest, in view: any ReadView, into sink: any RowSink) throws {
+  public func rows(_ request: FaultRequest, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     try keep(.rows(request))
-    try base.rows(request, in: view, into: sink)
+    try base.rows(request, in: view, options: options, into: sink)
   }
 
   /// Records the request and forwards it.
-  public func relationships(_ request: RelationshipRequest, in view: any ReadView) throws -> RelationshipAnswer {
+  public func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
     try keep(.relationships(request))
-    return try base.relationships(request, in: view)
+    return try base.relationships(request, in: view, options: options)
   }
 
   /// Records the request and forwards it.
-  public func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] {
+  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
     try keep(.reserveKeys(demands))
-    return try base.reserveKeys(demands)
+    return try base.reserveKeys(demands, options: options)
   }
 
   /// Records the request and forwards it. Commit and abort are recorded too.
-  public func prepare(_ request: SaveRequest) throws -> any PreparedSave {
+  public func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
     try keep(.prepare(RecordedSave(request)))
-    return RecordedPreparation(base: try base.prepare(request), store: self)
+    return RecordedPreparation(base: try base.prepare(request, options: options), store: self)
   }
 
   /// Records the request and forwards it.
@@ -198,9 +198,11 @@ public final class RecordingStore: ForwardingStore {
 private struct OptionalRecorder: AnswerInterceptor {
   let store: RecordingStore
 
-  func answer<Request: StoreRequest>(_ request: Request, _ next: (Request) throws -> Request.Answer) throws -> Request.Answer {
+  func answer<Request: StoreRequest>(
+    _ request: Request, _ options: RequestOptions, _ next: (Request, RequestOptions) throws -> Request.Answer
+  ) throws -> Request.Answer {
     try store.keep(.optional(OptionalRequest(request)))
-    return try next(request)
+    return try next(request, options)
   }
 }
 

@@ -1,6 +1,7 @@
 import CSQLite
 import Foundation
 import HoldfastStore
+import HoldfastStoreConformance
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastSQLiteStore
 import HoldfastStore
+import HoldfastStoreConformance
 
 /// The guarantees for any bytes read as a SQLite store.
 ///

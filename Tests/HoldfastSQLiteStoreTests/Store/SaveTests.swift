@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastStore
+import HoldfastStoreConformance
 import TestSupport
 import Testing
 

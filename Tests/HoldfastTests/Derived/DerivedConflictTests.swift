@@ -178,13 +178,13 @@ import Testing
 
     init(_ base: any IncrementalStore) { self.base = base }
 
-    func prepare(_ request: SaveRequest) throws -> any PreparedSave {
+    func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
       let first = rival.withLock { rival in
         defer { rival = nil }
         return rival
       }
-      if let first { try base.prepare(first).commit() }
-      return try base.prepare(request)
+      if let first { try base.prepare(first, options: options).commit() }
+      return try base.prepare(request, options: options)
     }
   }
 

@@ -18,7 +18,7 @@ import Testing
 
     init(_ base: any IncrementalStore, _ declined: Part) { (self.base, self.declined) = (base, declined) }
 
-    func fetch(_ plan: FetchPlan, in view: any ReadView, into sink: any RowSink) throws {
+    func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
       plans.withLock { $0.append(plan) }
       let isWindowed = plan.offset > 0 || plan.limit != nil, reduces = plan.output != .rows && plan.output != .keys
       let declines =
@@ -30,7 +30,7 @@ import Testing
         case .afterRows: false
         }
       if declines { throw StoreError(.unsupportedRequest, operation: "fetch rows", reason: "The values are too long for the server.") }
-      try base.fetch(plan, in: view, into: sink)
+      try base.fetch(plan, in: view, options: options, into: sink)
       if declined == .afterRows {
         throw StoreError(.unsupportedRequest, operation: "fetch rows", reason: "The values are too long for the server.")
       }

@@ -254,5 +254,7 @@ private final class ShiftingStore: ForwardingStore {
   private let distance: Int64
   init(by distance: Int64) { self.distance = distance }
 
-  func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] { try base.reserveKeys(demands).map { $0.map { $0 + distance } } }
+  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
+    try base.reserveKeys(demands, options: options).map { $0.map { $0 + distance } }
+  }
 }

@@ -113,18 +113,16 @@ extension Deriving {
     let relationship = plan.aggregates[place].relationship, entity = context.entities[relationship.entityIndex]
     for link in changes.added + changes.removed { noteIncomplete(link.source, place) }
     let targets = Set(changes.added.map(\.target)).union(touched).filter { $0 >= 0 }.sorted()
-    for keys in Deriving.windows(targets) {
+    for keys in targets.windows(of: Deriving.largestList) {
       let ids = keys.map { StoreValue.objectID(part.store.prefixes[relationship.destinationIndex].withKey($0)) }
       let predicate = QueryExpression.any(PropertyPath(relationship.name), .membership(.object, ids))
       let collector = RowCollector()
-      try part.coordinator.fetch(FetchQuery(entity: entity, predicate: predicate), from: part.store, into: collector)
+      try part.coordinator.fetch(FetchQuery(entity: entity, predicate: predicate, options: part.options), from: part.store, into: collector)
       for owner in try stored.take(collector) { noteIncomplete(owner, place) }
     }
     try stored.read(root: entity.rootIndex, (changes.added + changes.removed).map(\.source))
   }
 
-  /// Splits keys into lists that a store accepts.
-  static func windows(_ keys: [Int64]) -> [ArraySlice<Int64>] {
-    stride(from: 0, to: keys.count, by: 4096).map { keys[$0..<min($0 + 4096, keys.count)] }
-  }
+  /// The maximum number of keys in a list of a predicate.
+  static let largestList = 4096
 }

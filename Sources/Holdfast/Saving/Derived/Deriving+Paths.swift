@@ -66,11 +66,12 @@ extension Deriving {
 
   private func sourcesWithoutInverse(of keys: [Int64], _ hop: ManagedObjectModel.Relationship) throws -> Set<Int64> {
     var found: Set<Int64> = []
-    for window in Deriving.windows(keys) {
+    for window in keys.windows(of: Deriving.largestList) {
       let ids = window.map { StoreValue.objectID(part.store.prefixes[hop.destinationIndex].withKey($0)) }
       let collector = RowCollector()
       let query = FetchQuery(
-        entity: context.entities[hop.entityIndex], predicate: .membership(.property(PropertyPath(hop.name)), ids))
+        entity: context.entities[hop.entityIndex], predicate: .membership(.property(PropertyPath(hop.name)), ids),
+        options: part.options)
       try part.coordinator.fetch(query, from: part.store, into: collector)
       found.formUnion(try stored.take(collector))
     }

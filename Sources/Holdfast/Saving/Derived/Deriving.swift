@@ -53,7 +53,7 @@ final class Deriving {
   init(_ part: StoreChanges, _ plan: DerivationPlan, date: Double) {
     self.part = part
     self.plan = plan
-    reader = StoreReader(part.coordinator.storeSet, .latest)
+    reader = StoreReader(part.coordinator.storeSet, .latest, part.options)
     let count = part.context.entities.count
     values = DerivedValues(plan, date: date, StoredRows(part.coordinator, reader), entityCount: count)
     saved = Array(repeating: [], count: count)

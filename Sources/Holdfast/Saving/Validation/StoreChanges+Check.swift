@@ -29,7 +29,7 @@ extension StoreChanges {
     }
     if saving.isEmpty { return conflicts }
     let stored = RowCollector()
-    try coordinator.fetch(FetchQuery(entity: entity), from: store, into: stored)
+    try coordinator.fetch(FetchQuery(entity: entity, options: options), from: store, into: stored)
     try coordinator.check(stored)
     stored.forEach { batch, index in
       let row = batch.pointer(index)
@@ -80,8 +80,8 @@ extension StoreChanges {
   private func differences(_ entity: Int, _ expected: [Int64: (ManagedObject?, Int64)]) throws -> [SaveConflict] {
     if expected.isEmpty { return [] }
     let collector = RowCollector()
-    try store.reading(.latest, "compare versions") { view in
-      try store.store.rows(FaultRequest(entity: entity, keys: expected.keys.sorted()), in: view, into: collector)
+    try store.reading(.latest, "compare versions", options) { view in
+      try store.store.rows(FaultRequest(entity: entity, keys: expected.keys.sorted()), in: view, options: options, into: collector)
     }
     var found: [Int64: RowView] = [:]
     collector.forEach { batch, index in found[batch.pointer(index).key] = batch[index] }

@@ -1,0 +1,47 @@
+import Synchronization
+
+/// Cancels requests, once, from any thread.
+///
+/// A request is also cancelled if the current task of its thread is. Only ``RequestOptions/check(_:)`` observes that, not a handler: Swift
+/// reports the cancellation of a task only to asynchronous functions.
+public final class RequestCancellation: Sendable {
+  private struct State {
+    var isCancelled = false
+    var lastNumber = 0
+    var handlers: [(number: Int, handler: @Sendable () -> Void)] = []
+  }
+
+  /// Held while handlers run, so that removing one waits for it.
+  private let state = Mutex(State())
+  /// Read without the lock, because stores check it often.
+  private let wasCancelled = Atomic(false)
+
+  /// Creates a cancellation that hasn't happened yet.
+  public init() {}
+
+  /// Whether ``cancel()`` was called, or the current task is cancelled.
+  public var isCancelled: Bool { wasCancelled.load(ordering: .acquiring) || Task.isCancelled }
+
+  /// Cancels all requests with this cancellation, and calls their handlers. A second call does nothing.
+  public func cancel() {
+    state.withLock { state in
+      if state.isCancelled { return }
+      state.isCancelled = true
+      wasCancelled.store(true, ordering: .releasing)
+      for entry in state.handlers { entry.handler() }
+      state.handlers = []
+    }
+  }
+
+  /// Adds a handler and returns its number; nil if the requests were cancelled before.
+  func add(_ handler: @escaping @Sendable () -> Void) -> Int? {
+    state.withLock { state in
+      if state.isCancelled { return nil }
+      state.lastNumber += 1
+      state.handlers.append((state.lastNumber, handler))
+      return state.lastNumber
+    }
+  }
+
+  func removeHandler(_ number: Int) { state.withLock { state in state.handlers.removeAll { $0.number == number } } }
+}

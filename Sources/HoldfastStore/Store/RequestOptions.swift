@@ -1,0 +1,87 @@
+/// The deadline, the cancellation and the label of a request.
+///
+/// A store may ignore them. The framework checks them before each request, and when a fetch delivers rows. A store whose requests compute
+/// for long calls ``check(_:)`` from time to time. A store that waits, for example for a server, also ends the wait in
+/// ``withCancellationHandler(_:operation:)``, and waits no longer than until ``deadline``:
+///
+/// ```swift
+/// try options.check("fetch rows")
+/// let answer = try options.withCancellationHandler({ connection.cancel() }) {
+///   try connection.receive(until: options.deadline)
+/// }
+/// ```
+///
+/// Options take the size of one pointer. Options without contents allocate no memory.
+public struct RequestOptions: Sendable {
+  private final class Contents: Sendable {
+    let deadline: ContinuousClock.Instant?
+    let cancellation: RequestCancellation?
+    let label: String?
+
+    init(_ deadline: ContinuousClock.Instant?, _ cancellation: RequestCancellation?, _ label: String?) {
+      (self.deadline, self.cancellation, self.label) = (deadline, cancellation, label)
+    }
+  }
+
+  /// Nil without deadline, cancellation and label.
+  private let contents: Contents?
+
+  /// No deadline, no cancellation and no label.
+  public static let none = RequestOptions()
+
+  /// Creates options.
+  ///
+  /// - Parameters:
+  ///   - deadline: When the request should have ended. Defaults to no deadline.
+  ///   - cancellation: Cancels the request. Defaults to nil, for a request that can't be cancelled.
+  ///   - label: A name for logs and traces, such as the context's name. Defaults to nil.
+  public init(deadline: ContinuousClock.Instant? = nil, cancellation: RequestCancellation? = nil, label: String? = nil) {
+    contents = deadline == nil && cancellation == nil && label == nil ? nil : Contents(deadline, cancellation, label)
+  }
+
+  /// When the request should have ended; nil without a deadline.
+  public var deadline: ContinuousClock.Instant? { contents?.deadline }
+
+  /// Cancels the request; nil if the request can't be cancelled.
+  public var cancellation: RequestCancellation? { contents?.cancellation }
+
+  /// A name for logs and traces; nil without one.
+  public var label: String? { contents?.label }
+
+  /// Whether the request has neither a deadline nor a cancellation, so that ``check(_:)`` never throws.
+  public var isUnlimited: Bool { contents.map { $0.deadline == nil && $0.cancellation == nil } ?? true }
+
+  /// Throws if the request was cancelled or its deadline has passed.
+  ///
+  /// - Parameter operation: The operation as a verb phrase, for the error: "fetch rows".
+  /// - Throws: ``StoreError`` with code ``StoreError/Code/cancelled`` or ``StoreError/Code/timedOut``.
+  public func check(_ operation: @autoclosure () -> String) throws(StoreError) {
+    if let contents { try RequestOptions.check(contents, operation) }
+  }
+
+  private static func check(_ contents: Contents, _ operation: () -> String) throws(StoreError) {
+    if contents.cancellation?.isCancelled == true { throw cancelled(operation()) }
+    if let deadline = contents.deadline, ContinuousClock.now > deadline {
+      throw StoreError(
+        .timedOut, operation: operation(), reason: "The deadline of the request has passed. Try again, or allow more time.",
+        isRetryable: true)
+    }
+  }
+
+  /// Runs an operation, and calls a handler if the request is cancelled meanwhile.
+  ///
+  /// The handler is called at most once, on the thread that cancels. It has returned when this method returns. It must not wait or send
+  /// requests. It isn't called for a task's cancellation that only ``check(_:)`` can observe; see ``RequestCancellation``.
+  ///
+  /// - Throws: ``StoreError`` with code ``StoreError/Code/cancelled`` if the request was cancelled before, and the errors of the operation.
+  public func withCancellationHandler<Result>(_ handler: @escaping @Sendable () -> Void, operation: () throws -> Result) throws -> Result {
+    guard let cancellation = contents?.cancellation else { return try operation() }
+    guard let number = cancellation.add(handler) else { throw RequestOptions.cancelled("wait for a store") }
+    defer { cancellation.removeHandler(number) }
+    return try operation()
+  }
+
+  private static func cancelled(_ operation: String) -> StoreError {
+    StoreError(.cancelled, operation: operation, reason: "The task was cancelled.", cause: CancellationError())
+  }
+}

@@ -1,0 +1,93 @@
+import HoldfastStore
+
+/// Q1–Q3: deadlines and cancellations. A store may ignore them.
+enum OptionCases {
+  static let all = [
+    StoreConformanceCase("Q1", "a cancelled fetch throws `cancelled` or delivers every row", cancelledFetch),
+    StoreConformanceCase("Q1", "a request whose deadline has passed throws `timedOut` or succeeds", lateRequests),
+    StoreConformanceCase("Q2", "a request without a cancellation isn't cancelled with the fetch that it is part of", nestedRequest),
+    StoreConformanceCase("Q3", "after a cancelled fetch, its view answers further requests", viewAfterCancellation),
+  ]
+
+  /// Cancels the request when the first rows arrive, after an operation.
+  private final class CancellingSink: RowSink {
+    let cancellation = RequestCancellation()
+    private(set) var rows: [RowView] = []
+    private let operation: () throws -> Void
+
+    init(_ operation: @escaping () throws -> Void = {}) { self.operation = operation }
+
+    func take(_ batch: RowBatch, _ selection: RowSelection) throws -> SinkDemand {
+      let received = CollectingSink()
+      _ = received.take(batch, selection)
+      rows += received.rows
+      if !cancellation.isCancelled {
+        cancellation.cancel()
+        try operation()
+      }
+      return .more
+    }
+  }
+
+  /// Runs a fetch that is cancelled when its first rows arrive, and returns whether it was completed.
+  private static func cancel(_ run: CaseRun, _ store: TestedStore, _ sink: CancellingSink, in view: any ReadView) throws -> Bool {
+    let options = RequestOptions(cancellation: sink.cancellation)
+    do {
+      try store.store.fetch(store.plan("Company"), in: view, options: options, into: sink)
+      return true
+    } catch let error as StoreError where error.code == .cancelled { return false } catch {
+      run.fail("a cancelled fetch to throw `cancelled`", got: "\(error)")
+      return false
+    }
+  }
+
+  private static func cancelledFetch(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.manyCompanies(store), sink = CancellingSink()
+    let isComplete = try store.latest { try cancel(run, store, sink, in: $0) }
+    if isComplete { run.expectEqual(sink.rows.count, graph.rows("Company").count, "the number of rows of a fetch that didn't throw") }
+  }
+
+  private static func lateRequests(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store), entity = store.entity("Person"), keys = graph.rows("Person").keys.sorted()
+    let late = RequestOptions(deadline: .now - .seconds(1))
+    func expectCount(_ what: String, _ body: (any ReadView, any RowSink) throws -> Void) throws {
+      let sink = CollectingSink()
+      do { try store.latest { try body($0, sink) } } catch let error as StoreError where error.code == .timedOut { return }
+      run.expectEqual(sink.rows.count, keys.count, "the number of rows of \(what) that didn't throw")
+    }
+    try expectCount("a late fetch") { try store.store.fetch(store.plan("Person"), in: $0, options: late, into: $1) }
+    try expectCount("a late request by key") {
+      try store.store.rows(FaultRequest(entity: entity.index, keys: keys), in: $0, options: late, into: $1)
+    }
+    try store.expectContents(graph, "after requests whose deadlines had passed")
+  }
+
+  private static func nestedRequest(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.manyCompanies(store), keys = graph.rows("Company").keys.sorted()
+    try store.latest { view in
+      let sink = CancellingSink {
+        let rows = CollectingSink(), request = FaultRequest(entity: store.entity("Company").index, keys: keys)
+        do { try store.store.rows(request, in: view, options: .none, into: rows) } catch {
+          return run.fail("a request without a cancellation to succeed", got: "\(error)")
+        }
+        run.expectEqual(rows.rows.count, keys.count, "the number of rows of a request without a cancellation")
+      }
+      _ = try cancel(run, store, sink, in: view)
+    }
+  }
+
+  private static func viewAfterCancellation(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.manyCompanies(store)
+    for kind in [ReadViewKind.latest, .consistent, .snapshot] {
+      let view = try store.store.beginRead(kind)
+      defer { view.end() }
+      _ = try cancel(run, store, CancellingSink(), in: view)
+      let rows = try store.fetch(store.plan("Company"), in: view)
+      store.expectRows(rows, Array(graph.rows("Company").values), "the rows in a view of kind \(kind) after a cancelled fetch")
+    }
+  }
+}
