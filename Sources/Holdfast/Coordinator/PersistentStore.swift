@@ -22,15 +22,15 @@ public final class PersistentStore: Sendable {
   let prefixes: [ManagedObjectID]
   /// Whether the store may have objects of an entity, by entity index; nil when it may have objects of all.
   private let heldEntities: [Bool]?
-  private let saveLock: SaveLock
+  /// Only one save of the store runs at a time, and none while its metadata change or it is compacted, removed or closed.
+  let saveLock = SaveLock()
   /// Guards the user's metadata, as last read or written.
   private let userInfo: Mutex<UserInfo>
 
   /// Opens a store.
-  init(_ description: StoreDescription, model: ManagedObjectModel, place: Int, saveLock: SaveLock) throws {
+  init(_ description: StoreDescription, model: ManagedObjectModel, place: Int) throws {
     opened = OpenedDescription(description)
     self.place = place
-    self.saveLock = saveLock
     heldEntities = try PersistentStore.heldEntities(description, model)
     let store = description.makeStore()
     let metadata = try PersistentStore.wrapping("open the store", description.path) { try store.open(model: model) }
@@ -74,7 +74,7 @@ public final class PersistentStore: Sendable {
   /// The user's metadata, as read when the store was opened or last written by ``setMetadata(_:)``.
   public var metadata: [String: StoreValue] { userInfo.withLock { $0 }.values }
 
-  /// Replaces the user's metadata in the store. Waits for a save in progress.
+  /// Replaces the user's metadata in the store. Waits for a save of the store in progress.
   ///
   /// - Throws: ``/HoldfastStore/StoreError``; with code ``/HoldfastStore/StoreError/Code/notOpen`` after the store was removed.
   public func setMetadata(_ metadata: [String: StoreValue]) throws {
@@ -181,13 +181,22 @@ private final class UserInfo: Sendable {
   init(_ values: [String: StoreValue]) { self.values = values }
 }
 
-/// Serializes saves of a coordinator and changes of its stores and their metadata.
+/// Serializes changes of one store, or changes of a coordinator's set of stores.
 ///
-/// It protects writing to the stores, not data in memory.
+/// It protects writing to stores, not data in memory.
 final class SaveLock: Sendable {
   private let mutex = Mutex(())
 
   func withLock<Result>(_ body: () throws -> Result) rethrows -> Result {
     try mutex.withLock { _ in try body() }
+  }
+}
+
+extension Collection<PersistentStore> {
+  /// Runs a closure with the save locks of these stores, which must be in the order in which they were added. The common order prevents
+  /// deadlocks.
+  func withSaveLocks<Result>(_ body: () throws -> Result) rethrows -> Result {
+    guard let first else { return try body() }
+    return try first.saveLock.withLock { try dropFirst().withSaveLocks(body) }
   }
 }

@@ -3,8 +3,8 @@ import Synchronization
 
 /// Connects contexts with one or more stores.
 ///
-/// A coordinator opens stores, plans fetches, evaluates what a store can't, caches rows, and serializes saves. It is thread-safe, and
-/// readers don't block each other.
+/// A coordinator opens stores, plans fetches, evaluates what a store can't, caches rows, and serializes the saves of each store. It is
+/// thread-safe. Readers don't block each other, and saves of different stores don't either.
 ///
 /// Most programs have one store. The article *Several stores* describes fetches, saves and relationships with several.
 public final class PersistentStoreCoordinator: Sendable {
@@ -23,8 +23,8 @@ public final class PersistentStoreCoordinator: Sendable {
   let saveCount = Atomic<Int>(0)
   /// The number of removals of stores.
   let removalCount = Atomic<Int>(0)
-  /// Only one save runs at a time, and none while stores are added or removed.
-  let saveLock = SaveLock()
+  /// Held while a store is added or removed. No save takes it.
+  private let storesLock = SaveLock()
   /// Guards the current set of stores, which each request reads once.
   private let currentStores = Mutex(StoreSet([], first: nil, placeCount: 0))
 
@@ -96,13 +96,13 @@ public final class PersistentStoreCoordinator: Sendable {
   ///
   /// - Throws: the ``/HoldfastStore/StoreError`` of the first store that couldn't be closed. The others are closed nevertheless.
   public func close() throws {
-    try saveLock.withLock {
-      var failure: (any Error)?
-      for store in persistentStores {
-        do { try store.wrapping("close the store") { try store.base.close() } } catch { failure = failure ?? error }
+    var failure: (any Error)?
+    for store in persistentStores {
+      do { try store.saveLock.withLock { try store.wrapping("close the store") { try store.base.close() } } } catch {
+        failure = failure ?? error
       }
-      if let failure { throw failure }
     }
+    if let failure { throw failure }
   }
 
   // MARK: Stores
@@ -114,8 +114,6 @@ public final class PersistentStoreCoordinator: Sendable {
 
   /// Opens another store. Fetches that begin afterwards include its objects.
   ///
-  /// Waits for a save in progress.
-  ///
   /// A coordinator can have at most 127 stores in its lifetime, including removed ones. Its open stores must have different UUIDs, so it
   /// can't open a store together with a copy of the file.
   ///
@@ -123,14 +121,14 @@ public final class PersistentStoreCoordinator: Sendable {
   ///   cases above.
   @discardableResult
   public func addPersistentStore(_ description: StoreDescription) throws -> PersistentStore {
-    try saveLock.withLock {
+    try storesLock.withLock {
       let (present, place) = (storeSet, places.count)
       guard place < StackKey.placeCount else {
         throw StoreError(
           .unsupportedRequest, operation: "open the store", path: description.path,
           reason: "The coordinator has had \(place) stores, including removed ones, which is the maximum. Create another coordinator.")
       }
-      let store = try PersistentStore(description, model: model, place: place, saveLock: saveLock)
+      let store = try PersistentStore(description, model: model, place: place)
       if let same = present.stores.first(where: { $0.identity.number == store.identity.number }) {
         try? store.base.close()
         throw StoreError(
@@ -159,24 +157,26 @@ public final class PersistentStoreCoordinator: Sendable {
   ///
   /// None of this traps.
   ///
-  /// Waits for a save in progress, but not for fetches: a fetch that is reading the store may fail.
+  /// Waits for a save of the store in progress, but not for fetches: a fetch that is reading the store may fail.
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` when closing the store fails, or when it isn't a store of this coordinator. In the first case,
   ///   the store is removed nevertheless.
   public func remove(_ store: PersistentStore) throws {
-    try saveLock.withLock {
+    try storesLock.withLock {
       let present = storeSet
       guard present.stores.contains(store) else {
         throw StoreError(
           .notOpen, operation: "remove the store", path: store.path, reason: "The coordinator doesn't have this store, or it was removed.")
       }
-      currentStores.withLock {
-        $0 = StoreSet(present.stores.filter { $0 != store }, first: present.first, placeCount: places.count)
+      try store.saveLock.withLock {
+        currentStores.withLock {
+          $0 = StoreSet(present.stores.filter { $0 != store }, first: present.first, placeCount: places.count)
+        }
+        rowCache.removeAll()
+        saveCount.add(1, ordering: .releasing)
+        removalCount.add(1, ordering: .releasing)
+        try store.wrapping("close the store") { try store.base.close() }
       }
-      rowCache.removeAll()
-      saveCount.add(1, ordering: .releasing)
-      removalCount.add(1, ordering: .releasing)
-      try store.wrapping("close the store") { try store.base.close() }
     }
   }
 

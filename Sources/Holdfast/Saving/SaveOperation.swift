@@ -61,24 +61,7 @@ final class SaveOperation {
     ownFailures += valueFailures()
     try validate()
     try completeLinksAgain()
-    try coordinator.saveLock.withLock {
-      try options.check("save")
-      // No store is added or removed from here on.
-      if coordinator.storeSet !== stores { try divideAmongStores() }
-      for part in parts { try part.checkUniqueness() }
-      try obtainPermanentIDs()
-      replaceTemporaryIDs()
-      let date = context.graph.derivations == nil ? 0 : context.persistentStoreCoordinator.saveClock.now()
-      for part in parts { try part.buildRequest(date: date) }
-      for part in parts { try part.checkVersions() }
-      try findOtherEnds()
-      // Callbacks and validation methods may have read properties too.
-      try context.refuseUnreadValues()
-      try prepare()
-      try commit()
-      publishToCache()
-      announce()
-    }
+    while try !parts.map(\.store).withSaveLocks(saveInStores) { try divideAmongStores() }
     publishRows()
     settle()
     if incompletion == nil { context.observers?.noteSave() }
@@ -91,6 +74,28 @@ final class SaveOperation {
     if parts.contains(where: { $0.derived?.refreshed.isEmpty == false }) { context.tellChanges() }
     if let incompletion { throw incompletion }
     if let unconfirmed { throw unconfirmed }
+  }
+
+  /// Saves in the stores, whose save locks are held. Returns false, and does nothing, if a store was added or removed meanwhile. Then the
+  /// changes must be divided again.
+  private func saveInStores() throws -> Bool {
+    try options.check("save")
+    // A store can be removed only under its save lock.
+    if coordinator.storeSet !== stores { return false }
+    for part in parts { try part.checkUniqueness() }
+    try obtainPermanentIDs()
+    replaceTemporaryIDs()
+    let date = context.graph.derivations == nil ? 0 : coordinator.saveClock.now()
+    for part in parts { try part.buildRequest(date: date) }
+    for part in parts { try part.checkVersions() }
+    try findOtherEnds()
+    // Callbacks and validation methods may have read properties too.
+    try context.refuseUnreadValues()
+    try prepare()
+    try commit()
+    publishToCache()
+    announce()
+    return true
   }
 
   // MARK: Steps

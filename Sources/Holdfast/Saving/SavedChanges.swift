@@ -43,7 +43,7 @@ public struct SavedChanges: Sendable, Hashable {
 }
 
 extension PersistentStoreCoordinator {
-  /// Returns a sequence of the changes of all later saves, in commit order.
+  /// Returns a sequence of the changes of all later saves. The saves of each store are in commit order.
   ///
   /// It includes the saves of every context. Each caller gets its own sequence, which ends when the coordinator is deallocated or the
   /// iterating task is cancelled.
@@ -84,7 +84,7 @@ final class SaveListeners: Sendable {
     listeners.withLock { $0.all.removeAll { $0.number == number } }
   }
 
-  /// Notifies all listeners. Called under the save lock, so that they receive saves in commit order.
+  /// Notifies all listeners. Called under the store's save lock, so that they receive its saves in commit order.
   func announce(_ changes: SavedChanges) {
     for listener in listeners.withLock({ $0.all }) { listener.continuation.yield(changes) }
   }

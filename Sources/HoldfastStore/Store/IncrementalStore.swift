@@ -134,7 +134,7 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///   entities with the same root: no process has reserved it before, and no row has ever had it. A crash may only free keys that no
   ///   committed row has.
   ///
-  /// *Isolation*: The coordinator calls it under its save lock.
+  /// *Isolation*: The coordinator calls it under the store's save lock.
   ///
   /// A store whose keys reach 2^56 can't share a coordinator with other stores.
   ///
@@ -164,7 +164,7 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///   the file name from the store's row, and the stored value is kept.
   /// - **X4**: Files that no row names are removed by the time the store is closed, or opened again after a crash.
   ///
-  /// *Isolation*: The coordinator calls it under its save lock, and ends the save before it prepares another. Reads run at the same time.
+  /// *Isolation*: The coordinator calls it under the store's save lock, and ends the save before it prepares another. Reads run at the same time.
   ///
   /// The options also apply to the commit.
   ///
@@ -176,7 +176,7 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// *Behaviour*
   /// - **M1**: The metadata is returned the next time the store is opened. The store's own metadata is unchanged.
   ///
-  /// *Isolation*: The coordinator calls it under its save lock.
+  /// *Isolation*: The coordinator calls it under the store's save lock.
   ///
   /// *Errors*: `readOnly`, `locked`, `inputOutput`, `diskFull`, `durabilityUnknown`.
   func setMetadata(_ metadata: [String: StoreValue]) throws

@@ -151,7 +151,7 @@ public struct StoreCapabilities: Sendable, Hashable, Codable {
   public var snapshots = false
   /// Comparing expected versions in ``IncrementalStore/prepare(_:options:)``.
   ///
-  /// Without it, the framework compares them under its save lock before it prepares the save. Another process can still change a row in
+  /// Without it, the framework compares them under the store's save lock before it prepares the save. Another process can still change a row in
   /// between.
   ///
   /// Every store keeps the versions of a request, declared or not. A row without a version has version 0; see ``RowPointer/version``. If
