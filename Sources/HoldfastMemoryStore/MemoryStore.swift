@@ -24,7 +24,7 @@ public final class MemoryStore: IncrementalStore {
   /// The tables while the store is open. Guarded because closing can overlap with other calls.
   private let tables = Mutex<TableStore?>(nil)
 
-  /// Creates a store. Call ``open(model:)`` to open it.
+  /// Creates a store. Call ``open(model:host:)`` to open it.
   ///
   /// - Parameters:
   ///   - contents: The contents to open. Defaults to new contents.
@@ -44,7 +44,7 @@ public final class MemoryStore: IncrementalStore {
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` with code `alreadyOpen` if the contents are open in this or another store;
   ///   `incompatibleModel` if they were created with another model; `notFound` if they are new and the store is read-only.
-  public func open(model: ManagedObjectModel) throws -> StoreMetadata {
+  public func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
     let (opened, metadata) = try contents.open(model: model, isReadOnly: isReadOnly)
     tables.withLock { $0 = opened }
     return metadata
@@ -96,7 +96,7 @@ public final class MemoryStore: IncrementalStore {
 
   /// Applies a save to a copy of the tables that readers don't see.
   public func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
-    MemoryPreparedSave(preparation: try openTables("save").prepare(request))
+    MemoryPreparedSave(preparation: try openTables("save").prepare(request), contents: contents)
   }
 
   /// Replaces the user's metadata in the contents.
@@ -109,12 +109,10 @@ public final class MemoryStore: IncrementalStore {
 
 /// A save that is published by exchanging one reference.
 private final class MemoryPreparedSave: PreparedSave {
-  let preparation: TablePreparation
-  init(preparation: TablePreparation) { self.preparation = preparation }
-  func commit() -> SaveReceipt {
-    preparation.publish()
-    return SaveReceipt()
-  }
+  private let preparation: TablePreparation
+  private let contents: MemoryStoreContents
+  init(preparation: TablePreparation, contents: MemoryStoreContents) { (self.preparation, self.contents) = (preparation, contents) }
+  func commit() -> SaveReceipt { preparation.publish(token: contents.nextToken()) }
   func abort() { preparation.discard() }
 }
 

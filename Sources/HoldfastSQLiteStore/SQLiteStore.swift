@@ -21,7 +21,7 @@ import Synchronization
 ///
 /// ```swift
 /// let store = SQLiteStore(path: path, options: SQLiteStoreOptions(busyTimeoutSeconds: 1))
-/// let metadata = try store.open(model: model)
+/// let metadata = try store.open(model: model, host: .none)
 /// ```
 ///
 /// A decimal is stored as a SQLite number if one equals it: integers within 64 bits, and decimals of up to 15 digits. A save refuses other
@@ -82,7 +82,7 @@ public final class SQLiteStore: IncrementalStore {
   // MARK: Opening and closing
 
   /// Opens the file, or creates it if it doesn't exist.
-  public func open(model: ManagedObjectModel) throws -> StoreMetadata {
+  public func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
     try phase.withLock { phase in
       guard case .unopened = phase else {
         throw StoreError(

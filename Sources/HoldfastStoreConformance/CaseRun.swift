@@ -162,14 +162,17 @@ final class TestedStore {
 
   // MARK: Saving
 
-  func save(_ request: SaveRequest) throws { try store.prepare(request).commit() }
+  @discardableResult
+  func save(_ request: SaveRequest) throws -> SaveReceipt { try store.prepare(request).commit() }
 
   /// Saves edits and applies them to the expected graph.
-  func save(_ graph: ExpectedGraph, _ edit: (GraphEdit) -> Void) throws {
+  @discardableResult
+  func save(_ graph: ExpectedGraph, _ edit: (GraphEdit) -> Void) throws -> SaveReceipt {
     let edits = GraphEdit(graph)
     edit(edits)
-    try save(edits.request())
+    let receipt = try save(edits.request())
     edits.apply()
+    return receipt
   }
 
   // MARK: Comparing

@@ -11,7 +11,7 @@ func isWhole(_ path: String, _ model: ManagedObjectModel) throws -> Bool {
   let store = BinaryStore.make(at: path, options: options)
   defer { try? store.close() }
   do {
-    _ = try store.open(model: model)
+    _ = try store.open(model: model, host: .none)
     try store.verify()
     return true
   } catch let error as StoreError where error.code == .damaged {

@@ -260,7 +260,7 @@ enum ValueExamples {
 enum StoreExamples {
   static func openSQLite(_ path: String, _ model: ManagedObjectModel) throws -> (SQLiteStore, StoreMetadata) {
     let store = SQLiteStore(path: path, options: SQLiteStoreOptions(busyTimeoutSeconds: 1))
-    let metadata = try store.open(model: model)
+    let metadata = try store.open(model: model, host: .none)
     return (store, metadata)
   }
 

@@ -15,7 +15,7 @@ import Testing
 
   @Test func aStoreAnswersTheRequestsInItsTable() throws {
     let store = FolderStore(), id = UUID()
-    _ = try store.open(model: SmallKennel.model())
+    _ = try store.open(model: SmallKennel.model(), host: .none)
     #expect(try store.answers.perform(ExternalDataRequest(entity: 0, slot: 0, key: 1, id: id)) == Data(id.uuidString.utf8))
     #expect(try HistoryExample.transactions(of: store) == nil)
   }

@@ -3,6 +3,7 @@ import Foundation
 import HoldfastModelFile
 import HoldfastSQLiteStore
 import HoldfastStore
+import HoldfastStoreConformance
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import HoldfastStoreConformance
 import TestSupport
 import Testing
 

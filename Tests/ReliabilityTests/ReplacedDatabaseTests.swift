@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastSQLiteStore
+import HoldfastStoreConformance
 import TestSupport
 import Testing
 

@@ -24,6 +24,7 @@ enum Flaw: String, CaseIterable, Sendable {
   case dropsDerivedRows, setsWhatIsAdded, writesWhatIsNotMarked
   case servesOtherBytes, inventsMissingBytes, forgetsAnswers
   case servesFirstDemandOnly, refusesNestedRequests, answersLater, windowsInAnyOrder, cancelsRows, answersUnopened, receiptOfOtherRows
+  case keepsToken
 
   /// The rules that have at least one case that must fail.
   var rules: Set<String> {
@@ -40,6 +41,7 @@ enum Flaw: String, CaseIterable, Sendable {
     case .countsOneMore, .keysWithColumns: ["F6"]
     case .losesNilInInequality, .ignoresCase, .comparesPrefixes, .forgetsDelimiters: ["F1"]
     case .ignoresEnough, .swallowsSinkErrors: ["F4"]
+    case .keepsToken: ["V4"]
     case .endsCancelledFetches: ["Q1"]
     case .endsCancelledViews: ["Q3"]
     case .givesKeysTwice, .givesKeysOfDeletedRows, .keysDescend: ["K1"]
@@ -124,6 +126,7 @@ final class BrokenStore: ForwardingStore {
       var isFetching = false
       var oldView: (any ReadView)?
       var firstRow: RowView?
+      var firstToken: StateToken?
       /// The options of the last fetch.
       var lastOptions = RequestOptions.none
       var committed: [any PreparedSave] = []
@@ -152,13 +155,13 @@ final class BrokenStore: ForwardingStore {
     return changed
   }
 
-  func open(model: ManagedObjectModel) throws -> StoreMetadata {
+  func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
     var opened = model
     if flaw == .losesInverseAfterDeletion { opened = try model.with(.noAction) }
     if flaw == .seversDespiteNoAction { opened = try model.with(.nullify) }
     if flaw == .takesOtherModels { opened = notes.state.withLock { $0.model } ?? model }
     notes.state.withLock { $0.model = model }
-    var metadata = try base.open(model: opened)
+    var metadata = try base.open(model: opened, host: host)
     if flaw == .newIdentity { metadata.identity = StoreIdentity.intern(storeUUID: UUID().uuidString, model: model) }
     if flaw == .losesMetadata { metadata.userInfo = [:] }
     if flaw == .readsEverythingOnOpening {
@@ -182,17 +185,25 @@ final class BrokenStore: ForwardingStore {
     let kind: ReadViewKind
     let endsBase: Bool
 
-    init(_ base: any ReadView, _ kind: ReadViewKind, endsBase: Bool) {
+    init(_ base: any ReadView, _ kind: ReadViewKind, _ state: StateToken?, endsBase: Bool) {
       self.base = base
+      self.state = state
       self.kind = kind
       self.endsBase = endsBase
     }
+
+    let state: StateToken?
 
     func end() { if endsBase { base.end() } }
   }
 
   func beginRead(_ kind: ReadViewKind, options: RequestOptions) throws -> any ReadView {
-    View(try base.beginRead(kind, options: options), kind, endsBase: flaw != .endedViewsAnswer)
+    let view = try base.beginRead(kind, options: options)
+    let state = notes.state.withLock { notes in
+      notes.firstToken = notes.firstToken ?? view.state
+      return flaw == .keepsToken ? notes.firstToken : view.state
+    }
+    return View(view, kind, state, endsBase: flaw != .endedViewsAnswer)
   }
 
   /// The base store's view that answers a request.

@@ -18,7 +18,7 @@ import Testing
   @Test func everyRuleHasACase() {
     let tried = Set(StoreConformance.all.map(\.rule))
     let rules = [
-      "C1", "C2", "C3", "O1", "O2", "O3", "O4", "O5", "V1", "V2", "V3", "F1", "F2", "F3", "F4", "F5", "F6", "F7", "R1", "R2", "L1",
+      "C1", "C2", "C3", "O1", "O2", "O3", "O4", "O5", "V1", "V2", "V3", "V4", "F1", "F2", "F3", "F4", "F5", "F6", "F7", "R1", "R2", "L1",
       "L2", "L3", "L4", "L5",
       "K1", "Q1", "Q2", "Q3",
     ]

@@ -19,10 +19,12 @@ struct RequestSettings {
   private var other = RequestOptions.none
 
   /// The options of a fetch that begins now.
-  var ofFetch: RequestOptions { deadline.map { RequestOptions(deadline: $0, cancellation: cancellation, label: label) } ?? fetch }
+  var ofFetch: RequestOptions {
+    timeout == nil ? fetch : RequestOptions(deadline: deadline, cancellation: cancellation, label: label)
+  }
 
   /// The options of a fault or a save that begins now. They aren't cancelled.
-  var ofOthers: RequestOptions { deadline.map { RequestOptions(deadline: $0, label: label) } ?? other }
+  var ofOthers: RequestOptions { timeout == nil ? other : RequestOptions(deadline: deadline, label: label) }
 
   private var deadline: ContinuousClock.Instant? { timeout.map { .now + $0 } }
 

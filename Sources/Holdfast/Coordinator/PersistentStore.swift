@@ -28,12 +28,12 @@ public final class PersistentStore: Sendable {
   private let userInfo: Mutex<UserInfo>
 
   /// Opens a store.
-  init(_ description: StoreDescription, model: ManagedObjectModel, place: Int) throws {
+  init(_ description: StoreDescription, model: ManagedObjectModel, place: Int, host: StoreHost) throws {
     opened = OpenedDescription(description)
     self.place = place
     heldEntities = try PersistentStore.heldEntities(description, model)
     let store = description.makeStore()
-    let metadata = try PersistentStore.wrapping("open the store", description.path) { try store.open(model: model) }
+    let metadata = try PersistentStore.wrapping("open the store", description.path) { try store.open(model: model, host: host) }
     base = store
     identity = metadata.identity
     prefixes = model.entities.map { metadata.identity.prefix(for: $0) }

@@ -34,7 +34,7 @@ public final class PersistentStoreCoordinator: Sendable {
   ///   - model: the data model.
   ///   - transformers: the transformers of transformable attributes. Defaults to a registry with only the default transformer.
   ///   - description: the store's type, location and options.
-  /// - Throws: ``/HoldfastStore/StoreError`` when the store can't be opened; see ``/HoldfastStore/IncrementalStore/open(model:)``.
+  /// - Throws: ``/HoldfastStore/StoreError`` when the store can't be opened; see ``/HoldfastStore/IncrementalStore/open(model:host:)``.
   public convenience init(
     model: ManagedObjectModel, transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(),
     store description: StoreDescription
@@ -128,7 +128,8 @@ public final class PersistentStoreCoordinator: Sendable {
           .unsupportedRequest, operation: "open the store", path: description.path,
           reason: "The coordinator has had \(place) stores, including removed ones, which is the maximum. Create another coordinator.")
       }
-      let store = try PersistentStore(description, model: model, place: place)
+      let host = StoreHost { [weak self] change in self?.report(change, place) }
+      let store = try PersistentStore(description, model: model, place: place, host: host)
       if let same = present.stores.first(where: { $0.identity.number == store.identity.number }) {
         try? store.base.close()
         throw StoreError(

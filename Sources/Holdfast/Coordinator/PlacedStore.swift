@@ -27,7 +27,7 @@ final class PlacedStore: IncrementalStore {
     return capabilities
   }
 
-  func open(model: ManagedObjectModel) throws -> StoreMetadata { try base.open(model: model) }
+  func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata { try base.open(model: model, host: host) }
 
   func close() throws { try base.close() }
 

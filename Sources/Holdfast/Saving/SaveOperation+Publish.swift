@@ -49,10 +49,7 @@ extension SaveOperation {
     } else if !updated.isEmpty || derived > 0 {
       saved.removesAll = true
     }
-    for id in committed.flatMap({ $0.others.updated + $0.others.deleted }) {
-      guard let entity = coordinator.model.entity(named: id.entityName), let key = coordinator.places.key(of: id) else { continue }
-      saved.removedKeys[entity.rootIndex, default: []].append(key)
-    }
+    saved.removedKeys = coordinator.cachedKeys(committed.flatMap { $0.others.updated + $0.others.deleted })
     coordinator.rowCache.publish(saved, committedIn: cacheEpoch)
   }
 

@@ -1,7 +1,7 @@
 public import HoldfastStore
 import Synchronization
 
-/// The changes of one save in one store, as object IDs.
+/// The changes of one save in one store, as object IDs, or changes by others that a store reports.
 ///
 /// A save that changes several stores produces one value for each. The value contains no objects, so you can send it to other tasks.
 ///
@@ -13,7 +13,7 @@ import Synchronization
 public struct SavedChanges: Sendable, Hashable {
   /// The UUID of the store.
   public var storeIdentifier: String
-  /// The name of the context that saved.
+  /// The name of the context that saved; empty for changes by others.
   public var contextName: String
   /// The new objects, with their permanent IDs, in the order in which they were inserted.
   public var inserted: [ManagedObjectID]
@@ -28,24 +28,28 @@ public struct SavedChanges: Sendable, Hashable {
   ///
   /// All three lists end with objects that the store itself changed during the save, for example with triggers.
   public var deleted: [ManagedObjectID]
+  /// Whether other objects may have changed as well, by another process, a server or a trigger.
+  public var mayIncludeOthers: Bool
 
   /// Creates a record of changes.
   public init(
     storeIdentifier: String, contextName: String, inserted: [ManagedObjectID] = [], updated: [ManagedObjectID] = [],
-    deleted: [ManagedObjectID] = []
+    deleted: [ManagedObjectID] = [], mayIncludeOthers: Bool = false
   ) {
     self.storeIdentifier = storeIdentifier
     self.contextName = contextName
     self.inserted = inserted
     self.updated = updated
     self.deleted = deleted
+    self.mayIncludeOthers = mayIncludeOthers
   }
 }
 
 extension PersistentStoreCoordinator {
   /// Returns a sequence of the changes of all later saves. The saves of each store are in commit order.
   ///
-  /// It includes the saves of every context. Each caller gets its own sequence, which ends when the coordinator is deallocated or the
+  /// It includes the saves of every context, and changes by others that stores report. Whole-file stores report them when they load a file
+  /// that another process has saved. Each caller gets its own sequence, which ends when the coordinator is deallocated or the
   /// iterating task is cancelled.
   ///
   /// - Parameter limit: the maximum number of changes that wait for a slow reader. When there are more, the oldest are dropped. Defaults to
@@ -108,6 +112,7 @@ extension StoreChanges {
   fileprivate var savedChanges: SavedChanges {
     SavedChanges(
       storeIdentifier: store.identifier, contextName: context.name, inserted: inserted.map(savedID) + others.inserted,
-      updated: updatedIDs() + others.updated, deleted: deleted.map(savedID) + others.deleted)
+      updated: updatedIDs() + others.updated, deleted: deleted.map(savedID) + others.deleted,
+      mayIncludeOthers: others.mayIncludeOthers)
   }
 }

@@ -19,6 +19,8 @@ public final class TableStore: Sendable {
     var source: RowSource
     var nextKeys: [Int64]
     var isSaving = false
+    /// Identifies the rows in tokens; empty without tokens.
+    var token: [UInt8]
   }
 
   /// What the tables support. Sorting and filtering aren't included.
@@ -39,15 +41,16 @@ public final class TableStore: Sendable {
   ///   - generation: The rows.
   ///   - nextKeys: The next key to reserve for each root entity, in the order of the model's entities. Empty for a new store.
   ///   - isReadOnly: Whether all changes are refused.
-  public convenience init(_ generation: TableGeneration, nextKeys: [Int64] = [], isReadOnly: Bool = false) {
-    self.init(schema: generation.schema, .tables(generation), nextKeys: nextKeys, isReadOnly: isReadOnly)
+  ///   - token: The bytes of the generation's token. Defaults to none.
+  public convenience init(_ generation: TableGeneration, nextKeys: [Int64] = [], isReadOnly: Bool = false, token: [UInt8] = []) {
+    self.init(schema: generation.schema, .tables(generation), nextKeys: nextKeys, isReadOnly: isReadOnly, token: token)
   }
 
-  init(schema: TableSchema, _ source: RowSource, nextKeys: [Int64], isReadOnly: Bool) {
+  init(schema: TableSchema, _ source: RowSource, nextKeys: [Int64], isReadOnly: Bool, token: [UInt8]) {
     self.schema = schema
     self.isReadOnly = isReadOnly
     let keys = nextKeys.isEmpty ? Array(repeating: 1, count: schema.tableCount) : nextKeys
-    state = Mutex(State(source: source, nextKeys: keys))
+    state = Mutex(State(source: source, nextKeys: keys, token: token))
   }
 
   /// The current generation; nil while it is read from a file on demand.
@@ -56,15 +59,23 @@ public final class TableStore: Sendable {
   }
 
   /// The current rows.
-  var source: RowSource {
+  var source: RowSource { current.source }
+
+  /// The current rows and the bytes of their token.
+  private var current: (source: RowSource, token: [UInt8]) {
     let (settled, before) = state.withLock { state in
       let before = state.source
       state.source = before.settled
-      return (state.source, before)
+      return ((state.source, state.token), before)
     }
     // Release the source outside the lock, because that may close a file.
     _ = before
     return settled
+  }
+
+  /// A token of this store; nil for no bytes.
+  func stateToken(_ bytes: [UInt8]) -> StateToken? {
+    bytes.isEmpty ? nil : StateToken(storeUUID: schema.identity.storeUUID, bytes: bytes)
   }
 
   /// The next key to reserve for each root entity, which the store must save.
@@ -83,7 +94,8 @@ public final class TableStore: Sendable {
   /// Begins a read view that keeps external files until it ends.
   func beginRead(keeping files: ExternalDataPin?) throws -> any ReadView {
     guard liveness.isOpen.load(ordering: .acquiring) else { throw TableError.notOpen("begin to read") }
-    return GenerationView(source, liveness, files)
+    let (source, token) = current
+    return GenerationView(source, token, schema.identity, liveness, files)
   }
 
   /// The generation of a view.
@@ -101,13 +113,16 @@ public final class TableStore: Sendable {
 
   /// Replaces the current rows with a generation that another process saved. Existing views don't change.
   ///
-  /// - Parameter nextKeys: As in the initializer. Keys that this store reserved aren't reserved again.
+  /// - Parameters:
+  ///   - nextKeys: As in the initializer. Keys that this store reserved aren't reserved again.
+  ///   - token: The bytes of the generation's token.
   /// - Requires: No save is prepared.
-  func goOn(with generation: TableGeneration, nextKeys: [Int64]) {
+  func goOn(with generation: TableGeneration, nextKeys: [Int64], token: [UInt8]) {
     let old = state.withLock { state in
       precondition(!state.isSaving, "The rows were replaced while a save was prepared.")
       let old = state.source
       state.source = .tables(generation)
+      state.token = token
       state.nextKeys = zip(state.nextKeys, nextKeys).map { max($0, $1) }
       return old
     }
@@ -166,12 +181,12 @@ public final class TableStore: Sendable {
     }
   }
 
-  fileprivate func finish(_ next: TableGeneration?) {
+  fileprivate func finish(_ next: TableGeneration?, token: [UInt8] = []) {
     // Release the old generation outside the lock: freeing its pages can take long.
     let old = state.withLock { state in
       let old = state.source
       state.isSaving = false
-      if let next { state.source = .tables(next) }
+      if let next { (state.source, state.token) = (.tables(next), token) }
       return old
     }
     _ = old
@@ -193,8 +208,13 @@ public final class TablePreparation: Sendable {
   deinit { discard() }
 
   /// Makes the save visible to views that begin later.
-  public func publish() {
-    if !isDone.exchange(true, ordering: .acquiringAndReleasing) { store.finish(next) }
+  ///
+  /// - Parameter token: The bytes of the new state's token. Defaults to none.
+  /// - Returns: The receipt of the save.
+  @discardableResult
+  public func publish(token: [UInt8] = []) -> SaveReceipt {
+    if !isDone.exchange(true, ordering: .acquiringAndReleasing) { store.finish(next, token: token) }
+    return SaveReceipt(state: store.stateToken(token))
   }
 
   /// Discards the save. Has no effect after ``publish()``.
@@ -213,14 +233,20 @@ private final class GenerationView: ReadView {
   let liveness: Liveness
   /// The rows until the view ends. Guarded because another thread may end the view.
   private let pinned: Mutex<RowSource?>
+  private let token: [UInt8]
+  private let identity: StoreIdentity
 
   private let files: ExternalDataPin?
 
-  init(_ source: RowSource, _ liveness: Liveness, _ files: ExternalDataPin?) {
+  init(_ source: RowSource, _ token: [UInt8], _ identity: StoreIdentity, _ liveness: Liveness, _ files: ExternalDataPin?) {
     pinned = Mutex(source)
+    self.token = token
+    self.identity = identity
     self.liveness = liveness
     self.files = files
   }
+
+  var state: StateToken? { token.isEmpty ? nil : StateToken(storeUUID: identity.storeUUID, bytes: token) }
 
   func source() throws -> RowSource {
     guard liveness.isOpen.load(ordering: .acquiring) else { throw TableError.notOpen("read") }

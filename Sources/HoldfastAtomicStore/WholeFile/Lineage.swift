@@ -43,6 +43,9 @@ struct Lineage: Equatable, Sendable {
 
   // MARK: In a file
 
+  /// The bytes that identify the last save in a file's header; empty if it has no saves.
+  static func lastSave(_ bytes: [UInt8]) -> [UInt8] { Array(bytes.prefix(16)) }
+
   /// Decodes the lineage in a file's header. It is empty if the bytes aren't valid.
   init(_ bytes: [UInt8]) {
     guard bytes.count.isMultiple(of: 16), bytes.count <= 16 * Lineage.most else { return }

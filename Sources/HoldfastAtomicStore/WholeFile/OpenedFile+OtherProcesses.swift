@@ -27,13 +27,14 @@ extension OpenedFile {
       return loaded
     }
     guard let loaded else { throw replaced("The file was removed or renamed. Put it back, or close the store and open another one.") }
-    tables.goOn(with: loaded.generation, nextKeys: loaded.nextKeys)
+    tables.goOn(with: loaded.generation, nextKeys: loaded.nextKeys, token: Lineage.lastSave(loaded.header.lineage))
     written.withLock { written in
       written.generation = max(written.generation, loaded.header.generation)
       written.hasGoneOn = true
     }
     note(loaded.header)
     remember(.none)
+    host.objectsChanged(StoreChange(mayIncludeOthers: true))
   }
 
   /// Throws if neither the loaded version nor the known one descends from the other.

@@ -14,12 +14,16 @@ extension OpenedFile {
       let request = files?.request ?? request
       let preparation = try namingFile { try prepareTables(request) }
       let header = try nextHeader(metadata: nil)
+      let token = Lineage.lastSave(header.lineage)
       replacement.atEnd = { [self] isInPlace in
-        isInPlace ? preparation.publish() : preparation.discard()
-        if isInPlace { note(header) }
+        if !isInPlace { return preparation.discard() }
+        preparation.publish(token: token)
+        note(header)
       }
       let parts = try write(StoreImage(header: header, generation: preparation.next), to: replacement)
-      return WholeFileSave(replacement, files) { [self] bytes in note(preparation.next, bytes, parts) }
+      return WholeFileSave(replacement, files, SaveReceipt(state: tables.stateToken(token))) { [self] bytes in
+        note(preparation.next, bytes, parts)
+      }
     } catch {
       replacement.abort()
       files?.finish(.aborted)

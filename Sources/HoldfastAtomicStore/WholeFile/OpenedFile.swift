@@ -11,6 +11,8 @@ import Synchronization
 /// The state of a whole-file store while it is open: its file and its tables.
 final class OpenedFile: Sendable {
   let tables: TableStore
+  /// Receives a notice when a version of another process is loaded.
+  let host: StoreHost
   let format: any StoreFileFormat
   let path: String
   let options: WholeFileOptions
@@ -47,7 +49,10 @@ final class OpenedFile: Sendable {
     var saved: SavedSource = .none
   }
 
-  init(format: any StoreFileFormat, path: String, file: DurableFile, tables: TableStore, _ found: OpenedStore, options: WholeFileOptions) {
+  init(
+    format: any StoreFileFormat, path: String, file: DurableFile, tables: TableStore, _ found: OpenedStore, options: WholeFileOptions,
+    host: StoreHost
+  ) {
     let header = found.header
     let mayHaveFiles = tables.schema.model.entities.contains { !$0.externalSlots.isEmpty }
     files =
@@ -59,6 +64,7 @@ final class OpenedFile: Sendable {
     self.format = format
     self.path = path
     self.options = options
+    self.host = host
     self.file = file
     self.tables = tables
     written = Mutex(

@@ -10,12 +10,17 @@ final class WholeFileSave: PreparedSave {
   /// Guarded because a save can end on another thread than the one that prepared it.
   private let replacement: Mutex<FileReplacement>
   private let files: ExternalDataSave?
+  private let receipt: SaveReceipt
   /// Records the bytes of the current file; nil if the previous file is still in place.
   private let note: @Sendable (FileBytes?) -> Void
 
-  init(_ replacement: sending FileReplacement, _ files: ExternalDataSave?, _ note: @escaping @Sendable (FileBytes?) -> Void) {
+  init(
+    _ replacement: sending FileReplacement, _ files: ExternalDataSave?, _ receipt: SaveReceipt,
+    _ note: @escaping @Sendable (FileBytes?) -> Void
+  ) {
     self.replacement = Mutex(replacement)
     self.files = files
+    self.receipt = receipt
     self.note = note
   }
 
@@ -30,7 +35,7 @@ final class WholeFileSave: PreparedSave {
       throw error
     }
     files?.finish(.committed)
-    return SaveReceipt()
+    return receipt
   }
 
   func abort() {

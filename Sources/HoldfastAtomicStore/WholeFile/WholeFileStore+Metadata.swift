@@ -29,7 +29,7 @@ extension WholeFileStore {
             reason: "The file doesn't contain the model it was written with. Open the store with that model and set the metadata there.")
         }
         let store = WholeFileStore(format: format, at: path, options: options)
-        _ = try store.open(model: model)
+        _ = try store.open(model: model, host: .none)
         try store.setMetadata(metadata)
         try store.close()
       },

@@ -38,7 +38,7 @@ public final class WholeFileStore: IncrementalStore {
   /// The state of the open store. Guarded because closing can overlap with other calls.
   private let opened = Mutex<OpenedFile?>(nil)
 
-  /// Creates a store. Call ``open(model:)`` to open it.
+  /// Creates a store. Call ``open(model:host:)`` to open it.
   public init(format: any StoreFileFormat, at path: String, options: WholeFileOptions = WholeFileOptions()) {
     self.format = format
     self.path = path
@@ -62,12 +62,14 @@ public final class WholeFileStore: IncrementalStore {
   }
 
   /// Opens the file, or creates it if it doesn't exist.
-  public func open(model: ManagedObjectModel) throws -> StoreMetadata {
+  public func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
     let file = try DurableFile(path: path, options: options.file)
     do {
       let found = try find(file, model) ?? create(file, model)
-      let tables = TableStore(schema: found.schema, found.source, nextKeys: found.nextKeys, isReadOnly: options.file.isReadOnly)
-      let open = OpenedFile(format: format, path: path, file: file, tables: tables, found, options: options)
+      let tables = TableStore(
+        schema: found.schema, found.source, nextKeys: found.nextKeys, isReadOnly: options.file.isReadOnly,
+        token: Lineage.lastSave(found.header.lineage))
+      let open = OpenedFile(format: format, path: path, file: file, tables: tables, found, options: options, host: host)
       if !options.file.isReadOnly { open.collectFiles() }
       opened.withLock { $0 = open }
       return StoreMetadata(identity: found.schema.identity, userInfo: found.header.metadata)

@@ -88,6 +88,9 @@ final class SQLiteReadView: ReadView {
     store.views.add(session)
   }
 
+  /// Nil: SQLite's states have no names that survive a process.
+  var state: StateToken? { nil }
+
   deinit { end() }
 
   func end() {

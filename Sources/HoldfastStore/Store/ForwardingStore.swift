@@ -32,7 +32,7 @@ extension ForwardingStore {
   public var answers: StoreAnswers { base.answers }
 
   /// Forwards the request.
-  public func open(model: ManagedObjectModel) throws -> StoreMetadata { try base.open(model: model) }
+  public func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata { try base.open(model: model, host: host) }
 
   /// Forwards the request.
   public func close() throws { try base.close() }

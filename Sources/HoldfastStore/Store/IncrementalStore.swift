@@ -23,7 +23,7 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// *Behaviour*
   /// - **C1**: Every call returns the same value.
   ///
-  /// *Isolation*: Any thread, at any time, even before ``open(model:)`` and after ``close()``.
+  /// *Isolation*: Any thread, at any time, even before ``open(model:host:)`` and after ``close()``.
   var capabilities: StoreCapabilities { get }
 
   /// The optional requests that the store answers; ``StoreAnswers/none`` if it answers none.
@@ -39,6 +39,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// *Requires*: Called once for each instance, before any read or save.
   ///
+  /// The host receives changes by others, if the store notices them. A store that doesn't ignores it.
+  ///
   /// *Behaviour*
   /// - **O1**: Returns the store's identity and user metadata. The UUID is the same each time the same data is opened.
   /// - **O2**: Creates an empty store if none exists, unless it is opened read-only.
@@ -50,7 +52,7 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// *Errors*: ``StoreError`` with the codes `notFound`, `notPermitted`, `notAStore`, `newerFormat`, `damaged`, `incompatibleModel`,
   /// `unsupportedModel`, `locked`, `alreadyOpen`, `inputOutput`, `diskFull`.
-  func open(model: ManagedObjectModel) throws -> StoreMetadata
+  func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata
 
   /// Closes the store and releases its resources. Ends all open read views.
   ///
@@ -198,6 +200,13 @@ public enum ReadViewKind: Sendable, Hashable, Codable {
 ///
 /// ``IncrementalStore/beginRead(_:options:)`` returns it; the store casts it back to its own type.
 public protocol ReadView: AnyObject, Sendable {
+  /// The state that the view reads; nil if the store has no tokens, or each request reads the latest state.
+  ///
+  /// *Behaviour*
+  /// - **V4**: Views with equal tokens read the same rows. A save that changes rows changes the token. Its receipt has the new one, if it has
+  ///   one at all.
+  var state: StateToken? { get }
+
   /// Releases the view's resources. A second call does nothing; requests in an ended view throw.
   func end()
 }

@@ -30,6 +30,9 @@ public struct StoreChange: Sendable, Hashable, Codable {
   /// Whether other objects may have changed as well.
   public var mayIncludeOthers: Bool
 
+  /// Whether the change contains no object.
+  public var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty && !mayIncludeOthers }
+
   /// Creates a change. By default, nothing changed.
   public init(
     inserted: [ManagedObjectID] = [], updated: [ManagedObjectID] = [], deleted: [ManagedObjectID] = [], mayIncludeOthers: Bool = false

@@ -1,7 +1,7 @@
 /// Identifies a committed state of a store.
 ///
-/// Equal tokens denote the same state. Only the store knows which of two tokens is the later one. A token can be encoded and used after the
-/// store is reopened.
+/// Views and receipts have tokens. Equal tokens denote the same state; the converse isn't true. Only the store knows which of two tokens is
+/// the later one. A token can be encoded, and used after the store is reopened or in another process.
 public struct StateToken: Sendable, Hashable, Codable {
   /// The UUID of the store as upper-case text.
   public var storeUUID: String

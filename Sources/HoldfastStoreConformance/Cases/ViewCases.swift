@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// V1–V3, S4, S8, S9: what readers see during saves.
+/// V1–V4, S4, S8, S9: what readers see during saves.
 enum ViewCases {
   static let all = [
     StoreConformanceCase("V1", "a save doesn't change a snapshot", requires: .with { $0.snapshots = true }, snapshotStays),
@@ -10,6 +10,7 @@ enum ViewCases {
     StoreConformanceCase("V3", "requests in an ended view throw", endedView),
     StoreConformanceCase("V3", "ended views release their resources", endedViewsGiveBack),
     StoreConformanceCase("V3", "released views end by themselves", droppedViewsGiveBack),
+    StoreConformanceCase("V4", "a save changes the state token of later views", tokens),
     StoreConformanceCase("S4", "readers don't see a save before the commit", nothingBeforeCommit),
     StoreConformanceCase("S8", "the next view shows the entire commit", nextViewSeesAll),
     StoreConformanceCase("S9", "an aborted save changes nothing", aborted),
@@ -55,6 +56,27 @@ enum ViewCases {
     try store.expectContents(before, "in a snapshot from before 80 saves", in: view)
     try store.expectContents(graph, "after 80 saves")
     view.end()
+  }
+
+  /// A store without tokens passes.
+  private static func tokens(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store)
+    let view = try store.store.beginRead(.snapshot)
+    defer { view.end() }
+    guard let before = view.state else { return }
+    run.expectEqual(before.storeUUID, store.identity.storeUUID, "the store of a state token")
+    var seen: Set<StateToken> = [before]
+    for round in 0..<5 {
+      let person = graph.rows("Person").keys.min() ?? 0
+      let receipt = try store.save(graph) { $0.update("Person", person, ["name": .string("Round \(round)")]) }
+      let next = try store.store.beginRead(.snapshot)
+      defer { next.end() }
+      guard let token = next.state else { return run.fail("a state token after a save, because there was one before it", got: "none") }
+      run.expect(seen.insert(token).inserted, "another state token after a save", got: "\(token)")
+      if let state = receipt.state { run.expectEqual(state, token, "the state token of the receipt") }
+    }
+    run.expectEqual(view.state, before, "the state token of a snapshot after a save")
   }
 
   private static func latestSees(_ run: CaseRun) throws {

@@ -10,7 +10,7 @@ import Synchronization
 public final class FaultInjectingStore: ForwardingStore {
   /// The calls that can fail.
   public enum Call: Sendable, Hashable, CaseIterable {
-    /// ``/HoldfastStore/IncrementalStore/open(model:)``
+    /// ``/HoldfastStore/IncrementalStore/open(model:host:)``
     case open
     /// ``/HoldfastStore/IncrementalStore/close()``
     case close
@@ -71,9 +71,9 @@ public final class FaultInjectingStore: ForwardingStore {
   public var answers: StoreAnswers { base.answers.intercepted(by: OptionalFaults(store: self)) }
 
   /// Forwards the call, or throws the injected error.
-  public func open(model: ManagedObjectModel) throws -> StoreMetadata {
+  public func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
     try pass(.open)
-    return try base.open(model: model)
+    return try base.open(model: model, host: host)
   }
 
   /// Forwards the call, or throws the injected error.

@@ -1,7 +1,10 @@
 public import HoldfastStore
 
-/// Requests without options, for tests of stores. A wrapper forwards the options instead.
+/// Requests without options, and opening without a host, for tests of stores. A wrapper forwards them instead.
 extension IncrementalStore {
+  /// Opens the store, or creates it.
+  public func open(model: ManagedObjectModel) throws -> StoreMetadata { try open(model: model, host: .none) }
+
   /// Begins a read view.
   public func beginRead(_ kind: ReadViewKind) throws -> any ReadView { try beginRead(kind, options: .none) }
 

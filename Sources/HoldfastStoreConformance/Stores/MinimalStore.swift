@@ -37,7 +37,7 @@ public final class MinimalStore: IncrementalStore {
   // MARK: Opening and closing
 
   /// Opens the contents.
-  public func open(model: ManagedObjectModel) throws -> StoreMetadata {
+  public func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
     try contents.state.withLock { state in
       guard !state.isOpen else { throw MinimalStoreError.make(.alreadyOpen, "open the store", "Another store has its contents open.") }
       if let hashes = state.versionHashes { try ModelCompatibility.check(hashes, layouts: state.layoutHashes, model) }
@@ -71,6 +71,7 @@ public final class MinimalStore: IncrementalStore {
   /// A view that always shows the current rows, which is allowed if snapshots aren't declared.
   private final class View: ReadView {
     let hasEnded = Atomic(false)
+    var state: StateToken? { nil }
     func end() { hasEnded.store(true, ordering: .sequentiallyConsistent) }
   }
 

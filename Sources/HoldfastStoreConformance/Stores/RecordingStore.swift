@@ -141,9 +141,9 @@ public final class RecordingStore: ForwardingStore {
   public var answers: StoreAnswers { base.answers.intercepted(by: OptionalRecorder(store: self)) }
 
   /// Records the request and forwards it.
-  public func open(model: ManagedObjectModel) throws -> StoreMetadata {
+  public func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
     try keep(.open)
-    return try base.open(model: model)
+    return try base.open(model: model, host: host)
   }
 
   /// Records the request and forwards it.

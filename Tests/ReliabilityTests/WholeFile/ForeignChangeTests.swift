@@ -88,7 +88,12 @@ import Testing
     let own = try ships(context)
     own[0].name = "Ours"
     try await replaceByLaterVersion(store, .rename(try #require(own[5].number), "Theirs"))
+    let announced = context.persistentStoreCoordinator.savedChanges()
     try context.save()
+    // The other program's changes, then this save's.
+    var changes = announced.makeAsyncIterator()
+    #expect(await changes.next()?.mayIncludeOthers == true)
+    #expect(await changes.next()?.updated == [own[0].objectID])
     context.reset()
     #expect(try ships(context).map(\.name).filter { !$0.hasPrefix("Ship") } == ["Ours", "Theirs"])
     try context.persistentStoreCoordinator.close()

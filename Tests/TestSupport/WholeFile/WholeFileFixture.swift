@@ -2,6 +2,7 @@ package import Foundation
 package import Holdfast
 import HoldfastAtomicStore
 package import HoldfastStore
+import HoldfastStoreConformance
 
 /// What tests need to know about a format to open its files.
 package protocol WholeFileFormat {

@@ -1,0 +1,36 @@
+import HoldfastStore
+import Synchronization
+
+extension PersistentStoreCoordinator {
+  /// Receives a store's report of changes by others, on any thread.
+  ///
+  /// Rows that were read before aren't inserted into the cache afterwards, and contexts discard rows that no object has.
+  func report(_ change: StoreChange, _ place: Int) {
+    // A store that isn't open, or not yet, has no rows in the cache.
+    guard !change.isEmpty, let store = storeSet.stores.first(where: { $0.place == place }) else { return }
+    rowCache.remove(change, self)
+    saveCount.add(1, ordering: .releasing)
+    saveListeners.announce(
+      SavedChanges(
+        storeIdentifier: store.identifier, contextName: "", inserted: change.inserted, updated: change.updated, deleted: change.deleted,
+        mayIncludeOthers: change.mayIncludeOthers))
+  }
+
+  /// The keys of objects in the cache, by the index of the root entity.
+  func cachedKeys(_ ids: some Sequence<ManagedObjectID>) -> [Int: [Int64]] {
+    var keys: [Int: [Int64]] = [:]
+    for id in ids {
+      guard let entity = model.entity(named: id.entityName), let key = places.key(of: id) else { continue }
+      keys[entity.rootIndex, default: []].append(key)
+    }
+    return keys
+  }
+}
+
+extension RowCache {
+  /// Removes changed objects.
+  fileprivate func remove(_ change: StoreChange, _ coordinator: PersistentStoreCoordinator) {
+    if change.mayIncludeOthers { return removeAll() }
+    for (root, keys) in coordinator.cachedKeys(change.inserted + change.updated + change.deleted) { remove(root: root, keys: keys) }
+  }
+}

@@ -1,0 +1,133 @@
+import Foundation
+import Holdfast
+import HoldfastMemoryStore
+import HoldfastStoreConformance
+import Synchronization
+import Testing
+
+/// Stores that report changes by others.
+@Suite struct ReportTests {
+  /// A store whose rows another program can change behind its back.
+  private final class SharedStore: ForwardingStore {
+    let base: any IncrementalStore
+    private let received = Mutex<StoreHost?>(nil)
+
+    init(_ base: any IncrementalStore) { self.base = base }
+
+    var host: StoreHost? { received.withLock { $0 } }
+
+    func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
+      received.withLock { $0 = host }
+      // Too early: no effect.
+      host.objectsChanged(StoreChange(mayIncludeOthers: true))
+      return try base.open(model: model, host: host)
+    }
+
+    /// Sets the age of a dog, as another program would.
+    func setAge(_ age: Int16, of id: ManagedObjectID) throws {
+      final class Sink: RowSink {
+        var row: RowView?
+        func take(_ batch: RowBatch, _ rows: RowSelection) -> SinkDemand {
+          if case .one(let index) = rows { row = batch[index] } else { row = batch[0] }
+          return .enough
+        }
+      }
+      let dog = try #require(Kennel.model.entity(named: "Dog")), sink = Sink(), view = try base.beginRead(.latest)
+      try base.rows(FaultRequest(entity: dog.index, keys: [id.key]), in: view, into: sink)
+      view.end()
+      let row = try #require(sink.row)
+      var values = row.values
+      values[Dog.Slot.age] = .int16(age)
+      let builder = RowBatchBuilder(layout: row.batch.layout, idPrefix: row.batch.idPrefix)
+      try builder.append(key: row.key, version: row.version + 1, values: values)
+      var changes = SaveRequest.EntityChanges(entity: dog.index)
+      changes.updated = [
+        SaveRequest.UpdatedRows(
+          rows: builder.seal(), expectedVersions: [row.version], changedSlots: [1 << UInt64(Dog.Slot.age)], wordsPerRow: 1)
+      ]
+      try base.prepare(SaveRequest(entities: [changes])).commit()
+    }
+  }
+
+  private func open(_ store: TestStore) throws -> (ManagedObjectContext, SharedStore) {
+    let found = Mutex<SharedStore?>(nil)
+    let (context, _) = try store.makePlace().recording { base in
+      let store = SharedStore(base)
+      found.withLock { $0 = store }
+      return store
+    }
+    return (context, try #require(found.withLock { $0 }))
+  }
+
+  @Test(arguments: TestStore.allCases, [true, false])
+  func reportedObjectsAreReadAgainAndAnnounced(_ store: TestStore, isNamed: Bool) async throws {
+    // Keys of the second store differ from the coordinator's.
+    let (context, shared) = try open(store == .second ? .memory : store)
+    let coordinator = context.persistentStoreCoordinator
+    let dog = context.dog("rex", age: 3)
+    try context.save()
+    let before = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+    #expect(try (before.existingObject(with: dog.objectID) as? Dog)?.age == 3)
+    let announced = coordinator.savedChanges()
+    try shared.setAge(9, of: dog.objectID)
+    let host = try #require(shared.host)
+    host.objectsChanged(StoreChange())
+    host.objectsChanged(isNamed ? StoreChange(updated: [dog.objectID]) : StoreChange(mayIncludeOthers: true))
+    let after = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+    #expect(try (after.existingObject(with: dog.objectID) as? Dog)?.age == 9)
+    var iterator = announced.makeAsyncIterator()
+    let changes = try #require(await iterator.next())
+    #expect(
+      changes
+        == SavedChanges(
+          storeIdentifier: coordinator.storeIdentifier, contextName: "", updated: isNamed ? [dog.objectID] : [],
+          mayIncludeOthers: !isNamed))
+    // An unchanged object keeps its row until it is refreshed.
+    #expect(dog.age == 3)
+    try context.refresh(dog, mergeChanges: true)
+    #expect(dog.age == 9)
+  }
+
+  @Test func reportsOfTheSecondStoreConcernItsObjects() throws {
+    let shared = SharedStore(MemoryStore())
+    let coordinator = try PersistentStoreCoordinator(
+      model: Kennel.model, stores: [.memory(), StoreDescription(type: "shared") { shared }])
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+    let dog = context.dog("rex", age: 3)
+    try context.assign(dog, to: coordinator.persistentStores[1])
+    try context.save()
+    try shared.setAge(9, of: dog.objectID)
+    let host = try #require(shared.host)
+    func age() throws -> Int? {
+      let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+      return try (context.existingObject(with: dog.objectID) as? Dog)?.age
+    }
+    // The rows of the second store are cached, so the report is needed.
+    #expect(try age() == 3)
+    host.objectsChanged(StoreChange(updated: [dog.objectID]))
+    #expect(try age() == 9)
+    // After the store was removed, and after the coordinator is gone, reports have no effect.
+    try coordinator.remove(coordinator.persistentStores[1])
+    host.objectsChanged(StoreChange(mayIncludeOthers: true))
+  }
+
+  @Test func aReportDuringASaveKeepsOlderRowsOutOfTheCache() throws {
+    let (context, shared) = try open(.sqlite)
+    let dog = context.dog("rex", age: 3)
+    try context.save()
+    let host = try #require(shared.host), id = dog.objectID
+    let threads = DispatchGroup()
+    for _ in 0..<2 {
+      DispatchQueue.global().async(group: threads) {
+        for _ in 0..<200 { host.objectsChanged(StoreChange(updated: [id])) }
+      }
+    }
+    for age in 4..<60 {
+      dog.age = age
+      try context.save()
+      let other = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: Kennel.classes)
+      #expect(try (other.existingObject(with: dog.objectID) as? Dog)?.age == age)
+    }
+    threads.wait()
+  }
+}
