@@ -53,6 +53,8 @@ let package = Package(
         "Holdfast", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore", "HoldfastSQLiteStore",
         .product(name: "Logging", package: "swift-log"),
       ], path: "Sources/Examples/Support"),
+    // A store in a format of its own, which an article explains.
+    .target(name: "CSVStore", dependencies: ["HoldfastAtomicStore"], path: "Sources/Examples/CSVStore"),
     .executableTarget(
       name: "FirstGraph", dependencies: ["Holdfast", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastSQLiteStore"],
       path: "Sources/Examples/FirstGraph"),
@@ -79,7 +81,8 @@ let package = Package(
     .testTarget(name: "HoldfastSupportTests", dependencies: ["TestSupport", "HoldfastSupport"]),
     .testTarget(name: "HoldfastStoreTests", dependencies: ["TestSupport", "HoldfastStore"]),
     .testTarget(name: "HoldfastFilesTests", dependencies: ["TestSupport", "HoldfastFiles", "HoldfastStore", "HoldfastStoreConformance"]),
-    .testTarget(name: "HoldfastAtomicStoreTests", dependencies: ["TestSupport", "HoldfastAtomicStore", "HoldfastStore"]),
+    .testTarget(
+      name: "HoldfastAtomicStoreTests", dependencies: ["TestSupport", "HoldfastAtomicStore", "HoldfastStore", "Holdfast", "CSVStore"]),
     .testTarget(
       name: "HoldfastSQLiteStoreTests",
       dependencies: ["TestSupport", "HoldfastSQLiteStore", "Holdfast", "HoldfastFiles", "HoldfastStore", "CSQLite"]),
@@ -97,7 +100,7 @@ let package = Package(
         "HoldfastStoreConformance", "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore",
         "HoldfastBinaryStore",
         "HoldfastSQLiteStore",
-        "HoldfastAtomicStore", "HoldfastFiles",
+        "HoldfastAtomicStore", "HoldfastFiles", "CSVStore",
       ]),
     .testTarget(
       name: "HoldfastJSONStoreTests",
@@ -123,7 +126,7 @@ let package = Package(
         "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore",
         "HoldfastSQLiteStore",
         "HoldfastAtomicStore",
-        "HoldfastFiles", "HoldfastStoreConformance", "HoldfastSupport", "HoldfastModelFile",
+        "HoldfastFiles", "HoldfastStoreConformance", "HoldfastSupport", "HoldfastModelFile", "CSVStore",
       ]),
     // Damaged files, full disks, locks, killed processes, wrong values and misuse, through the whole stack.
     .testTarget(

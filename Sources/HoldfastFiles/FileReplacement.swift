@@ -126,6 +126,9 @@ public final class FileReplacement {
     }
   }
 
+  /// Appends bytes to the new contents; see ``write(_:)-(UnsafeRawBufferPointer)``.
+  public func write(_ bytes: [UInt8]) throws { try bytes.withUnsafeBytes { try write($0) } }
+
   /// Appends bytes that a closure writes directly into the buffer.
   ///
   /// - Parameters:

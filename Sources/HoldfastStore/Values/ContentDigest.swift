@@ -18,6 +18,9 @@ public struct ContentDigest: Sendable {
   /// Adds bytes to the digest.
   public mutating func update(_ bytes: UnsafeRawBufferPointer) { hash.update(bytes) }
 
+  /// Adds bytes to the digest.
+  public mutating func update(_ bytes: some Collection<UInt8>) { hash.update(bytes) }
+
   /// The digest of all bytes so far. You can add more bytes afterwards.
   public var value: UInt64 { hash.finalize() }
 

@@ -1,0 +1,57 @@
+public import HoldfastAtomicStore
+
+/// A table for each entity: its name, a line of column names, a line for each object, and an empty line before the next table.
+///
+/// Cells with values are quoted. Cells without quotes have no value.
+public struct CSVFormat: DocumentFormat {
+  /// The name in messages.
+  public let storeType = "CSV"
+
+  /// Creates the format.
+  public init() {}
+
+  /// The header, then a table for each entity that has objects.
+  public func encode(_ records: [DocumentRecord], header: String) -> [UInt8] {
+    var bytes = Array("# \(header)\n".utf8)
+    for (entity, records) in Dictionary(grouping: records, by: \.entity).sorted(by: { $0.key < $1.key }) {
+      let rows = records.map(\.fields), columns = Set(rows.flatMap(\.keys)).sorted()
+      bytes += line([]) + line([entity]) + line(columns) + rows.flatMap { row in line(columns.map { row[$0] }) }
+    }
+    return bytes
+  }
+
+  /// Works on bytes, because a character can consist of a quote and an accent.
+  private func line(_ cells: [String?]) -> [UInt8] {
+    let quoted = cells.map { cell in cell.map { "\"\($0)\"".utf8.flatMap { $0 == 34 ? [34, 34] : [$0] }.dropFirst().dropLast() } ?? [] }
+    return quoted.joined(separator: [44]) + [10]
+  }
+
+  /// The objects of all tables.
+  public func decode(_ bytes: [UInt8]) -> [DocumentRecord] {
+    // The line with the header has no values, like an empty line.
+    lines(bytes).dropLast().split { $0 == [nil] }.flatMap { table in
+      let names = table.dropFirst().first ?? []
+      return table.dropFirst(2).map { row in
+        let fields = zip(names, row).compactMap { name, cell in cell.map { (name ?? "", $0) } }
+        return DocumentRecord(entity: table.first?[0] ?? "", fields: Dictionary(fields) { $1 })
+      }
+    }
+  }
+
+  private func lines(_ bytes: [UInt8]) -> [[String?]] {
+    var lines: [[String?]] = [[]], cell: [UInt8] = [], isQuoted = false, wasQuoted = false
+    for byte in bytes {
+      if byte == 34 {
+        if wasQuoted && !isQuoted { cell.append(byte) }
+        (isQuoted, wasQuoted) = (!isQuoted, true)
+      } else if isQuoted || byte != 44 && byte != 10 {
+        cell.append(byte)
+      } else {
+        lines[lines.count - 1].append(wasQuoted ? String(decoding: cell, as: UTF8.self) : nil)
+        (cell, wasQuoted) = ([], false)
+        if byte == 10 { lines.append([]) }
+      }
+    }
+    return lines
+  }
+}

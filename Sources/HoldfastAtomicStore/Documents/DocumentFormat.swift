@@ -1,0 +1,66 @@
+public import HoldfastStore
+
+/// A file format in two functions: records to bytes, and bytes to records.
+///
+/// It is the easy way to write a store. The framework does the rest: UUID, model, metadata, keys, generations, digests, saves by other
+/// processes, and durability. A ``StoreFileFormat`` is the fast way: it reads and writes rows without creating values.
+///
+/// ```swift
+/// struct LineFormat: DocumentFormat {
+///   let storeType = "lines"
+///
+///   func encode(_ records: [DocumentRecord], header: String) throws -> [UInt8] {
+///     let lines = try records.map { String(decoding: try JSONEncoder().encode([$0.entity: $0.fields]), as: UTF8.self) }
+///     return Array(([header] + lines).joined(separator: "\n").utf8)
+///   }
+///
+///   func decode(_ bytes: [UInt8]) throws -> [DocumentRecord] {
+///     try bytes.split(separator: UInt8(ascii: "\n")).dropFirst().map { line in
+///       let record = try JSONDecoder().decode([String: [String: String]].self, from: Data(line))
+///       return DocumentRecord(entity: record.first?.key ?? "", fields: record.first?.value ?? [:])
+///     }
+///   }
+/// }
+/// ```
+///
+/// Open a store with ``/HoldfastStore/StoreDescription/document(_:at:isReadOnly:options:)``.
+///
+/// Opening and saving take time and memory proportional to the size of the file. A save also decodes what it has encoded, and is refused if
+/// the records differ. So a mistake in a format loses no data.
+public protocol DocumentFormat: Sendable {
+  /// The name of the store type, such as "CSV", for messages and ``/HoldfastStore/StoreDescription/type``.
+  var storeType: String { get }
+
+  /// Returns the contents of a file.
+  ///
+  /// - Parameters:
+  ///   - records: All objects, by entity in the order of the model, then ascending by key.
+  ///   - header: The framework's description of the store: letters, digits, `:`, `+`, `/` and `=`. The contents must contain it unchanged,
+  ///     before any record.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `unstorableValue` for a value that the format can't represent.
+  func encode(_ records: [DocumentRecord], header: String) throws -> [UInt8]
+
+  /// Returns the records of a file, in any order.
+  ///
+  /// The digest of the bytes has been verified, unless the file was opened with ``WholeFileOptions/allowsUnverified``.
+  ///
+  /// - Throws: Any error, for contents that the format can't read. The store throws `damaged` with that error as the cause.
+  func decode(_ bytes: [UInt8]) throws -> [DocumentRecord]
+}
+
+extension StoreDescription {
+  /// A store in a file of a document format.
+  ///
+  /// - Parameters:
+  ///   - format: The format of the file.
+  ///   - path: The path of the file. The file doesn't need to exist yet.
+  ///   - isReadOnly: Whether the store refuses every change and writes nothing. Defaults to false.
+  ///   - options: The options of the store.
+  public static func document(
+    _ format: some DocumentFormat, at path: String, isReadOnly: Bool = false, options: WholeFileOptions = WholeFileOptions()
+  ) -> StoreDescription {
+    var options = options
+    if isReadOnly { options.file.isReadOnly = true }
+    return StoreDescription(format: DocumentFile(format, path, options), at: path, options: options)
+  }
+}

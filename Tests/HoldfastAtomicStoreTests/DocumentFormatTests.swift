@@ -1,0 +1,205 @@
+import CSVStore
+import Foundation
+import Holdfast
+import HoldfastAtomicStore
+import TestSupport
+import Testing
+
+/// Stores in a document format: what the framework guarantees for any format.
+@Suite struct DocumentFormatTests {
+  private let folder = TemporaryFolder()
+  private var path: String { folder.file("notes.csv") }
+
+  private static let model: ManagedObjectModel = {
+    do {
+      return try ManagedObjectModel(entities: [
+        EntityDescription(
+          "Note",
+          attributes: [AttributeDescription("text", .string, isOptional: true), AttributeDescription("weight", .double, isOptional: true)],
+          relationships: [
+            .toMany("tags", to: "Tag", inverse: "notes"), .toOne("parent", to: "Note", inverse: "children"),
+            .toMany("children", to: "Note", inverse: "parent", isOrdered: true),
+          ]),
+        EntityDescription(
+          "Tag", attributes: [AttributeDescription("name", .string)], relationships: [.toMany("notes", to: "Note", inverse: "tags")]),
+      ])
+    } catch { fatalError("\(error)") }
+  }()
+
+  private func open(_ format: some DocumentFormat = CSVFormat(), options: WholeFileOptions = WholeFileOptions()) throws
+    -> ManagedObjectContext
+  {
+    try ManagedObjectContext(
+      coordinator: PersistentStoreCoordinator(model: Self.model, store: .document(format, at: path, options: options)))
+  }
+
+  private func insert(_ texts: [String], _ context: ManagedObjectContext) throws {
+    for text in texts { try context.insert(entityNamed: "Note").setValue(.string(text), forKey: "text") }
+  }
+
+  private func texts(_ context: ManagedObjectContext) throws -> [[UInt8]] {
+    try context.fetch(FetchRequest<ManagedObject>(entityName: "Note")).map { note -> [UInt8] in
+      guard case .single(.string(let text)) = try note.value(forKey: "text") as PropertyValue else { return [0xFF] }
+      return Array(text.utf8)
+    }.sorted { $0.lexicographicallyPrecedes($1) }
+  }
+
+  private static let unusual = [
+    "", " ", "\"", "\"\u{301}", ",", "\n", "\r\n", "a\r\nb\n\nc", "\u{0}", "@", "1 2", "e\u{301}", "\u{E9}", "# x", "$key",
+    "holdfast1:xxh64:",
+  ]
+
+  @Test func textComesBackByteForByte() throws {
+    let context = try open()
+    try insert(Self.unusual, context)
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    let again = try open()
+    #expect(try texts(again) == Self.unusual.map { Array($0.utf8) }.sorted { $0.lexicographicallyPrecedes($1) })
+    try again.persistentStoreCoordinator.close()
+  }
+
+  @Test func everyChangedByteAndEveryTruncationIsRefused() throws {
+    let context = try open()
+    try insert(["one", "two"], context)
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    let bytes = [UInt8](TestFile.read(path))
+    func expectRefusal(_ changed: [UInt8], _ what: @autoclosure () -> String) throws {
+      try Data(changed).write(to: URL(fileURLWithPath: path))
+      do {
+        _ = try open()
+        Issue.record("A file with \(what()) was opened.")
+      } catch let error as StoreError {
+        #expect([.damaged, .notAStore, .newerFormat].contains(error.code), "\(what()): \(error)")
+      }
+    }
+    for place in bytes.indices {
+      var changed = bytes
+      changed[place] ^= 1 << UInt8(place % 8)
+      try expectRefusal(changed, "byte \(place) changed")
+    }
+    for length in stride(from: 0, to: bytes.count, by: 7) { try expectRefusal(Array(bytes[..<length]), "\(length) bytes") }
+    try expectRefusal(bytes + [10], "another byte")
+  }
+
+  /// A format with a mistake.
+  struct Mistaken: DocumentFormat {
+    enum Mistake: CaseIterable {
+      case trimsText, losesEmptyText, losesLastRecord, normalisesText, encodesHeader, writesHeaderLast, cannotRead
+    }
+    struct Failure: Error {}
+    let mistake: Mistake
+    let storeType = "mistaken"
+
+    func encode(_ records: [DocumentRecord], header: String) throws -> [UInt8] {
+      switch mistake {
+      case .encodesHeader: return CSVFormat().encode(records, header: Data(header.utf8).base64EncodedString())
+      case .writesHeaderLast: return CSVFormat().encode(records, header: "") + Array("# \(header)".utf8)
+      default: return CSVFormat().encode(records, header: header)
+      }
+    }
+
+    func decode(_ bytes: [UInt8]) throws -> [DocumentRecord] {
+      let records = CSVFormat().decode(bytes)
+      func changing(_ change: (String) -> String?) -> [DocumentRecord] {
+        records.map { record in
+          var fields = record.fields
+          fields["text"] = fields["text"].flatMap(change)
+          return DocumentRecord(entity: record.entity, fields: fields)
+        }
+      }
+      switch mistake {
+      case .trimsText: return changing { $0.trimmingCharacters(in: .whitespaces) }
+      case .losesEmptyText: return changing { $0.isEmpty ? nil : $0 }
+      case .losesLastRecord: return records.dropLast()
+      case .normalisesText: return changing { $0.precomposedStringWithCanonicalMapping }
+      case .cannotRead where !records.isEmpty: throw Failure()
+      default: return records
+      }
+    }
+  }
+
+  @Test(arguments: Mistaken.Mistake.allCases) func aMistakeInAFormatLosesNothing(_ mistake: Mistaken.Mistake) throws {
+    let first = try open()
+    try insert(["kept"], first)
+    try first.save()
+    try first.persistentStoreCoordinator.close()
+    let before = TestFile.read(path)
+
+    let text = mistake == .writesHeaderLast ? "holdfast1:xxh64:0000000000000000::" : mistake == .losesEmptyText ? "" : " e\u{301}"
+    func save() throws {
+      let context = try open(Mistaken(mistake: mistake))
+      defer {
+        context.rollback()
+        try? context.persistentStoreCoordinator.close()
+      }
+      try insert([text], context)
+      try context.save()
+    }
+    let error = #expect(throws: StoreError.self) { try save() }
+    #expect(
+      error?.code == .unstorableValue || mistake == .cannotRead && error?.code == .damaged, "\(mistake): \(String(describing: error))")
+    #expect(TestFile.read(path) == before)
+    let again = try open()
+    #expect(try texts(again) == [Array("kept".utf8)])
+    try again.persistentStoreCoordinator.close()
+  }
+
+  @Test func aFileThatWasEditedOnPurposeOpensUnverified() throws {
+    let context = try open()
+    try insert(["before"], context)
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    let edited = String(decoding: TestFile.read(path), as: UTF8.self).replacing("before", with: "after")
+    try Data(edited.utf8).write(to: URL(fileURLWithPath: path))
+    #expect(throws: StoreError.self) { try open() }
+    let unverified = try open(options: WholeFileOptions(allowsUnverified: true))
+    #expect(try texts(unverified) == [Array("after".utf8)])
+    try insert(["more"], unverified)
+    try unverified.save()
+    try unverified.persistentStoreCoordinator.close()
+    let again = try open()
+    #expect(try texts(again) == [Array("after".utf8), Array("more".utf8)])
+    try again.persistentStoreCoordinator.close()
+  }
+
+  @Test func theMetadataAndTheModelOfAClosedFileAreReadable() throws {
+    let context = try open()
+    try context.persistentStoreCoordinator.setMetadata(["a": .double(.nan), "b": .string("x")])
+    try context.persistentStoreCoordinator.close()
+    let description = StoreDescription.document(CSVFormat(), at: path)
+    let metadata = try PersistentStoreCoordinator.metadata(for: description)
+    #expect(metadata.type == "CSV" && metadata.userInfo["b"] == .string("x") && metadata.userInfo["a"]?.isNaN == true)
+    #expect(try PersistentStoreCoordinator.cachedModel(for: description)?.entities.map(\.name) == ["Note", "Tag"])
+    try Data("# holdfast2:xxh64:0000000000000000::\n".utf8).write(to: URL(fileURLWithPath: path))
+    let error = #expect(throws: StoreError.self) { try PersistentStoreCoordinator.metadata(for: description) }
+    #expect(error?.code == .newerFormat)
+  }
+
+  @Test func invalidRecordsAreDamageThatNamesTheObject() throws {
+    struct Fixed: DocumentFormat {
+      let storeType = "fixed"
+      let record: DocumentRecord
+      func encode(_ records: [DocumentRecord], header: String) -> [UInt8] { Array(header.utf8) }
+      func decode(_ bytes: [UInt8]) -> [DocumentRecord] { [record] }
+    }
+    let empty = try open()
+    try empty.persistentStoreCoordinator.close()
+    let records = [
+      DocumentRecord(entity: "Cat", key: 1), DocumentRecord(entity: "Note", key: 0), DocumentRecord(entity: "Note", key: 7, version: -1),
+      DocumentRecord(entity: "Note", key: 7, values: ["weight": .string("heavy")]),
+      DocumentRecord(entity: "Note", key: 7, values: ["weight": .bool(true), "text": .int64(1)]),
+      DocumentRecord(entity: "Note", key: 7, values: ["colour": .string("red")]),
+      DocumentRecord(entity: "Note", key: 7, values: ["parent": .string("x")]),
+      DocumentRecord(entity: "Note", key: 7, targets: ["colours": [1]]),
+      DocumentRecord(entity: "Note", key: 7, targets: ["children": [7]], orderKeys: ["children": []]),
+      DocumentRecord(entity: "Note", fields: ["$key": "seven"]),
+    ]
+    for record in records {
+      let error = #expect(throws: StoreError.self, "\(record)") { try open(Fixed(record: record)) }
+      #expect(error?.code == .damaged && error?.path == path, "\(record): \(String(describing: error))")
+      #expect(error?.reason.contains("heavy") == false && error?.reason.contains("colour") == false)
+    }
+  }
+}
