@@ -153,7 +153,7 @@ public final class FileReplacement {
 
   /// Makes the new contents durable after a closure has verified them.
   ///
-  /// - Throws: The same errors as ``write(_:)``, and errors of the closure, which end the replacement.
+  /// - Throws: The same errors as ``write(_:)-(UnsafeRawBufferPointer)``, and errors of the closure, which end the replacement.
   public func finish(verifying verify: (FileReader) throws -> Void) throws {
     try completeContents()
     do {

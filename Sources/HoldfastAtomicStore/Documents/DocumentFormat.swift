@@ -23,7 +23,7 @@ public import HoldfastStore
 /// }
 /// ```
 ///
-/// Open a store with ``/HoldfastStore/StoreDescription/document(_:at:isReadOnly:options:)``.
+/// `StoreDescription.document(_:at:isReadOnly:options:)` describes a store in such a file.
 ///
 /// Opening and saving take time and memory proportional to the size of the file. A save also decodes what it has encoded, and is refused if
 /// the records differ. So a mistake in a format loses no data.

@@ -163,7 +163,7 @@ public final class TableStore: Sendable {
 
   /// Builds the generation that a save results in.
   ///
-  /// See ``/HoldfastStore/IncrementalStore/prepare(_:options:)`` for the errors. Call ``TablePreparation/publish()`` or
+  /// See ``/HoldfastStore/IncrementalStore/prepare(_:options:)`` for the errors. Call ``TablePreparation/publish(token:)`` or
   /// ``TablePreparation/discard()`` on the result; releasing it discards it.
   public func prepare(_ request: SaveRequest) throws -> TablePreparation {
     guard liveness.isOpen.load(ordering: .acquiring) else { throw TableError.notOpen("save") }
@@ -217,7 +217,7 @@ public final class TablePreparation: Sendable {
     return SaveReceipt(state: store.stateToken(token))
   }
 
-  /// Discards the save. Has no effect after ``publish()``.
+  /// Discards the save. Has no effect after ``publish(token:)``.
   public func discard() {
     if !isDone.exchange(true, ordering: .acquiringAndReleasing) { store.finish(nil) }
   }
