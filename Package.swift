@@ -97,6 +97,7 @@ let package = Package(
     .testTarget(
       name: "StoreConformanceTests",
       dependencies: [
+        "TestSupport",
         "HoldfastStoreConformance", "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore",
         "HoldfastBinaryStore",
         "HoldfastSQLiteStore",
@@ -137,9 +138,9 @@ let package = Package(
         "HoldfastStoreConformance",
         "HoldfastAtomicStore", "HoldfastFiles", "CSQLite",
       ], exclude: ["README.md"]),
-    .testTarget(name: "ArchitectureTests"),
+    .testTarget(name: "ArchitectureTests", dependencies: ["TestSupport"]),
     // Its cases are files that must not compile, so the build excludes them.
-    .testTarget(name: "CompileFailTests", dependencies: ["Holdfast"], exclude: ["Cases"]),
+    .testTarget(name: "CompileFailTests", dependencies: ["Holdfast", "TestSupport"], exclude: ["Cases"]),
   ],
   swiftLanguageModes: [.v6]
 )

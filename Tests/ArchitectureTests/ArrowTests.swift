@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The modules that each target of ours may depend on. Arrows point down only: no store knows the stack or a sibling,
@@ -112,18 +113,10 @@ private let everywhere: Set<String> = [
   private func describedTargets() throws -> [Described.Target] {
     let scratch = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-describe-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: scratch) }
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = [
-      "swift", "package", "--package-path", Self.root.path, "--scratch-path", scratch.path, "describe", "--type", "json",
-    ]
-    let output = Pipe()
-    process.standardOutput = output
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    let data = output.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return try JSONDecoder().decode(Described.self, from: data).targets
+    let outcome = try Program.run(
+      "/usr/bin/env",
+      ["swift", "package", "--package-path", Self.root.path, "--scratch-path", scratch.path, "describe", "--type", "json"])
+    return try JSONDecoder().decode(Described.self, from: Data(outcome.output.utf8)).targets
   }
 
   private func swiftFiles(in folder: URL) throws -> [URL] {

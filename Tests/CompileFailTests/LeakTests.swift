@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The compiler refuses each way of sending an object, a context or a pointer to a row to another thread. A case is a small file that
@@ -52,19 +53,12 @@ struct LeakCase: CustomTestStringConvertible, Sendable {
     try (LeakCase.prelude + source).write(to: file, atomically: true, encoding: .utf8)
     defer { try? FileManager.default.removeItem(at: file) }
     let build = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = [
-      "swiftc", "-emit-sil", "-o", "/dev/null", "-swift-version", "6", "-parse-as-library", "-I",
-      build.appendingPathComponent("Modules").path,
-      file.path,
-    ]
-    let output = Pipe()
-    process.standardOutput = FileHandle.nullDevice
-    process.standardError = output
-    try process.run()
-    let data = output.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return String(decoding: data, as: UTF8.self)
+    return try Program.run(
+      "/usr/bin/env",
+      [
+        "swiftc", "-emit-sil", "-o", "/dev/null", "-swift-version", "6", "-parse-as-library", "-I",
+        build.appendingPathComponent("Modules").path, file.path,
+      ]
+    ).errors
   }
 }

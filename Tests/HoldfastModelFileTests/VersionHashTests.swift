@@ -39,15 +39,8 @@ import Testing
   /// The output of a program that gets the corpus and its models; empty without python3.
   static func python(_ program: String) -> String {
     guard let python, let root = Corpus.root else { return "" }
-    let process = Process(), output = Pipe()
-    process.executableURL = URL(fileURLWithPath: python)
     // It must not leave compiled files in the corpus.
-    process.arguments = ["-B", "-c", program, root] + Corpus.contents
-    process.standardOutput = output
-    guard (try? process.run()) != nil else { return "" }
-    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
-    return text
+    return (try? Program.run(python, ["-B", "-c", program, root] + Corpus.contents))?.output ?? ""
   }
 
   /// The output of an independent program: for each file the hash of each entity, the digest and the checksum.

@@ -2,6 +2,7 @@ import Foundation
 import HoldfastSQLiteStore
 import HoldfastStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 struct SQLiteHarness: StoreHarness {
@@ -28,8 +29,7 @@ struct SQLiteHarness: StoreHarness {
   /// Copies the file and its log in another process. Closing the file here would release SQLite's locks on it.
   private func copy(_ folder: URL) throws -> URL {
     let copy = FileManager.default.temporaryDirectory.appending(path: "holdfast-\(UUID().uuidString)")
-    let process = try Process.run(URL(filePath: "/bin/cp"), arguments: ["-r", folder.path, copy.path])
-    process.waitUntilExit()
+    _ = try Program.run("/bin/cp", ["-r", folder.path, copy.path])
     try FileManager.default.removeItem(at: copy.appending(path: "store.sqlite-shm"))
     return copy
   }

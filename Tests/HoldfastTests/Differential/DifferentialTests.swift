@@ -33,7 +33,8 @@ private struct Step {
     var seeds = SeededGenerator()
     print("random programs on \(store): HOLDFAST_SEED=\(seeds.seed)")
     var (saves, refusals) = (0, 0)
-    for number in 0..<Self.programCount {
+    // A few programs alone may have few refusals.
+    for number in 0..<2 * Self.programCount where number < Self.programCount || refusals <= 5 * Self.programCount {
       var random = SeededGenerator(seed: seeds.next())
       let model = try RandomModel(&random)
       let program = (0..<Self.stepCount).map { _ in Step(&random) }

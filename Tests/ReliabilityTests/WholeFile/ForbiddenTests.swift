@@ -98,13 +98,7 @@ import Testing
 
     /// Runs `chattr`.
     private func change(_ attribute: String, _ path: String) -> Bool {
-      let program = Process()
-      program.executableURL = URL(fileURLWithPath: "/usr/bin/chattr")
-      program.arguments = [attribute, path]
-      program.standardError = FileHandle.nullDevice
-      guard (try? program.run()) != nil else { return false }
-      program.waitUntilExit()
-      return program.terminationStatus == 0
+      (try? Program.run("/usr/bin/chattr", [attribute, path]))?.status == 0
     }
   #endif
 }
