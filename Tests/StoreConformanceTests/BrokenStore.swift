@@ -25,6 +25,9 @@ enum Flaw: String, CaseIterable, Sendable {
   case servesOtherBytes, inventsMissingBytes, forgetsAnswers
   case servesFirstDemandOnly, refusesNestedRequests, answersLater, windowsInAnyOrder, cancelsRows, answersUnopened, receiptOfOtherRows
   case keepsToken
+  case keysIgnorePredicate, keysIgnoreSorts, keysIgnoreOffset, aggregatesIgnorePredicate, windowsBeforePredicate
+  case normalisesText, convertsLineEndings, nanAsNil, roundsDates, truncatesDecimals
+  case limitsSources, changesFirstWordOnly, namesConstraintsInOtherOrder
 
   /// The rules that have at least one case that must fail.
   var rules: Set<String> {
@@ -42,6 +45,13 @@ enum Flaw: String, CaseIterable, Sendable {
     case .losesNilInInequality, .ignoresCase, .comparesPrefixes, .forgetsDelimiters: ["F1"]
     case .ignoresEnough, .swallowsSinkErrors: ["F4"]
     case .keepsToken: ["V4"]
+    case .keysIgnorePredicate, .aggregatesIgnorePredicate: ["F6"]
+    case .keysIgnoreSorts: ["F2"]
+    case .keysIgnoreOffset, .windowsBeforePredicate: ["F3"]
+    case .normalisesText, .convertsLineEndings, .nanAsNil, .roundsDates, .truncatesDecimals: ["F5"]
+    case .limitsSources: ["L1"]
+    case .changesFirstWordOnly: ["S10"]
+    case .namesConstraintsInOtherOrder: ["S2"]
     case .endsCancelledFetches: ["Q1"]
     case .endsCancelledViews: ["Q3"]
     case .givesKeysTwice, .givesKeysOfDeletedRows, .keysDescend: ["K1"]
@@ -89,7 +99,8 @@ enum Flaw: String, CaseIterable, Sendable {
     case .ignoresSorts, .sortsWithoutTies, .ignoresLimit, .windowsOffByOne, .losesNilInInequality, .ignoresCase, .comparesPrefixes,
       .forgetsDelimiters, .readsEverythingOnOpening, .makesRoomInCommit, .savesByHalves, .commitsEverySecondTime, .servesOtherBytes,
       .inventsMissingBytes, .forgetsAnswers, .answersLater, .windowsInAnyOrder,
-      .answersUnopened:
+      .answersUnopened, .keysIgnorePredicate, .keysIgnoreSorts, .keysIgnoreOffset, .aggregatesIgnorePredicate, .windowsBeforePredicate,
+      .changesFirstWordOnly:
       true
     default: false
     }
@@ -229,6 +240,11 @@ final class BrokenStore: ForwardingStore {
       if plan.sorts.isEmpty, plan.offset == 0, let limit = plan.limit { return try fetchLast(limit, plan, view, sink) }
     case .windowsOffByOne: plan.offset += plan.offset > 0 ? 1 : 0
     case .keysWithColumns: if plan.output == .keys { plan.output = .rows }
+    case .keysIgnorePredicate: if plan.output == .keys { plan.predicate = nil }
+    case .keysIgnoreSorts: if plan.output == .keys { plan.sorts = [] }
+    case .keysIgnoreOffset: if plan.output == .keys { plan.offset = 0 }
+    case .aggregatesIgnorePredicate: if case .aggregates = plan.output { plan.predicate = nil }
+    case .windowsBeforePredicate: if plan.limit != nil || plan.offset > 0 { plan.predicate = nil }
     case .losesNilInInequality, .ignoresCase, .comparesPrefixes, .forgetsDelimiters: plan.predicate = plan.predicate.map(spoiled)
     default: break
     }
@@ -298,6 +314,7 @@ final class BrokenStore: ForwardingStore {
       request.sources = request.sources.map { _ in .max }
     }
     if flaw == .answersInOwnOrder { request.sources.sort() }
+    if flaw == .limitsSources { request.sources = request.sources.enumerated().map { $0 < 999 ? $1 : .max } }
     if flaw == .answersForMissingSources, let first = request.sources.dropFirst().first {
       request.sources = request.sources.map { $0 < 1 << 39 ? $0 : first }
     }
@@ -360,6 +377,12 @@ final class BrokenStore: ForwardingStore {
           request.entities[index].updated[place].changedSlots[word] = 1 << slots - 1
         }
       }
+      for place in request.entities[index].updated.indices where flaw == .changesFirstWordOnly {
+        let words = request.entities[index].updated[place].wordsPerRow
+        for word in request.entities[index].updated[place].changedSlots.indices where word % words > 0 {
+          request.entities[index].updated[place].changedSlots[word] = 0
+        }
+      }
       if flaw == .ignoresLocks { request.entities[index].locked = SaveRequest.KeyedRows() }
     }
     if flaw == .forgetsOrder, request.entities.allSatisfy({ $0.inserted.isEmpty }) { request.orders = [] }
@@ -376,6 +399,9 @@ final class BrokenStore: ForwardingStore {
       return try BrokenPreparation(base.prepare(request, options: options), flaw, notes, sent)
     } catch var error as StoreError {
       if flaw == .throwsFirstConflictOnly { error.conflicts = Array(error.conflicts.prefix(1)) }
+      for index in error.constraintConflicts.indices where flaw == .namesConstraintsInOtherOrder {
+        error.constraintConflicts[index].constraint.reverse()
+      }
       if flaw == .throwsFirstConstraintOnly { error.constraintConflicts = Array(error.constraintConflicts.prefix(1)) }
       if flaw == .conflictsWithoutRows { for index in error.conflicts.indices { error.conflicts[index].persisted = nil } }
       if flaw == .ignoresUniqueness, error.code == .constraintConflict { return try base.prepare(SaveRequest(), options: options) }
@@ -454,9 +480,31 @@ private final class BrokenSink: RowSink {
     self.counts = counts
   }
 
+  /// The batch with slightly different values; nil if the flaw doesn't change values.
+  private func spoiledValues(of batch: RowBatch) throws -> RowBatch? {
+    guard [.normalisesText, .convertsLineEndings, .nanAsNil, .roundsDates, .truncatesDecimals].contains(flaw) else { return nil }
+    let builder = RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)
+    for index in 0..<batch.count {
+      try builder.append(key: batch[index].key, version: batch[index].version, values: batch[index].values.map(spoiled))
+    }
+    return builder.seal()
+  }
+
+  private func spoiled(_ value: StoreValue) -> StoreValue {
+    switch (flaw, value) {
+    case (.normalisesText, .string(let text)): .string(text.replacing("e\u{301}", with: "\u{E9}"))
+    case (.convertsLineEndings, .string(let text)): .string(text.replacing("\r\n", with: "\n"))
+    case (.nanAsNil, _) where value.isNaN: .null
+    case (.roundsDates, .date(let seconds)): .date((seconds * 1000).rounded() / 1000)
+    case (.truncatesDecimals, .decimal(let number)) where number.description.count > 20: .decimal(number / 7 * 7)
+    default: value
+    }
+  }
+
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
     defer { taken += 1 }
     if !counts { notes.state.withLock { $0.firstRow = $0.firstRow ?? batch[0] } }
+    if let changed = try counts ? nil : spoiledValues(of: batch) { return try base.take(changed, rows) }
     switch flaw {
     case .ignoresEnough:
       // Row by row, so that there are many deliveries.

@@ -17,6 +17,11 @@ enum ReadingCases {
     + AttributeType.storedCases.map { type in
       StoreConformanceCase("F5", "values of type \(type.rawValue) are returned unchanged") { try valuesComeBack(type, $0) }
     }
+    + AttributeType.storedCases.filter { !ConformanceValues.unusual(of: $0).isEmpty }.map { type in
+      StoreConformanceCase("F5", "unusual values of type \(type.rawValue) are returned unchanged, or refused") {
+        try unusualValues(type, $0)
+      }
+    }
 
   private static func allRows(_ run: CaseRun) throws {
     let store = try run.openNew(ConformanceModel.general)
@@ -188,6 +193,22 @@ enum ReadingCases {
     try store.expectRows(
       store.rows("Person", asked), [keys[3], keys[5]].compactMap { graph.rows("Person")[$0] }, "the rows for existing and missing keys")
     try store.expectRows(store.rows("Person", []), [], "the rows for an empty list of keys")
+  }
+
+  private static func unusualValues(_ type: AttributeType, _ run: CaseRun) throws {
+    let place = try run.makePlace()
+    let store = try run.open(place, ConformanceModel.general)
+    let graph = ExpectedGraph(store)
+    for value in ConformanceValues.unusual(of: type) {
+      let key = try store.keys("Sample", 1)[0], name = ConformanceModel.attributeName(type)
+      do { try store.save(graph) { $0.insert("Sample", key, [name: value]) } } catch let error as StoreError
+        where error.code == .unstorableValue
+      {}
+    }
+    try store.expectRows(store.fetch(store.plan("Sample")), Array(graph.rows("Sample").values), "the fetched rows")
+    try run.close(store)
+    let again = try run.open(place, ConformanceModel.general)
+    try again.expectRows(again.fetch(again.plan("Sample")), Array(graph.rows("Sample").values), "the fetched rows after reopening")
   }
 
   private static func valuesComeBack(_ type: AttributeType, _ run: CaseRun) throws {

@@ -7,6 +7,7 @@ enum RelationshipCases {
     StoreConformanceCase("L1", "many-to-many targets from both sides", manyToMany),
     StoreConformanceCase("L1", "targets in the order of the sources, without duplicates", orderOfSources),
     StoreConformanceCase("L1", "targets of many sources with many links", manyLinks),
+    StoreConformanceCase("L1", "targets of the maximum number of sources", mostSources),
     StoreConformanceCase("L2", "both sides agree after links and to-one relationships change", bothSidesAfterChanges),
     StoreConformanceCase("L2", "adding an existing link or removing a missing one has no effect", repeatedLinks),
     StoreConformanceCase("L3", "missing sources have no targets", missingSources),
@@ -61,6 +62,21 @@ enum RelationshipCases {
       run.expectEqual(Set(targets).count, targets.count, "the number of distinct friends of person \(people[index])")
     }
     view.end()
+  }
+
+  private static func mostSources(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = ExpectedGraph(store)
+    let people = try store.keys("Person", 1024), clubs = try store.keys("Club", 2), company = try store.keys("Company", 1)[0]
+    try store.save(graph) { edit in
+      edit.insert("Company", company, ["name": .string("Company")])
+      for key in clubs { edit.insert("Club", key, ["name": .string("Club")]) }
+      for (place, key) in people.enumerated() {
+        edit.insert("Person", key, ["name": .string("Person"), "employer": .int64(company)])
+        edit.link("Person", "clubs", key, clubs[place % 2])
+      }
+    }
+    try store.expectContents(graph, "with 1,024 sources in one request")
   }
 
   private static func manyLinks(_ run: CaseRun) throws {

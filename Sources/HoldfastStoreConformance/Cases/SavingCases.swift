@@ -11,9 +11,24 @@ enum SavingCases {
     StoreConformanceCase("S10", "rows are inserted, updated and deleted as requested", rows),
     StoreConformanceCase("S10", "an update without changed values changes only the version", versionOnly),
     StoreConformanceCase("S10", "many random saves", manySaves),
+    StoreConformanceCase("S10", "each of 70 attributes changes alone", wideRows),
     StoreConformanceCase("S15", "the rows of a receipt are those that readers see", receipts),
     StoreConformanceCase("S10", "encoding and decoding the request doesn't change the result", codedRequest),
   ]
+
+  private static func wideRows(_ run: CaseRun) throws {
+    let place = try run.makePlace()
+    let store = try run.open(place, ConformanceModel.wide)
+    let graph = ExpectedGraph(store), entity = store.entity("Wide")
+    let keys = try store.keys("Wide", entity.slots.count)
+    try store.save(graph) { edit in for key in keys { edit.insert("Wide", key, [:]) } }
+    try store.save(graph) { edit in
+      for (slot, key) in keys.enumerated() { edit.update("Wide", key, [entity.slots[slot].name: .int64(Int64(slot) + 1)]) }
+    }
+    try store.expectContents(graph, "after each attribute was changed in one row")
+    try run.close(store)
+    try run.open(place, ConformanceModel.wide).expectContents(graph, "after reopening")
+  }
 
   private static func keys(_ run: CaseRun) throws {
     let store = try run.openNew(ConformanceModel.general)

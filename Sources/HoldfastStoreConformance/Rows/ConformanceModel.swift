@@ -48,6 +48,11 @@ enum ConformanceModel {
   /// The attribute of `Sample` with a type.
   static func attributeName(_ type: AttributeType) -> String { "a_\(type.rawValue)" }
 
+  /// An entity with more properties than one word of bits has.
+  static let wide = make([
+    EntityDescription("Wide", attributes: (0..<70).map { AttributeDescription("n\($0 / 10)\($0 % 10)", .integer64, isOptional: true) })
+  ])
+
   /// For a delete rule, hubs to delete and spokes that point to them in every shape. Hubs are also linked to each other and to
   /// `Above`.
   static func deleteRule(_ rule: DeleteRule) -> ManagedObjectModel {
@@ -127,6 +132,23 @@ enum ConformanceValues {
     case .transformable: [[], [1], [1, 2, 3], Array(repeating: 7, count: 40)].map { .data(Data($0)) }
     case .objectID: objectIDs.map { .objectID($0) }
     case .composite, .undefined: []
+    }
+  }
+
+  /// Values that stores often change: normalised text, rounded numbers and dates, numbers that aren't numbers. A store may refuse them.
+  static func unusual(of type: AttributeType) -> [StoreValue] {
+    switch type {
+    case .double: [.nan, .infinity, -.infinity, Double.leastNonzeroMagnitude, .greatestFiniteMagnitude, 1 / 3].map { .double($0) }
+    case .float: [.nan, .infinity, -.infinity, Float.leastNonzeroMagnitude, .greatestFiniteMagnitude, 1 / 3].map { .float($0) }
+    case .date: [0.0001, 793_000_000.123456, -0.000_000_1, 1 / 3, 64_092_211_200].map { .date($0) }
+    case .decimal:
+      ["12345678901234567890123456789012345678", "0.00000000000000000000000000000000000001", "-98765432109876543210.987654321"]
+        .compactMap { Decimal(string: $0) }.map { .decimal($0) } + [.decimal(.nan)]
+    case .string:
+      ["\u{E9}", "e\u{301}", "\u{212B}", "\r\n", "\r", "a\r\nb", "\u{0}", "\u{0}\u{0}", "\u{FEFF}x", "\t ", " ", "\u{85}", "\u{2028}"]
+        .map { .string($0) }
+    case .uri: [.uri("https://example.org/e\u{301}"), .uri("HTTP://EXAMPLE.ORG:80/a/../b")]
+    default: []
     }
   }
 

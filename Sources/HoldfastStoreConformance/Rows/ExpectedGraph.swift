@@ -110,7 +110,7 @@ final class ExpectedGraph: EvaluationSource {
 final class GraphEdit {
   private let graph: ExpectedGraph
   private var inserted: [Int: [RowView]] = [:]
-  private var updated: [Int: [(row: RowView, expected: Int64, mask: UInt64)]] = [:]
+  private var updated: [Int: [(row: RowView, expected: Int64, mask: [UInt64])]] = [:]
   private var deleted: [Int: [(key: Int64, expected: Int64)]] = [:]
   private var locked: [Int: [(key: Int64, expected: Int64)]] = [:]
   private var added: [[Int]: Set<SaveRequest.Link>] = [:]
@@ -142,9 +142,16 @@ final class GraphEdit {
     let before = graph.rows(of: entity)[key]
     let version = expected ?? before?.version ?? 1
     let row = row(entity, key, version + 1, before?.values, values.merging(stale) { changed, _ in changed })
-    let mask = values.keys.reduce(UInt64(0)) { $0 | 1 << UInt64(entity.slot(named: $1)!) }
+    var mask = [UInt64](repeating: 0, count: GraphEdit.wordCount(entity))
+    for name in values.keys {
+      let slot = entity.slot(named: name)!
+      mask[slot / 64] |= 1 << UInt64(slot % 64)
+    }
     updated[entity.index, default: []].append((row, version, mask))
   }
+
+  /// The number of words for one bit per slot.
+  private static func wordCount(_ entity: ManagedObjectModel.Entity) -> Int { max(1, (entity.slots.count + 63) / 64) }
 
   func delete(_ name: String, _ key: Int64, expected: Int64? = nil) {
     deleted[entity(name).index, default: []].append((key, expected ?? graph.rows(name)[key]?.version ?? 1))
@@ -214,7 +221,8 @@ final class GraphEdit {
       for update in updates { builder.append(update.row.pointer) }
       changes.updated = [
         SaveRequest.UpdatedRows(
-          rows: builder.seal(), expectedVersions: updates.map(\.expected), changedSlots: updates.map(\.mask), wordsPerRow: 1)
+          rows: builder.seal(), expectedVersions: updates.map(\.expected), changedSlots: updates.flatMap(\.mask),
+          wordsPerRow: GraphEdit.wordCount(graph.model.entities[entity]))
       ]
     }
     changes.deleted = keyed(deleted[entity] ?? [])
