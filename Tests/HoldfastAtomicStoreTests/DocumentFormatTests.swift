@@ -86,7 +86,7 @@ import Testing
   /// A format with a mistake.
   struct Mistaken: DocumentFormat {
     enum Mistake: CaseIterable {
-      case trimsText, losesEmptyText, losesLastRecord, normalisesText, encodesHeader, writesHeaderLast, cannotRead
+      case trimsText, losesEmptyText, losesLastRecord, normalisesText, returnsNullForNothing, encodesHeader, writesHeaderLast, cannotRead
     }
     struct Failure: Error {}
     let mistake: Mistake
@@ -101,7 +101,7 @@ import Testing
     }
 
     func decode(_ bytes: [UInt8]) throws -> [DocumentRecord] {
-      let records = CSVFormat().decode(bytes)
+      let records = try CSVFormat().decode(bytes)
       func changing(_ change: (String) -> String?) -> [DocumentRecord] {
         records.map { record in
           var fields = record.fields
@@ -112,6 +112,12 @@ import Testing
       switch mistake {
       case .trimsText: return changing { $0.trimmingCharacters(in: .whitespaces) }
       case .losesEmptyText: return changing { $0.isEmpty ? nil : $0 }
+      case .returnsNullForNothing:
+        return records.map { record in
+          var record = record
+          if record.values["text"] == .string("") { record.values["text"] = .null }
+          return record
+        }
       case .losesLastRecord: return records.dropLast()
       case .normalisesText: return changing { $0.precomposedStringWithCanonicalMapping }
       case .cannotRead where !records.isEmpty: throw Failure()
@@ -127,7 +133,9 @@ import Testing
     try first.persistentStoreCoordinator.close()
     let before = TestFile.read(path)
 
-    let text = mistake == .writesHeaderLast ? "holdfast1:xxh64:0000000000000000::" : mistake == .losesEmptyText ? "" : " e\u{301}"
+    let text =
+      mistake == .writesHeaderLast
+      ? "holdfast1:xxh64:0000000000000000::" : [.losesEmptyText, .returnsNullForNothing].contains(mistake) ? "" : " e\u{301}"
     func save() throws {
       let context = try open(Mistaken(mistake: mistake))
       defer {

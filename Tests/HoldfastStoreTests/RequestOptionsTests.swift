@@ -69,7 +69,11 @@ import Testing
       let cancellation = RequestCancellation(), connection = Counter()
       let group = DispatchGroup()
       DispatchQueue.global().async(group: group) { cancellation.cancel() }
-      _ = try? RequestOptions(cancellation: cancellation).withCancellationHandler({ connection.increment() }, operation: {})
+      let handler: @Sendable () -> Void = {
+        usleep(1000)
+        connection.increment()
+      }
+      _ = try? RequestOptions(cancellation: cancellation).withCancellationHandler(handler, operation: { sched_yield() })
       let after = connection.value
       group.wait()
       #expect(connection.value == after)

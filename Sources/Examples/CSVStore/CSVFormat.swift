@@ -4,6 +4,9 @@ public import HoldfastAtomicStore
 ///
 /// Cells with values are quoted. Cells without quotes have no value.
 public struct CSVFormat: DocumentFormat {
+  /// A line lacks cells, or the file ends within a line.
+  struct IncompleteLine: Error {}
+
   /// The name in messages.
   public let storeType = "CSV"
 
@@ -27,18 +30,19 @@ public struct CSVFormat: DocumentFormat {
   }
 
   /// The objects of all tables.
-  public func decode(_ bytes: [UInt8]) -> [DocumentRecord] {
+  public func decode(_ bytes: [UInt8]) throws -> [DocumentRecord] {
     // The line with the header has no values, like an empty line.
-    lines(bytes).dropLast().split { $0 == [nil] }.flatMap { table in
+    try lines(bytes).split { $0 == [nil] }.flatMap { table in
       let names = table.dropFirst().first ?? []
-      return table.dropFirst(2).map { row in
+      return try table.dropFirst(2).map { row in
+        if row.count != names.count { throw IncompleteLine() }
         let fields = zip(names, row).compactMap { name, cell in cell.map { (name ?? "", $0) } }
         return DocumentRecord(entity: table.first?[0] ?? "", fields: Dictionary(fields) { $1 })
       }
     }
   }
 
-  private func lines(_ bytes: [UInt8]) -> [[String?]] {
+  private func lines(_ bytes: [UInt8]) throws -> [[String?]] {
     var lines: [[String?]] = [[]], cell: [UInt8] = [], isQuoted = false, wasQuoted = false
     for byte in bytes {
       if byte == 34 {
@@ -52,6 +56,7 @@ public struct CSVFormat: DocumentFormat {
         if byte == 10 { lines.append([]) }
       }
     }
+    if lines.removeLast() != [] || !cell.isEmpty || wasQuoted { throw IncompleteLine() }
     return lines
   }
 }

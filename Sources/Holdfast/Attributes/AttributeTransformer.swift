@@ -6,7 +6,7 @@
 
 /// Encodes the values of a transformable attribute as bytes and decodes them.
 ///
-/// It is the typed counterpart of Core Data's `NSValueTransformer`. For `Codable` types, use ``CodableTransformer``. For other formats,
+/// It is the typed counterpart of Foundation's `ValueTransformer`. For `Codable` types, use ``CodableTransformer``. For other formats,
 /// implement the two methods:
 ///
 /// ```swift
@@ -39,14 +39,14 @@ public protocol AttributeTransformer<Value>: Sendable {
 ///
 /// Bytes are decoded only to the registered types, never to a type that the bytes name.
 ///
-/// An attribute whose transformer isn't registered keeps its bytes. `value(forKey:)` and a property of type `Data` return them. A class
-/// that binds a property of another type to the attribute is refused.
+/// An attribute whose transformer isn't registered keeps its bytes. `value(forKey:)` and a property of type `Data` return them. Binding a
+/// property of another type to the attribute is an error.
 ///
 /// ```swift
 /// let transformers: AttributeTransformerRegistry = ["ColourTransformer": ColourTransformer(), "Tags": CodableTransformer<[String]>()]
 /// ```
 public struct AttributeTransformerRegistry: Sendable, ExpressibleByDictionaryLiteral {
-  /// The transformer of attributes that name no transformer, or one of Apple's for keyed archives.
+  /// The transformer of attributes that name none, or that name an unregistered transformer of Apple's for keyed archives.
   ///
   /// Defaults to a ``KeyedArchiveTransformer``.
   public var defaultTransformer: (any AttributeTransformer)?

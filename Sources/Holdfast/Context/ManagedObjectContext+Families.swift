@@ -28,12 +28,12 @@ extension ManagedObjectContext {
     return read(entity, key, siblings, position) ?? make(entity, key)
   }
 
-  /// Reports a link to an object of an entity that the model doesn't allow: the file is damaged or another program changed it.
+  /// Records an error for a link to an object of an entity that the model doesn't allow.
   private func strayTarget(_ entity: Int, _ object: ManagedObject) -> ManagedObject? {
     let error = StoreError(
       .damaged, operation: "follow a relationship", path: persistentStoreCoordinator.storeSet.store(ofKey: object.objectKey)?.path,
-      reason: "A relationship to \(entities[entity].name) references \(object.id), an object of another entity. Another program or a fault "
-        + "has changed the file.")
+      reason: "A relationship to \(entities[entity].name) references \(object.id), an object of another entity. The file is damaged, "
+        + "or another program changed it. Restore it from a backup.")
     noteUnread(object.id, error)
     return nil
   }
@@ -136,9 +136,9 @@ extension ManagedObjectContext {
     return byEntity.map { RowGroup($0.runs[0], Array($0.runs.dropFirst()), entity: $0.entity) }
   }
 
-  /// Whether a registered object has the entity of its row.
+  /// Whether a registered object has the entity of its row. Removes the object from the registry if it doesn't.
   ///
-  /// An object created before its entity was known may not. It then leaves the graph and a new object replaces it.
+  /// An object that was created before its entity was known may have another entity. The caller then creates a new object.
   func isStillOf(_ entity: Int, _ object: ManagedObject) -> Bool {
     if Int(object.flags.entityIndex) == entity { return true }
     registry.remove(object)

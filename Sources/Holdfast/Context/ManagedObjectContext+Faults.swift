@@ -80,13 +80,15 @@ extension ManagedObjectContext {
   }
 
   /// Reads the rows of several faults, up to 1,024 per request. Faults without a row stay faults.
-  func fire(together faults: ContiguousArray<ManagedObject>) throws {
+  ///
+  /// - Parameter options: The options of all requests; nil for those of a fault.
+  func fire(together faults: ContiguousArray<ManagedObject>, _ options: RequestOptions? = nil) throws {
     if faults.isEmpty { return }
     var keys = [[Int64]](repeating: [], count: entities.count)
     for fault in faults where fault.objectKey >= 0 { keys[Int(fault.flags.entityIndex)].append(fault.objectKey) }
     for (entity, keys) in keys.enumerated() where !keys.isEmpty {
       for window in keys.sorted().windows(of: RowGroup.size) {
-        let collector = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: Array(window)), requests.ofOthers)
+        let collector = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: Array(window)), options ?? requests.ofOthers)
         for group in groups(collector.runs, entity) { attachFaults(group) }
       }
     }
@@ -133,7 +135,8 @@ extension ManagedObjectContext {
     var runs: ArraySlice<RowRun> = []
     for batch in batches {
       let missing = (0..<UInt32(batch.count)).filter { registered(entity, batch.pointer(Int($0)).key)?.row == nil }
-      if !missing.isEmpty { runs.append(RowRun(batch: batch, rows: missing.count == batch.count ? .all : .rows(missing))) }
+      if missing.isEmpty { continue }
+      runs += RowRun(batch: batch, rows: missing.count == batch.count ? .all : .rows(missing)).windows(of: RowGroup.size)
     }
     while let first = runs.popFirst() {
       var (rest, count): ([RowRun], Int) = ([], first.count)

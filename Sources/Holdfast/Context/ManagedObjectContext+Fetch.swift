@@ -192,17 +192,23 @@ final class ObjectSink: ReceivingSink {
   init(_ context: ManagedObjectContext) { self.context = context }
 
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
-    let run = RowRun(batch: batch, rows: rows)
-    let (count, entity) = (run.count, try context.persistentStoreCoordinator.checkedEntityIndex(of: batch))
-    if count > 0 {
-      if pendingCount + count > RowGroup.size { makeObjects() }
-      if pending.isEmpty { pendingEntity = entity }
-      if entities.isEmpty && entity != pendingEntity { entities = Array(repeating: pendingEntity, count: pending.count) }
-      if entity != pendingEntity || !entities.isEmpty { entities.append(entity) }
-      pending.append(run)
-      pendingCount += count
+    let run = RowRun(batch: batch, rows: rows), entity = try context.persistentStoreCoordinator.checkedEntityIndex(of: batch)
+    if run.count > RowGroup.size {
+      for window in run.windows(of: RowGroup.size) { append(window, entity) }
+    } else if run.count > 0 {
+      append(run, entity)
     }
     return .more
+  }
+
+  private func append(_ run: RowRun, _ entity: Int) {
+    let count = run.count
+    if pendingCount + count > RowGroup.size { makeObjects() }
+    if pending.isEmpty { pendingEntity = entity }
+    if entities.isEmpty && entity != pendingEntity { entities = Array(repeating: pendingEntity, count: pending.count) }
+    if entity != pendingEntity || !entities.isEmpty { entities.append(entity) }
+    pending.append(run)
+    pendingCount += count
   }
 
   /// Appends an object of the context after the objects of all rows received so far.

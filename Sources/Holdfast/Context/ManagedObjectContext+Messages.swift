@@ -1,6 +1,6 @@
 /// Notifications of one context, for handlers that run in its isolation.
 extension ManagedObjectContext {
-  /// Adds a handler that receives the changes in the context since its last call.
+  /// Adds a handler that receives the context's changes since the previous notification.
   ///
   /// Handlers are called at the end of ``processPendingChanges()``, ``rollback()`` and ``reset()``. Fetches and saves also call
   /// ``processPendingChanges()``. Changes are recorded only while there is a handler.
@@ -30,8 +30,8 @@ extension ManagedObjectContext {
   /// each other out, or if no store committed changes. For saves of other contexts, use
   /// ``PersistentStoreCoordinator/savedChanges(bufferingNewest:)``.
   ///
-  /// The handler may change objects and save the context again. That save is reported after all handlers have received the first one. A
-  /// handler that changes and saves objects on every call causes an endless loop.
+  /// The handler may change objects and save the context again. The notification of the second save follows when all handlers have received
+  /// the first one. A handler that changes and saves objects on every call causes an endless loop.
   @discardableResult
   public func contextDidSave(_ handler: @escaping (ManagedObjectContext, ObjectChanges) -> Void) -> ContextObservation {
     checkIsolation()

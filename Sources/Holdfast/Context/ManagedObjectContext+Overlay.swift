@@ -71,7 +71,7 @@ extension ManagedObjectContext {
     let order = try RowOrder(query.sorts, entity: query.entity, model: model)
     let isCrossed = crosses((predicate?.crossings ?? []) + order.crossings)
     let stored = try storedRows(query, isCrossed)
-    let source = ContextRows(self)
+    let source = ContextRows(self, query.options)
     var candidates: [Candidate] = []
     stored.forEach { batch, index in
       let row = batch.pointer(index)
@@ -82,7 +82,7 @@ extension ManagedObjectContext {
     let pending = changes.objects.filter {
       query.concreteEntities.contains(Int($0.flags.entityIndex)) && !$0.isDeleted && !$0.flags.contains(.detached)
     }
-    try fire(together: ContiguousArray(pending.filter { $0.isFault }))
+    try fire(together: ContiguousArray(pending.filter { $0.isFault }), query.options)
     // An object deleted by another context has no values and is left out; the save reports that it is missing.
     let rows = pending.map { presentRow($0) ?? $0.readRow }
     if isCrossed {
@@ -139,12 +139,14 @@ final class ContextRows: EvaluationSource {
   private let context: ManagedObjectContext
   private var stored: StoreRows?
 
-  init(_ context: ManagedObjectContext) { self.context = context }
+  private let options: RequestOptions
+
+  init(_ context: ManagedObjectContext, _ options: RequestOptions) { (self.context, self.options) = (context, options) }
 
   /// Reads ahead the destinations of rows.
   func prepare(_ rows: [RowPointer], _ crossings: [QueryCrossing]) throws {
     let coordinator = context.persistentStoreCoordinator
-    let reader = StoreReader(coordinator.storeSet, .latest, context.requests.ofOthers)
+    let reader = StoreReader(coordinator.storeSet, .latest, options)
     defer { reader.end() }
     let source = StoreRows(reader, coordinator.model, crossings)
     try source.prepare(rows)

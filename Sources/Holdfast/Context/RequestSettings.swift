@@ -2,9 +2,9 @@ import HoldfastStore
 
 /// The options of a context's requests to stores.
 ///
-/// Options without a deadline are created once, because most requests have none.
+/// Requests without a deadline reuse the same options. A deadline differs for each request.
 struct RequestSettings {
-  /// Cancels fetches of contexts outside ``BackgroundContext/perform(_:)``. Never cancelled itself, so it only observes the current task.
+  /// The cancellation of fetches outside ``BackgroundContext/perform(_:)``. Only cancelling the current task cancels these fetches.
   private static let currentTask = RequestCancellation()
   private static let cancellable = RequestOptions(cancellation: currentTask)
 
@@ -23,7 +23,7 @@ struct RequestSettings {
     timeout == nil ? fetch : RequestOptions(deadline: deadline, cancellation: cancellation, label: label)
   }
 
-  /// The options of a fault or a save that begins now. They aren't cancelled.
+  /// The options of a fault or a save that begins now. They have no cancellation.
   var ofOthers: RequestOptions { timeout == nil ? other : RequestOptions(deadline: deadline, label: label) }
 
   private var deadline: ContinuousClock.Instant? { timeout.map { .now + $0 } }
@@ -35,7 +35,7 @@ struct RequestSettings {
 }
 
 extension ManagedObjectContext {
-  /// Runs a closure whose fetches end when a cancellation happens.
+  /// Runs a closure. The cancellation cancels its fetches.
   func cancelling<Result>(_ cancellation: RequestCancellation, _ body: () -> Result) -> Result {
     let before = requests.cancellation
     requests.cancellation = cancellation

@@ -14,6 +14,14 @@ struct RowRun {
     }
   }
 
+  /// The rows in runs of at most a number of rows.
+  func windows(of size: Int) -> [RowRun] {
+    if count <= size { return [self] }
+    let indexes: [UInt32]
+    if case .rows(let rows) = rows { indexes = rows } else { indexes = (0..<UInt32(batch.count)).map { $0 } }
+    return indexes.windows(of: size).map { RowRun(batch: batch, rows: .rows(Array($0))) }
+  }
+
   func pointer(_ position: Int) -> RowPointer {
     switch rows {
     case .all: batch.pointer(position)
@@ -39,7 +47,7 @@ final class RowGroup {
   ///
   /// Rows that were prefetched during a graph traversal may be read in another order, or not at all.
   let isFetched: Bool
-  /// The first fired to-many relationship: the store's answer for all rows of the group, in the order of the rows.
+  /// The store's answer for the first to-many relationship that was fired: the destinations of all rows, in the order of the rows.
   ///
   /// Most groups have no other answers, so they need no array.
   @exclusivity(unchecked) private var firstAnswer: (toManyIndex: Int, siblings: FaultSiblings)?

@@ -24,13 +24,16 @@ public final class PersistentStore: Sendable {
   private let heldEntities: [Bool]?
   /// Only one save of the store runs at a time, and none while its metadata change or it is compacted, removed or closed.
   let saveLock = SaveLock()
+  /// Whether the store is one of the coordinator's, so that its reports concern the coordinator.
+  let isOpen: OpenFlag
   /// Guards the user's metadata, as last read or written.
   private let userInfo: Mutex<UserInfo>
 
   /// Opens a store.
-  init(_ description: StoreDescription, model: ManagedObjectModel, place: Int, host: StoreHost) throws {
+  init(_ description: StoreDescription, model: ManagedObjectModel, place: Int, isOpen: OpenFlag, host: StoreHost) throws {
     opened = OpenedDescription(description)
     self.place = place
+    self.isOpen = isOpen
     heldEntities = try PersistentStore.heldEntities(description, model)
     let store = description.makeStore()
     let metadata = try PersistentStore.wrapping("open the store", description.path) { try store.open(model: model, host: host) }
@@ -164,6 +167,14 @@ extension PersistentStore: Hashable {
 
   /// Hashes the identity.
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+/// Whether a store is open.
+final class OpenFlag: Sendable {
+  private let flag = Atomic(false)
+
+  var value: Bool { flag.load(ordering: .acquiring) }
+  func set(_ value: Bool) { flag.store(value, ordering: .releasing) }
 }
 
 /// The description with which a store was opened.

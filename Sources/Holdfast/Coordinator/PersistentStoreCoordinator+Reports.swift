@@ -2,11 +2,11 @@ import HoldfastStore
 import Synchronization
 
 extension PersistentStoreCoordinator {
-  /// Receives a store's report of changes by others, on any thread.
+  /// Receives a store's report of changes by other processes, on any thread.
   ///
-  /// Rows that were read before aren't inserted into the cache afterwards, and contexts discard rows that no object has.
+  /// Rows that were read before the report aren't inserted into the cache after it. Contexts discard rows that they have read ahead.
   func report(_ change: StoreChange, _ place: Int) {
-    // A store that isn't open, or not yet, has no rows in the cache.
+    // The cache contains no rows of a store that isn't open yet or was removed.
     guard !change.isEmpty, let store = storeSet.stores.first(where: { $0.place == place }) else { return }
     rowCache.remove(change, self)
     saveCount.add(1, ordering: .releasing)

@@ -98,6 +98,7 @@ public final class PersistentStoreCoordinator: Sendable {
   public func close() throws {
     var failure: (any Error)?
     for store in persistentStores {
+      store.isOpen.set(false)
       do { try store.saveLock.withLock { try store.wrapping("close the store") { try store.base.close() } } } catch {
         failure = failure ?? error
       }
@@ -128,8 +129,8 @@ public final class PersistentStoreCoordinator: Sendable {
           .unsupportedRequest, operation: "open the store", path: description.path,
           reason: "The coordinator has had \(place) stores, including removed ones, which is the maximum. Create another coordinator.")
       }
-      let host = StoreHost { [weak self] change in self?.report(change, place) }
-      let store = try PersistentStore(description, model: model, place: place, host: host)
+      let isOpen = OpenFlag(), host = StoreHost { [weak self] change in if isOpen.value { self?.report(change, place) } }
+      let store = try PersistentStore(description, model: model, place: place, isOpen: isOpen, host: host)
       if let same = present.stores.first(where: { $0.identity.number == store.identity.number }) {
         try? store.base.close()
         throw StoreError(
@@ -143,6 +144,7 @@ public final class PersistentStoreCoordinator: Sendable {
       currentStores.withLock {
         $0 = StoreSet(present.stores + [store], first: present.first ?? store.opened, placeCount: place + 1)
       }
+      isOpen.set(true)
       return store
     }
   }
@@ -169,6 +171,7 @@ public final class PersistentStoreCoordinator: Sendable {
         throw StoreError(
           .notOpen, operation: "remove the store", path: store.path, reason: "The coordinator doesn't have this store, or it was removed.")
       }
+      store.isOpen.set(false)
       try store.saveLock.withLock {
         currentStores.withLock {
           $0 = StoreSet(present.stores.filter { $0 != store }, first: present.first, placeCount: places.count)

@@ -68,14 +68,21 @@ final class RowCache: Sendable {
 
   /// Publishes a save in one step, so that rows read before the commit can't replace saved ones.
   ///
-  /// - Parameter epoch: The epoch right after the commit. If it has changed since, no rows are inserted.
+  /// - Parameter epoch: The epoch before the commit. If it has changed since, the saved rows may be outdated. Then none is inserted, and their
+  ///   former versions are removed.
   func publish(_ saved: SavedRows, committedIn epoch: Int) {
     generations.withLock { generations in
       let isCurrent = generations.epoch == epoch
       if saved.removesAll { generations = Generations(epoch: generations.epoch) }
       for (root, keys) in saved.removedKeys { generations.remove(root, keys) }
       if saved.removesAll || saved.turnsAwayReads || !saved.removedKeys.isEmpty { generations.epoch += 1 }
-      if isCurrent { for (batch, root) in saved.batches { generations.insert(batch, root, byteLimit) } }
+      for (batch, root) in saved.batches {
+        if isCurrent {
+          generations.insert(batch, root, byteLimit)
+        } else {
+          generations.remove(root, (0..<batch.count).map { batch.pointer($0).key })
+        }
+      }
     }
   }
 

@@ -60,6 +60,8 @@ final class StoreReader {
   /// Calls a closure with the destinations of each source of a to-many relationship. There may be any number of sources.
   func relationships(_ request: RelationshipRequest, _ body: (Int64, [Int64]) -> Void) throws {
     for (store, sources) in stores.split(request.sources) {
+      // Several requests must read the same state.
+      if sources.count > RowGroup.size { _ = try store.wrapping("read a relationship") { try view(store, .consistent) } }
       for window in sources.windows(of: RowGroup.size) { try relationships(request.of(window), store, body) }
     }
   }

@@ -2,10 +2,10 @@ import HoldfastStore
 
 /// Changing a many-to-many link changes both of its ends: their versions are compared and incremented.
 extension SaveOperation {
-  /// Makes both ends of each changed link record the change. Usually both have done so already.
+  /// Records each changed link at both ends. Usually both ends have already recorded it.
   ///
-  /// One end may not have recorded it, if it was read before another context or process added or removed the link. The change then had no
-  /// effect on that end.
+  /// If the destinations of one end were read before another context or process changed the link, this context's change had no effect there
+  /// and wasn't recorded.
   func completeLinks() throws {
     try context.refusingFaultErrors {
       repeat {
@@ -20,7 +20,7 @@ extension SaveOperation {
   func completeLinksAgain() throws { if context.changes.hasDroppedLinkRecords { try completeLinks() } }
 
   private func completeLinksOnce() {
-    // The list grows during the loop. It has no new objects: their lists can't have been read before their links were made.
+    // The list grows during the loop. It has no new objects: the store can't contain their links, so both ends have recorded them.
     var place = 0
     while place < updated.count {
       let object = updated[place]
@@ -48,7 +48,9 @@ extension SaveOperation {
     context.noteChange(partner)
   }
 
-  /// Whether a recorded change that the other end contradicts has an effect. One recorded before the targets were known may have none.
+  /// Whether a recorded change has an effect, although the other end's destinations already reflect it.
+  ///
+  /// Reads the object's destinations. A change that was recorded before they were known may have no effect.
   private func knows(_ object: ManagedObject, _ index: Int, _ key: Int64, isAddition: Bool) -> Bool {
     _ = object.targets(index)
     guard let states = object.toMany, states[index].isKnown else { return false }

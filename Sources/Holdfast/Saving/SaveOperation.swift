@@ -12,7 +12,7 @@ final class SaveOperation {
   @exclusivity(unchecked) var deleted: ContiguousArray<ManagedObject> = []
   /// Whether objects that were never saved were deleted.
   @exclusivity(unchecked) var discardsNew = false
-  /// The epoch of the shared cache right after the commit.
+  /// The epoch of the shared cache before the first commit.
   @exclusivity(unchecked) var cacheEpoch = 0
   /// The number of new objects by entity index.
   @exclusivity(unchecked) var insertedCounts: [Int] = []
@@ -146,7 +146,7 @@ final class SaveOperation {
   /// An object may still be a fault when only its links changed, or when it was deleted unread.
   private func readFaults() throws {
     let saved = stored(updated) + deleted
-    try context.fire(together: saved.filter { $0.isFault })
+    try context.fire(together: saved.filter { $0.isFault }, options)
     let missing = saved.filter { $0.isFault || $0.isInaccessible }.map(\.objectID)
     if missing.isEmpty { return }
     throw ContextError(
@@ -185,6 +185,7 @@ final class SaveOperation {
   ///
   /// A failure before the first commit rolls everything back. After that, committed changes stay, and the others are rolled back.
   private func commit() throws {
+    cacheEpoch = coordinator.rowCache.epoch
     for part in parts {
       guard let prepared = part.prepared else {
         part.isCommitted = true
@@ -207,7 +208,6 @@ final class SaveOperation {
       }
       part.isCommitted = true
     }
-    cacheEpoch = coordinator.rowCache.epoch
     if parts.contains(where: { $0.isCommitted && !$0.request.isEmpty }) { coordinator.saveCount.add(1, ordering: .releasing) }
   }
 

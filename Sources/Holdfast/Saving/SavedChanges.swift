@@ -88,7 +88,7 @@ final class SaveListeners: Sendable {
     listeners.withLock { $0.all.removeAll { $0.number == number } }
   }
 
-  /// Notifies all listeners. Called under the store's save lock, so that they receive its saves in commit order.
+  /// Notifies all listeners. Saves call it under the store's save lock, so that listeners receive them in commit order.
   func announce(_ changes: SavedChanges) {
     for listener in listeners.withLock({ $0.all }) { listener.continuation.yield(changes) }
   }

@@ -1,7 +1,7 @@
 import HoldfastFiles
 import HoldfastStore
 
-/// A ``DocumentFormat`` as a ``StoreFileFormat``.
+/// Adapts a ``DocumentFormat`` to ``StoreFileFormat``.
 struct DocumentFile<Format: DocumentFormat>: StoreFileFormat {
   private let format: Format
   private let path: String
@@ -55,7 +55,7 @@ struct DocumentFile<Format: DocumentFormat>: StoreFileFormat {
     if DocumentHeader.isNewer(bytes) {
       throw StoreError(
         .newerFormat, operation: "open the store", path: path,
-        reason: "This version of Holdfast can't read the file's header. Open it with a newer version.")
+        reason: "This version of Holdfast can't read the file's header. Open the file with a newer version.")
     }
     throw StoreError(
       .notAStore, operation: "open the store", path: path, reason: "The file contains no header of a store. Check the path.")
@@ -75,7 +75,10 @@ struct DocumentFile<Format: DocumentFormat>: StoreFileFormat {
   // MARK: Writing
 
   func write(_ image: StoreImage, to file: FileReplacement, after saved: SavedFile?) throws -> [FilePart] {
-    let header = try DocumentHeader.text(image.header, encodedModel.bytes(of: image.model))
+    let header: String
+    do { header = try DocumentHeader.text(image.header, encodedModel.bytes(of: image.model)) } catch {
+      throw unstorable("The metadata has a value that can't be stored, such as the ID of an object that was never saved.", error)
+    }
     let records = DocumentRecord.all(image.generation)
     let bytes = try format.encode(records, header: header)
     guard let sealed = DocumentHeader.sealed(bytes, header) else {

@@ -2,8 +2,8 @@ public import HoldfastStore
 
 /// A file format in two functions: records to bytes, and bytes to records.
 ///
-/// It is the easy way to write a store. The framework does the rest: UUID, model, metadata, keys, generations, digests, saves by other
-/// processes, and durability. A ``StoreFileFormat`` is the fast way: it reads and writes rows without creating values.
+/// This is the easiest way to write a store. The framework manages the UUID, model, metadata, keys, generations and digest, merges saves of
+/// other processes, and writes the file durably. A ``StoreFileFormat`` is faster: it reads and writes rows without creating values.
 ///
 /// ```swift
 /// struct LineFormat: DocumentFormat {
@@ -25,8 +25,10 @@ public import HoldfastStore
 ///
 /// `StoreDescription.document(_:at:isReadOnly:options:)` describes a store in such a file.
 ///
-/// Opening and saving take time and memory proportional to the size of the file. A save also decodes what it has encoded, and is refused if
-/// the records differ. So a mistake in a format loses no data.
+/// Opening and saving take time and memory proportional to the size of the file.
+///
+/// To detect mistakes in a format, each save also decodes the bytes that it has encoded. If the records differ, the
+/// save throws `unstorableValue` and the file is unchanged.
 public protocol DocumentFormat: Sendable {
   /// The name of the store type, such as "CSV", for messages and ``/HoldfastStore/StoreDescription/type``.
   var storeType: String { get }
@@ -35,7 +37,7 @@ public protocol DocumentFormat: Sendable {
   ///
   /// - Parameters:
   ///   - records: All objects, by entity in the order of the model, then ascending by key.
-  ///   - header: The framework's description of the store: letters, digits, `:`, `+`, `/` and `=`. The contents must contain it unchanged,
+  ///   - header: The framework's description of the store. It consists of letters, digits, `:`, `+`, `/` and `=`. Write it unchanged,
   ///     before any record.
   /// - Throws: ``/HoldfastStore/StoreError`` with code `unstorableValue` for a value that the format can't represent.
   func encode(_ records: [DocumentRecord], header: String) throws -> [UInt8]
@@ -44,7 +46,8 @@ public protocol DocumentFormat: Sendable {
   ///
   /// The digest of the bytes has been verified, unless the file was opened with ``WholeFileOptions/allowsUnverified``.
   ///
-  /// - Throws: Any error, for contents that the format can't read. The store throws `damaged` with that error as the cause.
+  /// - Throws: Any error, for contents that the format can't read. Opening then throws `damaged` with that error as the cause, or rethrows
+  ///   it if it is a ``/HoldfastStore/StoreError``.
   func decode(_ bytes: [UInt8]) throws -> [DocumentRecord]
 }
 

@@ -8,12 +8,13 @@ import HoldfastStore
 
 /// The header of a document: `holdfast1:xxh64:DIGEST:HEADER:MODEL`.
 ///
-/// DIGEST is the digest of the entire file, in which its 16 digits are zeros. HEADER and MODEL are JSON in base64. On disk: do not change.
+/// DIGEST is the digest of the entire file, computed with zeros in place of its own 16 digits. HEADER and MODEL are JSON in base64.
+/// On disk: do not change.
 struct DocumentHeader {
   private static let name = "holdfast", version = 1, digestName = ":xxh64:"
   private static let digitCount = 16
 
-  /// The parts of a header that are stored, apart from the model.
+  /// The stored fields of a header, without the model.
   private struct Contents: Codable {
     var uuid: String
     var generation: Int64
@@ -44,7 +45,7 @@ struct DocumentHeader {
     return "\(name)\(version)\(digestName)\(zeros):\(encoded):\(Data(model).base64EncodedString())"
   }
 
-  /// The bytes with their digest instead of zeros; nil if the first header in them isn't this one.
+  /// The contents of a file with the digest in place of the zeros; nil if their first header isn't the given one.
   static func sealed(_ bytes: [UInt8], _ header: String) -> [UInt8]? {
     guard let found = DocumentHeader(bytes), found.text(bytes).elementsEqual(header.utf8) else { return nil }
     var sealed = bytes
@@ -96,7 +97,7 @@ struct DocumentHeader {
     return bytes[(digits.lowerBound - length)..<encoded.model.endIndex]
   }
 
-  /// Whether the file's digest is that of its bytes.
+  /// Whether the digest in the header matches the bytes of the file.
   func isVerified(_ bytes: [UInt8]) -> Bool { bytes[digits].elementsEqual(digest(of: bytes)) }
 
   /// The 16 digits of the digest.

@@ -20,7 +20,7 @@ extension DocumentRecord {
     return records
   }
 
-  /// Whether records contain the destinations: if the rows at the other end don't, or if they have an order.
+  /// Whether records contain a relationship's to-many destinations: it is ordered, or stores links that no row contains.
   static func isWritten(_ relationship: ManagedObjectModel.Relationship) -> Bool {
     relationship.isToMany && (relationship.isOrdered || relationship.storesLinks)
   }
@@ -68,14 +68,15 @@ final class DocumentLoading {
     var values = [StoreValue](repeating: .null, count: entity.slots.count)
     var known = 0
     for (slot, property) in entity.slots.enumerated() {
-      guard let value = record.values[property.name] else { continue }
+      guard let value = record.values[property.name], value != .null else { continue }
       values[slot] = try self.value(value, property, record)
       known += 1
     }
     for relationship in entity.toManyRelationships where DocumentRecord.isWritten(relationship) {
       if try take(relationship, record) { known += 1 }
     }
-    guard known == record.values.count + record.targets.count else {
+    let given = record.values.count { $0.value != .null } + record.targets.count
+    guard known == given, record.orderKeys.keys.allSatisfy({ record.hasTargets($0) }) else {
       throw damaged("A record has a field that isn't in the model.", record)
     }
     let builder = builders[entity.index] ?? RowBatchBuilder(layout: entity.layout, idPrefix: identity.prefix(for: entity))

@@ -2,24 +2,24 @@ public import HoldfastStore
 
 /// An object in a document: its entity, key, version, values and destinations, by name.
 ///
-/// A format of text uses ``fields``, in which every value is text. A format with types uses ``values``, ``targets`` and ``orderKeys``.
+/// A text format uses ``fields``, in which every value is text. A format with types uses ``values``, ``targets`` and ``orderKeys``.
 public struct DocumentRecord: Sendable, Hashable {
   /// The name of the concrete entity.
   public var entity: String
   /// The key, unique among all entities with the same root.
   public var key: Int64
-  /// The number of times that the row was changed. Defaults to 1.
+  /// The row's version: 1 in a new row, raised by 1 with each change. Defaults to 1.
   public var version: Int64
-  /// The values of attributes, by name. Missing values are left out. An element of a composite attribute has its path as its name.
+  /// The values of attributes and the keys of to-one destinations, by name. Missing values are left out.
   ///
-  /// The destination of a to-one relationship is its key, as a whole number. When a file is read, text is converted to the attribute's type;
-  /// see ``fields``.
+  /// The name of an element of a composite attribute is its path. The key of a to-one destination is an `int64`. When the store reads a
+  /// file, it converts text to the attribute's type; see ``fields``.
   public var values: [String: StoreValue]
-  /// The keys of destinations, by the name of the to-many relationship, for relationships whose links the other side doesn't have.
+  /// The keys of to-many destinations, by the name of the relationship.
   ///
-  /// These are one side of each many-to-many pair, to-many relationships without an inverse, and ordered relationships.
+  /// Records contain ordered relationships, to-many relationships without an inverse, and one side of each many-to-many pair.
   public var targets: [String: [Int64]]
-  /// The order keys of ordered relationships, by name, in the order of ``targets``. Left out if they are the usual ones.
+  /// The order keys of ordered relationships, by name, in the order of ``targets``. Left out if they are those of ``UsualOrder``.
   public var orderKeys: [String: [Int64]]
 
   /// Creates a record.
@@ -50,11 +50,12 @@ extension DocumentRecord {
   /// | numbers | decimal digits, as in Swift. `nan`, `inf` and `-inf` for floating-point numbers |
   /// | Boolean values | `true` or `false` |
   /// | dates | seconds since 2001-01-01T00:00:00Z |
-  /// | text and URIs | themselves |
+  /// | text and URIs | the unchanged text |
   /// | bytes | base64, or `@` and the UUID of an external file |
-  /// | UUIDs, object IDs | the UUID; the ID's URI |
+  /// | UUIDs | the UUID |
+  /// | object IDs | the URI of the ID |
   /// | relationships | the keys of the destinations, separated by spaces |
-  /// | a relationship's name and `$order` | the order keys, unless they are the usual ones |
+  /// | a relationship's name followed by `$order` | the order keys, unless they are those of ``UsualOrder`` |
   ///
   /// Text can contain any character, such as line breaks and zero.
   public var fields: [String: String] {
@@ -72,7 +73,7 @@ extension DocumentRecord {
     for (name, text) in fields {
       switch name {
       case Self.keyField: break
-      case Self.versionField: version = Int64(text) ?? 0
+      case Self.versionField: version = Int64(text) ?? -1
       case _ where name.hasSuffix(Self.orderSuffix):
         orderKeys[String(name.dropLast(Self.orderSuffix.count))] = Self.keys(text) ?? []
       default: values[name] = .string(text)
@@ -80,19 +81,45 @@ extension DocumentRecord {
     }
   }
 
-  /// The first record of two documents that the other one doesn't contain, regardless of the order; nil if both contain the same. Text is
-  /// compared by its bytes.
-  static func firstDifference(_ a: [DocumentRecord], _ b: [DocumentRecord]) -> DocumentRecord? {
-    func sorted(_ records: [DocumentRecord]) -> [DocumentRecord] { records.sorted { ($0.entity, $0.key) < ($1.entity, $1.key) } }
-    let (a, b) = (sorted(a), sorted(b))
-    for (first, second) in zip(a, b) where first.entity != second.entity || !first.hasSameFields(as: second) { return first }
+  /// The first record, by entity and key, that isn't the same in two documents; nil if all are.
+  ///
+  /// - Parameters:
+  ///   - records: The records that a format has written.
+  ///   - decoded: The records that it returns for the same file, in any order. Values can be text; see ``fields``.
+  static func firstDifference(_ records: [DocumentRecord], _ decoded: [DocumentRecord]) -> DocumentRecord? {
+    func precedes(_ a: DocumentRecord, _ b: DocumentRecord) -> Bool { (a.entity, a.key) < (b.entity, b.key) }
+    let (a, b) = (records.sorted(by: precedes), decoded.sorted(by: precedes))
+    for (first, second) in zip(a, b) {
+      if precedes(second, first) { return second }
+      if precedes(first, second) || !first.isWritten(as: second) { return first }
+    }
     return a.count == b.count ? nil : (a.count > b.count ? a : b)[min(a.count, b.count)]
   }
 
-  private func hasSameFields(as other: DocumentRecord) -> Bool {
-    let fields = fields, others = other.fields
-    return fields.count == others.count
-      && fields.allSatisfy { name, text in others[name]?.utf8.elementsEqual(text.utf8) == true }
+  /// Whether the record has destinations of a relationship, as keys or as text.
+  func hasTargets(_ name: String) -> Bool { targets[name] != nil || values[name] != nil }
+
+  private func isWritten(as decoded: DocumentRecord) -> Bool {
+    var others = decoded.values.filter { $0.value != .null }
+    for (name, value) in values where value != .null {
+      guard let other = others.removeValue(forKey: name), DocumentRecord.isWritten(value, as: other) else { return false }
+    }
+    for (name, keys) in targets where keys != decoded.targets[name] {
+      guard case .string(let text)? = others.removeValue(forKey: name), DocumentRecord.keys(text) == keys else { return false }
+    }
+    return others.isEmpty && version == decoded.version && orderKeys == decoded.orderKeys
+      && decoded.targets.keys.allSatisfy { targets[$0] != nil }
+  }
+
+  /// Whether loading a decoded value results in the written one.
+  private static func isWritten(_ value: StoreValue, as decoded: StoreValue) -> Bool {
+    switch (value, decoded) {
+    case (.string, .string): value == decoded
+    case (_, .string(let text)): text.utf8.elementsEqual(value.documentText.utf8)
+    case (.bool, .int64), (.int16, .int64), (.int32, .int64): value.integer == decoded.integer
+    case (.float, .double): value.real == decoded.real || value.isNaN && decoded.isNaN
+    default: value == decoded || value.isNaN && decoded.isNaN && value.documentText == decoded.documentText
+    }
   }
 
   /// The keys in a text; nil if it contains something else.

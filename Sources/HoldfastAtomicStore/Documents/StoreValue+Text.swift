@@ -26,7 +26,7 @@ extension StoreValue {
     }
   }
 
-  /// The value of an attribute that a text represents; nil if the text isn't valid.
+  /// Creates a value of an attribute type from text; nil if the text isn't valid.
   init?(documentText text: String, _ type: AttributeType) {
     let value: StoreValue? =
       switch type {

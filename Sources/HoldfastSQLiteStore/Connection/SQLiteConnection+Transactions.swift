@@ -56,7 +56,8 @@ extension SQLiteConnection {
   /// Runs `body` with another busy timeout.
   func withBusyTimeout<R, E: Error>(milliseconds: Int32, restoring options: SQLiteStoreOptions, _ body: () throws(E) -> R) throws(E) -> R {
     sqlite3_busy_timeout(state.handle, milliseconds)
-    defer { sqlite3_busy_timeout(state.handle, ConnectionSettings.busyMilliseconds(options)) }
+    // The body may have closed a connection that failed.
+    defer { if !isClosed { sqlite3_busy_timeout(state.handle, ConnectionSettings.busyMilliseconds(options)) } }
     return try body()
   }
 

@@ -86,9 +86,9 @@ final class OpenStore: Sendable {
   private func waiting<R>(_ writer: SQLiteConnection, _ options: RequestOptions, _ body: () throws -> R) throws -> R {
     guard let deadline = options.deadline else { return try body() }
     try options.check(writer.operation)
-    let left = Int32(clamping: Int64((deadline - .now) / .milliseconds(1)) + 1)
-    let longest = ConnectionSettings.busyMilliseconds(database.options)
-    return try writer.withBusyTimeout(milliseconds: min(max(left, 0), longest), restoring: database.options) {
+    // A deadline can be further away than an integer can count.
+    let left = max(0, (deadline - .now) / .milliseconds(1) + 1), longest = ConnectionSettings.busyMilliseconds(database.options)
+    return try writer.withBusyTimeout(milliseconds: Int32(min(left, Double(longest))), restoring: database.options) {
       do { return try body() } catch let error as StoreError where error.code == .locked {
         try options.check(writer.operation)
         throw error

@@ -11,9 +11,9 @@
 /// Requests that may wait or take long have ``RequestOptions``, with a deadline and a cancellation. Stores may ignore them. These rules
 /// hold for all requests:
 ///
-/// - **Q1**: A request that ends early because of its options throws `timedOut` or `cancelled`. It never returns a part of the answer.
-/// - **Q2**: A request throws `cancelled` only if its options have a cancellation. Faults have none, because an object without its row would
-///   appear to have no values.
+/// - **Q1**: A request that ends early because of its options throws `timedOut` or `cancelled`. It never returns a partial answer.
+/// - **Q2**: A request throws `cancelled` only if its options have a cancellation. The options of faults have none, because an object
+///   without its row would appear to have no values.
 /// - **Q3**: After such an error, the view and the store answer other requests.
 ///
 /// Requirements throw ``StoreError``. The coordinator wraps any other error in one.
@@ -32,14 +32,14 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// - **C2**: Supports the same types of requests on every call.
   /// - **C3**: Supported requests throw `notOpen` unless the store is open.
   ///
-  /// *Isolation*: As ``capabilities``. Requests come from any thread, and run while reads, saves and other optional requests do.
+  /// *Isolation*: As ``capabilities``. Requests can run on any thread, concurrently with reads, saves and other optional requests.
   var answers: StoreAnswers { get }
 
   /// Opens the store, and creates it if it doesn't exist.
   ///
   /// *Requires*: Called once for each instance, before any read or save.
   ///
-  /// The host receives changes by others, if the store notices them. A store that doesn't ignores it.
+  /// A store that detects changes by other processes reports them to the host. Other stores ignore the host.
   ///
   /// *Behaviour*
   /// - **O1**: Returns the store's identity and user metadata. The UUID is the same each time the same data is opened.
@@ -87,15 +87,16 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// - **F3**: Offset and limit count rows in that order.
   /// - **F4**: Stops soon after the sink returns ``SinkDemand/enough``.
   /// - **F5**: Each row has the layout of its concrete entity, its key and its version. A batch contains rows of one entity.
-  /// - **F6**: The output `keys` delivers rows without columns, `count` one row that contains the number, and `aggregates` one row per
-  ///   group. Key-only rows have their versions.
+  /// - **F6**: The output `keys` delivers rows that contain only keys and versions. The output `count` delivers one row that contains the
+  ///   number. The output `aggregates` delivers one row per group.
   /// - **F7**: The sink may send requests to the store before it returns, in the same view or another one.
   ///
   /// *Isolation*: Any number of threads, while saves run. The sink is called on the thread of the request.
   ///
-  /// *Errors*: `inputOutput`, `damaged`, `wrongType`, `tooLarge`, `cancelled`, `timedOut`. Errors thrown by the sink are rethrown. A store
-  /// that throws `unsupportedRequest` before it delivers a row declines the plan because of its values, although its capabilities include
-  /// it. The framework then sends a simpler plan and evaluates the rest itself.
+  /// *Errors*: `inputOutput`, `damaged`, `wrongType`, `tooLarge`, `cancelled`, `timedOut`. Errors thrown by the sink are rethrown.
+  ///
+  /// If a store can't process the values of a plan that its capabilities include, it throws `unsupportedRequest` before it delivers a row.
+  /// The framework then sends a simpler plan and evaluates the rest itself.
   func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws
 
   /// Delivers the rows with the requested keys.
@@ -123,8 +124,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// *Isolation*: As ``fetch(_:in:options:into:)``.
   ///
-  /// *Errors*: `inputOutput`, `damaged`, `wrongType`, `cancelled`, `timedOut`. With `tooLarge`, the answer exceeds a limit of the store. The
-  /// framework then divides the sources among smaller requests.
+  /// *Errors*: `inputOutput`, `damaged`, `wrongType`, `cancelled`, `timedOut`. `tooLarge` means that the answer exceeds a limit of the
+  /// store. The framework then divides the sources among smaller requests.
   func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer
 
   /// Reserves keys for new objects.
@@ -133,8 +134,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// *Behaviour*
   /// - **K1**: Returns the keys of each demand, in the order of the demands. They are positive and ascending. Each key is new for all
-  ///   entities with the same root: no process has reserved it before, and no row has ever had it. A crash may only free keys that no
-  ///   committed row has.
+  ///   entities with the same root: no process has reserved it before, and no row has ever had it. After a crash, a reserved key may be
+  ///   reserved again if no row with it was committed.
   ///
   /// *Isolation*: The coordinator calls it under the store's save lock.
   ///
@@ -154,8 +155,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// - **S3**: Reserves the disk space that the save needs.
   /// - **S4**: Readers see no change until ``PreparedSave/commit()``.
   /// - **S5**: If the call throws, the store is unchanged.
-  /// - **S10**: Rows and links become those of the request, with the versions of the request. A value of a uniqueness constraint is free if
-  ///   the row that had it gives it up in the same request; ``SaveRequest`` describes the order.
+  /// - **S10**: Rows and links become those of the request, with the versions of the request. A row can take over the unique value of a
+  ///   row that the same request deletes or changes; ``SaveRequest`` describes the order.
   /// - **S11**: References to deleted rows are severed; see ``SaveRequest/EntityChanges/deleted``.
   /// - **S12**: Destinations are ordered as ``SaveRequest/orders`` specifies.
   /// - **S13**: Derived values replace or increment the stored ones, after everything else; see ``SaveRequest/EntityChanges/derived``. They
@@ -164,9 +165,9 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// - **X3**: A store that declares ``StoreCapabilities/externalData`` decides which values go to external files, among the attributes
   ///   that allow it. The files are durable before the save is. A changed slot contains the bytes. An unchanged slot contains the bytes or
   ///   the file name from the store's row, and the stored value is kept.
-  /// - **X4**: Files that no row names are removed by the time the store is closed, or opened again after a crash.
+  /// - **X4**: Files that no row references are removed by the time the store is closed, or is opened again after a crash.
   ///
-  /// *Isolation*: The coordinator calls it under the store's save lock, and ends the save before it prepares another. Reads run at the same time.
+  /// *Isolation*: The coordinator calls it under the store's save lock, and ends the save before it prepares another. Reads may be running.
   ///
   /// The options also apply to the commit.
   ///
@@ -203,8 +204,8 @@ public protocol ReadView: AnyObject, Sendable {
   /// The state that the view reads; nil if the store has no tokens, or each request reads the latest state.
   ///
   /// *Behaviour*
-  /// - **V4**: Views with equal tokens read the same rows. A save that changes rows changes the token. Its receipt has the new one, if it has
-  ///   one at all.
+  /// - **V4**: Views with equal tokens read the same rows. A save that changes rows changes the token. If the save's receipt contains a
+  ///   token, it is the new one.
   var state: StateToken? { get }
 
   /// Releases the view's resources. A second call does nothing; requests in an ended view throw.

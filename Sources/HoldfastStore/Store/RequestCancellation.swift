@@ -2,8 +2,8 @@ import Synchronization
 
 /// Cancels requests, once, from any thread.
 ///
-/// A request is also cancelled if the current task of its thread is. Only ``RequestOptions/check(_:)`` observes that, not a handler: Swift
-/// reports the cancellation of a task only to asynchronous functions.
+/// Cancelling the task that sends a request also cancels the request. Only ``RequestOptions/check(_:)`` observes that. Handlers aren't
+/// called, because Swift reports the cancellation of a task only to asynchronous functions.
 public final class RequestCancellation: Sendable {
   private struct State {
     var isCancelled = false

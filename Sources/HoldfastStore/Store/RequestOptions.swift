@@ -1,8 +1,8 @@
 /// The deadline, the cancellation and the label of a request.
 ///
-/// A store may ignore them. The framework checks them before each request, and when a fetch delivers rows. A store whose requests compute
-/// for long calls ``check(_:)`` from time to time. A store that waits, for example for a server, also ends the wait in
-/// ``withCancellationHandler(_:operation:)``, and waits no longer than until ``deadline``:
+/// A store may ignore them. The framework checks them before each request, and when a fetch delivers rows. In a long computation, a store
+/// calls ``check(_:)`` at intervals. While it waits, for example for a server, it uses ``withCancellationHandler(_:operation:)`` and stops
+/// waiting at the ``deadline``:
 ///
 /// ```swift
 /// try options.check("fetch rows")
@@ -11,7 +11,7 @@
 /// }
 /// ```
 ///
-/// Options take the size of one pointer. Options without contents allocate no memory.
+/// A value has the size of one pointer. ``none`` allocates no memory.
 public struct RequestOptions: Sendable {
   private final class Contents: Sendable {
     let deadline: ContinuousClock.Instant?
@@ -32,14 +32,14 @@ public struct RequestOptions: Sendable {
   /// Creates options.
   ///
   /// - Parameters:
-  ///   - deadline: When the request should have ended. Defaults to no deadline.
+  ///   - deadline: The time by which the request should end. Defaults to nil, for no deadline.
   ///   - cancellation: Cancels the request. Defaults to nil, for a request that can't be cancelled.
   ///   - label: A name for logs and traces, such as the context's name. Defaults to nil.
   public init(deadline: ContinuousClock.Instant? = nil, cancellation: RequestCancellation? = nil, label: String? = nil) {
     contents = deadline == nil && cancellation == nil && label == nil ? nil : Contents(deadline, cancellation, label)
   }
 
-  /// When the request should have ended; nil without a deadline.
+  /// The time by which the request should end; nil without a deadline.
   public var deadline: ContinuousClock.Instant? { contents?.deadline }
 
   /// Cancels the request; nil if the request can't be cancelled.
@@ -68,12 +68,15 @@ public struct RequestOptions: Sendable {
     }
   }
 
-  /// Runs an operation, and calls a handler if the request is cancelled meanwhile.
+  /// Runs an operation, and calls a handler if the request is cancelled while the operation runs.
   ///
-  /// The handler is called at most once, on the thread that cancels. It has returned when this method returns. It must not wait or send
-  /// requests. It isn't called for a task's cancellation that only ``check(_:)`` can observe; see ``RequestCancellation``.
+  /// - The handler is called at most once, on the thread that calls ``RequestCancellation/cancel()``.
+  /// - This method returns only after the handler has returned.
+  /// - The handler must not wait, send requests or call ``RequestCancellation/cancel()``.
+  /// - The handler isn't called for the cancellation of a task; see ``RequestCancellation``.
   ///
-  /// - Throws: ``StoreError`` with code ``StoreError/Code/cancelled`` if the request was cancelled before, and the errors of the operation.
+  /// - Throws: ``StoreError`` with code ``StoreError/Code/cancelled`` if ``RequestCancellation/cancel()`` was called before, and the errors
+  ///   of the operation.
   public func withCancellationHandler<Result>(_ handler: @escaping @Sendable () -> Void, operation: () throws -> Result) throws -> Result {
     guard let cancellation = contents?.cancellation else { return try operation() }
     guard let number = cancellation.add(handler) else { throw RequestOptions.cancelled("wait for a store") }

@@ -1,6 +1,6 @@
 /// What a store reports about a save that took effect.
 ///
-/// A store that saves exactly what was requested returns the empty receipt.
+/// If the store saved exactly what was requested, the receipt contains at most a token.
 public struct SaveReceipt: Sendable {
   /// The state after the save; nil if the store has no tokens.
   public var state: StateToken?
@@ -30,7 +30,7 @@ public struct StoreChange: Sendable, Hashable, Codable {
   /// Whether other objects may have changed as well.
   public var mayIncludeOthers: Bool
 
-  /// Whether the change contains no object.
+  /// Whether nothing changed.
   public var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty && !mayIncludeOthers }
 
   /// Creates a change. By default, nothing changed.

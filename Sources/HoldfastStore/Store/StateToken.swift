@@ -1,11 +1,11 @@
 /// Identifies a committed state of a store.
 ///
-/// Views and receipts have tokens. Equal tokens denote the same state; the converse isn't true. Only the store knows which of two tokens is
-/// the later one. A token can be encoded, and used after the store is reopened or in another process.
+/// Read views and save receipts contain tokens. Equal tokens identify the same state, but a state can have several tokens. Only the store
+/// can determine which of two tokens is later. A token can be encoded, and used in another process or after the store is reopened.
 public struct StateToken: Sendable, Hashable, Codable {
   /// The UUID of the store as upper-case text.
   public var storeUUID: String
-  /// The store's own description of the state.
+  /// The state, in an encoding that only the store interprets.
   public var bytes: [UInt8]
 
   /// Creates a token.

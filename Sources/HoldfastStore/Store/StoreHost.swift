@@ -1,7 +1,8 @@
-/// Receives a store's reports of changes by others: by other processes, servers or triggers.
+/// Receives a store's reports of changes by other processes, servers or triggers.
 ///
-/// A store gets its host when it opens, and may keep it. The coordinator removes the reported rows from its cache and announces the changes
-/// in `savedChanges()`. Reports before ``IncrementalStore/open(model:host:)`` returns and after ``IncrementalStore/close()`` have no effect.
+/// A store receives its host when it opens, and may keep it. The coordinator removes the reported rows from its cache and announces the
+/// changes in `savedChanges()`. Reports have no effect before ``IncrementalStore/open(model:host:)`` returns, or after the store is closed or removed
+/// from the coordinator.
 public final class StoreHost: Sendable {
   private let receive: @Sendable (StoreChange) -> Void
 
@@ -10,13 +11,14 @@ public final class StoreHost: Sendable {
 
   /// Creates a host.
   ///
-  /// - Parameter receive: Receives each report, on the thread of the store.
+  /// - Parameter receive: Receives each report, on the thread that calls ``objectsChanged(_:)``.
   public init(_ receive: @escaping @Sendable (StoreChange) -> Void) { self.receive = receive }
 
-  /// Reports changes by others. The object IDs contain the store's own keys.
+  /// Reports changes that weren't saved through this store. The object IDs contain the store's own keys.
   ///
-  /// *Requires*: A read view that begins after the call sees the changes. The caller holds no lock that requests to the store take.
+  /// *Requires*: A read view that begins after the call sees the changes. The caller holds no lock that requests to the store acquire.
   ///
-  /// A report of the store's own saves is harmless, but costs cached rows. It can be sent from any thread, at any time, also during a request.
+  /// Any thread can call this method at any time, even during a request. Don't report saves of this store: that removes their rows from the
+  /// cache and announces the changes twice.
   public func objectsChanged(_ change: StoreChange) { receive(change) }
 }

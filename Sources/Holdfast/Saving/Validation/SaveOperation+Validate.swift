@@ -61,7 +61,7 @@ extension SaveOperation {
     for object in deleted where Int(object.flags.entityIndex) == entity.index {
       for owner in context.targets(of: object, relationship) where known.insert(owner.objectKey).inserted { owners.append(owner) }
     }
-    try context.fire(together: owners.filter { $0.isFault })
+    try context.fire(together: owners.filter { $0.isFault }, options)
     return owners.filter { !$0.isFault && !$0.isInaccessible }
   }
 
