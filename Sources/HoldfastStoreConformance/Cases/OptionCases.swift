@@ -5,6 +5,7 @@ enum OptionCases {
   static let all = [
     StoreConformanceCase("Q1", "a cancelled fetch throws `cancelled` or delivers every row", cancelledFetch),
     StoreConformanceCase("Q1", "a request whose deadline has passed throws `timedOut` or succeeds", lateRequests),
+    StoreConformanceCase("Q1", "a save whose deadline has passed changes nothing, and the next one succeeds", lateSave),
     StoreConformanceCase("Q2", "a request without a cancellation isn't cancelled with the fetch that it is part of", nestedRequest),
     StoreConformanceCase("Q3", "after a cancelled fetch, its view answers further requests", viewAfterCancellation),
   ]
@@ -61,13 +62,49 @@ enum OptionCases {
     try expectCount("a late request by key") {
       try store.store.rows(FaultRequest(entity: entity.index, keys: keys), in: $0, options: late, into: $1)
     }
+    try succeedsOrIsLate {
+      let view = try store.store.beginRead(.latest, options: late)
+      view.end()
+    }
+    guard let friends = entity.relationship(named: "friends") else { return }
+    try succeedsOrIsLate {
+      let request = RelationshipRequest(entity: entity.index, relationship: friends.index, sources: keys)
+      let answer = try store.latest { try store.store.relationships(request, in: $0, options: late) }
+      run.expectEqual(answer.offsets.count, keys.count + 1, "the number of offsets of a late request that didn't throw")
+    }
     try store.expectContents(graph, "after requests whose deadlines had passed")
+  }
+
+  private static func succeedsOrIsLate(_ body: () throws -> Void) throws {
+    do { try body() } catch let error as StoreError where error.code == .timedOut {}
+  }
+
+  private static func lateSave(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.people(store), person = graph.rows("Person").keys.min() ?? 0
+    let late = RequestOptions(deadline: .now - .seconds(1))
+    try succeedsOrIsLate {
+      let keys = try store.store.reserveKeys([KeyDemand(entity: store.entity("Person").index, count: 3)], options: late)
+      run.expectEqual(keys.map(\.count), [3], "the number of keys of a late request that didn't throw")
+    }
+    let edit = GraphEdit(graph)
+    edit.update("Person", person, ["name": .string("Late")])
+    try succeedsOrIsLate { try store.store.prepare(edit.request(), options: late).abort() }
+    try store.expectContents(graph, "after a save whose deadline had passed")
+    let key = try store.keys("Person", 1)[0]
+    try store.save(graph) { next in
+      next.insert("Person", key, ["name": .string("Next")])
+      next.update("Person", person, ["name": .string("Changed")])
+    }
+    try store.expectContents(graph, "after the next save")
   }
 
   private static func nestedRequest(_ run: CaseRun) throws {
     let store = try run.openNew(ConformanceModel.general)
     let graph = try ConformanceRows.manyCompanies(store), keys = graph.rows("Company").keys.sorted()
-    try store.latest { view in
+    for kind in [ReadViewKind.latest, .consistent, .snapshot] {
+      let view = try store.store.beginRead(kind)
+      defer { view.end() }
       let sink = CancellingSink {
         let rows = CollectingSink(), request = FaultRequest(entity: store.entity("Company").index, keys: keys)
         do { try store.store.rows(request, in: view, options: .none, into: rows) } catch {
