@@ -1,8 +1,8 @@
 /// Receives a store's reports of changes by other processes, servers or triggers.
 ///
 /// A store receives its host when it opens, and may keep it. The coordinator removes the reported rows from its cache and announces the
-/// changes in `savedChanges()`. Reports have no effect before ``IncrementalStore/open(model:host:)`` returns, or after the store is closed or removed
-/// from the coordinator.
+/// changes in `savedChanges()`. Reports have no effect before ``IncrementalStore/open(model:host:)`` returns, or after the store is closed or
+/// removed from the coordinator.
 public final class StoreHost: Sendable {
   private let receive: @Sendable (StoreChange) -> Void
 
@@ -19,6 +19,6 @@ public final class StoreHost: Sendable {
   /// *Requires*: A read view that begins after the call sees the changes. The caller holds no lock that requests to the store acquire.
   ///
   /// Any thread can call this method at any time, even during a request. Don't report saves of this store: that removes their rows from the
-  /// cache and announces the changes twice.
+  /// cache and announces the changes twice. If the program releases the coordinator meanwhile, the call may close the store.
   public func objectsChanged(_ change: StoreChange) { receive(change) }
 }
