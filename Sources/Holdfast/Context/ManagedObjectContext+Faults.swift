@@ -186,8 +186,9 @@ extension ManagedObjectContext {
 
   /// Whether an object fetches its destinations without those of its siblings.
   ///
-  /// Always true without batching, or if an answer for the group is too large for the store. If the store keeps its rows in memory, it is true for the first few objects of a group, since a request
-  /// costs less there than destinations that no caller reads. Further requests indicate a traversal of the group.
+  /// Always true without batching, or if an answer for the group is too large for the store. If the store keeps its rows in memory, it is
+  /// true for the first few objects of a group, since a request costs less there than destinations that no caller reads. Further requests
+  /// indicate a traversal of the group.
   func answersAlone(_ group: RowGroup, _ index: Int) -> Bool {
     if group.count == 1 { return false }
     if !batchesFaults || group.hasTooManyTargets { return true }

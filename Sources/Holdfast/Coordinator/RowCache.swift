@@ -68,8 +68,8 @@ final class RowCache: Sendable {
 
   /// Publishes a save in one step, so that rows read before the commit can't replace saved ones.
   ///
-  /// - Parameter epoch: The epoch before the commit. If it has changed since, the saved rows may be outdated. Then none is inserted, and their
-  ///   former versions are removed.
+  /// - Parameter epoch: The epoch before the commit. If it has changed since, the saved rows may be outdated. Then none is inserted, and
+  ///   their former versions are removed.
   func publish(_ saved: SavedRows, committedIn epoch: Int) {
     generations.withLock { generations in
       let isCurrent = generations.epoch == epoch
