@@ -50,10 +50,10 @@ enum BinaryStoreProperty {
     func attempt(_ body: () throws -> Void) throws {
       do { try body() } catch let error as StoreError where refusalCodes.contains(error.code) && error.path == "/store" { refusal = error }
     }
-    try attempt { _ = try store.open(model: model) }
+    try attempt { _ = try store.open(model: model, host: .none) }
     if refusal != nil { return refusal }
     defer { try? store.close() }
-    let view = try store.beginRead(.snapshot)
+    let view = try store.beginRead(.snapshot, options: .none)
     defer { view.end() }
     // Reads single pages and index lookups, then verifies the whole file, which compares rows with indexes.
     try attempt { try readRows(of: store, in: view, ValueSink()) }
@@ -69,8 +69,8 @@ enum BinaryStoreProperty {
 
   private static func readRows(of store: any IncrementalStore, in view: any ReadView, _ sink: ValueSink) throws {
     for entity in model.entities where !entity.isAbstract {
-      try store.fetch(FetchPlan(entity: entity.index, concreteEntities: [entity.index]), in: view, into: sink)
-      try store.rows(FaultRequest(entity: entity.index, keys: [1, 2, 3, 1 << 61]), in: view, into: sink)
+      try store.fetch(FetchPlan(entity: entity.index, concreteEntities: [entity.index]), in: view, options: .none, into: sink)
+      try store.rows(FaultRequest(entity: entity.index, keys: [1, 2, 3, 1 << 61]), in: view, options: .none, into: sink)
     }
   }
 
@@ -84,7 +84,8 @@ enum BinaryStoreProperty {
       let sink = ValueSink { batch, index in
         if batch[index].values[slot] != .int64(number) { throw WrongAnswer(reason: "A lookup by value returned the wrong object.") }
       }
-      try store.fetch(FetchPlan(entity: entity.index, concreteEntities: [entity.index], predicate: isNumber), in: view, into: sink)
+      try store.fetch(
+        FetchPlan(entity: entity.index, concreteEntities: [entity.index], predicate: isNumber), in: view, options: .none, into: sink)
     }
   }
 
@@ -92,7 +93,7 @@ enum BinaryStoreProperty {
     for relationship in model.entities.flatMap(\.ownRelationships) where relationship.isToMany {
       let request = RelationshipRequest(
         entity: relationship.entityIndex, relationship: relationship.index, sources: [1, 2, 3, 4, 1 << 61])
-      _ = try store.relationships(request, in: view)
+      _ = try store.relationships(request, in: view, options: .none)
     }
   }
 
@@ -100,18 +101,18 @@ enum BinaryStoreProperty {
   private static func readPages(_ description: StoreDescription) throws {
     let store = description.makeStore()
     defer { try? store.close() }
-    _ = try store.open(model: model)
-    let view = try store.beginRead(.snapshot)
+    _ = try store.open(model: model, host: .none)
+    let view = try store.beginRead(.snapshot, options: .none)
     defer { view.end() }
     let sink = ValueSink()
     for entity in model.entities where !entity.isAbstract {
-      try? store.fetch(FetchPlan(entity: entity.index, concreteEntities: [entity.index]), in: view, into: sink)
-      try? store.rows(FaultRequest(entity: entity.index, keys: [1, 2, 3, 1 << 61]), in: view, into: sink)
+      try? store.fetch(FetchPlan(entity: entity.index, concreteEntities: [entity.index]), in: view, options: .none, into: sink)
+      try? store.rows(FaultRequest(entity: entity.index, keys: [1, 2, 3, 1 << 61]), in: view, options: .none, into: sink)
     }
     var unique = FetchPlan(entity: 0, concreteEntities: [0])
     for number in [0, 1, 7] as [Int64] {
       unique.predicate = .comparison(.property("ainteger64"), .equalTo, .constant(.int64(number)), [])
-      try? store.fetch(unique, in: view, into: sink)
+      try? store.fetch(unique, in: view, options: .none, into: sink)
     }
   }
 }

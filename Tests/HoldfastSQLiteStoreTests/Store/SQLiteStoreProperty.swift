@@ -1,7 +1,6 @@
 import Foundation
 import HoldfastSQLiteStore
 import HoldfastStore
-import HoldfastStoreConformance
 
 /// The guarantees for any bytes read as a SQLite store.
 ///
@@ -32,7 +31,7 @@ enum SQLiteStoreProperty {
       _ = try? description.metadataAccess?.readModel()
       let store = description.makeStore()
       defer { try? store.close() }
-      let identity = try store.open(model: model).identity
+      let identity = try store.open(model: model, host: .none).identity
       for entity in model.entities { try read(entity, of: store) }
       if !isReadOnly { try save(in: store, identity) }
       return nil
@@ -52,15 +51,16 @@ enum SQLiteStoreProperty {
   }
 
   private static func read(_ entity: ManagedObjectModel.Entity, of store: any IncrementalStore) throws {
-    let view = try store.beginRead(.latest), keys = Keys()
+    let view = try store.beginRead(.latest, options: .none), keys = Keys()
     defer { view.end() }
-    try store.fetch(FetchPlan(entity: entity.index, concreteEntities: entity.concreteIndexes), in: view, into: keys)
+    try store.fetch(FetchPlan(entity: entity.index, concreteEntities: entity.concreteIndexes), in: view, options: .none, into: keys)
     let some = Array(Set(keys.all.prefix(50))).sorted()
     if some.isEmpty { return }
-    try store.rows(FaultRequest(entity: entity.index, keys: some), in: view, into: Keys())
+    try store.rows(FaultRequest(entity: entity.index, keys: some), in: view, options: .none, into: Keys())
     for relationship in entity.relationships where relationship.isToMany {
       _ = try store.relationships(
-        RelationshipRequest(entity: relationship.entityIndex, relationship: relationship.index, sources: some), in: view)
+        RelationshipRequest(entity: relationship.entityIndex, relationship: relationship.index, sources: some), in: view,
+        options: .none)
     }
   }
 
@@ -72,7 +72,7 @@ enum SQLiteStoreProperty {
     var request = SaveRequest(), changes = SaveRequest.EntityChanges(entity: entity.index)
     changes.inserted = [builder.seal()]
     request.entities = [changes]
-    try store.prepare(request).commit()
+    try store.prepare(request, options: .none).commit()
   }
 
   /// A model with every attribute type, a subentity, and to-one, ordered and many-to-many relationships.

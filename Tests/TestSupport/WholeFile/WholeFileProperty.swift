@@ -71,7 +71,7 @@ package struct WholeFileProperty: Sendable {
   private func save(_ description: StoreDescription, _ disk: SimulatedFileSystem) throws -> ([UInt8], [String: StoreValue]) {
     let store = description.makeStore()
     do {
-      let metadata = try store.open(model: model).userInfo
+      let metadata = try store.open(model: model, host: .none).userInfo
       try store.setMetadata(metadata)
       try store.close()
       return (disk.contents(of: "store") ?? [], metadata)
