@@ -112,7 +112,11 @@ private final class MemoryPreparedSave: PreparedSave {
   private let preparation: TablePreparation
   private let contents: MemoryStoreContents
   init(preparation: TablePreparation, contents: MemoryStoreContents) { (self.preparation, self.contents) = (preparation, contents) }
-  func commit() -> SaveReceipt { preparation.publish(token: contents.nextToken()) }
+  func commit() -> SaveReceipt {
+    preparation.publish(token: contents.nextToken())
+    // Without a token, which would cost each save an allocation. Views have it.
+    return SaveReceipt()
+  }
   func abort() { preparation.discard() }
 }
 

@@ -19,8 +19,8 @@ public final class MemoryStoreContents: Sendable {
     var storeUUID = UUID().uuidString
     var metadata: [String: StoreValue] = [:]
     var isOpen = false
-    /// A random number and the number of commits, which identify the current rows in tokens.
-    var token = (contents: UInt64.random(in: 0...UInt64.max), commit: UInt64(1))
+    /// Identifies the current rows.
+    var token = GenerationToken(session: .random(in: 0...UInt64.max), number: 1)
     /// The rows when the contents were last opened or closed; nil before they are first opened.
     var saved: Saved?
   }
@@ -44,7 +44,7 @@ public final class MemoryStoreContents: Sendable {
       let schema = TableSchema(model: model, identity: identity)
       let generation = state.saved.map { TableGeneration($0.generation, schema: schema) } ?? TableGeneration(empty: schema)
       let tables = TableStore(
-        generation, nextKeys: state.saved?.nextKeys ?? [], isReadOnly: isReadOnly, token: MemoryStoreContents.bytes(state.token))
+        generation, nextKeys: state.saved?.nextKeys ?? [], isReadOnly: isReadOnly, token: state.token)
       state.saved = Saved(generation: generation, nextKeys: tables.nextKeys)
       state.isOpen = true
       return (tables, StoreMetadata(identity: identity, userInfo: state.metadata))
@@ -59,22 +59,12 @@ public final class MemoryStoreContents: Sendable {
     }
   }
 
-  /// The bytes of the token of another commit.
-  func nextToken() -> [UInt8] {
-    let token = state.withLock { state in
-      state.token.commit += 1
+  /// The token of another commit.
+  func nextToken() -> GenerationToken {
+    state.withLock { state in
+      state.token.number += 1
       return state.token
     }
-    return MemoryStoreContents.bytes(token)
-  }
-
-  private static func bytes(_ token: (contents: UInt64, commit: UInt64)) -> [UInt8] {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(16)
-    for number in [token.contents, token.commit] {
-      for shift in stride(from: 0, to: 64, by: 8) { bytes.append(UInt8(truncatingIfNeeded: number >> shift)) }
-    }
-    return bytes
   }
 
   func setMetadata(_ metadata: [String: StoreValue]) { state.withLock { $0.metadata = metadata } }

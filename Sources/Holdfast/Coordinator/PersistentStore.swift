@@ -202,12 +202,3 @@ final class SaveLock: Sendable {
     try mutex.withLock { _ in try body() }
   }
 }
-
-extension Collection<PersistentStore> {
-  /// Runs a closure with the save locks of these stores, which must be in the order in which they were added. The common order prevents
-  /// deadlocks.
-  func withSaveLocks<Result>(_ body: () throws -> Result) rethrows -> Result {
-    guard let first else { return try body() }
-    return try first.saveLock.withLock { try dropFirst().withSaveLocks(body) }
-  }
-}

@@ -61,7 +61,7 @@ final class SaveOperation {
     ownFailures += valueFailures()
     try validate()
     try completeLinksAgain()
-    while try !parts.map(\.store).withSaveLocks(saveInStores) { try divideAmongStores() }
+    while try !withSaveLocks(of: 0, { try saveInStores() }) { try divideAmongStores() }
     publishRows()
     settle()
     if incompletion == nil { context.observers?.noteSave() }
@@ -74,6 +74,12 @@ final class SaveOperation {
     if parts.contains(where: { $0.derived?.refreshed.isEmpty == false }) { context.tellChanges() }
     if let incompletion { throw incompletion }
     if let unconfirmed { throw unconfirmed }
+  }
+
+  /// Runs a closure with the save locks of the stores from an index on. Their common order prevents deadlocks.
+  private func withSaveLocks(of index: Int, _ body: () throws -> Bool) rethrows -> Bool {
+    if index == parts.count { return try body() }
+    return try parts[index].store.saveLock.withLock { try withSaveLocks(of: index + 1, body) }
   }
 
   /// Saves in the stores, whose save locks are held. Returns false, and does nothing, if a store was added or removed meanwhile. Then the

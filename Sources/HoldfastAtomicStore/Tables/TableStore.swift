@@ -19,8 +19,8 @@ public final class TableStore: Sendable {
     var source: RowSource
     var nextKeys: [Int64]
     var isSaving = false
-    /// Identifies the rows in tokens; empty without tokens.
-    var token: [UInt8]
+    /// Identifies the rows; nil without tokens.
+    var token: GenerationToken?
   }
 
   /// What the tables support. Sorting and filtering aren't included.
@@ -41,12 +41,12 @@ public final class TableStore: Sendable {
   ///   - generation: The rows.
   ///   - nextKeys: The next key to reserve for each root entity, in the order of the model's entities. Empty for a new store.
   ///   - isReadOnly: Whether all changes are refused.
-  ///   - token: The bytes of the generation's token. Defaults to none.
-  public convenience init(_ generation: TableGeneration, nextKeys: [Int64] = [], isReadOnly: Bool = false, token: [UInt8] = []) {
+  ///   - token: The generation's token. Defaults to none.
+  public convenience init(_ generation: TableGeneration, nextKeys: [Int64] = [], isReadOnly: Bool = false, token: GenerationToken? = nil) {
     self.init(schema: generation.schema, .tables(generation), nextKeys: nextKeys, isReadOnly: isReadOnly, token: token)
   }
 
-  init(schema: TableSchema, _ source: RowSource, nextKeys: [Int64], isReadOnly: Bool, token: [UInt8]) {
+  init(schema: TableSchema, _ source: RowSource, nextKeys: [Int64], isReadOnly: Bool, token: GenerationToken?) {
     self.schema = schema
     self.isReadOnly = isReadOnly
     let keys = nextKeys.isEmpty ? Array(repeating: 1, count: schema.tableCount) : nextKeys
@@ -61,8 +61,8 @@ public final class TableStore: Sendable {
   /// The current rows.
   var source: RowSource { current.source }
 
-  /// The current rows and the bytes of their token.
-  private var current: (source: RowSource, token: [UInt8]) {
+  /// The current rows and their token.
+  private var current: (source: RowSource, token: GenerationToken?) {
     let (settled, before) = state.withLock { state in
       let before = state.source
       state.source = before.settled
@@ -71,11 +71,6 @@ public final class TableStore: Sendable {
     // Release the source outside the lock, because that may close a file.
     _ = before
     return settled
-  }
-
-  /// A token of this store; nil for no bytes.
-  func stateToken(_ bytes: [UInt8]) -> StateToken? {
-    bytes.isEmpty ? nil : StateToken(storeUUID: schema.identity.storeUUID, bytes: bytes)
   }
 
   /// The next key to reserve for each root entity, which the store must save.
@@ -115,9 +110,9 @@ public final class TableStore: Sendable {
   ///
   /// - Parameters:
   ///   - nextKeys: As in the initializer. Keys that this store reserved aren't reserved again.
-  ///   - token: The bytes of the generation's token.
+  ///   - token: The generation's token.
   /// - Requires: No save is prepared.
-  func goOn(with generation: TableGeneration, nextKeys: [Int64], token: [UInt8]) {
+  func goOn(with generation: TableGeneration, nextKeys: [Int64], token: GenerationToken?) {
     let old = state.withLock { state in
       precondition(!state.isSaving, "The rows were replaced while a save was prepared.")
       let old = state.source
@@ -181,7 +176,7 @@ public final class TableStore: Sendable {
     }
   }
 
-  fileprivate func finish(_ next: TableGeneration?, token: [UInt8] = []) {
+  fileprivate func finish(_ next: TableGeneration?, token: GenerationToken? = nil) {
     // Release the old generation outside the lock: freeing its pages can take long.
     let old = state.withLock { state in
       let old = state.source
@@ -209,12 +204,9 @@ public final class TablePreparation: Sendable {
 
   /// Makes the save visible to views that begin later.
   ///
-  /// - Parameter token: The bytes of the new state's token. Defaults to none.
-  /// - Returns: The receipt of the save.
-  @discardableResult
-  public func publish(token: [UInt8] = []) -> SaveReceipt {
+  /// - Parameter token: The new state's token. Defaults to none.
+  public func publish(token: GenerationToken? = nil) {
     if !isDone.exchange(true, ordering: .acquiringAndReleasing) { store.finish(next, token: token) }
-    return SaveReceipt(state: store.stateToken(token))
   }
 
   /// Discards the save. Has no effect after ``publish(token:)``.
@@ -233,12 +225,12 @@ private final class GenerationView: ReadView {
   let liveness: Liveness
   /// The rows until the view ends. Guarded because another thread may end the view.
   private let pinned: Mutex<RowSource?>
-  private let token: [UInt8]
+  private let token: GenerationToken?
   private let identity: StoreIdentity
 
   private let files: ExternalDataPin?
 
-  init(_ source: RowSource, _ token: [UInt8], _ identity: StoreIdentity, _ liveness: Liveness, _ files: ExternalDataPin?) {
+  init(_ source: RowSource, _ token: GenerationToken?, _ identity: StoreIdentity, _ liveness: Liveness, _ files: ExternalDataPin?) {
     pinned = Mutex(source)
     self.token = token
     self.identity = identity
@@ -246,7 +238,7 @@ private final class GenerationView: ReadView {
     self.files = files
   }
 
-  var state: StateToken? { token.isEmpty ? nil : StateToken(storeUUID: identity.storeUUID, bytes: token) }
+  var state: StateToken? { token?.stateToken(identity) }
 
   func source() throws -> RowSource {
     guard liveness.isOpen.load(ordering: .acquiring) else { throw TableError.notOpen("read") }

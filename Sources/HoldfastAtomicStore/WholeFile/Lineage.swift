@@ -43,8 +43,10 @@ struct Lineage: Equatable, Sendable {
 
   // MARK: In a file
 
-  /// The bytes that identify the last save in a file's header; empty if it has no saves.
-  static func lastSave(_ bytes: [UInt8]) -> [UInt8] { Array(bytes.prefix(16)) }
+  /// The last save in a file's header, as a token; nil if it has no saves.
+  static func lastSave(_ bytes: [UInt8]) -> GenerationToken? {
+    Lineage(bytes).saves.first.map { GenerationToken(session: $0.session, number: UInt64(bitPattern: $0.generation)) }
+  }
 
   /// Decodes the lineage in a file's header. It is empty if the bytes aren't valid.
   init(_ bytes: [UInt8]) {

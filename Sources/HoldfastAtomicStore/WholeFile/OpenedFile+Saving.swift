@@ -21,7 +21,7 @@ extension OpenedFile {
         note(header)
       }
       let parts = try write(StoreImage(header: header, generation: preparation.next), to: replacement)
-      return WholeFileSave(replacement, files, SaveReceipt(state: tables.stateToken(token))) { [self] bytes in
+      return WholeFileSave(replacement, files, SaveReceipt(state: token?.stateToken(tables.schema.identity))) { [self] bytes in
         note(preparation.next, bytes, parts)
       }
     } catch {
