@@ -78,7 +78,7 @@ private struct Outcome<Success, Failure: Error>: @unchecked Sendable {  // becau
   }
 
   func get() throws(Failure) -> sending Success {
-    nonisolated(unsafe) let result = result
+    nonisolated(unsafe) let result = result  // because the closure has sent it, and no other code refers to it
     return try result.get()
   }
 }

@@ -88,6 +88,7 @@ struct DocumentFile<Format: DocumentFormat>: StoreFileFormat {
     try file.write(sealed)
     return []
   }
+
   /// Throws if the format doesn't return the records that it wrote. The digest wouldn't detect that, and the next save would lose them.
   private func check(_ bytes: [UInt8], _ records: [DocumentRecord]) throws {
     let decoded: [DocumentRecord]

@@ -8,8 +8,8 @@ import HoldfastStore
 
 /// The header of a document: `holdfast1:xxh64:DIGEST:HEADER:MODEL`.
 ///
-/// DIGEST is the digest of the entire file, computed with zeros in place of its own 16 digits. HEADER and MODEL are JSON in base64.
-/// On disk: do not change.
+/// DIGEST is the digest of the entire file, computed while its own 16 digits are zeros. HEADER and MODEL are JSON in base64. On disk: do
+/// not change.
 struct DocumentHeader {
   private static let name = "holdfast", version = 1, digestName = ":xxh64:"
   private static let digitCount = 16
@@ -45,7 +45,7 @@ struct DocumentHeader {
     return "\(name)\(version)\(digestName)\(zeros):\(encoded):\(Data(model).base64EncodedString())"
   }
 
-  /// The contents of a file with the digest in place of the zeros; nil if their first header isn't the given one.
+  /// Replaces the zeros in the contents of a file by the digest. Nil if the first header in them isn't the given one.
   static func sealed(_ bytes: [UInt8], _ header: String) -> [UInt8]? {
     guard let found = DocumentHeader(bytes), found.text(bytes).elementsEqual(header.utf8) else { return nil }
     var sealed = bytes

@@ -71,8 +71,8 @@ final class ReaderPool: Sendable {
 
   /// Lends a connection to `body`, which sees everything committed before.
   ///
-  /// - Throws: `locked`, `timedOut` or `cancelled` if no connection became free in time, `notOpen` after ``close(checkpointing:)``, the error of opening a connection,
-  ///   and the error of `body`.
+  /// - Throws: `locked`, `timedOut` or `cancelled` if no connection became free in time, `notOpen` after ``close(checkpointing:)``, the error
+  ///   of opening a connection, and the error of `body`.
   func withConnection<R>(
     to operation: String, _ options: RequestOptions = .none, _ body: (SQLiteConnection) throws -> R
   ) throws -> R {
