@@ -162,6 +162,10 @@ import Testing
     let edited = String(decoding: TestFile.read(path), as: UTF8.self).replacing("before", with: "after")
     try Data(edited.utf8).write(to: URL(fileURLWithPath: path))
     #expect(throws: StoreError.self) { try open() }
+    // The metadata and the model are verified, too.
+    let description = StoreDescription.document(CSVFormat(), at: path)
+    let damage = #expect(throws: StoreError.self) { try PersistentStoreCoordinator.metadata(for: description) }
+    #expect(damage?.code == .damaged)
     let unverified = try open(options: WholeFileOptions(allowsUnverified: true))
     #expect(try texts(unverified) == [Array("after".utf8)])
     try insert(["more"], unverified)

@@ -19,35 +19,34 @@ struct DocumentFile<Format: DocumentFormat>: StoreFileFormat {
   // MARK: Reading
 
   func read(_ reader: FileReader, into loader: TableLoader) throws {
-    let bytes = try contents(of: reader), found = try header(in: bytes)
-    if !found.isVerified(bytes) {
-      guard options.allowsUnverified else {
-        throw damaged(
-          "The digest in the file doesn't match its contents: the file was damaged or edited. Restore it from a backup. "
-            + "If it was edited on purpose, open it with allowsUnverified and save; the save writes a new digest.")
-      }
-      loader.isVerified = false
-    }
-    let identity = try loader.begin(decoding { try found.header() })
-    try DocumentLoading(loader, identity, path).load(decoding { try format.decode(bytes) })
+    let file = try contents(of: reader)
+    loader.isVerified = file.isVerified
+    let identity = try loader.begin(decoding { try file.header.header() })
+    try DocumentLoading(loader, identity, path).load(decoding { try format.decode(file.bytes) })
   }
 
-  /// Reads the entire file, because the header can be anywhere.
   func readHeader(_ reader: FileReader) throws -> StoreFileHeader {
-    let found = try header(in: try contents(of: reader))
-    return try decoding { try found.header() }
+    let file = try contents(of: reader)
+    return try decoding { try file.header.header() }
   }
 
   func readModel(_ reader: FileReader) throws -> ManagedObjectModel? {
-    let found = try header(in: try contents(of: reader))
-    return try decoding { try found.model() }
+    let file = try contents(of: reader)
+    return try decoding { try file.header.model() }
   }
 
-  private func contents(of reader: FileReader) throws -> [UInt8] {
+  /// Reads the entire file, because the header can be anywhere, and verifies its digest.
+  private func contents(of reader: FileReader) throws -> (bytes: [UInt8], header: DocumentHeader, isVerified: Bool) {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(Int(clamping: reader.byteCount))
     while let chunk = try reader.next() { bytes += chunk }
-    return bytes
+    let header = try header(in: bytes), isVerified = header.isVerified(bytes)
+    guard isVerified || options.allowsUnverified else {
+      throw damaged(
+        "The digest in the file doesn't match its contents: the file was damaged or edited. Restore it from a backup. "
+          + "If it was edited on purpose, open it with allowsUnverified and save; the save writes a new digest.")
+    }
+    return (bytes, header, isVerified)
   }
 
   private func header(in bytes: [UInt8]) throws -> DocumentHeader {

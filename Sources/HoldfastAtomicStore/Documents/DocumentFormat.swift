@@ -25,7 +25,7 @@ public import HoldfastStore
 ///
 /// `StoreDescription.document(_:at:isReadOnly:options:)` describes a store in such a file.
 ///
-/// Opening and saving take time and memory proportional to the size of the file.
+/// Opening and saving take time and memory proportional to the size of the file, and so does reading the metadata of a closed store.
 ///
 /// To detect mistakes in a format, each save also decodes the bytes that it has encoded. If the records differ, the
 /// save throws `unstorableValue` and the file is unchanged.
