@@ -27,6 +27,15 @@ struct BackupRing {
     try folder.fileSystem.link(folder.name, to: name(1), in: folder.directory)
   }
 
+  /// Removes all versions, even if there are more than the current maximum.
+  func removeAll() throws(FileSystemError) {
+    var number = 1
+    while try node(name(number)) != nil {
+      try folder.fileSystem.unlink(name(number), in: folder.directory)
+      number += 1
+    }
+  }
+
   private func name(_ number: Int) -> String { "\(folder.name)~\(number)" }
 
   private func node(_ name: String) throws(FileSystemError) -> FileNode? {

@@ -11,7 +11,7 @@ public import HoldfastStore
 /// Invariants:
 /// 1. Until it has ended, it holds the writer lock.
 /// 2. A temporary file exists from the first bytes that reach the disk until the end, and not longer.
-/// 3. The store's file is unchanged until ``commit()`` renames the temporary file.
+/// 3. The store's file is unchanged until ``commit()`` renames the temporary file, or ``commitRemoval()`` removes the file.
 /// 4. `atEnd` is called before the lock is released.
 /// 5. A file whose synchronization failed is closed and removed, and never synchronized again: the system may have marked pages as
 ///    clean that never reached the disk.
@@ -129,6 +129,21 @@ public final class FileReplacement {
   /// Appends bytes to the new contents; see ``write(_:)-(UnsafeRawBufferPointer)``.
   public func write(_ bytes: [UInt8]) throws { try bytes.withUnsafeBytes { try write($0) } }
 
+  /// Appends all bytes of another file.
+  ///
+  /// - Throws: The errors of ``write(_:)-(UnsafeRawBufferPointer)``, which end the replacement, and errors of reading, which don't.
+  public func write(_ file: FileBytes, operation: String) throws(StoreError) {
+    var offset: Int64 = 0
+    while offset < file.byteCount {
+      let count = Int(min(Int64(WriteBuffer.capacity), file.byteCount - offset))
+      try withBuffer(room: count) { buffer throws(StoreError) in
+        try file.read(at: offset, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]), operation: operation)
+        return count
+      }
+      offset += Int64(count)
+    }
+  }
+
   /// Appends bytes that a closure writes directly into the buffer.
   ///
   /// - Parameters:
@@ -181,12 +196,30 @@ public final class FileReplacement {
       try folder.fileSystem.rename(temporary.handle.name, to: folder.name, in: folder.directory)
     }
     // Other processes see the new contents from here on, so nothing can be undone.
-    let unconfirmed = synchronizeFolder()
+    let unconfirmed = synchronizeFolder("The new contents are in place")
     let identity = try? folder.fileSystem.status(of: temporary.handle).identity
     let file = KeptFile(temporary.handle, of: folder.fileSystem)
     self.temporary = nil
     committed = FileBytes(file, byteCount: byteCount, path: folder.path)
     owner.remember(identity.map { .present($0, file) } ?? .unknown)
+    end(unconfirmed, isInPlace: true)
+    if let unconfirmed { throw unconfirmed }
+  }
+
+  /// Removes the file and its backups durably instead of replacing it. The lock file remains. Does nothing if the file doesn't exist.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError``. With code `durabilityUnknown`, the file is removed, but the disk didn't confirm it. With any
+  ///   other code, the file still exists.
+  public func commitRemoval() throws(StoreError) {
+    try checkWritable()
+    precondition(temporary == nil && buffer.isEmpty, "A replacement that has new contents can't remove the file.")
+    try performing { () throws(FileSystemError) in
+      TemporaryFile.removeStale(in: folder)
+      try BackupRing(folder, count: owner.options.backupCount).removeAll()
+      if present != nil { try folder.fileSystem.unlink(folder.name, in: folder.directory) }
+    }
+    let unconfirmed = synchronizeFolder("The file is removed")
+    owner.remember(.absent)
     end(unconfirmed, isInPlace: true)
     if let unconfirmed { throw unconfirmed }
   }
@@ -221,7 +254,7 @@ public final class FileReplacement {
   }
 
   /// Synchronizes the folder. Returns an error if the disk didn't confirm it.
-  private func synchronizeFolder() -> StoreError? {
+  private func synchronizeFolder(_ outcome: String) -> StoreError? {
     guard owner.options.durability == .full || waitsForDisk else { return nil }
     do throws(FileSystemError) {
       try folder.fileSystem.synchronize(folder.directory)
@@ -231,8 +264,8 @@ public final class FileReplacement {
       guard ![ErrorNumber.invalid, ErrorNumber.notSupported].contains(error.number) else { return nil }
       return StoreError(
         .durabilityUnknown, operation: operation, path: folder.path,
-        reason: "The new contents are in place, but the disk didn't confirm it: \(error.reason) (errno \(error.number)). "
-          + "A power loss may bring back the previous contents. Check the disk and save again.", cause: error)
+        reason: "\(outcome), but the disk didn't confirm it: \(error.reason) (errno \(error.number)). "
+          + "A power loss may bring back the previous contents. Check the disk and try again.", cause: error)
     }
   }
 

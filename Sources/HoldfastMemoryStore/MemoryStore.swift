@@ -128,13 +128,16 @@ extension StoreDescription {
   ///   - contents: The contents to open. If nil, each store that the description makes has new contents. Defaults to nil.
   ///   - isReadOnly: Whether all changes are refused. Defaults to false.
   public static func memory(named name: String? = nil, contents: MemoryStoreContents? = nil, isReadOnly: Bool = false) -> StoreDescription {
-    StoreDescription(type: MemoryStore.type, path: name, isReadOnly: isReadOnly, metadataAccess: contents.map(metadataAccess)) {
+    StoreDescription(
+      type: MemoryStore.type, at: name.map { .named($0) }, isReadOnly: isReadOnly,
+      administration: contents.map { administration.bound(to: $0) } ?? .none
+    ) {
       MemoryStore(contents: contents ?? MemoryStoreContents(), isReadOnly: isReadOnly)
     }
   }
 
-  private static func metadataAccess(_ contents: MemoryStoreContents) -> StoreMetadataAccess {
-    StoreMetadataAccess(
-      read: { try contents.closedMetadata() }, write: { try contents.setClosedMetadata($0) }, readModel: { try contents.closedModel() })
-  }
+  private static let administration = AnswerTable<MemoryStoreContents>()
+    .answering(MetadataRequest.self) { contents, _, _ in try contents.closedMetadata() }
+    .answering(MetadataChangeRequest.self) { contents, request, _ in try contents.setClosedMetadata(request.userInfo) }
+    .answering(StoredModelRequest.self) { contents, _, _ in try contents.closedModel() }
 }

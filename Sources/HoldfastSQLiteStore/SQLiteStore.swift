@@ -27,6 +27,8 @@ import Synchronization
 /// A decimal is stored as a SQLite number if one equals it: integers within 64 bits, and decimals of up to 15 digits. A save refuses other
 /// decimals, unless ``SQLiteStoreOptions/storesExactDecimals`` is set. It always refuses a NaN.
 public final class SQLiteStore: IncrementalStore {
+  /// The name of the store type.
+  static let storeType = "SQLite"
   /// The path passed to the initializer.
   public let path: String
   /// How the file is opened and kept.
@@ -161,12 +163,12 @@ public final class SQLiteStore: IncrementalStore {
     }
   }
 
-  /// Answers requests for external data. If Holdfast named a file, the digest in its name is compared.
+  /// Answers requests for external data and for compaction. If Holdfast named a file, the digest in its name is compared.
   public var answers: StoreAnswers { Self.table.bound(to: self) }
 
-  private static let table = AnswerTable<SQLiteStore>().answering(ExternalDataRequest.self) { store, request, _ in
-    try store.externalData(request)
-  }
+  private static let table = AnswerTable<SQLiteStore>()
+    .answering(ExternalDataRequest.self) { store, request, _ in try store.externalData(request) }
+    .answering(CompactionRequest.self) { store, _, _ in try store.compact() }
 
   private func externalData(_ request: ExternalDataRequest) throws -> Data {
     let store = try opened("read a value from its file")
@@ -221,12 +223,9 @@ extension StoreDescription {
   /// name has at most 247 bytes. The path isn't a URI. `:memory:` isn't a path either: use `.memory()`. Opening a store with an invalid
   /// path throws `StoreError.Code.invalidPath` and creates no file.
   public static func sqlite(at path: String, options: SQLiteStoreOptions = SQLiteStoreOptions()) -> StoreDescription {
-    let file = ClosedFile(path: path, options: options)
-    return StoreDescription(
-      type: "SQLite", path: path, isReadOnly: options.isReadOnly,
-      metadataAccess: StoreMetadataAccess(
-        read: { try file.metadata() }, write: { try file.setMetadata($0) }, readModel: { try file.model() }),
-      compact: { open in if let store = open as? SQLiteStore { try store.compact() } else { try file.compact() } }
+    StoreDescription(
+      type: SQLiteStore.storeType, at: .file(path), isReadOnly: options.isReadOnly,
+      administration: ClosedFile.answers.bound(to: ClosedFile(path: path, options: options))
     ) { SQLiteStore(path: path, options: options) }
   }
 }

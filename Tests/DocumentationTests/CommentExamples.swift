@@ -36,6 +36,12 @@ enum SmallKennel {
     return (container, dog)
   }
 
+  static func location() -> StoreLocation {
+    let server = StoreLocation(url: "https://reader:secret@example.org/notes?token=123")
+    print(server)  // https://example.org/notes
+    return server
+  }
+
   static func recording() throws {
     let recorder = RecordingStore(MemoryStore())
     let description = StoreDescription(type: "recording") { recorder }

@@ -255,8 +255,8 @@ import Testing
       changed.sections[1].bytes = bytes
       try file.write(changed.bytes)
       #expect(file.refusal() == nil)
-      let access = try #require(StoreDescription.binary(at: file.path).metadataAccess)
-      let error = try #require(throws: StoreError.self) { _ = try access.readModel() }
+      let administration = StoreDescription.binary(at: file.path).administration
+      let error = try #require(throws: StoreError.self) { _ = try administration.perform(StoredModelRequest()) }
       #expect(error.code == .damaged && error.path == file.path, "\(error)")
     }
   }

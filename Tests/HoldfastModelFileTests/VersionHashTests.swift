@@ -24,8 +24,8 @@ import Testing
     for end in ["", "-wal"] where FileManager.default.fileExists(atPath: Corpus.path(store) + end) {
       try FileManager.default.copyItem(atPath: Corpus.path(store) + end, toPath: folder.file("store.sqlite\(end)"))
     }
-    let access = try #require(StoreDescription.sqlite(at: folder.file("store.sqlite")).metadataAccess)
-    let metadata = try access.read(), model = try ModelDocument(contentsOf: Corpus.path(contents)).model()
+    let administration = StoreDescription.sqlite(at: folder.file("store.sqlite")).administration
+    let metadata = try administration.perform(MetadataRequest()), model = try ModelDocument(contentsOf: Corpus.path(contents)).model()
     let hashes = Dictionary(uniqueKeysWithValues: model.entities.map { ($0.name, $0.versionHash) })
     #expect(metadata.entityVersionHashes == hashes)
     #expect(metadata.isCompatible(with: model))

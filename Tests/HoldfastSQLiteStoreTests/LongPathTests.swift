@@ -100,10 +100,10 @@ import Testing
     let path = try path(bytes: 700)
     try store(path).store.close()
     let description = StoreDescription.sqlite(at: path)
-    let access = try #require(description.metadataAccess)
-    try access.write(["key": .string("value")])
-    #expect(try access.read().userInfo == ["key": .string("value")])
-    #expect(try access.readModel()?.entities.count == 2)
+    let administration = description.administration
+    try administration.perform(MetadataChangeRequest(userInfo: ["key": .string("value")]))
+    #expect(try administration.perform(MetadataRequest()).userInfo == ["key": .string("value")])
+    #expect(try administration.perform(StoredModelRequest())?.entities.count == 2)
     #expect(try SQLiteStore.coreDataModelCache(at: path) == nil)
   }
 

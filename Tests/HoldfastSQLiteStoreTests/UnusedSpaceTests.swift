@@ -125,16 +125,18 @@ import Testing
   @Test func `a closed store is compacted without its model, and a store that this process has open is refused`() throws {
     let tested = try store(pages: 1500)
     try tested.save(try tested.deletion("Company", Array(1...1000)))
-    let compact = try #require(StoreDescription.sqlite(at: folder.file()).compact)
-    #expect(try thrown { try compact(nil) }.code == .alreadyOpen)
+    let administration = StoreDescription.sqlite(at: folder.file()).administration
+    #expect(try thrown { try administration.perform(CompactionRequest()) }.code == .alreadyOpen)
     try tested.store.close()
     let before = try size()
-    try compact(nil)
+    try administration.perform(CompactionRequest())
     #expect(try size() < before && unusedPages() == 0)
-    #expect(try thrown { try StoreDescription.sqlite(at: folder.file("none")).compact?(nil) }.code == .notFound)
+    #expect(
+      try thrown { try StoreDescription.sqlite(at: folder.file("none")).administration.perform(CompactionRequest()) }.code == .notFound)
     #expect(!FileManager.default.fileExists(atPath: folder.file("none")))
     _ = try LayoutTests.sql(folder.file("other"), "CREATE TABLE t (x)")
-    #expect(try thrown { try StoreDescription.sqlite(at: folder.file("other")).compact?(nil) }.code == .notAStore)
+    #expect(
+      try thrown { try StoreDescription.sqlite(at: folder.file("other")).administration.perform(CompactionRequest()) }.code == .notAStore)
   }
 
   @Test func `a coordinator compacts open and closed stores, and refuses a store without anything to compact`() throws {
@@ -203,7 +205,9 @@ import Testing
     let reader = try StoreUnderTest(folder, tested.model, options: options)
     #expect(try thrown { try reader.store.compact() }.code == .readOnly)
     try reader.store.close()
-    #expect(try thrown { try StoreDescription.sqlite(at: folder.file(), options: options).compact?(nil) }.code == .readOnly)
+    #expect(
+      try thrown { try StoreDescription.sqlite(at: folder.file(), options: options).administration.perform(CompactionRequest()) }.code
+        == .readOnly)
   }
 
   @Test func `if there is no room for the copy, compaction doesn't change the store`() async {

@@ -61,7 +61,7 @@ import Testing
     _ = try context.insert(entityNamed: "Thing").setValue(.string("A"), forKey: "name")
     try context.save()
     try place.close()
-    if place.description.metadataAccess != nil {
+    if place.description.administration.supports(MetadataRequest.self) {
       let metadata = try PersistentStoreCoordinator.metadata(for: place.description)
       #expect(metadata.isCompatible(with: pair.made) && !metadata.isCompatible(with: pair.other))
     }

@@ -166,7 +166,7 @@ import Testing
   /// A store whose lists continue after three targets.
   private func context() throws -> ManagedObjectContext {
     let path = file.path
-    let store = StoreDescription(type: XMLFormat.type, path: path, isReadOnly: false, metadataAccess: nil) {
+    let store = StoreDescription(type: XMLFormat.type, at: .file(path)) {
       WholeFileStore(format: XMLFormat(options: XMLStore.Options(), path: path, mostListed: 3), at: path, options: WholeFileOptions())
     }
     return try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: Self.shelves, store: store))

@@ -31,7 +31,8 @@ extension ManagedObjectContext {
   /// Records an error for a link to an object of an entity that the model doesn't allow.
   private func strayTarget(_ entity: Int, _ object: ManagedObject) -> ManagedObject? {
     let error = StoreError(
-      .damaged, operation: "follow a relationship", path: persistentStoreCoordinator.storeSet.store(ofKey: object.objectKey)?.path,
+      .damaged, operation: "follow a relationship",
+      path: persistentStoreCoordinator.storeSet.store(ofKey: object.objectKey)?.locationDescription,
       reason: "A relationship to \(entities[entity].name) references \(object.id), an object of another entity. The file is damaged, "
         + "or another program changed it. Restore it from a backup.")
     noteUnread(object.id, error)

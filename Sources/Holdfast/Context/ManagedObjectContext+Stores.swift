@@ -25,7 +25,7 @@ extension ManagedObjectContext {
           "\(store.title) has no objects of \(object.entity.name): its configuration \(store.configurationName ?? "") lacks the entity.")
     }
     guard !store.isReadOnly else {
-      throw StoreError(.readOnly, operation: "assign an object", path: store.path, reason: "The store was opened read-only.")
+      throw StoreError(.readOnly, operation: "assign an object", path: store.locationDescription, reason: "The store was opened read-only.")
     }
     changes.assign(object, to: store)
   }

@@ -36,11 +36,13 @@ public final class PersistentStore: Sendable {
     self.isOpen = isOpen
     heldEntities = try PersistentStore.heldEntities(description, model)
     let store = description.makeStore()
-    let metadata = try PersistentStore.wrapping("open the store", description.path) { try store.open(model: model, host: host) }
+    let metadata = try PersistentStore.wrapping("open the store", description.location?.description) {
+      try store.open(model: model, host: host)
+    }
     base = store
     identity = metadata.identity
     prefixes = model.entities.map { metadata.identity.prefix(for: $0) }
-    placed = PlacedStore(store, place: place, path: description.path)
+    placed = PlacedStore(store, place: place, path: description.location?.description)
     capabilities = place == 0 ? store.capabilities : placed.capabilities
     isAlone = Atomic(place == 0)
     userInfo = Mutex(UserInfo(metadata.userInfo))
@@ -51,7 +53,7 @@ public final class PersistentStore: Sendable {
     guard let entities = model.entities(inConfiguration: name) else {
       let known = model.configurations.map(\.name).joined(separator: ", ")
       throw StoreError(
-        .unsupportedModel, operation: "open the store", path: description.path,
+        .unsupportedModel, operation: "open the store", path: description.location?.description,
         reason: "The model has no configuration \(name). Its configurations: \(known.isEmpty ? "none" : known).")
     }
     return model.entities.indices.map { index in entities.contains { $0.index == index } }
@@ -65,8 +67,11 @@ public final class PersistentStore: Sendable {
   /// The name of the type, such as "SQLite" or "memory".
   public var type: String { description.type }
 
-  /// The path of the file; nil for a store without a file.
-  public var path: String? { description.path }
+  /// Where the store keeps its data; nil for a store without a location.
+  public var location: StoreLocation? { description.location }
+
+  /// The location without credentials, for errors.
+  var locationDescription: String? { location?.description }
 
   /// The name of the configuration whose entities the store holds; nil for all entities.
   public var configurationName: String? { description.configuration }
@@ -104,7 +109,12 @@ public final class PersistentStore: Sendable {
   ///   ``/HoldfastStore/StoreError/Code/locked`` while another process writes to the store, and ``/HoldfastStore/StoreError/Code/notOpen``
   ///   after the store was removed. Others are ``/HoldfastStore/StoreError/Code/diskFull`` and ``/HoldfastStore/StoreError/Code/readOnly``.
   public func compact() throws {
-    try saveLock.withLock { try wrapping("compact the store") { try PersistentStoreCoordinator.compact(description, open: base) } }
+    guard base.answers.supports(CompactionRequest.self) else {
+      throw StoreError(
+        .unsupportedRequest, operation: CompactionRequest.operation, path: locationDescription,
+        reason: "A store of type \(type) can't be compacted.")
+    }
+    try saveLock.withLock { try wrapping(CompactionRequest.operation) { try base.answers.perform(CompactionRequest()) } }
   }
 
   // MARK: For the coordinator
@@ -125,14 +135,14 @@ public final class PersistentStore: Sendable {
   func holds(_ entity: Int) -> Bool { heldEntities.map { $0[entity] } ?? true }
 
   /// The store's name in messages.
-  var title: String { path ?? "\(type) store \(identifier)" }
+  var title: String { locationDescription ?? "\(type) store \(identifier)" }
 
   /// Runs a closure and wraps errors of unknown types in a ``/HoldfastStore/StoreError``.
   func wrapping<Result>(_ operation: @autoclosure () -> String, _ body: () throws -> Result) throws -> Result {
-    try PersistentStore.wrapping(operation(), path, body)
+    try PersistentStore.wrapping(operation(), locationDescription, body)
   }
 
-  private static func wrapping<Result>(_ operation: @autoclosure () -> String, _ path: String?, _ body: () throws -> Result) throws
+  static func wrapping<Result>(_ operation: @autoclosure () -> String, _ path: String?, _ body: () throws -> Result) throws
     -> Result
   {
     do {

@@ -49,7 +49,8 @@ extension PersistentStoreCoordinator {
       try run(division, query, store, into: collector)
       guard let first = collector.runs.first, first.batch.layout.columns.count == 1 else {
         throw StoreError(
-          .damaged, operation: "count rows", path: store.path, reason: "The store's answer to a count isn't a single number (rule F6).")
+          .damaged, operation: "count rows", path: store.locationDescription,
+          reason: "The store's answer to a count isn't a single number (rule F6).")
       }
       return Int(first.batch.pointer(0).integer(0))
     }

@@ -72,7 +72,7 @@ extension PersistentStoreCoordinator {
     let destination = model.destination(of: model.entities[request.entity].relationships[request.relationship])
     guard answer.rows.allSatisfy({ entityIndex(of: $0).map(destination.familyIndexes.contains) ?? false }) else {
       throw StoreError(
-        .damaged, operation: "read a relationship", path: store.path,
+        .damaged, operation: "read a relationship", path: store.locationDescription,
         reason: "The store returned rows of another entity than the relationship's destination (rule L4).")
     }
     for batch in answer.rows { publish(batch, readIn: epoch) }
@@ -89,7 +89,7 @@ extension PersistentStoreCoordinator {
   func checkedEntityIndex(of batch: RowBatch) throws -> Int {
     if let entity = entityIndex(of: batch) { return entity }
     throw StoreError(
-      .damaged, operation: "read rows", path: storeSet.sole?.path,
+      .damaged, operation: "read rows", path: storeSet.sole?.locationDescription,
       reason: "The store returned rows whose layout or ID prefix isn't that of an entity in the model (rule F5).")
   }
 
@@ -121,7 +121,7 @@ extension RelationshipAnswer {
   /// - Parameter isOrdered: Whether order keys are needed.
   func check(_ request: RelationshipRequest, _ store: PersistentStore, isOrdered: Bool) throws {
     func damaged(_ reason: String) -> StoreError {
-      StoreError(.damaged, operation: "read a relationship", path: store.path, reason: reason)
+      StoreError(.damaged, operation: "read a relationship", path: store.locationDescription, reason: reason)
     }
     guard offsets.count == request.sources.count + 1 else {
       throw damaged("The store answered for \(offsets.count - 1) objects instead of \(request.sources.count) (rule L1).")

@@ -55,7 +55,7 @@ public final class PersistentStoreCoordinator: Sendable {
   public convenience init(store description: StoreDescription) throws {
     guard let model = try PersistentStoreCoordinator.cachedModel(for: description) else {
       throw StoreError(
-        .unsupportedModel, operation: "open the store", path: description.path,
+        .unsupportedModel, operation: "open the store", path: description.location?.description,
         reason: "The store doesn't contain its model. Open it with a model.")
     }
     try self.init(model: model, store: description)
@@ -126,7 +126,7 @@ public final class PersistentStoreCoordinator: Sendable {
       let (present, place) = (storeSet, places.count)
       guard place < StackKey.placeCount else {
         throw StoreError(
-          .unsupportedRequest, operation: "open the store", path: description.path,
+          .unsupportedRequest, operation: "open the store", path: description.location?.description,
           reason: "The coordinator has had \(place) stores, including removed ones, which is the maximum. Create another coordinator.")
       }
       let isOpen = OpenFlag(), host = StoreHost { [weak self] change in if isOpen.value { self?.report(change, place) } }
@@ -134,7 +134,7 @@ public final class PersistentStoreCoordinator: Sendable {
       if let same = present.stores.first(where: { $0.identity.number == store.identity.number }) {
         try? store.base.close()
         throw StoreError(
-          .alreadyOpen, operation: "open the store", path: description.path,
+          .alreadyOpen, operation: "open the store", path: description.location?.description,
           reason: "It has the same UUID as \(same.title), so object IDs would be ambiguous. Don't open a store together with its copy.")
       }
       if place > 0 { for other in present.stores + [store] { other.standBesideOthers() } }
@@ -169,7 +169,8 @@ public final class PersistentStoreCoordinator: Sendable {
       let present = storeSet
       guard present.stores.contains(store) else {
         throw StoreError(
-          .notOpen, operation: "remove the store", path: store.path, reason: "The coordinator doesn't have this store, or it was removed.")
+          .notOpen, operation: "remove the store", path: store.locationDescription,
+          reason: "The coordinator doesn't have this store, or it was removed.")
       }
       store.isOpen.set(false)
       try store.saveLock.withLock {
@@ -221,69 +222,5 @@ public final class PersistentStoreCoordinator: Sendable {
       throw StoreError(.notOpen, operation: "write the metadata", reason: "The coordinator has no store.")
     }
     try store.setMetadata(metadata)
-  }
-
-  // MARK: Metadata of stores that are not open
-
-  /// Reads a store's metadata without opening the store, so no model is needed.
-  ///
-  /// The metadata identifies the model that the store was created with, and includes the user's metadata. Nothing is created or changed.
-  ///
-  /// Only the header of a file is read. Damage elsewhere isn't found, so the metadata is reliable only if the store opens.
-  ///
-  /// - Throws: ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/unsupportedRequest`` when the type of store doesn't
-  ///   support it. ``/HoldfastStore/StoreError/Code/alreadyOpen`` while this process has the store open; use ``PersistentStore/metadata``
-  ///   then. Also the errors of opening the store.
-  public static func metadata(for description: StoreDescription) throws -> PersistentStoreMetadata {
-    try metadataAccess(description, "read the metadata").read()
-  }
-
-  /// Replaces the user's metadata of a store without opening it. The change is durable when it returns.
-  ///
-  /// - Throws: the errors of ``metadata(for:)``, and ``/HoldfastStore/StoreError`` when the store can't be written.
-  public static func setMetadata(_ metadata: [String: StoreValue], for description: StoreDescription) throws {
-    try metadataAccess(description, "write the metadata").write(metadata)
-  }
-
-  /// Reads the model that a store contains, without opening the store.
-  ///
-  /// Every file of Holdfast's own stores contains its model. The result is nil when the store contains none, for example because another
-  /// program created it. The counterpart in Core Data is `cachedModelForPersistentStore(at:)`.
-  ///
-  /// - Throws: the errors of ``metadata(for:)``.
-  public static func cachedModel(for description: StoreDescription) throws -> ManagedObjectModel? {
-    try metadataAccess(description, "read the store's model").readModel()
-  }
-
-  // MARK: Maintenance of stores that are not open
-
-  /// Rebuilds a store's file without unused space. The new file is durable when it returns. No model is needed.
-  ///
-  /// SQLite stores can be compacted. JSON, XML and binary stores have no unused space, because every save writes their entire file.
-  /// ``PersistentStore/compact()`` compacts a store that is open.
-  ///
-  /// - Throws: ``/HoldfastStore/StoreError``; the rows are then unchanged. The code is
-  ///   ``/HoldfastStore/StoreError/Code/unsupportedRequest`` when this type of store can't be compacted. It is
-  ///   ``/HoldfastStore/StoreError/Code/alreadyOpen`` while this process has the store open, and ``/HoldfastStore/StoreError/Code/locked``
-  ///   while another process writes to it. Others are ``/HoldfastStore/StoreError/Code/diskFull``,
-  ///   ``/HoldfastStore/StoreError/Code/readOnly``, and the codes of opening the store.
-  public static func compact(_ description: StoreDescription) throws { try compact(description, open: nil) }
-
-  /// Rebuilds the file of a store, open or not.
-  static func compact(_ description: StoreDescription, open store: (any IncrementalStore)?) throws {
-    guard let compact = description.compact else {
-      throw StoreError(
-        .unsupportedRequest, operation: "compact the store", path: description.path,
-        reason:
-          "A store of type \(description.type) can't be compacted. Stores that write their entire file on each save have no unused space.")
-    }
-    try compact(store)
-  }
-
-  private static func metadataAccess(_ description: StoreDescription, _ operation: String) throws -> StoreMetadataAccess {
-    if let access = description.metadataAccess { return access }
-    throw StoreError(
-      .unsupportedRequest, operation: operation, path: description.path,
-      reason: "A store of type \(description.type) doesn't support this while it is closed. Open it first.")
   }
 }

@@ -16,7 +16,7 @@ extension SaveOperation {
     let reserved = try part.store.wrapping("obtain permanent IDs") { try part.store.store.reserveKeys(demands, options: options) }
     guard reserved.map(\.count) == demands.map(\.count) else {
       throw StoreError(
-        .damaged, operation: "obtain permanent IDs", path: part.store.path,
+        .damaged, operation: "obtain permanent IDs", path: part.store.locationDescription,
         reason: "The store reserved \(reserved.map(\.count)) keys instead of \(demands.map(\.count)) (rule K1).")
     }
     var found = [[Int64]](repeating: [], count: part.insertedCounts.count)

@@ -50,7 +50,7 @@ extension PersistentStore {
 
   func invalidReceipt(_ problem: String) -> StoreError {
     StoreError(
-      .damaged, operation: "read the receipt of a save", path: path,
+      .damaged, operation: "read the receipt of a save", path: locationDescription,
       reason: "The save took effect, but the store's receipt is invalid (rule S15). \(problem) Refresh the objects.")
   }
 }

@@ -1,5 +1,11 @@
 public import HoldfastStore
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// All rows and links in one state of a store.
 ///
 /// A generation is immutable, so readers share it without locks while a save builds the next one. Read views pin generations, saves
@@ -74,6 +80,20 @@ extension TableGeneration {
     switch schema.storage(of: relationship) {
     case .inverseSlot(let forward), .links(let forward, _): forward
     case .slot: preconditionFailure("The to-one relationship \(relationship.name) is stored in rows and has no forward index.")
+    }
+  }
+}
+
+extension TableGeneration {
+  /// Calls a closure with the name of each external file.
+  func forEachExternalID(_ body: (UUID) -> Void) {
+    for table in tables {
+      for case let page? in table.pages {
+        let slots = schema.model.entities[page.entity].externalSlots
+        for row in 0..<page.batch.count where !slots.isEmpty && page.isLive(row) {
+          for slot in slots { if let id = page.batch.pointer(row).externalID(slot) { body(id) } }
+        }
+      }
     }
   }
 }

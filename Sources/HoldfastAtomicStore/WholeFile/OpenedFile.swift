@@ -55,12 +55,7 @@ final class OpenedFile: Sendable {
   ) {
     let header = found.header
     let mayHaveFiles = tables.schema.model.entities.contains { !$0.externalSlots.isEmpty }
-    files =
-      mayHaveFiles
-      ? ExternalDataFolder(
-        path: file.path, name: file.path.split(separator: "/").last.map(String.init) ?? "", storeUUID: header.storeUUID,
-        options: options.externalData, permissions: options.file.permissions, allowsSharedFolder: options.file.allowsSharedFolder,
-        fileSystem: options.file.fileSystem) : nil
+    files = mayHaveFiles ? ExternalDataFolder(file, storeUUID: header.storeUUID, options: options) : nil
     self.format = format
     self.path = path
     self.options = options
@@ -133,5 +128,15 @@ final class OpenedFile: Sendable {
       error.path = error.path ?? path
       throw error
     }
+  }
+}
+
+extension ExternalDataFolder {
+  /// The folder of a store's external data.
+  convenience init(_ file: DurableFile, storeUUID: String, options: WholeFileOptions) {
+    self.init(
+      path: file.path, name: file.path.split(separator: "/").last.map(String.init) ?? "", storeUUID: storeUUID,
+      options: options.externalData, permissions: options.file.permissions, allowsSharedFolder: options.file.allowsSharedFolder,
+      fileSystem: options.file.fileSystem)
   }
 }

@@ -160,7 +160,7 @@ public final class ExternalDataFolder: Sendable {
   }
 
   /// The error for a failed call.
-  private func failure(_ error: FileSystemError, operation: String) -> StoreError {
+  func failure(_ error: FileSystemError, operation: String) -> StoreError {
     guard error.operation == .openDirectory && error.number == ErrorNumber.otherOwner else {
       return StoreError(error, operation: operation, path: path)
     }
@@ -220,7 +220,7 @@ public final class ExternalDataFolder: Sendable {
     try unlink(note, in: folders.support.handle)
   }
 
-  private func unlink(_ name: String, in folder: StoreFileHandle) throws(FileSystemError) {
+  func unlink(_ name: String, in folder: StoreFileHandle) throws(FileSystemError) {
     do throws(FileSystemError) { try fileSystem.unlink(name, in: folder) } catch {
       if error.number != ErrorNumber.notFound { throw error }
     }

@@ -1,4 +1,5 @@
 import HoldfastFiles
+import HoldfastStore
 import Synchronization
 
 #if canImport(Glibc)
@@ -108,6 +109,48 @@ enum OperatingSystem {
     guard status?.identity.node == node, body(logFile) else { return false }
     if indexFile >= 0 { unlink(index) }
     return true
+  }
+
+  /// Removes files of one folder, and waits until that is on the disk. Files that don't exist are ignored.
+  static func remove(_ paths: [String], _ operation: String) throws(StoreError) {
+    for path in paths {
+      do throws(FileSystemError) { try files.unlink(path, in: .workingDirectory) } catch {
+        guard error.number == ErrorNumber.notFound else { throw StoreError(error, operation: operation, path: path) }
+      }
+    }
+    guard let path = paths.first else { return }
+    do throws(FileSystemError) { try synchronizeFolder(of: path) } catch { throw StoreError(error, operation: operation, path: path) }
+  }
+
+  /// Renames a file in its folder, replacing any file that has the new name. Waits until that is on the disk.
+  static func rename(_ path: String, to newPath: String, _ operation: String) throws(StoreError) {
+    do throws(FileSystemError) {
+      try files.rename(path, to: newPath, in: .workingDirectory)
+      try synchronizeFolder(of: newPath)
+    } catch {
+      throw StoreError(error, operation: operation, path: newPath)
+    }
+  }
+
+  /// Renames a file in its folder, to a name that doesn't exist. Waits until that is on the disk.
+  static func rename(_ path: String, toUnused newPath: String, _ operation: String) throws(StoreError) {
+    do throws(FileSystemError) {
+      try files.link(path, to: newPath, in: .workingDirectory)
+      try files.unlink(path, in: .workingDirectory)
+      try synchronizeFolder(of: newPath)
+    } catch {
+      throw StoreError(error, operation: operation, path: newPath)
+    }
+  }
+
+  private static func synchronizeFolder(of path: String) throws(FileSystemError) {
+    let folder = try files.openDirectory(ResolvedFilePath(splitting: path).folder)
+    defer { try? files.close(folder) }
+    do throws(FileSystemError) { try files.synchronize(folder) } catch {
+      // The file system can't synchronize folders.
+      guard ![EINVAL, ENOTSUP].contains(error.number) else { return }
+      throw error
+    }
   }
 
   /// Truncates and removes an open file. Processes that have it open find it empty.

@@ -11,14 +11,16 @@ extension SQLiteConnection {
     case deferred = "BEGIN"
     /// Takes the write lock at once, so that it can't fail later because of a commit in between.
     case immediate = "BEGIN IMMEDIATE"
+    /// Takes the lock that also excludes readers if there is no log.
+    case exclusive = "BEGIN EXCLUSIVE"
   }
 
-  /// Begins a transaction. With `immediate`, waits for the write lock up to the busy timeout.
+  /// Begins a transaction. Unless it is deferred, waits for the lock up to the busy timeout.
   ///
   /// - Throws: `locked`, and `storeReplaced` if a writing transaction wouldn't write to the store's file.
   func begin(_ kind: TransactionKind) throws(StoreError) {
     try run(kind.rawValue)
-    guard kind == .immediate, let files else { return }
+    guard kind != .deferred, let files else { return }
     do throws(StoreError) { try files.checkBeforeWriting(self) } catch {
       rollback()
       throw error
@@ -51,6 +53,19 @@ extension SQLiteConnection {
   func waitForDisk(_ waits: Bool, _ options: SQLiteStoreOptions) throws(StoreError) {
     guard ConnectionSettings.isRelaxed(options) else { return }
     try run("PRAGMA synchronous=\(waits ? ConnectionSettings.fullSyncing : 1)")
+  }
+
+  /// Copies this connection's database, in its current state, over that of another connection.
+  func copyDatabase(to other: SQLiteConnection, _ operation: String) throws(StoreError) {
+    guard let backup = sqlite3_backup_init(other.state.handle, "main", state.handle, "main") else {
+      throw other.state.failure(sqlite3_errcode(other.state.handle))
+    }
+    let stepped = sqlite3_backup_step(backup, -1)
+    let finished = sqlite3_backup_finish(backup)
+    // A step that ends with `busy` or `locked` isn't repeated by finishing.
+    guard stepped == SQLiteResultCode.done, finished == SQLiteResultCode.ok else {
+      throw other.state.failure(stepped == SQLiteResultCode.done ? finished : stepped)
+    }
   }
 
   /// Runs `body` with another busy timeout.

@@ -1,6 +1,7 @@
 import HoldfastStore
 
-/// A file that isn't open as a store in this process: its metadata, its stored model, and compaction. Needs no model.
+/// A file that isn't open as a store in this process: its metadata, its stored model, compaction, removal and replacement. Needs
+/// no model.
 ///
 /// It uses registered connections, like an open store. So it never disturbs a store that this process has open: closing another descriptor
 /// of the store's file would release its locks.
@@ -8,16 +9,25 @@ struct ClosedFile: Sendable {
   let path: String
   let options: SQLiteStoreOptions
 
+  /// The requests that a closed file answers.
+  static let answers = AnswerTable<ClosedFile>()
+    .answering(MetadataRequest.self) { file, _, _ in try file.metadata() }
+    .answering(MetadataChangeRequest.self) { file, request, _ in try file.setMetadata(request.userInfo) }
+    .answering(StoredModelRequest.self) { file, _, _ in try file.model() }
+    .answering(CompactionRequest.self) { file, _, _ in try file.compact() }
+    .answering(DestructionRequest.self) { file, _, _ in try file.destroy() }
+    .answering(ReplacementRequest.self) { file, request, _ in try file.replace(with: request.source) }
+
   /// Reads the metadata. Changes nothing in the file.
   func metadata() throws -> PersistentStoreMetadata {
-    let record = try readRecord("read the metadata")
+    let record = try readRecord(MetadataRequest.operation)
     return PersistentStoreMetadata(
-      storeUUID: record.uuid, type: "SQLite", entityVersionHashes: record.versionHashes,
+      storeUUID: record.uuid, type: SQLiteStore.storeType, entityVersionHashes: record.versionHashes,
       entityLayoutHashes: record.layoutHashes, userInfo: record.userInfo)
   }
 
   /// The model stored in the file; nil if another program created the file.
-  func model() throws -> ManagedObjectModel? { try readRecord("read the store's model").model(path: path) }
+  func model() throws -> ManagedObjectModel? { try readRecord(StoredModelRequest.operation).model(path: path) }
 
   /// The content of `Z_MODELCACHE`; nil if the table or row is missing.
   func modelCache() throws -> [UInt8]? {
@@ -37,14 +47,14 @@ struct ClosedFile: Sendable {
     try readOnly(operation) { try record($0, operation) }
   }
 
-  private func readOnly<Result>(_ operation: String, _ body: (SQLiteConnection) throws -> Result) throws -> Result {
+  func readOnly<Result>(_ operation: String, _ body: (SQLiteConnection) throws -> Result) throws -> Result {
     var options = options
     options.isReadOnly = true
     return try withDatabase(options, checkpointing: false) { try reading($0, operation, body) }
   }
 
   /// Reads in one transaction, so that a store that another process is creating is either complete or empty.
-  private func reading<Result>(_ database: SQLiteDatabase, _ operation: String, _ body: (SQLiteConnection) throws -> Result) throws
+  func reading<Result>(_ database: SQLiteDatabase, _ operation: String, _ body: (SQLiteConnection) throws -> Result) throws
     -> Result
   {
     let lease = try database.readers.lease(.request, to: operation)
@@ -54,13 +64,13 @@ struct ClosedFile: Sendable {
 
   /// Rebuilds the file without unused space.
   func compact() throws {
-    let operation = "compact the store"
+    let operation = CompactionRequest.operation
     try writing(operation) { database, _ in try database.compact(to: operation) }
   }
 
   /// Replaces the user's metadata.
   func setMetadata(_ info: [String: StoreValue]) throws {
-    let operation = "write the metadata"
+    let operation = MetadataChangeRequest.operation
     try writing(operation) { database, writer in
       do {
         try writer.begin(.immediate)
@@ -87,7 +97,7 @@ struct ClosedFile: Sendable {
     }
   }
 
-  private func withDatabase<Result>(
+  func withDatabase<Result>(
     _ options: SQLiteStoreOptions, checkpointing: Bool, _ body: (SQLiteDatabase) throws -> Result
   ) throws -> Result {
     let database = try SQLiteDatabase(path: path, options: options)
@@ -101,7 +111,7 @@ struct ClosedFile: Sendable {
     }
   }
 
-  private func record(_ connection: SQLiteConnection, _ operation: String) throws -> MetadataRecord {
+  func record(_ connection: SQLiteConnection, _ operation: String) throws -> MetadataRecord {
     let reader = MetadataReader(path: path, operation: operation)
     guard let row = try reader.row(connection) else {
       throw StoreError(.notAStore, operation: operation, path: path, reason: "The database has no tables, so it isn't an object store.")

@@ -14,16 +14,7 @@ struct ExternalFiles: Sendable {
   /// Nil for a model without external storage.
   init?(_ model: ManagedObjectModel, path: String, identity: StoreIdentity, options: SQLiteStoreOptions) {
     guard model.entities.contains(where: { !$0.externalSlots.isEmpty }) else { return nil }
-    folder = ExternalDataFolder(
-      path: path, name: ExternalFiles.name(path), storeUUID: identity.storeUUID, options: options.externalData,
-      permissions: options.filePermissions, allowsSharedFolder: options.allowsSharedFolder)
-  }
-
-  /// The file's name without its extension, as in Core Data's stores.
-  private static func name(_ path: String) -> String {
-    let name = path.split(separator: "/").last ?? ""
-    guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return String(name) }
-    return String(name[..<dot])
+    folder = ExternalDataFolder(path: path, storeUUID: identity.storeUUID, options: options)
   }
 
   /// The file names in some slots of a row.
@@ -50,5 +41,21 @@ struct ExternalFiles: Sendable {
         try ExternalFiles.ids(entity, place.key, [slot], store, connection) == [id]
       }
     }
+  }
+}
+
+extension ExternalDataFolder {
+  /// The folder of a database's external data.
+  convenience init(path: String, storeUUID: String, options: SQLiteStoreOptions) {
+    self.init(
+      path: path, name: ExternalDataFolder.name(path), storeUUID: storeUUID, options: options.externalData,
+      permissions: options.filePermissions, allowsSharedFolder: options.allowsSharedFolder)
+  }
+
+  /// The file's name without its extension, as in Core Data's stores.
+  private static func name(_ path: String) -> String {
+    let name = path.split(separator: "/").last ?? ""
+    guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return String(name) }
+    return String(name[..<dot])
   }
 }

@@ -79,28 +79,3 @@ extension ModelCompatibility {
     return names.sorted()
   }
 }
-
-/// Access to the metadata of a store that isn't open.
-///
-/// A store's extension of ``StoreDescription`` provides it; applications call the coordinator. The closures are synchronous and may block.
-/// They throw ``StoreError``, with code ``StoreError/Code/alreadyOpen`` while this process has the store open. Read the metadata from the
-/// open store instead.
-public struct StoreMetadataAccess: Sendable {
-  /// Reads the metadata. Changes nothing.
-  public var read: @Sendable () throws -> PersistentStoreMetadata
-  /// Replaces the user metadata, durably. The store's own metadata is unchanged.
-  public var write: @Sendable (_ userInfo: [String: StoreValue]) throws -> Void
-  /// Reads the model kept in the store. Nil if there is none, as when another program created the store.
-  public var readModel: @Sendable () throws -> ManagedObjectModel?
-
-  /// Creates the record.
-  public init(
-    read: @escaping @Sendable () throws -> PersistentStoreMetadata,
-    write: @escaping @Sendable (_ userInfo: [String: StoreValue]) throws -> Void,
-    readModel: @escaping @Sendable () throws -> ManagedObjectModel?
-  ) {
-    self.read = read
-    self.write = write
-    self.readModel = readModel
-  }
-}

@@ -2,8 +2,8 @@
 public struct StoreDescription: Sendable {
   /// The name of the store type, such as "SQLite" or "memory".
   public var type: String
-  /// The path of the file, or nil for a store without a file.
-  public var path: String?
+  /// Where the store keeps its data; nil for a store without a location.
+  public var location: StoreLocation?
   /// Whether the store is opened read-only.
   public var isReadOnly: Bool
   /// The model configuration whose entities this store contains, or nil for all entities.
@@ -12,27 +12,21 @@ public struct StoreDescription: Sendable {
   /// another configuration or none. Coordinators save only objects of the configuration's entities to the store, and fetch only those from
   /// it.
   public var configuration: String?
-  /// Access to the store's metadata without opening it, or nil if not supported.
-  public var metadataAccess: StoreMetadataAccess?
-  /// Rebuilds the store's file without unused space, or nil if there is nothing to rebuild.
-  ///
-  /// The argument is the open store that ``makeStore`` created, or nil if the store is closed.
-  public var compact: (@Sendable (_ open: (any IncrementalStore)?) throws -> Void)?
+  /// Answers requests to the store while it isn't open, such as ``MetadataRequest`` and ``DestructionRequest``.
+  public var administration: StoreAnswers
   /// Creates the store without opening it.
   public var makeStore: @Sendable () -> any IncrementalStore
 
   /// Creates a description.
   public init(
-    type: String, path: String? = nil, isReadOnly: Bool = false, configuration: String? = nil,
-    metadataAccess: StoreMetadataAccess? = nil, compact: (@Sendable ((any IncrementalStore)?) throws -> Void)? = nil,
-    makeStore: @escaping @Sendable () -> any IncrementalStore
+    type: String, at location: StoreLocation? = nil, isReadOnly: Bool = false, configuration: String? = nil,
+    administration: StoreAnswers = .none, makeStore: @escaping @Sendable () -> any IncrementalStore
   ) {
     self.type = type
-    self.path = path
+    self.location = location
     self.isReadOnly = isReadOnly
     self.configuration = configuration
-    self.metadataAccess = metadataAccess
-    self.compact = compact
+    self.administration = administration
     self.makeStore = makeStore
   }
 
@@ -40,6 +34,15 @@ public struct StoreDescription: Sendable {
   public func with(configuration: String?) -> StoreDescription {
     var copy = self
     copy.configuration = configuration
+    return copy
+  }
+
+  /// A copy of the description whose stores are wrapped, for example to record their requests.
+  ///
+  /// Requests to the closed store aren't affected.
+  public func wrapped(_ wrap: @escaping @Sendable (any IncrementalStore) -> any IncrementalStore) -> StoreDescription {
+    var copy = self
+    copy.makeStore = { [makeStore] in wrap(makeStore()) }
     return copy
   }
 }

@@ -27,8 +27,8 @@ enum SQLiteStoreProperty {
 
   private static func use(_ description: StoreDescription, isReadOnly: Bool) -> String? {
     do {
-      _ = try? description.metadataAccess?.read()
-      _ = try? description.metadataAccess?.readModel()
+      _ = try? description.administration.perform(MetadataRequest())
+      _ = try? description.administration.perform(StoredModelRequest())
       let store = description.makeStore()
       defer { try? store.close() }
       let identity = try store.open(model: model, host: .none).identity

@@ -107,7 +107,7 @@ import Testing
     let path = place.folder.appendingPathComponent("counted.sqlite").path
     let coordinator = try PersistentStoreCoordinator(
       model: DerivedCostTests.simple,
-      store: StoreDescription(type: "SQLite", path: path) {
+      store: StoreDescription(type: "SQLite", at: .file(path)) {
         let made = SQLiteStore(path: path)
         store.withLock { $0 = made }
         return made

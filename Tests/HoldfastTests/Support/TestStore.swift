@@ -59,9 +59,7 @@ enum TestStore: String, CaseIterable, Sendable {
     /// Keeps the place, and its files, as long as the store can be opened.
     var description: StoreDescription {
       let bare = bareDescription
-      return StoreDescription(type: bare.type, path: bare.path, metadataAccess: bare.metadataAccess) {
-        withExtendedLifetime(self) { bare.makeStore() }
-      }
+      return bare.wrapped { store in withExtendedLifetime(self) { store } }
     }
 
     private var bareDescription: StoreDescription {
@@ -115,7 +113,7 @@ enum TestStore: String, CaseIterable, Sendable {
     ) {
       try close()
       let store = RecordingStore(wrapping(description.makeStore()))
-      let description = StoreDescription(type: description.type, path: description.path) { withExtendedLifetime(self) { store } }
+      let description = StoreDescription(type: description.type, at: description.location) { withExtendedLifetime(self) { store } }
       let coordinator = try coordinator(description)
       let context = try ManagedObjectContext(coordinator: coordinator, classes: classes)
       store.clear()

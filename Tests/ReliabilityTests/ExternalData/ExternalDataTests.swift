@@ -280,8 +280,8 @@ private final class FaultBox: @unchecked Sendable {  // because a test uses it o
   var store: FaultInjectingStore?
 
   func wrapping(_ description: StoreDescription) -> StoreDescription {
-    StoreDescription(type: description.type, path: description.path) { [self] in
-      let wrapped = FaultInjectingStore(description.makeStore())
+    description.wrapped { [self] base in
+      let wrapped = FaultInjectingStore(base)
       store = wrapped
       return wrapped
     }
@@ -295,8 +295,8 @@ private final class RecordingBox: @unchecked Sendable {  // because a test uses 
   var store: RecordingStore?
 
   func wrapping(_ description: StoreDescription) -> StoreDescription {
-    StoreDescription(type: description.type, path: description.path) { [self] in
-      let wrapped = RecordingStore(description.makeStore())
+    description.wrapped { [self] base in
+      let wrapped = RecordingStore(base)
       store = wrapped
       return wrapped
     }

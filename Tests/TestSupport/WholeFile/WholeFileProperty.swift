@@ -50,8 +50,8 @@ package struct WholeFileProperty: Sendable {
     // Digests are seldom right by chance.
     options.allowsUnverified = true
     let unverified = description("/store", options)
-    _ = try? unverified.metadataAccess?.read()
-    _ = try? unverified.metadataAccess?.readModel()
+    _ = try? unverified.administration.perform(MetadataRequest())
+    _ = try? unverified.administration.perform(StoredModelRequest())
     do {
       try readFirst(unverified)
       let (first, metadata) = try save(unverified, disk)

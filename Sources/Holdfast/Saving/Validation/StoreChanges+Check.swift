@@ -73,7 +73,8 @@ extension StoreChanges {
       coordinator.rowCache.removeAll()
       throw SaveFailure.conflict(
         StoreError(
-          .conflict, operation: "save", path: store.path, reason: "Rows were changed since they were read.", conflicts: conflicts))
+          .conflict, operation: "save", path: store.locationDescription, reason: "Rows were changed since they were read.",
+          conflicts: conflicts))
     }
   }
 

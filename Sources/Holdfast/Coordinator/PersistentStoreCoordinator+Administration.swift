@@ -1,0 +1,100 @@
+public import HoldfastStore
+
+// Stores that aren't open. All methods throw `alreadyOpen` while this process has the store open, and need no model.
+extension PersistentStoreCoordinator {
+  /// Reads a store's metadata without opening the store, so no model is needed.
+  ///
+  /// The metadata identifies the model that the store was created with, and includes the user's metadata. Nothing is created or changed.
+  ///
+  /// JSON, XML, binary and SQLite stores read only the header of a file. They don't find damage elsewhere, so the metadata is reliable only
+  /// if the store opens. Document formats read and verify the entire file.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/unsupportedRequest`` when the type of store doesn't
+  ///   support it. ``/HoldfastStore/StoreError/Code/alreadyOpen`` while this process has the store open; use ``PersistentStore/metadata``
+  ///   then. Also the errors of opening the store.
+  public static func metadata(for description: StoreDescription) throws -> PersistentStoreMetadata {
+    try perform(MetadataRequest(), description)
+  }
+
+  /// Replaces the user's metadata of a store without opening it. The change is durable when it returns.
+  ///
+  /// - Throws: the errors of ``metadata(for:)``, and ``/HoldfastStore/StoreError`` when the store can't be written.
+  public static func setMetadata(_ metadata: [String: StoreValue], for description: StoreDescription) throws {
+    try perform(MetadataChangeRequest(userInfo: metadata), description)
+  }
+
+  /// Reads the model that a store contains, without opening the store.
+  ///
+  /// Every file of Holdfast's own stores contains its model. The result is nil when the store contains none, for example because another
+  /// program created it. The counterpart in Core Data is `cachedModelForPersistentStore(at:)`.
+  ///
+  /// - Throws: the errors of ``metadata(for:)``.
+  public static func cachedModel(for description: StoreDescription) throws -> ManagedObjectModel? {
+    try perform(StoredModelRequest(), description)
+  }
+
+  /// Rebuilds a store's file without unused space. The new file is durable when it returns. No model is needed.
+  ///
+  /// SQLite stores can be compacted. JSON, XML and binary stores have no unused space, because every save writes their entire file.
+  /// ``PersistentStore/compact()`` compacts a store that is open.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError``; the rows are then unchanged. The code is
+  ///   ``/HoldfastStore/StoreError/Code/unsupportedRequest`` when this type of store can't be compacted. It is
+  ///   ``/HoldfastStore/StoreError/Code/alreadyOpen`` while this process has the store open, and ``/HoldfastStore/StoreError/Code/locked``
+  ///   while another process writes to it. Others are ``/HoldfastStore/StoreError/Code/diskFull``,
+  ///   ``/HoldfastStore/StoreError/Code/readOnly``, and the codes of opening the store.
+  public static func compact(_ description: StoreDescription) throws { try perform(CompactionRequest(), description) }
+
+  /// Removes a store with its logs, backups and external data. Does nothing when there is no store at the location.
+  ///
+  /// Remaining items contain no data of the store: the lock file of JSON, XML and binary stores, which must outlast the store, and empty
+  /// folders of external data. The external files of a damaged store, or of one that another program created, remain as well, because their
+  /// names aren't known.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError``: `notAStore` when the file isn't a store of this type, `locked` while another process uses it,
+  ///   `alreadyOpen` while this process has it open, `readOnly`, `notPermitted`, and `unsupportedRequest` when the type of store doesn't
+  ///   support it. The store still exists then.
+  public static func destroyPersistentStore(_ description: StoreDescription) throws { try perform(DestructionRequest(), description) }
+
+  /// Replaces a store with a copy of another store of the same type, or creates it.
+  ///
+  /// The copy has the source's UUID, metadata and external data. A coordinator can't have a store and its copy open together.
+  ///
+  /// The copy contains one state of the source, which isn't changed. The previous store is unchanged until the copy is complete and durable.
+  ///
+  /// - Parameters:
+  ///   - description: The store to replace. It doesn't need to exist.
+  ///   - source: The store to copy. It isn't open in this process.
+  /// - Throws: ``/HoldfastStore/StoreError``: the errors of ``destroyPersistentStore(_:)``, `notFound` when the source doesn't exist,
+  ///   `damaged` when the source is damaged, and `diskFull`. The previous store is unchanged then.
+  public static func replacePersistentStore(_ description: StoreDescription, withCopyOf source: StoreDescription) throws {
+    guard description.type == source.type, let location = source.location else {
+      throw StoreError(
+        .unsupportedRequest, operation: ReplacementRequest.operation, path: description.location?.description,
+        reason: "A store of type \(source.type) can't be copied to one of type \(description.type). Both must have the same type and a "
+          + "location.")
+    }
+    try perform(ReplacementRequest(source: location), description)
+  }
+
+  /// Moves a store to another location: copies it, then destroys the original. A store at the destination is replaced.
+  ///
+  /// When it is interrupted, the original still exists, and possibly the copy.
+  ///
+  /// - Throws: the errors of ``replacePersistentStore(_:withCopyOf:)`` and ``destroyPersistentStore(_:)``.
+  public static func movePersistentStore(_ description: StoreDescription, to destination: StoreDescription) throws {
+    try replacePersistentStore(destination, withCopyOf: description)
+    try destroyPersistentStore(description)
+  }
+
+  /// Performs a request of a store that isn't open.
+  private static func perform<Request: StoreRequest>(_ request: Request, _ description: StoreDescription) throws -> Request.Answer {
+    let path = description.location?.description
+    guard description.administration.supports(Request.self) else {
+      throw StoreError(
+        .unsupportedRequest, operation: Request.operation, path: path,
+        reason: "A store of type \(description.type) doesn't support this while it is closed.")
+    }
+    return try PersistentStore.wrapping(Request.operation, path) { try description.administration.perform(request) }
+  }
+}

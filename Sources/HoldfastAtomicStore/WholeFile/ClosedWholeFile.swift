@@ -1,0 +1,201 @@
+import HoldfastFiles
+public import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A file that isn't open as a store in this process. It answers the requests of ``/HoldfastStore/StoreDescription/administration``.
+struct ClosedWholeFile: Sendable {
+  let format: any StoreFileFormat
+  let path: String
+  let options: WholeFileOptions
+
+  static let answers = AnswerTable<ClosedWholeFile>()
+    .answering(MetadataRequest.self) { file, _, _ in try file.metadata() }
+    .answering(MetadataChangeRequest.self) { file, request, _ in try file.setMetadata(request.userInfo) }
+    .answering(StoredModelRequest.self) { file, _, _ in try file.model() }
+    .answering(DestructionRequest.self) { file, _, _ in try file.destroy() }
+    .answering(ReplacementRequest.self) { file, request, _ in try file.replace(with: request.source) }
+
+  // MARK: Metadata
+
+  /// Reads only the header, so damage after it isn't detected. If the digest is at the end of the file, damaged or edited metadata aren't
+  /// detected either: the result is reliable only if the file opens.
+  private func metadata() throws -> PersistentStoreMetadata {
+    let header = try reading(MetadataRequest.operation) { try format.readHeader($0) }
+    return PersistentStoreMetadata(
+      storeUUID: header.storeUUID, type: format.storeType, entityVersionHashes: header.versionHashes,
+      entityLayoutHashes: header.layoutHashes, userInfo: header.metadata)
+  }
+
+  private func model() throws -> ManagedObjectModel? {
+    try reading(StoredModelRequest.operation) { try format.readModel($0) }
+  }
+
+  /// Opens the file with the model that it contains, which detects all damage, and writes the entire file.
+  private func setMetadata(_ metadata: [String: StoreValue]) throws {
+    let operation = MetadataChangeRequest.operation
+    try checkWritable(operation)
+    guard let model = try reading(operation, { try format.readModel($0) }) else {
+      throw StoreError(
+        .unsupportedRequest, operation: operation, path: path,
+        reason: "The file doesn't contain the model it was written with. Open the store with that model and set the metadata there.")
+    }
+    let store = WholeFileStore(format: format, at: path, options: options)
+    _ = try store.open(model: model, host: .none)
+    try store.setMetadata(metadata)
+    try store.close()
+  }
+
+  // MARK: Destroying and replacing
+
+  private func destroy() throws {
+    let operation = DestructionRequest.operation
+    try checkWritable(operation)
+    guard let file = try openFolder(operation) else { return }
+    defer { file.close() }
+    if try file.change(operation: operation) == .none { return }
+    let removal = try file.beginReplacing(operation: operation)
+    defer { removal.abort() }
+    let present = try removal.read { try contents($0) } ?? StoredContents()
+    try removal.commitRemoval()
+    if let folder = present.folder(for: file, options) { try folder.remove(present.externalIDs, operation: operation) }
+  }
+
+  private func replace(with source: StoreLocation) throws {
+    let operation = ReplacementRequest.operation
+    try checkWritable(operation)
+    guard let sourcePath = source.path else {
+      throw StoreError(
+        .unsupportedRequest, operation: operation, path: path, reason: "The source isn't a file: \(source). Only files can be copied here.")
+    }
+    let original = try DurableFile(path: sourcePath, options: options.file.readOnly, operation: operation)
+    defer { original.close() }
+    let file = try DurableFile(path: path, options: options.file, operation: operation)
+    defer { file.close() }
+    let replacement = try file.beginReplacing(operation: operation)
+    defer { replacement.abort() }
+    let present = try replacement.read { try contents($0) } ?? StoredContents()
+    let copied = try copy(original, to: replacement, operation)
+    if let folder = copied.folder(for: file, options), let files = copied.folder(for: original, options) {
+      try folder.add(copied.externalIDs, from: files, operation: operation)
+    }
+    try replacement.commit()
+    if let folder = present.folder(for: file, options) {
+      try folder.remove(present.externalIDs.subtracting(copied.externalIDs), operation: operation)
+    }
+  }
+
+  /// Copies a file and verifies the copy.
+  private func copy(_ original: DurableFile, to replacement: FileReplacement, _ operation: String) throws -> StoredContents {
+    // The reader may start again if another process changes the file. So the bytes are copied after it has ended.
+    let bytes = try original.read(operation: operation) { reader in
+      _ = try located(at: original.path) { try format.readHeader(reader) }
+      return reader.bytes
+    }
+    guard let bytes else {
+      throw StoreError(.notFound, operation: operation, path: original.path, reason: "There is no file to copy. Check the path.")
+    }
+    try replacement.write(bytes, operation: operation)
+    var copied = StoredContents()
+    try replacement.finish { reader in try located(at: original.path) { copied = try verifiedContents(reader) } }
+    return copied
+  }
+
+  // MARK: Contents
+
+  /// What a file says about its store's other files.
+  private struct StoredContents {
+    var storeUUID = ""
+    var externalIDs: Set<UUID> = []
+
+    /// The folder of external data; nil if the store has none.
+    func folder(for file: DurableFile, _ options: WholeFileOptions) -> ExternalDataFolder? {
+      externalIDs.isEmpty ? nil : ExternalDataFolder(file, storeUUID: storeUUID, options: options)
+    }
+  }
+
+  /// The contents of a store that will be removed or replaced. Empty if it is damaged; its external files then remain.
+  ///
+  /// - Throws: `notAStore` if the file isn't a store of this format, and errors of reading.
+  private func contents(_ reader: FileReader) throws -> StoredContents {
+    do { return try verifiedContents(reader) } catch let error as StoreError where Self.isDamage(error) { return StoredContents() }
+  }
+
+  private static func isDamage(_ error: StoreError) -> Bool {
+    [.damaged, .newerFormat, .wrongType, .tooLarge].contains(error.code)
+  }
+
+  /// The contents of a store, after verifying all its rows.
+  private func verifiedContents(_ reader: FileReader) throws -> StoredContents {
+    let model = try format.readModel(reader)
+    reader.rewind()
+    guard let model else {
+      // A file of another program. It has no external data.
+      return StoredContents(storeUUID: try format.readHeader(reader).storeUUID)
+    }
+    let store = try format.opened(reader, model, path, options)
+    var contents = StoredContents(storeUUID: store.header.storeUUID)
+    try store.source.generation().forEachExternalID { contents.externalIDs.insert($0) }
+    return contents
+  }
+
+  // MARK: Files
+
+  private func checkWritable(_ operation: String) throws(StoreError) {
+    guard options.file.isReadOnly else { return }
+    throw StoreError(.readOnly, operation: operation, path: path, reason: "The store description is read-only.")
+  }
+
+  /// The file in its folder; nil if the folder doesn't exist.
+  private func openFolder(_ operation: String) throws(StoreError) -> DurableFile? {
+    do throws(StoreError) { return try DurableFile(path: path, options: options.file, operation: operation) } catch {
+      guard error.code == .notFound else { throw error }
+      return nil
+    }
+  }
+
+  private func reading<Result>(_ operation: String, _ body: (FileReader) throws -> Result) throws -> Result {
+    let file = try DurableFile(path: path, options: options.file.readOnly, operation: operation)
+    defer { file.close() }
+    if let result = try file.read(operation: operation, body) { return result }
+    throw StoreError(.notFound, operation: operation, path: path, reason: "The file doesn't exist. Check the path.")
+  }
+
+  /// Replaces the path in errors of the format, which knows only the store's own path.
+  private func located<Result>(at path: String, _ body: () throws -> Result) throws -> Result {
+    do { return try body() } catch var error as StoreError {
+      error.path = path
+      throw error
+    }
+  }
+}
+
+extension DurableFileOptions {
+  /// The same options, read-only.
+  fileprivate var readOnly: DurableFileOptions {
+    var options = self
+    options.isReadOnly = true
+    return options
+  }
+}
+
+extension StoreDescription {
+  /// A store in one file of a format, read-only if the options say so.
+  ///
+  /// - Parameters:
+  ///   - format: The format of the file.
+  ///   - path: The path of the file. The file doesn't need to exist yet.
+  ///   - options: How the store treats the file.
+  public init(format: any StoreFileFormat, at path: String, options: WholeFileOptions) {
+    self.init(
+      type: format.storeType, at: .file(path), isReadOnly: options.file.isReadOnly,
+      administration: ClosedWholeFile.answers.bound(to: ClosedWholeFile(format: format, path: path, options: options))
+    ) {
+      WholeFileStore(format: format, at: path, options: options)
+    }
+  }
+}

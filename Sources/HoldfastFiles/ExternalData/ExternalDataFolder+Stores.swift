@@ -1,0 +1,51 @@
+public import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+// External data of entire stores, which are copied or removed while they aren't open.
+
+extension ExternalDataFolder {
+  /// Copies files from another store's folder, durably. Files that already exist with the same contents are kept.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError``: the errors of ``read(_:operation:)`` in the other folder, `diskFull`, `notPermitted`,
+  ///   `inputOutput`. Files that were copied remain.
+  public func add(_ ids: Set<UUID>, from other: ExternalDataFolder, operation: String) throws(StoreError) {
+    for id in ids {
+      let contents = try other.read(id, operation: operation)
+      do throws(FileSystemError) { try add(contents, as: id) } catch { throw failure(error, operation: operation) }
+    }
+    do throws(FileSystemError) {
+      if let folders = try folders(making: false) { try fileSystem.synchronize(folders.data.handle) }
+    } catch {
+      throw failure(error, operation: operation)
+    }
+  }
+
+  private func add(_ contents: Data, as id: UUID) throws(FileSystemError) {
+    guard let folders = try folders(making: true) else { return }
+    do throws(StoreError) {
+      if try read(id, operation: "compare a file") == contents { return }
+    } catch {
+      // Missing, or incomplete because an earlier copy was interrupted.
+    }
+    try unlink(id.uuidString, in: folders.data.handle)
+    try write(contents.bytes, as: id, folders)
+  }
+
+  /// Removes files of a store that no longer exists or no longer names them. Files that don't exist are ignored.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError``: `notPermitted`, `inputOutput`.
+  public func remove(_ ids: Set<UUID>, operation: String) throws(StoreError) {
+    do throws(FileSystemError) {
+      guard !ids.isEmpty, let folders = try folders(making: false) else { return }
+      for id in ids { try unlink(id.uuidString, in: folders.data.handle) }
+      try fileSystem.synchronize(folders.data.handle)
+    } catch {
+      throw failure(error, operation: operation)
+    }
+  }
+}

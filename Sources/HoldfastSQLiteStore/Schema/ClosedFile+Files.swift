@@ -1,0 +1,159 @@
+import HoldfastFiles
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+// Removing and replacing entire stores.
+//
+// Both first make sure that no other process is using the file. With a log, that is so if this connection can remove the log: SQLite
+// refuses while another process has the file open. Without a log, they hold SQLite's exclusive lock, and other processes notice at their
+// next request that the file was replaced.
+extension ClosedFile {
+  /// Removes the store's files: first the database, then the external files that its rows name.
+  func destroy() throws {
+    let operation = DestructionRequest.operation
+    try checkWritable(operation)
+    guard exists(path) else { return }
+    try withExclusiveFile(operation) { file, contents in
+      try OperatingSystem.remove([file] + CompanionFiles.suffixes.map { file + $0 }, operation)
+      try contents.folder(for: file, options)?.remove(contents.externalIDs, operation: operation)
+    }
+  }
+
+  /// Replaces the store with a copy of another one, or creates it.
+  ///
+  /// The copy is made beside the store and then renamed. If the process is killed meanwhile, the copy remains: `.holdfast-….tmp`.
+  func replace(with source: StoreLocation) throws {
+    let operation = ReplacementRequest.operation
+    try checkWritable(operation)
+    guard let sourcePath = source.path else {
+      throw StoreError(
+        .unsupportedRequest, operation: operation, path: path, reason: "The source isn't a file: \(source). Only files can be copied here.")
+    }
+    let original = ClosedFile(path: sourcePath, options: options)
+    try original.readOnly(operation) { connection in
+      let copied = try original.contents(connection, operation)
+      if exists(path) {
+        try withExclusiveFile(operation) { file, replaced in
+          try install(connection, copied, at: file, like: try OperatingSystem.status(of: file).permissions, operation) {
+            try OperatingSystem.rename($0, to: file, operation)
+          }
+          try replaced.folder(for: file, options)?.remove(replaced.externalIDs.subtracting(copied.externalIDs), operation: operation)
+        }
+      } else {
+        let file = try resolved(operation)
+        try install(connection, copied, at: file, like: options.filePermissions, operation) {
+          try OperatingSystem.rename($0, toUnused: file, operation)
+        }
+      }
+    }
+  }
+
+  /// Copies a database to a file beside the destination, and its external files to their folder. Then puts the file in place.
+  private func install(
+    _ original: SQLiteConnection, _ contents: StoredContents, at file: String, like permissions: UInt32, _ operation: String,
+    _ place: (_ copy: String) throws -> Void
+  ) throws {
+    let folder = ResolvedFilePath(splitting: file).folder
+    let name = ".holdfast-\(String(UInt64.random(in: .min ... .max), radix: 16)).tmp"
+    let copy = ResolvedFilePath(folder: folder, name: name).path
+    var copyOptions = options
+    (copyOptions.filePermissions, copyOptions.journalMode) = (permissions, .delete)
+    (copyOptions.createsIfMissing, copyOptions.durability) = (true, .full)
+    do {
+      let database = try SQLiteDatabase(path: copy, options: copyOptions)
+      defer { database.close() }
+      try original.copyDatabase(to: try database.writer(to: operation), operation)
+    } catch {
+      try? OperatingSystem.remove([copy, copy + "-journal"], operation)
+      throw error
+    }
+    do {
+      if let files = contents.folder(for: file, options), let others = contents.folder(for: original.path, options) {
+        try files.add(contents.externalIDs, from: others, operation: operation)
+      }
+      try place(copy)
+    } catch {
+      try? OperatingSystem.remove([copy], operation)
+      throw error
+    }
+  }
+
+  // MARK: The existing store
+
+  /// What a database says about its store's other files.
+  struct StoredContents {
+    var storeUUID = ""
+    var externalIDs: Set<UUID> = []
+
+    /// The folder of external data; nil if the store has none.
+    func folder(for file: String, _ options: SQLiteStoreOptions) -> ExternalDataFolder? {
+      externalIDs.isEmpty ? nil : ExternalDataFolder(path: file, storeUUID: storeUUID, options: options)
+    }
+  }
+
+  /// Runs a closure while no other process uses the file. Passes the path without links.
+  ///
+  /// A damaged store is accepted. Its external files aren't known then and remain.
+  ///
+  /// - Throws: `notAStore` if the file isn't a store, and `locked` if another process uses it.
+  private func withExclusiveFile(_ operation: String, _ body: (_ path: String, StoredContents) throws -> Void) throws {
+    var options = options
+    (options.createsIfMissing, options.journalMode) = (false, .delete)
+    try withDatabase(options, checkpointing: false) { database in
+      let contents = try ignoringDamage { try reading(database, operation) { try self.contents($0, operation) } }
+      let writer = try ignoringDamage { () throws(StoreError) in
+        let writer = try database.writer(to: operation)
+        try writer.begin(.exclusive)
+        return writer
+      }
+      defer { writer?.rollback() }
+      try body(database.file.path, contents ?? StoredContents())
+    }
+  }
+
+  private func ignoringDamage<Result>(_ body: () throws -> Result) throws -> Result? {
+    do { return try body() } catch let error as StoreError where [.damaged, .newerFormat, .unsafeSchema].contains(error.code) {
+      return nil
+    }
+  }
+
+  /// The names of the external files in all rows. Only a store with its model in the file has a known set.
+  private func contents(_ connection: SQLiteConnection, _ operation: String) throws -> StoredContents {
+    let record = try record(connection, operation)
+    var contents = StoredContents(storeUUID: record.uuid)
+    guard let model = try record.model(path: path), model.entities.contains(where: { !$0.externalSlots.isEmpty }) else { return contents }
+    let schema = record.isOwn ? StoreSchema.predicted(model) : try StoreSchema.read(model, from: connection)
+    for entity in model.entities {
+      for slot in entity.externalSlots {
+        let table = schema.tables[entity.index], column = SQLName.quoted(table.columns[slot])
+        let statement = try connection.prepare("SELECT \(column) FROM \(SQLName.quoted(table.name)) WHERE typeof(\(column)) = 'blob'")
+        defer { statement.reset() }
+        while try statement.step() {
+          if let id = MarkedColumn.file(statement.blob(0)) { contents.externalIDs.insert(id) }
+        }
+      }
+    }
+    return contents
+  }
+
+  // MARK: Paths
+
+  private func checkWritable(_ operation: String) throws(StoreError) {
+    guard options.isReadOnly else { return }
+    throw StoreError(.readOnly, operation: operation, path: path, reason: "The store description is read-only.")
+  }
+
+  private func exists(_ path: String) -> Bool { (try? OperatingSystem.status(of: path)) != nil }
+
+  /// The path without links of a file that doesn't exist.
+  private func resolved(_ operation: String) throws(StoreError) -> String {
+    do throws(FileSystemError) { return try POSIXFileSystem().resolve(path).path } catch {
+      throw StoreError(error, operation: operation, path: path)
+    }
+  }
+}

@@ -1,0 +1,89 @@
+// Requests to stores that aren't open. `StoreDescription.administration` answers them. No model is needed.
+//
+// If this process has the store open, all of them throw `alreadyOpen` and change nothing.
+
+/// A request for the metadata of a store that isn't open. Changes nothing.
+public struct MetadataRequest: StoreRequest {
+  /// Creates a request.
+  public init() {}
+
+  /// The metadata.
+  public typealias Answer = PersistentStoreMetadata
+  /// A verb phrase for errors.
+  public static var operation: String { "read the metadata" }
+}
+
+/// A request to replace the user's metadata of a store that isn't open. The change is durable after the request.
+///
+/// The store's own metadata is unchanged.
+public struct MetadataChangeRequest: StoreRequest {
+  /// The new metadata.
+  public var userInfo: [String: StoreValue]
+
+  /// Creates a request.
+  public init(userInfo: [String: StoreValue]) { self.userInfo = userInfo }
+
+  /// Nothing.
+  public typealias Answer = Void
+  /// A verb phrase for errors.
+  public static var operation: String { "write the metadata" }
+}
+
+/// A request for the model that a store contains. Changes nothing.
+public struct StoredModelRequest: StoreRequest {
+  /// Creates a request.
+  public init() {}
+
+  /// The model; nil if the store contains none, for example because another program created it.
+  public typealias Answer = ManagedObjectModel?
+  /// A verb phrase for errors.
+  public static var operation: String { "read the store's model" }
+}
+
+/// A request to rebuild a store's file without unused space. The new file is durable after the request.
+///
+/// ``StoreDescription/administration`` answers it for a closed store, and ``IncrementalStore/answers`` for an open one. If it fails, the
+/// rows are unchanged.
+public struct CompactionRequest: StoreRequest {
+  /// Creates a request.
+  public init() {}
+
+  /// Nothing.
+  public typealias Answer = Void
+  /// A verb phrase for errors.
+  public static var operation: String { "compact the store" }
+}
+
+/// A request to remove a store with all its files.
+///
+/// - If there is no store at the location, nothing happens.
+/// - A file that isn't a store of this type isn't removed: the request throws ``StoreError/Code/notAStore``. A damaged store is removed.
+/// - While another process uses the store, the request throws ``StoreError/Code/locked``, as far as the store can detect that.
+/// - If it is interrupted, the store still exists completely, or the next request removes the remaining files.
+public struct DestructionRequest: StoreRequest {
+  /// Creates a request.
+  public init() {}
+
+  /// Nothing.
+  public typealias Answer = Void
+  /// A verb phrase for errors.
+  public static var operation: String { "destroy the store" }
+}
+
+/// A request to replace a store, or create it, with a copy of another store of the same type. The copy has the same UUID and object IDs.
+///
+/// - The source isn't changed. Its copy contains all its rows, metadata and external data, from one state.
+/// - If it fails or is interrupted, the previous store is unchanged. The copy is durable after the request.
+/// - A file that isn't a store of this type isn't replaced: the request throws ``StoreError/Code/notAStore``.
+public struct ReplacementRequest: StoreRequest {
+  /// The location of the store to copy.
+  public var source: StoreLocation
+
+  /// Creates a request.
+  public init(source: StoreLocation) { self.source = source }
+
+  /// Nothing.
+  public typealias Answer = Void
+  /// A verb phrase for errors.
+  public static var operation: String { "replace the store" }
+}

@@ -1,0 +1,282 @@
+import Foundation
+import Holdfast
+import HoldfastAtomicStore
+import HoldfastFiles
+import HoldfastMemoryStore
+import HoldfastSQLiteStore
+import TestSupport
+import Testing
+
+/// Destroying, replacing and moving stores that aren't open, on every store with a file.
+@Suite struct AdministrationTests {
+  static let stores: [FileStore] = [.sqlite(.wal), .sqlite(.delete)] + FileStore.wholeFile
+
+  private let folder = TemporaryFolder()
+
+  /// A gallery with one small and some large images, closed.
+  @discardableResult private func gallery(_ kind: FileStore, _ name: String, seed: Int64, images: Int = 2) throws -> StoreDescription {
+    let description = self.description(kind, name)
+    let context = try Gallery.context(description)
+    Gallery.insert(0, Gallery.bytes(seed, 10), context)
+    for number in 0..<images { Gallery.insert(Int64(number + 1), Gallery.bytes(seed + Int64(number), 3000), context) }
+    try context.save()
+    try context.persistentStoreCoordinator.setMetadata(["seed": .int64(seed)])
+    try context.persistentStoreCoordinator.close()
+    return description
+  }
+
+  private func description(_ kind: FileStore, _ name: String, isReadOnly: Bool = false) -> StoreDescription {
+    AdministrationTests.description(kind, at: folder.file(name), isReadOnly: isReadOnly)
+  }
+
+  private static func description(_ kind: FileStore, at path: String, isReadOnly: Bool = false) -> StoreDescription {
+    if case .sqlite(let mode) = kind {
+      return .sqlite(
+        at: path,
+        options: SQLiteStoreOptions(isReadOnly: isReadOnly, journalMode: mode, busyTimeoutSeconds: 0.2, externalData: Gallery.small))
+    }
+    let file = DurableFileOptions(lockTimeout: 0.2, isReadOnly: isReadOnly)
+    return kind.description(at: path, WholeFileOptions(file: file, externalData: Gallery.small))
+  }
+
+  /// The images in a store. Reads every external file.
+  private func images(_ description: StoreDescription) throws -> [Data?] {
+    let context = try Gallery.context(description)
+    defer { try? context.persistentStoreCoordinator.close() }
+    return try Gallery.photos(context).map(\.image)
+  }
+
+  private func expected(seed: Int64, images: Int = 2) -> [Data?] {
+    [Gallery.bytes(seed, 10)] + (0..<images).map { Gallery.bytes(seed + Int64($0), 3000) }
+  }
+
+  /// The names of all regular files in the folder and its subfolders, except lock files.
+  private var files: [String] {
+    get throws {
+      try FileManager.default.subpathsOfDirectory(atPath: folder.path).filter { name in
+        var isFolder: ObjCBool = false
+        return FileManager.default.fileExists(atPath: folder.file(name), isDirectory: &isFolder) && !isFolder.boolValue
+          && !name.hasSuffix(".lock")
+      }.sorted()
+    }
+  }
+
+  @Test(arguments: stores)
+  func `destroying a store removes its logs, backups and external data, and may be repeated`(kind: FileStore) throws {
+    let description = try gallery(kind, "a.store", seed: 1)
+    #expect(try files.count == 3)
+    if case .sqlite = kind {} else { try Data([1]).write(to: URL(fileURLWithPath: folder.file("a.store~1"))) }
+    try PersistentStoreCoordinator.destroyPersistentStore(description)
+    #expect(try files == [])
+    try PersistentStoreCoordinator.destroyPersistentStore(description)
+    try PersistentStoreCoordinator.destroyPersistentStore(self.description(kind, "nofolder/none.store"))
+    #expect(try files == [])
+    // The location can be used again.
+    try gallery(kind, "a.store", seed: 2)
+    #expect(try images(description) == expected(seed: 2))
+  }
+
+  @Test(arguments: stores)
+  func `a store that doesn't exist isn't created by destroying it`(kind: FileStore) throws {
+    try PersistentStoreCoordinator.destroyPersistentStore(description(kind, "none.store"))
+    #expect(try folder.snapshot().isEmpty)
+  }
+
+  @Test(arguments: stores)
+  func `a store that this process has open isn't destroyed or replaced`(kind: FileStore) throws {
+    let description = try gallery(kind, "a.store", seed: 1), other = try gallery(kind, "b.store", seed: 7)
+    let context = try Gallery.context(description)
+    for attempt in [
+      { try PersistentStoreCoordinator.destroyPersistentStore(description) },
+      { try PersistentStoreCoordinator.replacePersistentStore(description, withCopyOf: other) },
+      { try PersistentStoreCoordinator.replacePersistentStore(other, withCopyOf: description) },
+      { try PersistentStoreCoordinator.movePersistentStore(description, to: other) },
+    ] {
+      let error = try #require(throws: StoreError.self) { try attempt() }
+      #expect(error.code == .alreadyOpen, "\(error)")
+    }
+    #expect(try Gallery.photos(context).map(\.image) == expected(seed: 1))
+    try context.persistentStoreCoordinator.close()
+    #expect(try images(other) == expected(seed: 7))
+  }
+
+  @Test(arguments: stores)
+  func `a file that isn't a store of the type is neither destroyed nor replaced`(kind: FileStore) throws {
+    let source = try gallery(kind, "a.store", seed: 1)
+    let path = folder.file("letter.store"), letter = Data("Dear reader, this is a letter and not a store.\n".utf8)
+    try letter.write(to: URL(fileURLWithPath: path))
+    for attempt in [
+      { try PersistentStoreCoordinator.destroyPersistentStore(self.description(kind, "letter.store")) },
+      { try PersistentStoreCoordinator.replacePersistentStore(self.description(kind, "letter.store"), withCopyOf: source) },
+      { try PersistentStoreCoordinator.replacePersistentStore(source, withCopyOf: self.description(kind, "letter.store")) },
+    ] {
+      let error = try #require(throws: StoreError.self) { try attempt() }
+      #expect(error.code == .notAStore && error.path == path, "\(error)")
+    }
+    #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == letter)
+    #expect(try images(source) == expected(seed: 1))
+  }
+
+  @Test(arguments: stores)
+  func `a damaged store can be destroyed and replaced, but not copied`(kind: FileStore) throws {
+    let good = try gallery(kind, "good.store", seed: 1), damaged = try gallery(kind, "damaged.store", seed: 5)
+    let url = URL(fileURLWithPath: folder.file("damaged.store"))
+    var bytes = try Data(contentsOf: url)
+    // In the middle, behind the header. In a SQLite file, the page of the table of contents.
+    if case .sqlite = kind { for place in 100..<400 { bytes[place] = 0xff } } else { bytes[bytes.count / 2] ^= 0x55 }
+    try bytes.write(to: url)
+    let before = try files
+    let error = try #require(throws: StoreError.self) { try PersistentStoreCoordinator.replacePersistentStore(good, withCopyOf: damaged) }
+    #expect(error.code == .damaged && error.path == url.path, "\(error)")
+    #expect(try images(good) == expected(seed: 1))
+    #expect(try files == before)
+    try PersistentStoreCoordinator.replacePersistentStore(damaged, withCopyOf: good)
+    #expect(try images(damaged) == expected(seed: 1))
+    try bytes.write(to: url)
+    try PersistentStoreCoordinator.destroyPersistentStore(damaged)
+    #expect(!TemporaryFolder.exists(url.path))
+  }
+
+  @Test(arguments: stores)
+  func `a copy has the rows, metadata, UUID and external data of its source, and replaces those of the old store`(kind: FileStore) throws {
+    let source = try gallery(kind, "a.store", seed: 1, images: 3), old = try gallery(kind, "b.store", seed: 7)
+    for destination in [old, description(kind, "new.store")] {
+      let sourceFiles = try files.filter { $0.contains("a.store") || $0.contains(".a_SUPPORT") }
+      try PersistentStoreCoordinator.replacePersistentStore(destination, withCopyOf: source)
+      #expect(try images(destination) == expected(seed: 1, images: 3))
+      #expect(try images(source) == expected(seed: 1, images: 3))
+      let (copied, original) = (
+        try PersistentStoreCoordinator.metadata(for: destination), try PersistentStoreCoordinator.metadata(for: source)
+      )
+      #expect(copied == original && copied.userInfo == ["seed": .int64(1)])
+      #expect(try files.filter { $0.contains("a.store") || $0.contains(".a_SUPPORT") } == sourceFiles)
+    }
+    // Two copies beside the source, each with three files.
+    #expect(try files.filter { $0.contains("_EXTERNAL_DATA") }.count == 9)
+    #expect(try files.filter { $0.contains(".tmp") }.isEmpty)
+    // The copies are independent.
+    let context = try Gallery.context(old)
+    context.delete(try Gallery.photos(context)[1])
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    #expect(try images(source) == expected(seed: 1, images: 3))
+  }
+
+  @Test(arguments: stores)
+  func `a copy includes saves that are only in the log`(kind: FileStore) throws {
+    guard case .sqlite(.wal) = kind else { return }
+    let source = try gallery(kind, "a.store", seed: 1)
+    // Another process saved and was killed, so the log remains.
+    let copy = TemporaryFolder()
+    let context = try Gallery.context(source)
+    Gallery.insert(9, nil, context)
+    try context.save()
+    for suffix in ["", "-wal"] {
+      try FileManager.default.copyItem(atPath: folder.file("a.store") + suffix, toPath: copy.file("a.store") + suffix)
+    }
+    try context.persistentStoreCoordinator.close()
+    let crashed = StoreDescription.sqlite(at: copy.file("a.store"), options: SQLiteStoreOptions(externalData: Gallery.small))
+    try FileManager.default.copyItem(atPath: folder.path + "/.a_SUPPORT", toPath: copy.path + "/.a_SUPPORT")
+    let destination = description(kind, "b.store")
+    try PersistentStoreCoordinator.replacePersistentStore(destination, withCopyOf: crashed)
+    #expect(try images(destination) == expected(seed: 1) + [nil])
+  }
+
+  @Test(arguments: stores)
+  func `a moved store is only at its destination`(kind: FileStore) throws {
+    let source = try gallery(kind, "a.store", seed: 1)
+    try PersistentStoreCoordinator.movePersistentStore(source, to: description(kind, "moved.store"))
+    #expect(try images(description(kind, "moved.store")) == expected(seed: 1))
+    #expect(try files.allSatisfy { !$0.hasPrefix("a.store") && !$0.contains(".a_SUPPORT/_EXTERNAL_DATA/") })
+  }
+
+  @Test func `SQLite stores whose external data share a folder keep their files when one of them is destroyed`() throws {
+    let kind = FileStore.sqlite(.wal)
+    let first = try gallery(kind, "photos.one", seed: 1), second = try gallery(kind, "photos.two", seed: 7)
+    #expect(try files.filter { $0.contains(".photos_SUPPORT") }.count == 4)
+    try PersistentStoreCoordinator.destroyPersistentStore(first)
+    #expect(try images(second) == expected(seed: 7))
+  }
+
+  @Test(arguments: stores)
+  func `a read-only description can be copied, but not destroyed or replaced`(kind: FileStore) throws {
+    let source = try gallery(kind, "a.store", seed: 1), other = try gallery(kind, "b.store", seed: 7)
+    let readOnly = description(kind, "a.store", isReadOnly: true)
+    for attempt in [
+      { try PersistentStoreCoordinator.destroyPersistentStore(readOnly) },
+      { try PersistentStoreCoordinator.replacePersistentStore(readOnly, withCopyOf: other) },
+    ] {
+      let error = try #require(throws: StoreError.self) { try attempt() }
+      #expect(error.code == .readOnly, "\(error)")
+    }
+    try PersistentStoreCoordinator.replacePersistentStore(other, withCopyOf: readOnly)
+    #expect(try images(other) == expected(seed: 1))
+    #expect(try images(source) == expected(seed: 1))
+  }
+
+  @Test func `a store without a file can't be destroyed, and stores of different types aren't copied`() throws {
+    let json = try gallery(.json, "a.store", seed: 1)
+    for attempt in [
+      { try PersistentStoreCoordinator.destroyPersistentStore(.memory()) },
+      { try PersistentStoreCoordinator.replacePersistentStore(.memory(), withCopyOf: .memory()) },
+      { try PersistentStoreCoordinator.replacePersistentStore(self.description(.xml, "b.store"), withCopyOf: json) },
+      { try PersistentStoreCoordinator.replacePersistentStore(json, withCopyOf: .memory()) },
+    ] {
+      let error = try #require(throws: StoreError.self) { try attempt() }
+      #expect(error.code == .unsupportedRequest, "\(error)")
+    }
+    #expect(try images(json) == expected(seed: 1))
+  }
+
+  @Test(arguments: stores)
+  func `a store that another process is using isn't destroyed or replaced`(kind: FileStore) async throws {
+    let description = try gallery(kind, "a.store", seed: 1)
+    try gallery(kind, "b.store", seed: 7)
+    var user: User? = try use(kind, description)
+    await #expect(processExitsWith: .success) { [folder = folder.path as String, kind] in
+      let store = AdministrationTests.description(kind, at: folder + "/a.store")
+      let other = AdministrationTests.description(kind, at: folder + "/b.store")
+      for attempt in [
+        { try PersistentStoreCoordinator.destroyPersistentStore(store) },
+        { try PersistentStoreCoordinator.replacePersistentStore(store, withCopyOf: other) },
+      ] {
+        do {
+          try attempt()
+          preconditionFailure("The store was destroyed or replaced.")
+        } catch let error as StoreError {
+          precondition(error.code == .locked && error.isRetryable, "\(error)")
+        }
+      }
+    }
+    try user?.end()
+    user = nil
+    #expect(try images(description) == expected(seed: 1))
+    try PersistentStoreCoordinator.destroyPersistentStore(description)
+    #expect(!TemporaryFolder.exists(folder.file("a.store")))
+  }
+
+  /// Someone who uses a store until the end. With a log, having it open suffices.
+  private struct User {
+    let end: () throws -> Void
+  }
+
+  private func use(_ kind: FileStore, _ description: StoreDescription) throws -> User {
+    switch kind {
+    case .sqlite(.wal):
+      let context = try Gallery.context(description)
+      _ = try Gallery.photos(context)
+      return User { try context.persistentStoreCoordinator.close() }
+    case .sqlite:
+      let database = try BareDatabase(folder.file("a.store"))
+      try database.run("BEGIN IMMEDIATE")
+      return User { try database.run("ROLLBACK") }
+    default:
+      let file = try DurableFile(path: folder.file("a.store"))
+      let replacement = try file.beginReplacing()
+      return User {
+        replacement.abort()
+        file.close()
+      }
+    }
+  }
+}
