@@ -109,7 +109,7 @@ final class BinaryFile: PagedStoreFile {
     }
   }
 
-  private func batch(_ place: Int, of entity: Int) throws -> RowBatch {
+  private func batch(_ place: Int, of entity: EntityIndex) throws -> RowBatch {
     if let known = batches.withLock({ $0[place] }) { return known }
     let entry = entries[place]
     let read = try withSection(entry) { try decoders[entity].batch($0, count: entry.count, keys: entry.first...entry.last) }
@@ -123,15 +123,15 @@ final class BinaryFile: PagedStoreFile {
 
   // MARK: Rows
 
-  func rowCount(of entity: Int) -> Int { rowCounts[entity] }
+  func rowCount(of entity: EntityIndex) -> Int { rowCounts[entity] }
 
-  func largestKey(of entity: Int) -> Int64 { rowSections[entity].last.map { entries[$0].last } ?? 0 }
+  func largestKey(of entity: EntityIndex) -> Int64 { rowSections[entity].last.map { entries[$0].last } ?? 0 }
 
-  func forEachPage(of entity: Int, _ body: (RowBatch) throws -> SinkDemand) throws {
+  func forEachPage(of entity: EntityIndex, _ body: (RowBatch) throws -> SinkDemand) throws {
     for place in rowSections[entity] where try body(batch(place, of: entity)) == .enough { return }
   }
 
-  func row(entity: Int, key: Int64) throws -> RowView? {
+  func row(entity: EntityIndex, key: Int64) throws -> RowView? {
     guard let place = BinaryFile.place(of: key, in: rowSections[entity], { entries[$0].last }), entries[place].first <= key
     else { return nil }
     let batch = try batch(place, of: entity)
@@ -175,7 +175,7 @@ final class BinaryFile: PagedStoreFile {
 
   func read(into loader: TableLoader) throws {
     _ = try loader.begin(header)
-    for entity in rowSections.indices {
+    for entity in schema.model.entityIndexes {
       try forEachPage(of: entity) { batch in
         try loader.take(batch, of: entity)
         return .more

@@ -101,7 +101,7 @@ struct BinaryInfo {
 /// Maps the numbers in a file's sections to a model.
 struct BinarySubjects: Sendable {
   /// The model's entity for each number; nil if the model doesn't have it.
-  let entities: [Int?]
+  let entities: [EntityIndex?]
   let relationships: [ManagedObjectModel.Relationship?]
   /// For each relationship number of the file, the number in a new file.
   private let relationshipNumbers: [Int?]
@@ -130,7 +130,7 @@ struct BinarySubjects: Sendable {
   func number(of entry: SectionEntry) -> Int? {
     switch entry.kind {
     case .info, .model: nil
-    case .rows: entry.subject < entities.count ? entities[entry.subject] : nil
+    case .rows: entry.subject < entities.count ? entities[entry.subject]?.rawValue : nil
     case .links, .order: entry.subject < relationshipNumbers.count ? relationshipNumbers[entry.subject] : nil
     case .unique: constraintNumbers.firstIndex(of: entry.subject)
     }

@@ -123,10 +123,10 @@ struct BinaryWriter {
     let byteSlots = entity.layout.kinds.indices.filter { entity.layout.kinds[$0] == .bytes }
     let changes = tellChanges(of: index)
     try putSections(
-      .rows, index, isKept: { changes.areFew(in: $1) },
+      .rows, index.rawValue, isKept: { changes.areFew(in: $1) },
       keep: { writer, saved, part in
         let changes = changes.changes(in: part)
-        if changes.isEmpty { return try writer.copy(part, .rows, index, saved) }
+        if changes.isEmpty { return try writer.copy(part, .rows, index.rawValue, saved) }
         return try writer.patch(part, index, saved, patcher, changes)
       }
     ) { try $0.putRows(of: entity, $1, encoder, byteSlots) }
@@ -134,14 +134,14 @@ struct BinaryWriter {
 
   /// Writes a section with few changes.
   private mutating func patch(
-    _ part: FilePart, _ entity: Int, _ saved: SavedFile, _ patcher: RowSectionPatcher, _ changes: ArraySlice<RowChange>
+    _ part: FilePart, _ entity: EntityIndex, _ saved: SavedFile, _ patcher: RowSectionPatcher, _ changes: ArraySlice<RowChange>
   ) throws -> Bool {
     var isDone = false
     let isRead = try saved.copy(part) { section in
       guard let patched = patcher.patch(section, count: part.count, first: part.first, changes),
         patched.bytes.count <= BinaryWriter.usualByteCount
       else { return }
-      try put(.rows, entity, patched.bytes, count: patched.count, patched.keys)
+      try put(.rows, entity.rawValue, patched.bytes, count: patched.count, patched.keys)
       isDone = true
     }
     return isRead && isDone
@@ -157,7 +157,7 @@ struct BinaryWriter {
       if let first = rows.first, let last = rows.last,
         (rows.count + 1) * fixed + bytesCount + rowBytesCount > BinaryWriter.usualByteCount
       {
-        try put(.rows, entity.index, encoder.encode(rows, bytesCount: bytesCount), count: rows.count, first.key...last.key)
+        try put(.rows, entity.index.rawValue, encoder.encode(rows, bytesCount: bytesCount), count: rows.count, first.key...last.key)
         rows.removeAll(keepingCapacity: true)
         bytesCount = 0
       }
@@ -165,7 +165,7 @@ struct BinaryWriter {
       bytesCount += rowBytesCount
     }
     guard let first = rows.first, let last = rows.last else { return }
-    try put(.rows, entity.index, encoder.encode(rows, bytesCount: bytesCount), count: rows.count, first.key...last.key)
+    try put(.rows, entity.index.rawValue, encoder.encode(rows, bytesCount: bytesCount), count: rows.count, first.key...last.key)
   }
 
   /// The number of bytes of a row's strings and other values of variable length.
@@ -178,7 +178,7 @@ struct BinaryWriter {
 
   /// Finds the rows of an entity that changed since the old file, and updates the indexes. For a new file, it only adds all rows to
   /// the indexes.
-  private mutating func tellChanges(of entity: Int) -> RowChanges {
+  private mutating func tellChanges(of entity: EntityIndex) -> RowChanges {
     let constraints = indexes.indices.filter { !indexes[$0].isSame && schema.uniqueConstraints[$0].entities.contains(entity) }
     var changes = RowChanges()
     if let saved {

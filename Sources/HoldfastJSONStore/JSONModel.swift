@@ -43,7 +43,7 @@ struct JSONEntity {
   }
 
   let name: String
-  let index: Int
+  let index: EntityIndex
   let isAbstract: Bool
   let fields: [Field]
 

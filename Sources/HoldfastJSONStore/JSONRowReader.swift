@@ -18,7 +18,7 @@ final class JSONRowReader {
   private var identity: StoreIdentity?
   /// The fields, index and row builder of the current entity.
   @exclusivity(unchecked) private var fields = JSONFieldTable(nil)
-  @exclusivity(unchecked) private(set) var entity = -1
+  @exclusivity(unchecked) private(set) var entity: EntityIndex = -1
   @exclusivity(unchecked) private var builder: RowBatchBuilder?
   private let values: RowValues
   /// For each slot, whether its value can be in an external file.

@@ -48,7 +48,7 @@ struct XMLEntity {
 
   /// The name as written.
   let name: String
-  let index: Int
+  let index: EntityIndex
   let isAbstract: Bool
   let fields: [Field]
 

@@ -23,7 +23,7 @@ final class XMLRowReader {
   @exclusivity(unchecked) private var builders: [RowBatchBuilder?]
   @exclusivity(unchecked) private var tables: [XMLFieldTable?]
   /// The entity of the current object, with its field table and row builder.
-  @exclusivity(unchecked) private(set) var entity = -1
+  @exclusivity(unchecked) private(set) var entity: EntityIndex = -1
   @exclusivity(unchecked) private var fields = XMLFieldTable(nil)
   @exclusivity(unchecked) private var builder: RowBatchBuilder?
   /// For each entity, the slots whose values can be in external files.
@@ -102,7 +102,7 @@ final class XMLRowReader {
   /// Passes the last rows, links and orders to the loader.
   func finish() throws {
     for (entity, builder) in builders.enumerated() {
-      if let builder, builder.count > 0 { try loader.take(builder.seal(), of: entity) }
+      if let builder, builder.count > 0 { try loader.take(builder.seal(), of: EntityIndex(entity)) }
     }
     for (place, relationship) in model.listed.enumerated() {
       if relationship.storesLinks { loader.take(links: links[place], of: relationship) }
@@ -117,10 +117,10 @@ final class XMLRowReader {
 
   func beginObject(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws {
     (key, field, memberCount) = (0, -1, 0)
-    guard let found = model.entityNames.place(named: type, after: max(entity, 0) - 1) ?? place(ofEntity: type) else {
+    guard let found = model.entityNames.place(named: type, after: max(entity.rawValue, 0) - 1) ?? place(ofEntity: type) else {
       throw errors.unknown("an object of the entity \"\(String(decoding: type.prefix(40), as: UTF8.self))\"")
     }
-    if found != entity || builder == nil { try change(to: found) }
+    if found != entity.rawValue || builder == nil { try change(to: EntityIndex(found)) }
     key = try reference(id)
     values.clear()
     for place in 0..<fields.count { seen[place] = 0 }
@@ -133,7 +133,7 @@ final class XMLRowReader {
     return model.entities.firstIndex { $0.name == name }
   }
 
-  private func change(to found: Int) throws {
+  private func change(to found: EntityIndex) throws {
     guard let identity else { throw damaged("An object precedes the store's header.") }
     if model.entities[found].isAbstract { throw damaged("It has an object of the abstract entity \(loader.model.entities[found].name).") }
     entity = found

@@ -12,7 +12,7 @@ import Testing
   }()
 
   private final class Nowhere: EvaluationSource {
-    func row(entity: Int, key: Int64) -> RowPointer? { nil }
+    func row(entity: EntityIndex, key: Int64) -> RowPointer? { nil }
     func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [Int64] { [] }
   }
 

@@ -424,7 +424,7 @@ final class BrokenStore: ForwardingStore {
     return request
   }
 
-  private func version(_ key: Int64, _ entity: Int, _ view: any ReadView) throws -> Int64 {
+  private func version(_ key: Int64, _ entity: EntityIndex, _ view: any ReadView) throws -> Int64 {
     final class Version: RowSink {
       var version: Int64 = 0
       func take(_ batch: RowBatch, _ rows: RowSelection) -> SinkDemand {
@@ -588,7 +588,7 @@ private final class BrokenPreparation: PreparedSave {
 }
 
 extension BrokenStore.Notes {
-  fileprivate func anyAttribute(of entity: Int) -> String {
+  fileprivate func anyAttribute(of entity: EntityIndex) -> String {
     state.withLock { $0.model }?.entities[entity].attributes.last?.name ?? ""
   }
 }

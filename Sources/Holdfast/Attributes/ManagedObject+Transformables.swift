@@ -74,7 +74,7 @@ extension ManagedObject {
   }
 
   private func transformer(_ slot: Int) throws -> any AttributeTransformer {
-    if let transformer = managedObjectContext.graph.transformers[Int(flags.entityIndex)][slot] { return transformer }
+    if let transformer = managedObjectContext.graph.transformers[flags.entityIndex][slot] { return transformer }
     throw transformationError(slot, "No transformer is registered for the attribute. Pass one to the container or coordinator.")
   }
 

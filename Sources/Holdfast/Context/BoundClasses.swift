@@ -58,5 +58,5 @@ struct BoundClasses: Sendable {
   }
 
   /// The callbacks that an object's class overrides.
-  @inline(__always) func hooks(of object: ManagedObject) -> ClassHooks { hooks[Int(object.flags.entityIndex)] }
+  @inline(__always) func hooks(of object: ManagedObject) -> ClassHooks { hooks[object.flags.entityIndex] }
 }

@@ -4,13 +4,13 @@ import HoldfastStore
 ///
 /// The plan contains only integers and Booleans, because the code that uses it runs once per link.
 struct LinkPlan {
-  var entity: Int32 = 0
+  var entityNumber: Int32 = 0
   var relationship: Int32 = 0
   /// The slot of the destination's key, or -1.
   var slot: Int32 = -1
   var toManyIndex: Int32 = -1
   /// The destination entity, and the index after its last subentity.
-  var destination: Int32 = 0
+  var destinationNumber: Int32 = 0
   var destinationEnd: Int32 = 1
   /// The slot of the inverse in the destination's row, or -1 if the inverse has no slot or doesn't exist.
   var inverseSlot: Int32 = -1
@@ -24,11 +24,30 @@ struct LinkPlan {
 
   static let none = Int32.min
 
+  /// The entity that declares the relationship.
+  @inline(__always) var entity: EntityIndex { EntityIndex(Int(entityNumber)) }
+  @inline(__always) var destination: EntityIndex { EntityIndex(Int(destinationNumber)) }
   @inline(__always) var hasInverse: Bool { inverseSlot >= 0 || inverseToManyIndex != LinkPlan.none }
 
   /// Whether the relationship can reference objects of an entity.
-  @inline(__always) func leads(toEntity entity: UInt32) -> Bool {
-    entity >= UInt32(bitPattern: destination) && entity < UInt32(bitPattern: destinationEnd)
+  @inline(__always) func leads(toEntity index: EntityIndex) -> Bool {
+    let number = UInt32(truncatingIfNeeded: index.rawValue)
+    return number >= UInt32(bitPattern: destinationNumber) && number < UInt32(bitPattern: destinationEnd)
+  }
+}
+
+extension UnsafeMutablePointer where Pointee == GraphPlan.EntityPlan {
+  /// The plan of an entity.
+  subscript(index: EntityIndex) -> GraphPlan.EntityPlan {
+    @inline(__always) unsafeAddress { UnsafePointer(self + index.rawValue) }
+  }
+}
+
+extension ContiguousArray {
+  /// The element of an entity, in an array with one element per entity.
+  @inline(__always) subscript(index: EntityIndex) -> Element {
+    get { self[index.rawValue] }
+    _modify { yield &self[index.rawValue] }
   }
 }
 
@@ -47,9 +66,9 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     let transientCount: Int
     /// The number of transient relationships.
     let transientLinkCount: Int
-    let root: Int
+    let root: EntityIndex
     /// The entities whose objects are also objects of this one: the entity itself and its subentities.
-    let family: Range<Int>
+    let family: Range<EntityIndex>
     /// Whether other entities have the same root, so that a key alone doesn't determine the entity.
     let sharesRoot: Bool
   }
@@ -97,7 +116,7 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     entities = .allocate(capacity: model.entities.count)
     templates = model.entities.map(GraphPlan.template)
     checks = model.entities.map { EntityChecks($0, model) }
-    for entity in model.entities { (entities + entity.index).initialize(to: GraphPlan.plan(entity, model)) }
+    for entity in model.entities { (entities + entity.index.rawValue).initialize(to: GraphPlan.plan(entity, model)) }
     slotTypes = GraphPlan.slotTypes(model)
     let plans = entities
     pairs = model.entities.map { entity in
@@ -120,10 +139,10 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
   }
 
   /// A row in which every slot is nil.
-  func emptyRow(_ entity: Int) -> RowPointer { templates[entity].pointer(0) }
+  func emptyRow(_ entity: EntityIndex) -> RowPointer { templates[entity].pointer(0) }
 
   /// A row of default values.
-  func newRow(_ entity: Int) -> RowPointer { templates[entity].pointer(1) }
+  func newRow(_ entity: EntityIndex) -> RowPointer { templates[entity].pointer(1) }
 
   private static func template(_ entity: ManagedObjectModel.Entity) -> RowBatch {
     let builder = RowBatchBuilder(layout: entity.layout, idPrefix: nil)
@@ -143,7 +162,7 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     let (types, count) = (SlotTypes(entityCount: model.entities.count), ManagedObject.tabulatedSlots)
     for entity in model.entities {
       for (slot, column) in entity.layout.columns.prefix(count).enumerated() {
-        if case .attribute(let type) = column { types[entity.index * count + slot] = AttributeTypeSet(type).rawValue }
+        if case .attribute(let type) = column { types[entity.index.rawValue * count + slot] = AttributeTypeSet(type).rawValue }
       }
     }
     return types
@@ -171,9 +190,9 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
   private static func link(_ relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel) -> LinkPlan {
     let inverse = model.inverse(of: relationship)
     var link = LinkPlan(
-      entity: Int32(relationship.entityIndex), relationship: Int32(relationship.index), slot: Int32(relationship.slot),
-      toManyIndex: Int32(relationship.toManyIndex), destination: Int32(relationship.destinationIndex),
-      destinationEnd: Int32(model.destination(of: relationship).familyIndexes.upperBound), inverseSlot: Int32(inverse?.slot ?? -1),
+      entityNumber: Int32(relationship.entityIndex.rawValue), relationship: Int32(relationship.index), slot: Int32(relationship.slot),
+      toManyIndex: Int32(relationship.toManyIndex), destinationNumber: Int32(relationship.destinationIndex.rawValue),
+      destinationEnd: Int32(model.destination(of: relationship).familyIndexes.upperBound.rawValue), inverseSlot: Int32(inverse?.slot ?? -1),
       isOrdered: relationship.isOrdered)
     if let inverse, inverse.isToMany || inverse.isTransient { link.inverseToManyIndex = Int32(inverse.toManyIndex) }
     link.isTransientToOne = relationship.isTransient && !relationship.isToMany

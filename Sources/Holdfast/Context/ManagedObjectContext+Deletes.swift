@@ -83,7 +83,7 @@ extension ManagedObjectContext {
   }
 
   /// The IDs of the objects that aren't being deleted, including new ones.
-  private func knownIDs(_ entity: Int, _ keys: [Int64]) throws -> [ManagedObjectID] {
+  private func knownIDs(_ entity: EntityIndex, _ keys: [Int64]) throws -> [ManagedObjectID] {
     let new = keys.filter { $0 < 0 }.compactMap { registered(entity, $0) }.filter { !$0.isDeleted }
     return new.map(\.id) + (try existingIDs(entity, keys))
   }
@@ -125,8 +125,8 @@ extension ManagedObjectContext {
   ///
   /// Makes one pass over the registered objects of each entity that can reference them.
   func nullifyRegistered(_ deleted: some Sequence<ManagedObject>) {
-    var keys: [Int: Set<Int64>] = [:]
-    for object in deleted { keys[Int(object.flags.entityIndex), default: []].insert(object.objectKey) }
+    var keys: [EntityIndex: Set<Int64>] = [:]
+    for object in deleted { keys[object.flags.entityIndex, default: []].insert(object.objectKey) }
     for (entity, keys) in keys {
       for relationship in entities[entity].relationships
       where !relationship.inverseIsToMany && (relationship.deleteRule == .nullify || relationship.deleteRule == .cascade) {

@@ -5,10 +5,10 @@ extension ManagedObjectContext {
   /// The destination of a link, registered if necessary; nil if it is being deleted or was deleted.
   ///
   /// If the entity has subentities and the link doesn't specify one, the destination's row is read, with the rows of its siblings.
-  func familyTarget(_ entity: Int, _ key: Int64, _ siblings: FaultSiblings?, position: Int) -> ManagedObject? {
+  func familyTarget(_ entity: EntityIndex, _ key: Int64, _ siblings: FaultSiblings?, position: Int) -> ManagedObject? {
     let family = graph.entities[entity].family
     if let registered = registered(entity, key) {
-      if !family.contains(Int(registered.flags.entityIndex)) { return strayTarget(entity, registered) }
+      if !family.contains(registered.flags.entityIndex) { return strayTarget(entity, registered) }
       return registered.flags.contains(.deleted) ? nil : registered
     }
     if isDeleted(entity, key) { return nil }
@@ -29,7 +29,7 @@ extension ManagedObjectContext {
   }
 
   /// Records an error for a link to an object of an entity that the model doesn't allow.
-  private func strayTarget(_ entity: Int, _ object: ManagedObject) -> ManagedObject? {
+  private func strayTarget(_ entity: EntityIndex, _ object: ManagedObject) -> ManagedObject? {
     let error = StoreError(
       .damaged, operation: "follow a relationship",
       path: persistentStoreCoordinator.storeSet.store(ofKey: object.objectKey)?.locationDescription,
@@ -40,7 +40,7 @@ extension ManagedObjectContext {
   }
 
   /// An object without values and outside the graph, used where a link references an object of a wrong entity.
-  func strayObject(_ entity: Int, _ key: Int64) -> ManagedObject {
+  func strayObject(_ entity: EntityIndex, _ key: Int64) -> ManagedObject {
     let flags = ObjectFlags(entityIndex: entity).union([.inaccessible, .detached])
     let object = bound.classes[entity].init(ManagedObjectSeed(context: self, key: key, flags: flags))
     object.row = graph.emptyRow(entity)
@@ -48,7 +48,7 @@ extension ManagedObjectContext {
   }
 
   /// Creates the object of a key from its row; nil if it has none or the read fails. An error is recorded.
-  private func read(_ entity: Int, _ key: Int64, _ siblings: FaultSiblings?, _ position: Int) -> ManagedObject? {
+  private func read(_ entity: EntityIndex, _ key: Int64, _ siblings: FaultSiblings?, _ position: Int) -> ManagedObject? {
     let (coordinator, family) = (persistentStoreCoordinator, graph.entities[entity].family)
     if !places.hasResidentRow(key),
       let (batch, index) = coordinator.rowCache.row(root: graph.entities[entity].root, key: key),
@@ -71,7 +71,7 @@ extension ManagedObjectContext {
   ///
   /// - Returns: The object of a key among them; nil if it has no row.
   @discardableResult
-  func readFamily(_ entity: Int, _ keys: [Int64], wanting key: Int64? = nil) throws -> ManagedObject? {
+  func readFamily(_ entity: EntityIndex, _ keys: [Int64], wanting key: Int64? = nil) throws -> ManagedObject? {
     checkIsolation()
     var found: ManagedObject?
     for group in groups(try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: keys), requests.ofOthers).runs, entity) {
@@ -91,18 +91,18 @@ extension ManagedObjectContext {
   }
 
   /// Whether to read ahead before creating an object of a list: the object is neither registered nor read yet.
-  func readsAhead(_ entity: Int, _ key: Int64) -> Bool {
+  func readsAhead(_ entity: EntityIndex, _ key: Int64) -> Bool {
     mayReadAhead(entity, key) && key >= 0 && registered(entity, key) == nil && recentRow(entity, key) == nil
   }
 
-  private func mayReadAhead(_ entity: Int, _ key: Int64) -> Bool {
+  private func mayReadAhead(_ entity: EntityIndex, _ key: Int64) -> Bool {
     batchesFaults && (graph.entities[entity].family.count > 1 || !places.hasResidentRow(key))
   }
 
   /// Reads ahead the rows of a list's unregistered objects.
   ///
   /// Used if each row would take a request of its own, or if only the rows determine the entities.
-  func readAhead(_ entity: Int, _ keys: ArraySlice<Int64>) {
+  func readAhead(_ entity: EntityIndex, _ keys: ArraySlice<Int64>) {
     guard let first = keys.first, mayReadAhead(entity, first) else { return }
     let unread = unreadKeys(keys.filter { recentRow(entity, $0) == nil }[...], entity)
     if unread.count <= 1 { return }
@@ -111,7 +111,7 @@ extension ManagedObjectContext {
   }
 
   /// The keys of objects that aren't registered, ascending, without duplicates.
-  private func unreadKeys(_ keys: ArraySlice<Int64>, _ entity: Int) -> [Int64] {
+  private func unreadKeys(_ keys: ArraySlice<Int64>, _ entity: EntityIndex) -> [Int64] {
     let wanted = keys.filter { $0 >= 0 && registered(entity, $0) == nil && !isDeleted(entity, $0) }.sorted()
     var unique: [Int64] = []
     unique.reserveCapacity(wanted.count)
@@ -122,10 +122,10 @@ extension ManagedObjectContext {
   /// Groups rows by entity.
   ///
   /// - Parameter entity: The entity of all rows, unless it shares its root.
-  func groups(_ runs: [RowRun], _ entity: Int) -> [RowGroup] {
+  func groups(_ runs: [RowRun], _ entity: EntityIndex) -> [RowGroup] {
     guard let first = runs.first else { return [] }
     if !graph.entities[entity].sharesRoot { return [RowGroup(first, Array(runs.dropFirst()), entity: entity)] }
-    var byEntity: [(entity: Int, runs: [RowRun])] = []
+    var byEntity: [(entity: EntityIndex, runs: [RowRun])] = []
     for run in runs {
       guard let concrete = persistentStoreCoordinator.entityIndex(of: run.batch) else { continue }
       if let place = byEntity.firstIndex(where: { $0.entity == concrete }) {
@@ -140,8 +140,8 @@ extension ManagedObjectContext {
   /// Whether a registered object has the entity of its row. Removes the object from the registry if it doesn't.
   ///
   /// An object that was created before its entity was known may have another entity. The caller then creates a new object.
-  func isStillOf(_ entity: Int, _ object: ManagedObject) -> Bool {
-    if Int(object.flags.entityIndex) == entity { return true }
+  func isStillOf(_ entity: EntityIndex, _ object: ManagedObject) -> Bool {
+    if object.flags.entityIndex == entity { return true }
     registry.remove(object)
     return false
   }

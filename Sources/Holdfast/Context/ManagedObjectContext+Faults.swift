@@ -6,7 +6,7 @@ extension ManagedObjectContext {
   /// If the row can't be read, returns a row of nil and sets ``ManagedObject/isInaccessible``. An object whose row was deleted keeps that
   /// row. After an error the object stays a fault, so the next access tries again.
   func fireFault(_ object: ManagedObject) -> RowPointer {
-    let empty = graph.emptyRow(Int(object.flags.entityIndex))
+    let empty = graph.emptyRow(object.flags.entityIndex)
     do {
       if try fire(object), let row = object.row { return row }
       if let error = reasonToRetry(object) { throw error }
@@ -45,7 +45,7 @@ extension ManagedObjectContext {
   func fire(_ object: ManagedObject) throws -> Bool {
     if object.objectKey < 0 || object.flags.contains(.detached) { return false }
     checkIsolation()
-    let entity = Int(object.flags.entityIndex)
+    let entity = object.flags.entityIndex
     let coordinator = persistentStoreCoordinator
     let isResident = places.hasResidentRow(object.objectKey)
     if !isResident,
@@ -85,8 +85,9 @@ extension ManagedObjectContext {
   func fire(together faults: ContiguousArray<ManagedObject>, _ options: RequestOptions? = nil) throws {
     if faults.isEmpty { return }
     var keys = [[Int64]](repeating: [], count: entities.count)
-    for fault in faults where fault.objectKey >= 0 { keys[Int(fault.flags.entityIndex)].append(fault.objectKey) }
-    for (entity, keys) in keys.enumerated() where !keys.isEmpty {
+    for fault in faults where fault.objectKey >= 0 { keys[fault.flags.entityIndex].append(fault.objectKey) }
+    for (index, keys) in keys.enumerated() where !keys.isEmpty {
+      let entity = EntityIndex(index)
       for window in keys.sorted().windows(of: RowGroup.size) {
         let collector = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: Array(window)), options ?? requests.ofOthers)
         for group in groups(collector.runs, entity) { attachFaults(group) }
@@ -99,7 +100,7 @@ extension ManagedObjectContext {
   private func keysToRead(_ object: ManagedObject, _ siblings: FaultSiblings?) -> [Int64] {
     guard batchesFaults, let siblings else { return [object.objectKey] }
     if places.hasResidentRow(object.objectKey) && siblings.isRarelyRead() { return [object.objectKey] }
-    let entity = Int(object.flags.entityIndex)
+    let entity = object.flags.entityIndex
     var keys = siblings.window(around: Int(object.position)).filter { key in
       guard key >= 0 else { return false }
       if let sibling = registered(entity, key) { return sibling.row == nil }
@@ -122,15 +123,15 @@ extension ManagedObjectContext {
     let isWalkedOver = readsTargets && batchesFaults && (group.count == 1 || group.isFetched)
     let welcomesRows = isWalkedOver && !group.hasResidentRows(places)
     guard let answer = relationship(link, of: object, in: group, welcomesRows: welcomesRows) else { return nil }
-    takeRows(answer.rows, Int(link.destination))
-    let siblings = FaultSiblings(entity: Int(link.destination), answer: answer)
+    takeRows(answer.rows, link.destination)
+    let siblings = FaultSiblings(entity: link.destination, answer: answer)
     group.setAnswer(siblings, Int(link.toManyIndex))
     awakenFulfilled()
     return siblings
   }
 
   /// Keeps rows that were returned with keys for objects created later, and attaches them to registered faults.
-  private func takeRows(_ batches: [RowBatch], _ entity: Int) {
+  private func takeRows(_ batches: [RowBatch], _ entity: EntityIndex) {
     // Objects that have rows stay in their groups: for a row in two groups, the destinations would be fetched twice.
     var runs: ArraySlice<RowRun> = []
     for batch in batches {
@@ -173,7 +174,7 @@ extension ManagedObjectContext {
     do {
       let answer = try persistentStoreCoordinator.relationships(
         RelationshipRequest(
-          entity: Int(link.entity), relationship: Int(link.relationship), sources: sources, welcomesRows: welcomesRows), requests.ofOthers)
+          entity: link.entity, relationship: Int(link.relationship), sources: sources, welcomesRows: welcomesRows), requests.ofOthers)
       return link.isOrdered ? answer.inOrder() : answer
     } catch let error as StoreError where error.code == .tooLarge && sources.count > 1 {
       group?.hasTooManyTargets = true

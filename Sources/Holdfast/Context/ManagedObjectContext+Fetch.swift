@@ -186,8 +186,8 @@ final class ObjectSink: ReceivingSink {
   private var pending: [RowRun] = []
   private var pendingCount = 0
   /// The entities of the runs; empty while all runs are of ``pendingEntity``.
-  private var entities: [Int] = []
-  private var pendingEntity = 0
+  private var entities: [EntityIndex] = []
+  private var pendingEntity: EntityIndex = 0
 
   init(_ context: ManagedObjectContext) { self.context = context }
 
@@ -201,7 +201,7 @@ final class ObjectSink: ReceivingSink {
     return .more
   }
 
-  private func append(_ run: RowRun, _ entity: Int) {
+  private func append(_ run: RowRun, _ entity: EntityIndex) {
     let count = run.count
     if pendingCount + count > RowGroup.size { makeObjects() }
     if pending.isEmpty { pendingEntity = entity }
@@ -231,14 +231,14 @@ final class ObjectSink: ReceivingSink {
 
   /// Neighbours of the same entity become siblings, even if rows of other entities are between them.
   private func makeObjectsOfFamily() {
-    var made: [Int: ContiguousArray<ManagedObject>] = [:]
+    var made: [EntityIndex: ContiguousArray<ManagedObject>] = [:]
     for entity in Set(entities) {
       let runs = zip(pending, entities).filter { $0.1 == entity }.map(\.0)
       var ofEntity: ContiguousArray<ManagedObject> = []
       context.materialize(RowGroup(runs[0], Array(runs.dropFirst()), entity: entity, isFetched: true), into: &ofEntity)
       made[entity] = ofEntity
     }
-    var places: [Int: Int] = [:]
+    var places: [EntityIndex: Int] = [:]
     for (run, entity) in zip(pending, entities) {
       let start = places[entity, default: 0]
       places[entity] = start + run.count

@@ -31,7 +31,7 @@ extension ManagedObjectContext {
     return entity
   }
 
-  private func insertObject(_ entity: Int) -> ManagedObject {
+  private func insertObject(_ entity: EntityIndex) -> ManagedObject {
     checkIsolation()
     let key = temporaryIDs.makeKey()
     let object = make(entity, key, .inserted)
@@ -88,7 +88,7 @@ extension ManagedObjectContext {
   }
 
   /// The entity of an ID, and the context's key of the object.
-  private func place(of id: ManagedObjectID) throws -> (entity: Int, key: Int64) {
+  private func place(of id: ManagedObjectID) throws -> (entity: EntityIndex, key: Int64) {
     if let key = id.isTemporaryID ? id.key : places.key(of: id),
       let entity = persistentStoreCoordinator.model.entity(named: id.entityName)
     {
@@ -110,7 +110,7 @@ extension ManagedObjectContext {
     runningCallback { object.prepareForDeletion() }
     object.flags.remove(.preparingDeletion)
     if object.flags.contains(.deleted) { return }
-    deletions.insert(object, root: graph.entities[Int(object.flags.entityIndex)].root)
+    deletions.insert(object, root: graph.entities[object.flags.entityIndex].root)
     object.flags.insert(.deleted)
     noteChange(object)
   }
@@ -150,7 +150,7 @@ extension ManagedObjectContext {
   /// A list in memory is kept, because the relationship answer of the object's group may be older.
   private func revertLinks(_ object: ManagedObject) {
     guard let states = object.toMany else { return }
-    for index in 0..<graph.entities[Int(object.flags.entityIndex)].toManyCount { states[index].revert() }
+    for index in 0..<graph.entities[object.flags.entityIndex].toManyCount { states[index].revert() }
   }
 
   /// Discards the state of to-many relationships.
@@ -158,7 +158,7 @@ extension ManagedObjectContext {
   /// The next access restores it from the store, or from the relationship answer of the object's group.
   func forgetLinks(_ object: ManagedObject) {
     guard let states = object.toMany else { return }
-    for index in 0..<graph.entities[Int(object.flags.entityIndex)].toManyCount {
+    for index in 0..<graph.entities[object.flags.entityIndex].toManyCount {
       states[index].destroy()
       states[index] = ToManyState()
     }
@@ -167,7 +167,7 @@ extension ManagedObjectContext {
   /// Removes an object from the graph. All its properties return nil afterwards.
   func detach(_ object: ManagedObject) {
     registry.remove(object)
-    let entity = Int(object.flags.entityIndex)
+    let entity = object.flags.entityIndex
     object.dropPrivateRow(graph.emptyRow(entity))
     object.owner = nil
     object.flags.remove(.ownedByGroup)

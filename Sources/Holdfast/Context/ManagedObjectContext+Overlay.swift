@@ -34,14 +34,14 @@ extension ManagedObjectContext {
     guard let inverse = persistentStoreCoordinator.model.inverse(of: relationship), inverse.deleteRule == .nullify else { return }
     for object in changes.objects
     where object.isDeleted && !object.isInserted && inverse.entityIndex == relationship.destinationIndex
-      && graph.entities[relationship.destinationIndex].family.contains(Int(object.flags.entityIndex))
+      && graph.entities[relationship.destinationIndex].family.contains(object.flags.entityIndex)
     {
       for source in targets(of: object, inverse) { clear(relationship, of: source, from: object) }
     }
   }
 
   /// Whether objects of an entity or its subentities changed.
-  private func hasChanges(inFamilyOf entity: Int) -> Bool { graph.entities[entity].family.contains { changes.count($0) > 0 } }
+  private func hasChanges(inFamilyOf entity: EntityIndex) -> Bool { graph.entities[entity].family.contains { changes.count($0) > 0 } }
 
   /// Whether a query follows relationships to entities with changed objects.
   private func crosses(_ crossings: [QueryCrossing]) -> Bool {
@@ -80,7 +80,7 @@ extension ManagedObjectContext {
       candidates.append(Candidate(row: row, object: nil, batch: batch, index: index))
     }
     let pending = changes.objects.filter {
-      query.concreteEntities.contains(Int($0.flags.entityIndex)) && !$0.isDeleted && !$0.flags.contains(.detached)
+      query.concreteEntities.contains($0.flags.entityIndex) && !$0.isDeleted && !$0.flags.contains(.detached)
     }
     try fire(together: ContiguousArray(pending.filter { $0.isFault }), query.options)
     // An object deleted by another context has no values and is left out; the save reports that it is missing.
@@ -153,7 +153,7 @@ final class ContextRows: EvaluationSource {
     stored = source
   }
 
-  func row(entity: Int, key: Int64) -> RowPointer? {
+  func row(entity: EntityIndex, key: Int64) -> RowPointer? {
     if let registered = context.registered(entity, key) {
       if registered.isDeleted { return nil }
       if registered.row != nil { return registered.isInaccessible ? nil : registered.readRow }

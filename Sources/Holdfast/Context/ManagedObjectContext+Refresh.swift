@@ -21,7 +21,7 @@ extension ManagedObjectContext {
     let noted = faultErrors
     if !isChangedUnread { faultErrors.remove(object.id) }
     recentGroups.removeAll()
-    persistentStoreCoordinator.rowCache.remove(root: graph.entities[Int(object.flags.entityIndex)].root, keys: [object.objectKey])
+    persistentStoreCoordinator.rowCache.remove(root: graph.entities[object.flags.entityIndex].root, keys: [object.objectKey])
     if object.isUpdated && mergeChanges {
       try holdingAwakening {
         do { try merge(object) } catch {
@@ -135,7 +135,7 @@ extension ManagedObjectContext {
 
   /// Applies an object's changes to the row as it is saved now.
   private func merge(_ object: ManagedObject) throws {
-    let entity = Int(object.flags.entityIndex)
+    let entity = object.flags.entityIndex
     let found = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: [object.objectKey]), requests.ofOthers)
     guard let run = found.runs.first, persistentStoreCoordinator.entityIndex(of: run.batch) == entity else {
       throw ContextError(.missingObject, objectID: object.id, reason: "No object has this ID; it was deleted.")
@@ -160,7 +160,7 @@ extension ManagedObjectContext {
   private func mergeTargets(of object: ManagedObject) throws {
     guard object.toMany != nil else { return }
     try throwingFaultErrors {
-      for index in 0..<graph.entities[Int(object.flags.entityIndex)].toManyCount { mergeTargets(object, index) }
+      for index in 0..<graph.entities[object.flags.entityIndex].toManyCount { mergeTargets(object, index) }
     }
   }
 
@@ -192,7 +192,7 @@ extension ManagedObject {
   public final func changedValues() -> [String: StoreValue] {
     // Values that an object sets while it is awakened aren't changes.
     guard let row, hasChanges else { return [:] }
-    let committed = isInserted ? managedObjectContext.graph.emptyRow(Int(flags.entityIndex)) : committedRow
+    let committed = isInserted ? managedObjectContext.graph.emptyRow(flags.entityIndex) : committedRow
     guard let committed else { return [:] }
     let kinds = entity.layout.kinds
     let slots = kinds.indices.filter { row.differs(from: committed, $0, kinds[$0]) }

@@ -18,7 +18,7 @@ extension ManagedObjectContext {
       object.isInserted && !object.flags.contains(.detached),
       "A saved or deleted object was assigned to a store; only new objects can be assigned.")
     guard persistentStoreCoordinator.persistentStores.contains(store) else { throw ContextError.missingStore([object.id]) }
-    guard store.holds(Int(object.flags.entityIndex)) else {
+    guard store.holds(object.flags.entityIndex) else {
       throw ContextError(
         .noStoreForEntity, objectID: object.id,
         reason:
@@ -31,7 +31,7 @@ extension ManagedObjectContext {
   }
 
   /// The ID of an object by its entity and key.
-  @inline(__always) func objectID(_ entity: Int, _ key: Int64) -> ManagedObjectID {
+  @inline(__always) func objectID(_ entity: EntityIndex, _ key: Int64) -> ManagedObjectID {
     key < 0 ? temporaryIDs.id(entity, key) : places.objectID(entity, key)
   }
 

@@ -42,7 +42,7 @@ final class RowGroup {
   private let rest: [RowRun]
   let count: Int
   /// The index of the rows' concrete entity.
-  let entity: Int
+  let entity: EntityIndex
   /// Whether the rows are the result of a fetch. The caller of a fetch is likely to read all of them.
   ///
   /// Rows that were prefetched during a graph traversal may be read in another order, or not at all.
@@ -60,7 +60,7 @@ final class RowGroup {
   /// The number of requests for single objects: 8 bits for each to-many index from 0 to 6, and 8 bits for all others together.
   @exclusivity(unchecked) private var askedAlone: UInt64 = 0
 
-  init(_ first: RowRun, _ rest: [RowRun] = [], entity: Int, isFetched: Bool = false) {
+  init(_ first: RowRun, _ rest: [RowRun] = [], entity: EntityIndex, isFetched: Bool = false) {
     self.first = first
     self.rest = rest
     self.entity = entity
@@ -155,7 +155,7 @@ final class RowGroup {
   }
 
   /// The destinations of a to-one relationship for all rows of the group.
-  func column(_ slot: Int, destination: Int) -> FaultSiblings {
+  func column(_ slot: Int, destination: EntityIndex) -> FaultSiblings {
     for siblings in columns where siblings.slot == slot { return siblings }
     let siblings = FaultSiblings(entity: destination, group: self, slot: slot)
     columns.append(siblings)
@@ -176,7 +176,7 @@ final class RowGroup {
 /// The objects that were loaded together with a fault. Reading the fault's row also reads theirs. Confined to a context.
 final class FaultSiblings {
   /// The index of the objects' entity.
-  let entity: Int
+  let entity: EntityIndex
   /// The destinations of a to-many relationship for an entire group; nil for a to-one relationship.
   let answer: RelationshipAnswer?
   /// The group whose rows contain the objects' keys. Nil after the keys were read or the group was released.
@@ -189,13 +189,13 @@ final class FaultSiblings {
   /// The number of faults that were read alone.
   @exclusivity(unchecked) private var readAlone = 0
 
-  init(entity: Int, answer: RelationshipAnswer) {
+  init(entity: EntityIndex, answer: RelationshipAnswer) {
     self.entity = entity
     self.answer = answer
     slot = -1
   }
 
-  init(entity: Int, group: RowGroup, slot: Int) {
+  init(entity: EntityIndex, group: RowGroup, slot: Int) {
     self.entity = entity
     answer = nil
     self.group = group
@@ -203,7 +203,7 @@ final class FaultSiblings {
   }
 
   /// The entity of the destination at a position; nil if only its row determines it.
-  func entity(at position: Int) -> Int? { answer?.entities.map { $0[position] } }
+  func entity(at position: Int) -> EntityIndex? { answer?.entities.map { $0[position] } }
 
   /// Counts a request for a single row. Returns true for the first 32.
   func isRarelyRead() -> Bool {

@@ -15,10 +15,10 @@ struct FetchQuery {
   var options = RequestOptions.none
 
   /// The entities to which the query is restricted in one store; empty for no restriction.
-  var restriction: [Int] = []
+  var restriction: [EntityIndex] = []
 
   /// The concrete entities whose objects are fetched.
-  var concreteEntities: [Int] {
+  var concreteEntities: [EntityIndex] {
     if !restriction.isEmpty { return restriction }
     if includesSubentities { return entity.concreteIndexes }
     return entity.isAbstract ? [] : [entity.index]

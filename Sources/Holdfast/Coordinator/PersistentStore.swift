@@ -56,7 +56,7 @@ public final class PersistentStore: Sendable {
         .unsupportedModel, operation: "open the store", path: description.location?.description,
         reason: "The model has no configuration \(name). Its configurations: \(known.isEmpty ? "none" : known).")
     }
-    return model.entities.indices.map { index in entities.contains { $0.index == index } }
+    return model.entityIndexes.map { index in entities.contains { $0.index == index } }
   }
 
   // MARK: Properties
@@ -132,7 +132,7 @@ public final class PersistentStore: Sendable {
   var holdsAll: Bool { heldEntities == nil }
 
   /// Whether the store may have objects of an entity.
-  func holds(_ entity: Int) -> Bool { heldEntities.map { $0[entity] } ?? true }
+  func holds(_ entity: EntityIndex) -> Bool { heldEntities.map { $0[entity] } ?? true }
 
   /// The store's name in messages.
   var title: String { locationDescription ?? "\(type) store \(identifier)" }

@@ -48,7 +48,7 @@ extension PersistentStoreCoordinator {
   private func nameTargets(_ rows: inout [[StoreValue]], _ layout: RowLayout, _ options: RequestOptions) throws {
     for (place, column) in layout.columns.enumerated() {
       guard case .toOne(let destination) = column else { continue }
-      var entities: [Int64: Int] = [:]
+      var entities: [Int64: EntityIndex] = [:]
       if model.entities[destination].familyIndexes.count > 1 {
         let keys = Set(rows.compactMap { if case .int64(let key) = $0[place] { key } else { nil } })
         if !keys.isEmpty {

@@ -86,7 +86,7 @@ extension PersistentStoreCoordinator {
   /// The entity of a batch's rows.
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/damaged`` when the rows don't match an entity.
-  func checkedEntityIndex(of batch: RowBatch) throws -> Int {
+  func checkedEntityIndex(of batch: RowBatch) throws -> EntityIndex {
     if let entity = entityIndex(of: batch) { return entity }
     throw StoreError(
       .damaged, operation: "read rows", path: storeSet.sole?.locationDescription,
@@ -94,10 +94,10 @@ extension PersistentStoreCoordinator {
   }
 
   /// The entity of a batch's rows; nil when its layout and ID prefix match no entity.
-  func entityIndex(of batch: RowBatch) -> Int? { places.entityIndex(of: batch) }
+  func entityIndex(of batch: RowBatch) -> EntityIndex? { places.entityIndex(of: batch) }
 
   /// The root entity of a batch's rows; nil if the shared cache doesn't admit them, because the store keeps them in memory anyway.
-  func cachedRoot(of batch: RowBatch) -> Int? {
+  func cachedRoot(of batch: RowBatch) -> EntityIndex? {
     guard !places.hasResidentRows(batch), let entity = entityIndex(of: batch) else { return nil }
     return graph.entities[entity].root
   }
@@ -135,13 +135,13 @@ extension RelationshipAnswer {
   }
 
   /// Joins the answers of several stores, in the order of the requested sources.
-  convenience init(joining answers: [(sources: [Int64], answer: RelationshipAnswer)], for sources: [Int64], destination: Int) {
+  convenience init(joining answers: [(sources: [Int64], answer: RelationshipAnswer)], for sources: [Int64], destination: EntityIndex) {
     var found: [Int64: (answer: Int, place: Int)] = [:]
     for (number, part) in answers.enumerated() {
       for (place, source) in part.sources.enumerated() { found[source] = (number, place) }
     }
     var (offsets, targets): ([Int32], [Int64]) = ([0], [])
-    var entities: [Int]? = answers.contains { $0.answer.entities != nil } ? [] : nil
+    var entities: [EntityIndex]? = answers.contains { $0.answer.entities != nil } ? [] : nil
     var orderKeys: [Int64]? = answers.contains { $0.answer.orderKeys != nil } ? [] : nil
     for source in sources {
       if let (number, place) = found[source] {

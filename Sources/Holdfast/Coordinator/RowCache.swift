@@ -13,7 +13,7 @@ final class RowCache: Sendable {
     /// Incremented when rows read earlier may be outdated, so that they aren't inserted afterwards.
     var epoch = 0
 
-    mutating func insert(_ batch: RowBatch, _ root: Int, _ byteLimit: Int) {
+    mutating func insert(_ batch: RowBatch, _ root: EntityIndex, _ byteLimit: Int) {
       young.publish(batch, root, unlessNewerIn: old)
       if young.byteCount > byteLimit / 2 {
         old = young
@@ -21,7 +21,7 @@ final class RowCache: Sendable {
       }
     }
 
-    func remove(_ root: Int, _ keys: [Int64]) {
+    func remove(_ root: EntityIndex, _ keys: [Int64]) {
       for key in keys {
         young.remove(root, key)
         old.remove(root, key)
@@ -39,7 +39,7 @@ final class RowCache: Sendable {
   init(byteLimit: Int = 16 << 20) { self.byteLimit = byteLimit }
 
   /// The row with a key.
-  func row(root: Int, key: Int64) -> (batch: RowBatch, index: Int)? {
+  func row(root: EntityIndex, key: Int64) -> (batch: RowBatch, index: Int)? {
     generations.withLock { $0.young.row(root, key) ?? $0.old.row(root, key) }
   }
 
@@ -47,7 +47,7 @@ final class RowCache: Sendable {
   var epoch: Int { generations.withLock { $0.epoch } }
 
   /// Inserts the rows of a batch, unless the epoch has changed since they were read.
-  func publish(_ batch: RowBatch, root: Int, readIn epoch: Int) {
+  func publish(_ batch: RowBatch, root: EntityIndex, readIn epoch: Int) {
     generations.withLock { generations in
       if generations.epoch == epoch { generations.insert(batch, root, byteLimit) }
     }
@@ -56,11 +56,11 @@ final class RowCache: Sendable {
   /// What a save changes in the cache.
   struct SavedRows {
     /// The saved rows, with the indexes of their root entities.
-    var batches: [(batch: RowBatch, root: Int)] = []
+    var batches: [(batch: RowBatch, root: EntityIndex)] = []
     /// Whether all other rows are removed.
     var removesAll = false
     /// The keys of rows to remove, by the index of the root entity.
-    var removedKeys: [Int: [Int64]] = [:]
+    var removedKeys: [EntityIndex: [Int64]] = [:]
     /// Whether rows of running reads stay out of the cache. Their derived values may be older than the save, although their versions are
     /// equal.
     var turnsAwayReads = false
@@ -87,7 +87,7 @@ final class RowCache: Sendable {
   }
 
   /// Removes rows.
-  func remove(root: Int, keys: [Int64]) {
+  func remove(root: EntityIndex, keys: [Int64]) {
     generations.withLock { generations in
       generations.epoch += 1
       generations.remove(root, keys)
@@ -125,16 +125,16 @@ private final class RowCacheGeneration {
 
   init() {}
 
-  func row(_ root: Int, _ key: Int64) -> (batch: RowBatch, index: Int)? {
-    let entry = entries[index(UInt32(root + 1), key)]
+  func row(_ root: EntityIndex, _ key: Int64) -> (batch: RowBatch, index: Int)? {
+    let entry = entries[index(UInt32(root.rawValue + 1), key)]
     return entry.isFree ? nil : (batches[Int(entry.batch)], Int(entry.row))
   }
 
-  func publish(_ batch: RowBatch, _ root: Int, unlessNewerIn older: RowCacheGeneration) {
+  func publish(_ batch: RowBatch, _ root: EntityIndex, unlessNewerIn older: RowCacheGeneration) {
     entries.reserve(batch.count) { Entry.hash($0.root, $0.key) }
     batches.append(batch)
     byteCount += batch.byteCount
-    let number = UInt32(batches.count - 1), tag = UInt32(root + 1)
+    let number = UInt32(batches.count - 1), tag = UInt32(root.rawValue + 1)
     for position in 0..<batch.count {
       let row = batch.pointer(position), index = index(tag, row.key)
       let version = version(entries[index]) ?? older.version(older.entries[older.index(tag, row.key)])
@@ -147,8 +147,8 @@ private final class RowCacheGeneration {
     entry.isFree ? nil : batches[Int(entry.batch)].pointer(Int(entry.row)).version
   }
 
-  func remove(_ root: Int, _ key: Int64) {
-    let index = index(UInt32(root + 1), key)
+  func remove(_ root: EntityIndex, _ key: Int64) {
+    let index = index(UInt32(root.rawValue + 1), key)
     if !entries[index].isFree { entries.remove(at: index) { Entry.hash($0.root, $0.key) } }
   }
 

@@ -45,7 +45,7 @@ final class StorePlaces: @unchecked Sendable {  // because an entry is written o
   }
 
   /// The ID of a saved object.
-  func objectID(_ entity: Int, _ key: Int64) -> ManagedObjectID {
+  func objectID(_ entity: EntityIndex, _ key: Int64) -> ManagedObjectID {
     let count = count
     precondition(count > 0, "The ID of a saved object was requested before the coordinator had a store.")
     return entries[place(key, count)].prefixes[entity].withKey(count == 1 ? key : StackKey.inStore(key))
@@ -75,14 +75,16 @@ final class StorePlaces: @unchecked Sendable {  // because an entry is written o
   }
 
   /// The prefix of the IDs of an entity's objects in the store with a number.
-  func prefix(_ entity: Int, ofStore number: UInt32) -> ManagedObjectID? { place(ofStore: number).map { entries[$0].prefixes[entity] } }
+  func prefix(_ entity: EntityIndex, ofStore number: UInt32) -> ManagedObjectID? {
+    place(ofStore: number).map { entries[$0].prefixes[entity] }
+  }
 
   /// The entity of a batch's rows; nil when its layout and ID prefix match no entity.
-  func entityIndex(of batch: RowBatch) -> Int? {
+  func entityIndex(of batch: RowBatch) -> EntityIndex? {
     guard let prefix = batch.idPrefix, let place = place(ofStore: prefix.storeNumber) else { return nil }
     let prefixes = entries[place].prefixes
     for index in prefixes.indices where prefixes[index].entityNumber == prefix.entityNumber {
-      return batch.layout == model.entities[index].layout ? index : nil
+      return batch.layout == model.entities[index].layout ? EntityIndex(index) : nil
     }
     return nil
   }

@@ -17,7 +17,7 @@ final class StoreRows: EvaluationSource {
     rows = Array(repeating: [:], count: model.entities.count)
   }
 
-  func row(entity: Int, key: Int64) -> RowPointer? { rows[entity][key] }
+  func row(entity: EntityIndex, key: Int64) -> RowPointer? { rows[entity][key] }
 
   func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [Int64] { links[relationship]?[row.key] ?? [] }
 
@@ -51,7 +51,7 @@ final class StoreRows: EvaluationSource {
     try reader.relationships(request) { source, targets in links[relationship, default: [:]][source] = targets }
   }
 
-  private func fetchRows(_ entity: Int, _ wanted: Set<Int64>) throws {
+  private func fetchRows(_ entity: EntityIndex, _ wanted: Set<Int64>) throws {
     let keys = wanted.filter { $0 >= 0 && rows[entity][$0] == nil }.sorted()
     if keys.isEmpty { return }
     let collector = RowCollector()

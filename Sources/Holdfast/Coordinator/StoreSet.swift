@@ -25,7 +25,7 @@ final class StoreSet: Sendable {
   func store(ofKey key: Int64) -> PersistentStore? { sole ?? store(at: StackKey.place(key)) }
 
   /// The first store that accepts new objects of an entity.
-  func firstWritable(_ entity: Int) -> PersistentStore? { stores.first { !$0.isReadOnly && $0.holds(entity) } }
+  func firstWritable(_ entity: EntityIndex) -> PersistentStore? { stores.first { !$0.isReadOnly && $0.holds(entity) } }
 
   /// Divides permanent keys by store, in the order in which the stores were added. Keys of removed stores are left out.
   func split(_ keys: [Int64]) -> [(store: PersistentStore, keys: [Int64])] {

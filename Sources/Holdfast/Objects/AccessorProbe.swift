@@ -68,7 +68,7 @@ final class AccessorProbe {
   /// Creates an object of a class in a separate context.
   ///
   /// - Parameter classes: The classes of all entities, by their indexes.
-  init(_ type: ManagedObject.Type, entity: Int, _ classes: [ManagedObject.Type], _ coordinator: PersistentStoreCoordinator) {
+  init(_ type: ManagedObject.Type, entity: EntityIndex, _ classes: [ManagedObject.Type], _ coordinator: PersistentStoreCoordinator) {
     let context = ManagedObjectContext(
       coordinator: coordinator, bound: BoundClasses(withoutHooks: classes), isolation: .unchecked, recordsAccesses: true)
     let flags = ObjectFlags(entityIndex: entity).union([.probe, .detached])
@@ -100,7 +100,7 @@ enum AccessorCheck {
 
   /// The differences of some classes, each with its entity.
   static func differences(
-    _ classes: [(type: ManagedObject.Type, entity: Int)], _ model: ManagedObjectModel, _ transformers: AttributeTransformerRegistry
+    _ classes: [(type: ManagedObject.Type, entity: EntityIndex)], _ model: ManagedObjectModel, _ transformers: AttributeTransformerRegistry
   ) -> [String] {
     var all: [ManagedObject.Type] = Array(repeating: ManagedObject.self, count: model.entities.count)
     for (type, entity) in classes { all[entity] = type }

@@ -22,7 +22,7 @@ extension ManagedObject {
   final func externalData(_ slot: Int, _ row: RowPointer) throws -> Data? {
     guard let id = row.externalID(slot) else { return nil }
     managedObjectContext.checkIsolation()
-    let request = ExternalDataRequest(entity: Int(flags.entityIndex), slot: slot, key: objectKey, id: id)
+    let request = ExternalDataRequest(entity: flags.entityIndex, slot: slot, key: objectKey, id: id)
     return try managedObjectContext.persistentStoreCoordinator.externalData(request, managedObjectContext.requests.ofOthers)
   }
 

@@ -1,5 +1,5 @@
 extension ManagedObject {
-  final var plan: GraphPlan.EntityPlan { managedObjectContext.graph.entities[Int(flags.entityIndex)] }
+  final var plan: GraphPlan.EntityPlan { managedObjectContext.graph.entities[flags.entityIndex] }
 
   // MARK: To-one
 
@@ -17,7 +17,7 @@ extension ManagedObject {
     guard let link = toOneLink(slot) else { return nil }
     let row = readRow
     guard row.isPresent(slot) else { return nil }
-    let (key, destination) = (row.integer(slot), Int(link.destination))
+    let (key, destination) = (row.integer(slot), link.destination)
     let context = managedObjectContext
     // Only the object's row determines its subentity.
     if context.graph.entities[destination].family.count > 1 { return target(link)?.id }
@@ -45,7 +45,7 @@ extension ManagedObject {
     guard row.isPresent(slot) else { return nil }
     let context = managedObjectContext
     let key = row.integer(slot)
-    let destination = Int(link.destination)
+    let destination = link.destination
     if let registered = context.registered(destination, key) {
       if link.leads(toEntity: registered.flags.entityIndex) { return registered.flags.contains(.deleted) ? nil : registered }
     } else if context.isDeleted(destination, key) {
@@ -69,7 +69,7 @@ extension ManagedObject {
         "A relationship was set to an object of another context; pass its objectID instead.")
       precondition(
         link.leads(toEntity: target.flags.entityIndex),
-        "A relationship to \(managedObjectContext.entities[Int(link.destination)].name) was set to a \(target.entity.name).")
+        "A relationship to \(managedObjectContext.entities[link.destination].name) was set to a \(target.entity.name).")
     }
     managedObjectContext.holdingAwakening { change(link, target) }
   }
@@ -93,7 +93,7 @@ extension ManagedObject {
 
   private func detachInverse(of link: LinkPlan, from old: Int64) {
     let context = managedObjectContext
-    guard let former = context.formerTarget(Int(link.destination), old) else { return }
+    guard let former = context.formerTarget(link.destination, old) else { return }
     if link.inverseSlot >= 0 {
       // If an object referenced itself by a relationship that is its own inverse, the slot already has its new value.
       if former !== self || link.inverseSlot != link.slot { former.assign(Int(link.inverseSlot), nil) }
@@ -107,7 +107,7 @@ extension ManagedObject {
     let inverse = Int(link.inverseSlot)
     let row = target.readRow
     if row.isPresent(inverse), row.integer(inverse) != objectKey,
-      let rival = managedObjectContext.formerTarget(Int(link.entity), row.integer(inverse))
+      let rival = managedObjectContext.formerTarget(link.entity, row.integer(inverse))
     {
       rival.assign(Int(link.slot), nil)
     }
@@ -187,7 +187,7 @@ extension ManagedObject {
   /// Whether a to-many relationship is in memory and has a destination. Sends no store request.
   final func knows(_ key: Int64, _ relationship: ManagedObjectModel.Relationship) -> Bool {
     let index = relationship.toManyIndex, family = managedObjectContext.graph.entities[relationship.entityIndex].family
-    guard !isDeleted, family.contains(Int(flags.entityIndex)), isKnown(index) || group?.answer(index) != nil else { return false }
+    guard !isDeleted, family.contains(flags.entityIndex), isKnown(index) || group?.answer(index) != nil else { return false }
     return targets(index).withKeys { $0.contains(key) }
   }
 
@@ -213,7 +213,7 @@ extension ManagedObject {
       target.managedObjectContext === managedObjectContext, "A relationship got an object of another context; pass its objectID instead.")
     precondition(
       link.leads(toEntity: target.flags.entityIndex),
-      "A relationship to \(managedObjectContext.entities[Int(link.destination)].name) got a \(target.entity.name).")
+      "A relationship to \(managedObjectContext.entities[link.destination].name) got a \(target.entity.name).")
   }
 
   /// Sets the to-one side of a one-to-many pair.

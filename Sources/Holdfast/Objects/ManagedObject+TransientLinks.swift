@@ -69,7 +69,7 @@ extension ManagedObject {
   }
 
   final func transientTarget(_ index: Int) -> ManagedObject? {
-    let destination = Int(plan.toMany[index].destination)
+    let destination = plan.toMany[index].destination
     return targets(index).withKeys { $0.first }.flatMap { managedObjectContext.linkedTarget(destination, $0) }
   }
 
@@ -92,7 +92,7 @@ extension ManagedObject {
     let link = plan.toMany[index]
     for key in targets(index).withKeys({ Array($0) }) where key != kept {
       recordRemoval(index, key)
-      guard link.hasInverse, let partner = managedObjectContext.linked(Int(link.destination), key) else { continue }
+      guard link.hasInverse, let partner = managedObjectContext.linked(link.destination, key) else { continue }
       partner.recordRemoval(Int(link.inverseToManyIndex), objectKey)
     }
   }
@@ -115,7 +115,7 @@ extension ManagedObject {
     if flags.contains(.detached) || isReplaced || indexes.allSatisfy({ states[$0].contents.isEmpty }) {
       for index in indexes { states[index].destroy() }
     } else {
-      managedObjectContext.parkedLinks.park(plan.root, objectKey, Int(flags.entityIndex), indexes.map { states[$0] })
+      managedObjectContext.parkedLinks.park(plan.root, objectKey, flags.entityIndex, indexes.map { states[$0] })
     }
   }
 
@@ -129,7 +129,7 @@ extension ManagedObject {
     for index in -count..<0 {
       let link = plan.toMany[index]
       for key in states[index].contents.keys where link.hasInverse {
-        guard let partner = context.linked(Int(link.destination), key), partner !== self else { continue }
+        guard let partner = context.linked(link.destination, key), partner !== self else { continue }
         partner.keepOrder(Int(link.inverseToManyIndex), removing: objectKey)
         let isChanged = partner.toManyStates()[Int(link.inverseToManyIndex)].remove(objectKey)
         if isChanged && partnersAreRefreshed { context.observers?.noteRefresh(partner) }
@@ -144,7 +144,7 @@ extension ManagedObject {
   final func dropLinksToGoneObjects() {
     guard let toMany else { return }
     for index in -plan.transientLinkCount..<0 where !plan.toMany[index].hasInverse {
-      let destination = Int(plan.toMany[index].destination)
+      let destination = plan.toMany[index].destination
       for key in toMany[index].contents.keys where key < 0 && managedObjectContext.registered(destination, key) == nil {
         keepOrder(index, removing: key)
         _ = toMany[index].remove(key)

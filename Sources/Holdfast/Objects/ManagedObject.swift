@@ -150,10 +150,10 @@ open class ManagedObject {
   /// The object's ID: temporary until the first save.
   public final var objectID: ManagedObjectID { id }
 
-  final var id: ManagedObjectID { managedObjectContext.objectID(Int(flags.entityIndex), objectKey) }
+  final var id: ManagedObjectID { managedObjectContext.objectID(flags.entityIndex, objectKey) }
 
   /// The entity.
-  public final var entity: ManagedObjectModel.Entity { managedObjectContext.entities[Int(flags.entityIndex)] }
+  public final var entity: ManagedObjectModel.Entity { managedObjectContext.entities[flags.entityIndex] }
 
   /// Whether the row has not been read yet.
   public final var isFault: Bool { row == nil }
@@ -234,8 +234,8 @@ public struct ManagedObjectSeed {
   static let awakening = ObjectFlags(rawValue: 16384)
 
   @usableFromInline init(rawValue: UInt32) { self.rawValue = rawValue }
-  init(entityIndex: Int) { rawValue = UInt32(truncatingIfNeeded: entityIndex) << 16 }
-  var entityIndex: UInt32 { rawValue >> 16 }
+  init(entityIndex: EntityIndex) { rawValue = UInt32(truncatingIfNeeded: entityIndex.rawValue) << 16 }
+  @inline(__always) var entityIndex: EntityIndex { EntityIndex(Int(rawValue >> 16)) }
 }
 
 extension ManagedObject: Hashable {

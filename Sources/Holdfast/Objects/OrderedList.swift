@@ -111,7 +111,7 @@ final class OrderedList {
   ///
   /// - Returns: The number of keys that were compared with those of deleted objects.
   @discardableResult
-  func hide(_ deletions: Deletions, root: Int) -> Int {
+  func hide(_ deletions: Deletions, root: EntityIndex) -> Int {
     let deletedCount = deletions.count(root: root)
     var keysToCompare = uncompared
     if let compared, compared == (deletions.generation, deletedCount), uncompared.isEmpty { return 0 }

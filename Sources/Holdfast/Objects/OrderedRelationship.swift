@@ -24,7 +24,7 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
   let index: Int
 
   private var context: ManagedObjectContext { owner.managedObjectContext }
-  private var destination: Int { Int(owner.plan.toMany[index].destination) }
+  private var destination: EntityIndex { owner.plan.toMany[index].destination }
 
   /// The source of the objects' keys.
   private enum Targets {
@@ -207,7 +207,7 @@ extension OrderedRelationship: RandomAccessCollection {
 
   /// Only a damaged file references an object of a wrong entity. It is replaced with an object without values.
   private static func object(
-    _ key: Int64, _ context: ManagedObjectContext, _ destination: Int, _ siblings: FaultSiblings?, _ place: Int
+    _ key: Int64, _ context: ManagedObjectContext, _ destination: EntityIndex, _ siblings: FaultSiblings?, _ place: Int
   ) -> Destination {
     let object = context.target(destination, key, siblings, position: place) ?? context.strayObject(destination, key)
     return object.typed()
@@ -239,7 +239,7 @@ extension OrderedRelationship: RandomAccessCollection {
   /// Iterates over the current objects in order. Changes during iteration are safe.
   public struct Iterator: IteratorProtocol {
     private let context: ManagedObjectContext
-    private let destination: Int
+    private let destination: EntityIndex
     private let keys: TargetKeys
     private let isTransient: Bool
     private var place = 0

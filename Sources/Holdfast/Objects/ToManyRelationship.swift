@@ -20,7 +20,7 @@ public struct ToManyRelationship<Destination: ManagedObject>: RelationshipTarget
   public var count: Int {
     if owner.isProbe(.count(index)) { return owner.recorder?.count ?? 0 }
     let targets = owner.targets(index)
-    let destination = Int(owner.plan.toMany[index].destination)
+    let destination = owner.plan.toMany[index].destination
     guard owner.managedObjectContext.hasDeleted(destination) else { return targets.count }
     return targets.withKeys { keys in
       keys.reduce(0) { owner.managedObjectContext.isDeleted(destination, $1) ? $0 : $0 + 1 }
@@ -73,14 +73,14 @@ extension ToManyRelationship: Sequence {
   /// Iterates over the current objects.
   public struct Iterator: IteratorProtocol {
     private let context: ManagedObjectContext
-    private let destination: Int
+    private let destination: EntityIndex
     private let targets: TargetKeys
     private let isTransient: Bool
     private var place = 0
 
     init(_ owner: ManagedObject, _ index: Int) {
       context = owner.managedObjectContext
-      destination = Int(owner.plan.toMany[index].destination)
+      destination = owner.plan.toMany[index].destination
       targets = owner.targets(index, readsTargets: true)
       isTransient = index < 0
     }

@@ -11,7 +11,7 @@ extension SaveOperation {
 
   private func obtainPermanentIDs(_ part: StoreChanges) throws {
     if part.inserted.isEmpty { return }
-    let demands = part.insertedCounts.indices.filter { part.insertedCounts[$0] > 0 }
+    let demands = context.graph.model.entityIndexes.filter { part.insertedCounts[$0] > 0 }
       .map { KeyDemand(entity: $0, count: part.insertedCounts[$0]) }
     let reserved = try part.store.wrapping("obtain permanent IDs") { try part.store.store.reserveKeys(demands, options: options) }
     guard reserved.map(\.count) == demands.map(\.count) else {
@@ -23,7 +23,7 @@ extension SaveOperation {
     var next = [Int](repeating: 0, count: part.insertedCounts.count)
     for (demand, keys) in zip(demands, reserved) { found[demand.entity] = keys }
     for object in part.inserted {
-      let entity = Int(object.flags.entityIndex)
+      let entity = object.flags.entityIndex
       keys.set(found[entity][next[entity]], for: object.objectKey)
       next[entity] += 1
     }
@@ -33,7 +33,7 @@ extension SaveOperation {
   func knownID(_ id: ManagedObjectID) -> ManagedObjectID {
     for object in inserted {
       let key = permanent(object.objectKey)
-      if key >= 0, context.objectID(Int(object.flags.entityIndex), key) == id { return object.id }
+      if key >= 0, context.objectID(object.flags.entityIndex, key) == id { return object.id }
     }
     return id
   }

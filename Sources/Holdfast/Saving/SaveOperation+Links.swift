@@ -26,7 +26,7 @@ extension SaveOperation {
       let object = updated[place]
       place += 1
       guard let states = object.toMany else { continue }
-      for link in context.graph.manyToMany[Int(object.flags.entityIndex)] where states[Int(link.toManyIndex)].isChanged {
+      for link in context.graph.manyToMany[object.flags.entityIndex] where states[Int(link.toManyIndex)].isChanged {
         for key in states[Int(link.toManyIndex)].added { complete(object, link, key, isAddition: true) }
         for key in states[Int(link.toManyIndex)].removed { complete(object, link, key, isAddition: false) }
       }
@@ -34,7 +34,7 @@ extension SaveOperation {
   }
 
   private func complete(_ object: ManagedObject, _ link: LinkPlan, _ key: Int64, isAddition: Bool) {
-    guard key >= 0, let partner = context.formerTarget(Int(link.destination), key), !partner.isDeleted else { return }
+    guard key >= 0, let partner = context.formerTarget(link.destination, key), !partner.isDeleted else { return }
     let (index, inverse) = (Int(link.toManyIndex), Int(link.inverseToManyIndex)), states = partner.toManyStates()
     if states[inverse].isRecorded(object.objectKey, isAddition: isAddition) { return }
     if states[inverse].isKnown && !knows(object, index, key, isAddition: isAddition) { return }

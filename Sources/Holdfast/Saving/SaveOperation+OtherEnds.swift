@@ -37,9 +37,9 @@ extension SaveOperation {
   }
 
   private func otherEnds(_ deleted: ContiguousArray<ManagedObject>) throws -> [ManagedObjectID] {
-    var byEntity: [Int: [ManagedObject]] = [:]
-    for object in deleted { byEntity[Int(object.flags.entityIndex), default: []].append(object) }
-    var keys: [Int: Set<Int64>] = [:]
+    var byEntity: [EntityIndex: [ManagedObject]] = [:]
+    for object in deleted { byEntity[object.flags.entityIndex, default: []].append(object) }
+    var keys: [EntityIndex: Set<Int64>] = [:]
     for (entity, objects) in byEntity.sorted(by: { $0.key < $1.key }) {
       for relationship in context.entities[entity].relationships where context.graph.model.inverse(of: relationship) != nil {
         keys[relationship.destinationIndex, default: []].formUnion(try targets(of: objects, relationship))
@@ -70,11 +70,11 @@ extension ManagedObjectContext {
   /// The IDs of saved objects, sorted by key, without deleted ones.
   ///
   /// For an entity with subentities, it reads the rows of unregistered objects to find their entities.
-  func existingIDs(_ entity: Int, _ keys: some Sequence<Int64>) throws -> [ManagedObjectID] {
+  func existingIDs(_ entity: EntityIndex, _ keys: some Sequence<Int64>) throws -> [ManagedObjectID] {
     let existing = keys.filter { $0 >= 0 && !isDeleted(entity, $0) }.sorted()
     if graph.entities[entity].family.count == 1 { return existing.map { objectID(entity, $0) } }
     let unknown = existing.filter { registered(entity, $0) == nil }
-    var entities: [Int64: Int] = [:]
+    var entities: [Int64: EntityIndex] = [:]
     for window in unknown.windows(of: RowGroup.size) {
       try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: Array(window)), requests.ofOthers).forEach { batch, index in
         entities[batch.pointer(index).key] = try persistentStoreCoordinator.checkedEntityIndex(of: batch)
@@ -102,7 +102,7 @@ extension StoreChanges {
 
   /// The ID that an object has after the save.
   func savedID(_ object: ManagedObject) -> ManagedObjectID {
-    context.objectID(Int(object.flags.entityIndex), permanent(object.objectKey))
+    context.objectID(object.flags.entityIndex, permanent(object.objectKey))
   }
 
   /// Whether the destinations of a to-many relationship change. Objects that aren't saved are ignored.

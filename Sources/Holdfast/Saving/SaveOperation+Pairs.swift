@@ -14,7 +14,7 @@ extension SaveOperation {
         let object = context.changes.objects[place]
         place += 1
         if object.isDeleted || !object.flags.contains(.hasPrivateRow) { continue }
-        for link in context.graph.pairs[Int(object.flags.entityIndex)] { complete(object, link) }
+        for link in context.graph.pairs[object.flags.entityIndex] { complete(object, link) }
       }
     }
   }
@@ -22,7 +22,7 @@ extension SaveOperation {
   private func complete(_ object: ManagedObject, _ link: LinkPlan) {
     let ends = StoreChanges.changedEnds(of: object, link)
     for (key, isLinked) in [(ends.before, false), (ends.now, true)] {
-      guard let key, let partner = context.formerTarget(Int(link.destination), key) else { continue }
+      guard let key, let partner = context.formerTarget(link.destination, key) else { continue }
       partner.follow(link, of: object, isLinked: isLinked)
       // Keeps the object alive: the request needs its version.
       partners.append(partner)
@@ -43,16 +43,16 @@ extension StoreChanges {
   /// As far as this context knows, they are consistent. If another context or process changed one, the save would leave half a link.
   func lockPartners() {
     guard context.graph.hasPairs else { return }
-    var saved = savedKeys(), locked: [Int: SaveRequest.KeyedRows] = [:]
+    var saved = savedKeys(), locked: [EntityIndex: SaveRequest.KeyedRows] = [:]
     for object in inserted + updated where object.flags.contains(.hasPrivateRow) {
-      for link in context.graph.pairs[Int(object.flags.entityIndex)] {
-        let ends = StoreChanges.changedEnds(of: object, link), destination = Int(link.destination)
+      for link in context.graph.pairs[object.flags.entityIndex] {
+        let ends = StoreChanges.changedEnds(of: object, link), destination = link.destination
         for key in [ends.before, ends.now].compactMap({ $0 }) where key >= 0 {
           guard let partner = context.registered(destination, key), partner !== object, !partner.isDeleted,
             saved[context.graph.entities[destination].root, default: []].insert(key).inserted
           else { continue }
-          locked[Int(partner.flags.entityIndex), default: .init()].keys.append(key)
-          locked[Int(partner.flags.entityIndex), default: .init()].expectedVersions.append(partner.committedRow?.version ?? 0)
+          locked[partner.flags.entityIndex, default: .init()].keys.append(key)
+          locked[partner.flags.entityIndex, default: .init()].expectedVersions.append(partner.committedRow?.version ?? 0)
         }
       }
     }
@@ -60,8 +60,8 @@ extension StoreChanges {
   }
 
   /// The keys of rows whose versions are compared anyway, by root entity.
-  private func savedKeys() -> [Int: Set<Int64>] {
-    var keys: [Int: Set<Int64>] = [:]
+  private func savedKeys() -> [EntityIndex: Set<Int64>] {
+    var keys: [EntityIndex: Set<Int64>] = [:]
     for changes in request.entities {
       let root = context.graph.entities[changes.entity].root
       for updated in changes.updated {
@@ -72,7 +72,7 @@ extension StoreChanges {
     return keys
   }
 
-  private func add(_ locked: SaveRequest.KeyedRows, _ entity: Int) {
+  private func add(_ locked: SaveRequest.KeyedRows, _ entity: EntityIndex) {
     let order = locked.keys.indices.sorted { locked.keys[$0] < locked.keys[$1] }
     let place = request.entities.firstIndex { $0.entity >= entity } ?? request.entities.endIndex
     if place == request.entities.endIndex || request.entities[place].entity != entity {

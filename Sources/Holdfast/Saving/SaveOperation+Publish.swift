@@ -58,7 +58,7 @@ extension SaveOperation {
     while start < objects.count {
       let end = min(start + RowGroup.size, objects.count)
       let rows: RowSelection = start == 0 && end == objects.count ? .all : .rows((UInt32(start)..<UInt32(end)).map { $0 })
-      let group = RowGroup(RowRun(batch: batch, rows: rows), entity: Int(objects[start].flags.entityIndex))
+      let group = RowGroup(RowRun(batch: batch, rows: rows), entity: objects[start].flags.entityIndex)
       for index in start..<end { adopt(objects[index], batch.pointer(index), group, index - start) }
       start = end
     }
@@ -80,7 +80,7 @@ extension SaveOperation {
   /// become permanent, and keys of objects that weren't saved are removed.
   private func settleLinks(_ object: ManagedObject) {
     guard let states = object.toMany, !object.isDeleted else { return }
-    for index in 0..<context.graph.entities[Int(object.flags.entityIndex)].toManyCount {
+    for index in 0..<context.graph.entities[object.flags.entityIndex].toManyCount {
       if states[index].base == .unfired, object.group?.answer(index) != nil { _ = object.targets(index) }
       if states[index].isKnown && (discardsNew || !keys.isEmpty) {
         states[index].contents.translate(permanent)
@@ -124,9 +124,9 @@ extension SaveOperation {
       object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated])
     }
     context.changes.settle(keeping: rest)
-    var pending: [Int: Set<Int64>] = [:]
+    var pending: [EntityIndex: Set<Int64>] = [:]
     for object in rest where object.isDeleted {
-      pending[context.graph.entities[Int(object.flags.entityIndex)].root, default: []].insert(object.objectKey)
+      pending[context.graph.entities[object.flags.entityIndex].root, default: []].insert(object.objectKey)
     }
     context.deletions.settle(pending: pending, isComplete: rest.isEmpty)
   }

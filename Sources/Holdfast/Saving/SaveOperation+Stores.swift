@@ -18,7 +18,7 @@ extension SaveOperation {
     for object in inserted {
       let part = part(try store(of: object))
       part.inserted.append(object)
-      part.insertedCounts[Int(object.flags.entityIndex)] += 1
+      part.insertedCounts[object.flags.entityIndex] += 1
     }
     for object in stored(updated) { if let store = stores.store(ofKey: object.objectKey) { part(store).updated.append(object) } }
     for object in deleted { if let store = stores.store(ofKey: object.objectKey) { part(store).deleted.append(object) } }
@@ -49,9 +49,9 @@ extension SaveOperation {
   /// The store of a new object.
   private func store(of object: ManagedObject) throws -> PersistentStore {
     if let assigned = context.changes.store(assignedTo: object) { return assigned }
-    if let first = stores.firstWritable(Int(object.flags.entityIndex)) { return first }
+    if let first = stores.firstWritable(object.flags.entityIndex) { return first }
     // The only store is read-only. Its error reports what can't be written.
-    if let sole = stores.sole, sole.holds(Int(object.flags.entityIndex)) { return sole }
+    if let sole = stores.sole, sole.holds(object.flags.entityIndex) { return sole }
     throw ContextError(
       .noStoreForEntity, objectID: object.id,
       reason: "No writable store holds objects of \(object.entity.name). Add a writable store for this entity or for all entities.")

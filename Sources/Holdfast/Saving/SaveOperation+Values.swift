@@ -18,7 +18,7 @@ extension SaveOperation {
   }
 
   private func checkTransients(_ object: ManagedObject, _ failures: inout [ContextError]) {
-    failures += context.graph.checks[Int(object.flags.entityIndex)].transients.compactMap { $0.failure(object) }
+    failures += context.graph.checks[object.flags.entityIndex].transients.compactMap { $0.failure(object) }
   }
 
   // MARK: IDs of objects
@@ -46,7 +46,7 @@ extension SaveOperation {
       for objects in [part.inserted, part.updated] {
         forEachTemporaryID(objects) { object, slot, id in
           guard let target = target(of: id) else { return }
-          let permanent = context.objectID(Int(target.flags.entityIndex), permanent(target.objectKey))
+          let permanent = context.objectID(target.flags.entityIndex, permanent(target.objectKey))
           permanent.withRowBytes { part.replace(slot, of: object, by: $0) }
         }
       }
@@ -57,7 +57,7 @@ extension SaveOperation {
     if !context.graph.hasObjectIDs { return }
     for object in objects where object.flags.contains(.hasPrivateRow) {
       guard let row = object.row else { continue }
-      for slot in context.graph.objectIDSlots[Int(object.flags.entityIndex)] where row.isPresent(slot) {
+      for slot in context.graph.objectIDSlots[object.flags.entityIndex] where row.isPresent(slot) {
         let bytes = row.bytes(slot)
         if ManagedObjectID.isTemporary(rowBytes: bytes), let id = ManagedObjectID(rowBytes: bytes) { body(object, slot, id) }
       }
@@ -69,7 +69,7 @@ extension StoreChanges {
   /// Replaces the bytes of a slot in the row that is saved for an object.
   fileprivate func replace(_ slot: Int, of object: ManagedObject, by bytes: UnsafeRawBufferPointer) {
     guard let base = object.row else { return }
-    let layout = context.entities[Int(object.flags.entityIndex)].layout
+    let layout = context.entities[object.flags.entityIndex].layout
     var row =
       completedRows[ObjectIdentifier(object)]
       ?? PrivateRow(copying: base, layout, room: bytes.count, committed: nil)

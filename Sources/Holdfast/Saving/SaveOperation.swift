@@ -138,7 +138,7 @@ final class SaveOperation {
           continue
         }
         inserted.append(object)
-        insertedCounts[Int(object.flags.entityIndex)] += 1
+        insertedCounts[object.flags.entityIndex] += 1
       } else if object.isDeleted {
         deleted.append(object)
       } else if object.isUpdated {

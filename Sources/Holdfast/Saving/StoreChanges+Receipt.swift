@@ -15,13 +15,13 @@ extension StoreChanges {
   }
 
   private func replacePublished(by batches: [RowBatch]) throws {
-    var saved: [Int: [Int64: RowView]] = [:]
+    var saved: [EntityIndex: [Int64: RowView]] = [:]
     for batch in batches {
       let batch = try store.withCoordinatorKeys(batch), entity = try coordinator.checkedEntityIndex(of: batch)
       for index in 0..<batch.count { saved[entity, default: [:]][batch.pointer(index).key] = batch[index] }
     }
     for place in published.indices {
-      let (batch, entity) = (published[place].batch, Int(published[place].objects[0].flags.entityIndex))
+      let (batch, entity) = (published[place].batch, published[place].objects[0].flags.entityIndex)
       guard let rows = saved[entity], (0..<batch.count).contains(where: { rows[batch.pointer($0).key] != nil }) else { continue }
       let builder = RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)
       for index in 0..<batch.count {

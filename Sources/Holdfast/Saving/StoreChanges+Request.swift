@@ -18,10 +18,11 @@ extension StoreChanges {
     var byEntity:
       [(inserted: ContiguousArray<ManagedObject>, updated: ContiguousArray<ManagedObject>, deleted: ContiguousArray<ManagedObject>)] =
         Array(repeating: ([], [], []), count: context.entities.count)
-    for object in inserted { byEntity[Int(object.flags.entityIndex)].inserted.append(object) }
-    for object in updated { byEntity[Int(object.flags.entityIndex)].updated.append(object) }
-    for object in deleted { byEntity[Int(object.flags.entityIndex)].deleted.append(object) }
-    for (index, changes) in byEntity.enumerated() {
+    for object in inserted { byEntity[object.flags.entityIndex].inserted.append(object) }
+    for object in updated { byEntity[object.flags.entityIndex].updated.append(object) }
+    for object in deleted { byEntity[object.flags.entityIndex].deleted.append(object) }
+    for (place, changes) in byEntity.enumerated() {
+      let index = EntityIndex(place)
       var record = SaveRequest.EntityChanges(entity: index)
       if !changes.inserted.isEmpty { record.inserted = insertedRows(changes.inserted, index) }
       if !changes.updated.isEmpty { record.updated = updatedRows(changes.updated, index) }
@@ -45,7 +46,7 @@ extension StoreChanges {
 
   // MARK: Rows
 
-  private func insertedRows(_ objects: ContiguousArray<ManagedObject>, _ entity: Int) -> [RowBatch] {
+  private func insertedRows(_ objects: ContiguousArray<ManagedObject>, _ entity: EntityIndex) -> [RowBatch] {
     let builder = RowBatchBuilder(layout: context.entities[entity].layout, idPrefix: store.prefixes[entity])
     var batches: [RowBatch] = []
     var inBatch: ContiguousArray<ManagedObject> = []
@@ -116,7 +117,7 @@ extension StoreChanges {
   /// Rows that differ from what the context had read, and rows of objects whose many-to-many links changed.
   ///
   /// Other objects aren't saved.
-  private func updatedRows(_ objects: ContiguousArray<ManagedObject>, _ entity: Int) -> [SaveRequest.UpdatedRows] {
+  private func updatedRows(_ objects: ContiguousArray<ManagedObject>, _ entity: EntityIndex) -> [SaveRequest.UpdatedRows] {
     let layout = context.entities[entity].layout
     let words = (layout.columns.count + 63) / 64
     let builder = RowBatchBuilder(layout: layout, idPrefix: store.prefixes[entity])
@@ -165,7 +166,7 @@ extension StoreChanges {
 
   private func changesRow(_ object: ManagedObject, _ committed: RowPointer) -> Bool {
     guard object.flags.contains(.hasPrivateRow), let row = object.row else { return false }
-    let entity = Int(object.flags.entityIndex), kinds = context.entities[entity].layout.kinds
+    let entity = object.flags.entityIndex, kinds = context.entities[entity].layout.kinds
     let derived = context.graph.derivations?.slots[entity] ?? []
     return kinds.indices.contains { row.differs(from: committed, $0, kinds[$0]) && !derived.contains($0) }
   }
@@ -177,7 +178,7 @@ extension StoreChanges {
       mask[slot / 64] |= 1 << UInt64(slot % 64)
     }
     // Values that were set on derived attributes are overwritten, so they don't require a save.
-    for slot in context.graph.derivations?.slots[Int(object.flags.entityIndex)] ?? [] { mask[slot / 64] &= ~(1 << UInt64(slot % 64)) }
+    for slot in context.graph.derivations?.slots[object.flags.entityIndex] ?? [] { mask[slot / 64] &= ~(1 << UInt64(slot % 64)) }
     return mask
   }
 
@@ -213,12 +214,12 @@ extension StoreChanges {
     let checked = context.hasDeleted(destination) ? destination : nil
     let family = context.graph.entities[relationship.entityIndex].family
     changes.added.reserveCapacity(likelyLinkCount(relationship))
-    for object in inserted where family.contains(Int(object.flags.entityIndex)) {
+    for object in inserted where family.contains(object.flags.entityIndex) {
       let source = permanent(object.objectKey)
       guard let states = object.toMany else { continue }
       states[relationship.toManyIndex].contents.withKeys { append($0, of: source, checked, to: &changes.added) }
     }
-    for object in updated where family.contains(Int(object.flags.entityIndex)) {
+    for object in updated where family.contains(object.flags.entityIndex) {
       guard let states = object.toMany else { continue }
       let key = object.objectKey
       states[relationship.toManyIndex].added.withUnsafeBufferPointer { append($0, of: key, checked, to: &changes.added) }
@@ -236,7 +237,7 @@ extension StoreChanges {
   ///
   /// Leaves out objects that aren't saved, and objects of the entity `checked` that are being deleted.
   @inline(__always) private func append(
-    _ keys: UnsafeBufferPointer<Int64>, of source: Int64, _ checked: Int?, to links: inout [SaveRequest.Link]
+    _ keys: UnsafeBufferPointer<Int64>, of source: Int64, _ checked: EntityIndex?, to links: inout [SaveRequest.Link]
   ) {
     let start = links.count
     var isAscending = true, last = Int64.min
@@ -260,7 +261,7 @@ extension StoreChanges {
     let (index, family) = (relationship.toManyIndex, context.graph.entities[relationship.entityIndex].family)
     let checksDeleted = context.hasDeleted(relationship.destinationIndex)
     var found: [(link: SaveRequest.Link, key: Int64)] = []
-    for object in inserted + updated where family.contains(Int(object.flags.entityIndex)) {
+    for object in inserted + updated where family.contains(object.flags.entityIndex) {
       guard let states = object.toMany, object.isInserted ? !states[index].contents.isEmpty : states[index].isReordered,
         let list = object.orderedList(index)
       else { continue }
@@ -281,9 +282,9 @@ extension StoreChanges {
   /// Estimates the number of links of new objects from the first 64, because growing a large list by doubling takes twice its memory.
   private func likelyLinkCount(_ relationship: ManagedObjectModel.Relationship) -> Int {
     let family = context.graph.entities[relationship.entityIndex].family
-    let sample = inserted.lazy.filter { family.contains(Int($0.flags.entityIndex)) }.prefix(64)
+    let sample = inserted.lazy.filter { family.contains($0.flags.entityIndex) }.prefix(64)
     let (count, links) = sample.reduce((0, 0)) { ($0.0 + 1, $0.1 + Int($1.toMany?[relationship.toManyIndex].contents.count ?? 0)) }
-    return count == 0 ? 0 : insertedCounts[family].reduce(0, +) * links / count * 9 / 8
+    return count == 0 ? 0 : insertedCounts[family.rawValues].reduce(0, +) * links / count * 9 / 8
   }
 
   /// Sorts an object's links: up to 16 by insertion, which is faster than the general sort.

@@ -55,7 +55,9 @@ final class DocumentLoading {
 
   func load(_ records: [DocumentRecord]) throws {
     for record in records { try take(record) }
-    for (entity, builder) in builders.enumerated() { if let builder, builder.count > 0 { try loader.take(builder.seal(), of: entity) } }
+    for (entity, builder) in builders.enumerated() {
+      if let builder, builder.count > 0 { try loader.take(builder.seal(), of: EntityIndex(entity)) }
+    }
     for (relationship, links) in links { loader.take(links: links, of: relationship) }
     for (relationship, order) in orders { loader.take(order: order.links, keys: order.keys, of: relationship) }
   }

@@ -126,13 +126,15 @@ struct LoadedTableChecks {
 
   private static func at(_ key: Int64?) -> String { key.map { " See object \($0)." } ?? "" }
 
-  private func relationship(_ entity: Int, _ place: Int) -> ManagedObjectModel.Relationship { model.entities[entity].relationships[place] }
+  private func relationship(_ entity: EntityIndex, _ place: Int) -> ManagedObjectModel.Relationship {
+    model.entities[entity].relationships[place]
+  }
 
   private func name(_ relationship: ManagedObjectModel.Relationship) -> String {
     "\(relationship.name) of \(model.entities[relationship.entityIndex].name)"
   }
 
-  private func exists(_ key: Int64, _ entity: Int) -> Bool { generation.hasRow(entity: entity, key: key) }
+  private func exists(_ key: Int64, _ entity: EntityIndex) -> Bool { generation.hasRow(entity: entity, key: key) }
 
   private func contains(_ index: AdjacencyIndex, _ source: Int64, _ target: Int64) -> Bool {
     index.withTargets(of: source) { LinkOrder.contains($0, target) }

@@ -95,7 +95,7 @@ extension TableGeneration {
   ///
   /// False means only that a row may have changed: a change of a row with a nearby key has the same effect. Takes time proportional
   /// to the number of keys in the range divided by 1,024.
-  public func hasSameRows(as old: TableGeneration, entity: Int, keys: ClosedRange<Int64>) -> Bool {
+  public func hasSameRows(as old: TableGeneration, entity: EntityIndex, keys: ClosedRange<Int64>) -> Bool {
     table(of: entity).hasSameLocations(as: old.table(of: entity), keys: keys)
   }
 

@@ -4,7 +4,7 @@ extension TableGeneration {
   /// Calls `body` with the rows of an entity, without subentities, in ascending key order.
   ///
   /// Takes time proportional to the number of rows with the same root entity.
-  public func forEachRow(of entity: Int, _ body: (RowPointer) throws -> Void) rethrows {
+  public func forEachRow(of entity: EntityIndex, _ body: (RowPointer) throws -> Void) rethrows {
     let table = table(of: entity)
     if table.rowCounts[entity] == 0 { return }
     try table.forEachLocation { location in
@@ -15,7 +15,7 @@ extension TableGeneration {
   /// Calls `body` with the rows of an entity in a key range, ascending.
   ///
   /// Takes time proportional to the number of rows in the range.
-  public func forEachRow(of entity: Int, keys: ClosedRange<Int64>, _ body: (RowPointer) throws -> Void) rethrows {
+  public func forEachRow(of entity: EntityIndex, keys: ClosedRange<Int64>, _ body: (RowPointer) throws -> Void) rethrows {
     let table = table(of: entity)
     if table.rowCounts[entity] > 0 { try table.forEachRow(of: entity, keys: keys, body) }
   }
@@ -27,7 +27,8 @@ extension TableGeneration {
   ///
   /// Takes time proportional to the number of pages of the family, its keys divided by 1,024, and the keys near changed ones.
   public func forEachChange(
-    since old: TableGeneration, of entity: Int, keys: ClosedRange<Int64>, _ body: (_ old: RowPointer?, _ new: RowPointer?) throws -> Void
+    since old: TableGeneration, of entity: EntityIndex, keys: ClosedRange<Int64>,
+    _ body: (_ old: RowPointer?, _ new: RowPointer?) throws -> Void
   ) rethrows {
     try table(of: entity).forEachChange(since: old.table(of: entity), of: entity, keys: keys, body)
   }

@@ -59,7 +59,7 @@ public final class TableLoader {
   /// The batch becomes a page of the table, so large batches are better.
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` with code `tooLarge` if the rows so far exceed ``WholeFileOptions/largestRows``.
-  public func take(_ batch: RowBatch, of entity: Int) throws {
+  public func take(_ batch: RowBatch, of entity: EntityIndex) throws {
     if let excess = memory?.add(batch.count, batch.layout) {
       throw StoreError(.tooLarge, operation: "open the store", path: path, reason: excess)
     }
@@ -103,7 +103,7 @@ public final class TableLoader {
   /// - Throws: ``/HoldfastStore/StoreError`` with code `damaged` if the contents contradict each other.
   func finish() throws -> LoadedStore {
     guard let (header, schema) = begun else { preconditionFailure("The format didn't call begin(_:).") }
-    request.entities = rows.indices.filter { !rows[$0].isEmpty }.map { entity in
+    request.entities = model.entityIndexes.filter { !rows[$0].isEmpty }.map { entity in
       var changes = SaveRequest.EntityChanges(entity: entity)
       changes.inserted = rows[entity]
       return changes

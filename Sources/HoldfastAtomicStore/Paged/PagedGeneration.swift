@@ -35,7 +35,7 @@ final class PagedGeneration: Sendable {
   /// The next key to allocate for each table.
   var nextKeys: [Int64] {
     var largest = [Int64](repeating: 0, count: schema.tableCount)
-    for entity in schema.model.entities.indices {
+    for entity in schema.model.entityIndexes {
       let table = schema.tableOfEntity[entity]
       largest[table] = max(largest[table], file.largestKey(of: entity))
     }
@@ -43,7 +43,7 @@ final class PagedGeneration: Sendable {
   }
 
   /// The row with a key of an entity or a subentity, and its concrete entity.
-  func row(entity: Int, key: Int64) throws -> (row: RowView, entity: Int)? {
+  func row(entity: EntityIndex, key: Int64) throws -> (row: RowView, entity: EntityIndex)? {
     for concrete in schema.model.entities[entity].familyIndexes {
       if let row = try file.row(entity: concrete, key: key) { return (row, concrete) }
     }
@@ -52,9 +52,9 @@ final class PagedGeneration: Sendable {
 }
 
 extension PagedGeneration: PlannedRows {
-  func rowCount(of entity: Int) -> Int { file.rowCount(of: entity) }
+  func rowCount(of entity: EntityIndex) -> Int { file.rowCount(of: entity) }
 
-  func forEachBatch(of entity: Int, _ body: (RowBatch, RowSelection) throws -> SinkDemand) throws {
+  func forEachBatch(of entity: EntityIndex, _ body: (RowBatch, RowSelection) throws -> SinkDemand) throws {
     try file.forEachPage(of: entity) { try body($0, .all) }
   }
 
@@ -112,7 +112,7 @@ enum RowSource: Sendable {
   }
 
   /// The row of an object of an entity or a subentity, or nil.
-  func row(entity: Int, key: Int64) throws -> RowView? {
+  func row(entity: EntityIndex, key: Int64) throws -> RowView? {
     switch self {
     case .tables(let generation): generation.row(entity: entity, key: key)
     case .paged(let paged): try paged.row(entity: entity, key: key)?.row

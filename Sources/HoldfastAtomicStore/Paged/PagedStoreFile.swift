@@ -16,18 +16,18 @@ public protocol PagedStoreFile: Sendable {
   var saved: (bytes: FileBytes, parts: [FilePart]) { get }
 
   /// The number of rows of an entity, without subentities.
-  func rowCount(of entity: Int) -> Int
+  func rowCount(of entity: EntityIndex) -> Int
 
   /// The largest key of an entity's rows; 0 if there are none.
-  func largestKey(of entity: Int) -> Int64
+  func largestKey(of entity: EntityIndex) -> Int64
 
   /// Calls `body` with the pages of an entity until it returns ``/HoldfastStore/SinkDemand/enough``.
   ///
   /// The rows of a page are sorted by key. A page stays in memory once read, and later calls pass the same instance.
-  func forEachPage(of entity: Int, _ body: (RowBatch) throws -> SinkDemand) throws
+  func forEachPage(of entity: EntityIndex, _ body: (RowBatch) throws -> SinkDemand) throws
 
   /// The row of an entity, without subentities, that has a key; nil if there is none.
-  func row(entity: Int, key: Int64) throws -> RowView?
+  func row(entity: EntityIndex, key: Int64) throws -> RowView?
 
   /// The keys of the rows whose values of a constraint have a digest, and possibly of others.
   ///

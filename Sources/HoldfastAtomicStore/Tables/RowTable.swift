@@ -25,12 +25,12 @@ struct RowTable: Sendable {
   /// A sealed page.
   struct Page: Sendable {
     let batch: RowBatch
-    let entity: Int
+    let entity: EntityIndex
     var live: Int
     /// A bitmap of the dead rows; empty if there are none.
     private var dead: [UInt64] = []
 
-    init(_ batch: RowBatch, entity: Int) {
+    init(_ batch: RowBatch, entity: EntityIndex) {
       self.batch = batch
       self.entity = entity
       live = batch.count
@@ -85,7 +85,7 @@ struct RowTable: Sendable {
   func forEachLocation(_ body: (RowLocation) throws -> Void) rethrows { try directory.forEach { try body($1) } }
 
   /// Calls `body` with each row of an entity in a key range, in ascending key order.
-  func forEachRow(of entity: Int, keys: ClosedRange<Int64>, _ body: (RowPointer) throws -> Void) rethrows {
+  func forEachRow(of entity: EntityIndex, keys: ClosedRange<Int64>, _ body: (RowPointer) throws -> Void) rethrows {
     // Neighboring rows are mostly in one page, which the table keeps alive.
     var number = -1, page: Unmanaged<RowBatch>?
     try directory.forEach(in: keys) { _, location in
@@ -100,7 +100,7 @@ struct RowTable: Sendable {
   /// Calls `body` with the old and new versions of an entity's rows that differ between another table and this changed copy of it.
   /// Takes time proportional to the number of pages in the other table and of keys near changed ones.
   func forEachChange(
-    since old: RowTable, of entity: Int, keys: ClosedRange<Int64>, _ body: (_ old: RowPointer?, _ new: RowPointer?) throws -> Void
+    since old: RowTable, of entity: EntityIndex, keys: ClosedRange<Int64>, _ body: (_ old: RowPointer?, _ new: RowPointer?) throws -> Void
   ) rethrows {
     // The number of a released page is reused.
     let same = old.pages.indices.map { number in
@@ -132,7 +132,7 @@ struct RowTable: Sendable {
   }
 
   /// The concrete entity of the row at a location.
-  @inline(__always) func entity(_ location: RowLocation) -> Int { pages[location.page]?.entity ?? -1 }
+  @inline(__always) func entity(_ location: RowLocation) -> EntityIndex { pages[location.page]?.entity ?? -1 }
 
   /// The row with a key, or nil.
   @inline(__always) func row(_ key: Int64) -> RowPointer? {
@@ -152,7 +152,7 @@ struct RowTable: Sendable {
   // MARK: Changing
 
   /// Adds a sealed batch as a page and points the directory to its rows. Previous rows with the same keys become dead.
-  mutating func adopt(_ batch: RowBatch, entity: Int) {
+  mutating func adopt(_ batch: RowBatch, entity: EntityIndex) {
     guard batch.count > 0 else { return }
     let number = freePages.popLast() ?? pages.count
     if number == pages.count { pages.append(nil) }
@@ -236,7 +236,7 @@ struct RowTable: Sendable {
     }
   }
 
-  private func copies(of numbers: [Int], _ schema: TableSchema) -> [(Int, [RowBatch])] {
+  private func copies(of numbers: [Int], _ schema: TableSchema) -> [(EntityIndex, [RowBatch])] {
     Set(numbers.compactMap { pages[$0]?.entity }).sorted().map { entity in
       let builder = RowBatchBuilder(entity: schema.model.entities[entity], identity: schema.identity)
       var copies: [RowBatch] = []

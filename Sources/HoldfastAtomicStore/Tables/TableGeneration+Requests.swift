@@ -5,10 +5,10 @@ protocol PlannedRows {
   var schema: TableSchema { get }
 
   /// The number of rows of an entity, without subentities.
-  func rowCount(of entity: Int) -> Int
+  func rowCount(of entity: EntityIndex) -> Int
 
   /// Calls `body` with all rows of an entity, without subentities, until it returns ``/HoldfastStore/SinkDemand/enough``.
-  func forEachBatch(of entity: Int, _ body: (RowBatch, RowSelection) throws -> SinkDemand) throws
+  func forEachBatch(of entity: EntityIndex, _ body: (RowBatch, RowSelection) throws -> SinkDemand) throws
 
   /// The rows of the plan's entities that a unique lookup finds.
   func rows(matching lookup: UniqueLookup, _ plan: FetchPlan) throws -> [RowView]
@@ -59,7 +59,7 @@ extension PlannedRows {
     }
   }
 
-  private func forEachBatch(of entities: [Int], _ body: (Int, RowBatch, RowSelection) throws -> SinkDemand) throws {
+  private func forEachBatch(of entities: [EntityIndex], _ body: (EntityIndex, RowBatch, RowSelection) throws -> SinkDemand) throws {
     for entity in entities {
       var demand = SinkDemand.more
       try forEachBatch(of: entity) { batch, rows in
@@ -70,7 +70,7 @@ extension PlannedRows {
     }
   }
 
-  private func keys(of batch: RowBatch, _ rows: RowSelection, entity: Int) -> RowBatch {
+  private func keys(of batch: RowBatch, _ rows: RowSelection, entity: EntityIndex) -> RowBatch {
     let builder = RowBatchBuilder(layout: .keysOnly, idPrefix: schema.prefixes[entity])
     func append(_ index: Int) {
       let row = batch.pointer(index)
@@ -156,7 +156,7 @@ extension TableGeneration {
       orderKeys: order == nil ? nil : orderKeys)
   }
 
-  private func entities(of keys: [Int64], _ declared: Int) -> [Int] {
+  private func entities(of keys: [Int64], _ declared: EntityIndex) -> [EntityIndex] {
     let table = table(of: declared)
     return keys.map { key in
       let location = table.location(key)

@@ -44,25 +44,25 @@ public final class TableGeneration: Sendable {
     self.init(schema: schema, number: other.number, tables: other.tables, adjacencies: other.adjacencies, orders: other.orders)
   }
 
-  @inline(__always) func table(of entity: Int) -> RowTable { tables[schema.tableOfEntity[entity]] }
+  @inline(__always) func table(of entity: EntityIndex) -> RowTable { tables[schema.tableOfEntity[entity]] }
 }
 
 extension TableGeneration {
   /// The number of rows of an entity, without subentities. Takes constant time.
-  public func rowCount(of entity: Int) -> Int { table(of: entity).rowCounts[entity] }
+  public func rowCount(of entity: EntityIndex) -> Int { table(of: entity).rowCounts[entity] }
 
   /// The row of an object of an entity or a subentity, or nil.
-  public func row(entity: Int, key: Int64) -> RowView? {
+  public func row(entity: EntityIndex, key: Int64) -> RowView? {
     tables[schema.tableOfEntity[entity]].view(key)
   }
 
   /// Whether an object with a key exists in the family of an entity.
-  public func hasRow(entity: Int, key: Int64) -> Bool { !tables[schema.tableOfEntity[entity]].location(key).isNone }
+  public func hasRow(entity: EntityIndex, key: Int64) -> Bool { !tables[schema.tableOfEntity[entity]].location(key).isNone }
 
   /// Calls `body` with all rows of an entity, without subentities, in batches.
   ///
   /// Batches come in no particular order, until `body` returns ``/HoldfastStore/SinkDemand/enough``.
-  public func forEachBatch(of entity: Int, _ body: (RowBatch, RowSelection) throws -> SinkDemand) rethrows {
+  public func forEachBatch(of entity: EntityIndex, _ body: (RowBatch, RowSelection) throws -> SinkDemand) rethrows {
     let table = table(of: entity)
     for (number, page) in table.pages.enumerated() {
       guard let page, page.entity == entity else { continue }

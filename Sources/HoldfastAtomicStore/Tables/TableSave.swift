@@ -20,7 +20,7 @@ struct TableSave {
   private var newValues: [NewValues] = []
 
   private struct NewValues {
-    var entity: Int
+    var entity: EntityIndex
     var constraint: Int
     var batch: RowBatch
     /// The indexes of the rows; nil for the entire batch.
@@ -79,7 +79,7 @@ struct TableSave {
     }
   }
 
-  private func compare(_ key: Int64, _ expected: Int64, _ entity: Int, _ conflicts: inout [SaveConflict]) {
+  private func compare(_ key: Int64, _ expected: Int64, _ entity: EntityIndex, _ conflicts: inout [SaveConflict]) {
     let table = tables[schema.tableOfEntity[entity]]
     if let row = table.row(key), row.version == expected { return }
     conflicts.append(SaveConflict(objectID: schema.prefixes[entity].withKey(key), expectedVersion: expected, persisted: table.view(key)))
@@ -114,7 +114,7 @@ struct TableSave {
   }
 
   /// Replaces rows with new versions.
-  private mutating func replace(by batch: RowBatch, _ entity: Int) {
+  private mutating func replace(by batch: RowBatch, _ entity: EntityIndex) {
     let table = schema.tableOfEntity[entity]
     for place in schema.constraints[table].indices where schema.constraints[table][place].entities.contains(entity) {
       let constraint = schema.constraints[table][place]
@@ -144,7 +144,7 @@ struct TableSave {
     }
   }
 
-  private mutating func insert(_ batch: RowBatch, _ entity: Int) throws {
+  private mutating func insert(_ batch: RowBatch, _ entity: EntityIndex) throws {
     let table = schema.tableOfEntity[entity]
     let before = tables[table].count
     tables[table].adopt(batch, entity: entity)
@@ -177,7 +177,7 @@ struct TableSave {
     }
   }
 
-  private func repeatedKey(_ batch: RowBatch, _ entity: Int) -> StoreError {
+  private func repeatedKey(_ batch: RowBatch, _ entity: EntityIndex) -> StoreError {
     var seen: Set<Int64> = []
     for changes in request.entities where schema.tableOfEntity[changes.entity] == schema.tableOfEntity[entity] {
       for batch in changes.inserted {
@@ -193,7 +193,7 @@ struct TableSave {
   }
 
   /// The batch itself, or a copy if its rows have the object IDs of another store.
-  private func page(_ batch: RowBatch, _ entity: Int) throws -> RowBatch {
+  private func page(_ batch: RowBatch, _ entity: EntityIndex) throws -> RowBatch {
     let described = schema.model.entities[entity]
     guard batch.layout == described.layout else { throw TableError.wrongLayout(described) }
     let prefix = schema.prefixes[entity]
@@ -401,7 +401,8 @@ struct TableSave {
 
   /// Copies stored derived values into updated rows, unless they are marked as changed: another save may have recomputed them
   /// without changing the version.
-  private func keepingDerivedValues(_ slots: [Int], _ updated: SaveRequest.UpdatedRows, _ rows: RowBatch, _ entity: Int) -> RowBatch {
+  private func keepingDerivedValues(_ slots: [Int], _ updated: SaveRequest.UpdatedRows, _ rows: RowBatch, _ entity: EntityIndex) -> RowBatch
+  {
     let table = tables[schema.tableOfEntity[entity]], kinds = rows.layout.kinds
     func kept(_ index: Int, _ slot: Int) -> RowPointer? {
       guard let stored = table.row(rows.pointer(index).key), !updated.isChanged(row: index, slot: slot) else { return nil }
@@ -431,7 +432,7 @@ struct TableSave {
     }
   }
 
-  private func derivedRows(_ derived: SaveRequest.DerivedRows, _ table: Int, _ entity: Int) throws -> [RowBatch] {
+  private func derivedRows(_ derived: SaveRequest.DerivedRows, _ table: Int, _ entity: EntityIndex) throws -> [RowBatch] {
     let builder = RowBatchBuilder(entity: schema.model.entities[entity], identity: schema.identity)
     var batches: [RowBatch] = []
     for index in 0..<derived.rows.count {

@@ -30,12 +30,12 @@ public final class TableSchema: Sendable {
   /// A uniqueness constraint and the entities that it applies to.
   struct Constraint: Sendable {
     /// The entity that declares the constraint.
-    var entity: Int
+    var entity: EntityIndex
     var slots: [Int]
     var names: [String]
     /// The cell kinds of all slots of the entity.
     var kinds: [CellKind]
-    var entities: Set<Int>
+    var entities: Set<EntityIndex>
   }
 
   /// All uniqueness constraints of the model, each once, under the entity that declares it.
@@ -76,7 +76,7 @@ public final class TableSchema: Sendable {
     self.identity = identity
     self.keySpace = keySpace
     prefixes = model.entities.map(identity.prefix)
-    let roots = model.entities.map(\.rootIndex).reduce(into: [Int]()) { if !$0.contains($1) { $0.append($1) } }
+    let roots = model.entities.map(\.rootIndex).reduce(into: [EntityIndex]()) { if !$0.contains($1) { $0.append($1) } }
     tableOfEntity = model.entities.map { roots.firstIndex(of: $0.rootIndex) ?? 0 }
     tableCount = roots.count
     constraints = roots.map { TableSchema.constraints(of: model.entities.filter { [root = $0] in $0.rootIndex == root }) }
@@ -167,7 +167,7 @@ public final class TableSchema: Sendable {
 /// No two rows of its entities have the same values, unless one of the values is missing.
 public struct UniqueConstraint: Sendable {
   /// The entity that declares it.
-  public let entity: Int
+  public let entity: EntityIndex
   /// The names of its properties.
   public let names: [String]
   /// The slots of its properties.
@@ -175,5 +175,5 @@ public struct UniqueConstraint: Sendable {
   /// The cell kinds of these slots.
   public let kinds: [CellKind]
   /// The entities to which it applies, ascending: the declaring entity and its subentities.
-  public let entities: [Int]
+  public let entities: [EntityIndex]
 }

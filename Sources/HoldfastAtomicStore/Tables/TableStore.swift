@@ -142,7 +142,7 @@ public final class TableStore: Sendable {
     return try demands.map { try reserveKeys($0.entity, $0.count) }
   }
 
-  private func reserveKeys(_ entity: Int, _ count: Int) throws -> [Int64] {
+  private func reserveKeys(_ entity: EntityIndex, _ count: Int) throws -> [Int64] {
     let table = schema.tableOfEntity[entity]
     let first = try state.withLock { state throws in
       let first = state.nextKeys[table]

@@ -7,7 +7,7 @@ public import HoldfastStore
 public final class WrittenLinks {
   @usableFromInline let links: LinkReader
   private let generation: TableGeneration
-  private let destination: Int
+  private let destination: EntityIndex
   /// Whether some destinations are omitted.
   @usableFromInline let lacksSome: Bool
   /// A buffer for the existing destinations of one object.

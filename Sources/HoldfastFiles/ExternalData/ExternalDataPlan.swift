@@ -31,8 +31,8 @@ struct ExternalDataPlan {
     self.options = options
   }
 
-  mutating func run(_ storedIDs: (Int, Int64, [Int]) throws -> [UUID?]) throws {
-    for index in request.entities.indices where model.entities.indices.contains(request.entities[index].entity) {
+  mutating func run(_ storedIDs: (EntityIndex, Int64, [Int]) throws -> [UUID?]) throws {
+    for index in request.entities.indices where model.entityIndexes.contains(request.entities[index].entity) {
       let entity = model.entities[request.entities[index].entity]
       let slots = entity.externalSlots
       if slots.isEmpty { continue }

@@ -11,7 +11,7 @@ extension StoreSchema {
     /// The table with which an index is created.
     enum Owner: Hashable {
       /// The entity with this index in the model.
-      case entity(Int)
+      case entity(EntityIndex)
       /// A join table.
       case linkTable(String)
     }
@@ -49,7 +49,7 @@ extension StoreSchema {
   }
 
   /// The indexes of an entity's table: foreign keys, `Z_ENT` in a shared table, uniqueness constraints, and fetch indexes.
-  private func declaredIndexes(_ index: Int) -> [Index] {
+  private func declaredIndexes(_ index: EntityIndex) -> [Index] {
     let entity = model.entities[index], table = tables[index]
     var columns = ownSlots(entity).filter { entity.relationship(inSlot: $0) != nil }.map { table.columns[$0] }
     if entity.superentityIndex == nil {

@@ -5,7 +5,7 @@ extension StoreSchema {
   ///
   /// - Parameter numbers: The entity numbers by entity index. In a new file they are the index + 1.
   static func predicted(_ model: ManagedObjectModel, numbers: [Int64]? = nil) -> StoreSchema {
-    let numbers = numbers ?? model.entities.map { Int64($0.index + 1) }
+    let numbers = numbers ?? model.entities.map { Int64($0.index.rawValue + 1) }
     let tables = tables(model, numbers)
     var used = UsedNames()
     let sides = namingRelationships(model).map { used.side(of: $0, in: model, numbers: numbers) }
@@ -42,7 +42,7 @@ extension StoreSchema {
         isShared: root.familyIndexes.count > 1)
     }
     // By number, which may differ from the model's order in another program's file.
-    for index in model.entities.indices.sorted(by: { numbers[$0] < numbers[$1] }) { lay(model.entities[index]) }
+    for index in model.entityIndexes.sorted(by: { numbers[$0] < numbers[$1] }) { lay(model.entities[index]) }
     return tables
   }
 

@@ -41,7 +41,7 @@ extension StoreSchema {
     let claimed = Set(model.entities.compactMap { byName[$0.name] })
     return try model.entities.map { entity in
       if let number = byName[entity.name] { return number }
-      let predicted = Int64(entity.index + 1)
+      let predicted = Int64(entity.index.rawValue + 1)
       guard byName.values.contains(predicted), !claimed.contains(predicted) else {
         throw missing("the entity \(entity.name) in Z_PRIMARYKEY", connection)
       }

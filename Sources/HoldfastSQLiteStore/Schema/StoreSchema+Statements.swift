@@ -32,13 +32,13 @@ extension StoreSchema {
         if let order = entity.relationship(inSlot: slot).flatMap({ orderColumn(ofInverse: $0) }) {
           sql += ", \(SQLName.quoted(order)) INTEGER"
         }
-        columns.append(([max(rank, 1), index, rank, slot], sql))
+        columns.append(([max(rank, 1), index.rawValue, rank, slot], sql))
       }
     }
     for relationship in linksWithoutInverse(root) {
       columns.append(
         (
-          [1, relationship.destinationIndex, 1, .max],
+          [1, relationship.destinationIndex.rawValue, 1, .max],
           ", \(SQLName.quoted(link(relationship).near)) INTEGER" + orderDeclaration(relationship)
         ))
     }

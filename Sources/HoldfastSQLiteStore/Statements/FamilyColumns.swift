@@ -7,12 +7,12 @@ struct FamilyColumns: Sendable {
   let columns: String
   static let keyColumns = "t0.Z_PK, t0.Z_OPT, t0.Z_ENT"
   /// The entities by their number in `Z_ENT`, each with the statement's column of each slot.
-  let members: [Int64: (entity: Int, places: [Int32])]
+  let members: [Int64: (entity: EntityIndex, places: [Int32])]
 
   init(_ entity: ManagedObjectModel.Entity, _ schema: StoreSchema) {
     var names: [String] = []
     var places: [String: Int32] = [:]
-    var members: [Int64: (entity: Int, places: [Int32])] = [:]
+    var members: [Int64: (entity: EntityIndex, places: [Int32])] = [:]
     for index in entity.concreteIndexes {
       let columns = schema.tables[index].columns
       for name in columns where places[name] == nil {
@@ -34,16 +34,16 @@ final class FamilyStream {
   private let family: FamilyColumns
   private let keysOnly: Bool
   private let sink: any RowSink
-  private var builders: [Int: RowBatchBuilder] = [:]
+  private var builders: [EntityIndex: RowBatchBuilder] = [:]
   /// What is needed to read an entity's rows.
   private final class Reading {
     let number: Int64
-    let entity: Int
+    let entity: EntityIndex
     let places: [Int32]
     let decoder: RowDecoder
     let builder: RowBatchBuilder
 
-    init(_ number: Int64, _ member: (entity: Int, places: [Int32]), _ decoder: RowDecoder, _ builder: RowBatchBuilder) {
+    init(_ number: Int64, _ member: (entity: EntityIndex, places: [Int32]), _ decoder: RowDecoder, _ builder: RowBatchBuilder) {
       self.number = number
       (entity, places) = member
       self.decoder = decoder
@@ -53,7 +53,7 @@ final class FamilyStream {
   /// The reading of the last row: rows of an entity are mostly adjacent, and most families have one common entity.
   private var last: Reading?
   /// The runs since the last hand-over, each with the index of its first row in its entity's batch.
-  private var runs: [(entity: Int, start: Int, count: Int)] = []
+  private var runs: [(entity: EntityIndex, start: Int, count: Int)] = []
 
   init(_ store: OpenStore, _ family: FamilyColumns, keysOnly: Bool = false, _ sink: any RowSink) {
     self.store = store
@@ -109,7 +109,7 @@ final class FamilyStream {
     return made
   }
 
-  private func builder(_ entity: Int) -> RowBatchBuilder {
+  private func builder(_ entity: EntityIndex) -> RowBatchBuilder {
     if let known = builders[entity] { return known }
     let layout = keysOnly ? RowLayout.keysOnly : store.model.entities[entity].layout
     let made = RowBatchBuilder(layout: layout, idPrefix: store.prefixes[entity])

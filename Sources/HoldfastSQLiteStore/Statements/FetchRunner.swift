@@ -87,10 +87,10 @@ struct FetchRunner {
       isWindowed = false
     }
     var shape = StatementShape(.fetch)
-    shape.append(entity.index)
+    shape.append(entity.index.rawValue)
     if store.schema.tables[entity.index].isShared {
       shape.append(plan.concreteEntities.count)
-      for concrete in plan.concreteEntities { shape.append(concrete) }
+      for concrete in plan.concreteEntities { shape.append(concrete.rawValue) }
     }
     selection.append(to: &shape)
     var query = QueryShape(model: store.model, shape: shape)

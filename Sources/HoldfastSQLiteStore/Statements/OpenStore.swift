@@ -41,7 +41,7 @@ final class OpenStore: Sendable {
   }
 
   /// The columns for reading rows of an entity together with its subentities; nil for an entity without subentities.
-  func family(_ entity: Int) -> FamilyColumns? { families.isEmpty ? nil : families[entity] }
+  func family(_ entity: EntityIndex) -> FamilyColumns? { families.isEmpty ? nil : families[entity] }
 
   /// Adds the statements that the body runs to the count.
   @inline(__always)
@@ -126,8 +126,8 @@ final class OpenStore: Sendable {
 
   // MARK: Names
 
-  func entity(_ index: Int) throws -> ManagedObjectModel.Entity {
-    guard model.entities.indices.contains(index) else {
+  func entity(_ index: EntityIndex) throws -> ManagedObjectModel.Entity {
+    guard model.entityIndexes.contains(index) else {
       throw StoreError(
         .unsupportedRequest, operation: "execute a request", path: path, reason: "The model has no entity number \(index).")
     }
@@ -139,16 +139,16 @@ final class OpenStore: Sendable {
   }
 
   /// The columns of complete rows, in slot order.
-  func columns(_ entity: Int, alias: String) -> String {
+  func columns(_ entity: EntityIndex, alias: String) -> String {
     var columns = "\(alias).Z_PK, \(alias).Z_OPT"
     for column in schema.tables[entity].columns { columns += ", \(alias).\(SQLName.quoted(column))" }
     return columns
   }
 
-  func table(_ entity: Int) -> String { SQLName.quoted(schema.tables[entity].name) }
+  func table(_ entity: EntityIndex) -> String { SQLName.quoted(schema.tables[entity].name) }
 
   /// A condition on the entities of rows in a table, beginning with AND; empty if it allows all rows.
-  func ofEntities(_ entities: [Int], alias: String) -> String {
+  func ofEntities(_ entities: [EntityIndex], alias: String) -> String {
     guard let first = entities.first, schema.tables[first].isShared else { return "" }
     if entities == model.entities[model.entities[first].rootIndex].concreteIndexes { return "" }
     let numbers = entities.map { String(schema.tables[$0].number) }

@@ -72,7 +72,7 @@ final class SQLitePreparedSave: PreparedSave {
     let count = request.entities.reduce(0) { sum, changes in
       sum + changes.inserted.reduce(0) { $0 + $1.count } + changes.updated.reduce(0) { $0 + $1.rows.count } + changes.deleted.keys.count
     }
-    guard request.entities.count == 1, model.entities.indices.contains(request.entities[0].entity) else { return "save \(count) rows" }
+    guard request.entities.count == 1, model.entityIndexes.contains(request.entities[0].entity) else { return "save \(count) rows" }
     return "save \(count) rows of \(model.entities[request.entities[0].entity].name)"
   }
 }

@@ -14,7 +14,7 @@ final class SaveRunner {
   private let isCareful: Bool
   private var conflicts: [SaveConflict] = []
   private var constraintConflicts: [ConstraintConflict] = []
-  private var binders: [Int: RowBinder] = [:]
+  private var binders: [EntityIndex: RowBinder] = [:]
   private lazy var targets = TargetEntities(request, store, writer)
 
   /// The minimum number of rows for inserting a table's first rows without its indexes, which are created afterwards. (Measured on the bulk
@@ -65,7 +65,7 @@ final class SaveRunner {
     return made
   }
 
-  private func column(_ entity: Int, _ slot: Int) -> String { SQLName.quoted(store.schema.tables[entity].columns[slot]) }
+  private func column(_ entity: EntityIndex, _ slot: Int) -> String { SQLName.quoted(store.schema.tables[entity].columns[slot]) }
 
   // MARK: Versions
 
@@ -166,7 +166,7 @@ final class SaveRunner {
 
   private func updateStatement(_ entity: ManagedObjectModel.Entity, _ mask: ArraySlice<UInt64>, _ slots: [Int]) throws -> SQLiteStatement {
     var shape = StatementShape(.update)
-    shape.append(entity.index)
+    shape.append(entity.index.rawValue)
     for word in mask {
       shape.append(Int(truncatingIfNeeded: word & 0xFFFF_FFFF))
       shape.append(Int(truncatingIfNeeded: word >> 32))
@@ -212,7 +212,7 @@ final class SaveRunner {
 
   private func insertStatement(_ entity: ManagedObjectModel.Entity) throws -> SQLiteStatement {
     var shape = StatementShape(.insert)
-    shape.append(entity.index)
+    shape.append(entity.index.rawValue)
     return try writer.statement(shape) {
       let names = entity.slots.indices.map { column(entity.index, $0) } + entityColumns(entity, Array(entity.slots.indices))
       let columns = names.map { ", \($0)" }.joined()

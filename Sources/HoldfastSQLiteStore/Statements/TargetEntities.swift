@@ -6,12 +6,12 @@ final class TargetEntities {
   private let store: OpenStore
   private let writer: SQLiteConnection
   /// Numbers of entities by root entity and key.
-  private var known: [Int: [Int64: Int64]] = [:]
+  private var known: [EntityIndex: [Int64: Int64]] = [:]
 
   init(_ request: SaveRequest, _ store: OpenStore, _ writer: SQLiteConnection) {
     self.store = store
     self.writer = writer
-    for changes in request.entities where store.model.entities.indices.contains(changes.entity) {
+    for changes in request.entities where store.model.entityIndexes.contains(changes.entity) {
       let table = store.schema.tables[changes.entity]
       if !table.isShared { continue }
       let root = store.model.entities[changes.entity].rootIndex
@@ -22,7 +22,7 @@ final class TargetEntities {
   }
 
   /// The number of an object's entity; the declared entity's number if the object doesn't exist.
-  func number(_ declared: Int, _ key: Int64) throws -> Int64 {
+  func number(_ declared: EntityIndex, _ key: Int64) throws -> Int64 {
     let root = store.model.entities[declared].rootIndex
     if let number = known[root]?[key] { return number }
     let statement = try writer.statement("SELECT Z_ENT FROM \(store.table(declared)) WHERE Z_PK = ?1")

@@ -4,7 +4,7 @@ import HoldfastStore
 enum QueryPaths {
   struct Property {
     let hops: [ManagedObjectModel.Relationship]
-    let entity: Int
+    let entity: EntityIndex
     let slot: Int
     let kind: OperandKind
   }

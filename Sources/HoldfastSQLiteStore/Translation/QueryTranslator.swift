@@ -41,9 +41,11 @@ struct QueryTranslator {
     return first + String(repeating: ", ?", count: count - 1)
   }
 
-  private func table(_ entity: Int) -> String { SQLName.quoted(schema.tables[entity].name) }
+  private func table(_ entity: EntityIndex) -> String { SQLName.quoted(schema.tables[entity].name) }
 
-  func column(_ alias: String, _ entity: Int, _ slot: Int) -> String { "\(alias).\(SQLName.quoted(schema.tables[entity].columns[slot]))" }
+  func column(_ alias: String, _ entity: EntityIndex, _ slot: Int) -> String {
+    "\(alias).\(SQLName.quoted(schema.tables[entity].columns[slot]))"
+  }
 
   /// The text after FROM.
   func from(_ scope: Scope) -> String { "\(table(scope.entity.index)) AS \(scope.alias)\(scope.joins)" }

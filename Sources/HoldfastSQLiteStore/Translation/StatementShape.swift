@@ -1,3 +1,5 @@
+import HoldfastStore
+
 /// The key of a cached statement. Statements with equal shapes differ only in their constants.
 ///
 /// It contains everything that the SQL depends on, so equal shapes mean equal statements, without relying on a hash.
@@ -17,8 +19,9 @@ struct StatementShape: Equatable, Sendable {
   }
 
   /// The shape of a statement that depends only on an entity or on one of its relationships.
-  init(_ family: Family, entity: Int, relationship: Int = 0) {
-    head = UInt64(family.rawValue) | UInt64(UInt32(truncatingIfNeeded: entity)) << 8 | UInt64(truncatingIfNeeded: relationship) << 40
+  init(_ family: Family, entity: EntityIndex, relationship: Int = 0) {
+    head =
+      UInt64(family.rawValue) | UInt64(UInt32(truncatingIfNeeded: entity.rawValue)) << 8 | UInt64(truncatingIfNeeded: relationship) << 40
   }
 
   /// The shape of a statement identified by its text.

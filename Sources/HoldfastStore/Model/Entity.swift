@@ -8,17 +8,17 @@ extension ManagedObjectModel {
     /// The name.
     public let name: String
     /// The index in ``ManagedObjectModel/entities``.
-    public let index: Int
+    public let index: EntityIndex
     /// The index of the superentity, or nil for none.
-    public let superentityIndex: Int?
+    public let superentityIndex: EntityIndex?
     /// The index of the root entity; its own index if it has no superentity.
     ///
     /// Keys are unique among all entities with the same root.
-    public let rootIndex: Int
+    public let rootIndex: EntityIndex
     /// The indexes of this entity and all its subentities, which follow it.
-    public let familyIndexes: Range<Int>
+    public let familyIndexes: Range<EntityIndex>
     /// The indexes of the entities in this family that aren't abstract.
-    public let concreteIndexes: [Int]
+    public let concreteIndexes: [EntityIndex]
     /// Whether only subentities have objects.
     public let isAbstract: Bool
     /// The entity's rank in the order that names many-to-many pairs.
@@ -71,7 +71,8 @@ extension ManagedObjectModel {
     let hashedProperties: [(name: String, hash: [UInt8])]
 
     init(
-      declaration: EntityDescription, index: Int, namingRank: Int, superentity: Entity?, family: Range<Int>, isAbstract: [Bool],
+      declaration: EntityDescription, index: EntityIndex, namingRank: Int, superentity: Entity?, family: Range<EntityIndex>,
+      isAbstract: [Bool],
       slots ownSlots: [Slot], composites ownComposites: [CompositeAttribute], transients ownTransients: [TransientAttribute],
       relationships ownRelationships: [Relationship], transientRelationships ownTransientRelationships: [Relationship],
       linksWithoutInverse ownLinks: [Relationship]
@@ -83,7 +84,7 @@ extension ManagedObjectModel {
       superentityIndex = superentity?.index
       rootIndex = superentity?.rootIndex ?? index
       familyIndexes = family
-      concreteIndexes = family.filter { !isAbstract[$0 - family.lowerBound] }
+      concreteIndexes = family.filter { !isAbstract[family.lowerBound.distance(to: $0)] }
       self.isAbstract = declaration.isAbstract
       slots = (superentity?.slots ?? []) + ownSlots
       relationships = (superentity?.relationships ?? []) + ownRelationships
@@ -215,11 +216,11 @@ extension ManagedObjectModel {
     /// The name.
     public let name: String
     /// The index of the entity that declares it.
-    public let entityIndex: Int
+    public let entityIndex: EntityIndex
     /// The index in the entity's relationships, or in its transient relationships.
     public let index: Int
     /// The index of the destination entity.
-    public let destinationIndex: Int
+    public let destinationIndex: EntityIndex
     /// The index of the inverse in the destination's relationships, or in its transient ones. -1 for none.
     public let inverseIndex: Int
     /// Whether it is kept in memory only.

@@ -30,7 +30,7 @@ public final class ManagedObjectModel: Sendable {
   public let composites: [CompositeDescription]
   /// The fetch request templates, as declared.
   public let fetchRequestTemplates: [FetchRequestDescription]
-  let indexByName: [String: Int]
+  let indexByName: [String: EntityIndex]
 
   /// Creates a model from declarations.
   ///

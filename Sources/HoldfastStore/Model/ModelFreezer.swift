@@ -120,8 +120,8 @@ struct ModelFreezer {
       return toOne.removeValue(forKey: name).map { .toOne($0) }
     }
     return ManagedObjectModel.Entity(
-      declaration: declaration, index: index, namingRank: namingRanks[index], superentity: shape.superIndex.map { frozen[$0] },
-      family: index..<shape.familyEnd,
+      declaration: declaration, index: EntityIndex(index), namingRank: namingRanks[index], superentity: shape.superIndex.map { frozen[$0] },
+      family: EntityIndex(index)..<EntityIndex(shape.familyEnd),
       isAbstract: (index..<shape.familyEnd).map { declarations[$0].isAbstract }, slots: slots, composites: composites(shape),
       transients: transients(declaration, inherited: shape.superIndex.map { frozen[$0].transientAttributes.count } ?? 0),
       relationships: relationships, transientRelationships: frozenTransientRelationships(of: index),
@@ -156,7 +156,8 @@ struct ModelFreezer {
       let found = declared.inverse.flatMap { name in other.relationships.firstIndex { $0.name == name } }
       let inverse = found.map { other.inheritedRelationships + $0 }
       return ManagedObjectModel.Relationship(
-        name: declared.name, entityIndex: index, index: place, destinationIndex: destination, inverseIndex: inverse ?? -1,
+        name: declared.name, entityIndex: EntityIndex(index), index: place, destinationIndex: EntityIndex(destination),
+        inverseIndex: inverse ?? -1,
         isTransient: false, isToMany: declared.isToMany, inverseIsToMany: found.map { other.relationships[$0].isToMany } ?? true,
         isOptional: declared.isOptional,
         deleteRule: declared.deleteRule, minCount: declared.minCount, maxCount: declared.maxCount, isOrdered: declared.isOrdered,
@@ -175,7 +176,7 @@ struct ModelFreezer {
       let other = shapes[destination]
       let found = declared.inverse.flatMap { name in other.transientRelationships.firstIndex { $0.name == name } }
       return ManagedObjectModel.Relationship(
-        name: declared.name, entityIndex: index, index: place, destinationIndex: destination,
+        name: declared.name, entityIndex: EntityIndex(index), index: place, destinationIndex: EntityIndex(destination),
         inverseIndex: found.map { other.inheritedTransientRelationships + $0 } ?? -1, isTransient: true, isToMany: declared.isToMany,
         inverseIsToMany: found.map { other.transientRelationships[$0].isToMany } ?? true, isOptional: declared.isOptional,
         deleteRule: declared.deleteRule, minCount: declared.minCount, maxCount: declared.maxCount, isOrdered: declared.isOrdered, slot: -1,

@@ -1,7 +1,7 @@
 /// Provides the evaluator with rows other than the one it tests. Returned rows stay valid until the evaluation ends.
 public protocol EvaluationSource: AnyObject {
   /// Returns the row of an object, or nil if it doesn't exist.
-  func row(entity: Int, key: Int64) -> RowPointer?
+  func row(entity: EntityIndex, key: Int64) -> RowPointer?
 
   /// Returns the keys of the objects in a to-many relationship of a row's object.
   func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [Int64]
@@ -12,7 +12,7 @@ public final class NoFurtherRows: EvaluationSource {
   /// Creates the source.
   public init() {}
   /// Returns nil.
-  public func row(entity: Int, key: Int64) -> RowPointer? { nil }
+  public func row(entity: EntityIndex, key: Int64) -> RowPointer? { nil }
   /// Returns no keys.
   public func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [Int64] { [] }
 }

@@ -5,7 +5,7 @@ public struct ResolvedPath: Sendable, Hashable {
   /// The property at the end.
   public let property: ManagedObjectModel.Property
   /// The index of the entity that has the property.
-  public let entity: Int
+  public let entity: EntityIndex
 
   /// Resolves a path.
   ///

@@ -3,7 +3,7 @@
 /// Properties that aren't listed have the model's default values.
 public struct BatchInsertRequest: StoreRequest {
   /// The index of the concrete entity.
-  public var entity: Int
+  public var entity: EntityIndex
   /// The slots that have values.
   public var slots: [Int]
   /// The values of each row, one per slot in ``slots``.
@@ -15,7 +15,7 @@ public struct BatchInsertRequest: StoreRequest {
 
   /// Creates a request.
   public init(
-    entity: Int, slots: [Int], rows: [[StoreValue]], returnsObjectIDs: Bool = false, origin: SaveOrigin? = nil
+    entity: EntityIndex, slots: [Int], rows: [[StoreValue]], returnsObjectIDs: Bool = false, origin: SaveOrigin? = nil
   ) {
     self.entity = entity
     self.slots = slots

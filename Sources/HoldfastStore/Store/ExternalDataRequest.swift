@@ -19,7 +19,7 @@
 /// *Errors*: `missingExternalData`, `damaged`, `tooLarge`, `notPermitted`, `inputOutput`, `notOpen`.
 public struct ExternalDataRequest: StoreRequest {
   /// The index of the concrete entity.
-  public var entity: Int
+  public var entity: EntityIndex
   /// The slot of the attribute.
   public var slot: Int
   /// The object's key.
@@ -28,7 +28,7 @@ public struct ExternalDataRequest: StoreRequest {
   public var id: UUID
 
   /// Creates a request.
-  public init(entity: Int, slot: Int, key: Int64, id: UUID) {
+  public init(entity: EntityIndex, slot: Int, key: Int64, id: UUID) {
     self.entity = entity
     self.slot = slot
     self.key = key
@@ -42,7 +42,7 @@ public struct ExternalDataRequest: StoreRequest {
 
   /// A phrase for errors: entity, attribute, key and file name.
   public func description(in model: ManagedObjectModel) -> String {
-    guard model.entities.indices.contains(entity), model.entities[entity].slots.indices.contains(slot) else {
+    guard model.entityIndexes.contains(entity), model.entities[entity].slots.indices.contains(slot) else {
       return "read the external file \(id.uuidString)"
     }
     let entity = model.entities[entity]

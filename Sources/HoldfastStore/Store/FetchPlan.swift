@@ -80,9 +80,9 @@ public enum AggregateColumn: Sendable, Hashable, Codable {
 /// A fetch that uses only what a store's capabilities declare.
 public struct FetchPlan: Sendable, Hashable, Codable {
   /// The index of the declared entity. The slots in ``predicate`` and ``sorts`` are those of this entity.
-  public var entity: Int
+  public var entity: EntityIndex
   /// The indexes of the concrete entities to fetch.
-  public var concreteEntities: [Int]
+  public var concreteEntities: [EntityIndex]
   /// The rows to select, or nil for all rows.
   public var predicate: QueryExpression?
   /// The order of the rows; ties are in key order. If empty, key order if there is an offset or a limit, and otherwise any order.
@@ -96,7 +96,8 @@ public struct FetchPlan: Sendable, Hashable, Codable {
 
   /// Creates a plan. By default it fetches all rows of an entity, which every store supports.
   public init(
-    entity: Int, concreteEntities: [Int], predicate: QueryExpression? = nil, sorts: [SortTerm] = [], offset: Int = 0, limit: Int? = nil,
+    entity: EntityIndex, concreteEntities: [EntityIndex], predicate: QueryExpression? = nil, sorts: [SortTerm] = [], offset: Int = 0,
+    limit: Int? = nil,
     output: FetchOutput = .rows
   ) {
     self.entity = entity
@@ -112,12 +113,12 @@ public struct FetchPlan: Sendable, Hashable, Codable {
 /// A request for the rows with given keys, in any order. Missing keys are skipped.
 public struct FaultRequest: Sendable, Hashable, Codable {
   /// The index of the declared entity; rows of its subentities are included.
-  public var entity: Int
+  public var entity: EntityIndex
   /// The keys, without duplicates.
   public var keys: [Int64]
 
   /// Creates a request.
-  public init(entity: Int, keys: [Int64]) {
+  public init(entity: EntityIndex, keys: [Int64]) {
     self.entity = entity
     self.keys = keys
   }
@@ -126,7 +127,7 @@ public struct FaultRequest: Sendable, Hashable, Codable {
 /// A request for the destination objects of a to-many relationship, for several sources at once.
 public struct RelationshipRequest: Sendable, Hashable, Codable {
   /// The index of the entity that declares the relationship.
-  public var entity: Int
+  public var entity: EntityIndex
   /// The index of the relationship in the entity's relationships.
   public var relationship: Int
   /// The keys of the objects whose destinations are requested, without duplicates.
@@ -137,7 +138,7 @@ public struct RelationshipRequest: Sendable, Hashable, Codable {
   public var welcomesRows: Bool
 
   /// Creates a request.
-  public init(entity: Int, relationship: Int, sources: [Int64], welcomesRows: Bool = false) {
+  public init(entity: EntityIndex, relationship: Int, sources: [Int64], welcomesRows: Bool = false) {
     self.entity = entity
     self.relationship = relationship
     self.sources = sources
@@ -157,7 +158,7 @@ public final class RelationshipAnswer: Sendable {
   /// The index of each destination's concrete entity.
   ///
   /// Nil if all are of the declared destination entity.
-  public let entities: [Int]?
+  public let entities: [EntityIndex]?
   /// The order key of each destination, or nil for an unordered relationship.
   ///
   /// A destination without an order key has the largest `Int64`.
@@ -166,7 +167,7 @@ public final class RelationshipAnswer: Sendable {
   public let rows: [RowBatch]
 
   /// Creates an answer. Traps if the offsets don't match the number of destinations.
-  public init(offsets: [Int32], targets: [Int64], entities: [Int]? = nil, orderKeys: [Int64]? = nil, rows: [RowBatch] = []) {
+  public init(offsets: [Int32], targets: [Int64], entities: [EntityIndex]? = nil, orderKeys: [Int64]? = nil, rows: [RowBatch] = []) {
     precondition(
       offsets.first == 0 && Int(offsets[offsets.count - 1]) == targets.count, "The offsets of an answer don't match its targets.")
     self.offsets = offsets

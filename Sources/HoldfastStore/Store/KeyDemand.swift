@@ -1,12 +1,12 @@
 /// The number of keys that a save needs for new objects of an entity.
 public struct KeyDemand: Sendable, Hashable, Codable {
   /// The index of the concrete entity.
-  public var entity: Int
+  public var entity: EntityIndex
   /// The number of keys, at least 0.
   public var count: Int
 
   /// Creates a demand.
-  public init(entity: Int, count: Int) {
+  public init(entity: EntityIndex, count: Int) {
     self.entity = entity
     self.count = count
   }
@@ -14,7 +14,7 @@ public struct KeyDemand: Sendable, Hashable, Codable {
 
 extension IncrementalStore {
   /// Reserves keys for new objects of one entity; see ``reserveKeys(_:options:)``.
-  public func reserveKeys(entity: Int, count: Int, options: RequestOptions = .none) throws -> [Int64] {
+  public func reserveKeys(entity: EntityIndex, count: Int, options: RequestOptions = .none) throws -> [Int64] {
     let keys = try reserveKeys([KeyDemand(entity: entity, count: count)], options: options)
     guard keys.count == 1, keys[0].count == count else {
       throw StoreError(

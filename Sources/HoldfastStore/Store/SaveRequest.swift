@@ -86,7 +86,7 @@ public struct SaveRequest: Sendable, Codable {
   /// The changes to rows of one concrete entity.
   public struct EntityChanges: Sendable, Codable {
     /// The entity's index.
-    public var entity: Int
+    public var entity: EntityIndex
     /// New rows, ascending by key across the batches.
     public var inserted: [RowBatch] = []
     /// Changed rows, ascending by key across the batches.
@@ -109,14 +109,14 @@ public struct SaveRequest: Sendable, Codable {
     public var derived: [DerivedRows] = []
 
     /// Creates an empty record.
-    public init(entity: Int) { self.entity = entity }
+    public init(entity: EntityIndex) { self.entity = entity }
 
     private enum CodingKeys: String, CodingKey { case entity, inserted, updated, deleted, locked, derived }
 
     /// Decodes the rows from values.
     public init(from decoder: any Decoder) throws {
       let container = try decoder.container(keyedBy: CodingKeys.self)
-      entity = try container.decode(Int.self, forKey: .entity)
+      entity = try container.decode(EntityIndex.self, forKey: .entity)
       inserted = try container.decode([CodedRows].self, forKey: .inserted).map { try $0.batch() }
       updated = try container.decode([UpdatedRows].self, forKey: .updated)
       deleted = try container.decode(KeyedRows.self, forKey: .deleted)
@@ -146,7 +146,7 @@ public struct SaveRequest: Sendable, Codable {
   /// links, the last one wins.
   public struct LinkChanges: Sendable, Codable, Hashable {
     /// The index of the entity that declares the naming relationship.
-    public var entity: Int
+    public var entity: EntityIndex
     /// The index of the naming relationship in the entity's relationships.
     public var relationship: Int
     /// The added links, sorted by source, then target, without duplicates.
@@ -155,7 +155,7 @@ public struct SaveRequest: Sendable, Codable {
     public var removed: [Link] = []
 
     /// Creates an empty record.
-    public init(entity: Int, relationship: Int) {
+    public init(entity: EntityIndex, relationship: Int) {
       self.entity = entity
       self.relationship = relationship
     }
@@ -166,7 +166,7 @@ public struct SaveRequest: Sendable, Codable {
   /// Every new link of an ordered relationship has an order key here, and so does every destination that moved.
   public struct OrderChanges: Sendable, Codable, Hashable {
     /// The index of the entity that declares the ordered relationship.
-    public var entity: Int
+    public var entity: EntityIndex
     /// The index of the relationship in the entity's relationships.
     public var relationship: Int
     /// The links, named from the relationship's side and sorted by source, then target, without duplicates.
@@ -175,7 +175,7 @@ public struct SaveRequest: Sendable, Codable {
     public var keys: [Int64] = []
 
     /// Creates an empty record.
-    public init(entity: Int, relationship: Int) {
+    public init(entity: EntityIndex, relationship: Int) {
       self.entity = entity
       self.relationship = relationship
     }

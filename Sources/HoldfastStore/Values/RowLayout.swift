@@ -3,7 +3,7 @@ public enum ColumnType: Sendable, Hashable, Codable {
   /// Values of an attribute type.
   case attribute(AttributeType)
   /// The key of a to-one destination: an object of the entity with this index, or of a subentity.
-  case toOne(destination: Int)
+  case toOne(destination: EntityIndex)
 
   /// How the 8 bytes of the cell are read.
   public var cellKind: CellKind {

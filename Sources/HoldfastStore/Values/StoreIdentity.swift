@@ -83,15 +83,15 @@ public final class StoreIdentity: Sendable {
   }
 
   /// Returns the ID of an object, given the index of its entity in the model.
-  public func objectID(entityIndex: Int, key: Int64) -> ManagedObjectID {
+  public func objectID(entityIndex: EntityIndex, key: Int64) -> ManagedObjectID {
     let (root, entity) = names.withLock { names in
-      let entity = entityIndex < names.byIndex.count ? names.byIndex[entityIndex] : 0
+      let entity = entityIndex.rawValue < names.byIndex.count ? names.byIndex[entityIndex] : 0
       return (Int(entity) < names.roots.count ? names.roots[Int(entity)] : 0, entity)
     }
     return ManagedObjectID(storeNumber: number, rootNumber: root, entityNumber: entity, key: key)
   }
 
-  static func targetID(of source: ManagedObjectID, destination: Int, key: Int64) -> ManagedObjectID {
+  static func targetID(of source: ManagedObjectID, destination: EntityIndex, key: Int64) -> ManagedObjectID {
     known(source.storeNumber).objectID(entityIndex: destination, key: key)
   }
 

@@ -62,7 +62,7 @@ enum CombinationCases {
     let store: TestedStore
     let graph: ExpectedGraph
     let entity: ManagedObjectModel.Entity
-    let concrete: [Int]
+    let concrete: [EntityIndex]
     let text: String
     let number: String
 

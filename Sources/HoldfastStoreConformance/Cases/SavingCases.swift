@@ -57,10 +57,10 @@ enum SavingCases {
   private static func keysOfSeveralDemands(_ run: CaseRun) throws {
     let store = try run.openNew(ConformanceModel.general)
     // Entities with the same root share their keys.
-    var seen: [Int: Set<Int64>] = [:]
+    var seen: [EntityIndex: Set<Int64>] = [:]
     for round in 0..<5 {
-      let entities = store.model.entities.filter { !$0.isAbstract && ($0.index + round) % 2 == 0 }
-      let demands = entities.map { KeyDemand(entity: $0.index, count: ($0.index + round) % 4) }
+      let entities = store.model.entities.filter { !$0.isAbstract && ($0.index.rawValue + round) % 2 == 0 }
+      let demands = entities.map { KeyDemand(entity: $0.index, count: ($0.index.rawValue + round) % 4) }
       let reserved = try store.store.reserveKeys(demands)
       run.expectEqual(reserved.map(\.count), demands.map(\.count), "the numbers of reserved keys")
       for (entity, keys) in zip(entities, reserved) {

@@ -13,9 +13,9 @@ final class ExpectedGraph: EvaluationSource {
   /// The rows by entity index and key.
   private(set) var rows: [[Int64: RowView]]
   /// The links of many-to-many relationships, by the entity and the index of the relationship that names them.
-  private(set) var links: [[Int]: Set<SaveRequest.Link>] = [:]
+  private(set) var links: [RelationshipPlace: Set<SaveRequest.Link>] = [:]
   /// The order keys of links, by the entity and the index of the ordered relationship.
-  private(set) var orders: [[Int]: [SaveRequest.Link: Int64]] = [:]
+  private(set) var orders: [RelationshipPlace: [SaveRequest.Link: Int64]] = [:]
 
   init(_ store: TestedStore) {
     model = store.model
@@ -44,13 +44,13 @@ final class ExpectedGraph: EvaluationSource {
     return builder.seal()[0]
   }
 
-  func put(_ row: RowView, _ entity: Int) { rows[entity][row.key] = row }
-  func remove(_ key: Int64, _ entity: Int) { rows[entity][key] = nil }
+  func put(_ row: RowView, _ entity: EntityIndex) { rows[entity][row.key] = row }
+  func remove(_ key: Int64, _ entity: EntityIndex) { rows[entity][key] = nil }
   func link(_ change: SaveRequest.LinkChanges) {
-    let place = [change.entity, change.relationship]
+    let place = RelationshipPlace(entity: change.entity, relationship: change.relationship)
     links[place, default: []].subtract(change.removed)
     for link in change.added {
-      if model.entities[place[0]].relationships[place[1]].hasTargetsToItself {
+      if model.entities[place.entity].relationships[place.relationship].hasTargetsToItself {
         links[place] = links[place]?.filter { $0.target != link.target }
       }
       links[place, default: []].insert(link)
@@ -60,30 +60,32 @@ final class ExpectedGraph: EvaluationSource {
   /// Sets order keys, and removes those of links that no longer exist.
   func order(_ changes: [SaveRequest.OrderChanges]) {
     for change in changes {
-      for (link, key) in zip(change.links, change.keys) { orders[[change.entity, change.relationship], default: [:]][link] = key }
+      for (link, key) in zip(change.links, change.keys) {
+        orders[RelationshipPlace(entity: change.entity, relationship: change.relationship), default: [:]][link] = key
+      }
     }
     for place in Array(orders.keys) {
-      let relationship = model.entities[place[0]].relationships[place[1]]
+      let relationship = model.entities[place.entity].relationships[place.relationship]
       orders[place] = orders[place]?.filter { link, _ in targets(of: link.source, relationship).contains(link.target) }
     }
   }
 
   /// The order keys of an ordered relationship's targets, by target.
   func orderKeys(of key: Int64, _ relationship: ManagedObjectModel.Relationship) -> [Int64: Int64] {
-    let known = orders[[relationship.entityIndex, relationship.index]] ?? [:]
+    let known = orders[RelationshipPlace(relationship)] ?? [:]
     return Dictionary(
       uniqueKeysWithValues: targets(of: key, relationship).map { ($0, known[SaveRequest.Link(source: key, target: $0)] ?? .max) })
   }
 
   // MARK: Relationships
 
-  func row(entity: Int, key: Int64) -> RowPointer? {
+  func row(entity: EntityIndex, key: Int64) -> RowPointer? {
     for member in model.entities[entity].familyIndexes { if let row = rows[member][key] { return row.pointer } }
     return nil
   }
 
   /// The rows whose to-one relationship points to an object, each with its entity.
-  func rows(pointingTo key: Int64, by relationship: ManagedObjectModel.Relationship) -> [(entity: Int, row: RowView)] {
+  func rows(pointingTo key: Int64, by relationship: ManagedObjectModel.Relationship) -> [(entity: EntityIndex, row: RowView)] {
     model.entities[relationship.entityIndex].familyIndexes.flatMap { entity in
       rows[entity].values.filter { $0.pointer.isPresent(relationship.slot) && $0.pointer.integer(relationship.slot) == key }.map {
         (entity, $0)
@@ -96,11 +98,11 @@ final class ExpectedGraph: EvaluationSource {
   /// The targets of a to-many relationship, sorted.
   func targets(of key: Int64, _ relationship: ManagedObjectModel.Relationship) -> [Int64] {
     if relationship.storesLinks {
-      return (links[[relationship.entityIndex, relationship.index]] ?? []).filter { $0.source == key }.map(\.target).sorted()
+      return (links[RelationshipPlace(relationship)] ?? []).filter { $0.source == key }.map(\.target).sorted()
     }
     guard let inverse = model.inverse(of: relationship) else { return [] }
     if relationship.isManyToMany {
-      return (links[[inverse.entityIndex, inverse.index]] ?? []).filter { $0.target == key }.map(\.source).sorted()
+      return (links[RelationshipPlace(inverse)] ?? []).filter { $0.target == key }.map(\.source).sorted()
     }
     return rows(pointingTo: key, by: inverse).map(\.row.key).sorted()
   }
@@ -109,14 +111,14 @@ final class ExpectedGraph: EvaluationSource {
 /// Changes of an ``ExpectedGraph``, which can also be converted to a save request.
 final class GraphEdit {
   private let graph: ExpectedGraph
-  private var inserted: [Int: [RowView]] = [:]
-  private var updated: [Int: [(row: RowView, expected: Int64, mask: [UInt64])]] = [:]
-  private var deleted: [Int: [(key: Int64, expected: Int64)]] = [:]
-  private var locked: [Int: [(key: Int64, expected: Int64)]] = [:]
-  private var added: [[Int]: Set<SaveRequest.Link>] = [:]
-  private var removed: [[Int]: Set<SaveRequest.Link>] = [:]
-  private var ordered: [[Int]: [SaveRequest.Link: Int64]] = [:]
-  private var derived: [Int: [(key: Int64, set: [Int: StoreValue], added: [Int: StoreValue])]] = [:]
+  private var inserted: [EntityIndex: [RowView]] = [:]
+  private var updated: [EntityIndex: [(row: RowView, expected: Int64, mask: [UInt64])]] = [:]
+  private var deleted: [EntityIndex: [(key: Int64, expected: Int64)]] = [:]
+  private var locked: [EntityIndex: [(key: Int64, expected: Int64)]] = [:]
+  private var added: [RelationshipPlace: Set<SaveRequest.Link>] = [:]
+  private var removed: [RelationshipPlace: Set<SaveRequest.Link>] = [:]
+  private var ordered: [RelationshipPlace: [SaveRequest.Link: Int64]] = [:]
+  private var derived: [EntityIndex: [(key: Int64, set: [Int: StoreValue], added: [Int: StoreValue])]] = [:]
 
   init(_ graph: ExpectedGraph) { self.graph = graph }
 
@@ -180,16 +182,18 @@ final class GraphEdit {
   /// Sets the order key of a link in an ordered relationship.
   func order(_ name: String, _ relationship: String, _ source: Int64, _ target: Int64, _ key: Int64) {
     let described = entity(name).relationship(named: relationship)!
-    ordered[[described.entityIndex, described.index], default: [:]][SaveRequest.Link(source: source, target: target)] = key
+    ordered[RelationshipPlace(described), default: [:]][SaveRequest.Link(source: source, target: target)] = key
   }
 
-  private func change(_ name: String, _ relationship: String, _ source: Int64, _ target: Int64, _ body: ([Int], SaveRequest.Link) -> Void) {
+  private func change(
+    _ name: String, _ relationship: String, _ source: Int64, _ target: Int64, _ body: (RelationshipPlace, SaveRequest.Link) -> Void
+  ) {
     let described = entity(name).relationship(named: relationship)!
     if described.namesLinks {
-      body([described.entityIndex, described.index], SaveRequest.Link(source: source, target: target))
+      body(RelationshipPlace(described), SaveRequest.Link(source: source, target: target))
     } else {
       let inverse = graph.model.inverse(of: described)!
-      body([inverse.entityIndex, inverse.index], SaveRequest.Link(source: target, target: source))
+      body(RelationshipPlace(inverse), SaveRequest.Link(source: target, target: source))
     }
   }
 
@@ -197,14 +201,14 @@ final class GraphEdit {
 
   func request() -> SaveRequest {
     let entities = Set(inserted.keys).union(updated.keys).union(deleted.keys).union(locked.keys).union(derived.keys).sorted().map(changes)
-    let links = Set(added.keys).union(removed.keys).sorted { $0.lexicographicallyPrecedes($1) }.map { place in
-      var changes = SaveRequest.LinkChanges(entity: place[0], relationship: place[1])
+    let links = Set(added.keys).union(removed.keys).sorted().map { place in
+      var changes = SaveRequest.LinkChanges(entity: place.entity, relationship: place.relationship)
       changes.added = (added[place] ?? []).sorted()
       changes.removed = (removed[place] ?? []).sorted()
       return changes
     }
-    let orders = ordered.keys.sorted { $0.lexicographicallyPrecedes($1) }.map { place in
-      var changes = SaveRequest.OrderChanges(entity: place[0], relationship: place[1])
+    let orders = ordered.keys.sorted().map { place in
+      var changes = SaveRequest.OrderChanges(entity: place.entity, relationship: place.relationship)
       changes.links = (ordered[place] ?? [:]).keys.sorted()
       changes.keys = changes.links.compactMap { ordered[place]?[$0] }
       return changes
@@ -212,7 +216,7 @@ final class GraphEdit {
     return SaveRequest(entities: entities, links: links, orders: orders)
   }
 
-  private func changes(_ entity: Int) -> SaveRequest.EntityChanges {
+  private func changes(_ entity: EntityIndex) -> SaveRequest.EntityChanges {
     var changes = SaveRequest.EntityChanges(entity: entity)
     changes.inserted = batches(inserted[entity] ?? [], entity)
     let updates = (updated[entity] ?? []).sorted { $0.row.key < $1.row.key }
@@ -246,7 +250,7 @@ final class GraphEdit {
       rows: builder.seal(), setSlots: sorted.map { mask($0.set.keys) }, addedSlots: sorted.map { mask($0.added.keys) }, wordsPerRow: 1)
   }
 
-  private func batches(_ rows: [RowView], _ entity: Int) -> [RowBatch] {
+  private func batches(_ rows: [RowView], _ entity: EntityIndex) -> [RowBatch] {
     let builder = RowBatchBuilder(entity: graph.model.entities[entity], identity: graph.identity)
     var batches: [RowBatch] = []
     for row in rows.sorted(by: { $0.key < $1.key }) {
@@ -310,7 +314,7 @@ final class GraphEdit {
       if relationship.isManyToMany {
         let naming = relationship.namesLinks ? relationship : inverse ?? relationship
         var change = SaveRequest.LinkChanges(entity: naming.entityIndex, relationship: naming.index)
-        change.removed = (graph.links[[naming.entityIndex, naming.index]] ?? []).filter {
+        change.removed = (graph.links[RelationshipPlace(naming)] ?? []).filter {
           (relationship.namesLinks ? $0.source : $0.target) == key || (relationship.isReflexive && $0.target == key)
         }
         graph.link(change)
@@ -318,14 +322,16 @@ final class GraphEdit {
         for (entity, row) in graph.rows(pointingTo: key, by: inverse) {
           var values = row.values
           values[inverse.slot] = .null
-          let version = row.version + (raised.insert([Int64(entity), row.key]).inserted ? 1 : 0)
+          let version = row.version + (raised.insert([Int64(entity.rawValue), row.key]).inserted ? 1 : 0)
           graph.put(graph.makeRow(graph.model.entities[entity], row.key, version: version, values), entity)
         }
       }
     }
     for relationship in entity.linksWithoutInverse {
       var change = SaveRequest.LinkChanges(entity: relationship.entityIndex, relationship: relationship.index)
-      change.removed = (graph.links[[change.entity, change.relationship]] ?? []).filter { $0.target == key }
+      change.removed = (graph.links[RelationshipPlace(entity: change.entity, relationship: change.relationship)] ?? []).filter {
+        $0.target == key
+      }
       graph.link(change)
     }
   }

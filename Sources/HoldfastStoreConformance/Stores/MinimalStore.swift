@@ -114,7 +114,7 @@ public final class MinimalStore: IncrementalStore {
 
   /// Delivers rows two at a time, last to first: those at even indexes, then those at odd indexes.
   private func deliver(
-    _ keys: [Int64], of rows: [Int64: MinimalRow], _ entity: Int, _ session: Session, keysOnly: Bool, to sink: any RowSink
+    _ keys: [Int64], of rows: [Int64: MinimalRow], _ entity: EntityIndex, _ session: Session, keysOnly: Bool, to sink: any RowSink
   ) throws -> SinkDemand {
     let described = session.model.entities[entity]
     let builder = RowBatchBuilder(layout: keysOnly ? .keysOnly : described.layout, idPrefix: session.identity.prefix(for: described))
@@ -134,7 +134,7 @@ public final class MinimalStore: IncrementalStore {
     let relationship = session.model.entities[request.entity].relationships[request.relationship]
     return contents.state.withLock { state in
       var offsets: [Int32] = [0], targets: [Int64] = [], keys: [Int64] = []
-      let orders = state.orders[[relationship.entityIndex, relationship.index]] ?? [:]
+      let orders = state.orders[RelationshipPlace(relationship)] ?? [:]
       for source in request.sources {
         for target in state.targets(of: source, relationship, session.model).reversed() {
           targets.append(target)
@@ -171,13 +171,13 @@ public final class MinimalStore: IncrementalStore {
 
   private final class Preparation: PreparedSave {
     let contents: Contents
-    let rows: [Int: [Int64: MinimalRow]]
-    let links: [[Int]: Set<SaveRequest.Link>]
-    let orders: [[Int]: [SaveRequest.Link: Int64]]
+    let rows: [EntityIndex: [Int64: MinimalRow]]
+    let links: [RelationshipPlace: Set<SaveRequest.Link>]
+    let orders: [RelationshipPlace: [SaveRequest.Link: Int64]]
 
     init(
-      contents: Contents, rows: [Int: [Int64: MinimalRow]], links: [[Int]: Set<SaveRequest.Link>],
-      orders: [[Int]: [SaveRequest.Link: Int64]]
+      contents: Contents, rows: [EntityIndex: [Int64: MinimalRow]], links: [RelationshipPlace: Set<SaveRequest.Link>],
+      orders: [RelationshipPlace: [SaveRequest.Link: Int64]]
     ) {
       self.contents = contents
       self.rows = rows
@@ -222,25 +222,25 @@ private struct MinimalState: Sendable {
   var metadata: [String: StoreValue] = [:]
   var lastKey: Int64 = 0
   /// The rows by entity index and key.
-  var rows: [Int: [Int64: MinimalRow]] = [:]
+  var rows: [EntityIndex: [Int64: MinimalRow]] = [:]
   /// The links, by the entity and the index of the relationship that names them.
-  var links: [[Int]: Set<SaveRequest.Link>] = [:]
+  var links: [RelationshipPlace: Set<SaveRequest.Link>] = [:]
   /// The order keys of links, by the entity and the index of the ordered relationship.
-  var orders: [[Int]: [SaveRequest.Link: Int64]] = [:]
+  var orders: [RelationshipPlace: [SaveRequest.Link: Int64]] = [:]
 
   func targets(of source: Int64, _ relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel) -> [Int64] {
     guard model.entities[relationship.entityIndex].familyIndexes.contains(where: { rows[$0]?[source] != nil }) else { return [] }
     let inverse = model.inverse(of: relationship)
     if let inverse, !relationship.isManyToMany { return rowsPointing(to: source, by: inverse, model).map(\.key).sorted() }
     guard let inverse, !relationship.namesLinks else {
-      return (links[[relationship.entityIndex, relationship.index]] ?? []).filter { $0.source == source }.map(\.target).sorted()
+      return (links[RelationshipPlace(relationship)] ?? []).filter { $0.source == source }.map(\.target).sorted()
     }
-    return (links[[inverse.entityIndex, inverse.index]] ?? []).filter { $0.target == source }.map(\.source).sorted()
+    return (links[RelationshipPlace(inverse)] ?? []).filter { $0.target == source }.map(\.source).sorted()
   }
 
   private func rowsPointing(
     to key: Int64, by relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel
-  ) -> [(entity: Int, key: Int64)] {
+  ) -> [(entity: EntityIndex, key: Int64)] {
     model.entities[relationship.entityIndex].familyIndexes.flatMap { entity in
       (rows[entity] ?? [:]).filter { $0.value.values[relationship.slot].key == key }.map { (entity, $0.key) }
     }
@@ -256,10 +256,10 @@ private struct MinimalState: Sendable {
       for updated in changes.updated { for index in 0..<updated.rows.count { update(changes.entity, updated, index) } }
     }
     for change in request.links {
-      let place = [change.entity, change.relationship]
+      let place = RelationshipPlace(entity: change.entity, relationship: change.relationship)
       links[place, default: []].subtract(change.removed)
       for link in change.added {
-        if model.entities[place[0]].relationships[place[1]].hasTargetsToItself {
+        if model.entities[place.entity].relationships[place.relationship].hasTargetsToItself {
           links[place] = links[place]?.filter { $0.target != link.target }
         }
         links[place, default: []].insert(link)
@@ -269,11 +269,13 @@ private struct MinimalState: Sendable {
     var raised: Set<[Int64]> = []
     for changes in request.entities { for key in changes.deleted.keys { sever(key, model.entities[changes.entity], model, &raised) } }
     for changes in request.orders {
-      for (link, key) in zip(changes.links, changes.keys) { orders[[changes.entity, changes.relationship], default: [:]][link] = key }
+      for (link, key) in zip(changes.links, changes.keys) {
+        orders[RelationshipPlace(entity: changes.entity, relationship: changes.relationship), default: [:]][link] = key
+      }
     }
     // Removes the order keys of links that no longer exist.
     for place in Array(orders.keys) {
-      let relationship = model.entities[place[0]].relationships[place[1]]
+      let relationship = model.entities[place.entity].relationships[place.relationship]
       orders[place] = orders[place]?.filter { link, _ in targets(of: link.source, relationship, model).contains(link.target) }
     }
     for changes in request.entities {
@@ -282,7 +284,7 @@ private struct MinimalState: Sendable {
   }
 
   /// Updates the changed values of a row.
-  private mutating func update(_ entity: Int, _ updated: SaveRequest.UpdatedRows, _ index: Int) {
+  private mutating func update(_ entity: EntityIndex, _ updated: SaveRequest.UpdatedRows, _ index: Int) {
     let row = updated.rows[index]
     guard rows[entity]?[row.key] != nil else { return }
     rows[entity]?[row.key]?.version = row.version
@@ -290,7 +292,7 @@ private struct MinimalState: Sendable {
   }
 
   /// Sets derived values of a row, or adds to them.
-  private mutating func derive(_ entity: Int, _ derived: SaveRequest.DerivedRows, _ index: Int) throws {
+  private mutating func derive(_ entity: EntityIndex, _ derived: SaveRequest.DerivedRows, _ index: Int) throws {
     let key = derived.rows[index].key
     for slot in derived.slots(row: index) {
       guard let stored = rows[entity]?[key]?.values[slot] else { continue }
@@ -306,18 +308,18 @@ private struct MinimalState: Sendable {
       let inverse = model.inverse(of: relationship)
       if relationship.isManyToMany {
         let naming = relationship.namesLinks ? relationship : inverse ?? relationship
-        let place = [naming.entityIndex, naming.index]
+        let place = RelationshipPlace(naming)
         links[place] = links[place]?.filter { (relationship.namesLinks ? $0.source : $0.target) != key }
         if relationship.isReflexive { links[place] = links[place]?.filter { $0.target != key } }
       } else if let inverse, !inverse.isToMany {
         for row in rowsPointing(to: key, by: inverse, model) {
           rows[row.entity]?[row.key]?.values[inverse.slot] = .null
-          if raised.insert([Int64(row.entity), row.key]).inserted { rows[row.entity]?[row.key]?.version += 1 }
+          if raised.insert([Int64(row.entity.rawValue), row.key]).inserted { rows[row.entity]?[row.key]?.version += 1 }
         }
       }
     }
     for relationship in entity.linksWithoutInverse {
-      let place = [relationship.entityIndex, relationship.index]
+      let place = RelationshipPlace(relationship)
       links[place] = links[place]?.filter { $0.target != key }
     }
   }

@@ -64,7 +64,7 @@ public struct RecordedSave: Sendable, Hashable {
   }
 
   /// The changes by entity index.
-  public var entities: [Int: Changes] = [:]
+  public var entities: [EntityIndex: Changes] = [:]
   /// The changes of links.
   public var links: [SaveRequest.LinkChanges] = []
 

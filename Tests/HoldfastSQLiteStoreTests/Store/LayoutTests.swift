@@ -118,7 +118,7 @@ import Testing
           .toMany("parts", to: "Part", inverse: "list", isOrdered: true), .toMany("loose", to: "Part", inverse: nil, isOrdered: true),
         ]),
     ]
-    let owner = try ManagedObjectModel(entities: entities).entity(named: "Owner")?.index
+    let owner = try ManagedObjectModel(entities: entities).entity(named: "Owner")?.index.rawValue
     _ = try StoreUnderTest(folder, try ManagedObjectModel(entities: entities), name: "sound")
     let name = property.replacing("2", with: "\((owner ?? 0) + 1)")
     let place = try #require(entities.firstIndex { $0.name == entity })

@@ -188,8 +188,8 @@ struct RandomGraph {
 final class CollectedRows: EvaluationSource {
   private let model: ManagedObjectModel
   private var rows: [[Int64: RowView]]
-  /// The targets of each many-to-many relationship, by entity, relationship and source.
-  private var links: [[Int]: [Int64]] = [:]
+  /// The targets of each to-many relationship, by source.
+  private var links: [ManagedObjectModel.Relationship: [Int64: [Int64]]] = [:]
 
   init(_ tested: StoreUnderTest) throws {
     model = tested.model
@@ -200,17 +200,17 @@ final class CollectedRows: EvaluationSource {
       for relationship in entity.toManyRelationships {
         let sources = rows[entity.index].keys.sorted()
         for (source, targets) in zip(sources, try tested.targets(entity.name, relationship.name, sources)) {
-          links[[entity.index, relationship.index, Int(source)]] = targets
+          links[relationship, default: [:]][source] = targets
         }
       }
     }
   }
 
-  func row(entity: Int, key: Int64) -> RowPointer? { rows[entity][key]?.pointer }
+  func row(entity: EntityIndex, key: Int64) -> RowPointer? { rows[entity][key]?.pointer }
 
   func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [Int64] {
-    links[[relationship.entityIndex, relationship.index, Int(row.key)]] ?? []
+    links[relationship]?[row.key] ?? []
   }
 
-  func all(_ entity: Int) -> [RowView] { rows[entity].values.sorted { $0.key < $1.key } }
+  func all(_ entity: EntityIndex) -> [RowView] { rows[entity].values.sorted { $0.key < $1.key } }
 }

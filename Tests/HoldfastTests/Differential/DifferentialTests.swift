@@ -252,7 +252,7 @@ private final class Machine {
       context.rollback()
       context = try place.context()
       ear?.listen(to: context)
-    case .fetch: try compare(entity: step.a % model.model.entities.count)
+    case .fetch: try compare(entity: EntityIndex(step.a % model.model.entities.count))
     case .count: try compareCounts(step)
     }
     if step.c % 16 == 0 { try compareAll() }
@@ -463,7 +463,7 @@ private final class Machine {
     for entity in model.model.entities where entity.superentityIndex == nil { try compare(entity: entity.index) }
   }
 
-  private func compare(entity: Int) throws {
+  private func compare(entity: EntityIndex) throws {
     let entity = model.model.entities[entity]
     let found = try context.fetch(FetchRequest<ManagedObject>(entityName: entity.name))
     let tags = try found.map(tagOf)

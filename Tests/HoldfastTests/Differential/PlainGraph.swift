@@ -3,7 +3,7 @@ import Holdfast
 /// The expected graph in dictionaries. It implements the rules, without rows, faults or stores.
 struct PlainGraph {
   struct Thing {
-    var entity: Int
+    var entity: EntityIndex
     var values: [String: StoreValue] = [:]
     /// Targets by relationship; at most one for a to-one relationship.
     var links: [String: [Int]] = [:]
@@ -22,7 +22,7 @@ struct PlainGraph {
 
   func targets(_ tag: Int, _ relationship: Relationship) -> [Int] { things[tag]?.links[relationship.name] ?? [] }
 
-  func kind(_ entity: Int) -> [Int] {
+  func kind(_ entity: EntityIndex) -> [Int] {
     things.filter { model.entities[$0.value.entity].isKind(of: model.entities[entity]) }.keys.sorted()
   }
 

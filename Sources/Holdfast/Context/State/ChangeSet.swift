@@ -18,12 +18,12 @@ struct ChangeSet {
   var isEmpty: Bool { objects.isEmpty }
 
   /// The number of objects of an entity, without those of its subentities.
-  func count(_ entity: Int) -> Int { counts[entity] }
+  func count(_ entity: EntityIndex) -> Int { counts[entity] }
 
   /// Adds an object that isn't in the set.
   mutating func append(_ object: ManagedObject) {
     objects.append(object)
-    counts[Int(object.flags.entityIndex)] += 1
+    counts[object.flags.entityIndex] += 1
   }
 
   /// Removes the objects whose changes were saved, and keeps the given ones.

@@ -1,3 +1,4 @@
+import HoldfastStore
 import HoldfastSupport
 
 /// The keys of the objects that a context is deleting or has deleted, by root entity.
@@ -30,33 +31,38 @@ final class Deletions {
     savedCounts.deallocate()
   }
 
+  /// The indexes that root entities can have.
+  private var roots: Range<EntityIndex> { 0..<EntityIndex(lists.count) }
+
   // MARK: Asking
 
   /// Whether an object is being deleted or was deleted.
-  @inline(__always) func contains(_ key: Int64, root: Int) -> Bool { !lists[root].isEmpty && lists[root].contains(key) }
+  @inline(__always) func contains(_ key: Int64, root: EntityIndex) -> Bool {
+    !lists[root.rawValue].isEmpty && lists[root.rawValue].contains(key)
+  }
 
   /// Whether no object of a root entity is being deleted or was deleted.
-  @inline(__always) func isEmpty(root: Int) -> Bool { lists[root].isEmpty }
+  @inline(__always) func isEmpty(root: EntityIndex) -> Bool { lists[root.rawValue].isEmpty }
 
   /// Whether the next save deletes any object of a root entity.
-  func hasPending(root: Int) -> Bool { count(root: root) > savedCounts[root] }
+  func hasPending(root: EntityIndex) -> Bool { count(root: root) > savedCounts[root.rawValue] }
 
   /// The number of keys of a root entity.
-  func count(root: Int) -> Int { Int(lists[root].count) }
+  func count(root: EntityIndex) -> Int { Int(lists[root.rawValue].count) }
 
   /// The keys of a root entity from a position on.
-  func keys(root: Int, from position: Int) -> [Int64] { lists[root].withKeys { Array($0[position...]) } }
+  func keys(root: EntityIndex, from position: Int) -> [Int64] { lists[root.rawValue].withKeys { Array($0[position...]) } }
 
   // MARK: Changing
 
   /// Records that the next save deletes an object. Its delete rules haven't been applied yet.
-  func insert(_ object: ManagedObject, root: Int) {
+  func insert(_ object: ManagedObject, root: EntityIndex) {
     insert(object.objectKey, root: root)
     unpropagated.append(object)
   }
 
   /// Records that the next save deletes the object with a key.
-  func insert(_ key: Int64, root: Int) { _ = lists[root].insert(key) }
+  func insert(_ key: Int64, root: EntityIndex) { _ = lists[root.rawValue].insert(key) }
 
   /// Records that deletions were saved.
   ///
@@ -66,15 +72,15 @@ final class Deletions {
   /// - Parameters:
   ///   - pending: The keys whose deletion wasn't saved, by root entity.
   ///   - isComplete: Whether all changed objects were saved.
-  func settle(pending: [Int: Set<Int64>] = [:], isComplete: Bool = true) {
+  func settle(pending: [EntityIndex: Set<Int64>] = [:], isComplete: Bool = true) {
     unpropagated = []
-    for root in lists.indices where hasPending(root: root) {
-      let keys = keys(root: root, from: savedCounts[root]), rest = pending[root] ?? []
+    for root in roots where hasPending(root: root) {
+      let keys = keys(root: root, from: savedCounts[root.rawValue]), rest = pending[root] ?? []
       if !rest.isEmpty || isComplete && keys.contains(where: { $0 < 0 }) {
         dropPending(root)
         for key in keys where !(isComplete && key < 0) && !rest.contains(key) { insert(key, root: root) }
       }
-      savedCounts[root] = count(root: root)
+      savedCounts[root.rawValue] = count(root: root)
       for key in keys where rest.contains(key) { insert(key, root: root) }
     }
   }
@@ -82,13 +88,13 @@ final class Deletions {
   /// Removes the pending deletions.
   func revert() {
     unpropagated = []
-    for root in lists.indices { dropPending(root) }
+    for root in roots { dropPending(root) }
   }
 
-  private func dropPending(_ root: Int) {
+  private func dropPending(_ root: EntityIndex) {
     if !hasPending(root: root) { return }
     generation += 1
-    for key in keys(root: root, from: savedCounts[root]).reversed() { _ = lists[root].remove(key) }
+    for key in keys(root: root, from: savedCounts[root.rawValue]).reversed() { _ = lists[root.rawValue].remove(key) }
   }
 
   /// Removes all keys.

@@ -18,24 +18,24 @@ struct ObjectRegistry: ~Copyable {
     maps.deallocate()
   }
 
-  @inline(__always) private func root(_ entity: Int) -> Int { graph.entities[entity].root }
+  @inline(__always) private func root(_ entity: EntityIndex) -> Int { graph.entities[entity].root.rawValue }
 
   /// The object with a key; nil if it isn't registered.
-  @inline(__always) func object(_ entity: Int, _ key: Int64) -> ManagedObject? { maps[root(entity)].object(key) }
+  @inline(__always) func object(_ entity: EntityIndex, _ key: Int64) -> ManagedObject? { maps[root(entity)].object(key) }
 
   /// Registers an object whose key isn't registered.
-  func insert(_ object: ManagedObject) { maps[root(Int(object.flags.entityIndex))].insert(object) }
+  func insert(_ object: ManagedObject) { maps[root(object.flags.entityIndex)].insert(object) }
 
   /// Removes an object if it is registered.
-  func remove(_ object: ManagedObject) { maps[root(Int(object.flags.entityIndex))].remove(object) }
+  func remove(_ object: ManagedObject) { maps[root(object.flags.entityIndex)].remove(object) }
 
   /// The objects of an entity and of all entities with the same root.
-  func objects(sharingRootOf entity: Int) -> [ManagedObject] { maps[root(entity)].objects }
+  func objects(sharingRootOf entity: EntityIndex) -> [ManagedObject] { maps[root(entity)].objects }
 
   /// The objects of an entity and its subentities.
-  func objects(_ entity: Int) -> [ManagedObject] {
+  func objects(_ entity: EntityIndex) -> [ManagedObject] {
     let family = graph.entities[entity].family
-    return objects(sharingRootOf: entity).filter { family.contains(Int($0.flags.entityIndex)) }
+    return objects(sharingRootOf: entity).filter { family.contains($0.flags.entityIndex) }
   }
 
   /// All objects, grouped by root entity.

@@ -23,5 +23,5 @@ struct TemporaryIDs {
   }
 
   /// The ID of a new object.
-  @inline(__always) func id(_ entity: Int, _ key: Int64) -> ManagedObjectID { prefixes[entity].withKey(key) }
+  @inline(__always) func id(_ entity: EntityIndex, _ key: Int64) -> ManagedObjectID { prefixes[entity].withKey(key) }
 }

@@ -96,7 +96,7 @@ final class DerivationPlan: Sendable {
       following.append(all.sorted { $0.slot < $1.slot })
     }
     (self.paths, self.aggregates, self.following, self.own) = (paths, aggregates, following, own)
-    all = model.entities.indices.map { entity in
+    all = model.entityIndexes.map { entity in
       let derived = own[entity].map { ($0.slot, Derived.own($0)) } + following[entity].map { ($0.slot, Derived.following($0)) }
       return derived.sorted { $0.0 < $1.0 }.map(\.1)
     }

@@ -68,10 +68,10 @@ final class Deriving {
   func run() throws -> DerivedValues {
     if plan.followingCount == 0 { return values }
     defer { reader.end() }
-    for object in part.inserted { saved[Int(object.flags.entityIndex)].append(object) }
+    for object in part.inserted { saved[object.flags.entityIndex].append(object) }
     for objects in [part.updated.filter(part.isWritten), part.deleted] {
       for object in objects {
-        let entity = Int(object.flags.entityIndex)
+        let entity = object.flags.entityIndex
         saved[entity].append(object)
         savedKeys[root(entity)].insert(object.objectKey)
       }
@@ -89,10 +89,12 @@ final class Deriving {
 
   // MARK: Rows
 
-  func root(_ entity: Int) -> Int { context.graph.entities[entity].root }
+  func root(_ entity: EntityIndex) -> EntityIndex { context.graph.entities[entity].root }
 
   /// The changed objects of an entity and its subentities.
-  func savedObjects(of entity: Int) -> some Sequence<ManagedObject> { saved[context.graph.entities[entity].family].joined() }
+  func savedObjects(of entity: EntityIndex) -> some Sequence<ManagedObject> {
+    saved[context.graph.entities[entity].family.rawValues].joined()
+  }
 
   /// The row of an object before the save; nil for a new one.
   func before(_ object: ManagedObject) -> RowPointer? { object.isInserted ? nil : object.committedRow }
@@ -101,13 +103,13 @@ final class Deriving {
   func after(_ object: ManagedObject) -> RowPointer? { object.isDeleted ? nil : object.row }
 
   /// An object whose row this save writes or deletes, by its key.
-  func savedObject(_ entity: Int, _ key: Int64) -> ManagedObject? {
+  func savedObject(_ entity: EntityIndex, _ key: Int64) -> ManagedObject? {
     guard let object = context.registered(entity, key), object.isInserted || savedKeys[root(entity)].contains(key) else { return nil }
     return object
   }
 
   /// A row after the save; nil when there is none. Rows that the save doesn't change must have been read.
-  func rowAfter(_ entity: Int, _ key: Int64) -> RowPointer? {
+  func rowAfter(_ entity: EntityIndex, _ key: Int64) -> RowPointer? {
     if let object = savedObject(entity, key) { return after(object) }
     return stored.row(root: root(entity), key)?.row
   }
@@ -145,10 +147,10 @@ final class Deriving {
   private func readOwners() throws {
     var keys = [Set<Int64>](repeating: [], count: context.entities.count)
     for (place, aggregate) in plan.aggregates.enumerated() { keys[aggregate.entity.rootIndex].formUnion(differences[place].keys) }
-    for object in part.updated where !plan.following[Int(object.flags.entityIndex)].isEmpty {
-      keys[root(Int(object.flags.entityIndex))].insert(object.objectKey)
+    for object in part.updated where !plan.following[object.flags.entityIndex].isEmpty {
+      keys[root(object.flags.entityIndex)].insert(object.objectKey)
     }
-    for (root, keys) in keys.enumerated() { try stored.read(root: root, keys) }
+    for (root, keys) in keys.enumerated() { try stored.read(root: EntityIndex(root), keys) }
   }
 
   /// Adds differences to the stored values.
@@ -167,7 +169,7 @@ final class Deriving {
         apply(difference, to: base.isPresent(slot) ? base.value(slot, aggregate.attribute.type) : .null, of: owner, place)
       }
     }
-    for object in part.updated where aggregate.entity.familyIndexes.contains(Int(object.flags.entityIndex)) {
+    for object in part.updated where aggregate.entity.familyIndexes.contains(object.flags.entityIndex) {
       guard differences[place][object.objectKey] == nil, let base = existing(aggregate, object.objectKey) else { continue }
       if !base.isPresent(slot) { incomplete[place].insert(object.objectKey) }
     }
@@ -289,10 +291,10 @@ final class Deriving {
   }
 
   /// The context's key of an object in the request.
-  private func temporaryKey(_ entity: Int, _ key: Int64) -> Int64 {
+  private func temporaryKey(_ entity: EntityIndex, _ key: Int64) -> Int64 {
     if temporaryKeys == nil {
       var made = [[Int64: Int64]](repeating: [:], count: context.entities.count)
-      for object in part.inserted { made[root(Int(object.flags.entityIndex))][part.permanent(object.objectKey)] = object.objectKey }
+      for object in part.inserted { made[root(object.flags.entityIndex)][part.permanent(object.objectKey)] = object.objectKey }
       temporaryKeys = made
     }
     return temporaryKeys?[root(entity)][key] ?? key

@@ -25,7 +25,7 @@ extension SaveOperation {
     keepAnswers(object)
     if object.flags.contains(.hasPrivateRow), let base = object.row {
       // Its private row has values that were set while it was awakened, or changes without effect.
-      let slots = context.graph.derivations?.slots[Int(object.flags.entityIndex)] ?? []
+      let slots = context.graph.derivations?.slots[object.flags.entityIndex] ?? []
       var own = PrivateRow(copying: base, object.entity.layout, room: 64, committed: row)
       for slot in slots { own.copy(slot, of: row, object.entity.layout) }
       PrivateRow(existing: base).destroy()
@@ -40,7 +40,7 @@ extension SaveOperation {
 
   /// Copies the group's answers to an object that leaves the group, so that they aren't requested again.
   private func keepAnswers(_ object: ManagedObject) {
-    for index in 0..<context.graph.entities[Int(object.flags.entityIndex)].toManyCount where object.group?.answer(index) != nil {
+    for index in 0..<context.graph.entities[object.flags.entityIndex].toManyCount where object.group?.answer(index) != nil {
       if object.plan.toMany[index].isOrdered { _ = object.orderedList(index) }
       let states = object.toManyStates()
       if states[index].isKnown { continue }

@@ -3,7 +3,7 @@ import HoldfastStore
 extension StoreChanges {
   // MARK: Rows with other changes
 
-  func derivedCells(ofNew object: ManagedObject, _ entity: Int) -> [DerivedValues.Cell] {
+  func derivedCells(ofNew object: ManagedObject, _ entity: EntityIndex) -> [DerivedValues.Cell] {
     guard let derived, let row = object.row else { return [] }
     return derived.cells(ofNew: row, entity, key: object.objectKey)
   }
@@ -27,7 +27,7 @@ extension StoreChanges {
   }
 
   /// Rows with new derived values and unchanged versions.
-  func batches(_ rows: [RowPointer], _ entity: Int) -> [RowBatch] {
+  func batches(_ rows: [RowPointer], _ entity: EntityIndex) -> [RowBatch] {
     guard let derived else { return [] }
     let layout = context.entities[entity].layout
     let builder = RowBatchBuilder(layout: layout, idPrefix: store.prefixes[entity])
@@ -62,7 +62,8 @@ extension SaveRequest {
     }
     for path in derived.plan.paths { collect(path.entity, derived.changes[path.number]) }
     for aggregate in derived.plan.aggregates { collect(aggregate.entity, derived.changes[aggregate.number]) }
-    for (entity, keys) in keys.enumerated() where !keys.isEmpty {
+    for (index, keys) in keys.enumerated() where !keys.isEmpty {
+      let entity = EntityIndex(index)
       let sorted = keys.sorted(), written = derived.written[context.graph.entities[entity].root]
       let place = entities.firstIndex { $0.entity >= entity } ?? entities.endIndex
       if place == entities.endIndex || entities[place].entity != entity { entities.insert(EntityChanges(entity: entity), at: place) }
@@ -72,7 +73,7 @@ extension SaveRequest {
     }
   }
 
-  private func derivedRows(_ keys: [Int64], _ entity: Int, _ derived: DerivedValues, _ part: StoreChanges) -> [DerivedRows] {
+  private func derivedRows(_ keys: [Int64], _ entity: EntityIndex, _ derived: DerivedValues, _ part: StoreChanges) -> [DerivedRows] {
     let layout = part.context.entities[entity].layout, words = (layout.columns.count + 63) / 64
     let written = derived.written[part.context.graph.entities[entity].root]
     let builder = RowBatchBuilder(layout: layout, idPrefix: part.store.prefixes[entity])

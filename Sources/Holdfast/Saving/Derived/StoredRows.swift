@@ -3,7 +3,7 @@ import HoldfastStore
 /// The store's rows during a save, read once each, regardless of the context and the shared cache.
 final class StoredRows {
   /// A row, with its concrete entity.
-  typealias Found = (entity: Int, row: RowPointer)
+  typealias Found = (entity: EntityIndex, row: RowPointer)
 
   private let coordinator: PersistentStoreCoordinator
   private let reader: StoreReader
@@ -19,7 +19,7 @@ final class StoredRows {
   }
 
   /// Reads the rows that weren't read yet, in one request.
-  func read(root: Int, _ keys: some Sequence<Int64>) throws {
+  func read(root: EntityIndex, _ keys: some Sequence<Int64>) throws {
     let missing = Set(keys.lazy.filter { $0 >= 0 && self.rows[root][$0] == nil }).sorted()
     if missing.isEmpty { return }
     let collector = RowCollector()
@@ -45,5 +45,5 @@ final class StoredRows {
   }
 
   /// A row that was read; nil when there is none.
-  func row(root: Int, _ key: Int64) -> Found? { rows[root][key] ?? nil }
+  func row(root: EntityIndex, _ key: Int64) -> Found? { rows[root][key] ?? nil }
 }

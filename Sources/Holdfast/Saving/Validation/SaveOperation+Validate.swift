@@ -14,7 +14,7 @@ extension SaveOperation {
   }
 
   private func validate(_ object: ManagedObject, _ failures: inout [ContextError]) {
-    let entity = Int(object.flags.entityIndex)
+    let entity = object.flags.entityIndex
     let checks = context.graph.checks[entity]
     if object.flags.contains(.hasPrivateRow), let row = object.row { checks.collectFailures(row, object, &failures) }
     for relationship in checks.counted where isTouched(object, relationship) { validateCount(object, relationship, &failures) }
@@ -31,7 +31,7 @@ extension SaveOperation {
 
   /// A to-many relationship of one object, identified by the object's row, because the object may be released meanwhile.
   private struct Losing: Hashable {
-    let root: Int
+    let root: EntityIndex
     let key: Int64
     let toManyIndex: Int
   }
@@ -58,7 +58,7 @@ extension SaveOperation {
   ) throws -> ContiguousArray<ManagedObject> {
     var owners: ContiguousArray<ManagedObject> = []
     var known: Set<Int64> = []
-    for object in deleted where Int(object.flags.entityIndex) == entity.index {
+    for object in deleted where object.flags.entityIndex == entity.index {
       for owner in context.targets(of: object, relationship) where known.insert(owner.objectKey).inserted { owners.append(owner) }
     }
     try context.fire(together: owners.filter { $0.isFault }, options)

@@ -22,7 +22,7 @@ extension StoreChanges {
   private func sharing(_ entity: ManagedObjectModel.Entity, _ slots: [Int]) throws -> [ManagedObjectID] {
     var saving: [[StoreValue]: ManagedObject] = [:]
     var conflicts: [ManagedObjectID] = []
-    for object in inserted + updated where entity.familyIndexes.contains(Int(object.flags.entityIndex)) {
+    for object in inserted + updated where entity.familyIndexes.contains(object.flags.entityIndex) {
       let values = slots.map { valueToSave($0, of: object, entity) }
       if values.contains(.null) { continue }
       if saving.updateValue(object, forKey: values) != nil { conflicts.append(object.id) }
@@ -46,7 +46,7 @@ extension StoreChanges {
   private func valueToSave(_ slot: Int, of object: ManagedObject, _ entity: ManagedObjectModel.Entity) -> StoreValue {
     let row = object.readRow
     // The save's date is a placeholder here: it is equal for all objects of a save, so models don't require it to be unique.
-    let own = context.graph.derivations?.own[Int(object.flags.entityIndex)].first { $0.slot == slot }
+    let own = context.graph.derivations?.own[object.flags.entityIndex].first { $0.slot == slot }
     return own?.value(row, date: 0) ?? row.value(slot, entity.layout.columns[slot], idPrefix: nil)
   }
 
@@ -78,7 +78,7 @@ extension StoreChanges {
     }
   }
 
-  private func differences(_ entity: Int, _ expected: [Int64: (ManagedObject?, Int64)]) throws -> [SaveConflict] {
+  private func differences(_ entity: EntityIndex, _ expected: [Int64: (ManagedObject?, Int64)]) throws -> [SaveConflict] {
     if expected.isEmpty { return [] }
     let collector = RowCollector()
     try store.reading(.latest, "compare versions", options) { view in
@@ -97,7 +97,7 @@ extension StoreChanges {
   private func isAsRead(_ persisted: RowView, _ object: ManagedObject?, _ version: Int64) -> Bool {
     if persisted.version != 0 || version != 0 { return persisted.version == version }
     guard let committed = object?.committedRow else { return true }
-    let derived = object.flatMap { context.graph.derivations?.slots[Int($0.flags.entityIndex)] } ?? []
+    let derived = object.flatMap { context.graph.derivations?.slots[$0.flags.entityIndex] } ?? []
     return committed.hasSameValues(as: persisted.pointer, persisted.batch.layout, butFor: derived)
   }
 }
