@@ -25,6 +25,26 @@ import Testing
     #expect(request(Self.composed) != request(Self.decomposed))
   }
 
+  private static let decimals = ["0", "-1.5", "12345678901234567890123456789012345678", "0.00000000000000000000000000000000000001", "NaN"]
+
+  @Test(arguments: decimals) func decimalsAreDecodedAsTheyWereEncoded(_ text: String) throws {
+    let number = text == "NaN" ? Decimal.nan : try #require(Decimal(string: text))
+    let decoded = try JSONDecoder().decode(StoreValue.self, from: JSONEncoder().encode(StoreValue.decimal(number)))
+    guard case .decimal(let decoded) = decoded else { return #expect(Bool(false), "\(decoded)") }
+    #expect(decoded == number || decoded.isNaN && number.isNaN)
+    #expect(decoded.description == number.description)
+  }
+
+  @Test func decimalsThatAreNumbersAreDecodedAndOtherTextIsRefused() throws {
+    func decode(_ content: String) throws -> StoreValue {
+      try JSONDecoder().decode(StoreValue.self, from: Data("{\"decimal\":{\"_0\":\(content)}}".utf8))
+    }
+    #expect(try decode("1.25") == .decimal(Decimal(string: "1.25")!) && decode("\"1.25\"") == .decimal(Decimal(string: "1.25")!))
+    for content in ["\"\"", "\"1.25x\"", "\"one\"", "true", "null"] {
+      #expect(throws: DecodingError.self, "\(content)") { try decode(content) }
+    }
+  }
+
   /// One value of each case, and another of the same case.
   private static let pairs: [(StoreValue, StoreValue?)] = [
     (.null, nil), (.bool(true), .bool(false)), (.int16(1), .int16(2)), (.int32(1), .int32(2)), (.int64(1), .int64(2)),

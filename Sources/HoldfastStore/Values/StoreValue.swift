@@ -8,7 +8,7 @@
 ///
 /// The set of cases is fixed. The framework converts all other attribute types to these values, in the same way for every store. Hot paths
 /// keep values in rows (``RowBatch``) and create no `StoreValue`.
-public enum StoreValue: Sendable, Hashable, Codable {
+public enum StoreValue: Sendable, Hashable {
   /// No value.
   case null
   /// A Boolean value.
@@ -124,8 +124,7 @@ enum DecimalText {
   static func bytes(_ value: Decimal) -> [UInt8] { Array(value.description.utf8) }
 
   /// The number, or nil for text that isn't a number. Only a damaged store contains such text.
-  static func value(_ bytes: UnsafeRawBufferPointer) -> Decimal? {
-    let text = String(decoding: bytes, as: UTF8.self)
-    return text == Decimal.nan.description ? .nan : Decimal(string: text)
-  }
+  static func value(_ bytes: UnsafeRawBufferPointer) -> Decimal? { value(String(decoding: bytes, as: UTF8.self)) }
+
+  static func value(_ text: String) -> Decimal? { text == Decimal.nan.description ? .nan : Decimal(string: text) }
 }
