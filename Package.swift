@@ -9,6 +9,8 @@ let package = Package(
     .library(name: "HoldfastStore", targets: ["HoldfastStore"]),
     .library(name: "HoldfastFiles", targets: ["HoldfastFiles"]),
     .library(name: "HoldfastAtomicStore", targets: ["HoldfastAtomicStore"]),
+    .library(name: "HoldfastRowStore", targets: ["HoldfastRowStore"]),
+    .library(name: "HoldfastStoreWrappers", targets: ["HoldfastStoreWrappers"]),
     .library(name: "HoldfastMemoryStore", targets: ["HoldfastMemoryStore"]),
     .library(name: "HoldfastJSONStore", targets: ["HoldfastJSONStore"]),
     .library(name: "HoldfastXMLStore", targets: ["HoldfastXMLStore"]),
@@ -33,6 +35,10 @@ let package = Package(
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
     .target(name: "HoldfastSupport"),
     .target(name: "HoldfastStore", dependencies: ["HoldfastSupport"]),
+    .target(name: "HoldfastRowStore", dependencies: ["HoldfastStore"]),
+    .target(
+      name: "HoldfastStoreWrappers",
+      dependencies: ["HoldfastRowStore", "HoldfastStore", .product(name: "Logging", package: "swift-log")]),
     .target(name: "CHoldfastPOSIX"),
     .target(name: "HoldfastFiles", dependencies: ["HoldfastStore", "CHoldfastPOSIX"]),
     .target(name: "HoldfastAtomicStore", dependencies: ["HoldfastFiles", "HoldfastStore"]),
@@ -45,7 +51,7 @@ let package = Package(
       dependencies: ["HoldfastFiles", "HoldfastStore", "CSQLite", .product(name: "Logging", package: "swift-log")]),
     .target(name: "HoldfastModelFile", dependencies: ["HoldfastStore", "CHoldfastPOSIX", "CLibXML2", "CZlib"]),
     .target(name: "Holdfast", dependencies: ["HoldfastStore", "HoldfastSupport"]),
-    .target(name: "HoldfastStoreConformance", dependencies: ["Holdfast", "HoldfastFiles", "HoldfastStore"]),
+    .target(name: "HoldfastStoreConformance", dependencies: ["Holdfast", "HoldfastFiles", "HoldfastRowStore", "HoldfastStore"]),
     // The example programs parse their command lines themselves, so that packages that use the libraries resolve no package for them.
     .target(
       name: "ExampleSupport",
@@ -55,6 +61,8 @@ let package = Package(
       ], path: "Sources/Examples/Support"),
     // A store in a format of its own, which an article explains.
     .target(name: "CSVStore", dependencies: ["HoldfastAtomicStore"], path: "Sources/Examples/CSVStore"),
+    // A store of rows, which another article explains.
+    .target(name: "LogStore", dependencies: ["HoldfastRowStore"], path: "Sources/Examples/LogStore"),
     .executableTarget(
       name: "FirstGraph", dependencies: ["Holdfast", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastSQLiteStore"],
       path: "Sources/Examples/FirstGraph"),
@@ -82,6 +90,12 @@ let package = Package(
     .testTarget(name: "HoldfastStoreTests", dependencies: ["TestSupport", "HoldfastStore"]),
     .testTarget(name: "HoldfastFilesTests", dependencies: ["TestSupport", "HoldfastFiles", "HoldfastStore", "HoldfastStoreConformance"]),
     .testTarget(
+      name: "HoldfastStoreWrappersTests",
+      dependencies: [
+        "TestSupport", "HoldfastStoreWrappers", "HoldfastRowStore", "HoldfastStore", "Holdfast", "HoldfastMemoryStore",
+        "HoldfastSQLiteStore", "HoldfastStoreConformance", .product(name: "Logging", package: "swift-log"),
+      ]),
+    .testTarget(
       name: "HoldfastAtomicStoreTests", dependencies: ["TestSupport", "HoldfastAtomicStore", "HoldfastStore", "Holdfast", "CSVStore"]),
     .testTarget(
       name: "HoldfastSQLiteStoreTests",
@@ -101,7 +115,7 @@ let package = Package(
         "HoldfastStoreConformance", "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore",
         "HoldfastBinaryStore",
         "HoldfastSQLiteStore",
-        "HoldfastAtomicStore", "HoldfastFiles", "CSVStore",
+        "HoldfastAtomicStore", "HoldfastFiles", "CSVStore", "LogStore", "HoldfastStoreWrappers",
       ]),
     .testTarget(
       name: "HoldfastJSONStoreTests",
@@ -127,7 +141,8 @@ let package = Package(
         "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore",
         "HoldfastSQLiteStore",
         "HoldfastAtomicStore",
-        "HoldfastFiles", "HoldfastStoreConformance", "HoldfastSupport", "HoldfastModelFile", "CSVStore",
+        "HoldfastFiles", "HoldfastStoreConformance", "HoldfastSupport", "HoldfastModelFile", "CSVStore", "HoldfastRowStore",
+        "HoldfastStoreWrappers", "LogStore", .product(name: "Logging", package: "swift-log"),
       ]),
     // Damaged files, full disks, locks, killed processes, wrong values and misuse, through the whole stack.
     .testTarget(

@@ -4,9 +4,13 @@ import FoundationEssentials
 import Holdfast
 import HoldfastAtomicStore
 import HoldfastMemoryStore
+import HoldfastRowStore
 import HoldfastSQLiteStore
 import HoldfastStoreConformance
+import HoldfastStoreWrappers
 import HoldfastSupport
+import Logging
+import Synchronization
 import Testing
 
 /// The smallest class.
@@ -348,5 +352,73 @@ enum ValidationExamples {
   static func tie() throws -> Tie {
     let model = try ManagedObjectModel(entities: [EntityDescription("Tie", attributes: [ModelExamples.rules()[0]])])
     return try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: .memory()), classes: [Tie.self]).insert(Tie.self)
+  }
+}
+
+/// A store of rows and links.
+struct DictionaryExample {
+  final class DictionaryStore: RowStore {
+    struct Contents: Sendable {
+      var settings: [String: String] = [:]
+      var rows: [String: [Int64: StoredRow]] = [:]
+      var links: Set<StoredLink> = []
+    }
+    private let contents = Mutex(Contents())
+
+    var capabilities: StoreCapabilities { StoreCapabilities() }
+    func open() -> [String: String] { contents.withLock { $0.settings } }
+    func close() {}
+    func snapshot() -> Contents { contents.withLock { $0 } }
+
+    func rows(matching query: RowQuery, in snapshot: Contents, into output: RowOutput) throws {
+      for entity in query.entities { for row in (snapshot.rows[entity.name] ?? [:]).values { try output.add(row) } }
+    }
+
+    func links(matching query: LinkQuery, in snapshot: Contents) -> [StoredLink] {
+      snapshot.links.filter { $0.relationship == query.relationship }
+    }
+
+    func apply(_ changes: RowChanges) {
+      contents.withLock { contents in
+        contents.settings.merge(changes.settings) { $1 }
+        for row in changes.deletedRows { contents.rows[row.entity]?[row.key] = nil }
+        for row in changes.savedRows { contents.rows[row.entity, default: [:]][row.key] = row }
+        contents.links.subtract(changes.deletedLinks)
+        for link in changes.savedLinks { contents.links.update(with: link) }
+      }
+    }
+  }
+
+  let description = StoreDescription.rowStore("dictionary") { DictionaryStore() }
+}
+
+/// Stores around other stores, and building blocks of stores.
+enum WrapperExamples {
+  static func traced(_ description: StoreDescription) -> StoreDescription {
+    let traced = description.wrapped { TracingStore($0, system: "sqlite", logger: Logger(label: "store")) }
+    return traced
+  }
+
+  static func slow(_ description: StoreDescription) -> StoreDescription {
+    let slow = description.wrapped { ThrottledStore($0, ThrottleLimits(concurrentRequests: 4, requestsPerSecond: 100)) }
+    return slow
+  }
+
+  static func overlay(_ path: String) -> StoreDescription {
+    let sandbox = StoreDescription.overlay(over: .sqlite(at: path))
+    return sandbox
+  }
+
+  static func count(_ rows: [String], _ sink: any RowSink) throws {
+    _ = try sink.take(.count(rows.count), .all)
+  }
+
+  struct Client: Sendable {
+    func get(_ address: String) async throws -> String { address }
+  }
+
+  static func wait(_ client: Client, _ address: String, _ options: RequestOptions) throws -> String {
+    let body = try options.wait(for: "fetch rows") { try await client.get(address) }
+    return body
   }
 }

@@ -24,6 +24,45 @@ import Testing
     #expect(ValidationExamples.show(error) == "Die Bewertung darf höchstens 5 sein.")
   }
 
+  @Test func wrappersForwardToTheirStores() throws {
+    let model = try SmallKennel.model(), folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    for description in [
+      WrapperExamples.traced(.memory()), WrapperExamples.slow(.memory()), WrapperExamples.overlay(folder + "/Kennel.sqlite"),
+    ] {
+      let coordinator = try PersistentStoreCoordinator(model: model, store: description)
+      let context = try ManagedObjectContext(coordinator: coordinator, classes: [SmallKennel.Dog.self])
+      context.insert(SmallKennel.Dog.self).name = "Fido"
+      try context.save()
+      #expect(try context.count(for: FetchRequest<SmallKennel.Dog>()) == 1)
+      try coordinator.close()
+    }
+    #expect(try WrapperExamples.wait(WrapperExamples.Client(), "here", .none) == "here")
+  }
+
+  @Test @MainActor func aRowStoreInDictionariesKeepsAGraph() throws {
+    let model = try LargeKennel.container().managedObjectModel
+    let classes: [ManagedObject.Type] = [LargeKennel.Dog.self, LargeKennel.Owner.self, LargeKennel.Walk.self]
+    let coordinator = try PersistentStoreCoordinator(model: model, store: DictionaryExample().description)
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: classes)
+    let dogs = ["Argos", "Rex", "Ajax"].map { name in
+      let dog = context.insert(LargeKennel.Dog.self)
+      (dog.name, dog.breed, dog.age) = (name, "pug", 3)
+      return dog
+    }
+    dogs[0].friends.insert(dogs[1])
+    dogs[2].friends.insert(dogs[0])
+    try context.save()
+    let other = try ManagedObjectContext(coordinator: coordinator, classes: classes)
+    let found = try other.fetch(FetchRequest<LargeKennel.Dog>(where: \.name == "Argos"))
+    #expect(Set(found.flatMap { $0.friends.map { $0.name } }) == ["Rex", "Ajax"])
+    other.delete(try #require(found.first?.friends.first { $0.name == "Rex" }))
+    try other.save()
+    #expect(found[0].friends.map { $0.name } == ["Ajax"])
+    #expect(try other.count(for: FetchRequest<LargeKennel.Dog>()) == 2)
+  }
+
   @Test func aRecordingStoreRecordsItsRequests() throws { try SmallKennel.recording() }
 
   @MainActor private func kennel() throws -> PersistentContainer {

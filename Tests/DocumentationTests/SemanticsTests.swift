@@ -78,7 +78,7 @@ import Testing
   // MARK: Requests to stores
 
   private func recording() throws -> (RecordingStore, ManagedObjectContext) {
-    let store = RecordingStore(MinimalStore())
+    let store = RecordingStore(MinimalStore.description().makeStore())
     let coordinator = try PersistentStoreCoordinator(model: shelfModel(), store: StoreDescription(type: "recording") { store })
     return (store, try context(coordinator))
   }

@@ -144,7 +144,7 @@ import Testing
   }
 
   @Test func queriesCanOnlyCompareExternalValuesWithNilOnEveryStore() throws {
-    var stores: [StoreDescription] = [.memory(), StoreDescription(type: "minimal") { MinimalStore() }]
+    var stores: [StoreDescription] = [.memory(), MinimalStore.description()]
     let galleries = try FileStore.all.map { try GalleryFolder($0) }
     stores += galleries.map { $0.kind.description(at: $0.path, Gallery.small) }
     for store in stores {
