@@ -6,13 +6,7 @@ struct RowRun {
   let rows: RowSelection
 
   /// The number of rows.
-  var count: Int {
-    switch rows {
-    case .all: batch.count
-    case .one: 1
-    case .rows(let rows): rows.count
-    }
-  }
+  var count: Int { rows.count(in: batch) }
 
   /// The rows in runs of at most a number of rows.
   func windows(of size: Int) -> [RowRun] {

@@ -107,11 +107,7 @@ final class ResidualSink: RowSink {
     let number = batches.count - 1
     var isKept = false
     func offer(_ index: Int) { if keep((batch.pointer(index), number, index), order) { isKept = true } }
-    switch rows {
-    case .all: for index in 0..<batch.count { offer(index) }
-    case .one(let index): offer(index)
-    case .rows(let indexes): for index in indexes { offer(Int(index)) }
-    }
+    rows.forEach(in: batch) { offer($0) }
     if !isKept { batches.removeLast() }
   }
 

@@ -203,14 +203,3 @@ extension TableGeneration {
     }
   }
 }
-
-extension RowSelection {
-  /// Calls `body` with the indexes of the selected rows, in order.
-  func forEach(in batch: RowBatch, _ body: (Int) throws -> Void) rethrows {
-    switch self {
-    case .all: for index in 0..<batch.count { try body(index) }
-    case .one(let index): try body(index)
-    case .rows(let indexes): for index in indexes { try body(Int(index)) }
-    }
-  }
-}

@@ -43,7 +43,7 @@ extension PlannedRows {
         }
         if builder.count > 0, try sink.take(builder.seal(), .all) == .enough { return }
       }
-    case .count: try deliver(count: matches.count, to: sink)
+    case .count: _ = try sink.take(.count(matches.count), .all)
     case .aggregates: throw TableError.undeclared("an aggregate")
     }
   }
@@ -54,7 +54,7 @@ extension PlannedRows {
       try forEachBatch(of: plan.concreteEntities) { _, batch, rows in try sink.take(batch, rows) }
     case .keys:
       try forEachBatch(of: plan.concreteEntities) { try sink.take(keys(of: $1, $2, entity: $0), .all) }
-    case .count: try deliver(count: plan.concreteEntities.reduce(0) { $0 + rowCount(of: $1) }, to: sink)
+    case .count: _ = try sink.take(.count(plan.concreteEntities.reduce(0) { $0 + rowCount(of: $1) }), .all)
     case .aggregates: throw TableError.undeclared("an aggregate")
     }
   }
@@ -77,18 +77,8 @@ extension PlannedRows {
       builder.beginRow(key: row.key, version: row.version)
       builder.endRow()
     }
-    switch rows {
-    case .all: for index in 0..<batch.count { append(index) }
-    case .one(let index): append(index)
-    case .rows(let indexes): for index in indexes { append(Int(index)) }
-    }
+    rows.forEach(in: batch) { append($0) }
     return builder.seal()
-  }
-
-  private func deliver(count: Int, to sink: any RowSink) throws {
-    let builder = RowBatchBuilder(layout: RowLayout([.attribute(.integer64)]), idPrefix: nil)
-    try builder.append(key: 0, version: 0, values: [.int64(Int64(count))])
-    _ = try sink.take(builder.seal(), .all)
   }
 
   /// Scans all rows for those that match a lookup.

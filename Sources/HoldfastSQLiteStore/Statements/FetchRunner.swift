@@ -57,7 +57,7 @@ struct FetchRunner {
       if concrete.count > 1 { return try runFamily(plan, entity, into: sink) }
       let builder = RowBatchBuilder(layout: .keysOnly, idPrefix: store.prefixes[try store.entity(concrete[0]).index])
       try RowStream(builder, sink).runKeys(try statement(plan, .keys, entity), store.decoders[concrete[0]])
-    case .count: try deliver(count: isEmpty ? 0 : try count(plan, entity), to: sink)
+    case .count: _ = try sink.take(.count(isEmpty ? 0 : Int(count(plan, entity))), .all)
     case .aggregates(let aggregates): try aggregate(plan, aggregates, entity, isEmpty, sink)
     }
   }
@@ -146,14 +146,6 @@ struct FetchRunner {
     let all = try statement.step() ? statement.int64(0) : 0
     let rest = max(0, all - Int64(plan.offset))
     return plan.limit.map { min(rest, Int64($0)) } ?? rest
-  }
-
-  private func deliver(count: Int64, to sink: any RowSink) throws {
-    let builder = RowBatchBuilder(layout: RowLayout([.attribute(.integer64)]), idPrefix: nil)
-    builder.beginRow(key: 0, version: 0)
-    builder.append(integer: count)
-    builder.endRow()
-    _ = try sink.take(builder.seal(), .all)
   }
 
   /// Reads the rows in table order and groups them in memory. GROUP BY would follow the index of the grouping key and look up every row at

@@ -1,0 +1,68 @@
+import Dispatch
+import Synchronization
+
+extension RequestOptions {
+  /// Runs an asynchronous operation, and waits for its result on the current thread.
+  ///
+  /// A store on an asynchronous client, such as an HTTP client, uses it in each request:
+  ///
+  /// ```swift
+  /// let body = try options.wait(for: "fetch rows") { try await client.get(address) }
+  /// ```
+  ///
+  /// The operation runs in a task of its own. If the request is cancelled, or its deadline passes, the task is cancelled. A cancelled request
+  /// waits until the task has ended. A request whose deadline has passed doesn't wait any longer, so the operation may still be running.
+  ///
+  /// The call blocks its thread. Contexts send requests from threads outside Swift's cooperative pool, so it never blocks a thread of the pool
+  /// unless a program calls a store directly in a task.
+  ///
+  /// - Parameters:
+  ///   - operation: The operation as a verb phrase, for errors: "fetch rows".
+  ///   - body: The asynchronous operation. It should end soon when its task is cancelled.
+  /// - Throws: ``StoreError`` with code ``StoreError/Code/timedOut`` or ``StoreError/Code/cancelled``, and the errors of the operation. After
+  ///   a deadline, a save may or may not take effect: a store's `commit` reports ``StoreError/Code/outcomeUnknown`` instead.
+  public func wait<Result: Sendable>(
+    for operation: @autoclosure () -> String, _ body: @escaping @Sendable () async throws -> Result
+  ) throws -> Result {
+    try check(operation())
+    let outcome = AsyncOutcome<Result>()
+    let task = Task.detached {
+      do { outcome.end(.success(try await body())) } catch { outcome.end(.failure(error)) }
+    }
+    let result = try withCancellationHandler({ task.cancel() }) { outcome.wait(until: deadline) }
+    guard let result else {
+      task.cancel()
+      throw StoreError(
+        .timedOut, operation: operation(), reason: "The deadline of the request has passed. Try again, or allow more time.",
+        isRetryable: true)
+    }
+    if case .failure(let error) = result, error is CancellationError {
+      try check(operation())
+      throw StoreError(.cancelled, operation: operation(), reason: "The operation was cancelled.", cause: error)
+    }
+    return try result.get()
+  }
+}
+
+/// The result of an asynchronous operation, for which one thread waits.
+private final class AsyncOutcome<Success: Sendable>: Sendable {
+  private let result = Mutex<Result<Success, any Error>?>(nil)
+  private let hasEnded = DispatchSemaphore(value: 0)
+
+  func end(_ result: Result<Success, any Error>) {
+    self.result.withLock { $0 = result }
+    hasEnded.signal()
+  }
+
+  /// Waits for the result; nil if the deadline passes first.
+  func wait(until deadline: ContinuousClock.Instant?) -> Result<Success, any Error>? {
+    guard let deadline else {
+      hasEnded.wait()
+      return result.withLock { $0 }
+    }
+    let seconds = max(0, (deadline - .now) / .seconds(1))
+    // A deadline in a thousand years is none.
+    _ = hasEnded.wait(timeout: seconds < 1e9 ? .now() + seconds : .distantFuture)
+    return result.withLock { $0 }
+  }
+}

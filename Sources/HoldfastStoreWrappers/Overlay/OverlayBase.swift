@@ -1,0 +1,177 @@
+import HoldfastRowStore
+import HoldfastStore
+
+/// The open store below an overlay, as rows and links.
+struct OverlayBase: Sendable {
+  let model: ManagedObjectModel
+  private let store: any IncrementalStore
+  /// One view for all reads, or nil if the store has no snapshots.
+  private let snapshot: (any ReadView)?
+  private let largestKey: Int64
+  /// The relationships that links name.
+  private let relationships: [String: ManagedObjectModel.Relationship]
+
+  /// Opens a store.
+  init(_ store: any IncrementalStore, _ model: ManagedObjectModel, keysBelow limit: Int64) throws {
+    self.store = store
+    self.model = model
+    largestKey = limit - 1
+    var relationships: [String: ManagedObjectModel.Relationship] = [:]
+    for entity in model.entities {
+      for relationship in entity.ownRelationships where relationship.storesLinks || relationship.isOrdered {
+        relationships["\(entity.name).\(relationship.name)"] = relationship
+      }
+    }
+    self.relationships = relationships
+    _ = try store.open(model: model, host: .none)
+    do { snapshot = store.capabilities.snapshots ? try store.beginRead(.snapshot, options: .none) : nil } catch {
+      try? store.close()
+      throw error
+    }
+  }
+
+  func close() throws {
+    snapshot?.end()
+    try store.close()
+  }
+
+  private func reading<Result>(_ options: RequestOptions, _ body: (any ReadView) throws -> Result) throws -> Result {
+    if let snapshot { return try body(snapshot) }
+    let view = try store.beginRead(.latest, options: options)
+    defer { view.end() }
+    return try body(view)
+  }
+
+  // MARK: Rows
+
+  /// Calls a closure with the rows that a query may select.
+  func forEachRow(_ query: RowQuery, _ body: @escaping (StoredRow) throws -> SinkDemand) throws {
+    let entity = query.declaredEntity
+    try reading(query.options) { view in
+      let sink = StoredRowSink(model, store.answers, body)
+      if let keys = try query.keys ?? keys(query, view) {
+        let request = FaultRequest(entity: entity.index, keys: keys.filter { $0 <= largestKey }.sorted())
+        if !request.keys.isEmpty { try store.rows(request, in: view, options: query.options, into: sink) }
+      } else {
+        let plan = FetchPlan(entity: entity.index, concreteEntities: query.entities.map(\.index))
+        try store.fetch(plan, in: view, options: query.options, into: sink)
+      }
+      if sink.largestKey > largestKey {
+        throw StoreError(
+          .unsupportedModel, operation: "read rows",
+          reason: "The store below the overlay has an object of \(entity.name) with the key \(sink.largestKey). Keys must be less than "
+            + "2^48.")
+      }
+    }
+  }
+
+  /// The keys of the rows that reference some objects, from the inverse relationship; nil if it isn't to-many.
+  private func keys(_ query: RowQuery, _ view: any ReadView) throws -> Set<Int64>? {
+    guard let references = query.references, let relationship = query.declaredEntity.relationship(inSlot: references.slot),
+      let inverse = model.inverse(of: relationship), inverse.isToMany
+    else { return nil }
+    var keys: Set<Int64> = []
+    try forEachTarget(of: references.keys, inverse, query.options, view) { keys.insert($1) }
+    return keys
+  }
+
+  // MARK: Links
+
+  /// The links of a relationship that a query selects.
+  func links(_ query: LinkQuery) throws -> [StoredLink] {
+    guard let relationship = relationships[query.relationship] else { return [] }
+    return try reading(query.options) { view in
+      var links: [StoredLink] = []
+      let sources = try query.sources ?? self.sources(of: query.targets, relationship, query.options, view)
+      try forEachTarget(of: sources, relationship, query.options, view) { source, target, order in
+        links.append(StoredLink(relationship: query.relationship, source: source, target: target, order: order))
+      }
+      return links
+    }
+  }
+
+  /// The objects that have some destinations, or all objects of the entity if there is no inverse.
+  private func sources(
+    of targets: Set<Int64>?, _ relationship: ManagedObjectModel.Relationship, _ options: RequestOptions, _ view: any ReadView
+  ) throws -> Set<Int64> {
+    var sources: Set<Int64> = []
+    if let targets, let inverse = model.inverse(of: relationship), inverse.isToMany {
+      try forEachTarget(of: targets, inverse, options, view) { sources.insert($1) }
+      return sources
+    }
+    let entity = model.entities[relationship.entityIndex], sink = KeySink()
+    let plan = FetchPlan(entity: entity.index, concreteEntities: entity.concreteIndexes, output: .keys)
+    try store.fetch(plan, in: view, options: options, into: sink)
+    return sink.keys
+  }
+
+  private func forEachTarget(
+    of sources: Set<Int64>, _ relationship: ManagedObjectModel.Relationship, _ options: RequestOptions, _ view: any ReadView,
+    _ body: (_ source: Int64, _ target: Int64, _ order: Int64) -> Void
+  ) throws {
+    let sorted = sources.filter { $0 <= largestKey }.sorted()
+    for start in stride(from: 0, to: sorted.count, by: 1_024) {
+      let request = RelationshipRequest(
+        entity: relationship.entityIndex, relationship: relationship.index, sources: Array(sorted[start..<min(start + 1_024, sorted.count)])
+      )
+      let answer = try store.relationships(request, in: view, options: options)
+      for (index, source) in request.sources.enumerated() {
+        for position in Int(answer.offsets[index])..<Int(answer.offsets[index + 1]) {
+          body(source, answer.targets[position], answer.orderKeys?[position] ?? .max)
+        }
+      }
+    }
+  }
+
+  private func forEachTarget(
+    of sources: Set<Int64>, _ relationship: ManagedObjectModel.Relationship, _ options: RequestOptions, _ view: any ReadView,
+    _ body: (_ source: Int64, _ target: Int64) -> Void
+  ) throws {
+    try forEachTarget(of: sources, relationship, options, view) { source, target, _ in body(source, target) }
+  }
+}
+
+/// Converts batches to stored rows.
+private final class StoredRowSink: RowSink {
+  private let model: ManagedObjectModel
+  private let answers: StoreAnswers
+  private let body: (StoredRow) throws -> SinkDemand
+  private(set) var largestKey: Int64 = 0
+
+  init(_ model: ManagedObjectModel, _ answers: StoreAnswers, _ body: @escaping (StoredRow) throws -> SinkDemand) {
+    self.model = model
+    self.answers = answers
+    self.body = body
+  }
+
+  func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+    guard let name = batch.idPrefix?.entityName, let entity = model.entity(named: name) else { return .more }
+    var demand = SinkDemand.more
+    try rows.forEach(in: batch) { index in
+      if demand == .enough { return }
+      let row = batch[index]
+      largestKey = max(largestKey, row.key)
+      let values = try entity.slots.enumerated().map { slot, property in try value(row, entity, slot, property) }
+      demand = try body(StoredRow(entity: name, key: row.key, version: row.version, values: values))
+    }
+    return demand
+  }
+
+  /// A value, with the bytes of an external file instead of its name.
+  private func value(
+    _ row: RowView, _ entity: ManagedObjectModel.Entity, _ slot: Int, _ property: ManagedObjectModel.Slot
+  ) throws -> StoreValue {
+    let value = row.pointer.value(slot, property.columnType, idPrefix: nil)
+    guard case .externalData(let id) = value else { return value }
+    return .data(try answers.perform(ExternalDataRequest(entity: entity.index, slot: slot, key: row.key, id: id)))
+  }
+}
+
+private final class KeySink: RowSink {
+  private(set) var keys: Set<Int64> = []
+
+  func take(_ batch: RowBatch, _ rows: RowSelection) -> SinkDemand {
+    rows.forEach(in: batch) { keys.insert(batch.pointer($0).key) }
+    return .more
+  }
+}

@@ -1,0 +1,167 @@
+import HoldfastRowStore
+public import HoldfastStore
+import Synchronization
+
+/// The changes that an overlay keeps in memory; see `StoreDescription.overlay(over:contents:)`.
+///
+/// They outlive the store, so that another overlay can continue with them. Only one open overlay can have them.
+public final class OverlayContents: Sendable {
+  fileprivate let state = Mutex(State())
+
+  fileprivate struct State: Sendable {
+    var isOpen = false
+    var changes = OverlayChanges()
+  }
+
+  /// Creates contents without changes.
+  public init() {}
+
+  /// The number of objects that were saved or deleted.
+  public var changedObjectCount: Int { state.withLock { $0.changes.rows.values.reduce(0) { $0 + $1.count } } }
+}
+
+/// Changed rows and links. A copy is a snapshot.
+private struct OverlayChanges: Sendable {
+  enum Change<Value: Sendable>: Sendable {
+    case saved(Value)
+    case deleted
+
+    /// The saved value; nil for a deleted one.
+    var value: Value? { if case .saved(let value) = self { value } else { nil } }
+  }
+
+  var settings: [String: String] = [:]
+  /// By root entity and key.
+  var rows: [EntityIndex: [Int64: Change<StoredRow>]] = [:]
+  /// By relationship.
+  var links: [String: [SaveRequest.Link: Change<StoredLink>]] = [:]
+}
+
+/// The rows of another store together with changes in memory.
+private final class OverlayRows: RowStore {
+  struct Snapshot: Sendable {
+    var base: OverlayBase
+    var changes: OverlayChanges
+  }
+
+  private let contents: OverlayContents
+  /// The store below; nil unless this store is open. Guarded because reads run during a save.
+  private let base = Mutex<OverlayBase?>(nil)
+
+  init(_ contents: OverlayContents) { self.contents = contents }
+
+  var capabilities: StoreCapabilities {
+    var capabilities = StoreCapabilities()
+    (capabilities.snapshots, capabilities.versions) = (true, true)
+    return capabilities
+  }
+
+  /// Shows the objects of an open store.
+  func show(_ other: OverlayBase) { base.withLock { $0 = other } }
+
+  func open() throws -> [String: String] {
+    try contents.state.withLock { state in
+      guard !state.isOpen else {
+        throw StoreError(.alreadyOpen, operation: "open the store", reason: "Another overlay has these contents open. Close it first.")
+      }
+      state.isOpen = true
+      return state.changes.settings
+    }
+  }
+
+  func close() throws {
+    let other = base.withLock { base in
+      defer { base = nil }
+      return base
+    }
+    guard let other else { return }
+    contents.state.withLock { $0.isOpen = false }
+    try other.close()
+  }
+
+  func snapshot() throws -> Snapshot { Snapshot(base: try current(), changes: contents.state.withLock { $0.changes }) }
+
+  private func current() throws -> OverlayBase {
+    if let base = base.withLock({ $0 }) { return base }
+    throw StoreError(.notOpen, operation: "read", reason: "The store isn't open.")
+  }
+
+  func rows(matching query: RowQuery, in snapshot: Snapshot, into output: RowOutput) throws {
+    let changed = snapshot.changes.rows[query.declaredEntity.rootIndex] ?? [:]
+    let names = Set(query.entities.map(\.name))
+    for change in changed.values {
+      guard let row = change.value, names.contains(row.entity) else { continue }
+      if try output.add(row) == .enough { return }
+    }
+    try snapshot.base.forEachRow(query) { row in try changed[row.key] == nil ? output.add(row) : .more }
+  }
+
+  func links(matching query: LinkQuery, in snapshot: Snapshot) throws -> [StoredLink] {
+    let changed = snapshot.changes.links[query.relationship] ?? [:]
+    return try snapshot.base.links(query).filter { changed[$0.ends] == nil } + changed.values.compactMap(\.value)
+  }
+
+  func apply(_ changes: RowChanges) throws {
+    let model = try current().model
+    func root(_ entity: String) -> EntityIndex { model.entity(named: entity)?.rootIndex ?? 0 }
+    contents.state.withLock { state in
+      state.changes.settings.merge(changes.settings) { $1 }
+      for row in changes.deletedRows { state.changes.rows[root(row.entity), default: [:]][row.key] = .deleted }
+      for row in changes.savedRows { state.changes.rows[root(row.entity), default: [:]][row.key] = .saved(row) }
+      for link in changes.deletedLinks { state.changes.links[link.relationship, default: [:]][link.ends] = .deleted }
+      for link in changes.savedLinks { state.changes.links[link.relationship, default: [:]][link.ends] = .saved(link) }
+    }
+  }
+}
+
+extension StoredLink {
+  fileprivate var ends: SaveRequest.Link { SaveRequest.Link(source: source, target: target) }
+}
+
+/// A row store of an overlay, which also opens the store below.
+private final class OverlayStore: ForwardingStore {
+  let base: any IncrementalStore
+  private let rows: OverlayRows
+  private let makeOther: @Sendable () -> any IncrementalStore
+  /// Objects below have smaller keys.
+  private static var firstKey: Int64 { 1 << 48 }
+
+  init(_ contents: OverlayContents, _ makeOther: @escaping @Sendable () -> any IncrementalStore) {
+    let rows = OverlayRows(contents)
+    self.rows = rows
+    self.makeOther = makeOther
+    base = StoreDescription.rowStore("overlay", firstKey: OverlayStore.firstKey) { rows }.makeStore()
+  }
+
+  func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
+    rows.show(try OverlayBase(makeOther(), model, keysBelow: OverlayStore.firstKey))
+    do { return try base.open(model: model, host: host) } catch {
+      try? rows.close()
+      throw error
+    }
+  }
+}
+
+extension StoreDescription {
+  /// A store that shows another store's objects and keeps all changes in memory.
+  ///
+  /// Programs use an overlay to try out changes, or to edit the data of a file that they can't write. The other store is opened, read, and
+  /// never changed:
+  ///
+  /// ```swift
+  /// let sandbox = StoreDescription.overlay(over: .sqlite(at: path))
+  /// ```
+  ///
+  /// - Objects have the same keys and other IDs than in the other store, because an overlay has a UUID of its own.
+  /// - The changes are in `contents`. To keep them longer than the program, copy the objects to another store.
+  /// - Keys of the other store must be less than 2^48. Otherwise reading throws `unsupportedModel`.
+  /// - Saves of other programs to the other store aren't shown, if it has snapshots. Without snapshots, it must not change.
+  /// - The framework evaluates queries, so each fetch reads all rows of its entities.
+  ///
+  /// - Parameters:
+  ///   - base: The other store. It is created if it doesn't exist.
+  ///   - contents: The changes. Defaults to none.
+  public static func overlay(over base: StoreDescription, contents: OverlayContents = OverlayContents()) -> StoreDescription {
+    StoreDescription(type: "overlay", at: base.location) { OverlayStore(contents, base.makeStore) }
+  }
+}

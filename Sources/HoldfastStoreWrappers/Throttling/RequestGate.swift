@@ -1,0 +1,128 @@
+import Dispatch
+import HoldfastStore
+import Synchronization
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+/// Lets requests pass within limits, in the order of their arrival.
+final class RequestGate: Sendable {
+  /// A request that waits for another one to end.
+  private final class Waiter: Sendable {
+    let semaphore = DispatchSemaphore(value: 0)
+  }
+
+  private struct State {
+    /// The threads of running requests, so that a nested request doesn't wait for its own thread.
+    var running: Set<pthread_t> = []
+    var waiters: [Waiter] = []
+    /// Waiters that may begin and haven't done so yet.
+    var granted: Set<ObjectIdentifier> = []
+    /// The earliest time at which the next request may begin.
+    var nextStart = ContinuousClock.now
+  }
+
+  private let limits: ThrottleLimits
+  private let state = Mutex(State())
+
+  init(_ limits: ThrottleLimits) { self.limits = limits }
+
+  /// Runs a request when the limits allow it.
+  func passing<Result>(_ operation: String, _ options: RequestOptions, _ body: () throws -> Result) throws -> Result {
+    let thread = pthread_self()
+    if state.withLock({ $0.running.contains(thread) }) { return try body() }
+    try enter(thread, operation, options)
+    defer { leave(thread) }
+    try waitForStart(operation, options)
+    return try body()
+  }
+
+  // MARK: Concurrency
+
+  private func enter(_ thread: pthread_t, _ operation: String, _ options: RequestOptions) throws {
+    let waiter = state.withLock { state -> Waiter? in
+      if state.waiters.isEmpty, hasRoom(state) {
+        state.running.insert(thread)
+        return nil
+      }
+      let waiter = Waiter()
+      state.waiters.append(waiter)
+      return waiter
+    }
+    guard let waiter else { return }
+    do { try RequestGate.wait(waiter.semaphore, until: nil, operation, options) } catch {
+      let wasGranted = state.withLock { state in
+        state.waiters.removeAll { $0 === waiter }
+        return state.granted.remove(ObjectIdentifier(waiter)) != nil
+      }
+      if wasGranted { grantNext() }
+      throw error
+    }
+    state.withLock { state in
+      state.granted.remove(ObjectIdentifier(waiter))
+      state.running.insert(thread)
+    }
+  }
+
+  private func hasRoom(_ state: State) -> Bool {
+    limits.concurrentRequests.map { state.running.count + state.granted.count < $0 } ?? true
+  }
+
+  private func leave(_ thread: pthread_t) {
+    _ = state.withLock { $0.running.remove(thread) }
+    grantNext()
+  }
+
+  /// Lets the first waiting requests begin, as far as there is room.
+  private func grantNext() {
+    state.withLock { state in
+      while !state.waiters.isEmpty, hasRoom(state) {
+        let waiter = state.waiters.removeFirst()
+        state.granted.insert(ObjectIdentifier(waiter))
+        waiter.semaphore.signal()
+      }
+    }
+  }
+
+  // MARK: Rate
+
+  private func waitForStart(_ operation: String, _ options: RequestOptions) throws {
+    guard let rate = limits.requestsPerSecond else { return }
+    let start = state.withLock { state in
+      let start = max(state.nextStart, .now)
+      state.nextStart = start + .seconds(1 / rate)
+      return start
+    }
+    if start > .now { try RequestGate.wait(DispatchSemaphore(value: 0), until: start, operation, options) }
+  }
+
+  /// Waits for a signal or a time, whichever is first. Without a time, only for the signal.
+  ///
+  /// - Throws: `cancelled` or `timedOut` of the options.
+  private static func wait(
+    _ semaphore: DispatchSemaphore, until end: ContinuousClock.Instant?, _ operation: String, _ options: RequestOptions
+  ) throws {
+    let earliest = [end, options.deadline].compactMap { $0 }.min()
+    // The semaphore's clock may end a wait before the time has passed.
+    while end.map({ .now < $0 }) ?? true {
+      let outcome = try options.withCancellationHandler({ semaphore.signal() }) { wait(semaphore, until: earliest) }
+      try options.check(operation)
+      if outcome == .success { return }
+    }
+  }
+
+  private static func wait(_ semaphore: DispatchSemaphore, until end: ContinuousClock.Instant?) -> DispatchTimeoutResult {
+    guard let end else {
+      semaphore.wait()
+      return .success
+    }
+    // A time in a thousand years is none.
+    let seconds = max(0, (end - .now) / .seconds(1))
+    return semaphore.wait(timeout: seconds < 1e9 ? .now() + seconds : .distantFuture)
+  }
+}

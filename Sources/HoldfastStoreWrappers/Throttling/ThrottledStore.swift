@@ -1,0 +1,70 @@
+public import HoldfastStore
+
+/// A store wrapper that limits the number of requests: how many run at the same time, and how many begin per second.
+///
+/// It protects a server, and shows in a test how a program behaves with a slow store:
+///
+/// ```swift
+/// let slow = description.wrapped { ThrottledStore($0, ThrottleLimits(concurrentRequests: 4, requestsPerSecond: 100)) }
+/// ```
+///
+/// Requests wait in the order of their arrival. A waiting request ends when its deadline passes or it is cancelled. Opening, closing, commits
+/// and optional requests don't wait. A sink can send other requests during a fetch: they count as part of it, so that they can't wait for
+/// themselves.
+public final class ThrottledStore: ForwardingStore {
+  /// The wrapped store.
+  public let base: any IncrementalStore
+  private let gate: RequestGate
+
+  /// Wraps a store.
+  public init(_ base: any IncrementalStore, _ limits: ThrottleLimits) {
+    self.base = base
+    gate = RequestGate(limits)
+  }
+
+  /// Forwards the request when the limits allow it.
+  public func beginRead(_ kind: ReadViewKind, options: RequestOptions) throws -> any ReadView {
+    try gate.passing("begin to read", options) { try base.beginRead(kind, options: options) }
+  }
+
+  /// Forwards the request when the limits allow it.
+  public func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+    try gate.passing("fetch rows", options) { try base.fetch(plan, in: view, options: options, into: sink) }
+  }
+
+  /// Forwards the request when the limits allow it.
+  public func rows(_ request: FaultRequest, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+    try gate.passing("read rows", options) { try base.rows(request, in: view, options: options, into: sink) }
+  }
+
+  /// Forwards the request when the limits allow it.
+  public func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
+    try gate.passing("read a relationship", options) { try base.relationships(request, in: view, options: options) }
+  }
+
+  /// Forwards the request when the limits allow it.
+  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
+    try gate.passing("reserve keys", options) { try base.reserveKeys(demands, options: options) }
+  }
+
+  /// Forwards the request when the limits allow it.
+  public func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
+    try gate.passing("save", options) { try base.prepare(request, options: options) }
+  }
+}
+
+/// The limits of a ``ThrottledStore``.
+public struct ThrottleLimits: Sendable, Hashable {
+  /// The maximum number of requests that run at the same time; nil for no maximum.
+  public var concurrentRequests: Int?
+  /// The maximum number of requests that begin per second, evenly distributed; nil for no maximum.
+  public var requestsPerSecond: Double?
+
+  /// Creates limits. Both default to none. Traps if a limit isn't positive.
+  public init(concurrentRequests: Int? = nil, requestsPerSecond: Double? = nil) {
+    precondition(concurrentRequests.map { $0 > 0 } ?? true, "The maximum number of concurrent requests must be positive.")
+    precondition(requestsPerSecond.map { $0 > 0 } ?? true, "The maximum number of requests per second must be positive.")
+    self.concurrentRequests = concurrentRequests
+    self.requestsPerSecond = requestsPerSecond
+  }
+}

@@ -1,0 +1,93 @@
+public import HoldfastStore
+public import Logging
+
+/// A request that a ``TracingStore`` has forwarded: what it was, how long it took, and how it ended.
+///
+/// It contains names and numbers only, and no values of objects or predicates.
+public struct StoreTrace: Sendable {
+  /// The kind of a request.
+  public enum Operation: String, Sendable, Hashable, CaseIterable, Codable {
+    /// Opening the store.
+    case open
+    /// Closing the store.
+    case close
+    /// Beginning a read view.
+    case beginRead
+    /// Fetching rows, keys, a count or aggregates.
+    case fetch
+    /// Reading rows by key.
+    case rows
+    /// Reading the destinations of a relationship.
+    case relationships
+    /// Reserving keys.
+    case reserveKeys
+    /// Preparing a save.
+    case prepare
+    /// Committing a save.
+    case commit
+    /// Discarding a prepared save.
+    case abort
+    /// Replacing the user metadata.
+    case setMetadata
+    /// An optional request; see ``StoreTrace/requestName``.
+    case optional
+  }
+
+  /// The kind of the request.
+  public var operation: Operation
+  /// The name of the entity; nil for a request without an entity, or with several.
+  public var entity: String?
+  /// The name of the relationship; nil for other requests.
+  public var relationship: String?
+  /// The operation of an optional request, as a verb phrase; nil for other requests.
+  public var requestName: String?
+  /// The number of keys or sources in the request, or of rows in a save.
+  public var requestedCount: Int?
+  /// The number of rows, destinations or keys in the answer; nil if the request failed or has no such answer.
+  public var returnedCount: Int?
+  /// The label of the request's options, such as the name of the context.
+  public var label: String?
+  /// The time at which the request began.
+  public var start: ContinuousClock.Instant
+  /// How long the request took.
+  public var duration: Duration
+  /// The error's code, or `general` for another error than ``/HoldfastStore/StoreError``; nil if the request succeeded.
+  public var errorCode: StoreError.Code?
+
+  init(_ operation: Operation, _ options: RequestOptions = .none) {
+    self.operation = operation
+    label = options.label
+    start = .now
+    duration = .zero
+  }
+
+  /// The duration in seconds.
+  public var seconds: Double { duration / .seconds(1) }
+
+  /// The trace with the names of OpenTelemetry's semantic conventions for database clients, and `holdfast.` before others.
+  ///
+  /// - Parameter system: The name of the store type, for `db.system.name`.
+  public func attributes(system: String) -> [String: String] {
+    var attributes = ["db.system.name": system, "db.operation.name": operation.rawValue, "holdfast.duration": "\(seconds)"]
+    attributes["db.collection.name"] = entity
+    attributes["db.response.returned_rows"] = returnedCount.map(String.init)
+    attributes["error.type"] = errorCode?.rawValue
+    attributes["holdfast.relationship"] = relationship
+    attributes["holdfast.request"] = requestName
+    attributes["holdfast.requested_rows"] = requestedCount.map(String.init)
+    attributes["holdfast.label"] = label
+    return attributes
+  }
+
+  /// Logs the trace.
+  ///
+  /// - Parameters:
+  ///   - logger: The logger.
+  ///   - level: The level of a request that succeeded. A failed request has at least the level `warning`.
+  ///   - system: As in ``attributes(system:)``.
+  public func log(to logger: Logger, level: Logger.Level = .debug, system: String) {
+    let level = errorCode == nil ? level : max(level, .warning)
+    logger.log(
+      level: level, "store request", metadata: attributes(system: system).mapValues { .string($0) })
+  }
+}

@@ -1,0 +1,53 @@
+import HoldfastStore
+import Testing
+
+/// A store on an asynchronous client waits for it with `RequestOptions.wait`.
+@Suite struct AsyncWaitTests {
+  private struct Failure: Error, Equatable {}
+
+  @Test func theResultAndErrorsOfTheOperationAreReturned() async throws {
+    #expect(
+      try await onThread {
+        try RequestOptions.none.wait(for: "add") {
+          await Task.yield()
+          return 3
+        }
+      } == 3)
+    await #expect(throws: Failure()) { try await onThread { try RequestOptions.none.wait(for: "add") { throw Failure() } } }
+  }
+
+  @Test func aDeadlineCancelsTheOperationAndDoesNotWaitForIt() async throws {
+    let (ended, continuation) = AsyncStream<Bool>.makeStream()
+    let error = try await #require(throws: StoreError.self) {
+      try await onThread {
+        try RequestOptions(deadline: .now + .milliseconds(2)).wait(for: "fetch rows") {
+          // Ends only because it is cancelled.
+          try? await Task.sleep(for: .seconds(3_600))
+          continuation.yield(Task.isCancelled)
+        }
+      }
+    }
+    #expect(error.code == .timedOut && error.isRetryable && error.operation == "fetch rows")
+    var wasCancelled = ended.makeAsyncIterator()
+    #expect(await wasCancelled.next() == true)
+  }
+
+  @Test func aCancellationCancelsTheOperation() async throws {
+    let cancellation = RequestCancellation(), (started, continuation) = AsyncStream<Void>.makeStream()
+    async let request: Void = onThread {
+      try RequestOptions(cancellation: cancellation).wait(for: "fetch rows") {
+        continuation.yield()
+        try await Task.sleep(for: .seconds(3_600))
+      }
+    }
+    var start = started.makeAsyncIterator()
+    await start.next()
+    cancellation.cancel()
+    let error = try await #require(throws: StoreError.self) { try await request }
+    #expect(error.code == .cancelled)
+    let again = try await #require(throws: StoreError.self) {
+      try await onThread { try RequestOptions(cancellation: cancellation).wait(for: "fetch rows") { 1 } }
+    }
+    #expect(again.code == .cancelled)
+  }
+}

@@ -1,0 +1,135 @@
+import Foundation
+import Holdfast
+import HoldfastMemoryStore
+import HoldfastSQLiteStore
+import HoldfastStoreConformance
+import HoldfastStoreWrappers
+import TestSupport
+import Testing
+
+/// Overlays over an empty store pass the kit, and over a full one they show its objects with the changes.
+@Suite struct OverlayTests {
+  struct Harness: StoreHarness {
+    var capabilities: StoreCapabilities { StoreDescription.overlay(over: .memory()).makeStore().capabilities }
+    func makePlace() -> StorePlace { StorePlace(.overlay(over: .memory(), contents: OverlayContents())) }
+  }
+
+  @Test(arguments: StoreConformance.cases(for: Harness().capabilities))
+  func holds(_ rule: StoreConformanceCase) throws { try rule.run(on: Harness()) }
+
+  // MARK: A full store
+
+  private static let model = Result {
+    try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Person", attributes: [AttributeDescription("name", .string, isOptional: true)],
+        relationships: [
+          .toMany("friends", to: "Person", inverse: "friendOf"), .toMany("friendOf", to: "Person", inverse: "friends"),
+          .toOne("house", to: "House", inverse: "people"), .toMany("pets", to: "Pet", inverse: nil),
+        ]),
+      EntityDescription("Child", superentity: "Person", attributes: [AttributeDescription("age", .integer16, isOptional: true)]),
+      EntityDescription(
+        "House", attributes: [AttributeDescription("name", .string, isOptional: true)],
+        relationships: [.toMany("people", to: "Person", inverse: "house", isOrdered: true)]),
+      EntityDescription("Pet", attributes: [AttributeDescription("name", .string, isOptional: true)]),
+    ])
+  }
+
+  private func context(_ description: StoreDescription) throws -> ManagedObjectContext {
+    try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: Self.model.get(), store: description))
+  }
+
+  /// The objects of an entity by name. Names are unique.
+  private func all(_ entity: String, _ context: ManagedObjectContext) throws -> [(name: String, object: ManagedObject)] {
+    try context.fetch(FetchRequest<ManagedObject>(entityName: entity)).map { (try name($0), $0) }.sorted { $0.name < $1.name }
+  }
+
+  private func name(_ object: ManagedObject) throws -> String {
+    if case .single(.string(let name)) = try object.value(forKey: "name") { name } else { "" }
+  }
+
+  private func objects(_ object: ManagedObject, _ key: String) throws -> [ManagedObject] { try object.value(forKey: key).objects ?? [] }
+
+  /// Makes random changes and saves them. Equal graphs and generators give equal graphs.
+  private func change(_ context: ManagedObjectContext, _ random: inout SeededGenerator) throws {
+    for _ in 0..<20 {
+      let people = try all("Person", context).map(\.object), houses = try all("House", context).map(\.object)
+      let pets = try all("Pet", context).map(\.object)
+      let kind = random.next() % 10
+      let (a, b, c) = (people.randomElement(using: &random), people.randomElement(using: &random), houses.randomElement(using: &random))
+      let pet = pets.randomElement(using: &random), name = StoreValue.string(String(random.next(), radix: 36))
+      switch kind {
+      case 0, 1, 2, 3:
+        let object = try context.insert(entityNamed: ["Person", "Child", "House", "Pet"][Int(kind)])
+        try object.setValue(name, forKey: "name")
+        if kind < 2, let c { try object.setValue(.objectID(c.objectID), forKey: "house") }
+      case 4: try a?.setValue(name, forKey: "name")
+      case 5: if let a, let b { try a.setValue(Array(Set(objects(a, "friends")).union([b])), forKey: "friends") }
+      case 6: if let a, let c { try a.setValue(.objectID(c.objectID), forKey: "house") }
+      case 7: if let a, let pet { try a.setValue(Array(Set(objects(a, "pets")).union([pet])), forKey: "pets") }
+      case 8: if let c { try c.setValue(Array(objects(c, "people").reversed().dropLast(Int(random.next() % 2))), forKey: "people") }
+      default: if let object = [a, c, pet][Int(random.next() % 3)] { context.delete(object) }
+      }
+    }
+    try context.save()
+  }
+
+  /// A line for each object, with its values and destinations.
+  private func dump(_ context: ManagedObjectContext) throws -> [String] {
+    var lines: [String] = []
+    for entity in ["Person", "House", "Pet"] {
+      for (name, object) in try all(entity, context) {
+        var parts = ["\(object.entity.name) \(name) \(object.objectID.key > 0)"]
+        for relationship in object.entity.toManyRelationships {
+          let names = try objects(object, relationship.name).map(self.name)
+          parts.append("\(relationship.name): \(relationship.isOrdered ? names : names.sorted())")
+        }
+        if entity == "Person", case .single(.objectID(let house)) = try object.value(forKey: "house") {
+          parts.append("house: \(try self.name(context.existingObject(with: house)))")
+        }
+        lines.append(parts.joined(separator: ", "))
+      }
+    }
+    return lines
+  }
+
+  enum Base: String, CaseIterable, Sendable { case memory, sqlite, minimal }
+
+  @Test(arguments: Base.allCases) func changesOverAFullStoreGiveTheSameGraphAsChangesOfACopy(_ base: Base) throws {
+    var random = SeededGenerator("changes over a full store")
+    for _ in 0..<TestTier.count(4, full: 60) {
+      let folder = TemporaryFolder()
+      let contents = MemoryStoreContents(), minimal = MinimalStore.Contents()
+      let below: StoreDescription =
+        switch base {
+        case .memory: .memory(contents: contents)
+        case .sqlite: .sqlite(at: folder.file("base.sqlite"))
+        case .minimal: MinimalStore.description(contents: minimal)
+        }
+      let copy = try context(.memory())
+      let seed = random.next()
+      var first = SeededGenerator(seed: seed), second = first
+      let filled = try context(below)
+      for _ in 0..<3 {
+        try change(copy, &first)
+        try change(filled, &second)
+      }
+      let before = try dump(filled)
+      try filled.persistentStoreCoordinator.close()
+
+      let changes = OverlayContents()
+      for _ in 0..<3 {
+        let overlay = try context(.overlay(over: below, contents: changes))
+        copy.refreshAllObjects()
+        try change(copy, &first)
+        try change(overlay, &second)
+        #expect(try dump(overlay) == dump(copy), "HOLDFAST_SEED=\(random.seed)")
+        try overlay.persistentStoreCoordinator.close()
+      }
+      #expect(changes.changedObjectCount > 0)
+      let unchanged = try context(below)
+      #expect(try dump(unchanged) == before, "The store below was changed. HOLDFAST_SEED=\(random.seed)")
+      try unchanged.persistentStoreCoordinator.close()
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import Dispatch
+import Holdfast
+import HoldfastMemoryStore
+import HoldfastStoreConformance
+import HoldfastStoreWrappers
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite struct ThrottlingTests {
+  struct Harness: StoreHarness {
+    var capabilities: StoreCapabilities { MemoryStore().capabilities }
+    func makePlace() -> StorePlace {
+      let contents = MemoryStoreContents(), limits = ThrottleLimits(concurrentRequests: 1, requestsPerSecond: 1e9)
+      return StorePlace(StoreDescription.memory(contents: contents).wrapped { ThrottledStore($0, limits) })
+    }
+  }
+
+  @Test(arguments: StoreConformance.cases(for: Harness().capabilities))
+  func holds(_ rule: StoreConformanceCase) throws { try rule.run(on: Harness()) }
+
+  /// A store whose views begin when a test allows it, and that counts the requests in progress.
+  private final class HeldStore: ForwardingStore {
+    let base: any IncrementalStore = MemoryStore()
+    let released = DispatchSemaphore(value: 0)
+    let counts = Mutex((running: 0, most: 0))
+
+    func beginRead(_ kind: ReadViewKind, options: RequestOptions) throws -> any ReadView {
+      counts.withLock { counts in
+        counts.running += 1
+        counts.most = max(counts.most, counts.running)
+      }
+      released.wait()
+      counts.withLock { $0.running -= 1 }
+      return try base.beginRead(kind, options: options)
+    }
+
+    var running: Int { counts.withLock { $0.running } }
+  }
+
+  private static let model = Result { try ManagedObjectModel(entities: [EntityDescription("Dog", attributes: [])]) }
+
+  private func open(_ limits: ThrottleLimits) throws -> (held: HeldStore, store: ThrottledStore) {
+    let held = HeldStore(), store = ThrottledStore(held, limits)
+    _ = try store.open(model: Self.model.get())
+    return (held, store)
+  }
+
+  @Test func atMostTheAllowedNumberOfRequestsRunsAtATime() async throws {
+    let (held, store) = try open(ThrottleLimits(concurrentRequests: 3))
+    let ended = Atomic(0)
+    for _ in 0..<12 {
+      DispatchQueue.global().async {
+        _ = try? store.beginRead(.latest)
+        ended.add(1, ordering: .sequentiallyConsistent)
+      }
+    }
+    #expect(await eventually { held.running == 3 })
+    for _ in 0..<12 { held.released.signal() }
+    #expect(await eventually { ended.load(ordering: .sequentiallyConsistent) == 12 })
+    #expect(held.counts.withLock { $0.most } <= 3)
+    #expect(held.running == 0)
+  }
+
+  @Test func aWaitingRequestEndsWithItsDeadlineOrCancellationAndLeavesTheOthersTheirTurn() async throws {
+    let (held, store) = try open(ThrottleLimits(concurrentRequests: 1))
+    async let first = onThread { try store.beginRead(.latest) }
+    #expect(await eventually { held.running == 1 })
+    let late = RequestOptions(deadline: .now + .milliseconds(1))
+    #expect(try #require(throws: StoreError.self) { try store.beginRead(.latest, options: late) }.code == .timedOut)
+
+    let cancellation = RequestCancellation()
+    async let cancelled = onThread {
+      try #require(throws: StoreError.self) { try store.beginRead(.latest, options: RequestOptions(cancellation: cancellation)) }.code
+    }
+    cancellation.cancel()
+    #expect(try await cancelled == .cancelled)
+
+    held.released.signal()
+    _ = try await first
+    held.released.signal()
+    _ = try store.beginRead(.latest)
+  }
+
+  @Test func requestsBeginAtTheAllowedRate() throws {
+    let (held, store) = try open(ThrottleLimits(requestsPerSecond: 200))
+    let start = ContinuousClock.now
+    for _ in 0..<11 {
+      held.released.signal()
+      _ = try store.beginRead(.latest)
+    }
+    // The first begins at once; ten intervals of 5 ms follow.
+    #expect(.now - start >= .milliseconds(50))
+  }
+
+  @Test func limitsThatArentPositiveAreMisuse() async {
+    await #expect(processExitsWith: .failure) { _ = ThrottleLimits(concurrentRequests: 0) }
+    await #expect(processExitsWith: .failure) { _ = ThrottleLimits(requestsPerSecond: 0) }
+  }
+}
