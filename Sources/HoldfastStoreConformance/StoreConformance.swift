@@ -28,7 +28,7 @@ public enum StoreConformance {
   public static let all: [StoreConformanceCase] =
     OpeningCases.all + ViewCases.all + ReadingCases.all + PredicateCases.all + OrderCases.all + RelationshipCases.all
     + SavingCases.all + ConflictCases.all + SeveringCases.all + FamilyCases.all + ShapeCases.all + OrderedCases.all + DerivedCases.all
-    + DurabilityCases.all + ExternalDataCases.all + OptionCases.all + CombinationCases.all
+    + DurabilityCases.all + ExternalDataCases.all + OptionCases.all + CombinationCases.all + OutcomeCases.all
 
   /// Returns the cases that a store with these capabilities must pass.
   public static func cases(for declared: StoreCapabilities) -> [StoreConformanceCase] {

@@ -22,7 +22,7 @@ import Testing
       "L2", "L3", "L4", "L5",
       "K1", "Q1", "Q2", "Q3",
     ]
-    let saving = ["S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10", "S11", "S12", "S13", "S14", "S15"]
+    let saving = ["S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10", "S11", "S12", "S13", "S14", "S15", "S16", "S17"]
     #expect(tried == Set(rules + saving + ["M1", "X1", "X2", "X3", "X4"]))
   }
 }

@@ -116,6 +116,9 @@ extension ManagedObjectContext {
   }
 
   /// Reverts all changes, removes new objects from the graph, and acknowledges fault errors.
+  ///
+  /// If the outcome of the last save is unknown, its objects become faults, because the store may have their changes. New objects of that
+  /// save leave the graph; fetch them again if the store has them.
   public func rollback() {
     checkIsolation()
     precondition(!isSaving, "A context was rolled back in a callback of its own save.")
@@ -127,6 +130,7 @@ extension ManagedObjectContext {
     if graph.hasTransientLinks { for object in changes.objects { object.dropLinksToGoneObjects() } }
     changes.removeAll()
     deletions.revert()
+    discardUncertainSave()
     acknowledgeFaultErrors()
     for object in new { object.didTurnIntoFault() }
     tellChanges()
@@ -195,6 +199,7 @@ extension ManagedObjectContext {
     }
     changes.removeAll()
     deletions.removeAll()
+    uncertainSave = nil
     acknowledgeFaultErrors()
     for object in told { object.didTurnIntoFault() }
     tellChanges()

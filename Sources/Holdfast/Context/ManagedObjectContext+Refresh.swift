@@ -10,11 +10,14 @@ extension ManagedObjectContext {
   /// The refresh acknowledges the error of an object that couldn't be read (``FaultErrorPolicy``). It doesn't if it merges changes made
   /// while the object was unreadable, since they may depend on placeholders.
   ///
+  /// If the outcome of the last save is unknown, it first asks the store for it, as ``save()`` does; see ``hasUncertainSave``.
+  ///
   /// - Throws: ``ContextError`` with code ``ContextError/Code/missingObject`` if the row doesn't exist and changes were to be merged, or
-  ///   the store's error. The object is then unchanged. Sends at most one store request.
+  ///   the store's error. The object is then unchanged. Sends at most one store request otherwise.
   public func refresh(_ object: ManagedObject, mergeChanges: Bool) throws {
     checkIsolation()
     precondition(object.managedObjectContext === self, "An object was refreshed in a context that it does not belong to.")
+    try settleUncertainSave()
     if object.isInserted || object.isDeleted || object.flags.contains(.detached) || object.objectKey < 0 { return }
     // The changes may have been computed from placeholders.
     let isChangedUnread = mergeChanges && object.flags.isSuperset(of: [.inaccessible, .hasPrivateRow])
@@ -45,6 +48,7 @@ extension ManagedObjectContext {
   ///
   /// - Throws: The error of the first failing ``refresh(_:mergeChanges:)``. Other objects may have been refreshed.
   public func refreshAllObjects() throws {
+    try settleUncertainSave()
     let objects = registeredObjects, ids = Set(objects.map(\.objectID))
     faultErrors.keep(ids.contains)
     for object in objects { try refresh(object, mergeChanges: true) }

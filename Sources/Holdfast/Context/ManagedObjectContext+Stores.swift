@@ -10,7 +10,8 @@ extension ManagedObjectContext {
   ///
   /// - Throws: ``ContextError`` with code ``ContextError/Code/missingStore`` if the coordinator doesn't have the store, or
   ///   ``ContextError/Code/noStoreForEntity`` if the store's configuration lacks the object's entity; ``/HoldfastStore/StoreError`` with
-  ///   code ``/HoldfastStore/StoreError/Code/readOnly`` if the store isn't writable.
+  ///   code ``/HoldfastStore/StoreError/Code/readOnly`` if the store isn't writable, or
+  ///   ``/HoldfastStore/StoreError/Code/outcomeUnknown`` if a save with an unknown outcome has sent the object to another store.
   public func assign(_ object: ManagedObject, to store: PersistentStore) throws {
     checkIsolation()
     precondition(object.managedObjectContext === self, "An object was assigned in a context that it does not belong to.")
@@ -26,6 +27,12 @@ extension ManagedObjectContext {
     }
     guard !store.isReadOnly else {
       throw StoreError(.readOnly, operation: "assign an object", path: store.locationDescription, reason: "The store was opened read-only.")
+    }
+    // A store that reserved the object's key may have received it in a save.
+    if object.objectKey >= 0, let sent = persistentStoreCoordinator.storeSet.store(ofKey: object.objectKey), sent != store {
+      throw StoreError(
+        .outcomeUnknown, operation: "assign an object", path: store.locationDescription,
+        reason: "A save with an unknown outcome has sent the object to \(sent.title). Insert another object instead.")
     }
     changes.assign(object, to: store)
   }

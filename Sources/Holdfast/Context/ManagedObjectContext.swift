@@ -61,6 +61,8 @@ public final class ManagedObjectContext {
   @exclusivity(unchecked) var removalCount: Int
   /// Whether a save is in progress.
   var isSaving = false
+  /// The save whose outcome is unknown; nil if there is none.
+  var uncertainSave: UncertainSave?
 
   /// Creates a context for use in the isolation that creates it.
   ///

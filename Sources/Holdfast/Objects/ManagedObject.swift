@@ -90,7 +90,8 @@ open class ManagedObject {
   /// override the method have no cost.
   open func awakeFromFetch() {}
 
-  /// Called before the object gives up its row: in a refresh without merging, a reset of its context, or the rollback of its insertion.
+  /// Called before the object gives up its row: in a refresh without merging, a reset of its context, or the rollback of its insertion or of
+  /// a save with an unknown outcome.
   ///
   /// Not called for faults, nor when an object is deallocated or its deletion was saved. Its values can still be read. It must not change
   /// objects.
@@ -147,7 +148,7 @@ open class ManagedObject {
 
   // MARK: State
 
-  /// The object's ID: temporary until the first save.
+  /// The object's ID: temporary until the first save that took effect or whose outcome is unknown.
   public final var objectID: ManagedObjectID { id }
 
   final var id: ManagedObjectID { managedObjectContext.objectID(flags.entityIndex, objectKey) }

@@ -11,7 +11,7 @@ final class OrderedList {
   static let unset = Int64.max
 
   private typealias Chunk = OrderedChunk
-  private typealias Entry = OrderedChunk.Entry
+  typealias Entry = OrderedChunk.Entry
 
   private static let most = 1024
 
@@ -21,7 +21,7 @@ final class OrderedList {
   /// The list at the last save, from the first change on, for a rollback.
   private var settled: [Entry]?
   /// All entries with the order keys assigned by a save, until it succeeds.
-  private var assigned: [Entry]?
+  private(set) var assigned: [Entry]?
   private var hiddenCount = 0
   /// The generation of the deletions, and the number of their keys, that were applied to the list; nil to apply all again.
   private var compared: (generation: Int, count: Int)?
@@ -183,6 +183,18 @@ final class OrderedList {
     settled = nil
   }
 
+  /// Accepts the list as it was sent in a save. Order keys of later changes are unset.
+  ///
+  /// - Returns: Whether destinations were added, removed or moved since.
+  func settle(as sent: [Entry]) -> Bool {
+    let orders = Dictionary(sent.map { ($0.key, $0.order) }, uniquingKeysWith: { first, _ in first })
+    let now = keys, isChanged = now != sent.map(\.key)
+    replaceAll(by: now.map { Entry(key: $0, order: orders[$0] ?? OrderedList.unset) })
+    settled = isChanged ? sent : nil
+    assigned = nil
+    return isChanged
+  }
+
   /// Reverts to the last save.
   func revert() {
     guard let settled else { return }
@@ -252,6 +264,18 @@ final class OrderedList {
         let key = translation(entry.key)
         return key >= 0 ? Entry(key: key, order: entry.order) : nil
       })
+  }
+
+  /// Replaces every key like ``translate(_:)``, but keeps the assigned order keys apart, because it is unknown whether they are saved.
+  func translateUnsettled(_ translation: (Int64) -> Int64) {
+    func translated(_ entries: [Entry]) -> [Entry] {
+      entries.compactMap { entry in
+        let key = translation(entry.key)
+        return key >= 0 ? Entry(key: key, order: entry.order) : nil
+      }
+    }
+    assigned = assigned.map(translated)
+    replaceAll(by: translated(chunks.flatMap(\.entries)))
   }
 
   // MARK: Order keys

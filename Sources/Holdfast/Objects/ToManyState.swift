@@ -16,6 +16,7 @@
 /// - `forgetUnseen` turns an unfired list without further changes into an untouched one.
 /// - `forgetContents` turns a fired or new list into an untouched one, or an unfired one if changes are recorded.
 /// - `revert` turns a new list into an untouched one, or a fired one if the list has an order.
+/// - `settle(_:)` is `settle`, except that an unfired list stays unfired if changes remain.
 ///
 /// Invariants, which debug builds check after those calls if a list has at most 32 keys:
 ///
@@ -240,6 +241,58 @@ struct ToManyState {
     changes = nil
     if let order { setOrder(order) }
     base = isKnown ? .fired : .untouched
+  }
+
+  // MARK: Saves with an unknown outcome
+
+  /// The changes that a save sent.
+  struct Sent {
+    var added: [Int64] = []
+    var removed: [Int64] = []
+    /// The destinations of an ordered relationship with the order keys that were sent; nil if none were sent.
+    var order: [OrderedList.Entry]?
+  }
+
+  /// The changes that a save has just sent.
+  var sent: Sent {
+    let isNew = base == .new
+    return Sent(
+      added: isNew ? contents.keys : added, removed: removed, order: isNew || isReordered ? order?.assigned : nil)
+  }
+
+  /// Replaces every key with the result of a function, also in the recorded changes. Removes keys with a negative result.
+  mutating func translate(_ translation: (Int64) -> Int64) {
+    defer { checkInvariants() }
+    contents.translate(translation)
+    changes?.pointee.added.translate(translation)
+    changes?.pointee.removed.translate(translation)
+    order?.translateUnsettled(translation)
+  }
+
+  /// Accepts the changes that a save has sent as saved. Later changes stay recorded.
+  ///
+  /// The destinations may have been read since, before or after the save took effect. So the records don't show which sent changes were
+  /// reverted; known contents do.
+  mutating func settle(_ sent: Sent) {
+    defer { checkInvariants() }
+    if base == .untouched { return }
+    let (wasAdded, wasRemoved) = (Set(sent.added), Set(sent.removed))
+    var newlyAdded = LinkList(added.filter { !wasAdded.contains($0) }), newlyRemoved = LinkList(removed.filter { !wasRemoved.contains($0) })
+    if base == .new { for key in contents.keys where !wasAdded.contains(key) { newlyAdded.append(key) } }
+    if isKnown {
+      for key in sent.removed where contents.contains(key) { _ = newlyAdded.insert(key) }
+      for key in sent.added where !contents.contains(key) { _ = newlyRemoved.insert(key) }
+    }
+    let order = order
+    let isMoved = order.flatMap { order in sent.order.map(order.settle(as:)) } ?? isMoved
+    destroyChanges()
+    changes = nil
+    base = isKnown ? .fired : newlyAdded.isEmpty && newlyRemoved.isEmpty ? .untouched : .unfired
+    if let order { setOrder(order) }
+    if isMoved { noteMove() }
+    if newlyAdded.isEmpty && newlyRemoved.isEmpty { return }
+    recorded().pointee.added = newlyAdded
+    recorded().pointee.removed = newlyRemoved
   }
 
   // MARK: Invariants

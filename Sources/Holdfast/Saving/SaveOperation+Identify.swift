@@ -2,9 +2,13 @@ import HoldfastStore
 
 extension SaveOperation {
   /// Reserves keys for the new objects: one request per store, by entity, in insertion order. The IDs stay temporary until the commit.
+  ///
+  /// Objects of a save that didn't take effect keep the keys that were reserved then.
   func obtainPermanentIDs() throws {
     // Temporary keys count down, and the objects are in insertion order.
-    guard let first = inserted.first?.objectKey, let last = inserted.last?.objectKey else { return }
+    guard let first = inserted.first(where: { $0.objectKey < 0 })?.objectKey,
+      let last = inserted.last(where: { $0.objectKey < 0 })?.objectKey
+    else { return }
     keys.reserve(from: first, to: last)
     for part in parts { try obtainPermanentIDs(part) }
   }
@@ -13,6 +17,7 @@ extension SaveOperation {
     if part.inserted.isEmpty { return }
     let demands = context.graph.model.entityIndexes.filter { part.insertedCounts[$0] > 0 }
       .map { KeyDemand(entity: $0, count: part.insertedCounts[$0]) }
+    if demands.isEmpty { return }
     let reserved = try part.store.wrapping("obtain permanent IDs") { try part.store.store.reserveKeys(demands, options: options) }
     guard reserved.map(\.count) == demands.map(\.count) else {
       throw StoreError(
@@ -22,7 +27,7 @@ extension SaveOperation {
     var found = [[Int64]](repeating: [], count: part.insertedCounts.count)
     var next = [Int](repeating: 0, count: part.insertedCounts.count)
     for (demand, keys) in zip(demands, reserved) { found[demand.entity] = keys }
-    for object in part.inserted {
+    for object in part.inserted where object.objectKey < 0 {
       let entity = object.flags.entityIndex
       keys.set(found[entity][next[entity]], for: object.objectKey)
       next[entity] += 1

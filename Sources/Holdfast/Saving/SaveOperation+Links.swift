@@ -34,7 +34,7 @@ extension SaveOperation {
   }
 
   private func complete(_ object: ManagedObject, _ link: LinkPlan, _ key: Int64, isAddition: Bool) {
-    guard key >= 0, let partner = context.formerTarget(link.destination, key), !partner.isDeleted else { return }
+    guard key >= 0, let partner = context.formerTarget(link.destination, key), !partner.isDeleted && !partner.isInserted else { return }
     let (index, inverse) = (Int(link.toManyIndex), Int(link.inverseToManyIndex)), states = partner.toManyStates()
     if states[inverse].isRecorded(object.objectKey, isAddition: isAddition) { return }
     if states[inverse].isKnown && !knows(object, index, key, isAddition: isAddition) { return }

@@ -48,7 +48,8 @@ extension StoreChanges {
       for link in context.graph.pairs[object.flags.entityIndex] {
         let ends = StoreChanges.changedEnds(of: object, link), destination = link.destination
         for key in [ends.before, ends.now].compactMap({ $0 }) where key >= 0 {
-          guard let partner = context.registered(destination, key), partner !== object, !partner.isDeleted,
+          guard let partner = context.registered(destination, key), partner !== object,
+            !partner.isDeleted && !partner.isInserted,
             saved[context.graph.entities[destination].root, default: []].insert(key).inserted
           else { continue }
           locked[partner.flags.entityIndex, default: .init()].keys.append(key)

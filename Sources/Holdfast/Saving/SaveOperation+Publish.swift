@@ -4,6 +4,7 @@ extension SaveOperation {
   /// Gives objects the saved rows and permanent IDs, and removes deleted objects from the graph.
   func publishRows() {
     context.recentGroups.removeAll()
+    if incompletion != nil { replaceTemporaryIDs(in: context.changes.objects.filter { !isSettled($0) }, keyFromNowOn) }
     for object in context.changes.objects where isSettled(object) { settleLinks(object) }
     if context.graph.hasTransientLinks && (discardsNew || !keys.isEmpty) {
       for object in context.changes.objects { object.translateTransientLinks(keyFromNowOn) }
@@ -16,8 +17,9 @@ extension SaveOperation {
     }
   }
 
-  /// Whether an object has no unsaved changes. True for all objects unless the save is incomplete.
+  /// Whether an object has no unsaved changes. True for all objects unless the save is incomplete or its outcome was unknown at first.
   private func isSettled(_ object: ManagedObject) -> Bool {
+    if !changedSince.isEmpty && changedSince.contains(ObjectIdentifier(object)) { return false }
     if incompletion == nil || object.isInserted && object.isDeleted { return true }
     // The permanent key of an object, new or not, identifies its store.
     let key = permanent(object.objectKey)
@@ -99,7 +101,10 @@ extension SaveOperation {
     for object in context.registry.objects(changes.entity) {
       guard object.toMany?[index].isKnown == true || object.group?.answer(index) != nil else { continue }
       let keys = object.targets(index).withKeys { Array($0) }
-      let lost = keys.filter { owner[$0] != nil && owner[$0] != object.objectKey }
+      let lost = keys.filter { key in
+        // An object that was added again since the save was sent stays.
+        owner[key] != nil && owner[key] != object.objectKey && object.toMany?[index].isRecorded(key, isAddition: true) != true
+      }
       if lost.isEmpty { continue }
       if relationship.isOrdered { _ = object.orderedList(index) }
       let states = object.toManyStates()
@@ -112,10 +117,11 @@ extension SaveOperation {
     }
   }
 
-  /// Marks the objects as unchanged, except those of stores that didn't commit.
+  /// Marks the objects as unchanged, except those of stores that didn't commit, and those that were changed since.
   func settle() {
-    let rest = incompletion == nil ? [] : ContiguousArray(context.changes.objects.filter { !isSettled($0) })
-    for object in context.changes.objects where incompletion == nil || isSettled(object) {
+    let isComplete = incompletion == nil && changedSince.isEmpty
+    let rest = isComplete ? [] : ContiguousArray(context.changes.objects.filter { !isSettled($0) })
+    for object in context.changes.objects where isComplete || isSettled(object) {
       if object.isInserted && object.isDeleted {
         context.detach(object)
       } else if object.isUpdated && object.flags.contains(.hasPrivateRow) && !object.isInserted {

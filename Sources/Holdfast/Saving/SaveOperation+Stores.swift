@@ -18,7 +18,7 @@ extension SaveOperation {
     for object in inserted {
       let part = part(try store(of: object))
       part.inserted.append(object)
-      part.insertedCounts[object.flags.entityIndex] += 1
+      if object.objectKey < 0 { part.insertedCounts[object.flags.entityIndex] += 1 }
     }
     for object in stored(updated) { if let store = stores.store(ofKey: object.objectKey) { part(store).updated.append(object) } }
     for object in deleted { if let store = stores.store(ofKey: object.objectKey) { part(store).deleted.append(object) } }
@@ -42,12 +42,15 @@ extension SaveOperation {
 
   private func refuseChangesOfRemovedStores() throws {
     let assigned = inserted.filter { object in context.changes.store(assignedTo: object).map { !stores.stores.contains($0) } ?? false }
-    let gone = (updated + deleted).filter { stores.store(ofKey: $0.objectKey) == nil } + assigned
+    let sent = inserted.filter { $0.objectKey >= 0 }
+    let gone = (sent + updated + deleted).filter { stores.store(ofKey: $0.objectKey) == nil } + assigned
     if !gone.isEmpty { throw ContextError.missingStore(gone.map(\.id)) }
   }
 
   /// The store of a new object.
   private func store(of object: ManagedObject) throws -> PersistentStore {
+    // A store that reserved the object's key may have received it in a save with an unknown outcome.
+    if object.objectKey >= 0, let store = stores.store(ofKey: object.objectKey) { return store }
     if let assigned = context.changes.store(assignedTo: object) { return assigned }
     if let first = stores.firstWritable(object.flags.entityIndex) { return first }
     // The only store is read-only. Its error reports what can't be written.

@@ -53,6 +53,24 @@ extension SaveOperation {
     }
   }
 
+  /// Replaces temporary IDs in the values of changed objects.
+  ///
+  /// - Parameter permanent: The permanent key of a temporary key, if the object has it from now on.
+  func replaceTemporaryIDs(in objects: some Sequence<ManagedObject>, _ permanent: (Int64) -> Int64?) {
+    var found: [(object: ManagedObject, slot: Int, id: ManagedObjectID)] = []
+    // Replacing a value can move the object's row.
+    forEachTemporaryID(ContiguousArray(objects)) { object, slot, id in
+      guard let target = target(of: id), let key = permanent(target.objectKey), key >= 0 else { return }
+      found.append((object, slot, context.objectID(target.flags.entityIndex, key)))
+    }
+    for (object, slot, id) in found {
+      guard let base = object.row else { continue }
+      var row = PrivateRow(existing: base)
+      id.withRowBytes { row.set(slot, bytes: $0, object.entity.layout) }
+      object.row = row.pointer
+    }
+  }
+
   private func forEachTemporaryID(_ objects: ContiguousArray<ManagedObject>, _ body: (ManagedObject, Int, ManagedObjectID) -> Void) {
     if !context.graph.hasObjectIDs { return }
     for object in objects where object.flags.contains(.hasPrivateRow) {

@@ -14,7 +14,7 @@ final class SaveOperation {
   @exclusivity(unchecked) var discardsNew = false
   /// The epoch of the shared cache before the first commit.
   @exclusivity(unchecked) var cacheEpoch = 0
-  /// The number of new objects by entity index.
+  /// The number of new objects without a permanent key, by entity index.
   @exclusivity(unchecked) var insertedCounts: [Int] = []
   /// The permanent keys of new objects.
   let keys = PermanentKeys()
@@ -34,6 +34,8 @@ final class SaveOperation {
   var committedChanges: [SavedChanges] = []
   /// The error when only some stores have their changes; nil otherwise.
   var incompletion: (any Error)?
+  /// The objects that were changed since the save was sent. Empty unless the outcome of the save was unknown at first.
+  var changedSince: Set<ObjectIdentifier> = []
   /// The error of a store that has its changes but couldn't confirm that they survive a power loss, or returned an invalid receipt.
   var unconfirmed: StoreError?
 
@@ -70,10 +72,15 @@ final class SaveOperation {
 
   /// Notifies observers, and throws if the save is incomplete or unconfirmed. The context can be saved again.
   func report() throws {
-    tellDidSave()
-    if parts.contains(where: { $0.derived?.refreshed.isEmpty == false }) { context.tellChanges() }
+    tell()
     if let incompletion { throw incompletion }
     if let unconfirmed { throw unconfirmed }
+  }
+
+  /// Notifies observers.
+  func tell() {
+    tellDidSave()
+    if parts.contains(where: { $0.derived?.refreshed.isEmpty == false }) { context.tellChanges() }
   }
 
   /// Runs a closure with the save locks of the stores from an index on. Their common order prevents deadlocks.
@@ -138,7 +145,7 @@ final class SaveOperation {
           continue
         }
         inserted.append(object)
-        insertedCounts[object.flags.entityIndex] += 1
+        if object.objectKey < 0 { insertedCounts[object.flags.entityIndex] += 1 }
       } else if object.isDeleted {
         deleted.append(object)
       } else if object.isUpdated {
@@ -207,9 +214,12 @@ final class SaveOperation {
       } catch {
         for part in parts { part.abort() }
         coordinator.rowCache.removeAll()
+        let isUncertain = (error as? StoreError)?.code == .outcomeUnknown
+        if isUncertain { keepUncertain(part) }
         let saved = parts.filter { $0.isCommitted && !$0.request.isEmpty }
         if saved.isEmpty { throw SaveFailure.refusal(error, self) }
-        incompletion = SaveFailure.incomplete(saved, without: parts.filter { !$0.isCommitted }, error)
+        incompletion = SaveFailure.incomplete(
+          saved, without: parts.filter { !$0.isCommitted }, uncertain: isUncertain ? part : nil, error)
         break
       }
       part.isCommitted = true
@@ -217,7 +227,7 @@ final class SaveOperation {
     if parts.contains(where: { $0.isCommitted && !$0.request.isEmpty }) { coordinator.saveCount.add(1, ordering: .releasing) }
   }
 
-  private func callDidSave() {
+  func callDidSave() {
     context.releaseAwakening()
     if incompletion == nil { return callDidSave(inserted, updated, deleted) }
     for part in parts where part.isCommitted { callDidSave(part.inserted, part.updated, part.deleted) }
@@ -256,8 +266,10 @@ extension ManagedObjectContext {
   ///
   /// A ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/durabilityUnknown`` means that everything is saved and
   /// visible, but the disk didn't confirm it. The objects have no unsaved changes, and a power loss may bring back the previous contents.
-  /// With ``/HoldfastStore/StoreError/Code/outcomeUnknown``, the context keeps its changes and the store may have them too. Check the store
-  /// before you save them again.
+  ///
+  /// A ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/outcomeUnknown`` means that the connection to the store broke
+  /// during the commit. The context keeps its changes, and the store may have them, too. Save again: the context first asks the store
+  /// for the outcome, and then saves what the store doesn't have. See ``hasUncertainSave``.
   ///
   /// - Throws: ``ContextError`` for unreadable properties (``ContextError/Code/unreadValues``), validation failures (several in one error,
   ///   1560), conflicts, relationships between stores (133010) and missing stores. ``/HoldfastStore/StoreError`` for other failures.
@@ -269,22 +281,26 @@ extension ManagedObjectContext {
         reason: "The context is being saved; a callback of the save can't save it again. Save it when save() has returned, "
           + "or in a handler of contextDidSave.")
     }
+    try settleUncertainSave()
     if changes.isEmpty { return tellChanges() }
     try refuseUnreadValues()
     let operation = SaveOperation(self)
-    try runSave(operation)
+    try whileSaving {
+      tellWillSave()
+      try operation.run()
+    }
     try operation.report()
   }
 
-  private func runSave(_ operation: SaveOperation) throws {
+  /// Runs a closure in which callbacks can't save the context, roll it back or reset it.
+  func whileSaving(_ body: () throws -> Void) rethrows {
     isSaving = true
     defer {
       isSaving = false
       awakening.releaseAll()
       awakenFulfilled()
     }
-    tellWillSave()
-    try operation.run()
+    try body()
   }
 }
 
@@ -311,12 +327,18 @@ enum SaveFailure {
       objectIDs: ids, cause: error)
   }
 
-  static func incomplete(_ saved: [StoreChanges], without rest: [StoreChanges], _ cause: any Error) -> ContextError {
+  /// - Parameter uncertain: The store whose outcome is unknown; nil if none is.
+  static func incomplete(
+    _ saved: [StoreChanges], without rest: [StoreChanges], uncertain: StoreChanges?, _ cause: any Error
+  ) -> ContextError {
     let objects = rest.flatMap { $0.inserted + $0.updated + $0.deleted }
+    func titles(_ parts: [StoreChanges]) -> String { parts.map(\.store.title).joined(separator: ", ") }
+    let unsaved = rest.filter { $0 !== uncertain }
     return ContextError(
       .incompleteSave,
-      reason: "The changes were saved in \(saved.map(\.store.title).joined(separator: ", ")), but not in "
-        + "\(rest.map(\.store.title).joined(separator: ", ")). Objects with unsaved changes: \(objects.count). Save again.",
+      reason: "The changes were saved in \(titles(saved))" + (unsaved.isEmpty ? "." : ", but not in \(titles(unsaved)).")
+        + (uncertain.map { " It is unknown whether they were saved in \($0.store.title)." } ?? "")
+        + " Objects with unsaved changes: \(objects.count). Save again.",
       objectIDs: objects.map(\.id), savedStoreIdentifiers: saved.map(\.store.identifier), cause: cause)
   }
 

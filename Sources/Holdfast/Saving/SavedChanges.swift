@@ -109,7 +109,7 @@ extension SaveOperation {
 }
 
 extension StoreChanges {
-  fileprivate var savedChanges: SavedChanges {
+  var savedChanges: SavedChanges {
     SavedChanges(
       storeIdentifier: store.identifier, contextName: context.name, inserted: inserted.map(savedID) + others.inserted,
       updated: updatedIDs() + others.updated, deleted: deleted.map(savedID) + others.deleted,

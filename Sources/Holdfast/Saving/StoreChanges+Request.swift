@@ -58,6 +58,8 @@ extension StoreChanges {
     }
     let derives = context.graph.derivations?.slots[entity].isEmpty == false
     let targetSlots = StoreChanges.targetSlots(builder.layout)
+    // Keys from an earlier save may be greater than new ones.
+    let objects = reusesKeys ? ContiguousArray(objects.sorted { permanent($0.objectKey) < permanent($1.objectKey) }) : objects
     for object in objects {
       if derives {
         append(object, key: permanent(object.objectKey), version: 1, to: builder, derivedCells(ofNew: object, entity))
@@ -72,7 +74,7 @@ extension StoreChanges {
   }
 
   /// The slots of to-one relationships.
-  private static func targetSlots(_ layout: RowLayout) -> [Int] { layout.kinds.indices.filter { layout.kinds[$0] == .key } }
+  static func targetSlots(_ layout: RowLayout) -> [Int] { layout.kinds.indices.filter { layout.kinds[$0] == .key } }
 
   /// Appends an object's entire row, then replaces temporary keys.
   private func append(_ object: ManagedObject, key: Int64, version: Int64, to builder: RowBatchBuilder, targetSlots: [Int]) {
@@ -226,7 +228,7 @@ extension StoreChanges {
       states[relationship.toManyIndex].removed.withUnsafeBufferPointer { append($0, of: key, checked, to: &changes.removed) }
     }
     // New objects of one entity are already sorted by key.
-    if !updated.isEmpty || family.count > 1 {
+    if !updated.isEmpty || family.count > 1 || reusesKeys {
       changes.added.sort()
       changes.removed.sort()
     }

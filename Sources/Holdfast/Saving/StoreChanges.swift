@@ -10,8 +10,10 @@ final class StoreChanges {
   @exclusivity(unchecked) var inserted: ContiguousArray<ManagedObject> = []
   @exclusivity(unchecked) var updated: ContiguousArray<ManagedObject> = []
   @exclusivity(unchecked) var deleted: ContiguousArray<ManagedObject> = []
-  /// The number of new objects by entity index.
+  /// The number of new objects without a permanent key, by entity index.
   @exclusivity(unchecked) var insertedCounts: [Int] = []
+  /// Whether new objects have permanent keys from a save that didn't take effect.
+  var reusesKeys: Bool { insertedCounts.reduce(0, +) < inserted.count }
   var request: SaveRequest
   /// The rows of inserted and updated objects in the request, with the objects in the same order.
   @exclusivity(unchecked) var published: [(batch: RowBatch, objects: ContiguousArray<ManagedObject>)] = []

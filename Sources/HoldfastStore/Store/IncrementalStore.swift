@@ -252,12 +252,17 @@ public protocol PreparedSave: AnyObject, Sendable {
   /// - **S7**: The save is durable when the call returns, unless the store was opened with a weaker durability option.
   /// - **S8**: The next view sees all of the save.
   /// - **S15**: The rows of the receipt belong to objects that the save inserted or updated, and are those that readers see.
+  /// - **S17**: The version of a row ascends with each save that changes it. A store whose own versions don't ascend, such as the entity tags
+  ///   of HTTP, maps them to numbers that do.
+  ///
+  /// **S16** is a rule of ``SaveOutcomeRequest``.
   ///
   /// *Errors*
   /// - `inputOutput`, `diskFull`, `connectionLost`, `timedOut`, `cancelled`: Nothing was saved.
   /// - `conflict`, `constraintConflict`: Nothing was saved, because another process has saved since the save was prepared.
   /// - `durabilityUnknown`: The save took effect and **S8** holds, but the disk didn't confirm it.
-  /// - `outcomeUnknown`: The save may have taken effect, and can't be undone.
+  /// - `outcomeUnknown`: The save may have taken effect, and can't be undone. If the store can find out later, it answers
+  ///   ``SaveOutcomeRequest``.
   @discardableResult func commit() throws -> SaveReceipt
 
   /// Discards the save.

@@ -6,7 +6,7 @@
 
 /// Identifies a save: its ID, author, context and time.
 ///
-/// Stores with a history keep it with the changes. A store over a network keeps the ID to find out later whether a save took effect.
+/// Stores with a history keep it with the changes. A store over a network keeps the ID for ``SaveOutcomeRequest``.
 public struct SaveOrigin: Sendable, Hashable, Codable {
   /// The ID of the save. Different for each save, even if it is a retry.
   public var id: UUID

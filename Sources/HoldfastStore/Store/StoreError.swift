@@ -47,7 +47,7 @@ public struct StoreError: Error, Sendable {
     public static let storeReplaced = Code(rawValue: "storeReplaced")
     /// The save took effect, but the disk didn't confirm it. A power failure may restore the previous contents.
     public static let durabilityUnknown = Code(rawValue: "durabilityUnknown")
-    /// The commit failed, and it is unknown whether the save took effect. Check the store before saving again.
+    /// The commit failed, and it is unknown whether the save took effect; see ``SaveOutcomeRequest``.
     public static let outcomeUnknown = Code(rawValue: "outcomeUnknown")
     /// The operating system failed to read or write.
     public static let inputOutput = Code(rawValue: "inputOutput")

@@ -73,7 +73,7 @@ final class Deletions {
   ///   - pending: The keys whose deletion wasn't saved, by root entity.
   ///   - isComplete: Whether all changed objects were saved.
   func settle(pending: [EntityIndex: Set<Int64>] = [:], isComplete: Bool = true) {
-    unpropagated = []
+    if isComplete { unpropagated = [] }
     for root in roots where hasPending(root: root) {
       let keys = keys(root: root, from: savedCounts[root.rawValue]), rest = pending[root] ?? []
       if !rest.isEmpty || isComplete && keys.contains(where: { $0 < 0 }) {

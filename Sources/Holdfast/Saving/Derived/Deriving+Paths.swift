@@ -13,7 +13,7 @@ extension Deriving {
   }
 
   private func change(_ path: DerivationPlan.Path, _ key: Int64, _ value: StoreValue) {
-    if key >= 0 {
+    if !isNew(path.entity.index, key) {
       guard let found = stored.row(root: path.entity.rootIndex, key), path.entity.familyIndexes.contains(found.entity) else { return }
       if found.row.value(path.attribute.slot, .attribute(path.attribute.type), idPrefix: nil) == value { return }
     }

@@ -29,6 +29,8 @@ final class Deriving {
   private var failures: [ContextError] = []
   /// The owners before the save that were already read. Several attributes may use one relationship.
   var formerOwners: [FormerOwners] = []
+  /// Whether new objects may have permanent keys.
+  private let reusesKeys: Bool
   /// The context's keys of new objects, by root entity and permanent key. Built when links are first read.
   private var temporaryKeys: [[Int64: Int64]]?
 
@@ -53,6 +55,7 @@ final class Deriving {
   init(_ part: StoreChanges, _ plan: DerivationPlan, date: Double) {
     self.part = part
     self.plan = plan
+    reusesKeys = part.reusesKeys
     reader = StoreReader(part.coordinator.storeSet, .latest, part.options)
     let count = part.context.entities.count
     values = DerivedValues(plan, date: date, StoredRows(part.coordinator, reader), entityCount: count)
@@ -108,6 +111,11 @@ final class Deriving {
     return object
   }
 
+  /// Whether the save inserts an object. Most new objects have temporary keys.
+  func isNew(_ entity: EntityIndex, _ key: Int64) -> Bool {
+    key < 0 || reusesKeys && context.registered(entity, key)?.isInserted == true
+  }
+
   /// A row after the save; nil when there is none. Rows that the save doesn't change must have been read.
   func rowAfter(_ entity: EntityIndex, _ key: Int64) -> RowPointer? {
     if let object = savedObject(entity, key) { return after(object) }
@@ -159,7 +167,7 @@ final class Deriving {
     for (owner, difference) in differences[place] {
       // Objects that were inserted and then deleted have no permanent key.
       if part.permanent(owner) < 0 { continue }
-      if owner < 0 {
+      if isNew(aggregate.entity.index, owner) {
         if aggregate.isExact && difference.isExact {
           change(aggregate, owner, to: difference.number, adding: nil)
         } else {
@@ -217,7 +225,7 @@ final class Deriving {
       try stored.read(root: root(destination), unchanged)
     }
     let readsRows = aggregate.summed != nil || leavesDanglingLinks(aggregate)
-    for owner in owners where part.permanent(owner) >= 0 && (owner < 0 || existing(aggregate, owner) != nil) {
+    for owner in owners where part.permanent(owner) >= 0 && (isNew(aggregate.entity.index, owner) || existing(aggregate, owner) != nil) {
       // Sorted by key, so that equal numbers always give equal sums.
       let sorted = (members[owner] ?? []).map { (part.permanent($0), $0) }.sorted { $0.0 < $1.0 }
       var sum = DerivedNumber.zero

@@ -1,0 +1,142 @@
+import HoldfastStore
+import Synchronization
+
+/// What a context does when a commit ends without a known outcome, and when the outcome is known; see ``UncertainSave``.
+extension SaveOperation {
+  /// Keeps the changes that were sent to a store.
+  func keepUncertain(_ part: StoreChanges) {
+    // Rows that were read ahead may be outdated.
+    coordinator.saveCount.add(1, ordering: .releasing)
+    let changes = part.savedChanges
+    usePermanentKeys(of: part)
+    context.uncertainSave = UncertainSave(part, SaveOutcomeRequest(id: origin.id), changes)
+  }
+
+  /// Gives the new objects of a store the keys with which they were sent, everywhere in the context. They stay new.
+  private func usePermanentKeys(of part: StoreChanges) {
+    if part.inserted.isEmpty { return }
+    func keyFromNowOn(_ temporary: Int64) -> Int64? {
+      let key = permanent(temporary)
+      return key >= 0 && stores.store(ofKey: key) === part.store ? key : nil
+    }
+    replaceTemporaryIDs(in: context.changes.objects, keyFromNowOn)
+    if context.graph.hasTransientLinks {
+      for object in context.changes.objects { object.translateTransientLinks { keyFromNowOn($0) ?? $0 } }
+    }
+    // Relationships don't reference objects of other stores.
+    for object in part.inserted + part.updated { translateKeys(in: object) }
+    for object in part.inserted {
+      context.registry.remove(object)
+      object.objectKey = permanent(object.objectKey)
+      context.registry.insert(object)
+      if let row = object.row { PrivateRow(existing: row).setKey(object.objectKey) }
+    }
+  }
+
+  private func translateKeys(in object: ManagedObject) {
+    if object.flags.contains(.hasPrivateRow), let row = object.row {
+      for slot in StoreChanges.targetSlots(object.entity.layout) where row.isPresent(slot) && row.integer(slot) < 0 {
+        let key = permanent(row.integer(slot))
+        if key >= 0 { PrivateRow(existing: row).set(slot, cell: UInt64(bitPattern: key)) }
+      }
+    }
+    guard let states = object.toMany else { return }
+    for index in 0..<object.plan.toManyCount { states[index].translate(permanent) }
+  }
+
+  // MARK: Completing
+
+  /// Completes a save that took effect. Changes since it was sent remain changes.
+  func complete(_ uncertain: UncertainSave, _ receipt: SaveReceipt) {
+    let part = uncertain.part
+    (parts, inserted, updated, deleted) = ([part], part.inserted, part.updated, part.deleted)
+    part.isCommitted = true
+    do { try part.adopt(receipt) } catch { unconfirmed = error as? StoreError }
+    // Other contexts may have read rows since, before the save took effect, or changed them again.
+    coordinator.rowCache.removeAll()
+    coordinator.saveCount.add(1, ordering: .releasing)
+    context.awakening.hold()
+    for object in part.inserted + part.updated { settleLinks(object, uncertain.links[ObjectIdentifier(object)]) }
+    let rows = rowsChangedSince(uncertain)
+    noteChangedSince(uncertain, rows)
+    publishRows()
+    for (object, row) in rows {
+      object.row = row.pointer
+      object.flags.insert(.hasPrivateRow)
+    }
+    for object in part.inserted where changedSince.contains(ObjectIdentifier(object)) {
+      object.flags.remove(.inserted)
+      if !object.isDeleted { object.flags.insert(.updated) }
+    }
+    settle()
+    announce(uncertain)
+    callDidSave()
+  }
+
+  /// Accepts the changes of relationships that were sent as saved.
+  ///
+  /// If only the group knows the targets, they are copied to the object first, because the group's answer is now outdated.
+  private func settleLinks(_ object: ManagedObject, _ sent: [ToManyState.Sent]?) {
+    guard let states = object.toMany else { return }
+    for index in 0..<object.plan.toManyCount {
+      if states[index].base == .unfired, object.group?.answer(index) != nil { _ = object.targets(index) }
+      states[index].settle(sent?[index] ?? ToManyState.Sent())
+    }
+  }
+
+  /// The saved rows with the values that were set since, for objects that have such values.
+  private func rowsChangedSince(_ uncertain: UncertainSave) -> [(ManagedObject, PrivateRow)] {
+    var found: [(ManagedObject, PrivateRow)] = []
+    for ((batch, objects), sent) in zip(uncertain.part.published, uncertain.rows) {
+      for (index, object) in objects.enumerated() where !object.isDeleted {
+        let slots = object.slotsChanged(since: sent.pointer(index))
+        guard !slots.isEmpty, let own = object.row else { continue }
+        let layout = object.entity.layout, saved = batch.pointer(index)
+        var row = PrivateRow(copying: saved, layout, room: 64, committed: saved)
+        for slot in slots { row.copy(slot, of: own, layout) }
+        found.append((object, row))
+      }
+    }
+    return found
+  }
+
+  /// Finds the objects with changes that weren't sent.
+  private func noteChangedSince(_ uncertain: UncertainSave, _ rows: [(ManagedObject, PrivateRow)]) {
+    let part = uncertain.part
+    let published = Set(part.published.lazy.flatMap(\.objects).map { ObjectIdentifier($0) })
+    var settled = Set((part.inserted + part.updated + part.deleted).lazy.map { ObjectIdentifier($0) })
+    settled.subtract(rows.lazy.map { ObjectIdentifier($0.0) })
+    settled.subtract(context.changes.refusedValues.lazy.map(\.object))
+    for object in part.inserted + part.updated {
+      let isUnsent = !published.contains(ObjectIdentifier(object)) && object.committedRow.map { !object.slotsChanged(since: $0).isEmpty } == true
+      if object.isDeleted || isUnsent || object.hasChangedLinks { settled.remove(ObjectIdentifier(object)) }
+    }
+    changedSince = Set(context.changes.objects.lazy.map { ObjectIdentifier($0) }).subtracting(settled)
+  }
+
+  private func announce(_ uncertain: UncertainSave) {
+    let others = uncertain.part.others
+    var changes = uncertain.changes
+    changes.inserted += others.inserted
+    changes.updated += others.updated
+    changes.deleted += others.deleted
+    changes.mayIncludeOthers = others.mayIncludeOthers
+    committedChanges.append(changes)
+    coordinator.saveListeners.announce(changes)
+  }
+}
+
+extension ManagedObject {
+  /// The slots whose values differ from a row, without those of derived attributes.
+  fileprivate final func slotsChanged(since former: RowPointer) -> [Int] {
+    guard flags.contains(.hasPrivateRow), let row else { return [] }
+    let kinds = entity.layout.kinds, derived = managedObjectContext.graph.derivations?.slots[flags.entityIndex] ?? []
+    return kinds.indices.filter { row.differs(from: former, $0, kinds[$0]) && !derived.contains($0) }
+  }
+
+  /// Whether changes of to-many relationships are recorded.
+  fileprivate final var hasChangedLinks: Bool {
+    guard let toMany else { return false }
+    return (0..<plan.toManyCount).contains { toMany[$0].isReordered }
+  }
+}

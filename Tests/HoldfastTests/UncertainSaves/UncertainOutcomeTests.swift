@@ -1,0 +1,348 @@
+import Holdfast
+import HoldfastMemoryStore
+import HoldfastSQLiteStore
+import HoldfastStore
+import HoldfastStoreConformance
+import Testing
+
+/// What a context does while the outcome of a save is unknown, and how that ends.
+@Suite struct UncertainOutcomeTests {
+  typealias Loss = OutcomeStore.Loss
+
+  // MARK: Repeated failures
+
+  @Test(arguments: Loss.allCases) func anOutcomeThatStaysUnknownChangesNothing(_ loss: Loss) throws {
+    let stack = try LossyStack(.sqlite), context = stack.context
+    let dog = context.dog("rex")
+    stack.saveInVain(loss)
+    stack.store.answerUnknown(times: 2)
+    for _ in 0..<2 {
+      let error = stack.expectUnknown()
+      #expect(error?.isRetryable == true && error?.reason.contains("Save again later") == true)
+      #expect(context.hasUncertainSave && dog.isInserted)
+    }
+    #expect(stack.recorder.savingRequests == [2, 0, 0])
+    dog.age = 9
+    try context.save()
+    #expect(try stack.another().fetch(FetchRequest<Dog>()).map(\.age) == [9])
+  }
+
+  @Test(arguments: Loss.allCases) func aRequestForTheOutcomeThatFailsChangesNothing(_ loss: Loss) throws {
+    final class Made: @unchecked Sendable { var stores: (OutcomeStore, FaultInjectingStore)? }  // because only this test uses it
+    let made = Made()
+    let (context, _) = try TestStore.memory.makePlace().recording { base in
+      let lossy = OutcomeStore(base), faults = FaultInjectingStore(lossy)
+      made.stores = (lossy, faults)
+      return faults
+    }
+    let (lossy, faults) = try #require(made.stores), dog = context.dog("rex")
+    lossy.loseCommit(loss)
+    #expect(throws: StoreError.self) { try context.save() }
+    faults.fail(.optional, with: StoreError(.connectionLost, operation: "ask", reason: "There is no network."))
+    // The caller must not conclude from the request's code that nothing was saved.
+    let error = try #require(throws: StoreError.self) { try context.save() }
+    #expect(error.code == .outcomeUnknown && (error.cause as? StoreError)?.code == .connectionLost && error.isRetryable)
+    try context.save()
+    #expect(!context.hasChanges && !dog.isInserted && faults.count(of: .optional) == 2)
+  }
+
+  @Test(arguments: Loss.allCases, Loss.allCases) func aRetryCanLoseItsOutcomeToo(_ first: Loss, _ second: Loss) throws {
+    let stack = try LossyStack(.sqlite), context = stack.context
+    let rex = context.dog("rex")
+    stack.saveInVain(first)
+    let max = context.dog("max")
+    rex.friends.insert(max)
+    stack.saveInVain(second)
+    rex.age = 7
+    max.owner = context.person("Ada")
+    try context.save()
+    let other = try stack.another()
+    #expect(try other.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)])).map(\.age) == [1, 7])
+    #expect(try other.one(\Dog.name == "rex")?.friends.map(\.name) == ["max"])
+    #expect(try other.one(\Dog.name == "max")?.owner?.name == "Ada")
+  }
+
+  @Test func aRetryWhoseOwnChangesAreRefusedKeepsThem() throws {
+    let stack = try LossyStack(.sqlite), context = stack.context
+    let rex = context.dog("rex")
+    stack.saveInVain(.afterCommitting)
+    rex.age = 40_000
+    let max = context.dog("max")
+    #expect(throws: ContextError.self) { try context.save() }
+    // The lost save is complete; the later changes remain.
+    #expect(!context.hasUncertainSave && !rex.isInserted && rex.isUpdated && max.isInserted)
+    rex.age = 4
+    try context.save()
+    #expect(try stack.another().fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)])).map(\.age) == [1, 4])
+  }
+
+  @Test func anotherContextThatChangedTheRowsCausesAConflict() throws {
+    let stack = try LossyStack(.memory), context = stack.context
+    let rex = context.dog("rex")
+    stack.saveInVain(.afterCommitting)
+    let other = try stack.another()
+    try other.one(\Dog.name == "rex")?.age = 8
+    try other.save()
+    rex.name = "maxi"
+    let error = try #require(throws: ContextError.self) { try context.save() }
+    #expect(error.code == .conflict && error.objectIDs == [rex.objectID])
+    try context.refresh(rex, mergeChanges: true)
+    try context.save()
+    #expect(rex.age == 8 && rex.name == "maxi")
+  }
+
+  // MARK: Other ways to continue
+
+  @Test(arguments: [TestStore.memory, .sqlite, .weakest, .second], Loss.allCases)
+  func aRollbackShowsWhatTheStoreHas(_ store: TestStore, _ loss: Loss) throws {
+    let stack = try LossyStack(store), context = stack.context
+    let old = context.dog("old", age: 3), gone = context.dog("gone")
+    old.friends.insert(gone)
+    try context.save()
+    old.age = 4
+    let new = context.dog("new")
+    old.friends.insert(new)
+    context.delete(gone)
+    stack.saveInVain(loss)
+    old.name = "renamed"
+    context.rollback()
+    #expect(!context.hasUncertainSave && !context.hasChanges && stack.recorder.requests.isEmpty && new.isInaccessible)
+    let isCommitted = loss == .afterCommitting
+    // A fault is read by the first access.
+    #expect(gone.name == (isCommitted ? "" : "gone"))
+    #expect(old.age == (isCommitted ? 4 : 3) && old.name == "old" && gone.isInaccessible == isCommitted)
+    #expect(old.friends.map(\.name) == [isCommitted ? "new" : "gone"])
+    #expect(try context.fetch(FetchRequest<Dog>()).map(\.name).sorted() == (isCommitted ? ["new", "old"] : ["gone", "old"]))
+    if loss == .beforeCommitting { return }
+    old.age = 5
+    try context.save()
+    #expect(try stack.another().one(\Dog.name == "old")?.age == 5)
+  }
+
+  @Test func aResetDiscardsTheLostSave() throws {
+    let stack = try LossyStack(.memory), context = stack.context
+    context.dog("rex")
+    stack.saveInVain(.afterCommitting)
+    context.reset()
+    #expect(!context.hasUncertainSave)
+    context.dog("max")
+    try context.save()
+    #expect(stack.recorder.savingRequests == [0, 1, 1])
+    #expect(try context.count(for: FetchRequest<Dog>()) == 2)
+  }
+
+  @Test(arguments: Loss.allCases, [true, false]) func aRefreshAsksForTheOutcomeFirst(_ loss: Loss, _ mergesChanges: Bool) throws {
+    let stack = try LossyStack(.sqlite), context = stack.context
+    let dog = context.dog("rex", age: 3)
+    try context.save()
+    dog.age = 4
+    stack.saveInVain(loss)
+    stack.store.answerUnknown(times: 1)
+    #expect(throws: StoreError.self) { try context.refresh(dog, mergeChanges: mergesChanges) }
+    #expect(dog.age == 4 && dog.isUpdated)
+    dog.name = "maxi"
+    try context.refresh(dog, mergeChanges: mergesChanges)
+    #expect(!context.hasUncertainSave)
+    #expect(dog.age == (mergesChanges || loss.isCommitted ? 4 : 3) && dog.name == (mergesChanges ? "maxi" : "rex"))
+    try context.save()
+    #expect(try stack.another().fetch(FetchRequest<Dog>()).map(\.name) == [mergesChanges ? "maxi" : "rex"])
+  }
+
+  @Test(arguments: [Loss.withoutCommitting, .afterCommitting])
+  func aStoreThatCannotReportTheOutcomeLeavesTheDecisionToTheCaller(_ loss: Loss) throws {
+    let stack = try LossyStack(.sqlite, reportsOutcomes: false), context = stack.context
+    let dog = context.dog("rex")
+    stack.saveInVain(loss)
+    let error = stack.expectUnknown()
+    #expect(error?.isRetryable == false && error?.reason.contains("resolveUncertainSave") == true)
+    #expect(error?.reason.contains("compare") == true && stack.recorder.requests.isEmpty)
+    dog.age = 2
+    let isThere = try stack.another().count(for: FetchRequest<Dog>()) == 1
+    context.resolveUncertainSave(wasCommitted: isThere)
+    #expect(!context.hasUncertainSave && dog.isInserted != isThere && dog.hasChanges)
+    try context.save()
+    #expect(try stack.another().fetch(FetchRequest<Dog>()).map(\.age) == [2])
+    context.resolveUncertainSave(wasCommitted: true)
+    #expect(!context.hasChanges)
+  }
+
+  @Test func aStoreThatWasRemovedIsReported() throws {
+    let pack = try LossyPack(), context = try pack.context()
+    context.dog("rex")
+    pack.lossy[0].loseCommit(.afterCommitting)
+    #expect(throws: StoreError.self) { try context.save() }
+    try pack.coordinator.remove(pack.coordinator.persistentStores[0])
+    #expect(try #require(throws: ContextError.self) { try context.save() }.code == .missingStore)
+    context.rollback()
+    context.dog("max")
+    try context.save()
+  }
+
+  // MARK: Callbacks and messages
+
+  @Test(arguments: Loss.allCases) func everyChangeIsAnnouncedOnce(_ loss: Loss) async throws {
+    let stack = try LossyStack(.memory), context = stack.context
+    let old = context.dog("old")
+    try context.save()
+    let announced = context.persistentStoreCoordinator.savedChanges()
+    final class Heard { var changes: [ObjectChanges] = [] }
+    let heard = Heard()
+    context.contextDidSave { _, changes in heard.changes.append(changes) }
+    let new = context.dog("new")
+    old.age = 5
+    stack.saveInVain(loss)
+    #expect(heard.changes.isEmpty)
+    new.age = 6
+    try context.save()
+    let first = ObjectChanges(inserted: [new.objectID], updated: [old.objectID])
+    #expect(heard.changes == (loss.isCommitted ? [first, ObjectChanges(updated: [new.objectID])] : [first]))
+    var iterator = announced.makeAsyncIterator()
+    for change in heard.changes {
+      let saved = await iterator.next()
+      #expect(saved?.inserted == change.inserted && saved?.updated == change.updated)
+    }
+  }
+
+  final class CountingDog: ManagedObject {
+    override class var entityName: String { "Dog" }
+    var saves = 0
+    override func didSave() { saves += 1 }
+  }
+
+  @Test(arguments: Loss.allCases) func didSaveIsCalledOnceForEachSaveThatTookEffect(_ loss: Loss) throws {
+    let stack = try LossyStack(.memory, classes: [CountingDog.self]), context = stack.context
+    let (rex, max) = (context.insert(CountingDog.self), context.insert(CountingDog.self))
+    rex["name"] = .string("rex")
+    max["name"] = .string("max")
+    stack.saveInVain(loss)
+    #expect(rex.saves == 0)
+    max["name"] = .string("maxi")
+    try context.save()
+    #expect(rex.saves == 1 && max.saves == (loss.isCommitted ? 2 : 1))
+  }
+
+  @MainActor @Test(arguments: Loss.allCases) func aBackgroundContextRetriesToo(_ loss: Loss) async throws {
+    let lossy = OutcomeStore(MemoryStore())
+    let container = try PersistentContainer(
+      model: Kennel.model, classes: Kennel.classes, store: StoreDescription(type: "lossy") { lossy })
+    let background = container.newBackgroundContext()
+    lossy.loseCommit(loss)
+    await #expect(throws: StoreError.self) {
+      try await background.perform { context in
+        context.dog("rex")
+        try context.save()
+      }
+    }
+    let ages = try await background.perform { context in
+      try context.one(\Dog.name == "rex")?.age = 3
+      try context.save()
+      return try context.fetch(FetchRequest<Dog>()).map(\.age)
+    }
+    #expect(ages == [3])
+    // Releasing a context with an uncertain save doesn't keep the store.
+    weak var released: BackgroundContext?
+    do {
+      let other = container.newBackgroundContext()
+      released = other
+      lossy.loseCommit(loss)
+      await #expect(throws: StoreError.self) {
+        try await other.perform { context in
+          context.dog("max")
+          try context.save()
+        }
+      }
+    }
+    #expect(released == nil)
+  }
+
+  // MARK: Several stores
+
+  /// Memory stores under one coordinator that can lose the outcome of commits.
+  private struct LossyPack {
+    let lossy: [OutcomeStore]
+    let recorders: [RecordingStore]
+    let coordinator: PersistentStoreCoordinator
+
+    init(_ count: Int = 3) throws {
+      let lossy = (0..<count).map { _ in OutcomeStore(MemoryStore()) }, recorders = lossy.map { RecordingStore($0) }
+      (self.lossy, self.recorders) = (lossy, recorders)
+      coordinator = try PersistentStoreCoordinator(
+        model: Kennel.model, stores: recorders.map { recorder in StoreDescription(type: "lossy") { recorder } })
+    }
+
+    func context() throws -> ManagedObjectContext { try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes) }
+
+    /// A dog with an owner in each store.
+    func dogs(in context: ManagedObjectContext) throws -> [Dog] {
+      try coordinator.persistentStores.enumerated().map { place, store in
+        let dog = context.dog("dog \(place)", owner: context.person("person \(place)"))
+        for object in [dog, dog.owner!] { try context.assign(object, to: store) }
+        return dog
+      }
+    }
+  }
+
+  @Test(arguments: [0, 1, 2], Loss.allCases) func oneOfSeveralStoresLosesTheOutcome(_ place: Int, _ loss: Loss) throws {
+    let pack = try LossyPack(), context = try pack.context(), dogs = try pack.dogs(in: context)
+    pack.lossy[place].loseCommit(loss)
+    do {
+      try context.save()
+      Issue.record("The save didn't throw.")
+    } catch let error as ContextError {
+      #expect(place > 0 && error.code == .incompleteSave && (error.cause as? StoreError)?.code == .outcomeUnknown)
+      #expect(error.savedStoreIdentifiers == pack.coordinator.persistentStores[..<place].map(\.identifier))
+      #expect(error.reason.contains("It is unknown whether they were saved in lossy store") && error.reason.contains("but not in") == (place < 2))
+    } catch let error as StoreError { #expect(place == 0 && error.code == .outcomeUnknown) }
+    // Stores before it have committed. The object that was sent has a permanent ID, those after it don't.
+    #expect(dogs.map(\.isInserted) == [0, 1, 2].map { $0 >= place } && dogs.map(\.objectID.isTemporaryID) == [0, 1, 2].map { $0 > place })
+    for dog in dogs { dog.age = 9 }
+    for recorder in pack.recorders { recorder.clear() }
+    try context.save()
+    #expect(!context.hasChanges && !context.hasUncertainSave)
+    let other = try pack.context(), found = try other.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    #expect(found.map(\.objectID) == dogs.map(\.objectID) && found.map(\.age) == [9, 9, 9])
+    #expect(found.map(\.owner?.name) == ["person 0", "person 1", "person 2"])
+    #expect(pack.recorders[place].savingRequests == [1, 0, 1])
+    #expect(try other.count(for: FetchRequest<Person>()) == 3)
+  }
+
+  @Test func anObjectThatWasSentCanNotBeAssignedToAnotherStore() throws {
+    let pack = try LossyPack(2), context = try pack.context(), dog = context.dog("rex")
+    pack.lossy[0].loseCommit(.withoutCommitting)
+    #expect(throws: StoreError.self) { try context.save() }
+    let error = try #require(throws: StoreError.self) { try context.assign(dog, to: pack.coordinator.persistentStores[1]) }
+    #expect(error.code == .outcomeUnknown)
+    try context.assign(dog, to: pack.coordinator.persistentStores[0])
+    try context.save()
+    #expect(pack.coordinator.persistentStore(for: dog.objectID) == pack.coordinator.persistentStores[0])
+  }
+
+  @Test(arguments: [true, false]) func anIDOfAnObjectInTheOtherStoreIsKeptByAnIncompleteSave(_ isLost: Bool) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Note", attributes: [AttributeDescription("about", .objectID, isOptional: true)])
+    ])
+    let pack = try StorePack([.memory, .memory], model: model), context = try ManagedObjectContext(coordinator: pack.coordinator)
+    let (a, b) = (context.make("Note"), context.make("Note"))
+    try context.assign(b, to: pack.stores[1])
+    b["about"] = .objectID(a.objectID)
+    a["about"] = .objectID(b.objectID)
+    pack.faults[1].fail(.commit, with: StoreError(isLost ? .outcomeUnknown : .diskFull, operation: "save", reason: "A test said so."))
+    #expect(throws: ContextError.self) { try context.save() }
+    #expect(b["about"] == .objectID(a.objectID))
+    context.resolveUncertainSave(wasCommitted: false)
+    try context.save()
+    let other = try ManagedObjectContext(coordinator: pack.coordinator)
+    #expect(try other.existingObject(with: b.objectID)["about"] == .objectID(a.objectID))
+  }
+
+  // MARK: Costs
+
+  @Test func aSaveWithAKnownOutcomeSendsNoRequestForIt() throws {
+    let stack = try LossyStack(.memory)
+    stack.context.dog("rex")
+    try stack.context.save()
+    #expect(stack.recorder.savingRequests == [0, 1, 1])
+    try stack.context.refreshAllObjects()
+    #expect(stack.recorder.savingRequests == [0, 1, 1])
+  }
+}

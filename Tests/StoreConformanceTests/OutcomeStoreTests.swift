@@ -1,0 +1,73 @@
+import Foundation
+import HoldfastMemoryStore
+import HoldfastStore
+import HoldfastStoreConformance
+import Synchronization
+import Testing
+
+/// The cases of rules S16 and S17 run on a store that follows them, and on stores that don't.
+@Suite struct OutcomeStoreTests {
+  /// What a broken store does.
+  enum Flaw: String, CaseIterable, Sendable {
+    case deniesEverySave, claimsEverySave, versionsDescend
+
+    var rule: String { self == .versionsDescend ? "S17" : "S16" }
+  }
+
+  private struct Harness: StoreHarness {
+    let flaw: Flaw?
+    var capabilities: StoreCapabilities { MemoryStore().capabilities }
+
+    func makePlace() -> StorePlace {
+      let contents = MemoryStoreContents(), flaw = flaw
+      return StorePlace(
+        StoreDescription.memory(contents: contents).wrapped { store in
+          if let flaw { FlawedStore(store, flaw) } else { OutcomeStore(store) }
+        })
+    }
+  }
+
+  /// A store with one flaw.
+  private final class FlawedStore: ForwardingStore {
+    let base: any IncrementalStore
+    let flaw: Flaw
+
+    init(_ base: any IncrementalStore, _ flaw: Flaw) { (self.base, self.flaw) = (base, flaw) }
+
+    private static let table = AnswerTable<FlawedStore>().answering(SaveOutcomeRequest.self) { store, _, _ in
+      store.flaw == .claimsEverySave ? .committed(SaveReceipt()) : .notCommitted
+    }
+    var answers: StoreAnswers { Self.table.bound(to: self) }
+
+    func rows(_ request: FaultRequest, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+      try base.rows(request, in: view, options: options, into: flaw == .versionsDescend ? DescendingSink(sink) : sink)
+    }
+  }
+
+  private final class DescendingSink: RowSink {
+    private let next: any RowSink
+    init(_ next: any RowSink) { self.next = next }
+
+    func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+      let builder = RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)
+      for index in 0..<batch.count { builder.append(batch.pointer(index), key: batch[index].key, version: 100 - batch[index].version) }
+      return try next.take(builder.seal(), rows)
+    }
+  }
+
+  private static let cases = StoreConformance.all.filter { $0.rule == "S16" || $0.rule == "S17" }
+
+  @Test(arguments: OutcomeStoreTests.cases)
+  func aStoreThatReportsOutcomesHoldsTheRules(_ rule: StoreConformanceCase) throws { try rule.run(on: Harness(flaw: nil)) }
+
+  @Test(arguments: Flaw.allCases)
+  func aFlawIsDetectedByACaseOfItsRule(_ flaw: Flaw) {
+    let failed = OutcomeStoreTests.cases.filter { rule in
+      do {
+        try rule.run(on: Harness(flaw: flaw))
+        return false
+      } catch { return true }
+    }
+    #expect(failed.contains { $0.rule == flaw.rule }, "No case of \(flaw.rule) detects that the store \(flaw.rawValue).")
+  }
+}
