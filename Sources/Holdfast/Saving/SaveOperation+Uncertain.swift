@@ -108,8 +108,9 @@ extension SaveOperation {
     settled.subtract(rows.lazy.map { ObjectIdentifier($0.0) })
     settled.subtract(context.changes.refusedValues.lazy.map(\.object))
     for object in part.inserted + part.updated {
-      let isUnsent = !published.contains(ObjectIdentifier(object)) && object.committedRow.map { !object.slotsChanged(since: $0).isEmpty } == true
-      if object.isDeleted || isUnsent || object.hasChangedLinks { settled.remove(ObjectIdentifier(object)) }
+      let isPublished = published.contains(ObjectIdentifier(object))
+      let hasUnsentValues = isPublished ? false : object.committedRow.map { !object.slotsChanged(since: $0).isEmpty } ?? false
+      if object.isDeleted || hasUnsentValues || object.hasChangedLinks { settled.remove(ObjectIdentifier(object)) }
     }
     changedSince = Set(context.changes.objects.lazy.map { ObjectIdentifier($0) }).subtracting(settled)
   }

@@ -1,4 +1,5 @@
 import Foundation
+import HoldfastStoreConformance
 import TestSupport
 import Testing
 
@@ -168,7 +169,7 @@ private final class Machine {
     self.model = model
     self.tally = tally
     ear = listens ? Ear() : nil
-    place = try store.makePlace(model: model.model, classes: [])
+    place = try store.makePlace(model: model.model, classes: [], losesOutcomes: true)
     context = try place.context()
     now = PlainGraph(model: model.model)
     saved = now
@@ -235,13 +236,13 @@ private final class Machine {
       held = held.filter { now.things[$0.key] != nil }
     case .save:
       // Sometimes a refused save is rolled back. Otherwise it is retried with the next changes.
-      if try !save() && step.a % 3 == 0 { rollback() }
+      if try !save(step) && step.a % 3 == 0 { rollback() }
     case .rollback:
       if step.a % 4 != 0 { return }
       rollback()
     case .reopen:
       if step.a % 2 == 0 {
-        if try !save() { now = saved }
+        if try !save(step) { now = saved }
       } else if step.a % 8 == 1 {
         now = saved
       } else {
@@ -265,10 +266,10 @@ private final class Machine {
   }
 
   /// Saves. An invalid graph must be refused, with the same errors on every store. Returns false then.
-  private func save() throws -> Bool {
+  private func save(_ step: Step) throws -> Bool {
     let wanted = now.failures
     do {
-      try context.save()
+      try saveWithLoss(step)
     } catch let error as ContextError {
       let all = error.code == .multipleValidationFailures ? error.failures : [error]
       let found = try all.map { try "\($0.objectID.map(tagOf) ?? 0).\($0.property ?? "") \($0.code.rawValue)" }.sorted()
@@ -289,6 +290,14 @@ private final class Machine {
     saved = now
     tally.saves += 1
     return true
+  }
+
+  /// Saves. Some saves lose their outcome and are retried.
+  private func saveWithLoss(_ step: Step) throws {
+    let losses = OutcomeStore.Loss.allCases
+    if step.b % 6 < losses.count { place.outcomes?.loseCommit(losses[step.b % 6]) }
+    defer { place.outcomes?.clear() }
+    do { try context.save() } catch let error as StoreError where error.code == .outcomeUnknown { try context.save() }
   }
 
   private func tagOf(_ id: ManagedObjectID) throws -> Int { try tagOf(try context.object(with: id)) }

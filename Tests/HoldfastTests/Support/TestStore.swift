@@ -23,8 +23,12 @@ enum TestStore: String, CaseIterable, Sendable {
   var hasResidentRows: Bool { self == .memory || self == .json || self == .xml || self == .binary }
 
   /// A store with its own contents, which can be reopened.
-  func makePlace(model: ManagedObjectModel = Kennel.model, classes: [ManagedObject.Type] = Kennel.classes) throws -> Place {
-    Place(self, model, classes)
+  ///
+  /// - Parameter losesOutcomes: Whether ``Place/outcomes`` can lose the outcomes of saves.
+  func makePlace(
+    model: ManagedObjectModel = Kennel.model, classes: [ManagedObject.Type] = Kennel.classes, losesOutcomes: Bool = false
+  ) throws -> Place {
+    Place(self, model, classes, losesOutcomes: losesOutcomes)
   }
 
   /// The contents of a store during a test.
@@ -38,8 +42,10 @@ enum TestStore: String, CaseIterable, Sendable {
     let transformers: AttributeTransformerRegistry
 
     init(
-      _ store: TestStore, _ model: ManagedObjectModel, _ classes: [ManagedObject.Type], _ transformers: AttributeTransformerRegistry = [:]
+      _ store: TestStore, _ model: ManagedObjectModel, _ classes: [ManagedObject.Type], _ transformers: AttributeTransformerRegistry = [:],
+      losesOutcomes: Bool = false
     ) {
+      self.losesOutcomes = losesOutcomes
       self.transformers = transformers
       self.store = store
       self.model = model
@@ -59,8 +65,18 @@ enum TestStore: String, CaseIterable, Sendable {
     /// Keeps the place, and its files, as long as the store can be opened.
     var description: StoreDescription {
       let bare = bareDescription
-      return bare.wrapped { store in withExtendedLifetime(self) { store } }
+      return bare.wrapped { store in
+        if !self.losesOutcomes { return store }
+        let lossy = OutcomeStore(store)
+        self.lossyStore.withLock { $0 = lossy }
+        return lossy
+      }
     }
+
+    private let losesOutcomes: Bool
+    private let lossyStore = Mutex<OutcomeStore?>(nil)
+    /// The wrapper of the store that was opened last; nil if it can't lose outcomes.
+    var outcomes: OutcomeStore? { lossyStore.withLock { $0 } }
 
     private var bareDescription: StoreDescription {
       switch store {

@@ -11,7 +11,8 @@ struct LossyStack {
   private let classes: [ManagedObject.Type]
 
   init(
-    _ kind: TestStore, model: ManagedObjectModel = Kennel.model, classes: [ManagedObject.Type] = Kennel.classes, reportsOutcomes: Bool = true
+    _ kind: TestStore, model: ManagedObjectModel = Kennel.model, classes: [ManagedObject.Type] = Kennel.classes,
+    reportsOutcomes: Bool = true
   ) throws {
     final class Made: @unchecked Sendable { var store: OutcomeStore? }  // because only this initializer uses it, in one thread
     let made = Made()

@@ -236,8 +236,8 @@ import Testing
         EntityDescription(
           "List", attributes: [AttributeDescription("name", .string, isOptional: true)],
           relationships: [
-            .toMany("songs", to: "Song", inverse: "lists", isOrdered: true), .toMany("owned", to: "Song", inverse: "owner", isOrdered: true),
-            .toMany("loose", to: "Song", inverse: nil),
+            .toMany("songs", to: "Song", inverse: "lists", isOrdered: true),
+            .toMany("owned", to: "Song", inverse: "owner", isOrdered: true), .toMany("loose", to: "Song", inverse: nil),
           ]),
         EntityDescription(
           "Song", attributes: [AttributeDescription("name", .string, isOptional: true)],
@@ -320,8 +320,8 @@ import Testing
   @Test(arguments: Loss.allCases) func temporaryIDsInAttributesBecomeThePermanentOnes(_ loss: Loss) throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription(
-        "Note", attributes: [AttributeDescription("about", .objectID, isOptional: true), AttributeDescription("text", .string, isOptional: true)]
-      )
+        "Note",
+        attributes: [AttributeDescription("about", .objectID, isOptional: true), AttributeDescription("text", .string, isOptional: true)])
     ])
     for store in [TestStore.memory, .sqlite, .second] {
       let stack = try LossyStack(store, model: model, classes: []), context = stack.context
