@@ -12,32 +12,45 @@ public import HoldfastStore
 ///
 /// ```swift
 /// @Test(arguments: StoreConformance.cases(for: MyHarness().capabilities))
-/// func contract(_ rule: StoreConformanceCase) throws { try rule.run(on: MyHarness()) }
+/// func contract(_ rule: StoreConformanceCase) async throws { try await rule.run(on: MyHarness()) }
 /// ```
 ///
-/// Cases for capabilities that a store doesn't declare can run too. If one passes, the store could declare that capability:
+/// A second test finds abilities that a store has and doesn't declare:
 ///
 /// ```swift
-/// @Test(arguments: StoreConformance.undeclared(for: MyHarness().capabilities))
-/// func undeclared(_ rule: StoreConformanceCase) {
-///   #expect(throws: StoreConformanceFailure.self, "Declare it.") { try rule.run(on: MyHarness()) }
+/// @Test func everyAbilityIsDeclared() async {
+///   #expect(await StoreConformance.undeclaredAbilities(of: MyHarness()) == [])
 /// }
 /// ```
 public enum StoreConformance {
-  /// All cases of the kit.
+  /// All cases of the kit: first those that the others depend on, then opening, reading and saving, then the rest.
   public static let all: [StoreConformanceCase] =
-    OpeningCases.all + ViewCases.all + ReadingCases.all + PredicateCases.all + OrderCases.all + RelationshipCases.all
-    + SavingCases.all + ConflictCases.all + SeveringCases.all + FamilyCases.all + ShapeCases.all + OrderedCases.all + DerivedCases.all
-    + DurabilityCases.all + ExternalDataCases.all + OptionCases.all + CombinationCases.all + OutcomeCases.all
+    BasicCases.all + OpeningCases.all + ReadingCases.all + SavingCases.all + RelationshipCases.all + ViewCases.all + PredicateCases.all
+    + OrderCases.all + ConflictCases.all + SeveringCases.all + FamilyCases.all + ShapeCases.all + OrderedCases.all + DerivedCases.all
+    + DurabilityCases.all + ExternalDataCases.all + OptionCases.all + CombinationCases.all + ParallelReadingCases.all
+    + SharedPlaceCases.all + DamageCases.all + OutcomeCases.all
 
   /// Returns the cases that a store with these capabilities must pass.
   public static func cases(for declared: StoreCapabilities) -> [StoreConformanceCase] {
     all.filter { declared.includes($0.requires) }
   }
 
-  /// Returns the cases for capabilities that aren't declared. A store is expected to fail them.
-  public static func undeclared(for declared: StoreCapabilities) -> [StoreConformanceCase] {
-    all.filter { !declared.includes($0.requires) }
+  /// Returns one line for each ability that a store has and doesn't declare.
+  ///
+  /// Runs the cases for all abilities that the harness doesn't declare. The framework uses only declared abilities, so declare what works.
+  ///
+  /// - Parameters:
+  ///   - harness: Creates the stores.
+  ///   - timeLimit: The maximum time of each case. Defaults to 60 seconds; nil for no limit.
+  public static func undeclaredAbilities(of harness: any StoreHarness, timeLimit: Duration? = .seconds(60)) async -> [String] {
+    var results: [UndeclaredAbilities.Result] = []
+    for rule in all {
+      let missing = rule.requires.abilities(missingIn: harness.capabilities)
+      if missing.isEmpty { continue }
+      let outcome = await rule.outcome(on: harness, CaseLimit(timeLimit))
+      results.append(.init(missing: Set(missing), passes: outcome.failures.isEmpty))
+    }
+    return UndeclaredAbilities.report(results)
   }
 }
 
@@ -65,16 +78,36 @@ public struct StoreConformanceCase: Sendable, CustomStringConvertible {
 
   /// Tests the rule on a new store.
   ///
-  /// - Throws: ``StoreConformanceFailure`` with all differences that the case found.
-  public func run(on harness: any StoreHarness) throws {
-    let run = CaseRun(harness)
-    do {
-      try body(run)
-    } catch {
-      run.fail("no call to throw an error", got: "\(error)")
+  /// The case runs on a thread of its own, which the store may block. At most one case per processor runs at a time.
+  ///
+  /// At the time limit, the case fails with the request that the store hasn't answered. Its thread keeps waiting, and its places aren't
+  /// discarded.
+  ///
+  /// - Parameters:
+  ///   - harness: Creates the store.
+  ///   - timeLimit: The maximum time. Defaults to 60 seconds; nil for no limit.
+  /// - Throws: ``StoreConformanceFailure`` with the differences that the case found.
+  public func run(on harness: any StoreHarness, timeLimit: Duration? = .seconds(60)) async throws {
+    try await run(on: harness, CaseLimit(timeLimit))
+  }
+
+  package func run(on harness: any StoreHarness, _ limit: CaseLimit) async throws {
+    let outcome = await outcome(on: harness, limit)
+    if outcome.failures.isEmpty { return }
+    let cause = outcome.isLate ? nil : await firstFailingBasis(on: harness, limit)
+    throw StoreConformanceFailure(description: "\(self)", failures: outcome.failures, cause: cause)
+  }
+
+  func outcome(on harness: any StoreHarness, _ limit: CaseLimit) async -> CaseExecution.Outcome {
+    await CaseExecution.run(body, on: harness, limit)
+  }
+
+  /// The first of the basic cases before this one that fails; nil if all pass.
+  private func firstFailingBasis(on harness: any StoreHarness, _ limit: CaseLimit) async -> String? {
+    for basis in BasicCases.all.prefix(while: { $0.description != description }) {
+      if await !basis.outcome(on: harness, limit).failures.isEmpty { return basis.description }
     }
-    run.finish()
-    if !run.failures.isEmpty { throw StoreConformanceFailure(description: "\(self)", failures: run.failures) }
+    return nil
   }
 }
 
@@ -86,8 +119,12 @@ public struct StoreConformanceFailure: Error, Sendable, CustomStringConvertible 
     public let expected: String
     /// What the store did instead.
     public let got: String
+    /// The last save and the last request before the difference was found, in short form.
+    public let requests: [String]
 
-    /// Both on one line.
+    init(expected: String, got: String, requests: [String] = []) { (self.expected, self.got, self.requests) = (expected, got, requests) }
+
+    /// What was expected and what the store did, on one line.
     public var description: String { "expected \(expected); got \(got)" }
   }
 
@@ -95,49 +132,29 @@ public struct StoreConformanceFailure: Error, Sendable, CustomStringConvertible 
   public let rule: String
   /// The differences, in the order in which they were found.
   public let failures: [Difference]
+  /// The basic case that fails, too, and is probably the cause; nil if all basic cases pass.
+  public let cause: String?
 
-  init(description rule: String, failures: [Difference]) {
+  init(description rule: String, failures: [Difference], cause: String?) {
     self.rule = rule
     self.failures = failures
+    self.cause = cause
   }
 
-  /// The rule and the case, then one line per difference.
-  public var description: String { "The store breaks rule \(rule)\n" + failures.map { "  \($0)" }.joined(separator: "\n") }
+  /// The rule and the case, then each difference with the requests that led to it. With a ``cause``, only the first difference.
+  public var description: String {
+    let heading = cause.map { "The case \(rule) fails because a basic case fails. First fix \($0)" } ?? "The store breaks rule \(rule)"
+    var lines = [heading], shown: [String] = []
+    for failure in failures.prefix(cause == nil ? failures.count : 1) {
+      lines.append("  \(failure)")
+      if failure.requests != shown { lines += failure.requests.map { "    after: \($0)" } }
+      shown = failure.requests
+    }
+    return lines.joined(separator: "\n")
+  }
 }
 
 extension StoreConformanceFailure: LocalizedError {
   /// The same as `description`.
   public var errorDescription: String? { description }
-}
-
-extension StoreCapabilities {
-  /// Returns whether this value declares everything that another one declares.
-  public func includes(_ other: StoreCapabilities) -> Bool {
-    comparisons.isSuperset(of: other.comparisons) && comparedTypes.isSuperset(of: other.comparedTypes)
-      && traversal.isSuperset(of: other.traversal) && zip(limits, other.limits).allSatisfy { $0 >= $1 }
-      && zip(flags, other.flags).allSatisfy { $0 || !$1 }
-  }
-
-  private var flags: [Bool] {
-    [
-      booleanOperators, uniqueLookups, sorting, windowing, counting, aggregates, uniqueness, snapshots, versions, residentRows,
-      externalData,
-    ]
-  }
-
-  private var limits: [Int] {
-    [largestList, maximumConditions, maximumNesting, maximumQuantifierNesting, maximumJoins, maximumSortTerms]
-  }
-
-  /// Capabilities set by a closure, with limits that are large enough for the requests of all cases.
-  static func with(_ set: (inout StoreCapabilities) -> Void) -> StoreCapabilities {
-    var capabilities = StoreCapabilities()
-    capabilities.maximumConditions = 5
-    capabilities.maximumNesting = 4
-    capabilities.maximumQuantifierNesting = 2
-    capabilities.maximumJoins = 2
-    capabilities.maximumSortTerms = 2
-    set(&capabilities)
-    return capabilities
-  }
 }

@@ -1,3 +1,4 @@
+public import HoldfastFiles
 public import HoldfastStore
 
 /// Provides the stores that the kit tests.
@@ -33,13 +34,19 @@ public struct StorePlace: Sendable {
   /// Copies the data to a new place, as a process killed now would leave it; nil if the store has no files. A store can have the
   /// data open.
   public var copy: (@Sendable () throws -> StorePlace)?
+  /// The file, for cases that damage it; nil if there is none, or if the store can't detect damage in it.
+  public var file: DamageableFile?
+  /// Describes a store on a file system, for cases that simulate power losses; nil if the store can't run on one. Each file system
+  /// that the closure receives has one store, always at the same path.
+  public var onFileSystem: (@Sendable (any StoreFileSystem) -> StoreDescription)?
   /// Removes the data. The kit calls this closure once, after it closed all stores at the place.
   public var discard: @Sendable () -> Void
 
   /// Creates a place.
   public init(
     _ description: StoreDescription, readOnly: StoreDescription? = nil, damage: (@Sendable () throws -> Void)? = nil,
-    cramped: StoreDescription? = nil, copy: (@Sendable () throws -> StorePlace)? = nil,
+    cramped: StoreDescription? = nil, copy: (@Sendable () throws -> StorePlace)? = nil, file: DamageableFile? = nil,
+    onFileSystem: (@Sendable (any StoreFileSystem) -> StoreDescription)? = nil,
     discard: @escaping @Sendable () -> Void = {}
   ) {
     self.description = description
@@ -47,6 +54,32 @@ public struct StorePlace: Sendable {
     self.damage = damage
     self.cramped = cramped
     self.copy = copy
+    self.file = file
+    self.onFileSystem = onFileSystem
     self.discard = discard
+  }
+}
+
+/// The bytes of a store's file, which the kit damages.
+public struct DamageableFile: Sendable {
+  /// The distance between the bytes that are changed, and between the lengths to which the file is truncated.
+  public var step: Int
+  /// Reads the file.
+  public var read: @Sendable () throws -> [UInt8]
+  /// Replaces the contents of the file. No store has it open.
+  public var write: @Sendable ([UInt8]) throws -> Void
+
+  /// Creates access to a file.
+  ///
+  /// - Parameters:
+  ///   - step: The distance between damaged bytes. Defaults to 7; 1 for every byte.
+  ///   - read: Reads the file.
+  ///   - write: Replaces the contents of the file.
+  public init(
+    step: Int = 7, read: @escaping @Sendable () throws -> [UInt8], write: @escaping @Sendable ([UInt8]) throws -> Void
+  ) {
+    self.step = step
+    self.read = read
+    self.write = write
   }
 }

@@ -22,7 +22,7 @@ struct CSVHarness: StoreHarness {
 
 @Suite struct CSVStoreTests {
   @Test(arguments: StoreConformance.cases(for: CSVHarness().capabilities))
-  func contract(_ rule: StoreConformanceCase) throws { try rule.run(on: CSVHarness()) }
+  func contract(_ rule: StoreConformanceCase) async throws { try await rule.run(on: CSVHarness()) }
 }
 
 struct LogHarness: StoreHarness {
@@ -58,7 +58,7 @@ struct LineFormat: DocumentFormat {
 }
 
 @Suite struct LineFormatTests {
-  @Test func theFormatOfTheCommentPassesTheKit() throws {
+  @Test func theFormatOfTheCommentPassesTheKit() async throws {
     struct LineHarness: StoreHarness {
       var capabilities: StoreCapabilities { CSVHarness().capabilities }
       func makePlace() throws -> StorePlace {
@@ -68,7 +68,7 @@ struct LineFormat: DocumentFormat {
           .document(LineFormat(), at: folder.appending(path: "store").path), discard: { try? FileManager.default.removeItem(at: folder) })
       }
     }
-    for rule in StoreConformance.cases(for: LineHarness().capabilities) { try rule.run(on: LineHarness()) }
+    for rule in StoreConformance.cases(for: LineHarness().capabilities) { try await rule.run(on: LineHarness()) }
   }
 }
 

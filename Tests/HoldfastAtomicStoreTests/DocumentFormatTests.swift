@@ -59,30 +59,6 @@ import Testing
     try again.persistentStoreCoordinator.close()
   }
 
-  @Test func everyChangedByteAndEveryTruncationIsRefused() throws {
-    let context = try open()
-    try insert(["one", "two"], context)
-    try context.save()
-    try context.persistentStoreCoordinator.close()
-    let bytes = [UInt8](TestFile.read(path))
-    func expectRefusal(_ changed: [UInt8], _ what: @autoclosure () -> String) throws {
-      try Data(changed).write(to: URL(fileURLWithPath: path))
-      do {
-        _ = try open()
-        Issue.record("A file with \(what()) was opened.")
-      } catch let error as StoreError {
-        #expect([.damaged, .notAStore, .newerFormat].contains(error.code), "\(what()): \(error)")
-      }
-    }
-    for place in bytes.indices {
-      var changed = bytes
-      changed[place] ^= 1 << UInt8(place % 8)
-      try expectRefusal(changed, "byte \(place) changed")
-    }
-    for length in stride(from: 0, to: bytes.count, by: 7) { try expectRefusal(Array(bytes[..<length]), "\(length) bytes") }
-    try expectRefusal(bytes + [10], "another byte")
-  }
-
   /// A format with a mistake.
   struct Mistaken: DocumentFormat {
     enum Mistake: CaseIterable {

@@ -1,43 +1,20 @@
-import Foundation
-import HoldfastAtomicStore
 import HoldfastBinaryStore
-import HoldfastStore
 import HoldfastStoreConformance
 import Testing
 
-struct BinaryHarness: StoreHarness {
-  var capabilities: StoreCapabilities { BinaryStore.make(at: "unused").capabilities }
-
-  func makePlace() throws -> StorePlace {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "holdfast-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    return place(in: folder)
-  }
-
-  private func place(in folder: URL) -> StorePlace {
-    let file = folder.appending(path: "store.holdfast")
-    var cramped = BinaryStore.Options()
-    cramped.wholeFile.file.fileSystem = POSIXFileSystem().withRoom(256 << 10)
-    return StorePlace(
-      .binary(at: file.path), readOnly: .binary(at: file.path, isReadOnly: true),
-      damage: { try Data("This is no store.".utf8).write(to: file) },
-      cramped: .binary(at: file.path, options: cramped), copy: { try place(in: copy(folder)) },
-      discard: { try? FileManager.default.removeItem(at: folder) })
-  }
-
-  private func copy(_ folder: URL) throws -> URL {
-    let copy = FileManager.default.temporaryDirectory.appending(path: "holdfast-\(UUID().uuidString)")
-    try FileManager.default.copyItem(at: folder, to: copy)
-    return copy
+extension WholeFileHarness {
+  static let binary = WholeFileHarness { path, isReadOnly, wholeFile in
+    var options = BinaryStore.Options()
+    options.wholeFile = wholeFile
+    return .binary(at: path, isReadOnly: isReadOnly, options: options)
   }
 }
 
 @Suite struct BinaryStoreConformanceTests {
-  @Test(arguments: StoreConformance.cases(for: BinaryHarness().capabilities))
-  func holds(_ rule: StoreConformanceCase) throws { try rule.run(on: BinaryHarness()) }
+  @Test(arguments: StoreConformance.cases(for: WholeFileHarness.binary.capabilities))
+  func holds(_ rule: StoreConformanceCase) async throws { try await rule.run(on: WholeFileHarness.binary, timeLimit: nil) }
 
-  @Test(arguments: StoreConformance.undeclared(for: BinaryHarness().capabilities))
-  func isRightlyUndeclared(_ rule: StoreConformanceCase) {
-    #expect(throws: StoreConformanceFailure.self, "The store holds this rule: declare it.") { try rule.run(on: BinaryHarness()) }
+  @Test func declaresEveryAbility() async {
+    #expect(await StoreConformance.undeclaredAbilities(of: WholeFileHarness.binary, timeLimit: nil) == [])
   }
 }

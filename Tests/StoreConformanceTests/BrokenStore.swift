@@ -5,122 +5,30 @@ import HoldfastStore
 import HoldfastStoreConformance
 import Synchronization
 
-/// The flaw of a ``BrokenStore``.
-enum Flaw: String, CaseIterable, Sendable {
-  case dropsUpdates, dropsDeletions, dropsRemovedLinks, losesInverse, losesInverseAfterDeletion, seversDespiteNoAction
-  case servesStaleRows, servesOldVersions, leavesOutRow, deliversRowTwice, deliversOtherEntity, deliversMissingKeys
-  case ignoresSorts, sortsWithoutTies, ignoresLimit, windowsOffByOne, countsOneMore
-  case losesNilInInequality, ignoresCase, comparesPrefixes, forgetsDelimiters
-  case ignoresEnough, swallowsSinkErrors, endsCancelledFetches, endsCancelledViews, keysWithColumns
-  case givesKeysTwice, givesKeysOfDeletedRows, keysDescend
-  case ignoresExpectedVersions, ignoresLocks, throwsFirstConflictOnly, conflictsWithoutRows, ignoresUniqueness, throwsFirstConstraintOnly
-  case commitsInPrepare, abortCommits, committedLater
-  case liveSnapshots, endedViewsAnswer, lateViews
-  case newIdentity, losesRowsOnClosing, answersWhenClosed, mergesMetadata, losesMetadata, changesCapabilities, takesOtherModels
-  case answersInOwnOrder, answersForMissingSources
-  case readsEverythingOnOpening, makesRoomInCommit, savesByHalves, commitsEverySecondTime
-  case rowsAlongTwice, rowsAlongOfOthers, rowsAlongUnasked
-  case forgetsSubentities, deliversWholeFamilies, forgetsOrder, losesOrderKeys
-  case dropsDerivedRows, setsWhatIsAdded, writesWhatIsNotMarked
-  case servesOtherBytes, inventsMissingBytes, forgetsAnswers
-  case servesFirstDemandOnly, refusesNestedRequests, answersLater, windowsInAnyOrder, cancelsRows, answersUnopened, receiptOfOtherRows
-  case keepsToken
-  case keysIgnorePredicate, keysIgnoreSorts, keysIgnoreOffset, aggregatesIgnorePredicate, windowsBeforePredicate
-  case normalisesText, convertsLineEndings, nanAsNil, roundsDates, truncatesDecimals
-  case limitsSources, changesFirstWordOnly, namesConstraintsInOtherOrder
-
-  /// The rules that have at least one case that must fail.
-  var rules: Set<String> {
-    switch self {
-    case .dropsUpdates, .dropsDeletions: ["S10"]
-    case .dropsRemovedLinks, .losesInverse: ["L2", "L1"]
-    case .losesInverseAfterDeletion, .seversDespiteNoAction: ["S11"]
-    case .servesStaleRows, .lateViews: ["V2"]
-    case .servesOldVersions, .deliversOtherEntity: ["F5"]
-    case .leavesOutRow, .deliversRowTwice: ["F1"]
-    case .deliversMissingKeys: ["R2"]
-    case .ignoresSorts, .sortsWithoutTies: ["F2"]
-    case .ignoresLimit, .windowsOffByOne: ["F3"]
-    case .countsOneMore, .keysWithColumns: ["F6"]
-    case .losesNilInInequality, .ignoresCase, .comparesPrefixes, .forgetsDelimiters: ["F1"]
-    case .ignoresEnough, .swallowsSinkErrors: ["F4"]
-    case .keepsToken: ["V4"]
-    case .keysIgnorePredicate, .aggregatesIgnorePredicate: ["F6"]
-    case .keysIgnoreSorts: ["F2"]
-    case .keysIgnoreOffset, .windowsBeforePredicate: ["F3"]
-    case .normalisesText, .convertsLineEndings, .nanAsNil, .roundsDates, .truncatesDecimals: ["F5"]
-    case .limitsSources: ["L1"]
-    case .changesFirstWordOnly: ["S10"]
-    case .namesConstraintsInOtherOrder: ["S2"]
-    case .endsCancelledFetches: ["Q1"]
-    case .endsCancelledViews: ["Q3"]
-    case .givesKeysTwice, .givesKeysOfDeletedRows, .keysDescend: ["K1"]
-    case .ignoresExpectedVersions, .ignoresLocks, .throwsFirstConflictOnly, .conflictsWithoutRows: ["S1"]
-    case .ignoresUniqueness, .throwsFirstConstraintOnly: ["S2"]
-    case .commitsInPrepare: ["S4"]
-    case .abortCommits: ["S9"]
-    case .committedLater: ["S8"]
-    case .liveSnapshots: ["V1"]
-    case .endedViewsAnswer: ["V3"]
-    case .newIdentity: ["O1"]
-    case .losesRowsOnClosing, .answersWhenClosed: ["O5"]
-    case .mergesMetadata, .losesMetadata: ["M1"]
-    case .changesCapabilities: ["C1"]
-    case .takesOtherModels: ["O3"]
-    case .answersInOwnOrder: ["L1"]
-    case .answersForMissingSources: ["L3"]
-    case .readsEverythingOnOpening: ["O4"]
-    case .makesRoomInCommit: ["S3"]
-    case .savesByHalves: ["S6"]
-    case .commitsEverySecondTime: ["S7"]
-    case .rowsAlongTwice, .rowsAlongOfOthers, .rowsAlongUnasked: ["L4"]
-    case .forgetsSubentities: ["F1"]
-    case .deliversWholeFamilies: ["R2"]
-    case .forgetsOrder: ["S12"]
-    case .losesOrderKeys: ["L5"]
-    case .dropsDerivedRows, .setsWhatIsAdded: ["S13"]
-    case .writesWhatIsNotMarked: ["S14"]
-    case .servesOtherBytes: ["X1"]
-    case .inventsMissingBytes: ["X2"]
-    case .forgetsAnswers: ["X1"]
-    case .servesFirstDemandOnly: ["K1"]
-    case .refusesNestedRequests: ["F7"]
-    case .answersLater: ["C2"]
-    case .cancelsRows: ["Q2"]
-    case .answersUnopened: ["C3"]
-    case .receiptOfOtherRows: ["S15"]
-    case .windowsInAnyOrder: ["F3"]
-    }
-  }
-
-  /// Whether the flaw only shows in a store that answers queries itself.
-  var needsSQLite: Bool {
-    switch self {
-    case .ignoresSorts, .sortsWithoutTies, .ignoresLimit, .windowsOffByOne, .losesNilInInequality, .ignoresCase, .comparesPrefixes,
-      .forgetsDelimiters, .readsEverythingOnOpening, .makesRoomInCommit, .savesByHalves, .commitsEverySecondTime, .servesOtherBytes,
-      .inventsMissingBytes, .forgetsAnswers, .answersLater, .windowsInAnyOrder,
-      .answersUnopened, .keysIgnorePredicate, .keysIgnoreSorts, .keysIgnoreOffset, .aggregatesIgnorePredicate, .windowsBeforePredicate,
-      .changesFirstWordOnly:
-      true
-    default: false
-    }
-  }
-}
-
 struct BrokenHarness: StoreHarness {
   let flaw: Flaw?
-  var capabilities: StoreCapabilities { flaw?.needsSQLite == true ? SQLiteHarness().capabilities : MemoryHarness().capabilities }
+  private var base: any StoreHarness {
+    switch flaw?.base {
+    case .sqlite: SQLiteHarness()
+    case .json: WholeFileHarness(describe: WholeFileHarness.json.describe, allowsUnverified: flaw == .ignoresDigest)
+    case .server: ServerHarness(losesSaves: flaw == .losesSavesOfOtherStores)
+    case .memory, nil: MemoryHarness()
+    }
+  }
+  var capabilities: StoreCapabilities { base.capabilities }
 
   func makePlace() throws -> StorePlace {
     let flaw = flaw, notes = BrokenStore.Notes()
-    let place = flaw?.needsSQLite == true ? try SQLiteHarness().makePlace() : MemoryHarness().makePlace()
+    let place = try base.makePlace()
     var broken = place
-    broken.description.makeStore = {
-      let base = flaw == .losesRowsOnClosing ? MemoryStore() : place.description.makeStore()
-      return BrokenStore(base, flaw, notes)
+    broken.description = place.description.wrapped { base in
+      BrokenStore(flaw == .losesRowsOnClosing ? MemoryStore() : base, flaw, notes)
     }
-    broken.readOnly = nil
-    if let cramped = place.cramped { broken.cramped?.makeStore = { BrokenStore(cramped.makeStore(), flaw, notes) } }
+    broken.readOnly = flaw == .createsWhenReadOnly ? broken.description : nil
+    if flaw == .doesNotSynchronize, let describe = place.onFileSystem {
+      broken.onFileSystem = { describe(AlteredFileSystem($0, .noSynchronization)) }
+    }
+    broken.cramped = place.cramped?.wrapped { BrokenStore($0, flaw, notes) }
     return broken
   }
 }
@@ -140,15 +48,21 @@ final class BrokenStore: ForwardingStore {
       var firstToken: StateToken?
       /// The options of the last fetch.
       var lastOptions = RequestOptions.none
-      var committed: [any PreparedSave] = []
+      /// Answers to requests with one source.
+      var oldAnswers: [RelationshipRequest: RelationshipAnswer] = [:]
+      var keptViews: [any ReadView] = []
+      var hasFailed = false
     }
     let state = Mutex(State())
+    let readers = ReaderWatch()
   }
 
   let base: any IncrementalStore
   let flaw: Flaw?
   let notes: Notes
   private let closed = Atomic(false)
+  /// The last key that this store has reserved, of all entities.
+  private let lastKey = Atomic<Int64>(0)
 
   init(_ base: any IncrementalStore, _ flaw: Flaw?, _ notes: Notes) {
     self.base = base
@@ -186,7 +100,10 @@ final class BrokenStore: ForwardingStore {
 
   func close() throws {
     if flaw == .answersWhenClosed { closed.store(true, ordering: .relaxed) } else { try base.close() }
-    notes.state.withLock { $0.oldView = nil }
+    notes.state.withLock { state in
+      state.oldView = nil
+      state.keptViews = []
+    }
   }
 
   // MARK: Reading
@@ -195,26 +112,32 @@ final class BrokenStore: ForwardingStore {
     let base: any ReadView
     let kind: ReadViewKind
     let endsBase: Bool
+    let whenEnded: @Sendable () -> Void
 
-    init(_ base: any ReadView, _ kind: ReadViewKind, _ state: StateToken?, endsBase: Bool) {
+    init(_ base: any ReadView, _ kind: ReadViewKind, _ state: StateToken?, endsBase: Bool, whenEnded: @escaping @Sendable () -> Void) {
       self.base = base
       self.state = state
       self.kind = kind
       self.endsBase = endsBase
+      self.whenEnded = whenEnded
     }
 
     let state: StateToken?
 
-    func end() { if endsBase { base.end() } }
+    func end() {
+      if endsBase { base.end() }
+      whenEnded()
+    }
   }
 
   func beginRead(_ kind: ReadViewKind, options: RequestOptions) throws -> any ReadView {
+    let whenEnded = notes.readers.viewBegins()
     let view = try base.beginRead(kind, options: options)
     let state = notes.state.withLock { notes in
       notes.firstToken = notes.firstToken ?? view.state
       return flaw == .keepsToken ? notes.firstToken : view.state
     }
-    return View(view, kind, state, endsBase: flaw != .endedViewsAnswer)
+    return View(view, kind, state, endsBase: flaw != .endedViewsAnswer, whenEnded: whenEnded)
   }
 
   /// The base store's view that answers a request.
@@ -301,7 +224,9 @@ final class BrokenStore: ForwardingStore {
     if flaw == .deliversWholeFamilies, let model = notes.state.withLock({ $0.model }) {
       request.entity = model.entities[request.entity].rootIndex
     }
-    try nesting { try base.rows(request, in: answering(view), options: options, into: wrapped) }
+    for _ in 0..<(flaw == .requestedRowsTwice ? 2 : 1) {
+      try nesting { try base.rows(request, in: answering(view), options: options, into: wrapped) }
+    }
     if flaw == .deliversMissingKeys, !request.keys.isEmpty, let row = notes.state.withLock({ $0.firstRow }) {
       _ = try sink.take(row.batch, .one(row.index))
     }
@@ -321,6 +246,12 @@ final class BrokenStore: ForwardingStore {
     var answer = try base.relationships(request, in: answering(view), options: options)
     if flaw == .losesOrderKeys {
       answer = RelationshipAnswer(offsets: answer.offsets, targets: answer.targets, entities: answer.entities, rows: answer.rows)
+    }
+    if flaw == .keepsDestinationsOfDeletedSources, request.sources.count == 1 {
+      answer = notes.state.withLock { state in
+        if !answer.targets.isEmpty { state.oldAnswers[request] = answer }
+        return state.oldAnswers[request] ?? answer
+      }
     }
     let welcomes = request.welcomesRows && (flaw == .rowsAlongTwice || flaw == .rowsAlongOfOthers)
     guard welcomes || flaw == .rowsAlongUnasked, let relationship else { return answer }
@@ -343,7 +274,14 @@ final class BrokenStore: ForwardingStore {
     if flaw == .servesFirstDemandOnly, !demands.isEmpty {
       return [try base.reserveKeys(demands, options: options)[0]] + demands.dropFirst().map { _ in [] }
     }
+    if flaw == .forgetsReservedKeys || flaw == .reservesKeysPerStore { return demands.map(ownKeys) }
     return try base.reserveKeys(demands, options: options).map(spoiled)
+  }
+
+  /// Keys from a counter that isn't stored.
+  private func ownKeys(_ demand: KeyDemand) -> [Int64] {
+    let last = lastKey.wrappingAdd(Int64(demand.count), ordering: .relaxed).newValue
+    return Array((last - Int64(demand.count) + 1)..<(last + 1))
   }
 
   private func spoiled(_ keys: [Int64]) -> [Int64] {
@@ -371,7 +309,7 @@ final class BrokenStore: ForwardingStore {
           request.entities[index].derived[place].setSlots, request.entities[index].derived[place].addedSlots
         ).map { $0 | $1 }
       }
-      for place in request.entities[index].updated.indices where flaw == .writesWhatIsNotMarked {
+      for place in request.entities[index].updated.indices where flaw == .writesWhatIsNotMarked || flaw == .writesUnchangedExternalValues {
         let slots = UInt64(request.entities[index].updated[place].rows.layout.columns.count)
         for word in request.entities[index].updated[place].changedSlots.indices {
           request.entities[index].updated[place].changedSlots[word] = 1 << slots - 1
@@ -389,6 +327,14 @@ final class BrokenStore: ForwardingStore {
     for index in request.links.indices where flaw == .dropsRemovedLinks { request.links[index].removed = [] }
     if flaw == .ignoresExpectedVersions { request = try expectingWhatIsThere(request) }
     if flaw == .makesRoomInCommit { return LatePreparation(base, request) }
+    if flaw == .tornCommits || flaw == .tornRows { return try torn(request) }
+    if flaw == .failsAfterFailure, notes.state.withLock({ $0.hasFailed }) {
+      throw StoreError(.failed, operation: "save", reason: "An earlier save failed.")
+    }
+    if flaw == .keepsFilesOfReplacedValues {
+      let view = try base.beginRead(.snapshot)
+      notes.state.withLock { $0.keptViews.append(view) }
+    }
     if flaw == .savesByHalves, let first = request.entities.first {
       var half = SaveRequest()
       half.entities = [first]
@@ -404,9 +350,19 @@ final class BrokenStore: ForwardingStore {
       }
       if flaw == .throwsFirstConstraintOnly { error.constraintConflicts = Array(error.constraintConflicts.prefix(1)) }
       if flaw == .conflictsWithoutRows { for index in error.conflicts.indices { error.conflicts[index].persisted = nil } }
+      if flaw == .failsAfterFailure, error.code == .diskFull { notes.state.withLock { $0.hasFailed = true } }
+      if flaw == .leavesPartOfRefusedSave, error.code == .conflict || error.code == .constraintConflict {
+        try base.prepare(SaveRequest(entities: request.entities.map(insertions)), options: options).commit()
+      }
       if flaw == .ignoresUniqueness, error.code == .constraintConflict { return try base.prepare(SaveRequest(), options: options) }
       throw error
     }
+  }
+
+  private func insertions(_ changes: SaveRequest.EntityChanges) -> SaveRequest.EntityChanges {
+    var insertions = SaveRequest.EntityChanges(entity: changes.entity)
+    insertions.inserted = changes.inserted
+    return insertions
   }
 
   private func expectingWhatIsThere(_ request: SaveRequest) throws -> SaveRequest {
@@ -606,7 +562,7 @@ extension ManagedObjectModel {
 }
 
 /// Keeps complete batches.
-private final class KeepingSink: RowSink {
+final class KeepingSink: RowSink {
   private(set) var batches: [RowBatch] = []
 
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {

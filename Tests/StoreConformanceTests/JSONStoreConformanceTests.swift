@@ -1,43 +1,20 @@
-import Foundation
-import HoldfastAtomicStore
 import HoldfastJSONStore
-import HoldfastStore
 import HoldfastStoreConformance
 import Testing
 
-struct JSONHarness: StoreHarness {
-  var capabilities: StoreCapabilities { JSONStore.make(at: "unused").capabilities }
-
-  func makePlace() throws -> StorePlace {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "holdfast-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    return place(in: folder)
-  }
-
-  private func place(in folder: URL) -> StorePlace {
-    let file = folder.appending(path: "store.json")
-    var cramped = JSONStore.Options()
-    cramped.wholeFile.file.fileSystem = POSIXFileSystem().withRoom(256 << 10)
-    return StorePlace(
-      .json(at: file.path), readOnly: .json(at: file.path, isReadOnly: true),
-      damage: { try Data("This is no store.".utf8).write(to: file) },
-      cramped: .json(at: file.path, options: cramped), copy: { try place(in: copy(folder)) },
-      discard: { try? FileManager.default.removeItem(at: folder) })
-  }
-
-  private func copy(_ folder: URL) throws -> URL {
-    let copy = FileManager.default.temporaryDirectory.appending(path: "holdfast-\(UUID().uuidString)")
-    try FileManager.default.copyItem(at: folder, to: copy)
-    return copy
+extension WholeFileHarness {
+  static let json = WholeFileHarness { path, isReadOnly, wholeFile in
+    var options = JSONStore.Options()
+    options.wholeFile = wholeFile
+    return .json(at: path, isReadOnly: isReadOnly, options: options)
   }
 }
 
 @Suite struct JSONStoreConformanceTests {
-  @Test(arguments: StoreConformance.cases(for: JSONHarness().capabilities))
-  func holds(_ rule: StoreConformanceCase) throws { try rule.run(on: JSONHarness()) }
+  @Test(arguments: StoreConformance.cases(for: WholeFileHarness.json.capabilities))
+  func holds(_ rule: StoreConformanceCase) async throws { try await rule.run(on: WholeFileHarness.json, timeLimit: nil) }
 
-  @Test(arguments: StoreConformance.undeclared(for: JSONHarness().capabilities))
-  func isRightlyUndeclared(_ rule: StoreConformanceCase) {
-    #expect(throws: StoreConformanceFailure.self, "The store holds this rule: declare it.") { try rule.run(on: JSONHarness()) }
+  @Test func declaresEveryAbility() async {
+    #expect(await StoreConformance.undeclaredAbilities(of: WholeFileHarness.json, timeLimit: nil) == [])
   }
 }

@@ -47,6 +47,10 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// - **O3**: Refuses a store created with a model whose version hashes or layout hashes differ (``ModelCompatibility``), and leaves it
   ///   unchanged.
   /// - **O4**: The amount of data read doesn't grow with the size of the store, unless the store keeps all rows in memory.
+  /// - **O6**: While another store has the same data open, opening throws `alreadyOpen` or `locked`, or both stores work. Then each sees
+  ///   the other's saves, and no committed save is lost.
+  /// - **O7**: If the data was damaged, opening it or the first request that reads it throws. A store never returns other values instead.
+  ///   If a store can't detect every damage, its documentation states it.
   ///
   /// *Isolation*: No other request to this store runs. Any process may be opening the same location.
   ///
@@ -90,6 +94,7 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// - **F6**: The output `keys` delivers rows that contain only keys and versions. The output `count` delivers one row that contains the
   ///   number. The output `aggregates` delivers one row per group.
   /// - **F7**: The sink may send requests to the store before it returns, in the same view or another one.
+  /// - **F8**: A row that is delivered while a save runs has the values from before the save or those from after it, never some of each.
   ///
   /// *Isolation*: Any number of threads, while saves run. The sink is called on the thread of the request.
   ///
@@ -250,7 +255,8 @@ public protocol PreparedSave: AnyObject, Sendable {
   /// *Behaviour*
   /// - **S6**: The save takes effect completely or not at all, even if the process is killed at any point.
   /// - **S7**: The save is durable when the call returns, unless the store was opened with a weaker durability option.
-  /// - **S8**: The next view sees all of the save.
+  /// - **S8**: The next view sees all of the save. If ``StoreCapabilities/snapshots`` is declared, a view that begins during the call sees
+  ///   all of it or nothing.
   /// - **S15**: The rows of the receipt belong to objects that the save inserted or updated, and are those that readers see.
   /// - **S17**: The version of a row ascends with each save that changes it. A store whose own versions don't ascend, such as the entity tags
   ///   of HTTP, maps them to numbers that do.

@@ -1,6 +1,7 @@
 import HoldfastStore
 
-/// S3, S6, S7: saves on a full disk and in killed processes. Without a cramped place or files to copy, the cases do nothing.
+/// S3, S6, S7: saves on a full disk, in killed processes and before power losses. The cases do nothing at places that don't simulate
+/// these.
 enum DurabilityCases {
   static let all = [
     StoreConformanceCase("S3", "prepare refuses a save that doesn't fit on the disk", noRoom),
@@ -8,6 +9,7 @@ enum DurabilityCases {
     StoreConformanceCase("S6", "a process killed before the commit leaves no part of a large save", killedBeforeLargeCommit),
     StoreConformanceCase("S6", "a process killed after saves and aborts leaves only committed saves", killedAfterAbort),
     StoreConformanceCase("S7", "every committed save survives a killed process", killedAfterCommit),
+    StoreConformanceCase("S7", "after a power loss, every committed save is there, and no part of another one", powerLosses),
   ]
 
   private static func insert(_ count: Int, noteBytes: Int, _ store: TestedStore, _ edit: GraphEdit) throws {
@@ -103,6 +105,46 @@ enum DurabilityCases {
         edit.link("Person", "friends", key, people[round])
       }
       try expectLeft(run, place, graph, "after save \(round)")
+    }
+  }
+
+  // MARK: Power losses
+
+  /// Records two saves on a simulated disk, and opens the store in states that a power loss can leave.
+  private static func powerLosses(_ run: CaseRun) throws {
+    guard let describe = try run.makePlace().onFileSystem else { return }
+    let disk = SimulatedFileSystem(), store = try run.open(describe(disk), ConformanceModel.general)
+    let graph = try ConformanceRows.people(store), company = graph.rows("Company").keys.min() ?? 0
+    var saved: [ExpectedGraph] = []
+    func save(_ edit: (GraphEdit) -> Void) throws {
+      try store.save(graph) { edits in
+        edits.update("Company", company, ["size": .int32(Int32(saved.count))])
+        edit(edits)
+      }
+      disk.mark(saved.count)
+      saved.append(ExpectedGraph(graph))
+    }
+    let people = graph.rows("Person").keys.sorted(), key = try store.keys("Person", 1)[0]
+    try store.save(graph) { $0.update("Company", company, ["size": .int32(0)]) }
+    saved.append(ExpectedGraph(graph))
+    disk.startRecording()
+    disk.mark(0)
+    try save { edit in
+      edit.insert("Person", key, ["name": .string("New")])
+      edit.link("Person", "friends", key, people[0])
+    }
+    try save { $0.delete("Person", people[1]) }
+    try run.close(store)
+    try disk.forEachCrashState(seed: 1, sampleSize: 300) { state in
+      let left = try run.open(describe(state.fileSystem), ConformanceModel.general)
+      let size = try left.rows("Company", [company]).first?[left.entity("Company").slot(named: "size")!].integer ?? -1
+      let confirmed = state.lastMark ?? 0, number = Int(size)
+      if confirmed...(confirmed + 1) ~= number, saved.indices.contains(number) {
+        try left.expectContents(saved[number], "with save \(number) after a \(state)")
+      } else {
+        run.fail("save \(confirmed) or the next one after a \(state)", got: "save \(number)")
+      }
+      try run.close(left)
     }
   }
 }

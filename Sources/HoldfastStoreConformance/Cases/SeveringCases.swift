@@ -13,6 +13,7 @@ enum SeveringCases {
       StoreConformanceCase("S11", "references are removed after the updates of the same save", afterUpdates),
       StoreConformanceCase("S11", "deleting both sides in one save", bothSides),
       StoreConformanceCase("S11", "many deletions in one save", manyDeletions),
+      StoreConformanceCase("L3", "a deleted source has no destinations, even if references to it are kept", keptReferences),
     ]
 
   private enum Shape: String, CaseIterable {
@@ -104,6 +105,22 @@ enum SeveringCases {
       edit.delete("Spoke", all.spokes[4])
     }
     try all.store.expectContents(all.graph, "after both sides were deleted")
+  }
+
+  private static func keptReferences(_ run: CaseRun) throws {
+    let all = try make(.noAction, run), hub = all.hubs[0]
+    for shape in [Shape.oneToMany, .manyToMany, .fromOtherSide, .toItself] { try connect(shape, all) }
+    let relationships = ["many", "linked", "next", "previous", "above"]
+    for relationship in relationships {
+      let targets = try all.store.targets("Hub", relationship, [hub])
+      run.expect(targets != [[]], "destinations of Hub.\(relationship) before the deletion", got: "none")
+    }
+    try all.store.save(all.graph) { $0.delete("Hub", hub) }
+    for relationship in relationships {
+      run.expectEqual(
+        try all.store.targets("Hub", relationship, [hub]), [[]], "the destinations of Hub.\(relationship) of a deleted object")
+    }
+    try all.store.expectContents(all.graph, "after a deletion that keeps references")
   }
 
   private static func manyDeletions(_ run: CaseRun) throws {

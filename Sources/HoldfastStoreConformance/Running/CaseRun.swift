@@ -3,27 +3,33 @@ import HoldfastStore
 /// Runs one case: creates places and stores, collects failures, and cleans up. Used by one thread.
 final class CaseRun {
   let harness: any StoreHarness
+  private let log: RequestLog
   private(set) var failures: [StoreConformanceFailure.Difference] = []
   private var places: [StorePlace] = []
   private var opened: [any IncrementalStore] = []
   /// Further failures are dropped.
   private static let mostFailures = 20
 
-  init(_ harness: any StoreHarness) { self.harness = harness }
+  init(_ harness: any StoreHarness, _ log: RequestLog) { (self.harness, self.log) = (harness, log) }
 
   // MARK: Places and stores
 
-  func makePlace() throws -> StorePlace {
-    let place = try harness.makePlace()
+  func makePlace() throws -> StorePlace { keep(try harness.makePlace()) }
+
+  /// Keeps a place until the case ends, and records the requests to its stores.
+  private func keep(_ place: StorePlace) -> StorePlace {
+    var place = place
+    place.description = place.description.logged(log)
+    place.readOnly = place.readOnly?.logged(log)
+    place.cramped = place.cramped?.logged(log)
+    if let describe = place.onFileSystem { place.onFileSystem = { [log] in describe($0).logged(log) } }
     places.append(place)
     return place
   }
 
   /// The state of a place that a process killed now would leave; nil if the store has no files.
   func copy(_ place: StorePlace) throws -> StorePlace? {
-    guard let copy = try place.copy?() else { return nil }
-    places.append(copy)
-    return copy
+    try place.copy.map { keep(try $0()) }
   }
 
   /// Opens a store at a place.
@@ -52,7 +58,7 @@ final class CaseRun {
   // MARK: Failures
 
   func fail(_ expected: String, got: String) {
-    if failures.count < CaseRun.mostFailures { failures.append(.init(expected: expected, got: got)) }
+    if failures.count < CaseRun.mostFailures { failures.append(.init(expected: expected, got: got, requests: log.recent())) }
   }
 
   func expect(_ holds: Bool, _ expected: @autoclosure () -> String, got: @autoclosure () -> String) {

@@ -1,0 +1,120 @@
+/// The flaw of a ``BrokenStore``.
+enum Flaw: String, CaseIterable, Sendable {
+  case dropsUpdates, dropsDeletions, dropsRemovedLinks, losesInverse, losesInverseAfterDeletion, seversDespiteNoAction
+  case servesStaleRows, servesOldVersions, leavesOutRow, deliversRowTwice, deliversOtherEntity, deliversMissingKeys
+  case ignoresSorts, sortsWithoutTies, ignoresLimit, windowsOffByOne, countsOneMore
+  case losesNilInInequality, ignoresCase, comparesPrefixes, forgetsDelimiters
+  case ignoresEnough, swallowsSinkErrors, endsCancelledFetches, endsCancelledViews, keysWithColumns
+  case givesKeysTwice, givesKeysOfDeletedRows, keysDescend
+  case ignoresExpectedVersions, ignoresLocks, throwsFirstConflictOnly, conflictsWithoutRows, ignoresUniqueness, throwsFirstConstraintOnly
+  case commitsInPrepare, abortCommits, committedLater
+  case liveSnapshots, endedViewsAnswer, lateViews
+  case newIdentity, losesRowsOnClosing, answersWhenClosed, mergesMetadata, losesMetadata, changesCapabilities, takesOtherModels
+  case answersInOwnOrder, answersForMissingSources
+  case readsEverythingOnOpening, makesRoomInCommit, savesByHalves, commitsEverySecondTime
+  case rowsAlongTwice, rowsAlongOfOthers, rowsAlongUnasked
+  case forgetsSubentities, deliversWholeFamilies, forgetsOrder, losesOrderKeys
+  case dropsDerivedRows, setsWhatIsAdded, writesWhatIsNotMarked
+  case servesOtherBytes, inventsMissingBytes, forgetsAnswers
+  case servesFirstDemandOnly, refusesNestedRequests, answersLater, windowsInAnyOrder, cancelsRows, answersUnopened, receiptOfOtherRows
+  case keepsToken
+  case keysIgnorePredicate, keysIgnoreSorts, keysIgnoreOffset, aggregatesIgnorePredicate, windowsBeforePredicate
+  case normalisesText, convertsLineEndings, nanAsNil, roundsDates, truncatesDecimals
+  case limitsSources, changesFirstWordOnly, namesConstraintsInOtherOrder
+  case tornCommits, tornRows, failsAfterFailure, leavesPartOfRefusedSave, losesSavesOfOtherStores
+  case forgetsReservedKeys, reservesKeysPerStore, createsWhenReadOnly, requestedRowsTwice
+  case writesUnchangedExternalValues, keepsFilesOfReplacedValues, ignoresDigest, doesNotSynchronize, keepsDestinationsOfDeletedSources
+
+  /// The rules that have at least one case that must fail.
+  var rules: Set<String> {
+    switch self {
+    case .dropsUpdates, .dropsDeletions: ["S10"]
+    case .dropsRemovedLinks, .losesInverse: ["L2", "L1"]
+    case .losesInverseAfterDeletion, .seversDespiteNoAction: ["S11"]
+    case .servesStaleRows, .lateViews: ["V2"]
+    case .servesOldVersions, .deliversOtherEntity: ["F5"]
+    case .leavesOutRow, .deliversRowTwice: ["F1"]
+    case .deliversMissingKeys: ["R2"]
+    case .ignoresSorts, .sortsWithoutTies: ["F2"]
+    case .ignoresLimit, .windowsOffByOne: ["F3"]
+    case .countsOneMore, .keysWithColumns: ["F6"]
+    case .losesNilInInequality, .ignoresCase, .comparesPrefixes, .forgetsDelimiters: ["F1"]
+    case .ignoresEnough, .swallowsSinkErrors: ["F4"]
+    case .keepsToken: ["V4"]
+    case .keysIgnorePredicate, .aggregatesIgnorePredicate: ["F6"]
+    case .keysIgnoreSorts: ["F2"]
+    case .keysIgnoreOffset, .windowsBeforePredicate: ["F3"]
+    case .normalisesText, .convertsLineEndings, .nanAsNil, .roundsDates, .truncatesDecimals: ["F5"]
+    case .limitsSources: ["L1"]
+    case .changesFirstWordOnly: ["S10"]
+    case .namesConstraintsInOtherOrder: ["S2"]
+    case .endsCancelledFetches: ["Q1"]
+    case .endsCancelledViews: ["Q3"]
+    case .givesKeysTwice, .givesKeysOfDeletedRows, .keysDescend: ["K1"]
+    case .ignoresExpectedVersions, .ignoresLocks, .throwsFirstConflictOnly, .conflictsWithoutRows: ["S1"]
+    case .ignoresUniqueness, .throwsFirstConstraintOnly: ["S2"]
+    case .commitsInPrepare: ["S4"]
+    case .abortCommits: ["S9"]
+    case .committedLater: ["S8"]
+    case .liveSnapshots: ["V1"]
+    case .endedViewsAnswer: ["V3"]
+    case .newIdentity: ["O1"]
+    case .losesRowsOnClosing, .answersWhenClosed: ["O5"]
+    case .mergesMetadata, .losesMetadata: ["M1"]
+    case .changesCapabilities: ["C1"]
+    case .takesOtherModels: ["O3"]
+    case .answersInOwnOrder: ["L1"]
+    case .answersForMissingSources, .keepsDestinationsOfDeletedSources: ["L3"]
+    case .readsEverythingOnOpening: ["O4"]
+    case .makesRoomInCommit: ["S3"]
+    case .savesByHalves: ["S6"]
+    case .commitsEverySecondTime: ["S7"]
+    case .rowsAlongTwice, .rowsAlongOfOthers, .rowsAlongUnasked: ["L4"]
+    case .forgetsSubentities: ["F1"]
+    case .deliversWholeFamilies: ["R2"]
+    case .forgetsOrder: ["S12"]
+    case .losesOrderKeys: ["L5"]
+    case .dropsDerivedRows, .setsWhatIsAdded: ["S13"]
+    case .writesWhatIsNotMarked: ["S14"]
+    case .servesOtherBytes: ["X1"]
+    case .inventsMissingBytes: ["X2"]
+    case .forgetsAnswers: ["X1"]
+    case .servesFirstDemandOnly: ["K1"]
+    case .refusesNestedRequests: ["F7"]
+    case .answersLater: ["C2"]
+    case .cancelsRows: ["Q2"]
+    case .answersUnopened: ["C3"]
+    case .receiptOfOtherRows: ["S15"]
+    case .windowsInAnyOrder: ["F3"]
+    case .tornCommits: ["S8"]
+    case .tornRows: ["F8"]
+    case .failsAfterFailure, .leavesPartOfRefusedSave: ["S5"]
+    case .losesSavesOfOtherStores: ["O6"]
+    case .forgetsReservedKeys, .reservesKeysPerStore: ["K1"]
+    case .createsWhenReadOnly: ["O2"]
+    case .requestedRowsTwice: ["R1"]
+    case .writesUnchangedExternalValues: ["X3"]
+    case .keepsFilesOfReplacedValues: ["X4"]
+    case .ignoresDigest: ["O7"]
+    case .doesNotSynchronize: ["S7"]
+    }
+  }
+
+  /// The correct stores that can have a flaw.
+  enum Base { case memory, sqlite, json, server }
+
+  /// The store that has the flaw. Some flaws only show in a store that answers queries itself, or has files.
+  var base: Base {
+    switch self {
+    case .ignoresSorts, .sortsWithoutTies, .ignoresLimit, .windowsOffByOne, .losesNilInInequality, .ignoresCase, .comparesPrefixes,
+      .forgetsDelimiters, .readsEverythingOnOpening, .makesRoomInCommit, .savesByHalves, .commitsEverySecondTime, .servesOtherBytes,
+      .inventsMissingBytes, .forgetsAnswers, .answersLater, .windowsInAnyOrder, .answersUnopened, .keysIgnorePredicate, .keysIgnoreSorts,
+      .keysIgnoreOffset, .aggregatesIgnorePredicate, .windowsBeforePredicate, .changesFirstWordOnly, .failsAfterFailure,
+      .writesUnchangedExternalValues, .keepsFilesOfReplacedValues:
+      .sqlite
+    case .ignoresDigest, .doesNotSynchronize: .json
+    case .losesSavesOfOtherStores, .reservesKeysPerStore: .server
+    default: .memory
+    }
+  }
+}
