@@ -38,7 +38,7 @@ struct LogHarness: StoreHarness {
 
 @Suite struct LogStoreTests {
   @Test(arguments: StoreConformance.cases(for: LogHarness().capabilities))
-  func contract(_ rule: StoreConformanceCase) throws { try rule.run(on: LogHarness()) }
+  func contract(_ rule: StoreConformanceCase) async throws { try await rule.run(on: LogHarness()) }
 }
 
 struct LineFormat: DocumentFormat {

@@ -15,7 +15,7 @@ import Testing
   }
 
   @Test(arguments: StoreConformance.cases(for: Harness().capabilities))
-  func holds(_ rule: StoreConformanceCase) throws { try rule.run(on: Harness()) }
+  func holds(_ rule: StoreConformanceCase) async throws { try await rule.run(on: Harness(), timeLimit: nil) }
 
   // MARK: A full store
 
