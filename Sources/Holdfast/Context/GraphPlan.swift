@@ -5,7 +5,7 @@ import HoldfastStore
 /// The plan contains only integers and Booleans, because the code that uses it runs once per link.
 struct LinkPlan {
   var entityNumber: Int32 = 0
-  var relationship: Int32 = 0
+  var relationshipNumber: Int32 = 0
   /// The slot of the destination's key, or -1.
   var slot: Int32 = -1
   var toManyIndex: Int32 = -1
@@ -26,6 +26,7 @@ struct LinkPlan {
 
   /// The entity that declares the relationship.
   @inline(__always) var entity: EntityIndex { EntityIndex(Int(entityNumber)) }
+  @inline(__always) var relationship: RelationshipIndex { RelationshipIndex(Int(relationshipNumber)) }
   @inline(__always) var destination: EntityIndex { EntityIndex(Int(destinationNumber)) }
   @inline(__always) var hasInverse: Bool { inverseSlot >= 0 || inverseToManyIndex != LinkPlan.none }
 
@@ -44,8 +45,8 @@ extension UnsafeMutablePointer where Pointee == GraphPlan.EntityPlan {
 }
 
 extension ContiguousArray {
-  /// The element of an entity, in an array with one element per entity.
-  @inline(__always) subscript(index: EntityIndex) -> Element {
+  /// The element of an index, in an array with one element per entity.
+  @inline(__always) subscript<Index: TypedInteger>(index: Index) -> Element where Index.RawValue == Int {
     get { self[index.rawValue] }
     _modify { yield &self[index.rawValue] }
   }
@@ -190,7 +191,7 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
   private static func link(_ relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel) -> LinkPlan {
     let inverse = model.inverse(of: relationship)
     var link = LinkPlan(
-      entityNumber: Int32(relationship.entityIndex.rawValue), relationship: Int32(relationship.index), slot: Int32(relationship.slot),
+      entityNumber: Int32(relationship.entityIndex.rawValue), relationshipNumber: Int32(relationship.index.rawValue), slot: Int32(relationship.slot),
       toManyIndex: Int32(relationship.toManyIndex), destinationNumber: Int32(relationship.destinationIndex.rawValue),
       destinationEnd: Int32(model.destination(of: relationship).familyIndexes.upperBound.rawValue), inverseSlot: Int32(inverse?.slot ?? -1),
       isOrdered: relationship.isOrdered)

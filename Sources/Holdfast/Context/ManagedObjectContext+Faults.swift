@@ -174,7 +174,7 @@ extension ManagedObjectContext {
     do {
       let answer = try persistentStoreCoordinator.relationships(
         RelationshipRequest(
-          entity: link.entity, relationship: Int(link.relationship), sources: sources, welcomesRows: welcomesRows), requests.ofOthers)
+          entity: link.entity, relationship: link.relationship, sources: sources, welcomesRows: welcomesRows), requests.ofOthers)
       return link.isOrdered ? answer.inOrder() : answer
     } catch let error as StoreError where error.code == .tooLarge && sources.count > 1 {
       group?.hasTooManyTargets = true

@@ -233,12 +233,12 @@ enum ClassBinding {
     case (.toMany(let type, _), .relationship(let relationship)) where relationship.isToMany:
       return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.toManyIndex)
     case (.transientToOne(let type), .transientRelationship(let relationship)) where !relationship.isToMany:
-      return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.index)
+      return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.index.rawValue)
     case (.transientToMany(_, isOrdered: true), .transientRelationship(let relationship))
     where relationship.isToMany && !relationship.isOrdered:
       return "The model says that it has no order."
     case (.transientToMany(let type, _), .transientRelationship(let relationship)) where relationship.isToMany:
-      return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.index)
+      return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.index.rawValue)
     case (_, .transientRelationship): return "The model says a transient relationship."
     default: return "The model says another kind of property."
     }

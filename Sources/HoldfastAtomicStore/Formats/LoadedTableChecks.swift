@@ -126,8 +126,8 @@ struct LoadedTableChecks {
 
   private static func at(_ key: Int64?) -> String { key.map { " See object \($0)." } ?? "" }
 
-  private func relationship(_ entity: EntityIndex, _ place: Int) -> ManagedObjectModel.Relationship {
-    model.entities[entity].relationships[place]
+  private func relationship(_ entity: EntityIndex, _ index: RelationshipIndex) -> ManagedObjectModel.Relationship {
+    model.entities[entity].relationships[index]
   }
 
   private func name(_ relationship: ManagedObjectModel.Relationship) -> String {

@@ -80,7 +80,7 @@ struct KeyRunner {
 
   func relationships(_ request: RelationshipRequest) throws -> RelationshipAnswer {
     let entity = try store.entity(request.entity)
-    guard entity.relationships.indices.contains(request.relationship), entity.relationships[request.relationship].isToMany else {
+    guard entity.relationships.indices.contains(request.relationship.rawValue), entity.relationships[request.relationship].isToMany else {
       throw StoreError(
         .unsupportedRequest, operation: "read a relationship of \(entity.name)", path: store.path,
         reason: "Relationship number \(request.relationship) isn't a to-many relationship.")

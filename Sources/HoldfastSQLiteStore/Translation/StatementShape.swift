@@ -19,9 +19,10 @@ struct StatementShape: Equatable, Sendable {
   }
 
   /// The shape of a statement that depends only on an entity or on one of its relationships.
-  init(_ family: Family, entity: EntityIndex, relationship: Int = 0) {
+  init(_ family: Family, entity: EntityIndex, relationship: RelationshipIndex = 0) {
     head =
-      UInt64(family.rawValue) | UInt64(UInt32(truncatingIfNeeded: entity.rawValue)) << 8 | UInt64(truncatingIfNeeded: relationship) << 40
+      UInt64(family.rawValue) | UInt64(UInt32(truncatingIfNeeded: entity.rawValue)) << 8
+      | UInt64(truncatingIfNeeded: relationship.rawValue) << 40
   }
 
   /// The shape of a statement identified by its text.

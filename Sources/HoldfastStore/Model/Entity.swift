@@ -218,11 +218,11 @@ extension ManagedObjectModel {
     /// The index of the entity that declares it.
     public let entityIndex: EntityIndex
     /// The index in the entity's relationships, or in its transient relationships.
-    public let index: Int
+    public let index: RelationshipIndex
     /// The index of the destination entity.
     public let destinationIndex: EntityIndex
     /// The index of the inverse in the destination's relationships, or in its transient ones. -1 for none.
-    public let inverseIndex: Int
+    public let inverseIndex: RelationshipIndex
     /// Whether it is kept in memory only.
     public let isTransient: Bool
     /// Whether it has any number of destination objects.

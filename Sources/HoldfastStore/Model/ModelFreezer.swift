@@ -156,8 +156,8 @@ struct ModelFreezer {
       let found = declared.inverse.flatMap { name in other.relationships.firstIndex { $0.name == name } }
       let inverse = found.map { other.inheritedRelationships + $0 }
       return ManagedObjectModel.Relationship(
-        name: declared.name, entityIndex: EntityIndex(index), index: place, destinationIndex: EntityIndex(destination),
-        inverseIndex: inverse ?? -1,
+        name: declared.name, entityIndex: EntityIndex(index), index: RelationshipIndex(place), destinationIndex: EntityIndex(destination),
+        inverseIndex: RelationshipIndex(inverse ?? -1),
         isTransient: false, isToMany: declared.isToMany, inverseIsToMany: found.map { other.relationships[$0].isToMany } ?? true,
         isOptional: declared.isOptional,
         deleteRule: declared.deleteRule, minCount: declared.minCount, maxCount: declared.maxCount, isOrdered: declared.isOrdered,
@@ -176,8 +176,8 @@ struct ModelFreezer {
       let other = shapes[destination]
       let found = declared.inverse.flatMap { name in other.transientRelationships.firstIndex { $0.name == name } }
       return ManagedObjectModel.Relationship(
-        name: declared.name, entityIndex: EntityIndex(index), index: place, destinationIndex: EntityIndex(destination),
-        inverseIndex: found.map { other.inheritedTransientRelationships + $0 } ?? -1, isTransient: true, isToMany: declared.isToMany,
+        name: declared.name, entityIndex: EntityIndex(index), index: RelationshipIndex(place), destinationIndex: EntityIndex(destination),
+        inverseIndex: RelationshipIndex(found.map { other.inheritedTransientRelationships + $0 } ?? -1), isTransient: true, isToMany: declared.isToMany,
         inverseIsToMany: found.map { other.transientRelationships[$0].isToMany } ?? true, isOptional: declared.isOptional,
         deleteRule: declared.deleteRule, minCount: declared.minCount, maxCount: declared.maxCount, isOrdered: declared.isOrdered, slot: -1,
         toManyIndex: -1 - place, namesLinks: false)

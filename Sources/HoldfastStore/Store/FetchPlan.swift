@@ -129,7 +129,7 @@ public struct RelationshipRequest: Sendable, Hashable, Codable {
   /// The index of the entity that declares the relationship.
   public var entity: EntityIndex
   /// The index of the relationship in the entity's relationships.
-  public var relationship: Int
+  public var relationship: RelationshipIndex
   /// The keys of the objects whose destinations are requested, without duplicates.
   public var sources: [Int64]
   /// Whether the destination rows are about to be read.
@@ -138,7 +138,7 @@ public struct RelationshipRequest: Sendable, Hashable, Codable {
   public var welcomesRows: Bool
 
   /// Creates a request.
-  public init(entity: EntityIndex, relationship: Int, sources: [Int64], welcomesRows: Bool = false) {
+  public init(entity: EntityIndex, relationship: RelationshipIndex, sources: [Int64], welcomesRows: Bool = false) {
     self.entity = entity
     self.relationship = relationship
     self.sources = sources

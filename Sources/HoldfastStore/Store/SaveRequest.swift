@@ -148,14 +148,14 @@ public struct SaveRequest: Sendable, Codable {
     /// The index of the entity that declares the naming relationship.
     public var entity: EntityIndex
     /// The index of the naming relationship in the entity's relationships.
-    public var relationship: Int
+    public var relationship: RelationshipIndex
     /// The added links, sorted by source, then target, without duplicates.
     public var added: [Link] = []
     /// The removed links, sorted the same way. No link is in both lists.
     public var removed: [Link] = []
 
     /// Creates an empty record.
-    public init(entity: EntityIndex, relationship: Int) {
+    public init(entity: EntityIndex, relationship: RelationshipIndex) {
       self.entity = entity
       self.relationship = relationship
     }
@@ -168,14 +168,14 @@ public struct SaveRequest: Sendable, Codable {
     /// The index of the entity that declares the ordered relationship.
     public var entity: EntityIndex
     /// The index of the relationship in the entity's relationships.
-    public var relationship: Int
+    public var relationship: RelationshipIndex
     /// The links, named from the relationship's side and sorted by source, then target, without duplicates.
     public var links: [Link] = []
     /// The order key of each link. A source's destinations are in ascending order of these distinct keys.
     public var keys: [Int64] = []
 
     /// Creates an empty record.
-    public init(entity: EntityIndex, relationship: Int) {
+    public init(entity: EntityIndex, relationship: RelationshipIndex) {
       self.entity = entity
       self.relationship = relationship
     }

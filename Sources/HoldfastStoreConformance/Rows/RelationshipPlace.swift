@@ -3,9 +3,9 @@ import HoldfastStore
 /// A relationship, by the entity that declares it and its index there.
 struct RelationshipPlace: Hashable, Comparable {
   let entity: EntityIndex
-  let relationship: Int
+  let relationship: RelationshipIndex
 
-  init(entity: EntityIndex, relationship: Int) {
+  init(entity: EntityIndex, relationship: RelationshipIndex) {
     self.entity = entity
     self.relationship = relationship
   }
