@@ -120,7 +120,7 @@ struct BinaryWriter {
   private mutating func putRows(of entity: ManagedObjectModel.Entity) throws {
     let buffer = RowSectionBuffer()
     let encoder = RowSectionEncoder(entity, buffer), patcher = RowSectionPatcher(entity, buffer), index = entity.index
-    let byteSlots = entity.layout.kinds.indices.filter { entity.layout.kinds[$0] == .bytes }
+    let byteSlots = entity.layout.slots.filter { entity.layout.kinds[$0] == .bytes }
     let changes = tellChanges(of: index)
     try putSections(
       .rows, index.rawValue, isKept: { changes.areFew(in: $1) },
@@ -148,7 +148,7 @@ struct BinaryWriter {
   }
 
   private mutating func putRows(
-    of entity: ManagedObjectModel.Entity, _ keys: ClosedRange<Int64>, _ encoder: RowSectionEncoder, _ byteSlots: [Int]
+    of entity: ManagedObjectModel.Entity, _ keys: ClosedRange<Int64>, _ encoder: RowSectionEncoder, _ byteSlots: [SlotIndex]
   ) throws {
     let fixed = entity.layout.fixedByteCount
     var rows: [RowPointer] = [], bytesCount = 0
@@ -169,7 +169,7 @@ struct BinaryWriter {
   }
 
   /// The number of bytes of a row's strings and other values of variable length.
-  @inline(__always) private static func byteCount(_ row: RowPointer, _ slots: [Int]) -> Int {
+  @inline(__always) private static func byteCount(_ row: RowPointer, _ slots: [SlotIndex]) -> Int {
     let slots = slots.span
     var count = 0
     for index in slots.indices where row.isPresent(slots[index]) { count &+= row.bytes(slots[index]).count }

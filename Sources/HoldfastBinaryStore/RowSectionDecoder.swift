@@ -33,7 +33,7 @@ struct RowSectionDecoder {
     self.entity = entity
     idPrefix = identity.prefix(for: entity)
     let external = entity.externalSlots
-    mayBeExternal = entity.slots.indices.map { external.contains($0) }
+    mayBeExternal = entity.slotIndexes.map { external.contains($0) }
   }
 
   /// The numbers of a column: a base, and an offset for each row.
@@ -64,7 +64,7 @@ struct RowSectionDecoder {
     let rowKeys = try self.keys(&reader, count)
     let versions = try whole(&reader, count)
     var columns: [Column?] = []
-    for slot in layout.kinds.indices { columns.append(try column(&reader, count, slot)) }
+    for slot in layout.slots { columns.append(try column(&reader, count, slot)) }
     if reader.remaining > 0 { throw SectionFault("It is longer than its rows.") }
     let bytesCount = columns.reduce(0) { $0 + ($1?.bytes.count ?? 0) }
     let batch = try RowBatch.filled(layout: layout, idPrefix: idPrefix, count: count, bytesCount: bytesCount) {
@@ -74,7 +74,7 @@ struct RowSectionDecoder {
       try fill(versions, presence: nil, in: 1...Int64.max, target, at: 8)
       markFull(columns, target)
       var place = count * layout.fixedByteCount
-      for (slot, column) in columns.enumerated() { if let column { try fill(column, slot, target, &place) } }
+      for (slot, column) in zip(layout.slots, columns) { if let column { try fill(column, slot, target, &place) } }
     }
     guard let batch else { throw SectionFault("Its rows need 2 GiB of memory or more, or more than there is.") }
     return batch
@@ -97,7 +97,7 @@ struct RowSectionDecoder {
   }
 
   /// - Returns: Nil if no row has a value in the column.
-  private func column(_ reader: inout ByteReader, _ count: Int, _ slot: Int) throws(SectionFault) -> Column? {
+  private func column(_ reader: inout ByteReader, _ count: Int, _ slot: SlotIndex) throws(SectionFault) -> Column? {
     var column = Column()
     switch reader.number(UInt8.self) {
     case 0: return nil
@@ -118,7 +118,7 @@ struct RowSectionDecoder {
     return bits
   }
 
-  private func findReals(_ reader: inout ByteReader, _ count: Int, _ slot: Int, _ column: inout Column) throws(SectionFault) {
+  private func findReals(_ reader: inout ByteReader, _ count: Int, _ slot: SlotIndex, _ column: inout Column) throws(SectionFault) {
     let form = reader.number(UInt8.self).flatMap { RealForm(rawValue: $0) }
     guard let form, (form == .single) == (layout.columns[slot] == .attribute(.float)) else {
       throw SectionFault("The numbers of \(entity.slots[slot].name) are malformed.")
@@ -133,7 +133,7 @@ struct RowSectionDecoder {
     }
   }
 
-  private func findBytes(_ reader: inout ByteReader, _ count: Int, _ slot: Int, _ column: inout Column) throws(SectionFault) {
+  private func findBytes(_ reader: inout ByteReader, _ count: Int, _ slot: SlotIndex, _ column: inout Column) throws(SectionFault) {
     switch reader.number(UInt8.self) {
     case 0: break
     case 1 where mayBeExternal[slot]: column.external = try bits(&reader, count)
@@ -185,9 +185,9 @@ struct RowSectionDecoder {
     }
 
     /// Marks a slot as having a value.
-    @inline(__always) func mark(_ index: Int, _ slot: Int) {
+    @inline(__always) func mark(_ index: Int, _ slot: SlotIndex) {
       let word = index &* stride &+ RowLayout.presenceOffset(slot)
-      base.storeBytes(of: base.load(fromByteOffset: word, as: UInt64.self) | 1 << UInt64(slot & 63), toByteOffset: word, as: UInt64.self)
+      base.storeBytes(of: base.load(fromByteOffset: word, as: UInt64.self) | slot.bit, toByteOffset: word, as: UInt64.self)
     }
   }
 
@@ -219,12 +219,12 @@ struct RowSectionDecoder {
       for slot in block..<min(block + 64, columns.count) {
         if let column = columns[slot], column.presence == nil { bits |= 1 << UInt64(slot - block) }
       }
-      let offset = RowLayout.presenceOffset(block)
+      let offset = RowLayout.presenceOffset(SlotIndex(block))
       if bits != 0 { for index in 0..<target.count { target.store(bits, index, at: offset) } }
     }
   }
 
-  private func fill(_ column: Column, _ slot: Int, _ target: Target, _ place: inout Int) throws(SectionFault) {
+  private func fill(_ column: Column, _ slot: SlotIndex, _ target: Target, _ place: inout Int) throws(SectionFault) {
     if column.presence != nil { for index in 0..<target.count where isSet(column.presence, index) { target.mark(index, slot) } }
     let offset = RowLayout.cellOffset(slot)
     switch layout.columns[slot] {
@@ -299,7 +299,9 @@ struct RowSectionDecoder {
 
   // MARK: Text and other bytes
 
-  private func fillBytes(_ column: Column, _ slot: Int, _ type: AttributeType, _ target: Target, _ place: inout Int) throws(SectionFault) {
+  private func fillBytes(
+    _ column: Column, _ slot: SlotIndex, _ type: AttributeType, _ target: Target, _ place: inout Int
+  ) throws(SectionFault) {
     if let source = column.bytes.baseAddress { (target.base + place).copyMemory(from: source, byteCount: column.bytes.count) }
     let isText = type == .string || type == .uri || type == .objectID || type == .decimal
     if isText && !UTF8Check.isValid(column.bytes) { throw SectionFault("The text of \(entity.slots[slot].name) isn't UTF-8.") }
@@ -323,7 +325,7 @@ struct RowSectionDecoder {
     place += column.bytes.count
   }
 
-  private func check(_ bytes: UnsafeRawBufferPointer, _ type: AttributeType, _ slot: Int) throws(SectionFault) {
+  private func check(_ bytes: UnsafeRawBufferPointer, _ type: AttributeType, _ slot: SlotIndex) throws(SectionFault) {
     let isRight =
       switch type {
       case .uuid: bytes.count == 16

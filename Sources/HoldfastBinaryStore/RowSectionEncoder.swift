@@ -15,7 +15,7 @@ final class RowSectionEncoder {
     columns = entity.layout.columns
     kinds = entity.layout.kinds
     let external = entity.externalSlots
-    mayBeExternal = entity.slots.indices.map { external.contains($0) }
+    mayBeExternal = entity.slotIndexes.map { external.contains($0) }
     self.buffer = buffer
   }
 
@@ -31,7 +31,7 @@ final class RowSectionEncoder {
     rows.withUnsafeBufferPointer { rows in
       putKeys(rows)
       putWhole(rows.count) { rows[$0].version }
-      for slot in columns.indices { put(rows, slot) }
+      for slot in 0..<SlotIndex(columns.count) { put(rows, slot) }
     }
     return buffer.bytes
   }
@@ -69,7 +69,9 @@ final class RowSectionEncoder {
   }
 
   /// Writes the numbers of rows that have a value in a slot; there must be at least one. Other rows get the difference 0.
-  @inline(__always) private func putWhole(_ rows: UnsafeBufferPointer<RowPointer>, presentIn slot: Int, _ value: (RowPointer) -> Int64) {
+  @inline(__always) private func putWhole(
+    _ rows: UnsafeBufferPointer<RowPointer>, presentIn slot: SlotIndex, _ value: (RowPointer) -> Int64
+  ) {
     let numbers = buffer.numbers
     var (low, high) = (Int64.max, Int64.min)
     for index in rows.indices where rows[index].isPresent(slot) {
@@ -85,7 +87,7 @@ final class RowSectionEncoder {
 
   // MARK: Columns
 
-  private func put(_ rows: UnsafeBufferPointer<RowPointer>, _ slot: Int) {
+  private func put(_ rows: UnsafeBufferPointer<RowPointer>, _ slot: SlotIndex) {
     let present = rows.reduce(0) { $0 + ($1.isPresent(slot) ? 1 : 0) }
     if present == 0 { return buffer.put(0 as UInt8) }
     let isFull = present == rows.count
@@ -104,7 +106,7 @@ final class RowSectionEncoder {
   }
 
   /// Writes 32-bit numbers unchanged, and others as integers if all of them are integers.
-  private func putReals(_ rows: UnsafeBufferPointer<RowPointer>, _ slot: Int) {
+  private func putReals(_ rows: UnsafeBufferPointer<RowPointer>, _ slot: SlotIndex) {
     if columns[slot] == .attribute(.float) {
       buffer.put(RealForm.single.rawValue)
       for row in rows { buffer.put(Float(row.real(slot)).bitPattern) }
@@ -117,7 +119,7 @@ final class RowSectionEncoder {
     }
   }
 
-  private func putBytes(_ rows: UnsafeBufferPointer<RowPointer>, _ slot: Int) {
+  private func putBytes(_ rows: UnsafeBufferPointer<RowPointer>, _ slot: SlotIndex) {
     if mayBeExternal[slot] && rows.contains(where: { $0.isExternal(slot) }) {
       buffer.put(1 as UInt8)
       buffer.putBits(rows.count) { rows[$0].isExternal(slot) }

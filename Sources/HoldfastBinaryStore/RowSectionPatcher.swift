@@ -48,15 +48,16 @@ final class RowSectionPatcher {
     guard reader.number(UInt8.self) == 4, let keys = reader.take(4 * count), findPlaces(keys, first) else { return nil }
     newCount = count - gone.count
     if newCount == 0 { return nil }
+    let slots = 0..<SlotIndex(kinds.count)
     let added = changes.reduce(0) { sum, change in
-      sum + kinds.indices.reduce(0) { $0 + (kinds[$1] == .bytes ? change.new?.bytes($1).count ?? 0 : 0) }
+      sum + slots.reduce(0) { $0 + (kinds[$1] == .bytes ? change.new?.bytes($1).count ?? 0 : 0) }
     }
     buffer.begin(rowCount: count, columnCount: kinds.count, bytesCount: section.count + added)
     if isPresent.count < count { isPresent = Array(repeating: true, count: count) }
     let range = putKeys(keys, first)
     guard takeNumbers(&reader) else { return nil }
     putNumbers(presentCount: newCount) { $0.version }
-    for slot in kinds.indices {
+    for slot in slots {
       let start = reader.offset
       guard let isUntouched = isUntouched(slot, &reader) else { return nil }
       if isUntouched { buffer.put(UnsafeRawBufferPointer(rebasing: section[start..<reader.offset])) }
@@ -103,7 +104,7 @@ final class RowSectionPatcher {
   /// Reads a column, and writes it if it has changes.
   ///
   /// - Returns: Whether it has no changes and can be copied; nil if the rows have to be encoded instead.
-  private func isUntouched(_ slot: Int, _ reader: inout ByteReader) -> Bool? {
+  private func isUntouched(_ slot: SlotIndex, _ reader: inout ByteReader) -> Bool? {
     let hasChanged = !gone.isEmpty || changes.contains { $0.new?.differs(from: $0.old, slot, kinds[slot]) == true }
     guard let form = reader.number(UInt8.self), form <= 2 else { return nil }
     if form == 0 {
@@ -136,7 +137,7 @@ final class RowSectionPatcher {
   /// Updates ``isPresent`` for the new rows, unless all have a value, and writes the presence.
   ///
   /// - Returns: The number of rows with a value. If it is 0, the column has no further content.
-  private func putPresence(_ slot: Int) -> Int {
+  private func putPresence(_ slot: SlotIndex) -> Int {
     if isFull && changes.allSatisfy({ $0.new?.isPresent(slot) != false }) {
       buffer.put(1 as UInt8)
       return newCount
@@ -208,7 +209,7 @@ final class RowSectionPatcher {
 
   // MARK: Floating-point numbers
 
-  private func isUntouchedReal(_ slot: Int, _ reader: inout ByteReader, _ hasChanged: Bool) -> Bool? {
+  private func isUntouchedReal(_ slot: SlotIndex, _ reader: inout ByteReader, _ hasChanged: Bool) -> Bool? {
     guard let form = reader.number(UInt8.self).flatMap({ RealForm(rawValue: $0) }) else { return nil }
     switch form {
     case .whole:
@@ -253,7 +254,7 @@ final class RowSectionPatcher {
 
   // MARK: Text and bytes
 
-  private func isUntouchedBytes(_ slot: Int, _ reader: inout ByteReader, _ hasChanged: Bool) -> Bool? {
+  private func isUntouchedBytes(_ slot: SlotIndex, _ reader: inout ByteReader, _ hasChanged: Bool) -> Bool? {
     guard reader.number(UInt8.self) == 0, !changes.contains(where: { $0.new?.isExternal(slot) == true }), takeNumbers(&reader),
       let values = reader.take(findCuts())
     else { return nil }

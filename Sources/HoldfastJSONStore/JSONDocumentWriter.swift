@@ -160,7 +160,7 @@ struct JSONDocumentWriter {
     }
   }
 
-  @inline(__always) private func put(_ row: RowPointer, _ slot: Int, _ type: AttributeType) {
+  @inline(__always) private func put(_ row: RowPointer, _ slot: SlotIndex, _ type: AttributeType) {
     switch type {
     case .integer16, .integer32, .integer64: output.put(row.integer(slot))
     case .boolean: output.put(row.integer(slot) != 0 ? "true" : "false")

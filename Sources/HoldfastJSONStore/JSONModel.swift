@@ -33,9 +33,9 @@ struct JSONEntity {
     /// Its version, when it is not 1.
     case version
     /// An attribute.
-    case attribute(slot: Int, AttributeType)
+    case attribute(slot: SlotIndex, AttributeType)
     /// The key of a to-one relationship's destination.
-    case target(slot: Int)
+    case target(slot: SlotIndex)
     /// Keys of destinations. `place` is the relationship's index in ``JSONModel/written``.
     case targets(place: Int, isOrdered: Bool)
     /// The order keys of ordered relationships, if they aren't the default ones.
@@ -50,7 +50,7 @@ struct JSONEntity {
   init(_ entity: ManagedObjectModel.Entity, _ written: [ManagedObjectModel.Relationship]) {
     (name, index, isAbstract) = (entity.name, entity.index, entity.isAbstract)
     var fields = [Field(name: "$key", kind: .key), Field(name: "$version", kind: .version)]
-    for (slot, property) in entity.slots.enumerated() {
+    for (slot, property) in zip(entity.slotIndexes, entity.slots) {
       switch property {
       case .attribute(let attribute): fields.append(Field(name: attribute.name, kind: .attribute(slot: slot, attribute.type)))
       case .toOne(let relationship): fields.append(Field(name: relationship.name, kind: .target(slot: slot)))

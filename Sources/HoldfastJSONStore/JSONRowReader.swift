@@ -83,7 +83,7 @@ final class JSONRowReader {
     fields = JSONFieldTable(model.entities[entity])
     builder = RowBatchBuilder(entity: found, identity: identity)
     let external = found.externalSlots
-    mayBeExternal = found.slots.indices.map { external.contains($0) }
+    mayBeExternal = found.slotIndexes.map { external.contains($0) }
     seen.deallocate()
     seen = .allocate(capacity: (fields.count + 63) / 64)
   }
@@ -164,7 +164,7 @@ final class JSONRowReader {
     }
   }
 
-  @inline(__always) private func set(_ slot: Int, _ type: AttributeType, number text: UnsafeRawBufferPointer) throws {
+  @inline(__always) private func set(_ slot: SlotIndex, _ type: AttributeType, number text: UnsafeRawBufferPointer) throws {
     switch type {
     case .integer16: values.set(slot, integer: try whole(text, in: Int64(Int16.min)...Int64(Int16.max)))
     case .integer32: values.set(slot, integer: try whole(text, in: Int64(Int32.min)...Int64(Int32.max)))
@@ -194,7 +194,7 @@ final class JSONRowReader {
     }
   }
 
-  @inline(__always) private func set(_ slot: Int, _ type: AttributeType, string text: UnsafeRawBufferPointer) throws {
+  @inline(__always) private func set(_ slot: SlotIndex, _ type: AttributeType, string text: UnsafeRawBufferPointer) throws {
     switch type {
     case .string, .uri: values.set(slot, bytes: text)
     case .uuid:

@@ -140,7 +140,7 @@ struct XMLDocumentWriter {
 
   // MARK: Values
 
-  @inline(__always) private func write(_ row: RowPointer, _ slot: Int, _ type: AttributeType, _ fields: XMLFieldTable, _ field: Int) {
+  @inline(__always) private func write(_ row: RowPointer, _ slot: SlotIndex, _ type: AttributeType, _ fields: XMLFieldTable, _ field: Int) {
     if type == .binaryData || type == .transformable, let id = row.externalID(slot) {
       output.put("<attribute name=\"")
       output.put(verbatim: fields.name(field))
@@ -153,7 +153,7 @@ struct XMLDocumentWriter {
     output.put("</attribute>")
   }
 
-  @inline(__always) private func put(_ row: RowPointer, _ slot: Int, _ type: AttributeType) {
+  @inline(__always) private func put(_ row: RowPointer, _ slot: SlotIndex, _ type: AttributeType) {
     switch type {
     case .integer16, .integer32, .integer64: output.put(decimal: row.integer(slot))
     case .boolean: output.put(row.integer(slot) != 0 ? "1" : "0")

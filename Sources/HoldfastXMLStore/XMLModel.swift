@@ -37,9 +37,9 @@ struct XMLEntity {
 
   enum Kind {
     /// An attribute.
-    case attribute(slot: Int, AttributeType)
+    case attribute(slot: SlotIndex, AttributeType)
     /// A to-one relationship.
-    case target(slot: Int)
+    case target(slot: SlotIndex)
     /// A to-many relationship; `place` is its index in ``XMLModel/listed``.
     case targets(place: Int, isOrdered: Bool)
     /// A to-many relationship; `place` is its index in ``XMLModel/stated``.
@@ -64,13 +64,13 @@ struct XMLEntity {
           name: relationship.name.lowercased(), type: XMLEntity.type(of: relationship),
           destination: model.entities[relationship.destinationIndex].name.uppercased(), kind: kind))
     }
-    for (slot, property) in entity.slots.enumerated() {
+    for (slot, property) in zip(entity.slotIndexes, entity.slots) {
       if case .attribute(let attribute) = property {
         let kind = Kind.attribute(slot: slot, attribute.type)
         fields.append(Field(name: attribute.name.lowercased(), type: XMLEntity.type(of: attribute.type), kind: kind))
       }
     }
-    for (slot, property) in entity.slots.enumerated() {
+    for (slot, property) in zip(entity.slotIndexes, entity.slots) {
       if case .toOne(let relationship) = property { add(relationship, .target(slot: slot)) }
     }
     for relationship in entity.toManyRelationships {

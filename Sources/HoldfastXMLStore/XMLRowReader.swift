@@ -27,7 +27,7 @@ final class XMLRowReader {
   @exclusivity(unchecked) private var fields = XMLFieldTable(nil)
   @exclusivity(unchecked) private var builder: RowBatchBuilder?
   /// For each entity, the slots whose values can be in external files.
-  private let externalSlots: [Set<Int>]
+  private let externalSlots: [Set<SlotIndex>]
   private let values: RowValues
   @exclusivity(unchecked) private var key: Int64 = 0
   /// The index of the current or last field.
@@ -225,12 +225,12 @@ final class XMLRowReader {
     isExternal ? try setFile(slot, XMLText.trimmed(UnsafeRawBufferPointer(all))) : try set(slot, type, all)
   }
 
-  private func setFile(_ slot: Int, _ text: UnsafeRawBufferPointer) throws {
+  private func setFile(_ slot: SlotIndex, _ text: UnsafeRawBufferPointer) throws {
     guard let id = ExternalDataName.id(text) else { throw damaged("The text isn't the name of an external file.") }
     values.set(slot, external: id)
   }
 
-  @inline(__always) private func set(_ slot: Int, _ type: AttributeType, _ all: UnsafeMutableRawBufferPointer) throws {
+  @inline(__always) private func set(_ slot: SlotIndex, _ type: AttributeType, _ all: UnsafeMutableRawBufferPointer) throws {
     let text = UnsafeRawBufferPointer(all)
     switch type {
     case .string, .uri: try set(slot, escaped: text)
@@ -263,13 +263,13 @@ final class XMLRowReader {
     return value
   }
 
-  @inline(__always) private func set(_ slot: Int, escaped text: UnsafeRawBufferPointer) throws {
+  @inline(__always) private func set(_ slot: SlotIndex, escaped text: UnsafeRawBufferPointer) throws {
     if !XMLText.mayHaveEscapes(text) { return values.set(slot, bytes: text) }
     let isText = values.set(slot, mostBytes: text.count) { XMLText.unescape(text, into: $0) }
     if !isText { throw damaged("The text has an unpaired surrogate escape.") }
   }
 
-  private func set(_ slot: Int, objectID text: UnsafeRawBufferPointer) throws {
+  private func set(_ slot: SlotIndex, objectID text: UnsafeRawBufferPointer) throws {
     // The store part of a URI can contain escaped characters.
     try set(slot, escaped: text)
     guard ManagedObjectID(uriRepresentation: String(decoding: values.row.bytes(slot), as: UTF8.self)) != nil else {

@@ -21,7 +21,8 @@ enum Terrain: Int16, CaseIterable, AttributeValue { case unknown, wood, heath, s
 
 final class Trail: ManagedObject {
   enum Slot {
-    static let palette = 0, photo = 1, site = 2, start = 3, terrain = 6, title = 7, toll = 8
+    static let palette: SlotIndex = 0, photo: SlotIndex = 1, site: SlotIndex = 2, start: SlotIndex = 3, terrain: SlotIndex = 6
+    static let title: SlotIndex = 7, toll: SlotIndex = 8
     static let walkedToday = 0
   }
   override class var entityName: String { "Trail" }
@@ -119,7 +120,7 @@ enum SmallAtlas {
   enum Mood: Int16, CaseIterable, AttributeValue { case calm, wild }
 
   final class Spot: ManagedObject {
-    enum Slot { static let colour = 0, home = 1, mood = 4, score = 0 }
+    enum Slot { static let colour: SlotIndex = 0, home: SlotIndex = 1, mood: SlotIndex = 4, score = 0 }
     override class var entityName: String { "Spot" }
     var colour: Colour? {
       get { self[transformable: Slot.colour] }

@@ -16,7 +16,7 @@ import Testing
 /// The smallest class.
 enum SmallKennel {
   final class Dog: ManagedObject {
-    enum Slot { static let age = 0, name = 1 }
+    enum Slot { static let age: SlotIndex = 0, name: SlotIndex = 1 }
     override class var entityName: String { "Dog" }
     var age: Int { get { self[Slot.age] } set { self[Slot.age] = newValue } }
     var name: String { get { self[Slot.name] } set { self[Slot.name] = newValue } }
@@ -65,7 +65,10 @@ enum SmallKennel {
 /// Dogs with more to ask of.
 enum LargeKennel {
   final class Dog: ManagedObject {
-    enum Slot { static let age = 0, breed = 1, isRetired = 2, name = 3, owner = 4, friends = 0, walks = 1 }
+    enum Slot {
+      static let age: SlotIndex = 0, breed: SlotIndex = 1, isRetired: SlotIndex = 2, name: SlotIndex = 3, owner: SlotIndex = 4
+      static let friends = 0, walks = 1
+    }
     override class var entityName: String { "Dog" }
     var age: Int { get { self[Slot.age] } set { self[Slot.age] = newValue } }
     var breed: String { get { self[Slot.breed] } set { self[Slot.breed] = newValue } }

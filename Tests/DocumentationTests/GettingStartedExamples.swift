@@ -20,7 +20,7 @@ func shelfModel() throws -> ManagedObjectModel {
 }
 
 final class Author: ManagedObject {
-  enum Slot { static let name = 0, books = 0 }
+  enum Slot { static let name: SlotIndex = 0, books = 0 }
   override class var entityName: String { "Author" }
   var name: String { get { self[Slot.name] } set { self[Slot.name] = newValue } }
   var books: ToManyRelationship<Book> { toMany(Slot.books) }
@@ -30,7 +30,7 @@ final class Author: ManagedObject {
 }
 
 final class Book: ManagedObject {
-  enum Slot { static let author = 0, title = 1, year = 2 }
+  enum Slot { static let author: SlotIndex = 0, title: SlotIndex = 1, year: SlotIndex = 2 }
   override class var entityName: String { "Book" }
   var author: Author? { get { toOne(Slot.author) } set { setToOne(Slot.author, newValue) } }
   var title: String { get { self[Slot.title] } set { self[Slot.title] = newValue } }

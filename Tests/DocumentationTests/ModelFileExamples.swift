@@ -40,7 +40,7 @@ enum ModelFileExamples {
   }
 
   final class Animal: ManagedObject {
-    enum Slot { static let name = 0 }
+    enum Slot { static let name: SlotIndex = 0 }
     var name: String { get { self[Slot.name] } set { self[Slot.name] = newValue } }
     override class var properties: [PropertyBinding] { [.attribute("name", \Animal.name, slot: Slot.name)] }
   }

@@ -38,14 +38,14 @@ func forgetLongWalks(_ container: PersistentContainer) async throws -> Int {
 }
 
 class Work: ManagedObject {
-  enum Slot { static let title = 0, count = 1 }
+  enum Slot { static let title: SlotIndex = 0, count = 1 }
   override class var entityName: String { "Work" }
   var title: String { get { self[Slot.title] } set { self[Slot.title] = newValue } }
   override class var properties: [PropertyBinding] { [.attribute("title", \Work.title, slot: Slot.title)] }
 }
 
 final class Symphony: Work {
-  enum SymphonySlot { static let number = Slot.count + 0, movements = 0 }
+  enum SymphonySlot { static let number = SlotIndex(Slot.count), movements = 0 }
   override class var entityName: String { "Symphony" }
   var number: Int { get { self[SymphonySlot.number] } set { self[SymphonySlot.number] = newValue } }
   var movements: OrderedRelationship<Movement> { ordered(SymphonySlot.movements) }
@@ -96,7 +96,7 @@ final class Movement: ManagedObject {
 }
 
 final class Track: ManagedObject {
-  enum Slot { static let seconds = 0, title = 1 }
+  enum Slot { static let seconds: SlotIndex = 0, title: SlotIndex = 1 }
   override class var entityName: String { "Track" }
   var seconds: Int { get { self[Slot.seconds] } set { self[Slot.seconds] = newValue } }
   var title: String { get { self[Slot.title] } set { self[Slot.title] = newValue } }

@@ -74,7 +74,7 @@ import Testing
 
   private func byteCount(_ rows: [RowPointer]) -> Int {
     rows.reduce(0) { sum, row in
-      sum + entity.layout.kinds.indices.reduce(0) { $0 + (entity.layout.kinds[$1] == .bytes ? row.bytes($1).count : 0) }
+      sum + entity.slotIndexes.reduce(0) { $0 + (entity.layout.kinds[$1] == .bytes ? row.bytes($1).count : 0) }
     }
   }
 

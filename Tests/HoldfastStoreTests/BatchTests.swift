@@ -62,7 +62,7 @@ import Testing
     let columns: [AggregateColumn] = [
       .group(slot: 2), .count(slot: nil), .count(slot: 0), .average(slot: 0), .sum(slot: 1), .minimum(slot: 0), .maximum(slot: 2),
     ]
-    for groupBy in [[2], [0], [0, 2], []] {
+    for groupBy in [[2], [0], [0, 2], []] as [[SlotIndex]] {
       let plan = AggregatePlan(groupBy: groupBy, columns: groupBy.contains(2) ? columns : Array(columns.dropFirst()))
       let whole = RowAggregator(plan, entity: entity), single = RowAggregator(plan, entity: entity)
       whole.add(batch, .all)

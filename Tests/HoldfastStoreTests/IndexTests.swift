@@ -6,15 +6,19 @@ import Testing
   @Test func anIndexIsEncodedAsAnInteger() throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
-    let plan = FaultRequest(entity: 3, keys: [7])
-    let json = try encoder.encode(plan)
+    let fault = FaultRequest(entity: 3, keys: [7])
+    let json = try encoder.encode(fault)
     #expect(String(decoding: json, as: UTF8.self) == #"{"entity":3,"keys":[7]}"#)
-    #expect(try JSONDecoder().decode(FaultRequest.self, from: json) == plan)
+    #expect(try JSONDecoder().decode(FaultRequest.self, from: json) == fault)
     #expect(String(decoding: try encoder.encode(ColumnType.toOne(destination: 2)), as: UTF8.self) == #"{"toOne":{"destination":2}}"#)
     let request = RelationshipRequest(entity: 1, relationship: 4, sources: [5])
     let coded = try encoder.encode(request)
     #expect(String(decoding: coded, as: UTF8.self) == #"{"entity":1,"relationship":4,"sources":[5],"welcomesRows":false}"#)
     #expect(try JSONDecoder().decode(RelationshipRequest.self, from: coded) == request)
+    let aggregates = AggregatePlan(groupBy: [3], columns: [.sum(slot: 2), .count(slot: nil)])
+    let plan = try encoder.encode(aggregates)
+    #expect(String(decoding: plan, as: UTF8.self) == #"{"columns":[{"sum":{"slot":2}},{"count":{}}],"groupBy":[3]}"#)
+    #expect(try JSONDecoder().decode(AggregatePlan.self, from: plan) == aggregates)
   }
 
   @Test func indexesAreOrderedAndPrintedAsIntegers() {
@@ -27,6 +31,7 @@ import Testing
   @Test func anArrayOfIndexesHasTheLayoutOfIntegers() {
     hasTheLayoutOfItsInteger(EntityIndex.self)
     hasTheLayoutOfItsInteger(RelationshipIndex.self)
+    hasTheLayoutOfItsInteger(SlotIndex.self)
   }
 
   private func hasTheLayoutOfItsInteger<Integer: TypedInteger>(_ type: Integer.Type) {
@@ -41,6 +46,18 @@ import Testing
     for entity in model.entities { #expect(model.entities[entity.index] === entity) }
     let animal = try #require(model.entity(named: "Animal"))
     #expect(model.entities[animal.familyIndexes].map(\.name) == ["Animal", "Cat", "Dog"])
+  }
+
+  @Test func aSlotFindsItsPropertyColumnAndBit() throws {
+    let names = (100..<170).map { "n\($0)" }
+    let model = try ManagedObjectModel(entities: [EntityDescription("Wide", attributes: names.map { AttributeDescription($0, .string) })])
+    let entity = try #require(model.entity(named: "Wide"))
+    #expect(entity.slotIndexes == 0..<70 && entity.layout.slots == entity.slotIndexes)
+    for (slot, name) in zip(entity.slotIndexes, names) {
+      #expect(entity.slot(named: name) == slot && entity.slots[slot].name == name)
+      #expect(entity.layout.columns[slot] == .attribute(.string) && entity.layout.kinds[slot] == .bytes)
+      #expect(slot.word == slot.rawValue / 64 && slot.bit == 1 << UInt64(slot.rawValue % 64))
+    }
   }
 
   @Test func anIndexFindsItsRelationship() throws {

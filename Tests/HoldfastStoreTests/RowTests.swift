@@ -89,7 +89,7 @@ import Testing
     let batch = builder.seal()
     for row in other.indices {
       #expect(!batch.pointer(row).hasSameValues(as: alone.pointer(0), layout), "slot \(row)")
-      let differing = layout.kinds.indices.filter { batch.pointer(row).differs(from: alone.pointer(0), $0, layout.kinds[$0]) }
+      let differing = layout.slots.filter { batch.pointer(row).differs(from: alone.pointer(0), $0, layout.kinds[$0]) }
       #expect(differing == [row])
     }
     #expect(batch.pointer(other.count).hasSameValues(as: alone.pointer(0), layout))

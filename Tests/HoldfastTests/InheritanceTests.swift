@@ -350,7 +350,7 @@ extension Animal {
     var changes = SaveRequest.EntityChanges(entity: cat.index)
     changes.updated = [
       SaveRequest.UpdatedRows(
-        rows: builder.seal(), expectedVersions: [tom.readRow.version], changedSlots: [1 << UInt64(Cat.CatSlot.prey)], wordsPerRow: 1)
+        rows: builder.seal(), expectedVersions: [tom.readRow.version], changedSlots: [Cat.CatSlot.prey.bit], wordsPerRow: 1)
     ]
     try #require(coordinator.persistentStores.last).store.prepare(SaveRequest(entities: [changes])).commit()
     coordinator.rowCache.removeAll()

@@ -35,7 +35,7 @@ import Testing
     try bare.fetch(FetchPlan(entity: index, concreteEntities: [index]), in: view, into: sink)
     #expect(sink.rows.count == 6)
     for row in sink.rows {
-      for slot in row.batch.layout.columns.indices where !row.pointer.isPresent(slot) {
+      for slot in row.batch.layout.slots where !row.pointer.isPresent(slot) {
         #expect(row.pointer.integer(slot) == 0, "slot \(slot) of row \(row.key)")
       }
     }

@@ -48,7 +48,7 @@ import Testing
           if state.isInvalid { receipt.rows = [changed] }
           request.entities[index].updated.append(
             SaveRequest.UpdatedRows(
-              rows: changed, expectedVersions: [row.version], changedSlots: [1 << UInt64(Dog.Slot.age)], wordsPerRow: 1))
+              rows: changed, expectedVersions: [row.version], changedSlots: [Dog.Slot.age.bit], wordsPerRow: 1))
           receipt.others = state.namesOther ? StoreChange(updated: [row.objectID].compactMap { $0 }) : StoreChange(mayIncludeOthers: true)
         }
       }

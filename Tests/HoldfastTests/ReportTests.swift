@@ -61,7 +61,7 @@ import Testing
       var changes = SaveRequest.EntityChanges(entity: dog.index)
       changes.updated = [
         SaveRequest.UpdatedRows(
-          rows: builder.seal(), expectedVersions: [row.version], changedSlots: [1 << UInt64(Dog.Slot.age)], wordsPerRow: 1)
+          rows: builder.seal(), expectedVersions: [row.version], changedSlots: [Dog.Slot.age.bit], wordsPerRow: 1)
       ]
       try base.prepare(SaveRequest(entities: [changes])).commit()
     }

@@ -4,8 +4,9 @@ import Holdfast
 /// A bow tie, with an attribute of each kind in the model.
 final class BowTie: ManagedObject {
   enum Slot {
-    static let id = 0, isFavorite = 1, lastWorn = 2, name = 3, photoData = 4, rating = 5, searchKey = 6, timesWorn = 7, tintColor = 8,
-      url = 9
+    static let id: SlotIndex = 0, isFavorite: SlotIndex = 1, lastWorn: SlotIndex = 2, name: SlotIndex = 3, photoData: SlotIndex = 4
+    static let rating: SlotIndex = 5, searchKey: SlotIndex = 6, timesWorn: SlotIndex = 7, tintColor: SlotIndex = 8
+    static let url: SlotIndex = 9
   }
   var id: UUID {
     get { self[Slot.id] }

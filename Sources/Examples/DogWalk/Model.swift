@@ -3,7 +3,7 @@ import Holdfast
 
 /// A dog. The store keeps the order of its walks.
 final class Dog: ManagedObject {
-  enum Slot { static let name = 0, walks = 0 }
+  enum Slot { static let name: SlotIndex = 0, walks = 0 }
   override class var entityName: String { "Dog" }
   var name: String {
     get { self[Slot.name] }
@@ -17,7 +17,7 @@ final class Dog: ManagedObject {
 
 /// A walk of a dog.
 final class Walk: ManagedObject {
-  enum Slot { static let date = 0, dog = 1 }
+  enum Slot { static let date: SlotIndex = 0, dog: SlotIndex = 1 }
   override class var entityName: String { "Walk" }
   var date: Date {
     get { self[Slot.date] }

@@ -3,7 +3,8 @@ import Holdfast
 /// A name in the index: a package, a virtual package that others provide, or a name that is only referred to.
 final class Package: ManagedObject {
   enum Slot {
-    static let installedSize = 0, maintainer = 1, name = 2, section = 3, summary = 4, version = 5
+    static let installedSize: SlotIndex = 0, maintainer: SlotIndex = 1, name: SlotIndex = 2, section: SlotIndex = 3
+    static let summary: SlotIndex = 4, version: SlotIndex = 5
     static let dependencies = 0, dependents = 1, providers = 2, provides = 3
   }
   override class var entityName: String { "Package" }
@@ -56,7 +57,7 @@ final class Package: ManagedObject {
 
 /// A maintainer of packages.
 final class Maintainer: ManagedObject {
-  enum Slot { static let name = 0, packages = 0 }
+  enum Slot { static let name: SlotIndex = 0, packages = 0 }
   override class var entityName: String { "Maintainer" }
   var name: String {
     get { self[Slot.name] }

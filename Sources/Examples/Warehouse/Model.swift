@@ -6,7 +6,7 @@ import Holdfast
 
 /// A warehouse with its goods.
 final class Warehouse: ManagedObject {
-  enum Slot { static let city = 0, goods = 0 }
+  enum Slot { static let city: SlotIndex = 0, goods = 0 }
   override class var entityName: String { "Warehouse" }
   var city: String {
     get { self[Slot.city] }
@@ -20,7 +20,7 @@ final class Warehouse: ManagedObject {
 
 /// Goods of one kind in a warehouse.
 final class Good: ManagedObject {
-  enum Slot { static let amount = 0, kind = 1, name = 2, price = 3, warehouse = 4 }
+  enum Slot { static let amount: SlotIndex = 0, kind: SlotIndex = 1, name: SlotIndex = 2, price: SlotIndex = 3, warehouse: SlotIndex = 4 }
   override class var entityName: String { "Good" }
   var amount: Int {
     get { self[Slot.amount] }

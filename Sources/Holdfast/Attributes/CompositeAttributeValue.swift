@@ -58,20 +58,20 @@ public struct CompositeElements<Root>: Sendable, ExpressibleByArrayLiteral {
 
 extension CompositeElements where Root: CompositeAttributeValue {
   /// Reads a group from a row; nil when no element has a value.
-  @inlinable func load(_ row: RowPointer, _ slot: Int) -> Root? {
-    guard (slot..<slot + slotCount).contains(where: { row.isPresent($0) }) else { return nil }
+  @inlinable func load(_ row: RowPointer, _ slot: SlotIndex) -> Root? {
+    guard (slot..<slot.advanced(by: slotCount)).contains(where: { row.isPresent($0) }) else { return nil }
     var root = Root()
-    for element in elements { element.load(&root, row, slot + element.offset) }
+    for element in elements { element.load(&root, row, slot.advanced(by: element.offset)) }
     return root
   }
 
   /// Writes a group into an object. Nil clears all elements.
-  @inlinable func store(_ root: Root?, in object: ManagedObject, _ slot: Int) {
+  @inlinable func store(_ root: Root?, in object: ManagedObject, _ slot: SlotIndex) {
     guard let root else {
-      for slot in slot..<slot + slotCount { object.setNull(slot) }
+      for slot in slot..<slot.advanced(by: slotCount) { object.setNull(slot) }
       return
     }
-    for element in elements { element.store(root, object, slot + element.offset) }
+    for element in elements { element.store(root, object, slot.advanced(by: element.offset)) }
   }
 }
 
@@ -84,13 +84,14 @@ public struct CompositeElement<Root>: Sendable {
   @usableFromInline var offset = 0
   @usableFromInline let keyPath: any PartialKeyPath<Root> & Sendable
   @usableFromInline let leaves: @Sendable () -> [(name: String, types: AttributeTypeSet)]
-  @usableFromInline let load: @Sendable (inout Root, RowPointer, Int) -> Void
-  @usableFromInline let store: @Sendable (Root, ManagedObject, Int) -> Void
+  @usableFromInline let load: @Sendable (inout Root, RowPointer, SlotIndex) -> Void
+  @usableFromInline let store: @Sendable (Root, ManagedObject, SlotIndex) -> Void
 
   @usableFromInline init(
     name: String, slotCount: Int, keyPath: any PartialKeyPath<Root> & Sendable,
     leaves: @escaping @Sendable () -> [(name: String, types: AttributeTypeSet)],
-    load: @escaping @Sendable (inout Root, RowPointer, Int) -> Void, store: @escaping @Sendable (Root, ManagedObject, Int) -> Void
+    load: @escaping @Sendable (inout Root, RowPointer, SlotIndex) -> Void,
+    store: @escaping @Sendable (Root, ManagedObject, SlotIndex) -> Void
   ) {
     (self.name, self.slotCount, self.keyPath) = (name, slotCount, keyPath)
     (self.leaves, self.load, self.store) = (leaves, load, store)

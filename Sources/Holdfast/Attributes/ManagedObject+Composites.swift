@@ -13,7 +13,7 @@ extension ManagedObject {
   ///
   /// It is nil when no element has a value, so a struct whose elements are all nil reads as nil. Setting nil clears all elements.
   /// Reading or writing a single element by its own slot is faster.
-  @inlinable public final subscript<Value: CompositeAttributeValue>(composite slot: Int) -> Value? {
+  @inlinable public final subscript<Value: CompositeAttributeValue>(composite slot: SlotIndex) -> Value? {
     get {
       checkSlots(slot, Value.elements.slotTypes)
       return Value.elements.load(readRow, slot)
@@ -24,8 +24,8 @@ extension ManagedObject {
     }
   }
 
-  @inlinable final func checkSlots(_ first: Int, _ types: [AttributeTypeSet]) {
-    for (offset, types) in types.enumerated() { checkSlot(first + offset, types) }
+  @inlinable final func checkSlots(_ first: SlotIndex, _ types: [AttributeTypeSet]) {
+    for (offset, types) in types.enumerated() { checkSlot(first.advanced(by: offset), types) }
   }
 
   /// Returns the values of a group by name, or null if no element has one.
@@ -44,12 +44,12 @@ extension ManagedObject {
 
   /// Sets a group and clears the elements that aren't named. Changes nothing when a name or value doesn't fit.
   final func setComposite(_ composite: ManagedObjectModel.CompositeAttribute, _ values: [String: PropertyValue]) throws {
-    var wanted: [Int: StoreValue] = [:]
+    var wanted: [SlotIndex: StoreValue] = [:]
     try collect(values, composite.name, into: &wanted)
     for slot in composite.slots { set(slot, wanted[slot] ?? .null) }
   }
 
-  private func collect(_ values: [String: PropertyValue], _ group: String, into wanted: inout [Int: StoreValue]) throws {
+  private func collect(_ values: [String: PropertyValue], _ group: String, into wanted: inout [SlotIndex: StoreValue]) throws {
     for (name, value) in values {
       let key = "\(group).\(name)"
       switch (entity.property(named: key), value) {

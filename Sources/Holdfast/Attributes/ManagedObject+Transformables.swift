@@ -22,7 +22,7 @@ extension ManagedObject {
   /// Neither traps. When the bytes can't be decoded, the attribute reads as nil and ``ManagedObjectContext/faultError`` has the reason.
   /// When a value can't be encoded, the attribute is unchanged and the next save fails with the reason. Setting the attribute again or
   /// rolling back the object's changes prevents that.
-  public final subscript<Value>(transformable slot: Int) -> Value? {
+  public final subscript<Value>(transformable slot: SlotIndex) -> Value? {
     get {
       do { return try transformableValue(slot) } catch {
         managedObjectContext.noteUnread(id, error)
@@ -43,7 +43,7 @@ extension ManagedObject {
   /// - Throws: ``ContextError`` with code ``ContextError/Code/transformationFailed`` when the transformer fails, isn't registered, or
   ///   returns another type; the transformer's error is the cause. ``/HoldfastStore/StoreError`` when the value's external file can't be
   ///   read.
-  public final func transformableValue<Value>(_ slot: Int, as type: Value.Type = Value.self) throws -> Value? {
+  public final func transformableValue<Value>(_ slot: SlotIndex, as type: Value.Type = Value.self) throws -> Value? {
     checkSlot(slot, .transformable)
     let row = readRow
     guard row.isPresent(slot) else { return nil }
@@ -60,7 +60,7 @@ extension ManagedObject {
   /// Sets the transformable attribute in a slot.
   ///
   /// - Throws: the errors of ``transformableValue(_:as:)``. The attribute is then unchanged.
-  public final func setTransformableValue<Value>(_ value: Value?, _ slot: Int) throws {
+  public final func setTransformableValue<Value>(_ value: Value?, _ slot: SlotIndex) throws {
     checkSlot(slot, .transformable)
     managedObjectContext.changes.forgetRefusedValues(self, slot)
     guard let value else { return setNull(slot) }
@@ -73,12 +73,12 @@ extension ManagedObject {
     data.withUnsafeBytes { setBytes(slot, $0) }
   }
 
-  private func transformer(_ slot: Int) throws -> any AttributeTransformer {
+  private func transformer(_ slot: SlotIndex) throws -> any AttributeTransformer {
     if let transformer = managedObjectContext.graph.transformers[flags.entityIndex][slot] { return transformer }
     throw transformationError(slot, "No transformer is registered for the attribute. Pass one to the container or coordinator.")
   }
 
-  private func transformationError(_ slot: Int, _ reason: String, _ cause: (any Error)? = nil) -> ContextError {
+  private func transformationError(_ slot: SlotIndex, _ reason: String, _ cause: (any Error)? = nil) -> ContextError {
     ContextError(.transformationFailed, objectID: id, property: entity.slots[slot].name, reason: reason, cause: cause)
   }
 }

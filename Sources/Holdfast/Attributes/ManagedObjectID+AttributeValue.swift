@@ -11,11 +11,11 @@ extension ManagedObjectID: AttributeValue {
   /// The attribute type for object IDs.
   @inlinable public static var attributeTypes: AttributeTypeSet { [.objectID] }
   /// Reads a slot. An absent or invalid ID reads as an ID that no object has.
-  public static func load(_ row: RowPointer, _ slot: Int) -> ManagedObjectID { loadPresent(row, slot) ?? nobody }
+  public static func load(_ row: RowPointer, _ slot: SlotIndex) -> ManagedObjectID { loadPresent(row, slot) ?? nobody }
   /// Reads a slot; nil when the text isn't a valid ID.
-  public static func loadPresent(_ row: RowPointer, _ slot: Int) -> ManagedObjectID? { ManagedObjectID(rowBytes: row.bytes(slot)) }
+  public static func loadPresent(_ row: RowPointer, _ slot: SlotIndex) -> ManagedObjectID? { ManagedObjectID(rowBytes: row.bytes(slot)) }
   /// Writes a slot.
-  public func store(in object: ManagedObject, _ slot: Int) { withRowBytes { object.setBytes(slot, $0) } }
+  public func store(in object: ManagedObject, _ slot: SlotIndex) { withRowBytes { object.setBytes(slot, $0) } }
   /// The ID as a store value.
   public var storeValue: StoreValue { .objectID(self) }
 

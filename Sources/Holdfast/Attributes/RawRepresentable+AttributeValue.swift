@@ -12,18 +12,18 @@ extension AttributeValue where Self: RawRepresentable, RawValue: AttributeValue 
   /// The attribute types of the raw value.
   @inlinable public static var attributeTypes: AttributeTypeSet { RawValue.attributeTypes }
   /// Reads a slot; nil when no case has the raw value.
-  @inlinable public static func loadPresent(_ row: RowPointer, _ slot: Int) -> Self? {
+  @inlinable public static func loadPresent(_ row: RowPointer, _ slot: SlotIndex) -> Self? {
     RawValue.loadPresent(row, slot).flatMap { Self(rawValue: $0) }
   }
   /// Writes the raw value.
-  @inlinable public func store(in object: ManagedObject, _ slot: Int) { rawValue.store(in: object, slot) }
+  @inlinable public func store(in object: ManagedObject, _ slot: SlotIndex) { rawValue.store(in: object, slot) }
   /// The raw value as a store value.
   public var storeValue: StoreValue { rawValue.storeValue }
 }
 
 extension AttributeValue where Self: RawRepresentable & CaseIterable, RawValue: AttributeValue {
   /// Reads a slot. An absent value or unknown raw value reads as the case for zero, or else the first case.
-  @inlinable public static func load(_ row: RowPointer, _ slot: Int) -> Self {
+  @inlinable public static func load(_ row: RowPointer, _ slot: SlotIndex) -> Self {
     if row.isPresent(slot), let value = loadPresent(row, slot) { return value }
     return absentCase
   }
@@ -37,7 +37,7 @@ extension AttributeValue where Self: RawRepresentable & CaseIterable, RawValue: 
 
 extension AttributeValue where Self: OptionSet, RawValue: AttributeValue {
   /// Reads a slot. An absent value reads as the empty set.
-  @inlinable public static func load(_ row: RowPointer, _ slot: Int) -> Self { Self(rawValue: RawValue.load(row, slot)) }
+  @inlinable public static func load(_ row: RowPointer, _ slot: SlotIndex) -> Self { Self(rawValue: RawValue.load(row, slot)) }
 }
 
 /// An empty row, from which types read their zero values.
@@ -46,7 +46,7 @@ enum AbsentRow {
   static let slotCount = ModelBounds.values
 
   nonisolated(unsafe) static let pointer: RowPointer = {  // because it is never written to or freed
-    let count = RowLayout.cellOffset(slotCount - 1) + 8
+    let count = RowLayout.cellOffset(SlotIndex(slotCount - 1)) + 8
     let bytes = UnsafeMutableRawPointer.allocate(byteCount: count, alignment: 8)
     bytes.initializeMemory(as: UInt8.self, repeating: 0, count: count)
     return RowPointer(bytes)

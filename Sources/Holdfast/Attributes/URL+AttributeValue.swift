@@ -9,11 +9,11 @@ extension URL: AttributeValue {
   /// The attribute type for URIs.
   @inlinable public static var attributeTypes: AttributeTypeSet { [.uri] }
   /// Reads a slot. An absent or invalid URI reads as `about:blank`.
-  public static func load(_ row: RowPointer, _ slot: Int) -> URL { loadPresent(row, slot) ?? blank }
+  public static func load(_ row: RowPointer, _ slot: SlotIndex) -> URL { loadPresent(row, slot) ?? blank }
   /// Reads a slot; nil when the text isn't a valid URI.
-  public static func loadPresent(_ row: RowPointer, _ slot: Int) -> URL? { URL(string: row.string(slot)) }
+  public static func loadPresent(_ row: RowPointer, _ slot: SlotIndex) -> URL? { URL(string: row.string(slot)) }
   /// Writes the absolute string to a slot.
-  public func store(in object: ManagedObject, _ slot: Int) { absoluteString.store(in: object, slot) }
+  public func store(in object: ManagedObject, _ slot: SlotIndex) { absoluteString.store(in: object, slot) }
   /// The URI as a store value.
   public var storeValue: StoreValue { .uri(absoluteString) }
 

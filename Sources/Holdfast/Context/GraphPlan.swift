@@ -7,13 +7,13 @@ struct LinkPlan {
   var entityNumber: Int32 = 0
   var relationshipNumber: Int32 = 0
   /// The slot of the destination's key, or -1.
-  var slot: Int32 = -1
+  var slotNumber: Int32 = -1
   var toManyIndex: Int32 = -1
   /// The destination entity, and the index after its last subentity.
   var destinationNumber: Int32 = 0
   var destinationEnd: Int32 = 1
   /// The slot of the inverse in the destination's row, or -1 if the inverse has no slot or doesn't exist.
-  var inverseSlot: Int32 = -1
+  var inverseSlotNumber: Int32 = -1
   /// The to-many index of the inverse, which is negative if the inverse is transient. ``none`` if the inverse has no such index.
   var inverseToManyIndex: Int32 = LinkPlan.none
   var isOrdered = false
@@ -27,8 +27,10 @@ struct LinkPlan {
   /// The entity that declares the relationship.
   @inline(__always) var entity: EntityIndex { EntityIndex(Int(entityNumber)) }
   @inline(__always) var relationship: RelationshipIndex { RelationshipIndex(Int(relationshipNumber)) }
+  @inline(__always) var slot: SlotIndex { SlotIndex(Int(slotNumber)) }
+  @inline(__always) var inverseSlot: SlotIndex { SlotIndex(Int(inverseSlotNumber)) }
   @inline(__always) var destination: EntityIndex { EntityIndex(Int(destinationNumber)) }
-  @inline(__always) var hasInverse: Bool { inverseSlot >= 0 || inverseToManyIndex != LinkPlan.none }
+  @inline(__always) var hasInverse: Bool { inverseSlotNumber >= 0 || inverseToManyIndex != LinkPlan.none }
 
   /// Whether the relationship can reference objects of an entity.
   @inline(__always) func leads(toEntity index: EntityIndex) -> Bool {
@@ -41,6 +43,13 @@ extension UnsafeMutablePointer where Pointee == GraphPlan.EntityPlan {
   /// The plan of an entity.
   subscript(index: EntityIndex) -> GraphPlan.EntityPlan {
     @inline(__always) unsafeAddress { UnsafePointer(self + index.rawValue) }
+  }
+}
+
+extension UnsafeMutablePointer where Pointee == LinkPlan {
+  /// The plan of the to-one relationship in a slot.
+  subscript(slot: SlotIndex) -> LinkPlan {
+    @inline(__always) unsafeAddress { UnsafePointer(self + slot.rawValue) }
   }
 }
 
@@ -84,7 +93,7 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
   /// The transformers by entity and slot. Nil for an unregistered transformer and for other attributes.
   let transformers: [[(any AttributeTransformer)?]]
   /// The slots of attributes of type object ID, by entity.
-  let objectIDSlots: [[Int]]
+  let objectIDSlots: [[SlotIndex]]
   /// Whether ``objectIDSlots`` has any slots.
   let hasObjectIDs: Bool
   /// Whether any entity has transient attributes.
@@ -109,7 +118,7 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
       }
     }
     objectIDSlots = model.entities.map { entity in
-      entity.layout.columns.indices.filter { entity.layout.columns[$0] == .attribute(.objectID) }
+      entity.slotIndexes.filter { entity.layout.columns[$0] == .attribute(.objectID) }
     }
     hasObjectIDs = objectIDSlots.contains { !$0.isEmpty }
     hasTransients = model.entities.contains { !$0.transientAttributes.isEmpty }
@@ -178,7 +187,7 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     let toMany = links + transientLinkCount
     for relationship in entity.relationships {
       let link = link(relationship, model)
-      if relationship.isToMany { toMany[relationship.toManyIndex] = link } else { toOne[relationship.slot] = link }
+      if relationship.isToMany { toMany[relationship.toManyIndex] = link } else { toOne[relationship.slot.rawValue] = link }
     }
     for relationship in entity.transientRelationships { toMany[relationship.toManyIndex] = link(relationship, model) }
     return EntityPlan(
@@ -191,9 +200,11 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
   private static func link(_ relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel) -> LinkPlan {
     let inverse = model.inverse(of: relationship)
     var link = LinkPlan(
-      entityNumber: Int32(relationship.entityIndex.rawValue), relationshipNumber: Int32(relationship.index.rawValue), slot: Int32(relationship.slot),
+      entityNumber: Int32(relationship.entityIndex.rawValue), relationshipNumber: Int32(relationship.index.rawValue),
+      slotNumber: Int32(relationship.slot.rawValue),
       toManyIndex: Int32(relationship.toManyIndex), destinationNumber: Int32(relationship.destinationIndex.rawValue),
-      destinationEnd: Int32(model.destination(of: relationship).familyIndexes.upperBound.rawValue), inverseSlot: Int32(inverse?.slot ?? -1),
+      destinationEnd: Int32(model.destination(of: relationship).familyIndexes.upperBound.rawValue),
+      inverseSlotNumber: Int32(inverse?.slot.rawValue ?? -1),
       isOrdered: relationship.isOrdered)
     if let inverse, inverse.isToMany || inverse.isTransient { link.inverseToManyIndex = Int32(inverse.toManyIndex) }
     link.isTransientToOne = relationship.isTransient && !relationship.isToMany

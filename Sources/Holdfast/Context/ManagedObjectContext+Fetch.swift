@@ -78,7 +78,7 @@ extension ManagedObjectContext {
     return sorted.map { row in Dictionary(uniqueKeysWithValues: zip(names, row)) }
   }
 
-  private func slot(_ name: String, _ entity: ManagedObjectModel.Entity) throws -> Int {
+  private func slot(_ name: String, _ entity: ManagedObjectModel.Entity) throws -> SlotIndex {
     guard let slot = entity.slot(named: name) else {
       throw ContextError(.invalidRequest, property: name, reason: "\(entity.name) has no attribute or to-one relationship \(name).")
     }
@@ -86,7 +86,7 @@ extension ManagedObjectContext {
   }
 
   /// The slot of a property whose values are compared.
-  private func slotInRow(_ name: String, _ entity: ManagedObjectModel.Entity) throws -> Int {
+  private func slotInRow(_ name: String, _ entity: ManagedObjectModel.Entity) throws -> SlotIndex {
     let slot = try slot(name, entity)
     guard !entity.externalSlots.contains(slot) else {
       throw ContextError(
@@ -96,14 +96,14 @@ extension ManagedObjectContext {
     return slot
   }
 
-  private func number(_ name: String, _ entity: ManagedObjectModel.Entity) throws -> Int {
+  private func number(_ name: String, _ entity: ManagedObjectModel.Entity) throws -> SlotIndex {
     let slot = try slot(name, entity)
     let column = entity.layout.columns[slot]
     if case .attribute(let type) = column, type.isNumber { return slot }
     throw ContextError(.invalidRequest, property: name, reason: "\(entity.name).\(name) isn't a number, so it can't be summed or averaged.")
   }
 
-  private func column(_ column: DictionaryColumn, _ entity: ManagedObjectModel.Entity, _ groupBy: [Int]) throws -> AggregateColumn {
+  private func column(_ column: DictionaryColumn, _ entity: ManagedObjectModel.Entity, _ groupBy: [SlotIndex]) throws -> AggregateColumn {
     switch column {
     case .property(let name):
       let slot = try slot(name, entity)

@@ -183,7 +183,7 @@ extension ManagedObjectContext {
   }
 
   private func copyChanges(from row: RowPointer, since committed: RowPointer, to merged: inout PrivateRow, _ layout: RowLayout) {
-    for slot in layout.kinds.indices where row.differs(from: committed, slot, layout.kinds[slot]) { merged.copy(slot, of: row, layout) }
+    for slot in layout.slots where row.differs(from: committed, slot, layout.kinds[slot]) { merged.copy(slot, of: row, layout) }
   }
 }
 
@@ -199,7 +199,7 @@ extension ManagedObject {
     let committed = isInserted ? managedObjectContext.graph.emptyRow(flags.entityIndex) : committedRow
     guard let committed else { return [:] }
     let kinds = entity.layout.kinds
-    let slots = kinds.indices.filter { row.differs(from: committed, $0, kinds[$0]) }
+    let slots = entity.slotIndexes.filter { row.differs(from: committed, $0, kinds[$0]) }
     var changed: [String: StoreValue] = [:]
     for slot in slots { changed[entity.slots[slot].name] = storeValue(inSlot: slot) }
     return changed

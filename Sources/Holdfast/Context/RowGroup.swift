@@ -149,7 +149,7 @@ final class RowGroup {
   }
 
   /// The destinations of a to-one relationship for all rows of the group.
-  func column(_ slot: Int, destination: EntityIndex) -> FaultSiblings {
+  func column(_ slot: SlotIndex, destination: EntityIndex) -> FaultSiblings {
     for siblings in columns where siblings.slot == slot { return siblings }
     let siblings = FaultSiblings(entity: destination, group: self, slot: slot)
     columns.append(siblings)
@@ -157,7 +157,7 @@ final class RowGroup {
   }
 
   /// The keys in a slot of all rows, ascending, without duplicates.
-  fileprivate func keys(in slot: Int) -> [Int64] {
+  fileprivate func keys(in slot: SlotIndex) -> [Int64] {
     var keys: [Int64] = []
     forEachRow { if $1.isPresent(slot) { keys.append($1.integer(slot)) } }
     keys.sort()
@@ -178,7 +178,7 @@ final class FaultSiblings {
   /// The group clears this reference in its deinitializer.
   private unowned(unsafe) var group: RowGroup?
   /// The slot of a to-one relationship; -1 for a to-many one.
-  let slot: Int
+  let slot: SlotIndex
   private var keys: [Int64] = []
   /// The number of faults that were read alone.
   @exclusivity(unchecked) private var readAlone = 0
@@ -189,7 +189,7 @@ final class FaultSiblings {
     slot = -1
   }
 
-  init(entity: EntityIndex, group: RowGroup, slot: Int) {
+  init(entity: EntityIndex, group: RowGroup, slot: SlotIndex) {
     self.entity = entity
     answer = nil
     self.group = group

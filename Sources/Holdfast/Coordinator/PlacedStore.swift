@@ -192,7 +192,7 @@ private final class PlacingSink: RowSink {
     gathered = (builder, batch.idPrefix)
     let row = batch.pointer(index)
     builder.append(row, key: movesRowKeys ? row.key + distance : row.key, version: row.version)
-    for slot in batch.layout.kinds.indices where batch.layout.kinds[slot] == .key && row.isPresent(slot) {
+    for slot in batch.layout.slots where batch.layout.kinds[slot] == .key && row.isPresent(slot) {
       builder.replaceInLastRow(slot, integer: row.integer(slot) + distance)
     }
     return builder.isFull ? try flush() : .more

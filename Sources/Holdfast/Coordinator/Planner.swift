@@ -101,7 +101,7 @@ struct Planner {
   }
 
   /// The slot that an expression compares with a value that can be looked up; nil for other expressions.
-  private func equality(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) -> Int? {
+  private func equality(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) -> SlotIndex? {
     guard case .comparison(.property(let path), .equalTo, .constant(let value), []) = expression, path.rest.isEmpty, value != .null,
       let slot = entity.slot(named: path.first), builds(value, entity.layout.columns[slot])
     else { return nil }

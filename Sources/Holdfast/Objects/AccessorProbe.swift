@@ -4,7 +4,7 @@ import Synchronization
 /// The property that an accessor of a typed class uses.
 enum PropertyAccess: Hashable {
   /// The slot of an attribute or a to-one relationship; for a composite attribute, each of its slots.
-  case slot(Int)
+  case slot(SlotIndex)
   /// The index of a to-many relationship.
   case toMany(Int)
   /// The index of a to-many relationship whose objects are counted.
@@ -41,7 +41,7 @@ extension ManagedObject {
 
   @inline(never) private func record(_ access: PropertyAccess) {
     guard let recorder else { return }
-    if case .slot(let slot) = access, slot < 0 || slot >= recorder.slotLimit {
+    if case .slot(let slot) = access, slot < 0 || slot.rawValue >= recorder.slotLimit {
       fatalError(
         "\(type(of: self)) used slot \(slot). Slots are the numbers of an entity's attributes and to-one relationships, from 0 on.")
     }
@@ -139,7 +139,8 @@ extension PropertyAccess {
 
   fileprivate var number: Int {
     switch self {
-    case .slot(let number), .toMany(let number), .count(let number), .transient(let number), .transientLink(let number): number
+    case .slot(let slot): slot.rawValue
+    case .toMany(let number), .count(let number), .transient(let number), .transientLink(let number): number
     }
   }
 }
@@ -151,7 +152,7 @@ extension PropertyBinding {
     case .toMany: (.toMany(slot), "index")
     case .transient: (.transient(slot), "index")
     case .transientToOne, .transientToMany: (.transientLink(slot), "index")
-    case .attribute, .toOne, .transformable, .composite: (.slot(slot), "slot")
+    case .attribute, .toOne, .transformable, .composite: (.slot(SlotIndex(slot)), "slot")
     }
   }
 }

@@ -61,9 +61,10 @@ struct KeyPathProbe {
   /// The property that an accessor used.
   private static func binding(_ step: Step) -> PropertyBinding? {
     step.type.properties.first { binding in
-      switch (binding.kind, step.access) {
-      case (.attribute, .slot(binding.slot)), (.toOne, .slot(binding.slot)), (.transformable, .slot(binding.slot)),
-        (.composite, .slot(binding.slot)), (.toMany, .toMany(binding.slot)), (.transient, .transient(binding.slot)),
+      let slot = SlotIndex(binding.slot)
+      return switch (binding.kind, step.access) {
+      case (.attribute, .slot(slot)), (.toOne, .slot(slot)), (.transformable, .slot(slot)), (.composite, .slot(slot)),
+        (.toMany, .toMany(binding.slot)), (.transient, .transient(binding.slot)),
         (.transientToOne, .transientLink(binding.slot)), (.transientToMany, .transientLink(binding.slot)):
         true
       default: false
@@ -87,8 +88,9 @@ struct KeyPathProbe {
     guard binding.slot < KeyPathProbe.mostSlots, let type = type as? any AttributeValue.Type, let kind = types.types.first?.cellKind else {
       return false
     }
-    return (KeyPathProbe.rows(kind, binding.slot) + KeyPathProbe.rows(of: type, binding.slot)).allSatisfy { row in
-      (read(keyPath, count: 0, (row, kind)).value as? any AttributeValue)?.storeValue == type.load(row.pointer(0), binding.slot).storeValue
+    let slot = SlotIndex(binding.slot)
+    return (KeyPathProbe.rows(kind, slot) + KeyPathProbe.rows(of: type, slot)).allSatisfy { row in
+      (read(keyPath, count: 0, (row, kind)).value as? any AttributeValue)?.storeValue == type.load(row.pointer(0), slot).storeValue
     }
   }
 
@@ -110,28 +112,30 @@ struct KeyPathProbe {
   /// Rows that distinguish a slot from others, and its value from computed ones.
   ///
   /// They have different values in all slots, a value only in that slot, values only in the others, and none.
-  private static func rows(_ kind: CellKind, _ slot: Int) -> [RowBatch] {
-    let texts: [(Int) -> String] = [
-      { "MiXed \u{DC}n\u{EF} \($0) and long" }, { String(1_000_000_000_000_000 + $0) },
+  private static func rows(_ kind: CellKind, _ slot: SlotIndex) -> [RowBatch] {
+    let texts: [(SlotIndex) -> String] = [
+      { "MiXed \u{DC}n\u{EF} \($0) and long" }, { String(1_000_000_000_000_000 + $0.rawValue) },
       { "x-coredata://00000000-0000-0000-0000-000000000000/Probe/p\($0)" },
     ]
     return texts.enumerated().flatMap { round, text in
-      let fills: [(Int) -> Bool] = [{ _ in true }, { $0 == slot }, { $0 != slot }, { _ in false }]
-      return fills.map { isSet in row(kind) { isSet($0) ? (round == 0 ? Int64($0) * 3 + 1 : -Int64($0) * 7 - 2, text($0)) : nil } }
+      let fills: [(SlotIndex) -> Bool] = [{ _ in true }, { $0 == slot }, { $0 != slot }, { _ in false }]
+      return fills.map { isSet in
+        row(kind) { isSet($0) ? (round == 0 ? Int64($0.rawValue) * 3 + 1 : -Int64($0.rawValue) * 7 - 2, text($0)) : nil }
+      }
     }
   }
 
   /// Rows that distinguish a slot of an enumeration from others: one case in the slot and another in all others, and vice versa.
   ///
   /// Other values aren't cases of the enumeration, so they would all read the same.
-  private static func rows(of type: any AttributeValue.Type, _ slot: Int) -> [RowBatch] {
+  private static func rows(of type: any AttributeValue.Type, _ slot: SlotIndex) -> [RowBatch] {
     guard let cases = (unwrapped(type) as? any CaseIterable.Type)?.ends, let kind = type.attributeTypes.types.first?.cellKind else {
       return []
     }
     return [(cases.first, cases.last), (cases.last, cases.first)].map { here, elsewhere in
       let builder = RowBatchBuilder(layout: RowLayout(Array(repeating: column(kind), count: mostSlots)), idPrefix: nil)
       builder.beginRow(key: 0, version: 1)
-      for place in 0..<mostSlots where !builder.appendValue(place == slot ? here : elsewhere, column(kind)) { builder.appendNull() }
+      for other in builder.layout.slots where !builder.appendValue(other == slot ? here : elsewhere, column(kind)) { builder.appendNull() }
       builder.endRow()
       return builder.seal()
     }
@@ -146,10 +150,10 @@ struct KeyPathProbe {
     }
   }
 
-  private static func row(_ kind: CellKind, _ value: (Int) -> (Int64, String)?) -> RowBatch {
+  private static func row(_ kind: CellKind, _ value: (SlotIndex) -> (Int64, String)?) -> RowBatch {
     let builder = RowBatchBuilder(layout: RowLayout(Array(repeating: column(kind), count: mostSlots)), idPrefix: nil)
     builder.beginRow(key: 0, version: 1)
-    for slot in 0..<mostSlots {
+    for slot in builder.layout.slots {
       switch (value(slot), kind) {
       case (nil, _): builder.appendNull()
       case (let (number, _)?, .integer), (let (number, _)?, .key): builder.append(integer: number)

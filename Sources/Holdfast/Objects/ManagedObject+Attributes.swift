@@ -3,7 +3,7 @@ extension ManagedObject {
   ///
   /// For accessors of typed subclasses, whose types and slots are compared with the model when the class is bound. Traps if the entity
   /// doesn't have the slot, or if `Value` can't hold the attribute's type.
-  @inlinable public final subscript<Value: AttributeValue>(_ slot: Int) -> Value {
+  @inlinable public final subscript<Value: AttributeValue>(_ slot: SlotIndex) -> Value {
     @inline(__always) get {
       checkSlot(slot, Value.attributeTypes)
       return Value.read(self, slot)
@@ -17,7 +17,7 @@ extension ManagedObject {
   /// Calls a closure with the UTF-8 bytes of the text in a slot, without creating a `String`.
   ///
   /// - Returns: The closure's result. Its bytes are empty if the slot has no value.
-  @inlinable public final func withUTF8<Result>(_ slot: Int, _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+  @inlinable public final func withUTF8<Result>(_ slot: SlotIndex, _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
     checkSlot(slot, .inBytes)
     return try body(readRow.bytes(slot))
   }
@@ -25,19 +25,19 @@ extension ManagedObject {
   // MARK: Writing
 
   /// Writes a number into a slot.
-  @usableFromInline final func setCell(_ slot: Int, _ cell: UInt64) {
+  @usableFromInline final func setCell(_ slot: SlotIndex, _ cell: UInt64) {
     checkSlot(slot, .inCells)
     if !flags.contains(.probe) { writableRow().set(slot, cell: cell) }
   }
 
   /// Writes nil into a slot.
-  @usableFromInline final func setNull(_ slot: Int) {
+  @usableFromInline final func setNull(_ slot: SlotIndex) {
     checkSlot(slot, AttributeTypeSet.inCells.union(.inBytes))
     if !flags.contains(.probe) { writableRow().setNull(slot) }
   }
 
   /// Writes bytes into a slot.
-  @usableFromInline final func setBytes(_ slot: Int, _ bytes: UnsafeRawBufferPointer) {
+  @usableFromInline final func setBytes(_ slot: SlotIndex, _ bytes: UnsafeRawBufferPointer) {
     checkSlot(slot, .inBytes)
     if flags.contains(.probe) { return }
     var copy = writableRow()
@@ -46,7 +46,7 @@ extension ManagedObject {
   }
 
   /// Writes text into a slot.
-  final func setText(_ slot: Int, _ text: String) {
+  final func setText(_ slot: SlotIndex, _ text: String) {
     var text = text
     text.withUTF8 { setBytes(slot, UnsafeRawBufferPointer($0)) }
   }
@@ -88,7 +88,7 @@ extension ManagedObject {
   }
 
   /// Writes a value of the slot's type.
-  final func set(_ slot: Int, _ value: StoreValue) {
+  final func set(_ slot: SlotIndex, _ value: StoreValue) {
     switch value {
     case .null: setNull(slot)
     case .bool(let value): value.store(in: self, slot)

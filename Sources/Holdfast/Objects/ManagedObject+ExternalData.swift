@@ -9,7 +9,7 @@ extension ManagedObject {
   /// The bytes in the file that a row of the object names. Each call reads the file again, so keep the result as long as you need it.
   ///
   /// If the file is unreadable, returns nil and sets ``ManagedObjectContext/faultError``; ``value(forKey:)`` throws the error.
-  @usableFromInline final func dataInFile(_ slot: Int, _ row: RowPointer) -> Data? {
+  @usableFromInline final func dataInFile(_ slot: SlotIndex, _ row: RowPointer) -> Data? {
     do {
       return try externalData(slot, row)
     } catch {
@@ -19,7 +19,7 @@ extension ManagedObject {
   }
 
   /// The bytes in the file that a row of the object names; nil if the row names none.
-  final func externalData(_ slot: Int, _ row: RowPointer) throws -> Data? {
+  final func externalData(_ slot: SlotIndex, _ row: RowPointer) throws -> Data? {
     guard let id = row.externalID(slot) else { return nil }
     managedObjectContext.checkIsolation()
     let request = ExternalDataRequest(entity: flags.entityIndex, slot: slot, key: objectKey, id: id)
@@ -27,7 +27,7 @@ extension ManagedObject {
   }
 
   /// The value of an attribute in a row of the object, read from its external file if it has one.
-  final func attributeValue(_ slot: Int, _ row: RowPointer) throws -> StoreValue {
+  final func attributeValue(_ slot: SlotIndex, _ row: RowPointer) throws -> StoreValue {
     let value = row.value(slot, entity.layout.columns[slot], idPrefix: id)
     guard case .externalData = value else { return value }
     return try externalData(slot, row).map { .data($0) } ?? .null

@@ -162,7 +162,7 @@ extension ManagedObject {
   // MARK: Steps
 
   /// The value of an attribute, or the ID of a to-one relationship's destination.
-  final func storeValue(inSlot slot: Int) -> StoreValue {
+  final func storeValue(inSlot slot: SlotIndex) -> StoreValue {
     guard let relationship = entity.relationship(inSlot: slot) else {
       do { return try attributeValue(slot, readRow) } catch {
         managedObjectContext.noteUnread(id, error)
@@ -172,7 +172,7 @@ extension ManagedObject {
     return toOne(relationship).map { .objectID($0.objectID) } ?? .null
   }
 
-  final func slot(forKey key: String) throws -> Int {
+  final func slot(forKey key: String) throws -> SlotIndex {
     guard let slot = entity.slot(named: key) else {
       throw ContextError(
         .unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no attribute or to-one relationship of this name.")

@@ -4,7 +4,7 @@ extension ManagedObject {
   // MARK: To-one
 
   /// The destination of the to-one relationship in a slot, for accessors of typed subclasses. May be a fault.
-  public final func toOne<Destination: ManagedObject>(_ slot: Int) -> Destination? {
+  public final func toOne<Destination: ManagedObject>(_ slot: SlotIndex) -> Destination? {
     guard let link = toOneLink(slot) else { return probeDestination() }
     return target(link).map { $0.typed() }
   }
@@ -13,7 +13,7 @@ extension ManagedObject {
   ///
   /// Takes one load and doesn't create the object, unless the destination entity has subentities: only the object's row determines its
   /// subentity.
-  public final func toOneID(_ slot: Int) -> ManagedObjectID? {
+  public final func toOneID(_ slot: SlotIndex) -> ManagedObjectID? {
     guard let link = toOneLink(slot) else { return nil }
     let row = readRow
     guard row.isPresent(slot) else { return nil }
@@ -26,7 +26,7 @@ extension ManagedObject {
   }
 
   /// Sets the to-one relationship in a slot and its inverse, for accessors of typed subclasses.
-  public final func setToOne(_ slot: Int, _ target: ManagedObject?) {
+  public final func setToOne(_ slot: SlotIndex, _ target: ManagedObject?) {
     if let link = toOneLink(slot) { set(link, target) }
   }
 
@@ -41,7 +41,7 @@ extension ManagedObject {
 
   final func target(_ link: LinkPlan) -> ManagedObject? {
     let row = readRow
-    let slot = Int(link.slot)
+    let slot = link.slot
     guard row.isPresent(slot) else { return nil }
     let context = managedObjectContext
     let key = row.integer(slot)
@@ -76,7 +76,7 @@ extension ManagedObject {
 
   private func change(_ link: LinkPlan, _ target: ManagedObject?) {
     let before = readRow
-    let slot = Int(link.slot)
+    let slot = link.slot
     let old = before.isPresent(slot) ? before.integer(slot) : nil
     if old == target?.objectKey { return }
     assign(slot, target)
@@ -85,7 +85,7 @@ extension ManagedObject {
     if let target { attachInverse(of: link, to: target) }
   }
 
-  private func assign(_ slot: Int, _ target: ManagedObject?) {
+  private func assign(_ slot: SlotIndex, _ target: ManagedObject?) {
     let row = writableRow()
     if flags.contains(.awakening) { managedObjectContext.noteChange(self) }
     if let target { row.set(slot, cell: UInt64(bitPattern: target.objectKey)) } else { row.setNull(slot) }
@@ -96,7 +96,7 @@ extension ManagedObject {
     guard let former = context.formerTarget(link.destination, old) else { return }
     if link.inverseSlot >= 0 {
       // If an object referenced itself by a relationship that is its own inverse, the slot already has its new value.
-      if former !== self || link.inverseSlot != link.slot { former.assign(Int(link.inverseSlot), nil) }
+      if former !== self || link.inverseSlot != link.slot { former.assign(link.inverseSlot, nil) }
     } else {
       former.recordRemoval(Int(link.inverseToManyIndex), objectKey)
     }
@@ -104,12 +104,12 @@ extension ManagedObject {
 
   private func attachInverse(of link: LinkPlan, to target: ManagedObject) {
     guard link.inverseSlot >= 0 else { return target.recordAddition(Int(link.inverseToManyIndex), objectKey, isNew: true) }
-    let inverse = Int(link.inverseSlot)
+    let inverse = link.inverseSlot
     let row = target.readRow
     if row.isPresent(inverse), row.integer(inverse) != objectKey,
       let rival = managedObjectContext.formerTarget(link.entity, row.integer(inverse))
     {
-      rival.assign(Int(link.slot), nil)
+      rival.assign(link.slot, nil)
     }
     target.assign(inverse, self)
   }
@@ -118,7 +118,7 @@ extension ManagedObject {
   ///
   /// Used if another context changed the link between the reads of the two ends.
   final func follow(_ link: LinkPlan, of other: ManagedObject, isLinked: Bool) {
-    let row = readRow, inverse = Int(link.inverseSlot)
+    let row = readRow, inverse = link.inverseSlot
     if isInaccessible || isDeleted { return }
     let leadsThere = row.isPresent(inverse) && row.integer(inverse) == other.objectKey
     if leadsThere == isLinked { return }
@@ -196,7 +196,7 @@ extension ManagedObject {
     check(target, link)
     if link.inverseSlot >= 0 {
       let row = target.readRow
-      if row.isPresent(Int(link.inverseSlot)), row.integer(Int(link.inverseSlot)) == objectKey { target.setInverse(of: link, to: nil) }
+      if row.isPresent(link.inverseSlot), row.integer(link.inverseSlot) == objectKey { target.setInverse(of: link, to: nil) }
       return
     }
     managedObjectContext.holdingAwakening {
@@ -217,7 +217,7 @@ extension ManagedObject {
   }
 
   /// Sets the to-one side of a one-to-many pair.
-  private func setInverse(of link: LinkPlan, to owner: ManagedObject?) { set(plan.toOne[Int(link.inverseSlot)], owner) }
+  private func setInverse(of link: LinkPlan, to owner: ManagedObject?) { set(plan.toOne[link.inverseSlot], owner) }
 
   /// The keys of a to-many relationship's destinations, read if they aren't in memory. Includes objects being deleted; callers filter them.
   ///

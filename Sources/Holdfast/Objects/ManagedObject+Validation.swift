@@ -43,7 +43,7 @@ extension ManagedObject {
     }
     let builder = RowBatchBuilder(layout: entity.layout, idPrefix: nil)
     builder.beginRow(key: 1, version: 1)
-    for other in entity.slots.indices {
+    for other in entity.slotIndexes {
       if other != slot {
         builder.appendNull()
       } else if !builder.appendValue(value, entity.layout.columns[slot]) {

@@ -10,7 +10,7 @@
 ///
 /// ```swift
 /// final class Dog: ManagedObject {
-///   enum Slot { static let age = 0, name = 1 }
+///   enum Slot { static let age: SlotIndex = 0, name: SlotIndex = 1 }
 ///   override class var entityName: String { "Dog" }
 ///   var age: Int { get { self[Slot.age] } set { self[Slot.age] = newValue } }
 ///   var name: String { get { self[Slot.name] } set { self[Slot.name] = newValue } }

@@ -33,9 +33,9 @@ struct PrivateRow {
   /// - Parameter committed: The row in the store; nil for a new object.
   init(copying source: RowPointer, _ layout: RowLayout, room: Int, committed: RowPointer?) {
     var needed = layout.fixedByteCount
-    for slot in layout.kinds.indices where layout.kinds[slot] == .bytes { needed += source.bytes(slot).count }
+    for slot in layout.slots where layout.kinds[slot] == .bytes { needed += source.bytes(slot).count }
     self.init(fixedPartOf: source, layout.fixedByteCount, capacity: needed + room, committed)
-    for slot in layout.kinds.indices where layout.kinds[slot] == .bytes && source.isPresent(slot) { append(source, slot) }
+    for slot in layout.slots where layout.kinds[slot] == .bytes && source.isPresent(slot) { append(source, slot) }
   }
 
   func destroy() { free(row - PrivateRow.headerByteCount) }
@@ -49,22 +49,22 @@ struct PrivateRow {
 
   func setKey(_ key: Int64) { row.storeBytes(of: key, as: Int64.self) }
 
-  func set(_ slot: Int, cell: UInt64) {
+  func set(_ slot: SlotIndex, cell: UInt64) {
     row.storeBytes(of: cell, toByteOffset: RowLayout.cellOffset(slot), as: UInt64.self)
     let word = RowLayout.presenceOffset(slot)
-    row.storeBytes(of: row.load(fromByteOffset: word, as: UInt64.self) | 1 << UInt64(slot & 63), toByteOffset: word, as: UInt64.self)
+    row.storeBytes(of: row.load(fromByteOffset: word, as: UInt64.self) | slot.bit, toByteOffset: word, as: UInt64.self)
   }
 
-  func setNull(_ slot: Int) {
+  func setNull(_ slot: SlotIndex) {
     row.storeBytes(of: 0, toByteOffset: RowLayout.cellOffset(slot), as: UInt64.self)
     let word = RowLayout.presenceOffset(slot)
-    row.storeBytes(of: row.load(fromByteOffset: word, as: UInt64.self) & ~(1 << UInt64(slot & 63)), toByteOffset: word, as: UInt64.self)
+    row.storeBytes(of: row.load(fromByteOffset: word, as: UInt64.self) & ~slot.bit, toByteOffset: word, as: UInt64.self)
   }
 
   /// Sets the bytes of a slot: in place if they fit, otherwise after all others.
   ///
   /// Replaced bytes are reclaimed when the block is full, and when the row is saved.
-  mutating func set(_ slot: Int, bytes: UnsafeRawBufferPointer, _ layout: RowLayout) {
+  mutating func set(_ slot: SlotIndex, bytes: UnsafeRawBufferPointer, _ layout: RowLayout) {
     let old = pointer.bytes(slot)
     var offset = old.baseAddress.map { $0 - UnsafeRawPointer(row) } ?? 0
     if old.isEmpty || bytes.count > old.count {
@@ -77,7 +77,7 @@ struct PrivateRow {
   }
 
   /// Copies a slot of another row with the same layout.
-  mutating func copy(_ slot: Int, of other: RowPointer, _ layout: RowLayout) {
+  mutating func copy(_ slot: SlotIndex, of other: RowPointer, _ layout: RowLayout) {
     if !other.isPresent(slot) {
       setNull(slot)
     } else if layout.kinds[slot] == .bytes {
@@ -94,12 +94,12 @@ struct PrivateRow {
   ///
   /// A block is therefore never more than a quarter larger than its contents, however often values are replaced. The new bytes may be in
   /// the old block.
-  private mutating func move(_ changed: Int, _ bytes: UnsafeRawBufferPointer, _ layout: RowLayout) {
+  private mutating func move(_ changed: SlotIndex, _ bytes: UnsafeRawBufferPointer, _ layout: RowLayout) {
     let from = pointer
     var needed = layout.fixedByteCount + bytes.count
-    for slot in layout.kinds.indices where layout.kinds[slot] == .bytes && slot != changed { needed += from.bytes(slot).count }
+    for slot in layout.slots where layout.kinds[slot] == .bytes && slot != changed { needed += from.bytes(slot).count }
     let fresh = PrivateRow(fixedPartOf: from, layout.fixedByteCount, capacity: needed + max(32, needed / 4), header.pointee.committed)
-    for slot in layout.kinds.indices where layout.kinds[slot] == .bytes && slot != changed && from.isPresent(slot) {
+    for slot in layout.slots where layout.kinds[slot] == .bytes && slot != changed && from.isPresent(slot) {
       fresh.append(from, slot)
     }
     fresh.append(bytes, changed)
@@ -114,19 +114,19 @@ struct PrivateRow {
   }
 
   /// Appends the bytes of a slot of another row. The block has enough space.
-  private func append(_ source: RowPointer, _ slot: Int) {
+  private func append(_ source: RowPointer, _ slot: SlotIndex) {
     append(source.bytes(slot), slot)
     if source.isExternal(slot) { markExternal(slot) }
   }
 
   /// Marks the bytes in a slot as the name of a file.
-  private func markExternal(_ slot: Int) {
+  private func markExternal(_ slot: SlotIndex) {
     let cell = UnsafeRawPointer(row).load(fromByteOffset: RowLayout.cellOffset(slot), as: UInt64.self)
     set(slot, cell: cell | RowLayout.externalBit)
   }
 
   /// Appends bytes. The block has enough space.
-  private func append(_ bytes: UnsafeRawBufferPointer, _ slot: Int) {
+  private func append(_ bytes: UnsafeRawBufferPointer, _ slot: SlotIndex) {
     let offset = Int(header.pointee.used)
     if let source = bytes.baseAddress { (row + offset).copyMemory(from: source, byteCount: bytes.count) }
     header.pointee.used += UInt32(bytes.count)

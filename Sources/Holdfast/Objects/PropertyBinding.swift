@@ -52,30 +52,30 @@ public struct PropertyBinding {
 
   /// Binds an attribute.
   public static func attribute<Root: ManagedObject, Value: AttributeValue>(
-    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, slot: Int
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, slot: SlotIndex
   ) -> PropertyBinding {
-    PropertyBinding(name, slot, .attribute(Value.attributeTypes, Value.self), keyPath)
+    PropertyBinding(name, slot.rawValue, .attribute(Value.attributeTypes, Value.self), keyPath)
   }
 
   /// Binds a transformable attribute, read and written as the values of its transformer.
   public static func transformable<Root: ManagedObject, Value>(
-    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, slot: Int
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, slot: SlotIndex
   ) -> PropertyBinding {
-    PropertyBinding(name, slot, .transformable(unwrapped(Value.self)), keyPath)
+    PropertyBinding(name, slot.rawValue, .transformable(unwrapped(Value.self)), keyPath)
   }
 
   /// Binds a composite attribute to a property that can be nil.
   public static func composite<Root: ManagedObject, Value: CompositeAttributeValue>(
-    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value?>, slot: Int
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value?>, slot: SlotIndex
   ) -> PropertyBinding {
-    PropertyBinding(name, slot, .composite({ Value.elements.leaves }), keyPath)
+    PropertyBinding(name, slot.rawValue, .composite({ Value.elements.leaves }), keyPath)
   }
 
   /// Binds a composite attribute to a property that always has a value.
   public static func composite<Root: ManagedObject, Value: CompositeAttributeValue>(
-    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, slot: Int
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, slot: SlotIndex
   ) -> PropertyBinding {
-    PropertyBinding(name, slot, .composite({ Value.elements.leaves }), keyPath)
+    PropertyBinding(name, slot.rawValue, .composite({ Value.elements.leaves }), keyPath)
   }
 
   /// Binds a transient attribute.
@@ -87,9 +87,9 @@ public struct PropertyBinding {
 
   /// Binds a to-one relationship.
   public static func toOne<Root: ManagedObject, Destination: ManagedObject>(
-    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Destination?>, slot: Int
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Destination?>, slot: SlotIndex
   ) -> PropertyBinding {
-    PropertyBinding(name, slot, .toOne(Destination.self), keyPath)
+    PropertyBinding(name, slot.rawValue, .toOne(Destination.self), keyPath)
   }
 
   /// Binds a to-many relationship.
@@ -210,9 +210,9 @@ enum ClassBinding {
     switch (binding.kind, entity.property(named: binding.name)) {
     case (_, nil): return ["\(entity.name) has no property of this name."]
     case (.transformable(let type), .attribute(let attribute)?) where attribute.type == .transformable:
-      return differences(type, attribute, transformers) + slotDifferences(binding.slot, attribute.slot)
+      return differences(type, attribute, transformers) + slotDifferences(binding.slot, attribute.slot.rawValue)
     case (.composite(let leaves), .composite(let composite)?):
-      return differences(leaves(), composite, entity) + slotDifferences(binding.slot, composite.slots.lowerBound)
+      return differences(leaves(), composite, entity) + slotDifferences(binding.slot, composite.slots.lowerBound.rawValue)
     case (.transient(let type), .transient(let attribute)?):
       return differences(type, attribute) + slotDifferences(binding.slot, attribute.index)
     case (_, let property?): return difference(binding, property, model).map { [$0] } ?? []
@@ -225,9 +225,9 @@ enum ClassBinding {
     switch (binding.kind, property) {
     case (.attribute(let types, _), .attribute(let attribute)):
       if !types.contains(attribute.type) { return "The model's type is \(attribute.type.rawValue), which the Swift type can't hold." }
-      return slotDifference(binding.slot, attribute.slot)
+      return slotDifference(binding.slot, attribute.slot.rawValue)
     case (.toOne(let type), .relationship(let relationship)) where !relationship.isToMany:
-      return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.slot)
+      return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.slot.rawValue)
     case (.toMany(_, isOrdered: true), .relationship(let relationship)) where relationship.isToMany && !relationship.isOrdered:
       return "The model says that it has no order."
     case (.toMany(let type, _), .relationship(let relationship)) where relationship.isToMany:

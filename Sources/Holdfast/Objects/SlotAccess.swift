@@ -9,19 +9,19 @@ extension ManagedObject {
   @inlinable static var tabulatedSlots: Int { 64 }
 
   /// Traps unless a slot has an attribute of one of the given types.
-  @inlinable @inline(__always) final func checkSlot(_ slot: Int, _ types: AttributeTypeSet) {
-    if UInt(bitPattern: slot) < UInt(bitPattern: ManagedObject.tabulatedSlots),
-      managedObjectContext.slotTypes[Int(flags.rawValue >> 16) << 6 | slot] & types.rawValue != 0
+  @inlinable @inline(__always) final func checkSlot(_ slot: SlotIndex, _ types: AttributeTypeSet) {
+    if UInt(bitPattern: slot.rawValue) < UInt(bitPattern: ManagedObject.tabulatedSlots),
+      managedObjectContext.slotTypes[Int(flags.rawValue >> 16) << 6 | slot.rawValue] & types.rawValue != 0
     {
       return
     }
     checkUntabulated(slot, types)
   }
 
-  @usableFromInline @inline(never) final func checkUntabulated(_ slot: Int, _ types: AttributeTypeSet) {
+  @usableFromInline @inline(never) final func checkUntabulated(_ slot: SlotIndex, _ types: AttributeTypeSet) {
     if isProbe(.slot(slot)) { return checkKind(types) }
     let columns = entity.layout.columns
-    guard columns.indices.contains(slot) else { trap("slot \(slot)", "it has \(columns.count) slots") }
+    guard entity.slotIndexes.contains(slot) else { trap("slot \(slot)", "it has \(columns.count) slots") }
     if case .attribute(let type) = columns[slot], types.contains(type) { return }
     let name = entity.slots[slot].name
     guard case .attribute(let type) = columns[slot] else { trap("slot \(slot) as an attribute", "that is the relationship \(name)") }
@@ -35,10 +35,10 @@ extension ManagedObject {
   }
 
   /// The to-one relationship in a slot; nil for an object that only records accesses.
-  final func toOneLink(_ slot: Int) -> LinkPlan? {
+  final func toOneLink(_ slot: SlotIndex) -> LinkPlan? {
     if isProbe(.slot(slot)) { return nil }
     let plan = plan
-    guard slot >= 0 && slot < plan.slotCount else { trap("slot \(slot)", "it has \(plan.slotCount) slots") }
+    guard slot >= 0 && slot.rawValue < plan.slotCount else { trap("slot \(slot)", "it has \(plan.slotCount) slots") }
     let link = plan.toOne[slot]
     guard link.slot >= 0 else { trap("slot \(slot) as a to-one relationship", "that is the attribute \(entity.slots[slot].name)") }
     return link

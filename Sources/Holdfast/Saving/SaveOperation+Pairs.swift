@@ -33,7 +33,7 @@ extension SaveOperation {
 extension StoreChanges {
   /// The keys that a one-to-one relationship referenced when it was read or saved, and references now; none when it is unchanged.
   static func changedEnds(of object: ManagedObject, _ link: LinkPlan) -> (before: Int64?, now: Int64?) {
-    func key(_ row: RowPointer?) -> Int64? { row.flatMap { $0.isPresent(Int(link.slot)) ? $0.integer(Int(link.slot)) : nil } }
+    func key(_ row: RowPointer?) -> Int64? { row.flatMap { $0.isPresent(link.slot) ? $0.integer(link.slot) : nil } }
     let now = key(object.row), before = object.isInserted ? nil : key(object.committedRow)
     return now == before ? (nil, nil) : (before, now)
   }

@@ -23,7 +23,7 @@ extension SaveOperation {
 
   // MARK: IDs of objects
 
-  private func check(_ id: ManagedObjectID, _ object: ManagedObject, _ slot: Int, _ failures: inout [ContextError]) {
+  private func check(_ id: ManagedObjectID, _ object: ManagedObject, _ slot: SlotIndex, _ failures: inout [ContextError]) {
     if target(of: id) != nil { return }
     failures.append(
       ContextError(
@@ -57,7 +57,7 @@ extension SaveOperation {
   ///
   /// - Parameter permanent: The permanent key of a temporary key, if the object has it from now on.
   func replaceTemporaryIDs(in objects: some Sequence<ManagedObject>, _ permanent: (Int64) -> Int64?) {
-    var found: [(object: ManagedObject, slot: Int, id: ManagedObjectID)] = []
+    var found: [(object: ManagedObject, slot: SlotIndex, id: ManagedObjectID)] = []
     // Replacing a value can move the object's row.
     forEachTemporaryID(ContiguousArray(objects)) { object, slot, id in
       guard let target = target(of: id), let key = permanent(target.objectKey), key >= 0 else { return }
@@ -71,7 +71,7 @@ extension SaveOperation {
     }
   }
 
-  private func forEachTemporaryID(_ objects: ContiguousArray<ManagedObject>, _ body: (ManagedObject, Int, ManagedObjectID) -> Void) {
+  private func forEachTemporaryID(_ objects: ContiguousArray<ManagedObject>, _ body: (ManagedObject, SlotIndex, ManagedObjectID) -> Void) {
     if !context.graph.hasObjectIDs { return }
     for object in objects where object.flags.contains(.hasPrivateRow) {
       guard let row = object.row else { continue }
@@ -85,7 +85,7 @@ extension SaveOperation {
 
 extension StoreChanges {
   /// Replaces the bytes of a slot in the row that is saved for an object.
-  fileprivate func replace(_ slot: Int, of object: ManagedObject, by bytes: UnsafeRawBufferPointer) {
+  fileprivate func replace(_ slot: SlotIndex, of object: ManagedObject, by bytes: UnsafeRawBufferPointer) {
     guard let base = object.row else { return }
     let layout = context.entities[object.flags.entityIndex].layout
     var row =

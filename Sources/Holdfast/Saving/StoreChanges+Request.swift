@@ -74,10 +74,10 @@ extension StoreChanges {
   }
 
   /// The slots of to-one relationships.
-  static func targetSlots(_ layout: RowLayout) -> [Int] { layout.kinds.indices.filter { layout.kinds[$0] == .key } }
+  static func targetSlots(_ layout: RowLayout) -> [SlotIndex] { layout.slots.filter { layout.kinds[$0] == .key } }
 
   /// Appends an object's entire row, then replaces temporary keys.
-  private func append(_ object: ManagedObject, key: Int64, version: Int64, to builder: RowBatchBuilder, targetSlots: [Int]) {
+  private func append(_ object: ManagedObject, key: Int64, version: Int64, to builder: RowBatchBuilder, targetSlots: [SlotIndex]) {
     guard let row = rowToSave(object) else { return }
     builder.append(row, key: key, version: version)
     for slot in targetSlots where row.integer(slot) < 0 {
@@ -94,7 +94,7 @@ extension StoreChanges {
     builder.beginRow(key: key, version: version)
     let kinds = builder.layout.kinds
     var place = 0
-    for slot in 0..<kinds.count {
+    for slot in builder.layout.slots {
       if place < derived.count, derived[place].slot == slot {
         if !builder.appendValue(derived[place].value, builder.layout.columns[slot]) { builder.appendNull() }
         place += 1
@@ -143,7 +143,7 @@ extension StoreChanges {
       var mask = changedSlots(object, committed, layout, words)
       guard mask.contains(where: { $0 != 0 }) || changesLinks(object) else { continue }
       let cells = derives ? derivedCells(ofChanged: object, since: committed) : []
-      for cell in cells where cell.isSet { mask[cell.slot / 64] |= 1 << UInt64(cell.slot % 64) }
+      for cell in cells where cell.isSet { mask[cell.slot.word] |= cell.slot.bit }
       let version = RowPointer.version(after: committed.version)
       if cells.isEmpty {
         append(object, key: object.objectKey, version: version, to: builder, targetSlots: targetSlots)
@@ -170,17 +170,17 @@ extension StoreChanges {
     guard object.flags.contains(.hasPrivateRow), let row = object.row else { return false }
     let entity = object.flags.entityIndex, kinds = context.entities[entity].layout.kinds
     let derived = context.graph.derivations?.slots[entity] ?? []
-    return kinds.indices.contains { row.differs(from: committed, $0, kinds[$0]) && !derived.contains($0) }
+    return context.entities[entity].slotIndexes.contains { row.differs(from: committed, $0, kinds[$0]) && !derived.contains($0) }
   }
 
   private func changedSlots(_ object: ManagedObject, _ committed: RowPointer, _ layout: RowLayout, _ words: Int) -> [UInt64] {
     var mask = [UInt64](repeating: 0, count: words)
     guard object.flags.contains(.hasPrivateRow), let row = object.row else { return mask }
-    for slot in 0..<layout.kinds.count where row.differs(from: committed, slot, layout.kinds[slot]) {
-      mask[slot / 64] |= 1 << UInt64(slot % 64)
+    for slot in layout.slots where row.differs(from: committed, slot, layout.kinds[slot]) {
+      mask[slot.word] |= slot.bit
     }
     // Values that were set on derived attributes are overwritten, so they don't require a save.
-    for slot in context.graph.derivations?.slots[object.flags.entityIndex] ?? [] { mask[slot / 64] &= ~(1 << UInt64(slot % 64)) }
+    for slot in context.graph.derivations?.slots[object.flags.entityIndex] ?? [] { mask[slot.word] &= ~slot.bit }
     return mask
   }
 

@@ -10,7 +10,7 @@ extension DocumentRecord {
       for relationship in written where links[relationship] == nil { links[relationship] = WrittenLinks(generation, relationship) }
       generation.forEachRow(of: entity.index) { row in
         var record = DocumentRecord(entity: entity.name, key: row.key, version: row.version)
-        for (slot, property) in entity.slots.enumerated() where row.isPresent(slot) {
+        for (slot, property) in zip(entity.slotIndexes, entity.slots) where row.isPresent(slot) {
           record.values[property.name] = row.value(slot, property.columnType, idPrefix: nil)
         }
         for relationship in written { record.take(relationship, links[relationship]) }

@@ -25,7 +25,7 @@ public enum UniqueDigest {
     return digest.value
   }
 
-  private static func single(_ row: RowPointer, _ slot: Int, _ kind: CellKind) -> UInt64? {
+  private static func single(_ row: RowPointer, _ slot: SlotIndex, _ kind: CellKind) -> UInt64? {
     guard row.isPresent(slot) else { return nil }
     switch kind {
     case .bytes: return value(of: row.bytes(slot))

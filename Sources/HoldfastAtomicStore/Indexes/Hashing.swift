@@ -38,7 +38,7 @@ enum Hashing {
   }
 
   /// The hash of the values of some slots; nil if one of them is missing or NaN, which isn't equal to anything.
-  @inline(__always) static func hash(_ row: RowPointer, _ slots: [Int], _ kinds: [CellKind], seed: UInt64) -> UInt64? {
+  @inline(__always) static func hash(_ row: RowPointer, _ slots: [SlotIndex], _ kinds: [CellKind], seed: UInt64) -> UInt64? {
     var hash = seed
     for slot in slots {
       guard row.isPresent(slot) else { return nil }

@@ -22,7 +22,7 @@ struct UniqueLookup {
   /// How to evaluate the predicate.
   enum Plan {
     /// Look up a single value in the index of a one-property constraint.
-    case index(table: Int, constraint: Int, slot: Int, wanted: Wanted)
+    case index(table: Int, constraint: Int, slot: SlotIndex, wanted: Wanted)
     /// Look up the values of a probe row in the index of a constraint.
     case probe(table: Int, constraint: Int, like: RowBatch)
     /// Scan all rows, because the index can't find the constant: it is nil, or its type differs from the attribute's.
@@ -55,7 +55,7 @@ struct UniqueLookup {
     _ parts: [QueryExpression], _ predicate: QueryExpression, _ entity: ManagedObjectModel.Entity, _ schema: TableSchema
   ) throws -> Plan {
     var values = [StoreValue](repeating: .null, count: entity.slots.count)
-    var slots: Set<Int> = []
+    var slots: Set<SlotIndex> = []
     for part in parts {
       guard case .comparison(let left, .equalTo, let right, let folding) = part, folding.isEmpty,
         let (path, constant) = sides(left, right), path.rest.isEmpty, let slot = entity.slot(named: path.first)
@@ -143,7 +143,7 @@ extension UniqueLookup.Wanted {
     }
   }
 
-  fileprivate func isValue(of row: RowPointer, _ slot: Int) -> Bool {
+  fileprivate func isValue(of row: RowPointer, _ slot: SlotIndex) -> Bool {
     switch self {
     case .integer(let value): row.integer(slot) == value
     case .real(let value): row.real(slot) == value
@@ -155,7 +155,7 @@ extension UniqueLookup.Wanted {
 
 extension RowTable {
   /// The location of the row that has a value in the only slot of a constraint, or none.
-  func location(of wanted: UniqueLookup.Wanted, slot: Int, constraint: Int) -> RowLocation {
+  func location(of wanted: UniqueLookup.Wanted, slot: SlotIndex, constraint: Int) -> RowLocation {
     switch wanted {
     case .integer(let value):
       return first(hash: Hashing.fold(Hashing.seed ^ UInt64(bitPattern: value), Hashing.multiplier), constraint) {
@@ -168,7 +168,7 @@ extension RowTable {
     }
   }
 
-  private func location(of bytes: UnsafeRawBufferPointer, slot: Int, constraint: Int) -> RowLocation {
+  private func location(of bytes: UnsafeRawBufferPointer, slot: SlotIndex, constraint: Int) -> RowLocation {
     first(hash: Hashing.hash(bytes, seed: Hashing.seed), constraint) { Bytes.equal($0.bytes(slot), bytes) }
   }
 

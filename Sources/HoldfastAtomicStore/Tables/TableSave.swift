@@ -297,7 +297,7 @@ struct TableSave {
   // MARK: References to deleted rows
 
   private mutating func severDeletedRows() {
-    var emptied: [Int: [Int64: Set<Int>]] = [:]
+    var emptied: [Int: [Int64: Set<SlotIndex>]] = [:]
     var links: [Int: [SaveRequest.Link]] = [:]
     for changes in request.entities where !changes.deleted.keys.isEmpty {
       for relationship in schema.model.entities[changes.entity].relationships where relationship.deleteRule != .noAction {
@@ -339,7 +339,7 @@ struct TableSave {
 
   /// Collects the rows whose to-one relationship points to one of the keys, and the slots to set to nil.
   private func collectRows(
-    pointingTo keys: [Int64], by relationship: ManagedObjectModel.Relationship, _ emptied: inout [Int: [Int64: Set<Int>]]
+    pointingTo keys: [Int64], by relationship: ManagedObjectModel.Relationship, _ emptied: inout [Int: [Int64: Set<SlotIndex>]]
   ) {
     guard case .slot(let index) = schema.storage(of: relationship) else { return }
     let table = schema.tableOfEntity[relationship.entityIndex]
@@ -351,7 +351,7 @@ struct TableSave {
   }
 
   /// Replaces rows with copies in which some slots are nil and the version is incremented.
-  private mutating func empty(_ rows: [Int64: Set<Int>], _ table: Int) {
+  private mutating func empty(_ rows: [Int64: Set<SlotIndex>], _ table: Int) {
     let byEntity = Dictionary(grouping: rows.keys.sorted()) { tables[table].entity(tables[table].location($0)) }
     for (entity, keys) in byEntity where entity >= 0 {
       let builder = RowBatchBuilder(entity: schema.model.entities[entity], identity: schema.identity)
@@ -401,10 +401,11 @@ struct TableSave {
 
   /// Copies stored derived values into updated rows, unless they are marked as changed: another save may have recomputed them
   /// without changing the version.
-  private func keepingDerivedValues(_ slots: [Int], _ updated: SaveRequest.UpdatedRows, _ rows: RowBatch, _ entity: EntityIndex) -> RowBatch
-  {
+  private func keepingDerivedValues(
+    _ slots: [SlotIndex], _ updated: SaveRequest.UpdatedRows, _ rows: RowBatch, _ entity: EntityIndex
+  ) -> RowBatch {
     let table = tables[schema.tableOfEntity[entity]], kinds = rows.layout.kinds
-    func kept(_ index: Int, _ slot: Int) -> RowPointer? {
+    func kept(_ index: Int, _ slot: SlotIndex) -> RowPointer? {
       guard let stored = table.row(rows.pointer(index).key), !updated.isChanged(row: index, slot: slot) else { return nil }
       return stored.differs(from: rows.pointer(index), slot, kinds[slot]) ? stored : nil
     }
@@ -413,7 +414,7 @@ struct TableSave {
     for index in 0..<rows.count {
       let row = rows.pointer(index)
       builder.beginRow(key: row.key, version: row.version)
-      for slot in kinds.indices { builder.append(slot, of: slots.contains(slot) ? kept(index, slot) ?? row : row) }
+      for slot in rows.layout.slots { builder.append(slot, of: slots.contains(slot) ? kept(index, slot) ?? row : row) }
       builder.endRow()
     }
     return builder.seal()
@@ -451,9 +452,9 @@ struct TableSave {
 
 /// Copies a row, setting some values to nil.
 enum RowCopy {
-  static func append(_ row: RowPointer, emptying slots: Set<Int>, to builder: RowBatchBuilder) {
+  static func append(_ row: RowPointer, emptying slots: Set<SlotIndex>, to builder: RowBatchBuilder) {
     builder.beginRow(key: row.key, version: RowPointer.version(after: row.version))
-    for slot in builder.layout.kinds.indices {
+    for slot in builder.layout.slots {
       if slots.contains(slot) { builder.appendNull() } else { builder.append(slot, of: row) }
     }
     builder.endRow()

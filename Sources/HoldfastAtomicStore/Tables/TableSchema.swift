@@ -31,7 +31,7 @@ public final class TableSchema: Sendable {
   struct Constraint: Sendable {
     /// The entity that declares the constraint.
     var entity: EntityIndex
-    var slots: [Int]
+    var slots: [SlotIndex]
     var names: [String]
     /// The cell kinds of all slots of the entity.
     var kinds: [CellKind]
@@ -47,7 +47,7 @@ public final class TableSchema: Sendable {
   /// An attribute or to-one relationship that has a uniqueness constraint of its own.
   struct UniqueProperty: Sendable {
     var name: String
-    var slot: Int
+    var slot: SlotIndex
     var column: ColumnType
     /// The index of the constraint among those of the table.
     var constraint: Int
@@ -55,7 +55,7 @@ public final class TableSchema: Sendable {
 
   /// A slot that contains the key of a to-one destination.
   struct KeySlot: Sendable {
-    var slot: Int
+    var slot: SlotIndex
     /// The index from the destination's key to the keys of the rows that reference it.
     var adjacency: Int
   }
@@ -171,7 +171,7 @@ public struct UniqueConstraint: Sendable {
   /// The names of its properties.
   public let names: [String]
   /// The slots of its properties.
-  public let slots: [Int]
+  public let slots: [SlotIndex]
   /// The cell kinds of these slots.
   public let kinds: [CellKind]
   /// The entities to which it applies, ascending: the declaring entity and its subentities.

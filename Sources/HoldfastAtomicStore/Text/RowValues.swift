@@ -27,7 +27,7 @@ public final class RowValues {
 
   /// Creates a buffer for entities with at most `slotCount` slots.
   public init(slotCount: Int) {
-    fixedByteCount = RowLayout.cellOffset(max(slotCount, 1))
+    fixedByteCount = RowLayout.cellOffset(SlotIndex(max(slotCount, 1)))
     used = fixedByteCount
     capacity = fixedByteCount + 4096
     base = RowValues.resized(nil, capacity)
@@ -50,41 +50,41 @@ public final class RowValues {
     memset(base, 0, fixedByteCount)
   }
 
-  @inlinable @inline(__always) func set(_ slot: Int, cell: UInt64) {
+  @inlinable @inline(__always) func set(_ slot: SlotIndex, cell: UInt64) {
     let word = RowLayout.presenceOffset(slot)
     let bits = base.load(fromByteOffset: word, as: UInt64.self)
-    base.storeBytes(of: bits | 1 << UInt64(slot & 63), toByteOffset: word, as: UInt64.self)
+    base.storeBytes(of: bits | slot.bit, toByteOffset: word, as: UInt64.self)
     base.storeBytes(of: cell, toByteOffset: RowLayout.cellOffset(slot), as: UInt64.self)
   }
 
   /// Sets an integer, Boolean or key.
-  @inlinable @inline(__always) public func set(_ slot: Int, integer: Int64) { set(slot, cell: UInt64(bitPattern: integer)) }
+  @inlinable @inline(__always) public func set(_ slot: SlotIndex, integer: Int64) { set(slot, cell: UInt64(bitPattern: integer)) }
 
   /// Sets a floating-point number. −0.0 becomes 0.0, as in every row.
-  @inlinable @inline(__always) public func set(_ slot: Int, real: Double) { set(slot, cell: (real == 0 ? 0 : real).bitPattern) }
+  @inlinable @inline(__always) public func set(_ slot: SlotIndex, real: Double) { set(slot, cell: (real == 0 ? 0 : real).bitPattern) }
 
   /// Sets text, which must be valid UTF-8, or binary data.
-  @inlinable @inline(__always) public func set(_ slot: Int, bytes text: UnsafeRawBufferPointer) {
+  @inlinable @inline(__always) public func set(_ slot: SlotIndex, bytes text: UnsafeRawBufferPointer) {
     let start = room(text.count)
     if let source = text.baseAddress { start.copyMemory(from: source, byteCount: text.count) }
     take(slot, text.count)
   }
 
   /// Sets text.
-  public func set(_ slot: Int, text: String) {
+  public func set(_ slot: SlotIndex, text: String) {
     var text = text
     text.withUTF8 { set(slot, bytes: UnsafeRawBufferPointer($0)) }
   }
 
   /// Sets a reference to the external file with a name.
-  public func set(_ slot: Int, external id: UUID) {
+  public func set(_ slot: SlotIndex, external id: UUID) {
     let start = used
     withUnsafeBytes(of: id.uuid) { set(slot, bytes: $0) }
     set(slot, cell: UInt64(start) | UInt64(16) << 32 | RowLayout.externalBit)
   }
 
   /// Sets bytes that a closure writes. The closure returns their count, or nil if they are invalid.
-  @inlinable @inline(__always) public func set(_ slot: Int, mostBytes: Int, _ write: (UnsafeMutableRawPointer) -> Int?) -> Bool {
+  @inlinable @inline(__always) public func set(_ slot: SlotIndex, mostBytes: Int, _ write: (UnsafeMutableRawPointer) -> Int?) -> Bool {
     guard let count = write(room(mostBytes)) else { return false }
     take(slot, count)
     return true
@@ -100,7 +100,7 @@ public final class RowValues {
     base = RowValues.resized(base, capacity)
   }
 
-  @inlinable @inline(__always) func take(_ slot: Int, _ count: Int) {
+  @inlinable @inline(__always) func take(_ slot: SlotIndex, _ count: Int) {
     set(slot, cell: UInt64(used) | UInt64(count) << 32)
     used += count
   }

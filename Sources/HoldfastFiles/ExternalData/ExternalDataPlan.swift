@@ -22,7 +22,7 @@ struct ExternalDataPlan {
     var id: UUID
     var batch: RowBatch
     var row: Int
-    var slot: Int
+    var slot: SlotIndex
   }
 
   init(_ request: SaveRequest, model: ManagedObjectModel, options: ExternalDataOptions) {
@@ -31,7 +31,7 @@ struct ExternalDataPlan {
     self.options = options
   }
 
-  mutating func run(_ storedIDs: (EntityIndex, Int64, [Int]) throws -> [UUID?]) throws {
+  mutating func run(_ storedIDs: (EntityIndex, Int64, [SlotIndex]) throws -> [UUID?]) throws {
     for index in request.entities.indices where model.entityIndexes.contains(request.entities[index].entity) {
       let entity = model.entities[request.entities[index].entity]
       let slots = entity.externalSlots
@@ -68,7 +68,7 @@ struct ExternalDataPlan {
 
   /// Returns a batch in which large values and unchanged external values are replaced with file names.
   private mutating func replacing(
-    _ batch: RowBatch, _ entity: ManagedObjectModel.Entity, _ slots: [Int], _ updated: SaveRequest.UpdatedRows? = nil,
+    _ batch: RowBatch, _ entity: ManagedObjectModel.Entity, _ slots: [SlotIndex], _ updated: SaveRequest.UpdatedRows? = nil,
     stored: (Int) throws -> [UUID?]
   ) throws -> RowBatch {
     var found: [Int: [Replacement]] = [:]
@@ -85,7 +85,7 @@ struct ExternalDataPlan {
   }
 
   private mutating func replacement(
-    _ batch: RowBatch, _ index: Int, _ slot: Int, stored: UUID?, isChanged: Bool, _ entity: ManagedObjectModel.Entity
+    _ batch: RowBatch, _ index: Int, _ slot: SlotIndex, stored: UUID?, isChanged: Bool, _ entity: ManagedObjectModel.Entity
   ) throws -> Replacement {
     let row = batch.pointer(index)
     if !isChanged { return stored.map { .name($0) } ?? .keep }
@@ -112,17 +112,17 @@ struct ExternalDataPlan {
     return .name(id)
   }
 
-  private mutating func giveUp(_ id: UUID?, _ entity: ManagedObjectModel.Entity, _ slot: Int, _ key: Int64) {
+  private mutating func giveUp(_ id: UUID?, _ entity: ManagedObjectModel.Entity, _ slot: SlotIndex, _ key: Int64) {
     guard let id else { return }
     givenUp.append(id)
     entries.append(ExternalDataNote.Entry(id: id, place: place(entity, slot, key)))
   }
 
-  private func place(_ entity: ManagedObjectModel.Entity, _ slot: Int, _ key: Int64) -> ExternalDataPlace {
+  private func place(_ entity: ManagedObjectModel.Entity, _ slot: SlotIndex, _ key: Int64) -> ExternalDataPlace {
     ExternalDataPlace(entity: entity.name, attribute: entity.slots[slot].name, key: key)
   }
 
-  private func copy(_ batch: RowBatch, _ slots: [Int], _ found: [Int: [Replacement]]) -> RowBatch {
+  private func copy(_ batch: RowBatch, _ slots: [SlotIndex], _ found: [Int: [Replacement]]) -> RowBatch {
     let builder = RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)
     let kinds = batch.layout.kinds
     for index in 0..<batch.count {
@@ -132,7 +132,7 @@ struct ExternalDataPlan {
         continue
       }
       builder.beginRow(key: row.key, version: row.version)
-      for slot in kinds.indices {
+      for slot in batch.layout.slots {
         if let place = slots.firstIndex(of: slot), case .name(let id) = replacements[place] {
           builder.append(external: id)
         } else if !row.isPresent(slot) {

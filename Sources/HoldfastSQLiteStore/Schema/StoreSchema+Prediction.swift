@@ -38,7 +38,7 @@ extension StoreSchema {
       let root = model.entities[entity.rootIndex]
       tables[entity.index] = Table(
         name: SQLName.prefixed(root.name), number: numbers[entity.index], columns: columns,
-        entityColumns: columns.indices.map { entityColumn(entity, $0, columns[$0], model, numbers) },
+        entityColumns: entity.slotIndexes.map { entityColumn(entity, $0, columns[$0], model, numbers) },
         isShared: root.familyIndexes.count > 1)
     }
     // By number, which may differ from the model's order in another program's file.
@@ -56,8 +56,8 @@ extension StoreSchema {
   }
 
   /// The slots that an entity doesn't inherit, attributes first.
-  private static func ownSlots(_ entity: ManagedObjectModel.Entity, from start: Int) -> [Int] {
-    let own = start..<entity.slots.count
+  private static func ownSlots(_ entity: ManagedObjectModel.Entity, from start: Int) -> [SlotIndex] {
+    let own = entity.slotIndexes.dropFirst(start)
     return own.filter { entity.relationship(inSlot: $0) == nil } + own.filter { entity.relationship(inSlot: $0) != nil }
   }
 
@@ -74,7 +74,7 @@ extension StoreSchema {
 
   /// `Z5_OWNER` beside `ZOWNER`: the entity of the destination object, if the destination has subentities.
   private static func entityColumn(
-    _ entity: ManagedObjectModel.Entity, _ slot: Int, _ column: String, _ model: ManagedObjectModel, _ numbers: [Int64]
+    _ entity: ManagedObjectModel.Entity, _ slot: SlotIndex, _ column: String, _ model: ManagedObjectModel, _ numbers: [Int64]
   ) -> String {
     guard let relationship = entity.relationship(inSlot: slot) else { return "" }
     let destination = model.destination(of: relationship)

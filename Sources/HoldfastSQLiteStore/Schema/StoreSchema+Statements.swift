@@ -32,7 +32,7 @@ extension StoreSchema {
         if let order = entity.relationship(inSlot: slot).flatMap({ orderColumn(ofInverse: $0) }) {
           sql += ", \(SQLName.quoted(order)) INTEGER"
         }
-        columns.append(([max(rank, 1), index.rawValue, rank, slot], sql))
+        columns.append(([max(rank, 1), index.rawValue, rank, slot.rawValue], sql))
       }
     }
     for relationship in linksWithoutInverse(root) {
@@ -56,8 +56,8 @@ extension StoreSchema {
   }
 
   /// The slots that an entity doesn't inherit.
-  func ownSlots(_ entity: ManagedObjectModel.Entity) -> Range<Int> {
-    (entity.superentityIndex.map { model.entities[$0].slots.count } ?? 0)..<entity.slots.count
+  func ownSlots(_ entity: ManagedObjectModel.Entity) -> Range<SlotIndex> {
+    (entity.superentityIndex.map { model.entities[$0].slotIndexes.upperBound } ?? 0)..<entity.slotIndexes.upperBound
   }
 
   private static func rank(_ column: ColumnType) -> Int {

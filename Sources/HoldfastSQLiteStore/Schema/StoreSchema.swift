@@ -21,7 +21,7 @@ final class StoreSchema: Sendable {
     var isShared: Bool
 
     /// The column for the destination object's entity of a slot; nil if the destination has no subentities.
-    func entityColumn(_ slot: Int) -> String? {
+    func entityColumn(_ slot: SlotIndex) -> String? {
       entityColumns.isEmpty || entityColumns[slot].isEmpty ? nil : entityColumns[slot]
     }
   }

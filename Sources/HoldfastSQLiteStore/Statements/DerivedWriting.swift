@@ -90,7 +90,7 @@ private final class SlotWriter {
   private let store: OpenStore
   private let writer: SQLiteConnection
   private let binder: RowBinder
-  private var slots: [Int] = []
+  private var slots: [SlotIndex] = []
   private var statement: SQLiteStatement?
 
   init(_ entity: ManagedObjectModel.Entity, _ store: OpenStore, _ writer: SQLiteConnection) {
@@ -101,7 +101,7 @@ private final class SlotWriter {
   deinit { statement?.clearBindings() }
 
   /// Writes slots of a row. Ignores a missing row.
-  func write(_ row: RowPointer, _ slots: [Int]) throws {
+  func write(_ row: RowPointer, _ slots: [SlotIndex]) throws {
     if slots.isEmpty { return }
     let statement = try statement(slots)
     for (place, slot) in slots.enumerated() { try binder.bind(row, slot: slot, to: statement, at: place + 1) }
@@ -109,7 +109,7 @@ private final class SlotWriter {
     try statement.run()
   }
 
-  private func statement(_ slots: [Int]) throws -> SQLiteStatement {
+  private func statement(_ slots: [SlotIndex]) throws -> SQLiteStatement {
     if let statement, slots == self.slots { return statement }
     statement?.clearBindings()
     let columns = store.schema.tables[entity.index].columns

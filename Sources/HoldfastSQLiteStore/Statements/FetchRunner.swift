@@ -12,9 +12,9 @@ struct FetchRunner {
     /// Rows or keys of several entities.
     case familyRows, familyKeys
     /// Some slots only; the others are nil.
-    case slots([Int])
+    case slots([SlotIndex])
     /// Some slots and nothing else.
-    case values([Int])
+    case values([SlotIndex])
 
     /// Whether rows are read to be aggregated.
     var isScan: Bool {
@@ -34,11 +34,11 @@ struct FetchRunner {
       case .slots(let slots):
         shape.append(4)
         shape.append(slots.count)
-        for slot in slots { shape.append(slot) }
+        for slot in slots { shape.append(slot.rawValue) }
       case .values(let slots):
         shape.append(5)
         shape.append(slots.count)
-        for slot in slots { shape.append(slot) }
+        for slot in slots { shape.append(slot.rawValue) }
       }
     }
   }
@@ -133,7 +133,7 @@ struct FetchRunner {
       return slots.map { "\(alias).\(SQLName.quoted(store.schema.tables[entity.index].columns[$0]))" }.joined(separator: ", ")
     case .slots(let slots):
       let wanted = Set(slots), columns = store.schema.tables[entity.index].columns
-      let values = columns.indices.map { wanted.contains($0) ? ", \(alias).\(SQLName.quoted(columns[$0]))" : ", NULL" }
+      let values = entity.slotIndexes.map { wanted.contains($0) ? ", \(alias).\(SQLName.quoted(columns[$0]))" : ", NULL" }
       return "\(alias).Z_PK, \(alias).Z_OPT\(values.joined())"
     }
   }

@@ -18,17 +18,17 @@ final class RowBinder: Sendable {
   @inline(__always)
   func bindAll(_ row: RowPointer, to statement: SQLiteStatement, from index: Int) throws {
     try codes.withUnsafeBufferPointer { codes in
-      for slot in codes.indices { try bind(row, slot, codes[slot], statement, at: index &+ slot) }
+      for place in codes.indices { try bind(row, SlotIndex(place), codes[place], statement, at: index &+ place) }
     }
   }
 
   /// Binds one slot.
-  func bind(_ row: RowPointer, slot: Int, to statement: SQLiteStatement, at index: Int) throws {
+  func bind(_ row: RowPointer, slot: SlotIndex, to statement: SQLiteStatement, at index: Int) throws {
     try bind(row, slot, codes[slot], statement, at: index)
   }
 
   @inline(__always)
-  private func bind(_ row: RowPointer, _ slot: Int, _ code: ColumnCode, _ statement: SQLiteStatement, at index: Int) throws {
+  private func bind(_ row: RowPointer, _ slot: SlotIndex, _ code: ColumnCode, _ statement: SQLiteStatement, at index: Int) throws {
     guard row.isPresent(slot) else { return statement.bindNull(at: index) }
     switch code {
     case .integer16, .integer32, .integer64, .boolean, .key: statement.bind(row.integer(slot), at: index)
@@ -43,7 +43,7 @@ final class RowBinder: Sendable {
     }
   }
 
-  private func bindDecimal(_ row: RowPointer, _ slot: Int, _ statement: SQLiteStatement, at index: Int) throws {
+  private func bindDecimal(_ row: RowPointer, _ slot: SlotIndex, _ statement: SQLiteStatement, at index: Int) throws {
     let digits = row.bytes(slot)
     if let integer = DecimalColumn.integer(digits) { return statement.bind(integer, at: index) }
     if let real = DecimalColumn.real(digits) { return statement.bind(real, at: index) }
@@ -57,7 +57,7 @@ final class RowBinder: Sendable {
     "has more digits than a SQLite number can store without loss. Round it, or open the store with the option storesExactDecimals."
 
   @inline(never)
-  private func unstorable(_ row: RowPointer, _ slot: Int, _ reason: String) -> StoreError {
+  private func unstorable(_ row: RowPointer, _ slot: SlotIndex, _ reason: String) -> StoreError {
     StoreError(
       .unstorableValue, operation: "save a row of \(entity.name)", path: path,
       reason: "\(entity.name).\(entity.slots[slot].name) of the object with key \(row.key) \(reason)")

@@ -35,7 +35,7 @@ final class RowDecoder: Sendable {
       for slot in codes.indices {
         if !(try RowDecoder.append(handle, Int32(truncatingIfNeeded: slot &+ 2), codes[slot], to: builder)) {
           builder.cancelRow()
-          throw wrongType(statement, slot, slot + 2)
+          throw wrongType(statement, SlotIndex(slot), slot + 2)
         }
       }
     }
@@ -48,7 +48,7 @@ final class RowDecoder: Sendable {
     for slot in codes.indices {
       if !(try RowDecoder.append(statement.handle, places[slot], codes[slot], to: builder)) {
         builder.cancelRow()
-        throw wrongType(statement, slot, Int(places[slot]))
+        throw wrongType(statement, SlotIndex(slot), Int(places[slot]))
       }
     }
     builder.endRow()
@@ -158,7 +158,7 @@ final class RowDecoder: Sendable {
   }
 
   @inline(never)
-  private func wrongType(_ statement: SQLiteStatement, _ slot: Int, _ place: Int) -> StoreError {
+  private func wrongType(_ statement: SQLiteStatement, _ slot: SlotIndex, _ place: Int) -> StoreError {
     let found =
       switch statement.type(place) {
       case .integer: "INTEGER"

@@ -65,7 +65,7 @@ final class SaveRunner {
     return made
   }
 
-  private func column(_ entity: EntityIndex, _ slot: Int) -> String { SQLName.quoted(store.schema.tables[entity].columns[slot]) }
+  private func column(_ entity: EntityIndex, _ slot: SlotIndex) -> String { SQLName.quoted(store.schema.tables[entity].columns[slot]) }
 
   // MARK: Versions
 
@@ -137,7 +137,7 @@ final class SaveRunner {
   private func update(_ updated: SaveRequest.UpdatedRows, _ entity: ManagedObjectModel.Entity) throws {
     let binder = binder(entity), words = updated.wordsPerRow
     var mask: ArraySlice<UInt64> = []
-    var slots: [Int] = []
+    var slots: [SlotIndex] = []
     var statement: SQLiteStatement?
     defer { statement?.clearBindings() }
     for index in 0..<updated.rows.count {
@@ -148,7 +148,7 @@ final class SaveRunner {
       } else {
         statement?.clearBindings()
         mask = rowMask
-        slots = entity.slots.indices.filter { updated.isChanged(row: index, slot: $0) }
+        slots = entity.slotIndexes.filter { updated.isChanged(row: index, slot: $0) }
         current = try updateStatement(entity, mask, slots)
         statement = current
       }
@@ -164,7 +164,9 @@ final class SaveRunner {
     }
   }
 
-  private func updateStatement(_ entity: ManagedObjectModel.Entity, _ mask: ArraySlice<UInt64>, _ slots: [Int]) throws -> SQLiteStatement {
+  private func updateStatement(
+    _ entity: ManagedObjectModel.Entity, _ mask: ArraySlice<UInt64>, _ slots: [SlotIndex]
+  ) throws -> SQLiteStatement {
     var shape = StatementShape(.update)
     shape.append(entity.index.rawValue)
     for word in mask {
@@ -198,7 +200,7 @@ final class SaveRunner {
   }
 
   private func insert(_ batch: RowBatch, _ entity: ManagedObjectModel.Entity, _ statement: SQLiteStatement) throws {
-    let binder = binder(entity), slots = Array(entity.slots.indices)
+    let binder = binder(entity), slots = Array(entity.slotIndexes)
     let pointsToFamilies = !entityColumns(entity, slots).isEmpty
     for index in 0..<batch.count {
       let row = batch.pointer(index)
@@ -214,7 +216,7 @@ final class SaveRunner {
     var shape = StatementShape(.insert)
     shape.append(entity.index.rawValue)
     return try writer.statement(shape) {
-      let names = entity.slots.indices.map { column(entity.index, $0) } + entityColumns(entity, Array(entity.slots.indices))
+      let names = entity.slotIndexes.map { column(entity.index, $0) } + entityColumns(entity, Array(entity.slotIndexes))
       let columns = names.map { ", \($0)" }.joined()
       let values = names.indices.map { ", ?\($0 + 3)" }.joined()
       let number = store.schema.tables[entity.index].number
@@ -223,12 +225,12 @@ final class SaveRunner {
   }
 
   /// The columns for the entities of destination objects, for those slots that have one.
-  private func entityColumns(_ entity: ManagedObjectModel.Entity, _ slots: [Int]) -> [String] {
+  private func entityColumns(_ entity: ManagedObjectModel.Entity, _ slots: [SlotIndex]) -> [String] {
     slots.compactMap { store.schema.tables[entity.index].entityColumn($0).map(SQLName.quoted) }
   }
 
   private func bindTargetEntities(
-    _ slots: [Int], _ row: RowPointer, _ entity: ManagedObjectModel.Entity, _ statement: SQLiteStatement, from index: Int
+    _ slots: [SlotIndex], _ row: RowPointer, _ entity: ManagedObjectModel.Entity, _ statement: SQLiteStatement, from index: Int
   ) throws {
     var place = index
     for slot in slots where store.schema.tables[entity.index].entityColumn(slot) != nil {

@@ -19,7 +19,7 @@ struct ScanAggregator {
   }
 
   /// The slots to read, in the order of the statement's columns.
-  let slots: [Int]
+  let slots: [SlotIndex]
   private let entity: ManagedObjectModel.Entity
   private let plan: AggregatePlan
   /// The statement's column of each aggregate; -1 for none.
@@ -54,7 +54,7 @@ struct ScanAggregator {
       case .maximum: functions.append(.maximum)
       }
     }
-    let place = { (slot: Int?) -> Int32 in slot.flatMap { slots.firstIndex(of: $0) }.map { Int32($0) } ?? -1 }
+    let place = { (slot: SlotIndex?) -> Int32 in slot.flatMap { slots.firstIndex(of: $0) }.map { Int32($0) } ?? -1 }
     self.plan = plan
     self.entity = entity
     self.slots = slots
@@ -71,7 +71,7 @@ struct ScanAggregator {
   // MARK: Rows
 
   /// Reads all rows of a statement whose columns are ``slots``. Returns nil, or the slot of a value with an invalid type.
-  mutating func add(_ statement: SQLiteStatement, _ budget: FetchBudget) throws -> Int? {
+  mutating func add(_ statement: SQLiteStatement, _ budget: FetchBudget) throws -> SlotIndex? {
     let handle = statement.handle
     var known = groupValues.count
     while try statement.step() {

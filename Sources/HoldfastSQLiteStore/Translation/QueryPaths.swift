@@ -5,7 +5,7 @@ enum QueryPaths {
   struct Property {
     let hops: [ManagedObjectModel.Relationship]
     let entity: EntityIndex
-    let slot: Int
+    let slot: SlotIndex
     let kind: OperandKind
   }
 

@@ -43,7 +43,7 @@ struct QueryTranslator {
 
   private func table(_ entity: EntityIndex) -> String { SQLName.quoted(schema.tables[entity].name) }
 
-  func column(_ alias: String, _ entity: EntityIndex, _ slot: Int) -> String {
+  func column(_ alias: String, _ entity: EntityIndex, _ slot: SlotIndex) -> String {
     "\(alias).\(SQLName.quoted(schema.tables[entity].columns[slot]))"
   }
 

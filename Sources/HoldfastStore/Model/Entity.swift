@@ -53,7 +53,7 @@ extension ManagedObjectModel {
     /// The layout of a row.
     public let layout: RowLayout
     /// The slots of each uniqueness constraint: the superentity's first, then its own in declaration order.
-    public let uniqueSlots: [[Int]]
+    public let uniqueSlots: [[SlotIndex]]
     /// The property names of each uniqueness constraint, in the same order.
     public let uniquenessConstraints: [[String]]
     /// The number of inherited constraints. They apply to all objects of the entity that declares them.
@@ -122,14 +122,17 @@ extension ManagedObjectModel {
     /// Whether this entity is another entity or one of its subentities.
     @inlinable public func isKind(of other: Entity) -> Bool { other.familyIndexes.contains(index) }
 
+    /// The indexes of all slots.
+    public var slotIndexes: Range<SlotIndex> { layout.slots }
+
     /// The slots of attributes that allow external storage.
-    public var externalSlots: [Int] { attributes.compactMap { $0.allowsExternalBinaryDataStorage ? $0.slot : nil } }
+    public var externalSlots: [SlotIndex] { attributes.compactMap { $0.allowsExternalBinaryDataStorage ? $0.slot : nil } }
 
     /// Returns the property with this name, or nil.
     public func property(named name: String) -> Property? { properties[name] }
 
     /// Returns the slot of the attribute or to-one relationship with this name, or nil.
-    public func slot(named name: String) -> Int? { properties[name]?.slot }
+    public func slot(named name: String) -> SlotIndex? { properties[name]?.slot }
 
     /// Returns the relationship with this name, or nil. Excludes transient relationships.
     public func relationship(named name: String) -> Relationship? {
@@ -137,7 +140,7 @@ extension ManagedObjectModel {
     }
 
     /// Returns the to-one relationship in a slot, or nil if the slot contains an attribute.
-    public func relationship(inSlot slot: Int) -> Relationship? {
+    public func relationship(inSlot slot: SlotIndex) -> Relationship? {
       if case .toOne(let relationship) = slots[slot] { relationship } else { nil }
     }
   }
@@ -153,13 +156,13 @@ extension ManagedObjectModel {
     /// The value of a new object, or nil.
     public let defaultValue: StoreValue?
     /// The slot of the value in a row.
-    public let slot: Int
+    public let slot: SlotIndex
     /// Whether a store may keep large values in external files. False for elements of composite attributes.
     public let allowsExternalBinaryDataStorage: Bool
     /// The declaration and values computed from it, behind one reference, because attributes are copied often.
     private let details: AttributeDetails
 
-    init(name: String, _ declared: AttributeDescription, isOptional: Bool, defaultValue: StoreValue?, slot: Int) {
+    init(name: String, _ declared: AttributeDescription, isOptional: Bool, defaultValue: StoreValue?, slot: SlotIndex) {
       self.name = name
       type = declared.type
       self.isOptional = isOptional
@@ -202,7 +205,7 @@ extension ManagedObjectModel {
     /// Whether an object can be saved without any of the elements.
     public let isOptional: Bool
     /// The slots of the elements, including nested groups. Empty if there are no elements.
-    public let slots: Range<Int>
+    public let slots: Range<SlotIndex>
 
     /// The name of the ``CompositeDescription``.
     public var compositeName: String { declaration.compositeName ?? "" }
@@ -240,7 +243,7 @@ extension ManagedObjectModel {
     /// Whether the objects of a to-many relationship have an order.
     public let isOrdered: Bool
     /// The slot of the destination's key in a row. -1 for a to-many or transient relationship.
-    public let slot: Int
+    public let slot: SlotIndex
     /// The index in the entity's to-many relationships, or -1 for a to-one relationship.
     ///
     /// For a transient relationship, to-one or to-many, it is `-1 - index`.
@@ -323,7 +326,7 @@ extension ManagedObjectModel {
     /// The slot, or nil for a property without one.
     ///
     /// To-many and transient relationships, composite and transient attributes, and fetched properties have no slot.
-    public var slot: Int? {
+    public var slot: SlotIndex? {
       switch self {
       case .attribute(let attribute): attribute.slot
       case .relationship(let relationship): relationship.isToMany ? nil : relationship.slot

@@ -115,7 +115,7 @@ struct ModelFreezer {
           ManagedObjectModel.Attribute(
             name: name, attribute.declaration, isOptional: attribute.isOptional || attribute.declaration.isDerived,
             defaultValue: attribute.defaultValue,
-            slot: shape.inheritedSlots + place))
+            slot: SlotIndex(shape.inheritedSlots + place)))
       }
       return toOne.removeValue(forKey: name).map { .toOne($0) }
     }
@@ -133,9 +133,9 @@ struct ModelFreezer {
       // Element names begin with the group's name, so they are contiguous in byte order.
       let first = shape.slots.firstIndex { ModelCheck.isElement($0, of: group.name) } ?? 0
       let count = shape.slots.count { ModelCheck.isElement($0, of: group.name) }
-      let start = shape.inheritedSlots + first
+      let start = SlotIndex(shape.inheritedSlots + first)
       return ManagedObjectModel.CompositeAttribute(
-        name: group.name, declaration: group.declaration, isOptional: group.isOptional, slots: start..<start + count)
+        name: group.name, declaration: group.declaration, isOptional: group.isOptional, slots: start..<start.advanced(by: count))
     }
   }
 
@@ -161,7 +161,7 @@ struct ModelFreezer {
         isTransient: false, isToMany: declared.isToMany, inverseIsToMany: found.map { other.relationships[$0].isToMany } ?? true,
         isOptional: declared.isOptional,
         deleteRule: declared.deleteRule, minCount: declared.minCount, maxCount: declared.maxCount, isOrdered: declared.isOrdered,
-        slot: declared.isToMany ? -1 : shape.inheritedSlots + (shape.slots.firstIndex(of: declared.name) ?? 0),
+        slot: declared.isToMany ? -1 : SlotIndex(shape.inheritedSlots + (shape.slots.firstIndex(of: declared.name) ?? 0)),
         toManyIndex: declared.isToMany ? shape.inheritedToMany + (toMany.firstIndex(of: declared.name) ?? 0) : -1,
         namesLinks: inverse.map { (namingRanks[index], place) <= (namingRanks[destination], $0) } ?? true)
     }
@@ -177,7 +177,8 @@ struct ModelFreezer {
       let found = declared.inverse.flatMap { name in other.transientRelationships.firstIndex { $0.name == name } }
       return ManagedObjectModel.Relationship(
         name: declared.name, entityIndex: EntityIndex(index), index: RelationshipIndex(place), destinationIndex: EntityIndex(destination),
-        inverseIndex: RelationshipIndex(found.map { other.inheritedTransientRelationships + $0 } ?? -1), isTransient: true, isToMany: declared.isToMany,
+        inverseIndex: RelationshipIndex(found.map { other.inheritedTransientRelationships + $0 } ?? -1), isTransient: true,
+        isToMany: declared.isToMany,
         inverseIsToMany: found.map { other.transientRelationships[$0].isToMany } ?? true, isOptional: declared.isOptional,
         deleteRule: declared.deleteRule, minCount: declared.minCount, maxCount: declared.maxCount, isOrdered: declared.isOrdered, slot: -1,
         toManyIndex: -1 - place, namesLinks: false)

@@ -66,7 +66,7 @@ extension PredicateCompiler {
 /// Equality is defined by ``ValueComparison``: NaN equals nothing, -0.0 equals 0.0, and numbers of different types are equal if their
 /// values are.
 private struct SlotMembership {
-  let slot: Int
+  let slot: SlotIndex
   let column: ColumnType
   let list: [StoreValue]
 

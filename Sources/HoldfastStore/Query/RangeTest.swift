@@ -2,7 +2,7 @@
 ///
 /// Most conditions on whole numbers have this form. They leave few rows for the rest of the predicate.
 struct RangeTest {
-  let slot: Int
+  let slot: SlotIndex
   /// The divisor, if the remainder is tested. 0 to test the number itself.
   let divisor: Int64
   let range: ClosedRange<Int64>
@@ -71,7 +71,7 @@ extension PredicateCompiler {
     }
   }
 
-  private func integerSlot(_ path: PropertyPath, _ entity: ManagedObjectModel.Entity) -> Int? {
+  private func integerSlot(_ path: PropertyPath, _ entity: ManagedObjectModel.Entity) -> SlotIndex? {
     guard let resolved = try? resolve(path, entity), resolved.hops.isEmpty, let slot = resolved.slot else { return nil }
     return resolved.column(in: model)?.cellKind == .integer ? slot : nil
   }

@@ -64,7 +64,7 @@ public struct ResolvedPath: Sendable, Hashable {
   }
 
   /// The slot of the property, or nil for a to-many relationship.
-  public var slot: Int? { property.slot }
+  public var slot: SlotIndex? { property.slot }
 
   /// The type of the slot, or nil for a to-many relationship.
   public func column(in model: ManagedObjectModel) -> ColumnType? {

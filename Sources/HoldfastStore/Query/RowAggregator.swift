@@ -18,7 +18,7 @@ public final class RowAggregator {
   @exclusivity(unchecked) private var byBytes: [[UInt8]: Int] = [:]
   @exclusivity(unchecked) private var byInteger = HashTable<GroupSlot>()
   @exclusivity(unchecked) private var groupOfNil: Int?
-  private let integerSlot: Int?
+  private let integerSlot: SlotIndex?
   /// The approximate memory used by the groups, in bytes.
   @exclusivity(unchecked) public private(set) var byteCount = 0
   /// By group, then column.
@@ -36,7 +36,7 @@ public final class RowAggregator {
       case group, countAll, count, addIntegers, addReals, addDecimals, minimum, maximum
     }
     let kind: Kind
-    let slot: Int
+    let slot: SlotIndex
   }
 
   /// The state of a column in a group.
@@ -131,7 +131,7 @@ public final class RowAggregator {
   }
 
   /// NaN isn't part of the order of values, so it is an extreme only if there is no other value.
-  private func extend(_ row: RowPointer, _ slot: Int, _ extreme: inout StoreValue, by sign: Int) {
+  private func extend(_ row: RowPointer, _ slot: SlotIndex, _ extreme: inout StoreValue, by sign: Int) {
     let value = row.value(slot, entity.layout.columns[slot], idPrefix: nil)
     if extreme == .null || extreme.isNaN || ValueComparison.order(value, extreme, [])?.signum() == sign { extreme = value }
   }
@@ -226,7 +226,7 @@ public final class RowAggregator {
     }
   }
 
-  private func sum(_ slot: Int, _ place: Int) throws -> StoreValue {
+  private func sum(_ slot: SlotIndex, _ place: Int) throws -> StoreValue {
     switch entity.layout.kinds[slot] {
     case .integer, .key:
       guard let sum = Int64(exactly: numbers[place].whole) else {
@@ -240,7 +240,7 @@ public final class RowAggregator {
     }
   }
 
-  private func average(_ slot: Int, _ place: Int) -> StoreValue {
+  private func average(_ slot: SlotIndex, _ place: Int) -> StoreValue {
     let count = numbers[place].count
     if count == 0 { return .null }
     switch entity.layout.kinds[slot] {

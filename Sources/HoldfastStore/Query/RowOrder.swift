@@ -51,7 +51,7 @@ public struct RowOrder {
   }
 
   private static func comparison(
-    _ hops: [ManagedObjectModel.Relationship], _ slot: Int, _ column: ColumnType, _ term: SortTerm
+    _ hops: [ManagedObjectModel.Relationship], _ slot: SlotIndex, _ column: ColumnType, _ term: SortTerm
   ) -> Comparison {
     let present = presentOrder(slot, column, term.folding)
     let sign = term.isAscending ? 1 : -1
@@ -75,7 +75,7 @@ public struct RowOrder {
   }
 
   /// The order of two values, neither of them nil: -1, 0 or 1.
-  private static func presentOrder(_ slot: Int, _ column: ColumnType, _ folding: TextFolding) -> (RowPointer, RowPointer) -> Int {
+  private static func presentOrder(_ slot: SlotIndex, _ column: ColumnType, _ folding: TextFolding) -> (RowPointer, RowPointer) -> Int {
     switch column.cellKind {
     case .integer, .key:
       return { a, b in

@@ -14,7 +14,7 @@
 /// Compares a slot with a constant. The closure is selected once, so testing a row is a load and a comparison.
 struct SlotTest {
   typealias Test = (RowPointer) -> Bool
-  let slot: Int
+  let slot: SlotIndex
   let column: ColumnType
   let op: ComparisonOperator
   let constant: StoreValue

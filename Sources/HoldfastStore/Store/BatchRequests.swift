@@ -5,7 +5,7 @@ public struct BatchInsertRequest: StoreRequest {
   /// The index of the concrete entity.
   public var entity: EntityIndex
   /// The slots that have values.
-  public var slots: [Int]
+  public var slots: [SlotIndex]
   /// The values of each row, one per slot in ``slots``.
   public var rows: [[StoreValue]]
   /// Whether the answer contains the object IDs.
@@ -15,7 +15,7 @@ public struct BatchInsertRequest: StoreRequest {
 
   /// Creates a request.
   public init(
-    entity: EntityIndex, slots: [Int], rows: [[StoreValue]], returnsObjectIDs: Bool = false, origin: SaveOrigin? = nil
+    entity: EntityIndex, slots: [SlotIndex], rows: [[StoreValue]], returnsObjectIDs: Bool = false, origin: SaveOrigin? = nil
   ) {
     self.entity = entity
     self.slots = slots
@@ -36,12 +36,12 @@ public struct BatchUpdateRequest: StoreRequest {
   /// A slot and its new value.
   public struct Assignment: Sendable, Hashable, Codable {
     /// The slot.
-    public var slot: Int
+    public var slot: SlotIndex
     /// The new value. It is computed from the values before the request.
     public var value: ValueExpression
 
     /// Creates an assignment.
-    public init(slot: Int, value: ValueExpression) {
+    public init(slot: SlotIndex, value: ValueExpression) {
       self.slot = slot
       self.value = value
     }
@@ -100,7 +100,7 @@ public indirect enum ValueExpression: Sendable, Hashable, Codable {
   /// A constant.
   case constant(StoreValue)
   /// The value in a slot of the same row, before the request.
-  case slot(Int)
+  case slot(SlotIndex)
   /// A sum. Nil if an operand is nil.
   case sum(ValueExpression, ValueExpression)
   /// A difference. Nil if an operand is nil.

@@ -27,14 +27,14 @@ extension SaveRequest {
     }
 
     /// Whether a slot is set to the row's value.
-    public func isSet(row: Int, slot: Int) -> Bool { setSlots[row * wordsPerRow + slot / 64] & 1 << UInt64(slot % 64) != 0 }
+    public func isSet(row: Int, slot: SlotIndex) -> Bool { setSlots[row * wordsPerRow + slot.word] & slot.bit != 0 }
 
     /// Whether the row's value is added to a slot.
-    public func isAdded(row: Int, slot: Int) -> Bool { addedSlots[row * wordsPerRow + slot / 64] & 1 << UInt64(slot % 64) != 0 }
+    public func isAdded(row: Int, slot: SlotIndex) -> Bool { addedSlots[row * wordsPerRow + slot.word] & slot.bit != 0 }
 
     /// The slots that a row changes, ascending.
-    public func slots(row: Int) -> [Int] {
-      rows.layout.columns.indices.filter { isSet(row: row, slot: $0) || isAdded(row: row, slot: $0) }
+    public func slots(row: Int) -> [SlotIndex] {
+      rows.layout.slots.filter { isSet(row: row, slot: $0) || isAdded(row: row, slot: $0) }
     }
 
     /// Whether a row only sets values, independently of the stored ones.
@@ -47,7 +47,7 @@ extension SaveRequest {
     ///   - slot: The slot.
     ///   - stored: The stored value.
     /// - Throws: ``StoreError`` with code ``StoreError/Code/unstorableValue`` if a sum doesn't fit the attribute.
-    public func value(row: Int, slot: Int, after stored: StoreValue) throws -> StoreValue {
+    public func value(row: Int, slot: SlotIndex, after stored: StoreValue) throws -> StoreValue {
       guard case .attribute(let type) = rows.layout.columns[slot] else { return stored }
       let given = rows.pointer(row).value(slot, rows.layout.columns[slot], idPrefix: nil)
       if isSet(row: row, slot: slot) { return given }
@@ -75,7 +75,7 @@ extension SaveRequest {
     /// - Throws: The errors of ``value(row:slot:after:)``; nothing is appended then.
     public func append(_ index: Int, after stored: RowPointer, to builder: RowBatchBuilder) throws {
       builder.beginRow(key: stored.key, version: stored.version)
-      for slot in builder.layout.columns.indices {
+      for slot in builder.layout.slots {
         if isSet(row: index, slot: slot) {
           builder.append(slot, of: rows.pointer(index))
         } else if isAdded(row: index, slot: slot) {

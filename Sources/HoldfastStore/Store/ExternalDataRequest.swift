@@ -21,14 +21,14 @@ public struct ExternalDataRequest: StoreRequest {
   /// The index of the concrete entity.
   public var entity: EntityIndex
   /// The slot of the attribute.
-  public var slot: Int
+  public var slot: SlotIndex
   /// The object's key.
   public var key: Int64
   /// The file name in the row.
   public var id: UUID
 
   /// Creates a request.
-  public init(entity: EntityIndex, slot: Int, key: Int64, id: UUID) {
+  public init(entity: EntityIndex, slot: SlotIndex, key: Int64, id: UUID) {
     self.entity = entity
     self.slot = slot
     self.key = key
@@ -42,7 +42,7 @@ public struct ExternalDataRequest: StoreRequest {
 
   /// A phrase for errors: entity, attribute, key and file name.
   public func description(in model: ManagedObjectModel) -> String {
-    guard model.entityIndexes.contains(entity), model.entities[entity].slots.indices.contains(slot) else {
+    guard model.entityIndexes.contains(entity), model.entities[entity].slotIndexes.contains(slot) else {
       return "read the external file \(id.uuidString)"
     }
     let entity = model.entities[entity]

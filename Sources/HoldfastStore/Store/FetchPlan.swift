@@ -15,12 +15,12 @@ public struct AggregatePlan: Sendable, Hashable, Codable {
   /// The slots to group by. Rows with equal values in these slots form a group.
   ///
   /// If empty, all rows form one group, which exists even if there are no rows.
-  public var groupBy: [Int]
+  public var groupBy: [SlotIndex]
   /// The columns of the result, in order.
   public var columns: [AggregateColumn]
 
   /// Creates a plan.
-  public init(groupBy: [Int], columns: [AggregateColumn]) {
+  public init(groupBy: [SlotIndex], columns: [AggregateColumn]) {
     self.groupBy = groupBy
     self.columns = columns
   }
@@ -34,26 +34,26 @@ public struct AggregatePlan: Sendable, Hashable, Codable {
 /// One column of a dictionary result.
 public enum AggregateColumn: Sendable, Hashable, Codable {
   /// The group's value in the slot.
-  case group(slot: Int)
+  case group(slot: SlotIndex)
   /// The number of rows, or with a slot the number of rows that have a value in it. An `integer64`.
-  case count(slot: Int?)
+  case count(slot: SlotIndex?)
   /// The sum of the values, or 0 if there are none.
   ///
   /// The type is `integer64` for whole numbers, `decimal` for decimals, and otherwise `double`. Whole numbers are summed exactly. The sum
   /// fails only if it doesn't fit, regardless of row order. A sum that includes NaN is NaN.
-  case sum(slot: Int)
+  case sum(slot: SlotIndex)
   /// The average of the values, or nil if there are none.
   ///
   /// The type is `decimal` for decimals, and otherwise `double`. For whole numbers, the exact sum is rounded to a floating-point number and
   /// divided by the count. An average that includes NaN is NaN.
-  case average(slot: Int)
+  case average(slot: SlotIndex)
   /// The minimum value, or nil if there is none. NaN only if all values are NaN.
-  case minimum(slot: Int)
+  case minimum(slot: SlotIndex)
   /// The maximum value, or nil if there is none. NaN only if all values are NaN.
-  case maximum(slot: Int)
+  case maximum(slot: SlotIndex)
 
   /// The slot that the column reads, or nil for a count of rows.
-  public var slot: Int? {
+  public var slot: SlotIndex? {
     switch self {
     case .group(let slot), .sum(let slot), .average(let slot), .minimum(let slot), .maximum(let slot): slot
     case .count(let slot): slot

@@ -54,12 +54,12 @@ public struct HistoryTransaction: Sendable, Hashable, Codable {
     /// What happened to it.
     public var kind: Kind
     /// The slots that changed, ascending; empty for an insertion or deletion.
-    public var changedSlots: [Int]
+    public var changedSlots: [SlotIndex]
     /// The values before the change, one per slot in ``changedSlots``, or one per slot of a deleted row. Nil if the store doesn't keep them.
     public var formerValues: [StoreValue]?
 
     /// Creates a change.
-    public init(objectID: ManagedObjectID, kind: Kind, changedSlots: [Int] = [], formerValues: [StoreValue]? = nil) {
+    public init(objectID: ManagedObjectID, kind: Kind, changedSlots: [SlotIndex] = [], formerValues: [StoreValue]? = nil) {
       self.objectID = objectID
       self.kind = kind
       self.changedSlots = changedSlots

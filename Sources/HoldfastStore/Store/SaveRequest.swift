@@ -44,8 +44,8 @@ public struct SaveRequest: Sendable, Codable {
     }
 
     /// Whether a slot of a row changed.
-    public func isChanged(row: Int, slot: Int) -> Bool {
-      changedSlots[row * wordsPerRow + slot / 64] & 1 << UInt64(slot % 64) != 0
+    public func isChanged(row: Int, slot: SlotIndex) -> Bool {
+      changedSlots[row * wordsPerRow + slot.word] & slot.bit != 0
     }
 
     private enum CodingKeys: String, CodingKey { case rows, expectedVersions, changedSlots, wordsPerRow }

@@ -32,7 +32,7 @@ extension RowBatch {
         row.storeBytes(of: key &+ distance, as: Int64.self)
       }
     }
-    for slot in layout.kinds.indices where layout.kinds[slot] == .key {
+    for slot in layout.slots where layout.kinds[slot] == .key {
       let offset = RowLayout.cellOffset(slot)
       for index in 0..<count where pointer(index).isPresent(slot) {
         let row = copy + index &* stride
@@ -48,7 +48,7 @@ extension RowBatch {
   package func hasKeys(in range: Range<Int64>, _ rows: RowSelection, checksRowKeys: Bool) -> Bool {
     func holds(_ row: RowPointer) -> Bool {
       if checksRowKeys && !range.contains(row.key) { return false }
-      for slot in layout.kinds.indices where layout.kinds[slot] == .key && row.isPresent(slot) {
+      for slot in layout.slots where layout.kinds[slot] == .key && row.isPresent(slot) {
         if !range.contains(row.integer(slot)) { return false }
       }
       return true

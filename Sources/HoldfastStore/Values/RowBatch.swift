@@ -71,12 +71,12 @@ public struct RowView: Sendable {
   /// The value in a slot.
   ///
   /// Bytes that aren't a value of the column's type read as null. Only an index out of range traps.
-  public subscript(slot: Int) -> StoreValue {
+  public subscript(slot: SlotIndex) -> StoreValue {
     precondition(
-      slot >= 0 && slot < batch.layout.columns.count, "Slot \(slot) is out of range: the row has \(batch.layout.columns.count) slots.")
+      batch.layout.slots.contains(slot), "Slot \(slot) is out of range: the row has \(batch.layout.columns.count) slots.")
     return pointer.value(slot, batch.layout.columns[slot], idPrefix: batch.idPrefix)
   }
 
   /// All values, in slot order.
-  public var values: [StoreValue] { batch.layout.columns.indices.map { self[$0] } }
+  public var values: [StoreValue] { batch.layout.slots.map { self[$0] } }
 }

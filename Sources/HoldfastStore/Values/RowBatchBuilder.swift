@@ -45,7 +45,7 @@ public final class RowBatchBuilder {
   @usableFromInline @exclusivity(unchecked) var bytesUsed = 0
   @usableFromInline @exclusivity(unchecked) var rowStart = 0
   @usableFromInline @exclusivity(unchecked) var rowBytesStart = 0
-  @usableFromInline @exclusivity(unchecked) var slot = 0
+  @usableFromInline @exclusivity(unchecked) var slot: SlotIndex = 0
   @usableFromInline @exclusivity(unchecked) var rowCount = 0
 
   /// Creates a builder for rows that are objects of an entity.
@@ -93,7 +93,7 @@ public final class RowBatchBuilder {
         .wrongType, operation: "append a row", reason: "It has \(values.count) values for \(layout.columns.count) slots.")
     }
     beginRow(key: key, version: version)
-    for (slot, value) in values.enumerated() where !appendValue(value, layout.columns[slot]) {
+    for (slot, value) in zip(layout.slots, values) where !appendValue(value, layout.columns[slot]) {
       cancelRow()
       throw StoreError(.wrongType, operation: "append a row", reason: "The value in slot \(slot) doesn't fit \(layout.columns[slot]).")
     }
@@ -187,12 +187,12 @@ public final class RowBatchBuilder {
   }
 
   /// Copies text, bytes or an external file name from another row to the next slot.
-  public func append(bytesOf row: RowPointer, _ source: Int) {
+  public func append(bytesOf row: RowPointer, _ source: SlotIndex) {
     store(put(row.bytes(source)) | (row.isExternal(source) ? RowLayout.externalBit : 0), present: 1)
   }
 
   /// Copies the number or key in a slot of another row to the next slot.
-  public func append(cellOf row: RowPointer, _ source: Int) { append(integer: row.integer(source)) }
+  public func append(cellOf row: RowPointer, _ source: SlotIndex) { append(integer: row.integer(source)) }
 
   /// Appends bytes after those of all rows, and returns the cell that refers to them.
   @inlinable @inline(__always) func put(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
@@ -204,7 +204,7 @@ public final class RowBatchBuilder {
   }
 
   /// Copies a slot of a row with the same layout. It must also be the next slot.
-  public func append(_ slot: Int, of row: RowPointer) {
+  public func append(_ slot: SlotIndex, of row: RowPointer) {
     guard row.isPresent(slot) else { return appendNull() }
     switch layout.kinds[slot] {
     case .integer, .key: append(integer: row.integer(slot))
@@ -240,15 +240,15 @@ public final class RowBatchBuilder {
   /// Replaces the whole number or key in a slot of the last ended row.
   ///
   /// Requires that a row has ended since the last ``seal()``. Otherwise it traps.
-  public func replaceInLastRow(_ slot: Int, integer value: Int64) {
+  public func replaceInLastRow(_ slot: SlotIndex, integer value: Int64) {
     lastRow.storeBytes(of: value, toByteOffset: RowLayout.cellOffset(slot), as: Int64.self)
   }
 
   /// Removes the value from a slot of the last ended row. Has the same requirement as ``replaceInLastRow(_:integer:)``.
-  package func removeInLastRow(_ slot: Int) {
+  package func removeInLastRow(_ slot: SlotIndex) {
     let row = lastRow, word = RowLayout.presenceOffset(slot)
     let bits = row.load(fromByteOffset: word, as: UInt64.self)
-    row.storeBytes(of: bits & ~(1 << UInt64(slot & 63)), toByteOffset: word, as: UInt64.self)
+    row.storeBytes(of: bits & ~slot.bit, toByteOffset: word, as: UInt64.self)
     row.storeBytes(of: 0, toByteOffset: RowLayout.cellOffset(slot), as: UInt64.self)
   }
 
@@ -290,11 +290,11 @@ public final class RowBatchBuilder {
   @inlinable @inline(__always) func store(_ cell: UInt64, present: UInt64) {
     let row = base + rowStart
     let word = RowLayout.presenceOffset(slot)
-    if slot & 63 == 0 { row.storeBytes(of: 0, toByteOffset: word, as: UInt64.self) }
+    if slot.rawValue & 63 == 0 { row.storeBytes(of: 0, toByteOffset: word, as: UInt64.self) }
     let bits = row.load(fromByteOffset: word, as: UInt64.self)
-    row.storeBytes(of: bits | present << UInt64(slot & 63), toByteOffset: word, as: UInt64.self)
+    row.storeBytes(of: bits | present << UInt64(slot.rawValue & 63), toByteOffset: word, as: UInt64.self)
     row.storeBytes(of: cell, toByteOffset: RowLayout.cellOffset(slot), as: UInt64.self)
-    slot += 1
+    slot = slot.advanced(by: 1)
   }
 
   /// Makes room for more rows: twice as many as before. Allocates a page if there is none.
@@ -327,7 +327,7 @@ public final class RowBatchBuilder {
     (base + start).copyMemory(from: base + bytesStart, byteCount: bytesUsed)
     // Also if there are no bytes: cells of empty texts contain the offset where bytes begin.
     for slot in layout.byteSlots {
-      let (word, bit, cell) = (RowLayout.presenceOffset(slot), 1 << UInt64(slot & 63) as UInt64, RowLayout.cellOffset(slot))
+      let (word, bit, cell) = (RowLayout.presenceOffset(slot), slot.bit, RowLayout.cellOffset(slot))
       var row = base
       for _ in 0..<rowCount {
         if row.load(fromByteOffset: word, as: UInt64.self) & bit != 0 {

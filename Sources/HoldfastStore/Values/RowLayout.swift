@@ -39,15 +39,18 @@ public final class RowLayout: Sendable, Hashable {
   /// The size of a row in bytes, without text and other data.
   public let fixedByteCount: Int
   /// The slots that contain text or bytes.
-  @usableFromInline let byteSlots: [Int]
+  @usableFromInline let byteSlots: [SlotIndex]
+
+  /// The indexes of all slots.
+  @inlinable public var slots: Range<SlotIndex> { 0..<SlotIndex(columns.count) }
 
   /// Creates a layout with these columns.
   public init(_ columns: [ColumnType]) {
     self.columns = columns
     let kinds = columns.map(\.cellKind)
     self.kinds = kinds
-    byteSlots = kinds.indices.filter { kinds[$0] == .bytes }
-    fixedByteCount = columns.isEmpty ? RowLayout.headerByteCount : RowLayout.cellOffset(columns.count - 1) + 8
+    byteSlots = (0..<SlotIndex(kinds.count)).filter { kinds[$0] == .bytes }
+    fixedByteCount = columns.isEmpty ? RowLayout.headerByteCount : RowLayout.cellOffset(SlotIndex(columns.count - 1)) + 8
   }
 
   /// The bit of a cell that marks an external value.
@@ -57,10 +60,10 @@ public final class RowLayout: Sendable, Hashable {
   @inlinable public static var headerByteCount: Int { 16 }
 
   /// The offset of a slot's cell from the start of the row, in bytes.
-  @inlinable @inline(__always) public static func cellOffset(_ slot: Int) -> Int { 16 + 8 * (slot + (slot >> 6) + 1) }
+  @inlinable @inline(__always) public static func cellOffset(_ slot: SlotIndex) -> Int { 16 + 8 * (slot.rawValue + slot.word + 1) }
 
   /// The offset of the presence bits of a slot's block, in bytes.
-  @inlinable @inline(__always) public static func presenceOffset(_ slot: Int) -> Int { 16 + 8 * 65 * (slot >> 6) }
+  @inlinable @inline(__always) public static func presenceOffset(_ slot: SlotIndex) -> Int { 16 + 8 * 65 * slot.word }
 
   /// Layouts are equal if their columns are equal.
   public static func == (a: RowLayout, b: RowLayout) -> Bool { a === b || a.columns == b.columns }

@@ -12,7 +12,7 @@ extension RowPointer {
   ///   - column: The type of the slot.
   ///   - idPrefix: An ID from the row's store, which is the prefix of to-one destination IDs. If nil, a destination's key is returned as a
   ///     whole number.
-  public func value(_ slot: Int, _ column: ColumnType, idPrefix: ManagedObjectID?) -> StoreValue {
+  public func value(_ slot: SlotIndex, _ column: ColumnType, idPrefix: ManagedObjectID?) -> StoreValue {
     guard isPresent(slot) else { return .null }
     switch column {
     case .attribute(let type): return value(slot, type)
@@ -23,7 +23,7 @@ extension RowPointer {
   }
 
   /// The attribute value in a slot. Requires that the slot has a value.
-  public func value(_ slot: Int, _ type: AttributeType) -> StoreValue {
+  public func value(_ slot: SlotIndex, _ type: AttributeType) -> StoreValue {
     switch type {
     case .integer16: .int16(Int16(truncatingIfNeeded: integer(slot)))
     case .integer32: .int32(Int32(truncatingIfNeeded: integer(slot)))
@@ -42,12 +42,12 @@ extension RowPointer {
     }
   }
 
-  private func data(_ slot: Int) -> StoreValue {
+  private func data(_ slot: SlotIndex) -> StoreValue {
     guard isExternal(slot) else { return .data(Data(bytes(slot))) }
     return externalID(slot).map { .externalData($0) } ?? .null
   }
 
-  private func uuid(_ slot: Int) -> UUID? {
+  private func uuid(_ slot: SlotIndex) -> UUID? {
     let bytes = bytes(slot)
     return bytes.count == 16 ? UUID(uuid: bytes.loadUnaligned(as: uuid_t.self)) : nil
   }

@@ -39,22 +39,22 @@
   @inlinable public static func version(after version: Int64) -> Int64 { version == .max ? 1 : version + 1 }
 
   /// Whether the slot contains a value.
-  @inlinable @inline(__always) public func isPresent(_ slot: Int) -> Bool {
-    base.load(fromByteOffset: RowLayout.presenceOffset(slot), as: UInt64.self) & (1 << UInt64(slot & 63)) != 0
+  @inlinable @inline(__always) public func isPresent(_ slot: SlotIndex) -> Bool {
+    base.load(fromByteOffset: RowLayout.presenceOffset(slot), as: UInt64.self) & slot.bit != 0
   }
 
   /// The whole number, Boolean value or key in the slot. 0 if there is none.
-  @inlinable @inline(__always) public func integer(_ slot: Int) -> Int64 {
+  @inlinable @inline(__always) public func integer(_ slot: SlotIndex) -> Int64 {
     base.load(fromByteOffset: RowLayout.cellOffset(slot), as: Int64.self)
   }
 
   /// The floating-point number in the slot, or 0 if there is none.
-  @inlinable @inline(__always) public func real(_ slot: Int) -> Double {
+  @inlinable @inline(__always) public func real(_ slot: SlotIndex) -> Double {
     base.load(fromByteOffset: RowLayout.cellOffset(slot), as: Double.self)
   }
 
   /// The text or bytes in the slot, or empty if there are none.
-  @inlinable @inline(__always) public func bytes(_ slot: Int) -> UnsafeRawBufferPointer {
+  @inlinable @inline(__always) public func bytes(_ slot: SlotIndex) -> UnsafeRawBufferPointer {
     let cell = base.load(fromByteOffset: RowLayout.cellOffset(slot), as: UInt64.self)
     return UnsafeRawBufferPointer(start: base + Int(cell & 0x7FFF_FFFF), count: Int(cell >> 32))
   }
@@ -62,12 +62,12 @@
   /// Whether a slot of bytes contains an external file name instead of a value.
   ///
   /// Always false if the attribute doesn't allow external storage, so callers needn't check it there.
-  @inlinable @inline(__always) public func isExternal(_ slot: Int) -> Bool {
+  @inlinable @inline(__always) public func isExternal(_ slot: SlotIndex) -> Bool {
     base.load(fromByteOffset: RowLayout.cellOffset(slot), as: UInt64.self) & (1 << 31) != 0 && isPresent(slot)
   }
 
   /// The external file name in a slot of bytes, or nil if there is none.
-  public func externalID(_ slot: Int) -> UUID? {
+  public func externalID(_ slot: SlotIndex) -> UUID? {
     guard isExternal(slot) else { return nil }
     let bytes = bytes(slot)
     return bytes.count == 16 ? UUID(uuid: bytes.loadUnaligned(as: uuid_t.self)) : nil
@@ -75,23 +75,23 @@
 
   /// Whether two rows of a layout have equal values. Ignores keys and versions.
   public func hasSameValues(as other: RowPointer, _ layout: RowLayout) -> Bool {
-    !layout.kinds.indices.contains { differs(from: other, $0, layout.kinds[$0]) }
+    !layout.slots.contains { differs(from: other, $0, layout.kinds[$0]) }
   }
 
   /// Whether two rows of a layout have equal values, except in some slots. Ignores keys and versions.
-  public func hasSameValues(as other: RowPointer, _ layout: RowLayout, butFor slots: [Int]) -> Bool {
-    !layout.kinds.indices.contains { differs(from: other, $0, layout.kinds[$0]) && !slots.contains($0) }
+  public func hasSameValues(as other: RowPointer, _ layout: RowLayout, butFor slots: [SlotIndex]) -> Bool {
+    !layout.slots.contains { differs(from: other, $0, layout.kinds[$0]) && !slots.contains($0) }
   }
 
   /// Whether two rows have equal values in some slots.
-  package func hasSameValues(as other: RowPointer, in slots: [Int], _ kinds: [CellKind]) -> Bool {
+  package func hasSameValues(as other: RowPointer, in slots: [SlotIndex], _ kinds: [CellKind]) -> Bool {
     !slots.contains { differs(from: other, $0, kinds[$0]) }
   }
 
   /// Whether the values of a slot differ in two rows of a layout. Nil differs from every value.
   ///
   /// Numbers are compared bit by bit, text and bytes byte by byte. The name of an external file differs from a value with the same bytes.
-  @inlinable public func differs(from other: RowPointer, _ slot: Int, _ kind: CellKind) -> Bool {
+  @inlinable public func differs(from other: RowPointer, _ slot: SlotIndex, _ kind: CellKind) -> Bool {
     if isPresent(slot) != other.isPresent(slot) { return true }
     guard isPresent(slot) else { return false }
     guard kind == .bytes else { return integer(slot) != other.integer(slot) }
@@ -99,7 +99,7 @@
   }
 
   /// The text in the slot, as a new `String`.
-  @inlinable @inline(__always) public func string(_ slot: Int) -> String {
+  @inlinable @inline(__always) public func string(_ slot: SlotIndex) -> String {
     let bytes = bytes(slot)
     return String(decoding: bytes, as: UTF8.self)
   }

@@ -54,7 +54,7 @@ enum ExternalDataCases {
 
     var entity: ManagedObjectModel.Entity { store.entity("Photo") }
 
-    func slot(_ name: String) -> Int { entity.slot(named: name)! }
+    func slot(_ name: String) -> SlotIndex { entity.slot(named: name)! }
 
     /// Inserts photos with images.
     func insert(_ images: [Data?]) throws -> [Int64] {

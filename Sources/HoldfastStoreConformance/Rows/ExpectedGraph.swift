@@ -118,7 +118,7 @@ final class GraphEdit {
   private var added: [RelationshipPlace: Set<SaveRequest.Link>] = [:]
   private var removed: [RelationshipPlace: Set<SaveRequest.Link>] = [:]
   private var ordered: [RelationshipPlace: [SaveRequest.Link: Int64]] = [:]
-  private var derived: [EntityIndex: [(key: Int64, set: [Int: StoreValue], added: [Int: StoreValue])]] = [:]
+  private var derived: [EntityIndex: [(key: Int64, set: [SlotIndex: StoreValue], added: [SlotIndex: StoreValue])]] = [:]
 
   init(_ graph: ExpectedGraph) { self.graph = graph }
 
@@ -147,7 +147,7 @@ final class GraphEdit {
     var mask = [UInt64](repeating: 0, count: GraphEdit.wordCount(entity))
     for name in values.keys {
       let slot = entity.slot(named: name)!
-      mask[slot / 64] |= 1 << UInt64(slot % 64)
+      mask[slot.word] |= slot.bit
     }
     updated[entity.index, default: []].append((row, version, mask))
   }
@@ -162,7 +162,7 @@ final class GraphEdit {
   /// Sets some derived values, and adds to others.
   func derive(_ name: String, _ key: Int64, set: [String: StoreValue] = [:], add: [String: StoreValue] = [:]) {
     let entity = entity(name)
-    func bySlot(_ values: [String: StoreValue]) -> [Int: StoreValue] {
+    func bySlot(_ values: [String: StoreValue]) -> [SlotIndex: StoreValue] {
       Dictionary(uniqueKeysWithValues: values.map { (entity.slot(named: $0)!, $1) })
     }
     derived[entity.index, default: []].append((key, bySlot(set), bySlot(add)))
@@ -237,15 +237,15 @@ final class GraphEdit {
 
   /// Rows of derived values, with a version that no row has.
   private func derivedRows(
-    _ rows: [(key: Int64, set: [Int: StoreValue], added: [Int: StoreValue])], _ entity: ManagedObjectModel.Entity
+    _ rows: [(key: Int64, set: [SlotIndex: StoreValue], added: [SlotIndex: StoreValue])], _ entity: ManagedObjectModel.Entity
   ) -> SaveRequest.DerivedRows {
     let builder = RowBatchBuilder(entity: entity, identity: graph.identity), sorted = rows.sorted { $0.key < $1.key }
     for row in sorted {
-      let values = entity.slots.indices.map { row.set[$0] ?? row.added[$0] ?? .null }
+      let values = entity.slotIndexes.map { row.set[$0] ?? row.added[$0] ?? .null }
       let made = graph.makeRow(entity, row.key, version: 4711, values)
       withExtendedLifetime(made) { builder.append(made.pointer) }
     }
-    func mask(_ slots: some Sequence<Int>) -> UInt64 { slots.reduce(0) { $0 | 1 << UInt64($1) } }
+    func mask(_ slots: some Sequence<SlotIndex>) -> UInt64 { slots.reduce(0) { $0 | $1.bit } }
     return SaveRequest.DerivedRows(
       rows: builder.seal(), setSlots: sorted.map { mask($0.set.keys) }, addedSlots: sorted.map { mask($0.added.keys) }, wordsPerRow: 1)
   }
@@ -292,7 +292,9 @@ final class GraphEdit {
     graph.put(graph.makeRow(entity, updated.rows[index].key, version: updated.rows[index].version, values), entity.index)
   }
 
-  private func derive(_ row: (key: Int64, set: [Int: StoreValue], added: [Int: StoreValue]), _ entity: ManagedObjectModel.Entity) {
+  private func derive(
+    _ row: (key: Int64, set: [SlotIndex: StoreValue], added: [SlotIndex: StoreValue]), _ entity: ManagedObjectModel.Entity
+  ) {
     guard let before = graph.rows(of: entity)[row.key] else { return }
     var values = before.values
     for (slot, value) in row.set { values[slot] = value }

@@ -239,7 +239,7 @@ final class TestedStore {
     guard got.batch.layout == expected.batch.layout else {
       return run.fail("row \(expected.key) (\(what)) to have columns \(expected.batch.layout.columns)", got: "\(got.batch.layout.columns)")
     }
-    for slot in got.batch.layout.columns.indices where got[slot] != expected[slot] && !(got[slot].isNaN && expected[slot].isNaN) {
+    for slot in got.batch.layout.slots where got[slot] != expected[slot] && !(got[slot].isNaN && expected[slot].isNaN) {
       run.fail("slot \(slot) of row \(expected.key) (\(what)) to be \(expected[slot])", got: "\(got[slot])")
     }
   }

@@ -54,13 +54,13 @@ public struct RecordedSave: Sendable, Hashable {
     /// The keys of inserted rows.
     public var inserted: [Int64] = []
     /// The keys of updated rows, with the slots that changed.
-    public var updated: [Int64: [Int]] = [:]
+    public var updated: [Int64: [SlotIndex]] = [:]
     /// The keys of deleted rows.
     public var deleted: [Int64] = []
     /// The keys of rows whose versions were only compared.
     public var locked: [Int64] = []
     /// The keys of rows whose derived values were set or added to, with their slots.
-    public var derived: [Int64: [Int]] = [:]
+    public var derived: [Int64: [SlotIndex]] = [:]
   }
 
   /// The changes by entity index.
@@ -76,7 +76,7 @@ public struct RecordedSave: Sendable, Hashable {
       summary.inserted = changes.inserted.flatMap { batch in (0..<batch.count).map { batch[$0].key } }
       for updated in changes.updated {
         for row in 0..<updated.rows.count {
-          summary.updated[updated.rows[row].key] = updated.rows.layout.columns.indices.filter { updated.isChanged(row: row, slot: $0) }
+          summary.updated[updated.rows[row].key] = updated.rows.layout.slots.filter { updated.isChanged(row: row, slot: $0) }
         }
       }
       summary.deleted = changes.deleted.keys

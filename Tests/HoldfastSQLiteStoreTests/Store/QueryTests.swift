@@ -95,9 +95,9 @@ import Testing
     var graph = try graph(seed: QueryTests.seed)
     let entity = try graph.tested.entity("Item")
     let numbers = ["i16", "r", "f", "d", "b"].compactMap { entity.slot(named: $0) }
-    let others = entity.slots.indices.filter { entity.slots[$0].columnType != .toOne(destination: 0) }
+    let others = entity.slotIndexes.filter { entity.slots[$0].columnType != .toOne(destination: 0) }
     for round in 0..<300 {
-      let groupBy = (0..<graph.random.random.next() % 3).map { _ in graph.random.pick(Array(entity.slots.indices)) }
+      let groupBy = (0..<graph.random.random.next() % 3).map { _ in graph.random.pick(Array(entity.slotIndexes)) }
       let columns: [AggregateColumn] =
         groupBy.map { .group(slot: $0) } + [
           .count(slot: nil), .count(slot: graph.random.pick(others)), .sum(slot: graph.random.pick(numbers)),

@@ -87,7 +87,7 @@ final class StoreUnderTest {
       var bits = Array(repeating: UInt64(0), count: words)
       for changed in row.changed {
         let slot = try #require(entity.slot(named: changed))
-        bits[slot / 64] |= 1 << UInt64(slot % 64)
+        bits[slot.word] |= slot.bit
       }
       mask += bits
     }

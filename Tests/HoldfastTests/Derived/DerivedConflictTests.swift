@@ -206,7 +206,7 @@ import Testing
     func race() throws {
       let builder = RowBatchBuilder(layout: entity.layout, idPrefix: dog.objectID.withKey(0))
       try builder.append(key: dog.objectID.key, version: 0, values: entity.slots.map { names[$0.name] ?? .null })
-      let mask = names.keys.reduce(UInt64(0)) { $0 | 1 << UInt64(entity.slot(named: $1) ?? 0) }
+      let mask = names.keys.reduce(UInt64(0)) { $0 | (entity.slot(named: $1) ?? 0).bit }
       var changes = SaveRequest.EntityChanges(entity: entity.index)
       changes.derived = [SaveRequest.DerivedRows(rows: builder.seal(), setSlots: [0], addedSlots: [mask], wordsPerRow: 1)]
       box.withLock { $0?.rival.withLock { $0 = SaveRequest(entities: [changes]) } }

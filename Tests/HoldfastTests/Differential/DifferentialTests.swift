@@ -358,8 +358,8 @@ private final class Machine {
     if entity.composites.isEmpty { return }
     let group = entity.composites[step.b % entity.composites.count]
     var wanted: [String: StoreValue] = [:]
-    for slot in group.slots where step.c % 4 != 0 && (step.b + slot) % 3 != 0 {
-      if case .attribute(let attribute) = entity.slots[slot] { wanted[attribute.name] = try value(attribute.type, step.c + slot) }
+    for slot in group.slots where step.c % 4 != 0 && (step.b + slot.rawValue) % 3 != 0 {
+      if case .attribute(let attribute) = entity.slots[slot] { wanted[attribute.name] = try value(attribute.type, step.c + slot.rawValue) }
     }
     try object(tag).setValue(Machine.group(group, entity) { wanted[$0] ?? .null }, forKey: group.name)
     for slot in group.slots { now.things[tag]?.values[entity.slots[slot].name] = wanted[entity.slots[slot].name] ?? .null }

@@ -87,8 +87,9 @@ struct Flags: OptionSet, AttributeValue {
 
 class Spot: ManagedObject {
   enum Slot {
-    static let colour = 0, friend = 1, grade = 2, home = 3, link = 8, marks = 9, mood = 10, name = 11, near = 12, origin = 13, price = 15
-    static let tags = 16, text = 17, unknown = 18
+    static let colour: SlotIndex = 0, friend: SlotIndex = 1, grade: SlotIndex = 2, home: SlotIndex = 3, link: SlotIndex = 8
+    static let marks: SlotIndex = 9, mood: SlotIndex = 10, name: SlotIndex = 11, near: SlotIndex = 12, origin: SlotIndex = 13
+    static let price: SlotIndex = 15, tags: SlotIndex = 16, text: SlotIndex = 17, unknown: SlotIndex = 18
     static let nearby = 0
     static let hits = 0, note = 1, score = 2
   }

@@ -46,8 +46,9 @@ enum Kennel {
 
 final class Dog: ManagedObject {
   enum Slot {
-    static let age = 0, born = 1, chip = 2, collar = 3, isGood = 4, name = 5, notes = 6, owner = 7, photo = 8, price = 9, uid = 10,
-      weight = 11
+    static let age: SlotIndex = 0, born: SlotIndex = 1, chip: SlotIndex = 2, collar: SlotIndex = 3, isGood: SlotIndex = 4
+    static let name: SlotIndex = 5, notes: SlotIndex = 6, owner: SlotIndex = 7, photo: SlotIndex = 8, price: SlotIndex = 9
+    static let uid: SlotIndex = 10, weight: SlotIndex = 11
     static let friendOf = 0, friends = 1, vaccinations = 2
   }
   override class var entityName: String { "Dog" }
@@ -119,7 +120,7 @@ final class Dog: ManagedObject {
 
 final class Person: ManagedObject {
   enum Slot {
-    static let city = 0, name = 1
+    static let city: SlotIndex = 0, name: SlotIndex = 1
     static let dogs = 0, licences = 1
   }
   override class var entityName: String { "Person" }
@@ -142,7 +143,7 @@ final class Person: ManagedObject {
 }
 
 final class Collar: ManagedObject {
-  enum Slot { static let color = 0, dog = 1 }
+  enum Slot { static let color: SlotIndex = 0, dog: SlotIndex = 1 }
   override class var entityName: String { "Collar" }
   var color: String {
     get { self[Slot.color] }
@@ -158,7 +159,7 @@ final class Collar: ManagedObject {
 }
 
 final class Vaccination: ManagedObject {
-  enum Slot { static let dog = 0, kind = 1 }
+  enum Slot { static let dog: SlotIndex = 0, kind: SlotIndex = 1 }
   override class var entityName: String { "Vaccination" }
   var dog: Dog? {
     get { toOne(Slot.dog) }
@@ -174,7 +175,7 @@ final class Vaccination: ManagedObject {
 }
 
 final class Licence: ManagedObject {
-  enum Slot { static let holder = 0, number = 1 }
+  enum Slot { static let holder: SlotIndex = 0, number: SlotIndex = 1 }
   override class var entityName: String { "Licence" }
   var holder: Person? {
     get { toOne(Slot.holder) }

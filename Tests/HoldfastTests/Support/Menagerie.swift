@@ -39,7 +39,7 @@ enum Menagerie {
 
 class Animal: ManagedObject {
   enum Slot {
-    static let chip = 0, keeper = 1, name = 2, count = 3
+    static let chip: SlotIndex = 0, keeper: SlotIndex = 1, name: SlotIndex = 2, count = 3
     static let friendOf = 0, friends = 1, visits = 2, toManyCount = 3
   }
   override class var entityName: String { "Animal" }
@@ -68,7 +68,7 @@ class Animal: ManagedObject {
 }
 
 class Bird: Animal {
-  enum BirdSlot { static let wingspan = Slot.count + 0, count = Slot.count + 1, hunters = Slot.toManyCount + 0 }
+  enum BirdSlot { static let wingspan = SlotIndex(Slot.count), count = Slot.count + 1, hunters = Slot.toManyCount + 0 }
   override class var entityName: String { "Bird" }
   var wingspan: Double? {
     get { self[BirdSlot.wingspan] }
@@ -83,7 +83,7 @@ class Bird: Animal {
 }
 
 final class Parrot: Bird {
-  enum ParrotSlot { static let words = BirdSlot.count + 0 }
+  enum ParrotSlot { static let words = SlotIndex(BirdSlot.count) }
   override class var entityName: String { "Parrot" }
   var words: Int {
     get { self[ParrotSlot.words] }
@@ -95,7 +95,7 @@ final class Parrot: Bird {
 }
 
 final class Cat: Animal {
-  enum CatSlot { static let lives = Slot.count + 0, prey = Slot.count + 1 }
+  enum CatSlot { static let lives = SlotIndex(Slot.count), prey = SlotIndex(Slot.count + 1) }
   override class var entityName: String { "Cat" }
   var lives: Int {
     get { self[CatSlot.lives] }
@@ -111,7 +111,7 @@ final class Cat: Animal {
 }
 
 class Keeper: ManagedObject {
-  enum Slot { static let name = 0, animals = 0, count = 1 }
+  enum Slot { static let name: SlotIndex = 0, animals = 0, count = 1 }
   override class var entityName: String { "Keeper" }
   var name: String {
     get { self[Slot.name] }
@@ -124,7 +124,7 @@ class Keeper: ManagedObject {
 }
 
 final class HeadKeeper: Keeper {
-  enum HeadSlot { static let rank = Slot.count + 0 }
+  enum HeadSlot { static let rank = SlotIndex(Slot.count) }
   override class var entityName: String { "HeadKeeper" }
   var rank: Int {
     get { self[HeadSlot.rank] }
@@ -136,7 +136,7 @@ final class HeadKeeper: Keeper {
 }
 
 final class Visit: ManagedObject {
-  enum Slot { static let animal = 0, day = 1 }
+  enum Slot { static let animal: SlotIndex = 0, day: SlotIndex = 1 }
   override class var entityName: String { "Visit" }
   var day: Int {
     get { self[Slot.day] }

@@ -32,7 +32,7 @@ enum Web {
 
 class Node: ManagedObject {
   enum Slot {
-    static let name = 0, parent = 1
+    static let name: SlotIndex = 0, parent: SlotIndex = 1
     static let children = 0
     static let held = 0, last = 1, mate = 2, next = 3, peers = 4, pick = 5, pickedBy = 6, previous = 7, queue = 8, queuedIn = 9, seen = 10
   }

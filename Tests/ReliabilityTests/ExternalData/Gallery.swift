@@ -49,7 +49,7 @@ enum Gallery {
 }
 
 final class Photo: ManagedObject {
-  enum Slot { static let image = 0, number = 1, revision = 2, title = 3 }
+  enum Slot { static let image: SlotIndex = 0, number: SlotIndex = 1, revision: SlotIndex = 2, title: SlotIndex = 3 }
   override class var entityName: String { "Photo" }
   var image: Data? {
     get { self[Slot.image] }

@@ -54,8 +54,9 @@ enum Harbour {
 
 final class Ship: ManagedObject {
   enum Slot {
-    static let berth = 0, crew = 1, draught = 2, isAfloat = 3, launched = 4, length = 5, log = 6, name = 7, number = 8, page = 9, plan = 10
-    static let price = 11, tons = 12, uid = 13
+    static let berth: SlotIndex = 0, crew: SlotIndex = 1, draught: SlotIndex = 2, isAfloat: SlotIndex = 3, launched: SlotIndex = 4
+    static let length: SlotIndex = 5, log: SlotIndex = 6, name: SlotIndex = 7, number: SlotIndex = 8, page: SlotIndex = 9
+    static let plan: SlotIndex = 10, price: SlotIndex = 11, tons: SlotIndex = 12, uid: SlotIndex = 13
     static let routes = 0
   }
   override class var entityName: String { "Ship" }
@@ -135,7 +136,7 @@ final class Ship: ManagedObject {
 }
 
 final class Berth: ManagedObject {
-  enum Slot { static let count = 0, number = 1, ships = 0 }
+  enum Slot { static let count: SlotIndex = 0, number: SlotIndex = 1, ships = 0 }
   override class var entityName: String { "Berth" }
   var count: Int {
     get { self[Slot.count] }
@@ -155,7 +156,7 @@ final class Berth: ManagedObject {
 }
 
 final class Route: ManagedObject {
-  enum Slot { static let count = 0, number = 1, ships = 0 }
+  enum Slot { static let count: SlotIndex = 0, number: SlotIndex = 1, ships = 0 }
   override class var entityName: String { "Route" }
   var count: Int {
     get { self[Slot.count] }

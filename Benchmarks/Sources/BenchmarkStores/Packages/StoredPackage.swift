@@ -4,8 +4,10 @@ internal import Holdfast
 /// A package of the package input, with its links of every kind and their inverses.
 final class StoredPackage: ManagedObject {
   enum Slot {
-    static let architecture = 0, homepage = 1, installedSize = 2, longDescription = 3, maintainer = 4, multiArch = 5, name = 6
-    static let priority = 7, section = 8, size = 9, source = 10, summary = 11, version = 12
+    static let architecture: SlotIndex = 0, homepage: SlotIndex = 1, installedSize: SlotIndex = 2, longDescription: SlotIndex = 3
+    static let maintainer: SlotIndex = 4, multiArch: SlotIndex = 5, name: SlotIndex = 6
+    static let priority: SlotIndex = 7, section: SlotIndex = 8, size: SlotIndex = 9, source: SlotIndex = 10, summary: SlotIndex = 11
+    static let version: SlotIndex = 12
     static let breaks = 0, brokenBy = 1, conflictedBy = 2, conflicts = 3, dependedOnBy = 4, depends = 5, preDependedOnBy = 6
     static let preDepends = 7, providedBy = 8, provides = 9, recommendedBy = 10, recommends = 11, replacedBy = 12, replaces = 13
     static let suggestedBy = 14, suggests = 15
@@ -112,7 +114,7 @@ final class StoredPackage: ManagedObject {
 /// A section of the package input.
 final class StoredSection: ManagedObject {
   enum Slot {
-    static let name = 0
+    static let name: SlotIndex = 0
     static let packages = 0
   }
   override class var entityName: String { "Section" }
@@ -133,7 +135,7 @@ final class StoredSection: ManagedObject {
 /// A maintainer of the package input.
 final class StoredMaintainer: ManagedObject {
   enum Slot {
-    static let email = 0, name = 1
+    static let email: SlotIndex = 0, name: SlotIndex = 1
     static let packages = 0
   }
   override class var entityName: String { "Maintainer" }

@@ -10,7 +10,9 @@ internal import HoldfastStore
 /// A person of the people input.
 final class StoredPerson: ManagedObject {
   enum Slot {
-    static let age = 0, avatar = 1, birthday = 2, email = 3, employer = 4, height = 5, id = 6, isActive = 7, name = 8, notes = 9, uid = 10
+    static let age: SlotIndex = 0, avatar: SlotIndex = 1, birthday: SlotIndex = 2, email: SlotIndex = 3, employer: SlotIndex = 4
+    static let height: SlotIndex = 5, id: SlotIndex = 6, isActive: SlotIndex = 7, name: SlotIndex = 8, notes: SlotIndex = 9
+    static let uid: SlotIndex = 10
     static let friendOf = 0, friends = 1
   }
   override class var entityName: String { "Person" }
@@ -79,7 +81,7 @@ final class StoredPerson: ManagedObject {
 /// A company of the people input.
 final class StoredCompany: ManagedObject {
   enum Slot {
-    static let founded = 0, name = 1
+    static let founded: SlotIndex = 0, name: SlotIndex = 1
     static let employees = 0
   }
   override class var entityName: String { "Company" }

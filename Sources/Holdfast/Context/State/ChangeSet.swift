@@ -52,7 +52,7 @@ struct ChangeSet {
   mutating func refuse(_ value: RefusedValue) { refusedValues.append(value) }
 
   /// Forgets the refused values of an object, or of one of its slots.
-  mutating func forgetRefusedValues(_ object: ManagedObject, _ slot: Int? = nil) {
+  mutating func forgetRefusedValues(_ object: ManagedObject, _ slot: SlotIndex? = nil) {
     if refusedValues.isEmpty { return }
     refusedValues.removeAll { $0.object == ObjectIdentifier(object) && (slot == nil || $0.slot == slot) }
   }
@@ -75,6 +75,6 @@ struct ChangeSet {
 struct RefusedValue {
   /// The object. The set of changed objects keeps it alive.
   let object: ObjectIdentifier
-  let slot: Int
+  let slot: SlotIndex
   let error: any Error
 }

@@ -6,11 +6,11 @@ final class DerivationPlan: Sendable {
   struct Own: Sendable {
     enum Source: Sendable {
       case now
-      case copy(Int)
-      case text(Derivation.TextFunction, Int)
+      case copy(SlotIndex)
+      case text(Derivation.TextFunction, SlotIndex)
     }
 
-    let slot: Int
+    let slot: SlotIndex
     let type: AttributeType
     let source: Source
   }
@@ -23,7 +23,7 @@ final class DerivationPlan: Sendable {
     let attribute: ManagedObjectModel.Attribute
     let hops: [ManagedObjectModel.Relationship]
     /// The slot and the type of the copied attribute, in the last object of the path.
-    let source: (slot: Int, type: AttributeType)
+    let source: (slot: SlotIndex, type: AttributeType)
     let function: Derivation.TextFunction?
   }
 
@@ -39,12 +39,12 @@ final class DerivationPlan: Sendable {
     /// Whether sums are exact, so that differences can be added to them.
     let isExact: Bool
     /// The slot of a count over the same relationship, if there is one.
-    let countSlot: Int?
+    let countSlot: SlotIndex?
   }
 
   /// An attribute that is derived from other objects, in the rows of one entity.
   struct Following: Sendable {
-    let slot: Int
+    let slot: SlotIndex
     /// The attribute's number, which entities that inherit it share.
     let number: Int
     /// The value of a new object to which no change applies: 0 for counts and sums.
@@ -64,7 +64,7 @@ final class DerivationPlan: Sendable {
   /// All derived attributes by entity index, in slot order.
   let all: [[Derived]]
   /// The sorted slots of all derived attributes, by entity index.
-  let slots: [[Int]]
+  let slots: [[SlotIndex]]
   let paths: [Path]
   let aggregates: [Aggregate]
   /// The number of attributes derived from other objects. One that several entities inherit counts once.

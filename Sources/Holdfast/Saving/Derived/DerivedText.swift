@@ -25,7 +25,7 @@ extension DerivationPlan.Own {
 
   /// Whether the value of a changed row must be recomputed: its source changed, it was set, or it is missing.
   func isDue(_ row: RowPointer, _ committed: RowPointer, _ kinds: [CellKind]) -> Bool {
-    let from: Int
+    let from: SlotIndex
     switch source {
     case .now: return true
     case .copy(let slot), .text(_, let slot): from = slot

@@ -31,7 +31,7 @@ final class DerivedValues {
 
   /// A value that replaces the one in a saved row.
   struct Cell {
-    let slot: Int
+    let slot: SlotIndex
     let value: StoreValue
     /// Whether the request's updated row sets the value, rather than a derived row.
     let isSet: Bool
@@ -68,7 +68,7 @@ final class DerivedValues {
   }
 
   /// The changed values of a row that are derived from other objects.
-  func following(_ entity: EntityIndex, _ key: Int64) -> [(slot: Int, change: Change)] {
+  func following(_ entity: EntityIndex, _ key: Int64) -> [(slot: SlotIndex, change: Change)] {
     plan.following[entity].compactMap { attribute in changes[attribute.number][key].map { (attribute.slot, $0) } }
   }
 }

@@ -122,12 +122,12 @@ final class Deriving {
     return stored.row(root: root(entity), key)?.row
   }
 
-  static func key(_ row: RowPointer?, _ slot: Int) -> Int64? {
+  static func key(_ row: RowPointer?, _ slot: SlotIndex) -> Int64? {
     guard let row, row.isPresent(slot) else { return nil }
     return row.integer(slot)
   }
 
-  static func differ(_ a: RowPointer, _ b: RowPointer, _ slot: Int, _ layout: RowLayout) -> Bool {
+  static func differ(_ a: RowPointer, _ b: RowPointer, _ slot: SlotIndex, _ layout: RowLayout) -> Bool {
     a.differs(from: b, slot, layout.kinds[slot])
   }
 

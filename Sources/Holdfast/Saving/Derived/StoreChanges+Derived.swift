@@ -35,7 +35,7 @@ extension StoreChanges {
     for row in rows {
       let changes = derived.following(entity, row.key)
       builder.beginRow(key: row.key, version: row.version)
-      for slot in layout.columns.indices {
+      for slot in layout.slots {
         if let change = changes.first(where: { $0.slot == slot })?.change {
           if !builder.appendValue(change.value, layout.columns[slot]) { builder.appendNull() }
         } else {
@@ -89,7 +89,7 @@ extension SaveRequest {
       set += Array(repeating: 0, count: words)
       added += Array(repeating: 0, count: words)
       builder.beginRow(key: key, version: derived.stored.row(root: part.context.graph.entities[entity].root, key)?.row.version ?? 0)
-      for slot in layout.columns.indices {
+      for slot in layout.slots {
         guard let change = changes.first(where: { $0.slot == slot })?.change,
           builder.appendValue(change.added ?? change.value, layout.columns[slot])
         else {
@@ -97,9 +97,9 @@ extension SaveRequest {
           continue
         }
         if change.added == nil {
-          set[start + slot / 64] |= 1 << UInt64(slot % 64)
+          set[start + slot.word] |= slot.bit
         } else {
-          added[start + slot / 64] |= 1 << UInt64(slot % 64)
+          added[start + slot.word] |= slot.bit
         }
       }
       builder.endRow()

@@ -13,7 +13,7 @@ final class EntityChecks: Sendable {
   let losing: [ManagedObjectModel.Relationship]
 
   init(_ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) {
-    slots = entity.slots.indices.compactMap { SlotCheck($0, entity.slots[$0]) }
+    slots = entity.slotIndexes.compactMap { SlotCheck($0, entity.slots[$0]) }
     groups = entity.composites.compactMap { GroupCheck($0, entity) }
     transients = entity.transientAttributes.compactMap { TransientCheck($0) }
     transientLinks = entity.transientRelationships.filter { !$0.isOptional || $0.isToMany && ($0.minCount > 0 || $0.maxCount > 0) }
@@ -36,13 +36,13 @@ final class EntityChecks: Sendable {
 /// The checks of a composite attribute: a required group has a value, and a group with a value has its required elements.
 struct GroupCheck: Sendable {
   private let name: String
-  private let slots: Range<Int>
+  private let slots: Range<SlotIndex>
   /// Whether the group is required, if its outer group has a value.
   private let isMandatory: Bool
   /// The slots of the outer group; nil when there is none.
-  private let outer: Range<Int>?
+  private let outer: Range<SlotIndex>?
   /// The elements that are required when an optional group has a value. Slot checks don't cover them.
-  private let mandatory: [(slot: Int, name: String)]
+  private let mandatory: [(slot: SlotIndex, name: String)]
 
   /// Nil when there is nothing to check.
   init?(_ group: ManagedObjectModel.CompositeAttribute, _ entity: ManagedObjectModel.Entity) {

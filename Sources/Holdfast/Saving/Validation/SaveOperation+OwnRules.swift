@@ -50,7 +50,7 @@ enum OwnRules {
   static func failuresOfProperties(_ object: ManagedObject) -> [ContextError] {
     guard object.managedObjectContext.bound.hooks(of: object).contains(.validateProperties) else { return [] }
     let entity = object.entity
-    return entity.slots.enumerated().flatMap { slot, property in
+    return zip(entity.slotIndexes, entity.slots).flatMap { slot, property in
       property.allowsExternalData && object.readRow.isExternal(slot) ? [] : check(object, property.name)
     }
       + entity.toManyRelationships.flatMap { relationship in

@@ -2,14 +2,14 @@ import HoldfastStore
 
 /// The checks of a save on one slot.
 struct SlotCheck: Sendable {
-  let slot: Int
+  let slot: SlotIndex
   private let name: String
   private let isMandatory: Bool
   private let type: AttributeType?
   private let rule: SlotRule?
 
   /// Nil when there is nothing to check.
-  init?(_ slot: Int, _ kind: ManagedObjectModel.Slot) {
+  init?(_ slot: SlotIndex, _ kind: ManagedObjectModel.Slot) {
     self.slot = slot
     name = kind.name
     switch kind {

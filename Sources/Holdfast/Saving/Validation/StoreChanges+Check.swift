@@ -19,7 +19,7 @@ extension StoreChanges {
     }
   }
 
-  private func sharing(_ entity: ManagedObjectModel.Entity, _ slots: [Int]) throws -> [ManagedObjectID] {
+  private func sharing(_ entity: ManagedObjectModel.Entity, _ slots: [SlotIndex]) throws -> [ManagedObjectID] {
     var saving: [[StoreValue]: ManagedObject] = [:]
     var conflicts: [ManagedObjectID] = []
     for object in inserted + updated where entity.familyIndexes.contains(object.flags.entityIndex) {
@@ -43,7 +43,7 @@ extension StoreChanges {
   }
 
   /// The value of a slot that the save writes: for a derived attribute, the new derived value.
-  private func valueToSave(_ slot: Int, of object: ManagedObject, _ entity: ManagedObjectModel.Entity) -> StoreValue {
+  private func valueToSave(_ slot: SlotIndex, of object: ManagedObject, _ entity: ManagedObjectModel.Entity) -> StoreValue {
     let row = object.readRow
     // The save's date is a placeholder here: it is equal for all objects of a save, so models don't require it to be unique.
     let own = context.graph.derivations?.own[object.flags.entityIndex].first { $0.slot == slot }
