@@ -8,7 +8,8 @@ public import HoldfastStore
 
 /// The conformance kit: named test cases for every rule of ``/HoldfastStore/IncrementalStore``.
 ///
-/// The kit doesn't depend on a test framework. A test target needs three lines:
+/// The kit doesn't depend on a test framework. A test target needs three lines. They don't block the pool of Swift's tasks, even if a request
+/// of the store waits for a task:
 ///
 /// ```swift
 /// @Test(arguments: StoreConformance.cases(for: MyHarness().capabilities))

@@ -52,6 +52,8 @@ final class BrokenStore: ForwardingStore {
       var oldAnswers: [RelationshipRequest: RelationshipAnswer] = [:]
       var keptViews: [any ReadView] = []
       var hasFailed = false
+      /// The last key that stores of the place have reserved, of all entities.
+      var lastKey: Int64 = 0
     }
     let state = Mutex(State())
     let readers = ReaderWatch()
@@ -85,7 +87,11 @@ final class BrokenStore: ForwardingStore {
     if flaw == .losesInverseAfterDeletion { opened = try model.with(.noAction) }
     if flaw == .seversDespiteNoAction { opened = try model.with(.nullify) }
     if flaw == .takesOtherModels { opened = notes.state.withLock { $0.model } ?? model }
-    notes.state.withLock { $0.model = model }
+    let firstKey = notes.state.withLock { state in
+      state.model = model
+      return state.lastKey
+    }
+    lastKey.store(firstKey, ordering: .relaxed)
     var metadata = try base.open(model: opened, host: host)
     if flaw == .newIdentity { metadata.identity = StoreIdentity.intern(storeUUID: UUID().uuidString, model: model) }
     if flaw == .losesMetadata { metadata.userInfo = [:] }
@@ -278,9 +284,10 @@ final class BrokenStore: ForwardingStore {
     return try base.reserveKeys(demands, options: options).map(spoiled)
   }
 
-  /// Keys from a counter that isn't stored.
+  /// Keys from a counter of this store, which is only read when the store opens, or never.
   private func ownKeys(_ demand: KeyDemand) -> [Int64] {
     let last = lastKey.wrappingAdd(Int64(demand.count), ordering: .relaxed).newValue
+    if flaw == .reservesKeysPerStore { notes.state.withLock { $0.lastKey = max($0.lastKey, last) } }
     return Array((last - Int64(demand.count) + 1)..<(last + 1))
   }
 
@@ -331,7 +338,8 @@ final class BrokenStore: ForwardingStore {
     if flaw == .failsAfterFailure, notes.state.withLock({ $0.hasFailed }) {
       throw StoreError(.failed, operation: "save", reason: "An earlier save failed.")
     }
-    if flaw == .keepsFilesOfReplacedValues {
+    // A store has a maximum number of snapshots. The second one is enough.
+    if flaw == .keepsFilesOfReplacedValues, notes.state.withLock({ $0.keptViews.count < 2 }) {
       let view = try base.beginRead(.snapshot)
       notes.state.withLock { $0.keptViews.append(view) }
     }

@@ -70,7 +70,7 @@ extension BrokenStore {
           first.entities[index].updated[place].rows = try withOldValues(updated.rows, request.entities[index].entity)
           rest.entities[index].updated[place].expectedVersions = (0..<updated.rows.count).map { updated.rows[$0].version }
         }
-        rest.entities[index].inserted = []
+        (rest.entities[index].inserted, rest.entities[index].deleted) = ([], SaveRequest.KeyedRows())
       }
     }
     return TornPreparation(base, [first, rest], notes.readers)

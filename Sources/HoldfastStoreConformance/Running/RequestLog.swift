@@ -10,6 +10,8 @@ final class RequestLog: Sendable {
     var running: [Int: SentRequest] = [:]
     var last: SentRequest?
     var lastSave: SentRequest?
+    /// The last request that can explain a difference, other than a save.
+    var lastQuestion: SentRequest?
   }
 
   private let state = Mutex(State())
@@ -21,9 +23,10 @@ final class RequestLog: Sendable {
       state.running[state.count] = request
       state.last = request
       switch request {
-      case .open(let model): (state.model, state.lastSave) = (model, nil)
-      case .prepare: state.lastSave = request
-      default: break
+      case .open(let model): (state.model, state.lastSave, state.lastQuestion) = (model, nil, request)
+      case .prepare: (state.lastSave, state.lastQuestion) = (request, nil)
+      case .close, .beginRead, .commit, .abort: break
+      default: state.lastQuestion = request
       }
       return state.count
     }
@@ -33,8 +36,8 @@ final class RequestLog: Sendable {
 
   /// The last save and the last request, which led to a difference.
   func recent() -> [String] {
-    let (save, last, model) = state.withLock { ($0.lastSave, $0.last, $0.model) }
-    return [save, last?.isPartOfSave == true && save != nil ? nil : last].compactMap { $0?.description(model) }
+    let (save, question, model) = state.withLock { ($0.lastSave, $0.lastQuestion, $0.model) }
+    return [save, question].compactMap { $0?.description(model) }
   }
 
   /// The last request that hasn't returned, or else the last one; nil if there was none.
@@ -58,14 +61,6 @@ enum SentRequest: Sendable {
   case abort
   case optional(String)
   case setMetadata([String])
-
-  /// Whether the last save describes the request.
-  var isPartOfSave: Bool {
-    switch self {
-    case .prepare, .commit, .abort: true
-    default: false
-    }
-  }
 
   /// The request in short form. Without a model, entities have numbers.
   func description(_ model: ManagedObjectModel?) -> String {
