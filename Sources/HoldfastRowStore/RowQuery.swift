@@ -6,7 +6,7 @@ public struct RowQuery: Sendable {
   /// A condition on to-one relationships.
   public struct References: Sendable {
     /// The relationship's slot, the same in all entities of the query.
-    public var slot: Int
+    public var slot: SlotIndex
     /// The keys of the destinations.
     public var keys: Set<Int64>
   }
@@ -42,7 +42,7 @@ public struct RowQuery: Sendable {
   func selects(_ row: StoredRow) -> Bool {
     if let keys, !keys.contains(row.key) { return false }
     guard let references else { return true }
-    return row.values.indices.contains(references.slot) && row.target(in: references.slot).map(references.keys.contains) ?? false
+    return row.target(in: references.slot).map(references.keys.contains) ?? false
   }
 }
 
@@ -113,7 +113,7 @@ public final class RowOutput {
 
 extension StoredRow {
   /// The key of the to-one destination in a slot, or nil.
-  func target(in slot: Int) -> Int64? {
+  func target(in slot: SlotIndex) -> Int64? {
     if case .objectID(let id) = values[slot] { id.key } else { values[slot].integer }
   }
 }

@@ -129,10 +129,10 @@ extension SaveOperation {
 
 extension ManagedObject {
   /// The slots whose values differ from a row, without those of derived attributes.
-  fileprivate final func slotsChanged(since former: RowPointer) -> [Int] {
+  fileprivate final func slotsChanged(since former: RowPointer) -> [SlotIndex] {
     guard flags.contains(.hasPrivateRow), let row else { return [] }
     let kinds = entity.layout.kinds, derived = managedObjectContext.graph.derivations?.slots[flags.entityIndex] ?? []
-    return kinds.indices.filter { row.differs(from: former, $0, kinds[$0]) && !derived.contains($0) }
+    return entity.layout.slots.filter { row.differs(from: former, $0, kinds[$0]) && !derived.contains($0) }
   }
 
   /// Whether changes of to-many relationships are recorded.

@@ -102,7 +102,7 @@ struct RowSave<Store: RowStore> {
           let row = updated.rows.pointer(index)
           rows.change(row.key, of: entity) { stored in
             stored?.version = row.version
-            for slot in entity.slots.indices where updated.isChanged(row: index, slot: slot) {
+            for slot in entity.layout.slots where updated.isChanged(row: index, slot: slot) {
               stored?.values[slot] = row.value(slot, entity.slots[slot].columnType, idPrefix: nil)
             }
           }
@@ -122,7 +122,7 @@ struct RowSave<Store: RowStore> {
               .general, operation: "insert an object of \(entity.name)",
               reason: "The store already has an object with the key \(row.key). Report this as a bug in the program that reserved the key.")
           }
-          let values = entity.slots.enumerated().map { row.value($0, $1.columnType, idPrefix: nil) }
+          let values = entity.layout.slots.map { row.value($0, entity.slots[$0].columnType, idPrefix: nil) }
           rows.change(row.key, of: entity) {
             $0 = StoredRow(entity: entity.name, key: row.key, version: row.version, values: values)
           }

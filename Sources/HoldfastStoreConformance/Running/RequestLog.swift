@@ -90,7 +90,7 @@ private struct RequestNames {
 
   func entity(_ index: EntityIndex) -> String { model?.entities[index].name ?? "entity \(index.rawValue)" }
 
-  func relationship(_ owner: EntityIndex, _ index: Int) -> String {
+  func relationship(_ owner: EntityIndex, _ index: RelationshipIndex) -> String {
     "\(entity(owner)).\(model?.entities[owner].relationships[index].name ?? "relationship \(index)")"
   }
 
@@ -140,7 +140,7 @@ private struct RequestNames {
   /// The first updated rows, each with the names of the changed properties.
   private func updates(_ updated: SaveRequest.UpdatedRows, _ index: EntityIndex) -> String {
     let shown = (0..<min(3, updated.rows.count)).map { row in
-      let slots = updated.rows.layout.columns.indices.filter { updated.isChanged(row: row, slot: $0) }
+      let slots = updated.rows.layout.slots.filter { updated.isChanged(row: row, slot: $0) }
       let names = slots.prefix(6).map { model?.entities[index].slots[$0].name ?? "slot \($0)" }
       return "key \(updated.rows[row].key) (\(names.joined(separator: ", "))\(slots.count > 6 ? ", …" : ""))"
     }

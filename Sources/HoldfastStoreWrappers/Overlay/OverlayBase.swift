@@ -151,17 +151,15 @@ private final class StoredRowSink: RowSink {
       if demand == .enough { return }
       let row = batch[index]
       largestKey = max(largestKey, row.key)
-      let values = try entity.slots.enumerated().map { slot, property in try value(row, entity, slot, property) }
+      let values = try entity.layout.slots.map { try value(row, entity, $0) }
       demand = try body(StoredRow(entity: name, key: row.key, version: row.version, values: values))
     }
     return demand
   }
 
   /// A value, with the bytes of an external file instead of its name.
-  private func value(
-    _ row: RowView, _ entity: ManagedObjectModel.Entity, _ slot: Int, _ property: ManagedObjectModel.Slot
-  ) throws -> StoreValue {
-    let value = row.pointer.value(slot, property.columnType, idPrefix: nil)
+  private func value(_ row: RowView, _ entity: ManagedObjectModel.Entity, _ slot: SlotIndex) throws -> StoreValue {
+    let value = row.pointer.value(slot, entity.slots[slot].columnType, idPrefix: nil)
     guard case .externalData(let id) = value else { return value }
     return .data(try answers.perform(ExternalDataRequest(entity: entity.index, slot: slot, key: row.key, id: id)))
   }
