@@ -42,8 +42,8 @@ extension SaveOperation {
 
   private func refuseChangesOfRemovedStores() throws {
     let assigned = inserted.filter { object in context.changes.store(assignedTo: object).map { !stores.stores.contains($0) } ?? false }
-    let sent = inserted.filter { $0.objectKey >= 0 }
-    let gone = (sent + updated + deleted).filter { stores.store(ofKey: $0.objectKey) == nil } + assigned
+    let sent = inserted.filter { $0.objectKey >= 0 && stores.store(ofKey: $0.objectKey) == nil }
+    let gone = (updated + deleted).filter { stores.store(ofKey: $0.objectKey) == nil } + sent + assigned
     if !gone.isEmpty { throw ContextError.missingStore(gone.map(\.id)) }
   }
 

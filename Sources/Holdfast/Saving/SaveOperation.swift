@@ -267,9 +267,9 @@ extension ManagedObjectContext {
   /// A ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/durabilityUnknown`` means that everything is saved and
   /// visible, but the disk didn't confirm it. The objects have no unsaved changes, and a power loss may bring back the previous contents.
   ///
-  /// A ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/outcomeUnknown`` means that the connection to the store broke
-  /// during the commit. The context keeps its changes, and the store may have them, too. Save again: the context first asks the store
-  /// for the outcome, and then saves what the store doesn't have. See ``hasUncertainSave``.
+  /// A ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/outcomeUnknown`` means that the commit failed without a known
+  /// outcome, for example because the connection to a server broke. The context keeps its changes, and the store may have them, too. Save
+  /// again: the context first asks the store for the outcome, and then saves what the store doesn't have. See ``hasUncertainSave``.
   ///
   /// - Throws: ``ContextError`` for unreadable properties (``ContextError/Code/unreadValues``), validation failures (several in one error,
   ///   1560), conflicts, relationships between stores (133010) and missing stores. ``/HoldfastStore/StoreError`` for other failures.

@@ -73,6 +73,6 @@ final class UncertainSave {
   private func unknown(_ reason: String, cause: (any Error)? = nil, isRetryable: Bool) -> StoreError {
     StoreError(
       .outcomeUnknown, operation: SaveOutcomeRequest.operation, path: part.store.locationDescription,
-      reason: "The connection broke during the commit of the last save. \(reason)", cause: cause, isRetryable: isRetryable)
+      reason: "The commit of the last save failed, and the store may have its changes. \(reason)", cause: cause, isRetryable: isRetryable)
   }
 }

@@ -7,12 +7,9 @@ import Synchronization
   import Foundation
 #endif
 
-/// A store wrapper whose commits can end with `outcomeUnknown`, to test the layers above. It answers ``/HoldfastStore/SaveOutcomeRequest``.
+/// A store wrapper whose commits can end with `outcomeUnknown`, to test the layers above.
 ///
-/// ```swift
-/// let store = OutcomeStore(MemoryStore())
-/// store.loseCommit(.afterCommitting)
-/// ```
+/// It answers ``/HoldfastStore/SaveOutcomeRequest``, as a server does that keeps the IDs of saves. ``loseCommit(_:)`` makes a commit throw.
 public final class OutcomeStore: ForwardingStore {
   /// What happens to a save whose commit throws `outcomeUnknown`.
   public enum Loss: Sendable, Hashable, CaseIterable {
