@@ -90,7 +90,7 @@ import Testing
     for row in other.indices {
       #expect(!batch.pointer(row).hasSameValues(as: alone.pointer(0), layout), "slot \(row)")
       let differing = layout.slots.filter { batch.pointer(row).differs(from: alone.pointer(0), $0, layout.kinds[$0]) }
-      #expect(differing == [row])
+      #expect(differing == [SlotIndex(row)])
     }
     #expect(batch.pointer(other.count).hasSameValues(as: alone.pointer(0), layout))
   }

@@ -34,16 +34,18 @@ import Testing
 
   @Test func aCancellationCancelsTheOperation() async throws {
     let cancellation = RequestCancellation(), (started, continuation) = AsyncStream<Void>.makeStream()
-    async let request: Void = onThread {
-      try RequestOptions(cancellation: cancellation).wait(for: "fetch rows") {
-        continuation.yield()
-        try await Task.sleep(for: .seconds(3_600))
+    let request = Task {
+      try await onThread {
+        try RequestOptions(cancellation: cancellation).wait(for: "fetch rows") {
+          continuation.yield()
+          try await Task.sleep(for: .seconds(3_600))
+        }
       }
     }
     var start = started.makeAsyncIterator()
     await start.next()
     cancellation.cancel()
-    let error = try await #require(throws: StoreError.self) { try await request }
+    let error = try await #require(throws: StoreError.self) { try await request.value }
     #expect(error.code == .cancelled)
     let again = try await #require(throws: StoreError.self) {
       try await onThread { try RequestOptions(cancellation: cancellation).wait(for: "fetch rows") { 1 } }

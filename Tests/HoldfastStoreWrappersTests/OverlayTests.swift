@@ -120,7 +120,7 @@ import Testing
       let changes = OverlayContents()
       for _ in 0..<3 {
         let overlay = try context(.overlay(over: below, contents: changes))
-        copy.refreshAllObjects()
+        try copy.refreshAllObjects()
         try change(copy, &first)
         try change(overlay, &second)
         #expect(try dump(overlay) == dump(copy), "HOLDFAST_SEED=\(random.seed)")
