@@ -19,7 +19,7 @@ extension SaveOperation {
 
   /// Whether an object has no unsaved changes. True for all objects unless the save is incomplete or its outcome was unknown at first.
   private func isSettled(_ object: ManagedObject) -> Bool {
-    if !changedSince.isEmpty && changedSince.contains(ObjectIdentifier(object)) { return false }
+    if let completed, completed.changedSince.contains(ObjectIdentifier(object)) { return false }
     if incompletion == nil || object.isInserted && object.isDeleted { return true }
     // The permanent key of an object, new or not, identifies its store.
     let key = permanent(object.objectKey)
@@ -119,7 +119,7 @@ extension SaveOperation {
 
   /// Marks the objects as unchanged, except those of stores that didn't commit, and those that were changed since.
   func settle() {
-    let isComplete = incompletion == nil && changedSince.isEmpty
+    let isComplete = incompletion == nil && completed?.changedSince.isEmpty != false
     let rest = isComplete ? [] : ContiguousArray(context.changes.objects.filter { !isSettled($0) })
     for object in context.changes.objects where isComplete || isSettled(object) {
       if object.isInserted && object.isDeleted {

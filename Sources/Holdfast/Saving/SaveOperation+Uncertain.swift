@@ -49,6 +49,7 @@ extension SaveOperation {
   /// Completes a save that took effect. Changes since it was sent remain changes.
   func complete(_ uncertain: UncertainSave, _ receipt: SaveReceipt) {
     let part = uncertain.part
+    completed = uncertain
     (parts, inserted, updated, deleted) = ([part], part.inserted, part.updated, part.deleted)
     part.isCommitted = true
     do { try part.adopt(receipt) } catch { unconfirmed = error as? StoreError }
@@ -64,7 +65,7 @@ extension SaveOperation {
       object.row = row.pointer
       object.flags.insert(.hasPrivateRow)
     }
-    for object in part.inserted where changedSince.contains(ObjectIdentifier(object)) {
+    for object in part.inserted where uncertain.changedSince.contains(ObjectIdentifier(object)) {
       object.flags.remove(.inserted)
       if !object.isDeleted { object.flags.insert(.updated) }
     }
@@ -112,7 +113,7 @@ extension SaveOperation {
       let hasUnsentValues = isPublished ? false : object.committedRow.map { !object.slotsChanged(since: $0).isEmpty } ?? false
       if object.isDeleted || hasUnsentValues || object.hasChangedLinks { settled.remove(ObjectIdentifier(object)) }
     }
-    changedSince = Set(context.changes.objects.lazy.map { ObjectIdentifier($0) }).subtracting(settled)
+    uncertain.changedSince = Set(context.changes.objects.lazy.map { ObjectIdentifier($0) }).subtracting(settled)
   }
 
   private func announce(_ uncertain: UncertainSave) {

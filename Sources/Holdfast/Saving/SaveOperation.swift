@@ -34,8 +34,8 @@ final class SaveOperation {
   var committedChanges: [SavedChanges] = []
   /// The error when only some stores have their changes; nil otherwise.
   var incompletion: (any Error)?
-  /// The objects that were changed since the save was sent. Empty unless the outcome of the save was unknown at first.
-  var changedSince: Set<ObjectIdentifier> = []
+  /// The save that is being completed; nil unless its outcome was unknown at first.
+  var completed: UncertainSave?
   /// The error of a store that has its changes but couldn't confirm that they survive a power loss, or returned an invalid receipt.
   var unconfirmed: StoreError?
 

@@ -30,6 +30,10 @@ final class UncertainSave {
   let links: [ObjectIdentifier: [ToManyState.Sent]]
   /// The changes for notifications.
   let changes: SavedChanges
+  /// The objects of the context that have changes when the save is completed.
+  ///
+  /// Kept here, because the metadata of the set's type would be allocated by each process's first save.
+  var changedSince: Set<ObjectIdentifier> = []
   private let request: SaveOutcomeRequest
 
   init(_ part: StoreChanges, _ request: SaveOutcomeRequest, _ changes: SavedChanges) {
