@@ -30,7 +30,7 @@ final class RowSectionEncoder {
     if rows.count > room { makeRoom(rows.count) }
     rows.withUnsafeBufferPointer { rows in
       putKeys(rows)
-      putWhole(rows.count) { rows[$0].version }
+      putWhole(rows.count) { rows[$0].version.rawValue }
       for slot in 0..<SlotIndex(columns.count) { put(rows, slot) }
     }
     return buffer.bytes

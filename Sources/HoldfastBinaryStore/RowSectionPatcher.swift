@@ -56,7 +56,7 @@ final class RowSectionPatcher {
     if isPresent.count < count { isPresent = Array(repeating: true, count: count) }
     let range = putKeys(keys, first)
     guard takeNumbers(&reader) else { return nil }
-    putNumbers(presentCount: newCount) { $0.version }
+    putNumbers(presentCount: newCount) { $0.version.rawValue }
     for slot in slots {
       let start = reader.offset
       guard let isUntouched = isUntouched(slot, &reader) else { return nil }

@@ -135,7 +135,7 @@ struct JSONDocumentWriter {
       case .version:
         if row.version == 1 { continue }
         output.put(fields.names, field)
-        output.put(row.version)
+        output.put(row.version.rawValue)
       case .attribute(let slot, let type):
         guard row.isPresent(slot) else { continue }
         output.put(fields.names, field)

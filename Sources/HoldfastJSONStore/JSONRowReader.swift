@@ -24,7 +24,7 @@ final class JSONRowReader {
   /// For each slot, whether its value can be in an external file.
   @exclusivity(unchecked) private var mayBeExternal: [Bool] = []
   @exclusivity(unchecked) private var key: Int64 = 0
-  @exclusivity(unchecked) private var version: Int64 = 1
+  @exclusivity(unchecked) private var version: RowVersion = 1
   /// The index of the current field.
   @exclusivity(unchecked) private var field = 0
   /// One bit per field: whether the current object contains it.
@@ -156,7 +156,7 @@ final class JSONRowReader {
   func number(_ text: UnsafeRawBufferPointer) throws {
     switch fields.kind(field) {
     case .key: key = try storeKey(text)
-    case .version: version = try whole(text, in: 1...Int64.max)
+    case .version: version = RowVersion(try whole(text, in: 1...Int64.max))
     case .target(let slot): values.set(slot, integer: try storeKey(text))
     case .attribute(let slot, let type): try set(slot, type, number: text)
     case .targets where isInTargets: try target(text)
@@ -186,7 +186,7 @@ final class JSONRowReader {
   func string(_ text: UnsafeRawBufferPointer) throws {
     switch fields.kind(field) {
     case .key: key = try storeKey(text)
-    case .version: version = try whole(text, in: 1...Int64.max)
+    case .version: version = RowVersion(try whole(text, in: 1...Int64.max))
     case .target(let slot): values.set(slot, integer: try storeKey(text))
     case .attribute(let slot, let type): try set(slot, type, string: text)
     case .targets where isInTargets: try target(text)

@@ -12,7 +12,7 @@ import HoldfastStore
 ///   and their order keys in order.
 struct XMLRowNotes {
   /// The objects with a version other than 1, ascending by key.
-  private var versions: [(key: Int64, version: Int64)] = []
+  private var versions: [(key: Int64, version: RowVersion)] = []
   /// The order keys, by the relationship's index and the object's key.
   private var orders: [Int: [Int64: [Int64]]] = [:]
   /// The index after the last version found.
@@ -30,7 +30,7 @@ struct XMLRowNotes {
     for _ in 0..<count {
       guard let step = reader.signed(), let version = reader.unsigned(), version >= 1, version <= UInt64(Int64.max) else { return nil }
       key &+= step
-      versions.append((key, Int64(version)))
+      versions.append((key, RowVersion(Int64(version))))
     }
     guard let relationships = reader.count() else { return nil }
     for _ in 0..<relationships where !readOrders(&reader) { return nil }
@@ -59,7 +59,7 @@ struct XMLRowNotes {
   }
 
   /// The version of an object. Fast if objects are queried by ascending key.
-  mutating func version(of key: Int64) -> Int64 {
+  mutating func version(of key: Int64) -> RowVersion {
     if versions.isEmpty { return 1 }
     if next >= versions.count || versions[next].key < key || (next > 0 && versions[next - 1].key >= key) { next = place(of: key) }
     guard next < versions.count, versions[next].key == key else { return 1 }
@@ -92,7 +92,7 @@ struct XMLRowNotes {
       image.generation.forEachRow(of: entity.index) { row in
         if row.version == 1 { return }
         versions.put(signed: row.key &- last)
-        versions.put(UInt64(row.version))
+        versions.put(UInt64(row.version.rawValue))
         last = row.key
         count += 1
       }

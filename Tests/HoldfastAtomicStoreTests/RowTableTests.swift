@@ -12,13 +12,13 @@ import Testing
     schema = TableSchema(model: model, identity: StoreIdentity.intern(storeUUID: "ROW-TABLE-TESTS", model: model))
   }
 
-  private func batch(_ keys: some Sequence<Int64>, version: Int64, text: String) throws -> RowBatch {
+  private func batch(_ keys: some Sequence<Int64>, version: RowVersion, text: String) throws -> RowBatch {
     let builder = RowBatchBuilder(entity: model.entities[0], identity: schema.identity)
     for key in keys { try builder.append(key: key, version: version, values: [.string(text)]) }
     return builder.seal()
   }
 
-  private func insert(_ keys: some Sequence<Int64>, into table: inout RowTable, version: Int64 = 1, text: String = "note") throws {
+  private func insert(_ keys: some Sequence<Int64>, into table: inout RowTable, version: RowVersion = 1, text: String = "note") throws {
     table.adopt(try batch(keys, version: version, text: text), entity: 0)
   }
 
@@ -62,7 +62,7 @@ import Testing
     func told(_ keys: ClosedRange<Int64>) -> [[Int64?]] {
       var told: [[Int64?]] = []
       table.forEachChange(since: before, of: 0, keys: keys) { old, new in
-        told.append([old?.key, old?.version, new?.key, new?.version])
+        told.append([old?.key, old?.version.rawValue, new?.key, new?.version.rawValue])
       }
       return told
     }

@@ -66,7 +66,7 @@ import Testing
     }
   }
 
-  private func batch(_ rows: [(key: Int64, version: Int64, values: [StoreValue])]) throws -> RowBatch {
+  private func batch(_ rows: [(key: Int64, version: RowVersion, values: [StoreValue])]) throws -> RowBatch {
     let builder = RowBatchBuilder(layout: entity.layout, idPrefix: prefix)
     for row in rows { try builder.append(key: row.key, version: row.version, values: row.values) }
     return builder.seal()
@@ -98,21 +98,21 @@ import Testing
           return Self.value(column, isOther ? Likeness.allCases.randomElement(using: &random) ?? likeness : likeness, prefix, &random)
         }
       }
-      var rows: [(key: Int64, version: Int64, values: [StoreValue])] = []
+      var rows: [(key: Int64, version: RowVersion, values: [StoreValue])] = []
       var key = Int64.random(in: 1...1 << 40, using: &random)
       for _ in 0..<Int.random(in: 1...60, using: &random) {
-        rows.append((key, Int64.random(in: 1...3, using: &random), values(false)))
+        rows.append((key, RowVersion(.random(in: 1...3, using: &random)), values(false)))
         key += Int64.random(in: 1...[1, 5, 1 << 20][Int.random(in: 0..<3, using: &random)], using: &random)
       }
       let before = try batch(rows)
       let old = (0..<before.count).map { before.pointer($0) }
-      var changed: [(key: Int64, version: Int64, values: [StoreValue])] = [], places: [Int: Int?] = [:]
+      var changed: [(key: Int64, version: RowVersion, values: [StoreValue])] = [], places: [Int: Int?] = [:]
       for place in rows.indices where Int.random(in: 0..<[2, 6, 30][round % 3], using: &random) == 0 {
         places[place] = .some(nil)
         if Int.random(in: 0..<3, using: &random) == 0 { continue }
         places[place] = changed.count
         var new = rows[place]
-        new.version += 1
+        new.version = new.version.next
         switch Int.random(in: 0..<3, using: &random) {
         case 0: break
         case 1: new.values = values(true)

@@ -19,6 +19,10 @@ import Testing
     let plan = try encoder.encode(aggregates)
     #expect(String(decoding: plan, as: UTF8.self) == #"{"columns":[{"sum":{"slot":2}},{"count":{}}],"groupBy":[3]}"#)
     #expect(try JSONDecoder().decode(AggregatePlan.self, from: plan) == aggregates)
+    let keyed = SaveRequest.KeyedRows(keys: [5, 8], expectedVersions: [1, 4])
+    let list = try encoder.encode(keyed)
+    #expect(String(decoding: list, as: UTF8.self) == #"{"expectedVersions":[1,4],"keys":[5,8]}"#)
+    #expect(try JSONDecoder().decode(SaveRequest.KeyedRows.self, from: list) == keyed)
   }
 
   @Test func indexesAreOrderedAndPrintedAsIntegers() {
@@ -32,11 +36,16 @@ import Testing
     hasTheLayoutOfItsInteger(EntityIndex.self)
     hasTheLayoutOfItsInteger(RelationshipIndex.self)
     hasTheLayoutOfItsInteger(SlotIndex.self)
+    hasTheLayoutOfItsInteger(RowVersion.self)
   }
 
   private func hasTheLayoutOfItsInteger<Integer: TypedInteger>(_ type: Integer.Type) {
     #expect(MemoryLayout<Integer>.size == MemoryLayout<Integer.RawValue>.size, "\(type)")
     #expect(MemoryLayout<Integer>.stride == MemoryLayout<Integer.RawValue>.stride, "\(type)")
+  }
+
+  @Test func aVersionIsFollowedByTheNextNumberOrByOne() {
+    #expect(RowVersion(0).next == 1 && RowVersion(41).next == 42 && RowVersion(.max).next == 1)
   }
 
   @Test func anIndexFindsItsEntity() throws {

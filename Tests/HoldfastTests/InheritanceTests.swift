@@ -345,7 +345,7 @@ extension Animal {
     let tom = try #require(try place.context().one(\Cat.name == "Tom")), felix = try #require(try place.context().one(\Cat.name == "Felix"))
     let cat = tom.entity
     let builder = RowBatchBuilder(layout: cat.layout, idPrefix: try #require(coordinator.persistentStores.last).prefixes[cat.index])
-    builder.append(tom.readRow, key: tom.objectKey, version: tom.readRow.version + 1)
+    builder.append(tom.readRow, key: tom.objectKey, version: tom.readRow.version.next)
     builder.replaceInLastRow(Cat.CatSlot.prey, integer: felix.objectKey)
     var changes = SaveRequest.EntityChanges(entity: cat.index)
     changes.updated = [

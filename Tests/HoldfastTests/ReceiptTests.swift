@@ -43,7 +43,7 @@ import Testing
         if let other = state.other, let row = try row(other.key) {
           let changed = try copy(row.batch, [row.index]) { values, version in
             values[Dog.Slot.age] = .int16(other.age)
-            version += 1
+            version = version.next
           }
           if state.isInvalid { receipt.rows = [changed] }
           request.entities[index].updated.append(
@@ -58,11 +58,11 @@ import Testing
     private func normalised(_ batch: RowBatch) throws -> RowBatch {
       try copy(batch, Array(0..<batch.count)) { values, version in
         if case .string(let name) = values[Dog.Slot.name] { values[Dog.Slot.name] = .string(name.uppercased()) }
-        version += 10
+        version = version.advanced(by: 10)
       }
     }
 
-    private func copy(_ batch: RowBatch, _ rows: [Int], _ change: (inout [StoreValue], inout Int64) -> Void) throws -> RowBatch {
+    private func copy(_ batch: RowBatch, _ rows: [Int], _ change: (inout [StoreValue], inout RowVersion) -> Void) throws -> RowBatch {
       let builder = RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)
       for index in rows {
         var (values, version) = (batch[index].values, batch[index].version)

@@ -57,7 +57,7 @@ import Testing
       var values = row.values
       values[Dog.Slot.age] = .int16(age)
       let builder = RowBatchBuilder(layout: row.batch.layout, idPrefix: row.batch.idPrefix)
-      try builder.append(key: row.key, version: row.version + 1, values: values)
+      try builder.append(key: row.key, version: row.version.next, values: values)
       var changes = SaveRequest.EntityChanges(entity: dog.index)
       changes.updated = [
         SaveRequest.UpdatedRows(

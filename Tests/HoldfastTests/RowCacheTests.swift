@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct RowCacheTests {
   /// A batch with one row.
-  private func row(_ key: Int64, version: Int64, _ value: Int64) throws -> RowBatch {
+  private func row(_ key: Int64, version: RowVersion, _ value: Int64) throws -> RowBatch {
     let builder = RowBatchBuilder(layout: RowLayout([.attribute(.integer64)]), idPrefix: nil)
     try builder.append(key: key, version: version, values: [.int64(value)])
     return builder.seal()

@@ -388,9 +388,9 @@ final class BrokenStore: ForwardingStore {
     return request
   }
 
-  private func version(_ key: Int64, _ entity: EntityIndex, _ view: any ReadView) throws -> Int64 {
+  private func version(_ key: Int64, _ entity: EntityIndex, _ view: any ReadView) throws -> RowVersion {
     final class Version: RowSink {
-      var version: Int64 = 0
+      var version: RowVersion = 0
       func take(_ batch: RowBatch, _ rows: RowSelection) -> SinkDemand {
         if case .one(let index) = rows { version = batch[index].version } else { version = batch[0].version }
         return .more
@@ -501,7 +501,9 @@ private final class BrokenSink: RowSink {
 
   private func older(_ batch: RowBatch) -> RowBatch {
     let builder = RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)
-    for row in 0..<batch.count { builder.append(batch.pointer(row), key: batch[row].key, version: max(1, batch[row].version - 1)) }
+    for row in 0..<batch.count {
+      builder.append(batch.pointer(row), key: batch[row].key, version: max(1, batch[row].version.advanced(by: -1)))
+    }
     return builder.seal()
   }
 

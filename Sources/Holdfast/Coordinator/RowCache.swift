@@ -143,7 +143,7 @@ private final class RowCacheGeneration {
     }
   }
 
-  private func version(_ entry: Entry) -> Int64? {
+  private func version(_ entry: Entry) -> RowVersion? {
     entry.isFree ? nil : batches[Int(entry.batch)].pointer(Int(entry.row)).version
   }
 

@@ -77,7 +77,7 @@ extension StoreChanges {
   static func targetSlots(_ layout: RowLayout) -> [SlotIndex] { layout.slots.filter { layout.kinds[$0] == .key } }
 
   /// Appends an object's entire row, then replaces temporary keys.
-  private func append(_ object: ManagedObject, key: Int64, version: Int64, to builder: RowBatchBuilder, targetSlots: [SlotIndex]) {
+  private func append(_ object: ManagedObject, key: Int64, version: RowVersion, to builder: RowBatchBuilder, targetSlots: [SlotIndex]) {
     guard let row = rowToSave(object) else { return }
     builder.append(row, key: key, version: version)
     for slot in targetSlots where row.integer(slot) < 0 {
@@ -88,7 +88,7 @@ extension StoreChanges {
 
   /// Appends an object's row, slot by slot, with new derived values, which are in slot order.
   private func append(
-    _ object: ManagedObject, key: Int64, version: Int64, to builder: RowBatchBuilder, _ derived: [DerivedValues.Cell]
+    _ object: ManagedObject, key: Int64, version: RowVersion, to builder: RowBatchBuilder, _ derived: [DerivedValues.Cell]
   ) {
     guard let row = rowToSave(object) else { return }
     builder.beginRow(key: key, version: version)
@@ -125,7 +125,7 @@ extension StoreChanges {
     let builder = RowBatchBuilder(layout: layout, idPrefix: store.prefixes[entity])
     var result: [SaveRequest.UpdatedRows] = []
     var inBatch: ContiguousArray<ManagedObject> = []
-    var versions: [Int64] = []
+    var versions: [RowVersion] = []
     var masks: [UInt64] = []
     let derives = context.graph.derivations?.slots[entity].isEmpty == false
     func seal() {
@@ -144,7 +144,7 @@ extension StoreChanges {
       guard mask.contains(where: { $0 != 0 }) || changesLinks(object) else { continue }
       let cells = derives ? derivedCells(ofChanged: object, since: committed) : []
       for cell in cells where cell.isSet { mask[cell.slot.word] |= cell.slot.bit }
-      let version = RowPointer.version(after: committed.version)
+      let version = committed.version.next
       if cells.isEmpty {
         append(object, key: object.objectKey, version: version, to: builder, targetSlots: targetSlots)
       } else {

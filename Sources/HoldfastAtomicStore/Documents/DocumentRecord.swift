@@ -9,7 +9,7 @@ public struct DocumentRecord: Sendable, Hashable {
   /// The key, unique among all entities with the same root.
   public var key: Int64
   /// The row's version: 1 in a new row, raised by 1 with each change. Defaults to 1.
-  public var version: Int64
+  public var version: RowVersion
   /// The values of attributes and the keys of to-one destinations, by name. Missing values are left out.
   ///
   /// The name of an element of a composite attribute is its path. The key of a to-one destination is an `int64`. When the store reads a
@@ -24,7 +24,7 @@ public struct DocumentRecord: Sendable, Hashable {
 
   /// Creates a record.
   public init(
-    entity: String, key: Int64, version: Int64 = 1, values: [String: StoreValue] = [:], targets: [String: [Int64]] = [:],
+    entity: String, key: Int64, version: RowVersion = 1, values: [String: StoreValue] = [:], targets: [String: [Int64]] = [:],
     orderKeys: [String: [Int64]] = [:]
   ) {
     self.entity = entity
@@ -61,7 +61,7 @@ extension DocumentRecord {
   public var fields: [String: String] {
     var fields = values.mapValues(\.documentText)
     fields[Self.keyField] = String(key)
-    if version != 1 { fields[Self.versionField] = String(version) }
+    if version != 1 { fields[Self.versionField] = version.description }
     for (name, keys) in targets { fields[name] = keys.map(String.init).joined(separator: " ") }
     for (name, keys) in orderKeys { fields[name + Self.orderSuffix] = keys.map(String.init).joined(separator: " ") }
     return fields
@@ -73,7 +73,7 @@ extension DocumentRecord {
     for (name, text) in fields {
       switch name {
       case Self.keyField: break
-      case Self.versionField: version = Int64(text) ?? -1
+      case Self.versionField: version = RowVersion(Int64(text) ?? -1)
       case _ where name.hasSuffix(Self.orderSuffix):
         orderKeys[String(name.dropLast(Self.orderSuffix.count))] = Self.keys(text) ?? []
       default: values[name] = .string(text)

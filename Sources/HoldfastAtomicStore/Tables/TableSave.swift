@@ -79,7 +79,7 @@ struct TableSave {
     }
   }
 
-  private func compare(_ key: Int64, _ expected: Int64, _ entity: EntityIndex, _ conflicts: inout [SaveConflict]) {
+  private func compare(_ key: Int64, _ expected: RowVersion, _ entity: EntityIndex, _ conflicts: inout [SaveConflict]) {
     let table = tables[schema.tableOfEntity[entity]]
     if let row = table.row(key), row.version == expected { return }
     conflicts.append(SaveConflict(objectID: schema.prefixes[entity].withKey(key), expectedVersion: expected, persisted: table.view(key)))
@@ -453,7 +453,7 @@ struct TableSave {
 /// Copies a row, setting some values to nil.
 enum RowCopy {
   static func append(_ row: RowPointer, emptying slots: Set<SlotIndex>, to builder: RowBatchBuilder) {
-    builder.beginRow(key: row.key, version: RowPointer.version(after: row.version))
+    builder.beginRow(key: row.key, version: row.version.next)
     for slot in builder.layout.slots {
       if slots.contains(slot) { builder.appendNull() } else { builder.append(slot, of: row) }
     }

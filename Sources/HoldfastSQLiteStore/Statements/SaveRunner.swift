@@ -77,7 +77,7 @@ final class SaveRunner {
       conflicts: conflicts)
   }
 
-  private func addConflict(_ entity: ManagedObjectModel.Entity, _ key: Int64, expected: Int64) throws {
+  private func addConflict(_ entity: ManagedObjectModel.Entity, _ key: Int64, expected: RowVersion) throws {
     let id = store.identity.objectID(entity: entity, key: key)
     conflicts.append(SaveConflict(objectID: id, expectedVersion: expected, persisted: try persisted(entity, key)))
   }
@@ -98,7 +98,7 @@ final class SaveRunner {
     let statement = try writer.statement("SELECT 1 FROM \(store.table(entity.index)) WHERE Z_PK = ?1 AND ifnull(Z_OPT, 0) = ?2")
     for (key, expected) in zip(rows.keys, rows.expectedVersions) {
       statement.bind(key, at: 1)
-      statement.bind(expected, at: 2)
+      statement.bind(expected.rawValue, at: 2)
       let holds = try statement.step()
       statement.reset()
       if !holds { try addConflict(entity, key, expected: expected) }
@@ -123,7 +123,7 @@ final class SaveRunner {
     let statement = try writer.statement("DELETE FROM \(store.table(entity.index)) WHERE Z_PK = ?1 AND ifnull(Z_OPT, 0) = ?2")
     for (key, expected) in zip(changes.deleted.keys, changes.deleted.expectedVersions) {
       statement.bind(key, at: 1)
-      statement.bind(expected, at: 2)
+      statement.bind(expected.rawValue, at: 2)
       try statement.run()
       if writer.changes != 1 { try addConflict(entity, key, expected: expected) }
     }
@@ -154,9 +154,9 @@ final class SaveRunner {
       }
       let row = updated.rows.pointer(index)
       for (place, slot) in slots.enumerated() { try binder.bind(row, slot: slot, to: current, at: place + 1) }
-      current.bind(row.version, at: slots.count + 1)
+      current.bind(row.version.rawValue, at: slots.count + 1)
       current.bind(row.key, at: slots.count + 2)
-      current.bind(updated.expectedVersions[index], at: slots.count + 3)
+      current.bind(updated.expectedVersions[index].rawValue, at: slots.count + 3)
       try bindTargetEntities(slots, row, entity, current, from: slots.count + 4)
       if try write(current, row, entity), writer.changes != 1 {
         try addConflict(entity, row.key, expected: updated.expectedVersions[index])
@@ -205,7 +205,7 @@ final class SaveRunner {
     for index in 0..<batch.count {
       let row = batch.pointer(index)
       statement.bind(row.key, at: 1)
-      statement.bind(row.version, at: 2)
+      statement.bind(row.version.rawValue, at: 2)
       try binder.bindAll(row, to: statement, from: 3)
       if pointsToFamilies { try bindTargetEntities(slots, row, entity, statement, from: slots.count + 3) }
       _ = try write(statement, row, entity)

@@ -26,7 +26,7 @@ public struct SaveRequest: Sendable, Codable {
     /// The rows as they are after the save.
     public var rows: RowBatch
     /// The version of each row before the save.
-    public var expectedVersions: [Int64]
+    public var expectedVersions: [RowVersion]
     /// The slots that changed, as ``wordsPerRow`` words of bits per row. Slot 0 is the lowest bit of the first word.
     ///
     /// If no bit of a row is set, only its version changes. If a derived attribute (``ManagedObjectModel/Entity/derivedAttributes``) isn't
@@ -36,7 +36,7 @@ public struct SaveRequest: Sendable, Codable {
     public var wordsPerRow: Int
 
     /// Creates updated rows.
-    public init(rows: RowBatch, expectedVersions: [Int64], changedSlots: [UInt64], wordsPerRow: Int) {
+    public init(rows: RowBatch, expectedVersions: [RowVersion], changedSlots: [UInt64], wordsPerRow: Int) {
       self.rows = rows
       self.expectedVersions = expectedVersions
       self.changedSlots = changedSlots
@@ -54,7 +54,7 @@ public struct SaveRequest: Sendable, Codable {
     public init(from decoder: any Decoder) throws {
       let container = try decoder.container(keyedBy: CodingKeys.self)
       rows = try container.decode(CodedRows.self, forKey: .rows).batch()
-      expectedVersions = try container.decode([Int64].self, forKey: .expectedVersions)
+      expectedVersions = try container.decode([RowVersion].self, forKey: .expectedVersions)
       changedSlots = try container.decode([UInt64].self, forKey: .changedSlots)
       wordsPerRow = try container.decode(Int.self, forKey: .wordsPerRow)
     }
@@ -74,10 +74,10 @@ public struct SaveRequest: Sendable, Codable {
     /// The keys, ascending.
     public var keys: [Int64]
     /// The expected version of each row.
-    public var expectedVersions: [Int64]
+    public var expectedVersions: [RowVersion]
 
     /// Creates the lists.
-    public init(keys: [Int64] = [], expectedVersions: [Int64] = []) {
+    public init(keys: [Int64] = [], expectedVersions: [RowVersion] = []) {
       self.keys = keys
       self.expectedVersions = expectedVersions
     }

@@ -154,7 +154,7 @@ public struct StoreCapabilities: Sendable, Hashable, Codable {
   /// Without it, the framework compares them under the store's save lock before it prepares the save. Another process can still change a row in
   /// between.
   ///
-  /// Every store keeps the versions of a request, declared or not. A row without a version has version 0; see ``RowPointer/version``. If
+  /// Every store keeps the versions of a request, declared or not. A row without a version has version 0; see ``RowVersion``. If
   /// the expected and the stored version are both 0, the framework compares the row's values with those that the context read, except
   /// derived attributes.
   public var versions = false

@@ -152,12 +152,12 @@ public struct SaveConflict: Sendable {
   /// The object.
   public var objectID: ManagedObjectID
   /// The version that the context read.
-  public var expectedVersion: Int64
+  public var expectedVersion: RowVersion
   /// The row in the store now, or nil if it was deleted.
   public var persisted: RowView?
 
   /// Creates a conflict.
-  public init(objectID: ManagedObjectID, expectedVersion: Int64, persisted: RowView?) {
+  public init(objectID: ManagedObjectID, expectedVersion: RowVersion, persisted: RowView?) {
     self.objectID = objectID
     self.expectedVersion = expectedVersion
     self.persisted = persisted

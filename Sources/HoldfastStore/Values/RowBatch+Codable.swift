@@ -2,7 +2,7 @@
 public struct CodedRows: Sendable, Codable {
   private struct Row: Codable {
     var key: Int64
-    var version: Int64
+    var version: RowVersion
     var values: [StoreValue]
   }
 

@@ -63,8 +63,8 @@ public struct RowView: Sendable {
   public var objectID: ManagedObjectID? { batch.objectID(index) }
   /// The key.
   public var key: Int64 { batch.pointer(index).key }
-  /// The row's version; see ``RowPointer/version``.
-  public var version: Int64 { batch.pointer(index).version }
+  /// The row's version; see ``RowVersion``.
+  public var version: RowVersion { batch.pointer(index).version }
   /// Unchecked access to the row, for the framework and fast stores.
   public var pointer: RowPointer { batch.pointer(index) }
 

@@ -83,11 +83,11 @@ public final class RowBatchBuilder {
   ///
   /// - Parameters:
   ///   - key: The row's key.
-  ///   - version: The row's version; see ``RowPointer/version``.
+  ///   - version: The row's version; see ``RowVersion``.
   ///   - values: One value per slot, in slot order. Whole numbers of another width are converted if they fit.
   /// - Throws: ``StoreError`` with code ``StoreError/Code/wrongType`` if a value doesn't fit its column, or the number of values is wrong.
   ///   The row isn't appended then.
-  public func append(key: Int64, version: Int64, values: [StoreValue]) throws {
+  public func append(key: Int64, version: RowVersion, values: [StoreValue]) throws {
     guard values.count == layout.columns.count else {
       throw StoreError(
         .wrongType, operation: "append a row", reason: "It has \(values.count) values for \(layout.columns.count) slots.")
@@ -150,14 +150,14 @@ public final class RowBatchBuilder {
   // MARK: Rows slot by slot
 
   /// Begins a row. Call one `append…` method per slot, then ``endRow()``.
-  @inlinable public func beginRow(key: Int64, version: Int64) {
+  @inlinable public func beginRow(key: Int64, version: RowVersion) {
     if used + stride > bytesStart || capacity == 0 { growRows() }
     rowStart = used
     rowBytesStart = bytesUsed
     slot = 0
     let row = base + used
     row.storeBytes(of: key, as: Int64.self)
-    row.storeBytes(of: version, toByteOffset: 8, as: Int64.self)
+    row.storeBytes(of: version.rawValue, toByteOffset: 8, as: Int64.self)
     used += stride
   }
 
@@ -226,7 +226,7 @@ public final class RowBatchBuilder {
   public func append(_ row: RowPointer) { append(row, key: row.key, version: row.version) }
 
   /// Appends a copy of a row with the same layout, with another key and version.
-  public func append(_ row: RowPointer, key: Int64, version: Int64) {
+  public func append(_ row: RowPointer, key: Int64, version: RowVersion) {
     beginRow(key: key, version: version)
     let header = RowLayout.headerByteCount
     (base + rowStart + header).copyMemory(from: row.base + header, byteCount: stride - header)

@@ -25,18 +25,8 @@
   /// The key.
   @inlinable @inline(__always) public var key: Int64 { base.load(as: Int64.self) }
 
-  /// The row's version: 1 in a new row, raised by 1 with each change.
-  ///
-  /// Version 0 means that the store has no version for the row, for example because another program wrote it. A store that declares
-  /// ``StoreCapabilities/versions`` compares it like any other version. For other stores, the framework compares the row's values if both
-  /// the expected and the stored version are 0.
-  @inlinable @inline(__always) public var version: Int64 { base.load(fromByteOffset: 8, as: Int64.self) }
-
-  /// The version after another one.
-  ///
-  /// It is the next number. Only in a file edited by hand can a version reach the maximum, which 1 follows. Stores compare versions for
-  /// equality; caches treat the greater version as the newer one.
-  @inlinable public static func version(after version: Int64) -> Int64 { version == .max ? 1 : version + 1 }
+  /// The version.
+  @inlinable @inline(__always) public var version: RowVersion { RowVersion(base.load(fromByteOffset: 8, as: Int64.self)) }
 
   /// Whether the slot contains a value.
   @inlinable @inline(__always) public func isPresent(_ slot: SlotIndex) -> Bool {

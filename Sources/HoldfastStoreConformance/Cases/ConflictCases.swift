@@ -40,9 +40,9 @@ enum ConflictCases {
     return (store, graph, before, people)
   }
 
-  private static func expectConflicts(_ store: TestedStore, _ now: ExpectedGraph, _ edit: GraphEdit, _ keys: [Int64: Int64], _ what: String)
-    throws
-  {
+  private static func expectConflicts(
+    _ store: TestedStore, _ now: ExpectedGraph, _ edit: GraphEdit, _ keys: [Int64: RowVersion], _ what: String
+  ) throws {
     let error = store.run.expectError(.conflict, of: what) { try store.save(edit.request()) }
     guard let error else { return }
     let person = store.entity("Person")

@@ -32,7 +32,7 @@ enum DerivedCases {
     try store.save(graph) { edit in
       for (place, key) in keys.enumerated() {
         edit.insert(
-          "Basket", key, version: Int64(place + 1),
+          "Basket", key, version: RowVersion(Int64(place + 1)),
           [
             "name": .string("Basket \(place)"), "code": .int64(Int64(place)), "count": .int16(Int16(place)), "weight": .int64(10),
             "price": .decimal(Decimal(place) + 0.5), "length": .double(0.25), "shopName": .string("Shop"), "key": .string("basket"),

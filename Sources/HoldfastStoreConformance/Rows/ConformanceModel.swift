@@ -200,7 +200,7 @@ enum ConformanceRows {
           let place = (row * (type.coreDataCode % 3 == 0 ? 1 : 5) + row / pool.count) % (pool.count + 1)
           if place < pool.count { values[ConformanceModel.attributeName(type)] = pool[place] }
         }
-        edit.insert("Sample", key, version: Int64(row % 3 + 1), values)
+        edit.insert("Sample", key, version: RowVersion(Int64(row % 3 + 1)), values)
       }
     }
     return graph

@@ -34,7 +34,7 @@ final class ExpectedGraph: EvaluationSource {
   func rows(of entity: ManagedObjectModel.Entity) -> [Int64: RowView] { rows[entity.index] }
   func rows(_ entity: String) -> [Int64: RowView] { rows[model.entity(named: entity)!.index] }
 
-  func makeRow(_ entity: ManagedObjectModel.Entity, _ key: Int64, version: Int64, _ values: [StoreValue]) -> RowView {
+  func makeRow(_ entity: ManagedObjectModel.Entity, _ key: Int64, version: RowVersion, _ values: [StoreValue]) -> RowView {
     let builder = RowBatchBuilder(entity: entity, identity: identity)
     do {
       try builder.append(key: key, version: version, values: values)
@@ -112,9 +112,9 @@ final class ExpectedGraph: EvaluationSource {
 final class GraphEdit {
   private let graph: ExpectedGraph
   private var inserted: [EntityIndex: [RowView]] = [:]
-  private var updated: [EntityIndex: [(row: RowView, expected: Int64, mask: [UInt64])]] = [:]
-  private var deleted: [EntityIndex: [(key: Int64, expected: Int64)]] = [:]
-  private var locked: [EntityIndex: [(key: Int64, expected: Int64)]] = [:]
+  private var updated: [EntityIndex: [(row: RowView, expected: RowVersion, mask: [UInt64])]] = [:]
+  private var deleted: [EntityIndex: [(key: Int64, expected: RowVersion)]] = [:]
+  private var locked: [EntityIndex: [(key: Int64, expected: RowVersion)]] = [:]
   private var added: [RelationshipPlace: Set<SaveRequest.Link>] = [:]
   private var removed: [RelationshipPlace: Set<SaveRequest.Link>] = [:]
   private var ordered: [RelationshipPlace: [SaveRequest.Link: Int64]] = [:]
@@ -125,25 +125,27 @@ final class GraphEdit {
   private func entity(_ name: String) -> ManagedObjectModel.Entity { graph.model.entity(named: name)! }
 
   private func row(
-    _ entity: ManagedObjectModel.Entity, _ key: Int64, _ version: Int64, _ base: [StoreValue]?, _ values: [String: StoreValue]
+    _ entity: ManagedObjectModel.Entity, _ key: Int64, _ version: RowVersion, _ base: [StoreValue]?, _ values: [String: StoreValue]
   ) -> RowView {
     var all = base ?? Array(repeating: .null, count: entity.slots.count)
     for (name, value) in values { all[entity.slot(named: name)!] = value }
     return graph.makeRow(entity, key, version: version, all)
   }
 
-  func insert(_ name: String, _ key: Int64, version: Int64 = 1, _ values: [String: StoreValue]) {
+  func insert(_ name: String, _ key: Int64, version: RowVersion = 1, _ values: [String: StoreValue]) {
     inserted[entity(name).index, default: []].append(row(entity(name), key, version, nil, values))
   }
 
   /// Changes some values, or only the version if there are none.
   ///
   /// - Parameter stale: Values in the row for derived attributes that aren't marked as changed.
-  func update(_ name: String, _ key: Int64, expected: Int64? = nil, _ values: [String: StoreValue], stale: [String: StoreValue] = [:]) {
+  func update(
+    _ name: String, _ key: Int64, expected: RowVersion? = nil, _ values: [String: StoreValue], stale: [String: StoreValue] = [:]
+  ) {
     let entity = entity(name)
     let before = graph.rows(of: entity)[key]
     let version = expected ?? before?.version ?? 1
-    let row = row(entity, key, version + 1, before?.values, values.merging(stale) { changed, _ in changed })
+    let row = row(entity, key, version.next, before?.values, values.merging(stale) { changed, _ in changed })
     var mask = [UInt64](repeating: 0, count: GraphEdit.wordCount(entity))
     for name in values.keys {
       let slot = entity.slot(named: name)!
@@ -155,7 +157,7 @@ final class GraphEdit {
   /// The number of words for one bit per slot.
   private static func wordCount(_ entity: ManagedObjectModel.Entity) -> Int { max(1, (entity.slots.count + 63) / 64) }
 
-  func delete(_ name: String, _ key: Int64, expected: Int64? = nil) {
+  func delete(_ name: String, _ key: Int64, expected: RowVersion? = nil) {
     deleted[entity(name).index, default: []].append((key, expected ?? graph.rows(name)[key]?.version ?? 1))
   }
 
@@ -168,7 +170,7 @@ final class GraphEdit {
     derived[entity.index, default: []].append((key, bySlot(set), bySlot(add)))
   }
 
-  func lock(_ name: String, _ key: Int64, expected: Int64? = nil) {
+  func lock(_ name: String, _ key: Int64, expected: RowVersion? = nil) {
     locked[entity(name).index, default: []].append((key, expected ?? graph.rows(name)[key]?.version ?? 1))
   }
 
@@ -260,7 +262,7 @@ final class GraphEdit {
     return builder.count > 0 ? batches + [builder.seal()] : batches
   }
 
-  private func keyed(_ rows: [(key: Int64, expected: Int64)]) -> SaveRequest.KeyedRows {
+  private func keyed(_ rows: [(key: Int64, expected: RowVersion)]) -> SaveRequest.KeyedRows {
     let sorted = rows.sorted { $0.key < $1.key }
     return SaveRequest.KeyedRows(keys: sorted.map(\.key), expectedVersions: sorted.map(\.expected))
   }
@@ -324,7 +326,7 @@ final class GraphEdit {
         for (entity, row) in graph.rows(pointingTo: key, by: inverse) {
           var values = row.values
           values[inverse.slot] = .null
-          let version = row.version + (raised.insert([Int64(entity.rawValue), row.key]).inserted ? 1 : 0)
+          let version = raised.insert([Int64(entity.rawValue), row.key]).inserted ? row.version.next : row.version
           graph.put(graph.makeRow(graph.model.entities[entity], row.key, version: version, values), entity)
         }
       }

@@ -60,7 +60,7 @@ final class StoreUnderTest {
     try entity(name).slots.map { named[$0.name] ?? .null }
   }
 
-  func batch(_ name: String, _ rows: [(key: Int64, version: Int64, values: [String: StoreValue])]) throws -> RowBatch {
+  func batch(_ name: String, _ rows: [(key: Int64, version: RowVersion, values: [String: StoreValue])]) throws -> RowBatch {
     let builder = RowBatchBuilder(entity: try entity(name), identity: metadata.identity)
     for row in rows { try builder.append(key: row.key, version: row.version, values: try values(name, row.values)) }
     return builder.seal()
@@ -79,7 +79,7 @@ final class StoreUnderTest {
 
   /// Rows of an update: key, expected version, all values, and the names of the changed ones.
   func updates(
-    _ name: String, _ rows: [(key: Int64, expected: Int64, values: [String: StoreValue], changed: [String])]
+    _ name: String, _ rows: [(key: Int64, expected: RowVersion, values: [String: StoreValue], changed: [String])]
   ) throws -> SaveRequest.UpdatedRows {
     let entity = try entity(name), words = max(1, (entity.slots.count + 63) / 64)
     var mask: [UInt64] = []
@@ -91,17 +91,17 @@ final class StoreUnderTest {
       }
       mask += bits
     }
-    let rowsAfter = try batch(name, rows.map { ($0.key, $0.expected + 1, $0.values) })
+    let rowsAfter = try batch(name, rows.map { ($0.key, $0.expected.next, $0.values) })
     return SaveRequest.UpdatedRows(rows: rowsAfter, expectedVersions: rows.map(\.expected), changedSlots: mask, wordsPerRow: words)
   }
 
-  func update(_ name: String, _ rows: [(key: Int64, expected: Int64, values: [String: StoreValue], changed: [String])]) throws {
+  func update(_ name: String, _ rows: [(key: Int64, expected: RowVersion, values: [String: StoreValue], changed: [String])]) throws {
     var changes = SaveRequest.EntityChanges(entity: try entity(name).index)
     changes.updated = [try updates(name, rows)]
     try save(SaveRequest(entities: [changes]))
   }
 
-  func deletion(_ name: String, _ keys: [Int64], versions: [Int64]? = nil) throws -> SaveRequest {
+  func deletion(_ name: String, _ keys: [Int64], versions: [RowVersion]? = nil) throws -> SaveRequest {
     var changes = SaveRequest.EntityChanges(entity: try entity(name).index)
     changes.deleted = SaveRequest.KeyedRows(keys: keys, expectedVersions: versions ?? keys.map { _ in 1 })
     return SaveRequest(entities: [changes])

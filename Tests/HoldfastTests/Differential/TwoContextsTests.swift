@@ -56,7 +56,7 @@ private struct SavedLinks {
     var ends: [ManagedObjectID]
   }
   var links: Set<Link> = []
-  var versions: [ManagedObjectID: Int64] = [:]
+  var versions: [ManagedObjectID: RowVersion] = [:]
 
   /// The ends of a link that is in only one of two versions of a store, although one of its ends has the same version number in both. Nil
   /// if there is none.

@@ -57,7 +57,7 @@ extension StoreChanges {
     if store.capabilities.versions { return }
     var conflicts: [SaveConflict] = []
     for changes in request.entities {
-      var expected: [Int64: (ManagedObject?, Int64)] = [:]
+      var expected: [Int64: (ManagedObject?, RowVersion)] = [:]
       for updated in changes.updated {
         for index in 0..<updated.rows.count {
           let key = updated.rows.pointer(index).key
@@ -78,7 +78,7 @@ extension StoreChanges {
     }
   }
 
-  private func differences(_ entity: EntityIndex, _ expected: [Int64: (ManagedObject?, Int64)]) throws -> [SaveConflict] {
+  private func differences(_ entity: EntityIndex, _ expected: [Int64: (ManagedObject?, RowVersion)]) throws -> [SaveConflict] {
     if expected.isEmpty { return [] }
     let collector = RowCollector()
     try store.reading(.latest, "compare versions", options) { view in
@@ -94,7 +94,7 @@ extension StoreChanges {
   }
 
   /// Whether a row is unchanged since the context read it: by version, or by bytes if the store has no versions.
-  private func isAsRead(_ persisted: RowView, _ object: ManagedObject?, _ version: Int64) -> Bool {
+  private func isAsRead(_ persisted: RowView, _ object: ManagedObject?, _ version: RowVersion) -> Bool {
     if persisted.version != 0 || version != 0 { return persisted.version == version }
     guard let committed = object?.committedRow else { return true }
     let derived = object.flatMap { context.graph.derivations?.slots[$0.flags.entityIndex] } ?? []
