@@ -172,7 +172,7 @@ public final class DurableFile: Sendable {
 }
 
 /// A change of a store's file since this process last read or saved it.
-public enum FileChange: Sendable, Hashable {
+@nonexhaustive public enum FileChange: Sendable, Hashable {
   /// The file is unchanged, as far as its status shows.
   case none
   /// The file was replaced or created, and its contents may differ.

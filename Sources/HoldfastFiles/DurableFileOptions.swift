@@ -1,7 +1,7 @@
 /// The options of a ``DurableFile``.
 public struct DurableFileOptions: Sendable {
   /// The guarantee when a save has returned.
-  public enum Durability: Sendable, Hashable, CaseIterable {
+  @nonexhaustive public enum Durability: Sendable, Hashable, CaseIterable {
     /// The new contents survive a power loss, on a local disk that honors synchronization.
     case full
     /// After a power loss, the file has the new contents or the previous ones, never a mixture. A save skips one wait for the disk.

@@ -124,7 +124,7 @@ public protocol StoreFileSystem: Sendable {
 }
 
 /// The calls of a ``StoreFileSystem``, for errors and for counting or failing them.
-public enum StoreFileOperation: String, Sendable, Hashable, CaseIterable {
+@nonexhaustive public enum StoreFileOperation: String, Sendable, Hashable, CaseIterable {
   case resolve, openDirectory, makeDirectory, openForReading, create, openLockFile, read, write, status, statusOfName, setPermissions,
     setOwner
   case copyAttributes, allocate, setSize, synchronize, rename, link, unlink, names, lock, unlock, close

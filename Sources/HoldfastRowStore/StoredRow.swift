@@ -5,14 +5,14 @@ public struct StoredRow: Sendable, Hashable, Codable {
   /// The key, positive and unique among all entities with the same root.
   public var key: Int64
   /// The version. A save raises it.
-  public var version: Int64
+  public var version: RowVersion
   /// One value per slot, in the order of ``/HoldfastStore/ManagedObjectModel/Entity/slots``, which also has the names.
   ///
   /// The key of a to-one destination is an `int64`. Missing values are `null`.
   public var values: [StoreValue]
 
   /// Creates a row.
-  public init(entity: String, key: Int64, version: Int64, values: [StoreValue]) {
+  public init(entity: String, key: Int64, version: RowVersion, values: [StoreValue]) {
     self.entity = entity
     self.key = key
     self.version = version

@@ -2,7 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The compiler refuses each way of sending an object, a context or a pointer to a row to another thread. A case is a small file that
+/// The compiler refuses each way of sending an object, a context or a pointer to a row to another thread. It also refuses an index or a
+/// version in the place of another number, and a switch without a default case over an enum that will grow. A case is a small file that
 /// imports the framework. `// EXPECT:` has a part of the compiler's message. A case without that line must compile.
 @Suite(.serialized) struct LeakTests {
   @Test(arguments: LeakCase.all) func theCompilerSaysWhatItShould(_ leak: LeakCase) throws {

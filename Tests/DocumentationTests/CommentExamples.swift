@@ -411,6 +411,12 @@ enum WrapperExamples {
     return sandbox
   }
 
+  static func anna(_ uuid: String, _ model: ManagedObjectModel, _ person: ManagedObjectModel.Entity) -> ManagedObjectID {
+    let identity = StoreIdentity.intern(storeUUID: uuid, model: model, usesReferences: true)
+    let id = identity.objectID(entity: person, key: identity.references.key(for: "people/anna"))
+    return id
+  }
+
   static func count(_ rows: [String], _ sink: any RowSink) throws {
     _ = try sink.take(.count(rows.count), .all)
   }

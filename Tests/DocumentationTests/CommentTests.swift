@@ -38,6 +38,7 @@ import Testing
       #expect(try context.count(for: FetchRequest<SmallKennel.Dog>()) == 1)
       try coordinator.close()
     }
+    #expect(WrapperExamples.anna("B", model, model.entities[0]).uriRepresentation == "x-coredata://B/Dog/ppeople%2Fanna")
     #expect(try WrapperExamples.wait(WrapperExamples.Client(), "here", .none) == "here")
   }
 

@@ -183,13 +183,34 @@ import Testing
   func whatIsNoURIOfASavedObjectNamesNone(_ text: String) { #expect(ManagedObjectID(uriRepresentation: text) == nil) }
 
   @Test func textReferencesSurviveTheURIWhateverTheyContain() throws {
-    let table = ReferenceTable()
-    let identity = StoreIdentity.intern(storeUUID: UUID().uuidString, model: model, references: table)
+    let identity = StoreIdentity.intern(storeUUID: UUID().uuidString, model: model, usesReferences: true), table = identity.references
     for text in ["key with/slash", "100%", "ü", "p7", ""] {
       let id = identity.objectID(entity: try #require(model.entity(named: "Dog")), key: table.key(for: text))
       #expect(ManagedObjectID(uriRepresentation: id.uriRepresentation) == id)
     }
     #expect(table.count == 5 && table.key(for: "ü") == table.existingKey(for: "ü"))
+  }
+
+  @Test func theURIOfARecordThatWasNotReadYetResolves() throws {
+    let uuid = UUID().uuidString, identity = StoreIdentity.intern(storeUUID: uuid, model: model, usesReferences: true)
+    let id = try #require(ManagedObjectID(uriRepresentation: "x-coredata://\(uuid)/Dog/pkennel%2Frex"))
+    #expect(identity.references.existingKey(for: "kennel/rex") == id.key && id.uriRepresentation.hasSuffix("/Dog/pkennel%2Frex"))
+  }
+
+  @Test func idsKeepTheirMeaningWhenAStoreWithTextIdentifiersIsOpenedAgain() throws {
+    let uuid = UUID().uuidString, dog = try #require(model.entity(named: "Dog"))
+    func identity() -> StoreIdentity { .intern(storeUUID: uuid, model: model, usesReferences: true) }
+    let id = identity().objectID(entity: dog, key: identity().references.key(for: "rex"))
+    _ = identity().references.key(for: "ajax")
+    #expect(identity().references.reference(for: id.key) == "rex" && identity().references === identity().references)
+  }
+
+  @Test func openingAStoreWithTextIdentifiersWithoutThemIsMisuse() async {
+    await #expect(processExitsWith: .failure) {
+      let model = try ManagedObjectModel(entities: [EntityDescription("Dog", attributes: [])])
+      _ = StoreIdentity.intern(storeUUID: "A", model: model, usesReferences: true)
+      _ = StoreIdentity.intern(storeUUID: "A", model: model)
+    }
   }
 
   @Test func aTemporaryIDCannotBeCoded() throws {

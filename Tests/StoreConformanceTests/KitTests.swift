@@ -39,6 +39,15 @@ import Testing
     #expect(rules.subtracting(broken).isEmpty, "No broken store breaks these rules.")
   }
 
+  @Test func theArticleListsEachRule() throws {
+    let article = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .appending(path: "../../Sources/HoldfastStore/HoldfastStore.docc/StoreContract.md")
+    let rows = try String(contentsOf: article, encoding: .utf8).split(separator: "\n").filter { $0.hasPrefix("| ") }
+    let listed = rows.flatMap { row in row.split(separator: "|")[0].matches(of: #/[A-Z]\d+/#).map { String($0.0) } }
+    #expect(try Set(listed) == Self.documentedRules())
+    #expect(listed.count == Set(listed).count, "A rule has two rows.")
+  }
+
   // MARK: Failures
 
   private static func failure(of flaw: Flaw, in title: String) async throws -> StoreConformanceFailure {

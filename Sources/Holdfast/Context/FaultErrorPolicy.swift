@@ -5,7 +5,7 @@
 /// and saved.
 ///
 /// A deleted row isn't an error: the object's properties are nil, ``ManagedObject/isInaccessible`` is true, and saves continue to work.
-public enum FaultErrorPolicy: Sendable, Hashable {
+@nonexhaustive public enum FaultErrorPolicy: Sendable, Hashable {
   /// Saves throw ``ContextError/Code/unreadValues`` until the errors are acknowledged.
   ///
   /// ``ManagedObjectContext/acknowledgeFaultErrors()``, ``ManagedObjectContext/reset()``, ``ManagedObjectContext/rollback()`` and a refresh

@@ -87,7 +87,7 @@ public struct FetchRequest<Result: ManagedObject>: Sendable, Hashable {
 }
 
 /// A column of a dictionary result.
-public enum DictionaryColumn: Sendable, Hashable {
+@nonexhaustive public enum DictionaryColumn: Sendable, Hashable {
   /// The value of a property that the request groups by.
   case property(String)
   /// The number of objects; with a property, only of objects that have a value for it.

@@ -61,7 +61,7 @@ extension RowSave {
       let isFirst = raised.insert(rows.place(key, of: entity)).inserted
       rows.change(key, of: entity) { row in
         row?.values[relationship.slot] = .null
-        if isFirst, let version = row?.version { row?.version = RowPointer.version(after: version) }
+        if isFirst, let version = row?.version { row?.version = version.next }
       }
     }
   }

@@ -1,5 +1,5 @@
 /// The type of an attribute's values, with Core Data's names.
-public enum AttributeType: String, Sendable, Hashable, Codable, CaseIterable {
+@nonexhaustive public enum AttributeType: String, Sendable, Hashable, Codable, CaseIterable {
   /// A whole number from -32,768 to 32,767.
   case integer16
   /// A 32-bit whole number.

@@ -8,9 +8,9 @@
 /// | `walks.@count`, `count:(walks)` | the number of objects in a to-many relationship |
 /// | `walks.minutes.@sum`, `sum:(walks.minutes)` | the sum of a number over these objects; nil counts as 0 |
 /// | `now()` | the date of the save that changed the object |
-public enum Derivation: Sendable, Hashable {
+@nonexhaustive public enum Derivation: Sendable, Hashable {
   /// A conversion of text.
-  public enum TextFunction: String, Sendable, Hashable, Codable, CaseIterable {
+  @nonexhaustive public enum TextFunction: String, Sendable, Hashable, Codable, CaseIterable {
     /// Upper case.
     case uppercase
     /// Lower case.

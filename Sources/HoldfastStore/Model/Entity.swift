@@ -309,7 +309,7 @@ extension ManagedObjectModel {
   }
 
   /// A property, as found by name.
-  public enum Property: Sendable, Hashable {
+  @nonexhaustive public enum Property: Sendable, Hashable {
     /// A stored attribute.
     case attribute(Attribute)
     /// A stored relationship.

@@ -36,7 +36,7 @@ public struct FetchIndexDescription: Sendable, Hashable {
 /// An element of a ``FetchIndexDescription``.
 public struct FetchIndexElement: Sendable, Hashable {
   /// The type of an index.
-  public enum Kind: String, Sendable, Hashable, Codable {
+  @nonexhaustive public enum Kind: String, Sendable, Hashable, Codable {
     /// For comparisons and order.
     case binary
     /// For ranges in several dimensions. Stores keep the declaration, but don't create an index of this type.

@@ -3,7 +3,7 @@
 /// The predicate is kept as text, including its `$variables`.
 public struct FetchRequestDescription: Sendable, Hashable {
   /// The result of a request, with the numbers of Core Data's `NSFetchRequestResultType`.
-  public enum ResultType: Int, Sendable, Hashable, Codable {
+  @nonexhaustive public enum ResultType: Int, Sendable, Hashable, Codable {
     /// Objects.
     case managedObjects = 0
     /// Object IDs.

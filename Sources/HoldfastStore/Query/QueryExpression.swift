@@ -32,7 +32,7 @@ public struct PropertyPath: Sendable, Hashable, Codable, ExpressibleByStringLite
 }
 
 /// A comparison of two values, with the numbers of Core Data's `NSComparisonPredicate.Operator`.
-public enum ComparisonOperator: Int, Sendable, Hashable, Codable, CaseIterable {
+@nonexhaustive public enum ComparisonOperator: Int, Sendable, Hashable, Codable, CaseIterable {
   /// Less than.
   case lessThan = 0
   /// Less than or equal.
@@ -88,7 +88,7 @@ public enum ComparisonOperator: Int, Sendable, Hashable, Codable, CaseIterable {
 /// Swift releases an expression recursively, as it does every indirect enum. Releasing one that is nested tens of thousands of levels deep
 /// exhausts the stack, before a request can refuse it. Build long chains as one ``and(_:)`` or ``or(_:)`` with many operands, as the
 /// predicate operators do.
-public indirect enum QueryExpression: Sendable, Hashable, Codable {
+@nonexhaustive public indirect enum QueryExpression: Sendable, Hashable, Codable {
   // Values
 
   /// A constant.

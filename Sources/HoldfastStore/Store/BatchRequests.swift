@@ -96,7 +96,7 @@ public struct BatchDeleteRequest: StoreRequest {
 }
 
 /// The value that a batch update assigns to a slot.
-public indirect enum ValueExpression: Sendable, Hashable, Codable {
+@nonexhaustive public indirect enum ValueExpression: Sendable, Hashable, Codable {
   /// A constant.
   case constant(StoreValue)
   /// The value in a slot of the same row, before the request.

@@ -1,5 +1,5 @@
 /// The rows or values that a fetch delivers.
-public enum FetchOutput: Sendable, Hashable, Codable {
+@nonexhaustive public enum FetchOutput: Sendable, Hashable, Codable {
   /// Complete rows, in the layout of their concrete entities.
   case rows
   /// Rows of ``RowLayout/keysOnly``.
@@ -32,7 +32,7 @@ public struct AggregatePlan: Sendable, Hashable, Codable {
 }
 
 /// One column of a dictionary result.
-public enum AggregateColumn: Sendable, Hashable, Codable {
+@nonexhaustive public enum AggregateColumn: Sendable, Hashable, Codable {
   /// The group's value in the slot.
   case group(slot: SlotIndex)
   /// The number of rows, or with a slot the number of rows that have a value in it. An `integer64`.

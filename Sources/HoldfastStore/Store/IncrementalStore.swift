@@ -191,7 +191,7 @@ public protocol IncrementalStore: AnyObject, Sendable {
 }
 
 /// The requests that a read view must keep consistent.
-public enum ReadViewKind: Sendable, Hashable, Codable {
+@nonexhaustive public enum ReadViewKind: Sendable, Hashable, Codable {
   /// For one request that reads the latest committed data.
   case latest
   /// For several requests in one thread that must read the same generation, such as a fetch that follows relationships.

@@ -2,11 +2,16 @@ import Synchronization
 
 /// A two-way map between a backend's text identifiers and the keys of object IDs.
 ///
-/// Text identifiers are UUIDs, paths or natural keys of external records. The table is append-only: a text keeps its key for the table's
-/// lifetime.
+/// Text identifiers are UUIDs, paths or natural keys of external records. A store whose records have such identifiers opens with an identity
+/// that uses references, and takes its table from there:
 ///
-/// A store whose records have text identifiers owns one table per root entity, or one for all. It passes the table to
-/// ``StoreIdentity/intern(storeUUID:model:references:)``. Keys start at 1. The table is thread-safe; a lookup takes O(1) time.
+/// ```swift
+/// let identity = StoreIdentity.intern(storeUUID: uuid, model: model, usesReferences: true)
+/// let id = identity.objectID(entity: person, key: identity.references.key(for: "people/anna"))
+/// ```
+///
+/// There is one table for each store UUID in a process, so an ID keeps its meaning when the store is opened again. The table is append-only.
+/// Keys start at 1 and differ between processes; the URI of an ID contains the text. The table is thread-safe; a look-up takes O(1) time.
 public final class ReferenceTable: Sendable {
   private struct Entries {
     var keys: [String: Int64] = [:]
@@ -17,7 +22,7 @@ public final class ReferenceTable: Sendable {
   private let entries = Mutex(Entries())
 
   /// Creates an empty table.
-  public init() {}
+  init() {}
 
   /// The number of texts with keys.
   public var count: Int { entries.withLock { $0.texts.count } }

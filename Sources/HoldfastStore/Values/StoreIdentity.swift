@@ -13,6 +13,8 @@ public final class StoreIdentity: Sendable {
   public let number: UInt32
   /// The store's UUID as upper-case text. Empty for the identity of objects that aren't in a store yet.
   public let storeUUID: String
+  /// The keys of text identifiers, for a store whose records have them. Empty for other stores.
+  public let references = ReferenceTable()
   private let names: Mutex<Names>
 
   /// The entity names by number. New names are added as they occur. Guarded by ``names``.
@@ -22,7 +24,8 @@ public final class StoreIdentity: Sendable {
     var roots: [UInt16] = []
     /// The numbers of the model's entities, by index in the model.
     var byIndex: [UInt16] = []
-    var references: ReferenceTable?
+    /// Whether the keys are those of ``references``.
+    var usesReferences = false
 
     mutating func number(_ name: String) -> UInt16 {
       if let known = numbers[name] { return known }
@@ -45,15 +48,18 @@ public final class StoreIdentity: Sendable {
   /// - Parameters:
   ///   - storeUUID: The store's UUID.
   ///   - model: The model whose entities get numbers.
-  ///   - references: The table of a store whose records have text identifiers.
-  public static func intern(storeUUID: String, model: ManagedObjectModel, references: ReferenceTable? = nil) -> StoreIdentity {
+  ///   - usesReferences: Whether the store's records have text identifiers, whose keys are in ``references``. Always the same for a store:
+  ///     opening it without them would give the keys another meaning, and traps. Defaults to false.
+  public static func intern(storeUUID: String, model: ManagedObjectModel, usesReferences: Bool = false) -> StoreIdentity {
     let identity = known(uuid: storeUUID)
     identity.names.withLock { names in
       names.byIndex = model.entities.map { names.number($0.name) }
       for entity in model.entities {
         names.roots[Int(names.number(entity.name))] = names.number(model.entities[entity.rootIndex].name)
       }
-      if let references { names.references = references }
+      precondition(
+        usesReferences || !names.usesReferences, "The store \(storeUUID) was opened with text identifiers before, and now without them.")
+      names.usesReferences = usesReferences
     }
     return identity
   }
@@ -100,12 +106,12 @@ public final class StoreIdentity: Sendable {
   }
 
   func referenceText(for key: Int64) -> String {
-    names.withLock { $0.references }?.reference(for: key) ?? String(key)
+    (names.withLock { $0.usesReferences } ? references.reference(for: key) : nil) ?? String(key)
   }
 
+  /// The key of a text in a URI. A store with text identifiers has a key for each text, even if it hasn't read the record yet.
   func key(forReference text: String) -> Int64? {
-    guard let references = names.withLock({ $0.references }) else { return Int64(text) }
-    return references.existingKey(for: text)
+    names.withLock { $0.usesReferences } ? references.key(for: text) : Int64(text)
   }
 
   // MARK: The process-wide list

@@ -74,7 +74,7 @@ enum OutcomeCases {
     var store = try run.open(place, ConformanceModel.general)
     let graph = ExpectedGraph(store), key = try store.keys("Club", 1)[0]
     try store.save(graph) { $0.insert("Club", key, ["name": .string("Club")]) }
-    var last: Int64 = 0
+    var last: RowVersion = 0
     for round in 0..<12 {
       let version = try store.rows("Club", [key]).first?.version ?? 0
       run.expect(version > last, "the version of a row after \(round) changes to be greater than \(last)", got: "\(version)")

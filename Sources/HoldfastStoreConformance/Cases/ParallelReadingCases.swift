@@ -168,7 +168,8 @@ enum ParallelReadingCases {
         let round = (reader.value(row, "number", "Person").integer ?? -1) / 10
         let texts = ["name", "city"].map { reader.value(row, $0, "Person") }
         let isEmployed = reader.value(row, "employer", "Person") != .null
-        let isEntire = texts.allSatisfy { $0 == .string("Round \(round)") } && isEmployed == (round % 2 == 0) && row.version == round + 1
+        let isEntire =
+          texts.allSatisfy { $0 == .string("Round \(round)") } && isEmployed == (round % 2 == 0) && row.version == RowVersion(round + 1)
         let values = row.values.map { "\($0)" }.joined(separator: ", ")
         reader.expect(isEntire, "a row of Person with the values of one save", got: "\(values) with version \(row.version)")
       }

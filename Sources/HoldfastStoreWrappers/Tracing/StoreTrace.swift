@@ -6,7 +6,7 @@ public import Logging
 /// It contains names and numbers only, and no values of objects or predicates.
 public struct StoreTrace: Sendable {
   /// The kind of a request.
-  public enum Operation: String, Sendable, Hashable, CaseIterable, Codable {
+  @nonexhaustive public enum Operation: String, Sendable, Hashable, CaseIterable, Codable {
     /// Opening the store.
     case open
     /// Closing the store.
