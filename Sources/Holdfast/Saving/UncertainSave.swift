@@ -31,8 +31,6 @@ final class UncertainSave {
   /// The changes for notifications.
   let changes: SavedChanges
   /// The objects of the context that have changes when the save is completed.
-  ///
-  /// Kept here, because the metadata of the set's type would be allocated by each process's first save.
   var changedSince: Set<ObjectIdentifier> = []
   private let request: SaveOutcomeRequest
 

@@ -1,0 +1,48 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The blocks of the article *Write a store in an afternoon* are a package.
+@Suite struct ArticlePackageTests {
+  private static let article = "Sources/HoldfastAtomicStore/HoldfastAtomicStore.docc/WriteAStore.md"
+  /// The modules that the tests are built with.
+  private static let modules = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "Modules").path
+
+  private func blocks() throws -> [String] {
+    try Snippet.all(in: Repository.text(Self.article), of: Self.article).map { $0.lines.joined(separator: "\n") }
+  }
+
+  @Test func theFormatAndItsTestsCompileWordForWord() throws {
+    let folder = TemporaryFolder(), blocks = try blocks()
+    let tests = try #require(blocks.last)
+    #expect(tests.hasPrefix("import CSVStore\n"))
+    // The first block begins the type, and the others are its functions.
+    try folder.write(blocks.dropLast().joined(separator: "\n\n") + "\n}\n", to: "CSVFormat.swift")
+    try folder.write(tests, to: "CSVStoreTests.swift")
+    func compile(_ arguments: String...) throws -> String {
+      let outcome = try Program.run(
+        "/usr/bin/env", ["swiftc", "-swift-version", "6", "-parse-as-library", "-I", Self.modules, "-I", folder.path] + arguments)
+      return outcome.output + outcome.errors
+    }
+    let format = try compile(
+      "-emit-module", "-module-name", "CSVStore", "-emit-module-path", folder.file("CSVStore.swiftmodule"), "-enable-upcoming-feature",
+      "InternalImportsByDefault", folder.file("CSVFormat.swift"))
+    #expect(!format.contains("error:"), "\(format)")
+    let kit = try compile("-typecheck", "-module-name", "CSVStoreTests", folder.file("CSVStoreTests.swift"))
+    #expect(!kit.contains("error:"), "\(kit)")
+  }
+
+  @Test func theManifestNamesProductsOfThisPackage() throws {
+    let lines = try Repository.text(Self.article).split(separator: "\n", omittingEmptySubsequences: false)
+    let manifest = lines.drop { !$0.hasPrefix("    // swift-tools-version") }.prefix { $0.isEmpty || $0.hasPrefix("    ") }
+    let folder = TemporaryFolder()
+    try folder.write(manifest.map { String($0.dropFirst(4)) }.joined(separator: "\n"), to: "csv-store/Package.swift")
+    for target in ["Sources/CSVStore", "Tests/CSVStoreTests"] { try folder.write("", to: "csv-store/\(target)/Empty.swift") }
+    let dump = try Program.run(
+      "/usr/bin/env", ["swift", "package", "--package-path", folder.file("csv-store"), "dump-package"]
+    ).output
+    let products = try Repository.text("Package.swift").matches(of: #/\.library\(name: "(\w+)"/#).map { String($0.1) }
+    let named = Set(manifest.joined().matches(of: #/\.product\(name: "(\w+)"/#).map { String($0.1) })
+    #expect(dump.contains("\"csv-store\"") && named.count == 3 && named.isSubset(of: products), "\(dump)")
+  }
+}
