@@ -5,8 +5,8 @@ import Testing
 /// The blocks of the article *Write a store in an afternoon* are a package.
 @Suite struct ArticlePackageTests {
   private static let article = "Sources/HoldfastAtomicStore/HoldfastAtomicStore.docc/WriteAStore.md"
-  /// The modules that the tests are built with.
-  private static let modules = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "Modules").path
+  /// The folder in which the modules of the tests were built.
+  private static let build = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
 
   private func blocks() throws -> [String] {
     try Snippet.all(in: Repository.text(Self.article), of: Self.article).map { $0.lines.joined(separator: "\n") }
@@ -21,7 +21,11 @@ import Testing
     try folder.write(tests, to: "CSVStoreTests.swift")
     func compile(_ arguments: String...) throws -> String {
       let outcome = try Program.run(
-        "/usr/bin/env", ["swiftc", "-swift-version", "6", "-parse-as-library", "-I", Self.modules, "-I", folder.path] + arguments)
+        "/usr/bin/env",
+        [
+          "swiftc", "-swift-version", "6", "-parse-as-library", "-I", Self.build.appending(path: "Modules").path, "-I", folder.path,
+          "-Xcc", "-fmodule-map-file=\(Self.build.path)/CHoldfastPOSIX.build/module.modulemap",
+        ] + arguments)
       return outcome.output + outcome.errors
     }
     let format = try compile(

@@ -50,7 +50,10 @@ import Testing
 
     func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
       let builder = RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)
-      for index in 0..<batch.count { builder.append(batch.pointer(index), key: batch[index].key, version: 100 - batch[index].version) }
+      for index in 0..<batch.count {
+        let version = RowVersion(100 - batch[index].version.rawValue)
+        builder.append(batch.pointer(index), key: batch[index].key, version: version)
+      }
       return try next.take(builder.seal(), rows)
     }
   }

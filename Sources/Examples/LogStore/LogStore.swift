@@ -76,8 +76,13 @@ public final class LogStore: RowStore {
     return Data(String(repeating: "0", count: 16 - digits.utf8.count).utf8) + Data("\(digits) ".utf8) + json + [10]
   }
 
-  /// Unlocks the file.
-  public func close() { state.withLock { $0.file = nil } }
+  /// Unlocks the file. Closing it isn't enough, because a process that is just being started may have it open, too.
+  public func close() {
+    state.withLock { state in
+      if let file = state.file { flock(file.fileDescriptor, LOCK_UN) }
+      state.file = nil
+    }
+  }
 
   /// The current contents.
   public func snapshot() -> Contents { state.withLock { $0.contents } }

@@ -106,7 +106,7 @@ import Testing
   }
 
   @Test func aStoreThatCannotSaysSo() throws {
-    let description = MinimalStore.description()
+    let description = StoreDescription(type: "minimal") { MinimalStore.description().makeStore() }
     #expect(
       try #require(throws: StoreError.self) { try PersistentStoreCoordinator.metadata(for: description) }.code == .unsupportedRequest)
     #expect(
