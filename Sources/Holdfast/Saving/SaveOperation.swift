@@ -14,7 +14,7 @@ final class SaveOperation {
   @exclusivity(unchecked) var discardsNew = false
   /// The epoch of the shared cache before the first commit.
   @exclusivity(unchecked) var cacheEpoch = 0
-  /// The number of new objects without a permanent key, by entity index.
+  /// The number of new objects without a permanent key, by entity index; empty if there are no new objects.
   @exclusivity(unchecked) var insertedCounts: [Int] = []
   /// The permanent keys of new objects.
   let keys = PermanentKeys()
@@ -136,7 +136,6 @@ final class SaveOperation {
   private func collectChanges() {
     // From here to the end of the commit, no callback of an object runs.
     context.awakening.hold()
-    insertedCounts = Array(repeating: 0, count: context.entities.count)
     inserted.reserveCapacity(context.changes.objects.count)
     for object in context.changes.objects {
       if object.isInserted {
@@ -145,6 +144,7 @@ final class SaveOperation {
           continue
         }
         inserted.append(object)
+        if insertedCounts.isEmpty { insertedCounts = Array(repeating: 0, count: context.entities.count) }
         if object.objectKey < 0 { insertedCounts[object.flags.entityIndex] += 1 }
       } else if object.isDeleted {
         deleted.append(object)
