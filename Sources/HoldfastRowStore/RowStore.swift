@@ -93,8 +93,8 @@ public protocol RowStore: AnyObject, Sendable {
 extension StoreDescription {
   /// A row store.
   ///
-  /// ``administration`` answers ``/HoldfastStore/MetadataRequest``, ``/HoldfastStore/MetadataChangeRequest`` and
-  /// ``/HoldfastStore/StoredModelRequest``.
+  /// ``/HoldfastStore/StoreDescription/administration`` answers ``/HoldfastStore/MetadataRequest``,
+  /// ``/HoldfastStore/MetadataChangeRequest`` and ``/HoldfastStore/StoredModelRequest``.
   ///
   /// - Parameters:
   ///   - type: The name of the store type, such as "dictionary".

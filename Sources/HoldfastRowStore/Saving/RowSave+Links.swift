@@ -6,19 +6,26 @@ extension RowSave {
       let relationship = model.entities[changes.entity].relationships[changes.relationship]
       for link in changes.removed { links.remove(link, relationship) }
       if relationship.hasTargetsToItself {
-        try links.read(relationship, targets: Set(changes.added.map(\.target)))
-      } else if relationship.isOrdered {
-        // The order key of a link that exists already is kept.
-        try links.read(relationship, sources: Set(changes.added.map(\.source)))
+        try takeTargets(changes.added, relationship)
+        continue
       }
-      for link in changes.added {
-        if relationship.hasTargetsToItself {
-          for other in links.current(relationship) where other.target == link.target && other.source != link.source {
-            links.remove(other, relationship)
-          }
-        }
-        links.add(link, relationship)
+      // The order key of a link that exists already is kept.
+      if relationship.isOrdered { try links.read(relationship, sources: Set(changes.added.map(\.source))) }
+      for link in changes.added { links.add(link, relationship) }
+    }
+  }
+
+  /// Links destinations that belong to one source each, and removes their links to other sources. Of several new sources, the last one wins.
+  private mutating func takeTargets(_ added: [SaveRequest.Link], _ relationship: ManagedObjectModel.Relationship) throws {
+    try links.read(relationship, targets: Set(added.map(\.target)))
+    var sources: [Int64: Set<Int64>] = [:]
+    for link in links.current(relationship) { sources[link.target, default: []].insert(link.source) }
+    for link in added {
+      for source in sources[link.target] ?? [] where source != link.source {
+        links.remove(SaveRequest.Link(source: source, target: link.target), relationship)
       }
+      sources[link.target] = [link.source]
+      links.add(link, relationship)
     }
   }
 

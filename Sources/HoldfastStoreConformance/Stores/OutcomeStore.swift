@@ -37,7 +37,9 @@ public final class OutcomeStore: ForwardingStore {
 
   /// Wraps a store. Commits succeed until ``loseCommit(_:)`` is called.
   ///
-  /// - Parameter reportsOutcomes: Whether the store answers ``/HoldfastStore/SaveOutcomeRequest``. Defaults to true.
+  /// - Parameters:
+  ///   - base: The store.
+  ///   - reportsOutcomes: Whether the store answers ``/HoldfastStore/SaveOutcomeRequest``. Defaults to true.
   public init(_ base: any IncrementalStore, reportsOutcomes: Bool = true) {
     self.base = base
     self.reportsOutcomes = reportsOutcomes
