@@ -17,6 +17,20 @@ import Testing
   @Test(arguments: StoreConformance.cases(for: Harness().capabilities))
   func holds(_ rule: StoreConformanceCase) async throws { try await rule.run(on: Harness(), timeLimit: nil) }
 
+  @Test func aRefusedOverlayLeavesTheContentsToTheOverlayThatHasThem() throws {
+    let model = try Self.model.get(), contents = OverlayContents()
+    func overlay() -> any IncrementalStore { StoreDescription.overlay(over: .memory(), contents: contents).makeStore() }
+    let first = overlay()
+    _ = try first.open(model: model)
+    for _ in 0..<2 {
+      #expect(try #require(throws: StoreError.self) { try overlay().open(model: model) }.code == .alreadyOpen)
+    }
+    try first.close()
+    let second = overlay()
+    _ = try second.open(model: model)
+    try second.close()
+  }
+
   // MARK: A full store
 
   private static let model = Result {

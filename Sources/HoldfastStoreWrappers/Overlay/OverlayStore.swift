@@ -45,8 +45,15 @@ private final class OverlayRows: RowStore {
   }
 
   private let contents: OverlayContents
-  /// The store below; nil unless this store is open. Guarded because reads run during a save.
-  private let base = Mutex<OverlayBase?>(nil)
+  /// Guarded because reads run during a save.
+  private let session = Mutex(Session())
+
+  private struct Session: Sendable {
+    /// The store below; nil unless this store is open.
+    var base: OverlayBase?
+    /// Whether this store has the contents open, and not another one.
+    var hasContents = false
+  }
 
   init(_ contents: OverlayContents) { self.contents = contents }
 
@@ -57,7 +64,7 @@ private final class OverlayRows: RowStore {
   }
 
   /// Shows the objects of an open store.
-  func show(_ other: OverlayBase) { base.withLock { $0 = other } }
+  func show(_ other: OverlayBase) { session.withLock { $0.base = other } }
 
   func open() throws -> [String: String] {
     try contents.state.withLock { state in
@@ -65,24 +72,24 @@ private final class OverlayRows: RowStore {
         throw StoreError(.alreadyOpen, operation: "open the store", reason: "Another overlay has these contents open. Close it first.")
       }
       state.isOpen = true
+      session.withLock { $0.hasContents = true }
       return state.changes.settings
     }
   }
 
   func close() throws {
-    let other = base.withLock { base in
-      defer { base = nil }
-      return base
+    let closing = session.withLock { session in
+      defer { session = Session() }
+      return session
     }
-    guard let other else { return }
-    contents.state.withLock { $0.isOpen = false }
-    try other.close()
+    if closing.hasContents { contents.state.withLock { $0.isOpen = false } }
+    try closing.base?.close()
   }
 
   func snapshot() throws -> Snapshot { Snapshot(base: try current(), changes: contents.state.withLock { $0.changes }) }
 
   private func current() throws -> OverlayBase {
-    if let base = base.withLock({ $0 }) { return base }
+    if let base = session.withLock({ $0.base }) { return base }
     throw StoreError(.notOpen, operation: "read", reason: "The store isn't open.")
   }
 
