@@ -1,6 +1,6 @@
 /// A store of rows and links, which knows nothing about relationships between them.
 ///
-/// This is the easiest way to write a store that doesn't load all of its data. An author writes six functions: they open and close the data,
+/// This is the easiest way to write a store that doesn't load all of its data. An author writes seven members: they open and close the data,
 /// read rows and links, and apply changes. The framework does everything else: object IDs, keys, versions and conflicts, references to
 /// deleted objects, order, derived values, metadata, the model, and every part of a query that the store doesn't evaluate.
 ///
@@ -40,9 +40,9 @@
 /// let description = StoreDescription.rowStore("dictionary") { DictionaryStore() }
 /// ```
 ///
-/// Rows are values in dictionaries and arrays, so a row store takes several times as long as an
-/// ``/HoldfastStore/IncrementalStore``, which passes batches of rows. An `IncrementalStore` is also the choice for data that other processes
-/// change: only one open store may have the data of a row store. Opening it a second time throws `alreadyOpen` or `locked`.
+/// Rows are arrays of values, so a row store is slower than an ``/HoldfastStore/IncrementalStore``, which passes batches of rows. An
+/// `IncrementalStore` is also the choice for data that other processes change: only one open store may have the data of a row store. Opening
+/// it a second time throws `alreadyOpen` or `locked`.
 ///
 /// Requirements throw ``/HoldfastStore/StoreError``. The coordinator wraps any other error in one.
 public protocol RowStore: AnyObject, Sendable {
