@@ -4,6 +4,7 @@ import HoldfastAtomicStore
 import HoldfastMemoryStore
 import HoldfastSQLiteStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 /// The examples in comments behave as they describe.
@@ -39,7 +40,10 @@ import Testing
       try coordinator.close()
     }
     #expect(WrapperExamples.anna("B", model, model.entities[0]).uriRepresentation == "x-coredata://B/Dog/ppeople%2Fanna")
-    #expect(try WrapperExamples.wait(WrapperExamples.Client(), "here", .none) == "here")
+  }
+
+  @Test func aRequestWaitsForAnAsynchronousClient() async throws {
+    #expect(try await onThread { try WrapperExamples.wait(WrapperExamples.Client(), "here", .none) } == "here")
   }
 
   @Test @MainActor func aRowStoreInDictionariesKeepsAGraph() throws {

@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastMemoryStore
+import TestSupport
 import Testing
 
 @Suite struct StoreExampleTests {
@@ -26,7 +27,7 @@ import Testing
     }
     #expect(late?.code == .timedOut)
     let cancellation = RequestCancellation()
-    DispatchQueue.global().asyncAfter(deadline: .now() + 0.005) { cancellation.cancel() }
+    startThread(after: 0.005) { cancellation.cancel() }
     let cancelled = #expect(throws: StoreError.self) {
       try WaitingExample.answer(SilentConnection(), RequestOptions(cancellation: cancellation))
     }

@@ -36,7 +36,7 @@ import Testing
       }
       #expect(late?.code == .timedOut && late?.operation == "count" && late?.isRetryable == true, "\(String(describing: late))")
       let cancellation = RequestCancellation()
-      DispatchQueue.global().asyncAfter(deadline: .now() + 0.02) { cancellation.cancel() }
+      startThread(after: 0.02) { cancellation.cancel() }
       let error = #expect(throws: StoreError.self) {
         try answer(Self.endless, connection, seconds: nil, RequestOptions(cancellation: cancellation))
       }
@@ -263,7 +263,7 @@ import Testing
     }
     #expect(wait(RequestOptions(deadline: .now + .milliseconds(20))) == .timedOut)
     let cancellation = RequestCancellation()
-    DispatchQueue.global().asyncAfter(deadline: .now() + 0.02) { cancellation.cancel() }
+    startThread(after: 0.02) { cancellation.cancel() }
     #expect(wait(RequestOptions(cancellation: cancellation)) == .cancelled)
     #expect(wait(RequestOptions(cancellation: cancellation)) == .cancelled)
     #expect(readers.waitingCount == 0)

@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastStore
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite struct RequestOptionsTests {
@@ -67,15 +68,18 @@ import Testing
   @Test func aHandlerHasReturnedWhenItsOperationReturns() throws {
     for _ in 0..<50 {
       let cancellation = RequestCancellation(), connection = Counter()
-      let group = DispatchGroup()
-      DispatchQueue.global().async(group: group) { cancellation.cancel() }
+      let hasEnded = DispatchSemaphore(value: 0)
+      startThread {
+        cancellation.cancel()
+        hasEnded.signal()
+      }
       let handler: @Sendable () -> Void = {
         usleep(1000)
         connection.increment()
       }
       _ = try? RequestOptions(cancellation: cancellation).withCancellationHandler(handler, operation: { sched_yield() })
       let after = connection.value
-      group.wait()
+      hasEnded.wait()
       #expect(connection.value == after)
     }
   }

@@ -1,4 +1,5 @@
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// A store on an asynchronous client waits for it with `RequestOptions.wait`.

@@ -50,7 +50,7 @@ import Testing
     let (held, store) = try open(ThrottleLimits(concurrentRequests: 3))
     let ended = Atomic(0)
     for _ in 0..<12 {
-      DispatchQueue.global().async {
+      startThread {
         _ = try? store.beginRead(.latest)
         ended.add(1, ordering: .sequentiallyConsistent)
       }

@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastStoreConformance
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Holdfast
@@ -185,7 +186,7 @@ import Testing
       model: Kennel.model, classes: Kennel.classes, stores: [StoreDescription(type: "waiting") { store }])
     let background = container.newBackgroundContext()
     let task = Task { try await background.perform { try $0.fetch(FetchRequest<Dog>()).count } }
-    DispatchQueue.global().async {
+    startThread {
       store.hasBegun.wait()
       task.cancel()
     }
