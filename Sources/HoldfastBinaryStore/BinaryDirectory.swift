@@ -104,7 +104,7 @@ extension BinaryLayout.Kind {
   fileprivate var range: ClosedRange<Int64> {
     switch self {
     case .info, .model: 0...0
-    case .rows, .links, .order: TableLoader.keys
+    case .rows, .links, .order: TableLoader.keys.rawValues
     case .unique: 0...Int64(UInt32.max)
     }
   }

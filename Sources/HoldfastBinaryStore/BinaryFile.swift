@@ -125,19 +125,20 @@ final class BinaryFile: PagedStoreFile {
 
   func rowCount(of entity: EntityIndex) -> Int { rowCounts[entity] }
 
-  func largestKey(of entity: EntityIndex) -> Int64 { rowSections[entity].last.map { entries[$0].last } ?? 0 }
+  func largestKey(of entity: EntityIndex) -> ObjectKey { ObjectKey(rowSections[entity].last.map { entries[$0].last } ?? 0) }
 
   func forEachPage(of entity: EntityIndex, _ body: (RowBatch) throws -> SinkDemand) throws {
     for place in rowSections[entity] where try body(batch(place, of: entity)) == .enough { return }
   }
 
-  func row(entity: EntityIndex, key: Int64) throws -> RowView? {
+  func row(entity: EntityIndex, key: ObjectKey) throws -> RowView? {
+    let key = key.rawValue
     guard let place = BinaryFile.place(of: key, in: rowSections[entity], { entries[$0].last }), entries[place].first <= key
     else { return nil }
     let batch = try batch(place, of: entity)
-    guard let index = BinaryFile.place(of: key, in: 0..<batch.count, { batch.pointer($0).key }), batch.pointer(index).key == key else {
-      return nil
-    }
+    guard let index = BinaryFile.place(of: key, in: 0..<batch.count, { batch.pointer($0).key.rawValue }),
+      batch.pointer(index).key.rawValue == key
+    else { return nil }
     return batch[index]
   }
 
@@ -153,7 +154,7 @@ final class BinaryFile: PagedStoreFile {
 
   // MARK: Indexes
 
-  func keys(digest: UInt64, constraint: Int) throws -> [Int64]? {
+  func keys(digest: UInt64, constraint: Int) throws -> [ObjectKey]? {
     guard let places = indexPlaces[constraint] else { return nil }
     let part = Int64(digest >> 32)
     guard let place = BinaryFile.place(of: part, in: places, { entries[$0].last }), entries[place].first <= part else { return [] }
@@ -199,7 +200,7 @@ final class BinaryFile: PagedStoreFile {
     for place in sections {
       try withSection(entries[place]) { bytes in
         try IndexSections.check(bytes, entries[place])
-        IndexSections.forEach(in: bytes, entries[place]) { difference.subtract(source: Int64(place) << 32 | Int64($0), target: $1) }
+        IndexSections.forEach(in: bytes, entries[place]) { difference.subtract(source: BinaryFile.source(place, $0), target: $1) }
       }
     }
     for entity in constraint.entities {
@@ -209,7 +210,7 @@ final class BinaryFile: PagedStoreFile {
           let part = Int64(digest >> 32)
           var place = BinaryFile.place(of: part, in: sections) { entries[$0].last } ?? sections.upperBound
           if place < sections.upperBound && entries[place].first > part { place = sections.upperBound }
-          difference.add(source: Int64(place) << 32 | Int64(digest & 0xFFFF_FFFF), target: batch.pointer(index).key)
+          difference.add(source: BinaryFile.source(place, UInt32(truncatingIfNeeded: digest)), target: batch.pointer(index).key)
         }
         return .more
       }
@@ -219,6 +220,11 @@ final class BinaryFile: PagedStoreFile {
         "The index of \(constraint.names.joined(separator: ", ")) of \(schema.model.entities[constraint.entity].name) contradicts its rows."
       )
     }
+  }
+
+  /// A number for an entry of an index, so that a digest of links can compare entries.
+  @inline(__always) private static func source(_ place: Int, _ digest: UInt32) -> ObjectKey {
+    ObjectKey(Int64(place) << 32 | Int64(digest))
   }
 
   private func readLinks(

@@ -63,7 +63,7 @@ struct BinaryInfo {
     let bytes = PropertyList.dictionary([
       Key.lineage: .data(header.lineage), Key.hashes: .dictionary(header.versionHashes.mapValues { .data($0) }),
       Key.layouts: .dictionary((header.layoutHashes ?? [:]).mapValues { .data($0) }),
-      Key.nextKeys: .dictionary(header.nextKeys.mapValues { .integer($0) }),
+      Key.nextKeys: .dictionary(header.nextKeys.mapValues { .integer($0.rawValue) }),
       Key.entities: names(entities), Key.relationships: .array(relationships.map(names)),
       Key.constraints: .array(constraints.map(names)), Key.metadata: .dictionary(metadata.entries),
     ]).binary
@@ -87,7 +87,7 @@ struct BinaryInfo {
     else { throw PropertyListError(.notAPropertyList, "A key of the store information is missing.") }
     header = StoreFileHeader(
       storeUUID: storeUUID, generation: generation, versionHashes: hashes.compactMapValues(\.data),
-      layoutHashes: layouts.compactMapValues(\.data), nextKeys: keys.compactMapValues(\.integer),
+      layoutHashes: layouts.compactMapValues(\.data), nextKeys: keys.compactMapValues { $0.integer.map { ObjectKey($0) } },
       metadata: StoreMetadataList(metadata).userInfo)
     header.lineage = list[Key.lineage]?.data ?? []
     self.entities = entities

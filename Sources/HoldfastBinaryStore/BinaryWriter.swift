@@ -97,22 +97,23 @@ struct BinaryWriter {
   private mutating func putSections(
     _ kind: BinaryLayout.Kind, _ subject: Int, isKept: (TableGeneration, FilePart) -> Bool,
     keep: ((inout BinaryWriter, SavedFile, FilePart) throws -> Bool)? = nil,
-    _ write: (inout BinaryWriter, ClosedRange<Int64>) throws -> Void
+    _ write: (inout BinaryWriter, ClosedRange<ObjectKey>) throws -> Void
   ) throws {
     var next = TableLoader.keys.lowerBound
     if let saved {
       for part in saved.kept(kind: Int(kind.rawValue), subject: subject, smallByteCount: BinaryWriter.smallByteCount, isKept) {
-        if part.first > next { try write(&self, next...part.first - 1) }
+        let keys = part.keys
+        if keys.lowerBound > next { try write(&self, next...keys.lowerBound.advanced(by: -1)) }
         let isDone = try keep?(&self, saved, part) ?? copy(part, kind, subject, saved)
-        if !isDone { try write(&self, part.keys) }
-        next = part.last + 1
+        if !isDone { try write(&self, keys) }
+        next = keys.upperBound.advanced(by: 1)
       }
     }
     if next <= TableLoader.keys.upperBound { try write(&self, next...TableLoader.keys.upperBound) }
   }
 
   private mutating func copy(_ part: FilePart, _ kind: BinaryLayout.Kind, _ subject: Int, _ saved: SavedFile) throws -> Bool {
-    try saved.copy(part) { try put(kind, subject, $0, count: part.count, part.keys, digest: part.digest) }
+    try saved.copy(part) { try put(kind, subject, $0, count: part.count, part.first...part.last, digest: part.digest) }
   }
 
   // MARK: Rows
@@ -148,7 +149,7 @@ struct BinaryWriter {
   }
 
   private mutating func putRows(
-    of entity: ManagedObjectModel.Entity, _ keys: ClosedRange<Int64>, _ encoder: RowSectionEncoder, _ byteSlots: [SlotIndex]
+    of entity: ManagedObjectModel.Entity, _ keys: ClosedRange<ObjectKey>, _ encoder: RowSectionEncoder, _ byteSlots: [SlotIndex]
   ) throws {
     let fixed = entity.layout.fixedByteCount
     var rows: [RowPointer] = [], bytesCount = 0
@@ -157,7 +158,9 @@ struct BinaryWriter {
       if let first = rows.first, let last = rows.last,
         (rows.count + 1) * fixed + bytesCount + rowBytesCount > BinaryWriter.usualByteCount
       {
-        try put(.rows, entity.index.rawValue, encoder.encode(rows, bytesCount: bytesCount), count: rows.count, first.key...last.key)
+        try put(
+          .rows, entity.index.rawValue, encoder.encode(rows, bytesCount: bytesCount), count: rows.count,
+          first.key.rawValue...last.key.rawValue)
         rows.removeAll(keepingCapacity: true)
         bytesCount = 0
       }
@@ -165,7 +168,8 @@ struct BinaryWriter {
       bytesCount += rowBytesCount
     }
     guard let first = rows.first, let last = rows.last else { return }
-    try put(.rows, entity.index.rawValue, encoder.encode(rows, bytesCount: bytesCount), count: rows.count, first.key...last.key)
+    try put(
+      .rows, entity.index.rawValue, encoder.encode(rows, bytesCount: bytesCount), count: rows.count, first.key.rawValue...last.key.rawValue)
   }
 
   /// The number of bytes of a row's strings and other values of variable length.
@@ -205,7 +209,8 @@ struct BinaryWriter {
     }
   }
 
-  private mutating func putLinks(of relationship: ManagedObjectModel.Relationship, _ number: Int, _ sources: ClosedRange<Int64>) throws {
+  private mutating func putLinks(of relationship: ManagedObjectModel.Relationship, _ number: Int, _ sources: ClosedRange<ObjectKey>) throws
+  {
     var links = LinkSections.Writer()
     try generation.forEachTargets(of: relationship, sources: sources) { source, targets in
       if links.bytes.count >= BinaryWriter.usualByteCount { try put(&links, number) }
@@ -235,7 +240,7 @@ struct BinaryWriter {
   }
 
   private mutating func putLists(
-    of relationship: ManagedObjectModel.Relationship, _ number: Int, _ reader: LinkReader, _ sources: ClosedRange<Int64>
+    of relationship: ManagedObjectModel.Relationship, _ number: Int, _ reader: LinkReader, _ sources: ClosedRange<ObjectKey>
   ) throws {
     var lists = OrderSections.Writer()
     try generation.forEachSource(of: relationship, sources: sources) { source in

@@ -37,7 +37,7 @@ struct IndexChange {
   }
 
   @inline(__always) private func entry(_ row: RowPointer) -> IndexSections.Entry? {
-    UniqueDigest.value(of: row, constraint).map { IndexSections.Entry(digest: $0, key: row.key) }
+    UniqueDigest.value(of: row, constraint).map { IndexSections.Entry(digest: $0, key: row.key.rawValue) }
   }
 
   /// Releases the collected entries.
@@ -72,10 +72,10 @@ struct IndexChange {
     switch next {
     case .made(let section, let range): try section.bytes.withUnsafeBytes { try take($0, section.count, range, nil) }
     case .copied(let part):
-      if try saved.copy(part, { try take($0, part.count, part.keys, part.digest) }) { return }
+      if try saved.copy(part, { try take($0, part.count, part.first...part.last, part.digest) }) { return }
       // If the section can't be copied, recreate it from the rows.
-      let entries = allEntries().filter { part.keys.contains(Int64($0.digest >> 32)) }
-      if !entries.isEmpty { try write(.made(IndexSections.Section(entries), part.keys), saved, take) }
+      let entries = allEntries().filter { (part.first...part.last).contains(Int64($0.digest >> 32)) }
+      if !entries.isEmpty { try write(.made(IndexSections.Section(entries), part.first...part.last), saved, take) }
     }
   }
 
@@ -106,7 +106,7 @@ struct IndexChange {
         isRight = section?.change(removing: goes, adding: comes) ?? false
       }
       guard isRead, isRight, let section else { return nil }
-      if section.count > 0 { sections.append(.made(section, part.keys)) }
+      if section.count > 0 { sections.append(.made(section, part.first...part.last)) }
     }
     if !removed.isEmpty { return nil }
     if !added.isEmpty { sections.append(.made(IndexSections.Section(Array(added)), next...Int64(UInt32.max))) }

@@ -181,22 +181,22 @@ enum IndexSections {
   }
 
   /// Calls `body` with the lower half of the digest and the key of every entry. The section must have passed `check`.
-  static func forEach(in section: UnsafeRawBufferPointer, _ entry: SectionEntry, _ body: (UInt32, Int64) -> Void) {
+  static func forEach(in section: UnsafeRawBufferPointer, _ entry: SectionEntry, _ body: (UInt32, ObjectKey) -> Void) {
     let size = section.count / entry.count
     for start in stride(from: 0, to: section.count, by: size) {
       body(
         UInt32(littleEndian: section.loadUnaligned(fromByteOffset: start, as: UInt32.self)),
-        key(section, at: start + 4, isWide: size == 12))
+        ObjectKey(key(section, at: start + 4, isWide: size == 12)))
     }
   }
 
   /// The keys of entries with a given lower half of the digest. The section must have passed `check`.
-  static func keys(_ low: UInt32, in section: UnsafeRawBufferPointer, _ entry: SectionEntry) -> [Int64] {
+  static func keys(_ low: UInt32, in section: UnsafeRawBufferPointer, _ entry: SectionEntry) -> [ObjectKey] {
     let size = section.count / entry.count
-    var keys: [Int64] = []
+    var keys: [ObjectKey] = []
     for start in stride(from: 0, to: section.count, by: size)
     where UInt32(littleEndian: section.loadUnaligned(fromByteOffset: start, as: UInt32.self)) == low {
-      keys.append(key(section, at: start + 4, isWide: size == 12))
+      keys.append(ObjectKey(key(section, at: start + 4, isWide: size == 12)))
     }
     return keys
   }

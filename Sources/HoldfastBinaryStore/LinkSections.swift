@@ -14,15 +14,16 @@ enum LinkSections {
     private(set) var count = 0
 
     /// Adds the next source and its targets, ascending. There must be at least one target.
-    mutating func add(_ source: Int64, _ targets: UnsafeBufferPointer<Int64>) {
+    mutating func add(_ source: ObjectKey, _ targets: UnsafeBufferPointer<ObjectKey>) {
+      let source = source.rawValue
       if count == 0 { first = source }
       let distance = UInt64(bitPattern: source &- (count == 0 ? first : last))
       var place = numbers.place(atMost: targets.count + 2), before: Int64 = 0
       place.put(distance)
       place.put(UInt64(targets.count))
       for target in targets {
-        place.put(UInt64(bitPattern: target &- before))
-        before = target
+        place.put(UInt64(bitPattern: target.rawValue &- before))
+        before = target.rawValue
       }
       numbers.end(place)
       last = source
@@ -57,11 +58,11 @@ enum LinkSections {
   }
 
   private static func append(_ source: Int64, _ target: UInt64, to links: inout [SaveRequest.Link]) throws(SectionFault) {
-    let target = Int64(bitPattern: target)
-    guard TableLoader.keys.contains(source), TableLoader.keys.contains(target) else {
+    let link = SaveRequest.Link(source: ObjectKey(source), target: ObjectKey(Int64(bitPattern: target)))
+    guard TableLoader.keys.contains(link.source), TableLoader.keys.contains(link.target) else {
       throw SectionFault("A link has a key that is out of range.")
     }
-    links.append(SaveRequest.Link(source: source, target: target))
+    links.append(link)
   }
 }
 
@@ -77,7 +78,8 @@ enum OrderSections {
     private(set) var last: Int64 = 0
     private(set) var count = 0
 
-    mutating func add(_ source: Int64, _ targets: [(target: Int64, order: Int64)]) {
+    mutating func add(_ source: ObjectKey, _ targets: [(target: ObjectKey, order: Int64)]) {
+      let source = source.rawValue
       if count == 0 { first = source }
       let distance = UInt64(bitPattern: source &- (count == 0 ? first : last))
       last = source
@@ -88,8 +90,8 @@ enum OrderSections {
       place.put(distance)
       place.put(UInt64(targets.count) << 1 | (isUsual ? 1 : 0))
       for target in targets {
-        place.put(signed: target.target &- before)
-        before = target.target
+        place.put(signed: target.target.rawValue &- before)
+        before = target.target.rawValue
       }
       if isUsual { return }
       before = 0
@@ -132,10 +134,11 @@ enum OrderSections {
     for _ in 0..<count {
       guard let distance = reader.signed() else { throw SectionFault("Its lists are malformed.") }
       target &+= distance
-      guard TableLoader.keys.contains(source), TableLoader.keys.contains(target) else {
+      let link = SaveRequest.Link(source: ObjectKey(source), target: ObjectKey(target))
+      guard TableLoader.keys.contains(link.source), TableLoader.keys.contains(link.target) else {
         throw SectionFault("A list has a key that is out of range.")
       }
-      links.append(SaveRequest.Link(source: source, target: target))
+      links.append(link)
     }
   }
 

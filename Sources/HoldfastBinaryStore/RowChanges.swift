@@ -17,7 +17,7 @@ struct RowChanges {
 
   /// Adds the old and the new version of a row. One of them may be nil.
   mutating func append(_ old: RowPointer?, _ new: RowPointer?) {
-    if let old { changed.append(RowChange(key: old.key, old: old, new: new)) } else if let new { added.append(new.key) }
+    if let old { changed.append(RowChange(key: old.key.rawValue, old: old, new: new)) } else if let new { added.append(new.key.rawValue) }
   }
 
   /// Sorts the changes by key. They are usually sorted already.

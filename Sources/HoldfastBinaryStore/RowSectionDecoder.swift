@@ -192,7 +192,7 @@ struct RowSectionDecoder {
   }
 
   private func fill(keys numbers: Whole, in range: ClosedRange<Int64>, _ target: Target) throws(SectionFault) {
-    guard range.lowerBound >= TableLoader.keys.lowerBound, range.upperBound <= TableLoader.keys.upperBound else {
+    guard TableLoader.keys.contains(ObjectKey(range.lowerBound)), TableLoader.keys.contains(ObjectKey(range.upperBound)) else {
       throw SectionFault("Its keys are out of range.")
     }
     var last = range.lowerBound - 1
@@ -228,7 +228,7 @@ struct RowSectionDecoder {
     if column.presence != nil { for index in 0..<target.count where isSet(column.presence, index) { target.mark(index, slot) } }
     let offset = RowLayout.cellOffset(slot)
     switch layout.columns[slot] {
-    case .toOne: try fill(column.numbers, presence: column.presence, in: TableLoader.keys, target, at: offset)
+    case .toOne: try fill(column.numbers, presence: column.presence, in: TableLoader.keys.rawValues, target, at: offset)
     case .attribute(let type):
       switch type.cellKind {
       case .integer, .key:

@@ -44,12 +44,12 @@ final class RowSectionEncoder {
 
   /// Keys always have four or eight bytes, so that a small file can't contain a huge number of rows.
   private func putKeys(_ rows: UnsafeBufferPointer<RowPointer>) {
-    let first = rows[0].key, isWide = rows[rows.count - 1].key - first > UInt32.max
+    let first = rows[0].key.rawValue, isWide = rows[rows.count - 1].key.rawValue - first > UInt32.max
     buffer.put(isWide ? 8 : 4 as UInt8)
     if isWide {
-      for row in rows { buffer.put(UInt64(row.key - first)) }
+      for row in rows { buffer.put(UInt64(row.key.rawValue - first)) }
     } else {
-      for row in rows { buffer.put(UInt32(truncatingIfNeeded: row.key - first)) }
+      for row in rows { buffer.put(UInt32(truncatingIfNeeded: row.key.rawValue - first)) }
     }
   }
 

@@ -330,8 +330,10 @@ final class JSONDocumentReader {
   }
 
   private func takeNextKey(_ text: UnsafeRawBufferPointer) throws {
-    guard let key = NumberText.integer(text), TableLoader.nextKeys.contains(key) else { throw damaged("An entity's next key is invalid.") }
-    header.nextKeys[name] = key
+    guard let key = NumberText.integer(text), TableLoader.nextKeys.contains(ObjectKey(key)) else {
+      throw damaged("An entity's next key is invalid.")
+    }
+    header.nextKeys[name] = ObjectKey(key)
   }
 
   private func takeMetadata(_ scalar: JSONMetadata.Scalar) throws {

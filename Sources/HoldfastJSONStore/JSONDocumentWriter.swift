@@ -61,7 +61,7 @@ struct JSONDocumentWriter {
       putObject(layouts) { hash in hash.withUnsafeBytes { output.put(quotedBase64: $0) } }
     }
     output.put(",\n\"nextKeys\":")
-    putObject(header.nextKeys) { output.put($0) }
+    putObject(header.nextKeys) { output.put($0.rawValue) }
     output.put(",\n\"metadata\":")
     putObject(header.metadata) { put($0) }
     output.put(",\n\"model\":")
@@ -127,7 +127,7 @@ struct JSONDocumentWriter {
   }
 
   @inline(__always) private func write(_ row: RowPointer, _ fields: JSONFieldTable) {
-    output.put(row.key)
+    output.put(row.key.rawValue)
     var orders: [(field: Int, keys: [Int64])] = []
     for field in 0..<fields.count {
       switch fields.kind(field) {
@@ -187,7 +187,7 @@ struct JSONDocumentWriter {
   }
 
   /// - Returns: The order keys, or nil if they are the default ones.
-  private func writeOrdered(_ key: Int64, _ fields: JSONFieldTable, _ field: Int, _ links: WrittenLinks) -> [Int64]? {
+  private func writeOrdered(_ key: ObjectKey, _ fields: JSONFieldTable, _ field: Int, _ links: WrittenLinks) -> [Int64]? {
     let targets = links.ordered(of: key)
     if targets.isEmpty { return nil }
     output.put(fields.names, field)

@@ -1,4 +1,5 @@
 import HoldfastAtomicStore
+import HoldfastStore
 
 /// JSON syntax: quoted strings, and names for floating-point values that aren't finite.
 extension TextOutput {
@@ -11,18 +12,21 @@ extension TextOutput {
   }
 
   /// Writes keys as an array. There must be at least one.
-  @inline(__always) func put(list keys: UnsafeBufferPointer<Int64>) {
+  @inline(__always) func put(list keys: UnsafeBufferPointer<ObjectKey>) { keys.withMemoryRebound(to: Int64.self) { put(list: $0) } }
+
+  /// Writes numbers as an array. There must be at least one.
+  @inline(__always) func put(list numbers: UnsafeBufferPointer<Int64>) {
     put("[")
-    let output = room((DigitText.mostBytes + 3) * keys.count)
+    let output = room((DigitText.mostBytes + 3) * numbers.count)
     var count = 0
     func store(_ byte: UInt8) {
       output.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
       count += 1
     }
-    for key in keys {
-      let isExact = key.magnitude <= 1 << 53
+    for number in numbers {
+      let isExact = number.magnitude <= 1 << 53
       if !isExact { store(UInt8(ascii: "\"")) }
-      count += DigitText.write(key, to: output + count)
+      count += DigitText.write(number, to: output + count)
       if !isExact { store(UInt8(ascii: "\"")) }
       store(UInt8(ascii: ","))
     }

@@ -23,7 +23,7 @@ final class JSONRowReader {
   private let values: RowValues
   /// For each slot, whether its value can be in an external file.
   @exclusivity(unchecked) private var mayBeExternal: [Bool] = []
-  @exclusivity(unchecked) private var key: Int64 = 0
+  @exclusivity(unchecked) private var key: ObjectKey = 0
   @exclusivity(unchecked) private var version: RowVersion = 1
   /// The index of the current field.
   @exclusivity(unchecked) private var field = 0
@@ -157,7 +157,7 @@ final class JSONRowReader {
     switch fields.kind(field) {
     case .key: key = try storeKey(text)
     case .version: version = RowVersion(try whole(text, in: 1...Int64.max))
-    case .target(let slot): values.set(slot, integer: try storeKey(text))
+    case .target(let slot): values.set(slot, integer: try storeKey(text).rawValue)
     case .attribute(let slot, let type): try set(slot, type, number: text)
     case .targets where isInTargets: try target(text)
     case .targets, .orders: throw damaged("The value can't be a number.")
@@ -187,7 +187,7 @@ final class JSONRowReader {
     switch fields.kind(field) {
     case .key: key = try storeKey(text)
     case .version: version = RowVersion(try whole(text, in: 1...Int64.max))
-    case .target(let slot): values.set(slot, integer: try storeKey(text))
+    case .target(let slot): values.set(slot, integer: try storeKey(text).rawValue)
     case .attribute(let slot, let type): try set(slot, type, string: text)
     case .targets where isInTargets: try target(text)
     case .targets, .orders: throw damaged("The value can't be a string.")
@@ -230,9 +230,11 @@ final class JSONRowReader {
     return value
   }
 
-  @inline(__always) private func storeKey(_ text: UnsafeRawBufferPointer) throws -> Int64 {
-    guard let value = NumberText.integer(text), TableLoader.keys.contains(value) else { throw damaged("The value isn't a valid key.") }
-    return value
+  @inline(__always) private func storeKey(_ text: UnsafeRawBufferPointer) throws -> ObjectKey {
+    guard let value = NumberText.integer(text), TableLoader.keys.contains(ObjectKey(value)) else {
+      throw damaged("The value isn't a valid key.")
+    }
+    return ObjectKey(value)
   }
 
   // MARK: Links

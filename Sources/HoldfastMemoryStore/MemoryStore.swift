@@ -90,7 +90,7 @@ public final class MemoryStore: IncrementalStore {
   }
 
   /// Reserves keys, counting up from 1 for each root entity.
-  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
+  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
     try openTables("reserve keys").reserveKeys(demands)
   }
 

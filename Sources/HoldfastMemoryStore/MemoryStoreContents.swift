@@ -27,7 +27,7 @@ public final class MemoryStoreContents: Sendable {
 
   private struct Saved {
     var generation: TableGeneration
-    var nextKeys: [Int64]
+    var nextKeys: [ObjectKey]
   }
 
   /// Creates contents without rows.

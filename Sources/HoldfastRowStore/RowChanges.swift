@@ -7,10 +7,10 @@ public struct RowChanges: Sendable, Codable {
     /// The name of the concrete entity.
     public var entity: String
     /// The key.
-    public var key: Int64
+    public var key: ObjectKey
 
     /// Creates a deleted object.
-    public init(entity: String, key: Int64) {
+    public init(entity: String, key: ObjectKey) {
       self.entity = entity
       self.key = key
     }

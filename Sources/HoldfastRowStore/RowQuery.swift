@@ -8,13 +8,13 @@ public struct RowQuery: Sendable {
     /// The relationship's slot, the same in all entities of the query.
     public var slot: SlotIndex
     /// The keys of the destinations.
-    public var keys: Set<Int64>
+    public var keys: Set<ObjectKey>
   }
 
   /// The concrete entities.
   public var entities: [ManagedObjectModel.Entity]
   /// The keys of the rows; nil for all rows.
-  public var keys: Set<Int64>?
+  public var keys: Set<ObjectKey>?
   /// Selects rows whose to-one relationship has one of the destinations; nil for all rows.
   public var references: References?
   /// The rows to select; nil for all rows. Slots are those of ``declaredEntity``.
@@ -51,9 +51,9 @@ public struct LinkQuery: Sendable {
   /// The entity and the name of the relationship, as in ``StoredLink/relationship``.
   public var relationship: String
   /// Selects links with one of these sources; nil for all sources. A store can ignore it.
-  public var sources: Set<Int64>?
+  public var sources: Set<ObjectKey>?
   /// Selects links with one of these targets; nil for all targets. A store can ignore it.
-  public var targets: Set<Int64>?
+  public var targets: Set<ObjectKey>?
   /// The deadline, the cancellation and the label of the request.
   public var options: RequestOptions
 
@@ -113,8 +113,8 @@ public final class RowOutput {
 
 extension StoredRow {
   /// The key of the to-one destination in a slot, or nil.
-  func target(in slot: SlotIndex) -> Int64? {
-    if case .objectID(let id) = values[slot] { id.key } else { values[slot].integer }
+  func target(in slot: SlotIndex) -> ObjectKey? {
+    if case .objectID(let id) = values[slot] { id.key } else { values[slot].integer.map { ObjectKey($0) } }
   }
 }
 

@@ -8,7 +8,7 @@
 /// final class DictionaryStore: RowStore {
 ///   struct Contents: Sendable {
 ///     var settings: [String: String] = [:]
-///     var rows: [String: [Int64: StoredRow]] = [:]
+///     var rows: [String: [ObjectKey: StoredRow]] = [:]
 ///     var links: Set<StoredLink> = []
 ///   }
 ///   private let contents = Mutex(Contents())
@@ -103,10 +103,10 @@ extension StoreDescription {
   ///   - firstKey: The first key of a new store's objects, from 1 to 2^55. Defaults to 1.
   ///   - makeStore: Creates the store without opening it.
   public static func rowStore<Store: RowStore>(
-    _ type: String, at location: StoreLocation? = nil, isReadOnly: Bool = false, firstKey: Int64 = 1,
+    _ type: String, at location: StoreLocation? = nil, isReadOnly: Bool = false, firstKey: ObjectKey = 1,
     makeStore: @escaping @Sendable () -> Store
   ) -> StoreDescription {
-    precondition(firstKey >= 1 && firstKey <= 1 << 55, "The first key must be between 1 and 2^55.")
+    precondition(firstKey >= 1 && firstKey.rawValue <= 1 << 55, "The first key must be between 1 and 2^55.")
     let closed = ClosedRowStore(type: type, location: location, isReadOnly: isReadOnly, makeStore: makeStore)
     return StoreDescription(type: type, at: location, isReadOnly: isReadOnly, administration: closed.answers) {
       RowStoreAdapter(makeStore(), at: location, isReadOnly: isReadOnly, firstKey: firstKey)

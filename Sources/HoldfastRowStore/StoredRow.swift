@@ -3,7 +3,7 @@ public struct StoredRow: Sendable, Hashable, Codable {
   /// The name of the concrete entity.
   public var entity: String
   /// The key, positive and unique among all entities with the same root.
-  public var key: Int64
+  public var key: ObjectKey
   /// The version. A save raises it.
   public var version: RowVersion
   /// One value per slot, in the order of ``/HoldfastStore/ManagedObjectModel/Entity/slots``, which also has the names.
@@ -12,7 +12,7 @@ public struct StoredRow: Sendable, Hashable, Codable {
   public var values: [StoreValue]
 
   /// Creates a row.
-  public init(entity: String, key: Int64, version: RowVersion, values: [StoreValue]) {
+  public init(entity: String, key: ObjectKey, version: RowVersion, values: [StoreValue]) {
     self.entity = entity
     self.key = key
     self.version = version
@@ -27,14 +27,14 @@ public struct StoredLink: Sendable, Hashable, Codable {
   /// The entity and the name of the relationship: `Person.friends`.
   public var relationship: String
   /// The key of the object that has the relationship.
-  public var source: Int64
+  public var source: ObjectKey
   /// The key of the destination.
-  public var target: Int64
+  public var target: ObjectKey
   /// The destination's order key; the largest `Int64` for none.
   public var order: Int64
 
   /// Creates a link. The order key defaults to none.
-  public init(relationship: String, source: Int64, target: Int64, order: Int64 = .max) {
+  public init(relationship: String, source: ObjectKey, target: ObjectKey, order: Int64 = .max) {
     self.relationship = relationship
     self.source = source
     self.target = target

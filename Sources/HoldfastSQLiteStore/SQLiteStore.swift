@@ -183,7 +183,7 @@ public final class SQLiteStore: IncrementalStore {
   // MARK: Writing
 
   /// Reserves keys for new objects in one transaction.
-  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
+  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
     let store = try opened("reserve keys")
     return try KeyReservation(store: store, options: options).run(try demands.map { (try store.entity($0.entity), $0.count) })
   }

@@ -215,10 +215,10 @@ final class XMLDocumentReader {
       guard let uuid = UUID(uuidString: text) else { throw damaged("The store's UUID is invalid.") }
       metadata.setUUID(uuid.uuidString)
     case .nextObjectID:
-      guard let last = Int64(text), last >= 0, TableLoader.nextKeys.contains(last &+ 1) else {
+      guard let last = Int64(text), last >= 0, TableLoader.nextKeys.contains(ObjectKey(last &+ 1)) else {
         throw damaged("The number in nextObjectID is out of range.")
       }
-      metadata.setNextObjectID(last)
+      metadata.setNextObjectID(ObjectKey(last))
     default: break
     }
   }

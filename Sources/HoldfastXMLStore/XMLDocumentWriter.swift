@@ -49,7 +49,7 @@ struct XMLDocumentWriter {
     output.put("</version>\n<UUID>")
     output.put(verbatim: image.header.storeUUID)
     output.put("</UUID>\n<nextObjectID>")
-    output.put(decimal: (image.header.nextKeys.values.max() ?? 1) - 1)
+    output.put(decimal: (image.header.nextKeys.values.max() ?? 1).rawValue - 1)
     output.put("</nextObjectID>\n<metadata>\n")
     output.put(verbatim: metadata)
     output.put("</metadata>\n</databaseInfo>\n")
@@ -64,7 +64,7 @@ struct XMLDocumentWriter {
     try image.generation.forEachRow(of: entity.index) { row in
       let before = output.byteCount
       output.put(start, 0)
-      output.put(decimal: row.key)
+      output.put(decimal: row.key.rawValue)
       output.put("\">")
       write(row, fields)
       output.put("</object>\n")
@@ -93,7 +93,7 @@ struct XMLDocumentWriter {
   private func checkList(_ links: WrittenLinks, _ row: RowPointer, _ name: String) throws {
     var byteCount = 0
     links.withTargets(of: row.key) { targets in
-      byteCount = min(targets.count, format.mostListed) * (DigitText.length(UInt64(targets.max() ?? 0)) + 2)
+      byteCount = min(targets.count, format.mostListed) * (DigitText.length(UInt64((targets.max() ?? 0).rawValue)) + 2)
     }
     if byteCount > format.options.longestAttributeValue { throw unstorable(row, name, format.options.longestAttributeValue) }
   }
@@ -127,7 +127,7 @@ struct XMLDocumentWriter {
   }
 
   /// Continues a list in another element if it is too long for one.
-  private func write(_ targets: UnsafeBufferPointer<Int64>, _ fields: XMLFieldTable, _ field: Int) {
+  private func write(_ targets: UnsafeBufferPointer<ObjectKey>, _ fields: XMLFieldTable, _ field: Int) {
     var start = 0
     repeat {
       let end = min(start + format.mostListed, targets.count)

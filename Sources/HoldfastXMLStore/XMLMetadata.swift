@@ -14,7 +14,7 @@ struct XMLMetadata {
   /// Versions and order keys, which Core Data's layout doesn't support.
   private(set) var notes = XMLRowNotes()
   /// The smallest key that was never used.
-  private var nextKey: Int64 = 1
+  private var nextKey: ObjectKey = 1
 
   /// Our keys in the property list. On disk: do not change.
   private enum Key {
@@ -35,7 +35,7 @@ struct XMLMetadata {
 
   mutating func setUUID(_ text: String) { header.storeUUID = text }
 
-  mutating func setNextObjectID(_ last: Int64) { nextKey = last + 1 }
+  mutating func setNextObjectID(_ last: ObjectKey) { nextKey = last.advanced(by: 1) }
 
   /// Reads the property list.
   mutating func setList(_ bytes: [UInt8], _ limits: PropertyListLimits) throws(Fault) {

@@ -1,4 +1,5 @@
 import HoldfastAtomicStore
+import HoldfastStore
 
 /// Syntax of XML stores: Core Data's escapes, and base64 in lines.
 extension TextOutput {
@@ -14,13 +15,13 @@ extension TextOutput {
   }
 
   /// Writes a list of keys as an XML attribute. There must be at least one key.
-  @inline(__always) func put(idrefs keys: UnsafeBufferPointer<Int64>) {
+  @inline(__always) func put(idrefs keys: UnsafeBufferPointer<ObjectKey>) {
     put(" idrefs=\"")
     let output = room((DigitText.mostBytes + 2) * keys.count)
     var count = 0
     for key in keys {
       output.storeBytes(of: UInt8(ascii: "z"), toByteOffset: count, as: UInt8.self)
-      count += 1 + DigitText.write(key, to: output + count + 1)
+      count += 1 + DigitText.write(key.rawValue, to: output + count + 1)
       output.storeBytes(of: 0x20, toByteOffset: count, as: UInt8.self)
       count += 1
     }

@@ -12,9 +12,9 @@ import HoldfastStore
 ///   and their order keys in order.
 struct XMLRowNotes {
   /// The objects with a version other than 1, ascending by key.
-  private var versions: [(key: Int64, version: RowVersion)] = []
+  private var versions: [(key: ObjectKey, version: RowVersion)] = []
   /// The order keys, by the relationship's index and the object's key.
-  private var orders: [Int: [Int64: [Int64]]] = [:]
+  private var orders: [Int: [ObjectKey: [Int64]]] = [:]
   /// The index after the last version found.
   private var next = 0
 
@@ -26,10 +26,10 @@ struct XMLRowNotes {
   init?(_ bytes: [UInt8]) {
     var reader = NumberReader(bytes)
     guard let count = reader.count() else { return nil }
-    var key: Int64 = 0
+    var key: ObjectKey = 0
     for _ in 0..<count {
       guard let step = reader.signed(), let version = reader.unsigned(), version >= 1, version <= UInt64(Int64.max) else { return nil }
-      key &+= step
+      key = ObjectKey(key.rawValue &+ step)
       versions.append((key, RowVersion(Int64(version))))
     }
     guard let relationships = reader.count() else { return nil }
@@ -42,10 +42,10 @@ struct XMLRowNotes {
   private mutating func readOrders(_ reader: inout NumberReader) -> Bool {
     guard let place = reader.count(), let sources = reader.count(), orders[place] == nil else { return false }
     orders[place] = [:]
-    var source: Int64 = 0
+    var source: ObjectKey = 0
     for _ in 0..<sources {
       guard let step = reader.signed(), let count = reader.count() else { return false }
-      source &+= step
+      source = ObjectKey(source.rawValue &+ step)
       var (keys, key): ([Int64], Int64) = ([], 0)
       keys.reserveCapacity(count)
       for _ in 0..<count {
@@ -59,7 +59,7 @@ struct XMLRowNotes {
   }
 
   /// The version of an object. Fast if objects are queried by ascending key.
-  mutating func version(of key: Int64) -> RowVersion {
+  mutating func version(of key: ObjectKey) -> RowVersion {
     if versions.isEmpty { return 1 }
     if next >= versions.count || versions[next].key < key || (next > 0 && versions[next - 1].key >= key) { next = place(of: key) }
     guard next < versions.count, versions[next].key == key else { return 1 }
@@ -68,7 +68,7 @@ struct XMLRowNotes {
   }
 
   /// The index of the first version whose key is at least `key`.
-  private func place(of key: Int64) -> Int {
+  private func place(of key: ObjectKey) -> Int {
     var (low, high) = (0, versions.count)
     while low < high {
       let middle = (low + high) / 2
@@ -81,7 +81,7 @@ struct XMLRowNotes {
   var hasOrderKeys: Bool { !orders.isEmpty }
 
   /// The order keys of an object's destinations, or nil if they are the default ones. `place` is the relationship's index.
-  func orderKeys(_ place: Int, of source: Int64) -> [Int64]? { orders[place]?[source] }
+  func orderKeys(_ place: Int, of source: ObjectKey) -> [Int64]? { orders[place]?[source] }
 
   // MARK: Writing
 
@@ -91,9 +91,9 @@ struct XMLRowNotes {
     for entity in image.model.entities where !entity.isAbstract {
       image.generation.forEachRow(of: entity.index) { row in
         if row.version == 1 { return }
-        versions.put(signed: row.key &- last)
+        versions.put(signed: row.key.rawValue &- last)
         versions.put(UInt64(row.version.rawValue))
-        last = row.key
+        last = row.key.rawValue
         count += 1
       }
     }
@@ -115,14 +115,14 @@ struct XMLRowNotes {
       image.generation.forEachRow(of: entity) { row in
         let targets = links.ordered(of: row.key)
         if targets.indices.allSatisfy({ targets[$0].order == UsualOrder.key($0) }) { return }
-        lists.put(signed: row.key &- last)
+        lists.put(signed: row.key.rawValue &- last)
         lists.put(UInt64(targets.count))
         var before: Int64 = 0
         for target in targets {
           lists.put(signed: target.order &- before)
           before = target.order
         }
-        last = row.key
+        last = row.key.rawValue
         count += 1
       }
     }

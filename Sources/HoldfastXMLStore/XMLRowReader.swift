@@ -29,7 +29,7 @@ final class XMLRowReader {
   /// For each entity, the slots whose values can be in external files.
   private let externalSlots: [Set<SlotIndex>]
   private let values: RowValues
-  @exclusivity(unchecked) private var key: Int64 = 0
+  @exclusivity(unchecked) private var key: ObjectKey = 0
   /// The index of the current or last field.
   @exclusivity(unchecked) private var field = -1
   /// Whether the current attribute contains the name of an external file.
@@ -294,7 +294,7 @@ final class XMLRowReader {
     case .target(let slot):
       if seen[field] > 1 { throw damaged("The relationship appears twice.") }
       let target = XMLText.trimmed(idrefs)
-      if !target.isEmpty { values.set(slot, integer: try reference(target)) }
+      if !target.isEmpty { values.set(slot, integer: try reference(target).rawValue) }
     case .targets(let place, let isOrdered):
       if seen[field] > 1 { try checkContinuation() }
       seen[field] += try forEachReference(idrefs) { target in
@@ -320,7 +320,7 @@ final class XMLRowReader {
   }
 
   /// Calls `body` with each key of a list, and returns the number of keys.
-  @inline(__always) private func forEachReference(_ idrefs: UnsafeRawBufferPointer, _ body: (Int64) -> Void) throws -> Int {
+  @inline(__always) private func forEachReference(_ idrefs: UnsafeRawBufferPointer, _ body: (ObjectKey) -> Void) throws -> Int {
     var (start, count) = (0, 0)
     while true {
       while start < idrefs.count, XMLText.isSpace(idrefs[start]) { start += 1 }
@@ -333,11 +333,11 @@ final class XMLRowReader {
   }
 
   /// The key in an object ID.
-  @inline(__always) private func reference(_ id: UnsafeRawBufferPointer) throws -> Int64 {
+  @inline(__always) private func reference(_ id: UnsafeRawBufferPointer) throws -> ObjectKey {
     guard id.first == UInt8(ascii: "z"), id.count > 1, id[1] != UInt8(ascii: "-"),
-      let value = NumberText.integer(UnsafeRawBufferPointer(rebasing: id[1...])), TableLoader.keys.contains(value)
+      let value = NumberText.integer(UnsafeRawBufferPointer(rebasing: id[1...])), TableLoader.keys.contains(ObjectKey(value))
     else { throw damaged("The object ID is invalid.") }
-    return value
+    return ObjectKey(value)
   }
 
   /// Reserves capacity for the expected number of links, assuming the rest of the file is like the part read so far. An array that

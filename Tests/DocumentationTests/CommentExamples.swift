@@ -230,7 +230,7 @@ enum ValueExamples {
   }
 
   static func deliver(
-    _ records: [(id: Int64, age: Int16, name: String)], of person: ManagedObjectModel.Entity, _ identity: StoreIdentity, to sink: any RowSink
+    _ records: [(id: ObjectKey, age: Int16, name: String)], of person: ManagedObjectModel.Entity, _ identity: StoreIdentity, to sink: any RowSink
   ) throws {
     let builder = RowBatchBuilder(entity: person, identity: identity)
     for record in records {
@@ -362,7 +362,7 @@ struct DictionaryExample {
   final class DictionaryStore: RowStore {
     struct Contents: Sendable {
       var settings: [String: String] = [:]
-      var rows: [String: [Int64: StoredRow]] = [:]
+      var rows: [String: [ObjectKey: StoredRow]] = [:]
       var links: Set<StoredLink> = []
     }
     private let contents = Mutex(Contents())

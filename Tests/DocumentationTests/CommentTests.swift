@@ -157,7 +157,7 @@ import Testing
   @Test func rowsAreBuiltAndDelivered() throws {
     let model = try SmallKennel.model(), dog = try #require(model.entity(named: "Dog")), sink = Names()
     let identity = StoreIdentity.intern(storeUUID: UUID().uuidString, model: model)
-    try ValueExamples.deliver((1...2000).map { (Int64($0), 3, "dog \($0)") }, of: dog, identity, to: sink)
+    try ValueExamples.deliver((1...2000).map { (ObjectKey(Int64($0)), 3, "dog \($0)") }, of: dog, identity, to: sink)
     #expect(sink.names.count == 2000 && sink.names.last == .string("dog 2000"))
   }
 

@@ -7,7 +7,7 @@ import Testing
   private let uuid = "3B1A60A8-6D1F-4D77-8F6E-6F0B7D2C9E11"
 
   @Test(arguments: [1, 2, KeyRecord.mostTables]) func keysComeBackTableByTable(_ tables: Int) {
-    let keys = (0..<tables).map { Int64($0) * 1_000_003 + 1 }
+    let keys = (0..<tables).map { ObjectKey(Int64($0) * 1_000_003 + 1) }
     let bytes = KeyRecord(nextKeys: keys).bytes(storeUUID: uuid)
     #expect(bytes.count <= LockFile.largestRecord)
     #expect(KeyRecord(bytes, storeUUID: uuid, tableCount: tables).nextKeys == keys)
@@ -15,9 +15,9 @@ import Testing
 
   @Test func moreTablesThanThereIsRoomForShareTheLargestKey() {
     let tables = KeyRecord.mostTables + 1
-    let bytes = KeyRecord(nextKeys: (1...Int64(tables)).map { $0 }).bytes(storeUUID: uuid)
+    let bytes = KeyRecord(nextKeys: (1...ObjectKey(Int64(tables))).map { $0 }).bytes(storeUUID: uuid)
     #expect(bytes.count <= LockFile.largestRecord)
-    #expect(KeyRecord(bytes, storeUUID: uuid, tableCount: tables).nextKeys == Array(repeating: Int64(tables), count: tables))
+    #expect(KeyRecord(bytes, storeUUID: uuid, tableCount: tables).nextKeys == Array(repeating: ObjectKey(Int64(tables)), count: tables))
   }
 
   @Test func whatIsNoRecordOfTheStoreCountsAsNothing() {

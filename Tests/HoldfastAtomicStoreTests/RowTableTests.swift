@@ -12,13 +12,13 @@ import Testing
     schema = TableSchema(model: model, identity: StoreIdentity.intern(storeUUID: "ROW-TABLE-TESTS", model: model))
   }
 
-  private func batch(_ keys: some Sequence<Int64>, version: RowVersion, text: String) throws -> RowBatch {
+  private func batch(_ keys: some Sequence<ObjectKey>, version: RowVersion, text: String) throws -> RowBatch {
     let builder = RowBatchBuilder(entity: model.entities[0], identity: schema.identity)
     for key in keys { try builder.append(key: key, version: version, values: [.string(text)]) }
     return builder.seal()
   }
 
-  private func insert(_ keys: some Sequence<Int64>, into table: inout RowTable, version: RowVersion = 1, text: String = "note") throws {
+  private func insert(_ keys: some Sequence<ObjectKey>, into table: inout RowTable, version: RowVersion = 1, text: String = "note") throws {
     table.adopt(try batch(keys, version: version, text: text), entity: 0)
   }
 
@@ -45,7 +45,7 @@ import Testing
   @Test func aPageUnderHalfLiveIsCompactedAndOneAboveIsNot() throws {
     var table = empty()
     try insert(1...100, into: &table, text: String(repeating: "long ", count: 100))
-    for key in Int64(1)...50 { table.remove(key) }
+    for key in ObjectKey(1)...50 { table.remove(key) }
     table.compact(schema)
     #expect(table.pages.compactMap(\.self).map(\.batch.count) == [100])
     table.remove(51)
@@ -59,10 +59,10 @@ import Testing
     var table = empty()
     try insert(1...3_000, into: &table)
     let before = table
-    func told(_ keys: ClosedRange<Int64>) -> [[Int64?]] {
+    func told(_ keys: ClosedRange<ObjectKey>) -> [[Int64?]] {
       var told: [[Int64?]] = []
       table.forEachChange(since: before, of: 0, keys: keys) { old, new in
-        told.append([old?.key, old?.version.rawValue, new?.key, new?.version.rawValue])
+        told.append([old?.key.rawValue, old?.version.rawValue, new?.key.rawValue, new?.version.rawValue])
       }
       return told
     }
@@ -99,24 +99,24 @@ import Testing
 
   @Test func manySmallPagesBecomeFew() throws {
     var table = empty()
-    for key in Int64(1)...1_000 {
+    for key in ObjectKey(1)...1_000 {
       try insert([key], into: &table)
       table.compact(schema)
     }
     #expect(table.count == 1_000 && liveRowCount(table) == 1_000)
     #expect(table.pages.compactMap(\.self).count < 50)
-    for key in Int64(1)...1_000 { #expect(table.row(key)?.key == key) }
+    for key in ObjectKey(1)...1_000 { #expect(table.row(key)?.key == key) }
   }
 
   @Test func anOlderCopyAnswersAsBefore() throws {
     var table = empty()
     try insert(1...2_000, into: &table)
     let before = table
-    try insert((1...2_000).filter { $0 % 3 == 0 }, into: &table, version: 2, text: "changed")
-    for key in Int64(1)...2_000 where key % 3 == 1 { table.remove(key) }
+    try insert((1...2_000).filter { $0.rawValue % 3 == 0 }, into: &table, version: 2, text: "changed")
+    for key in ObjectKey(1)...2_000 where key.rawValue % 3 == 1 { table.remove(key) }
     table.compact(schema)
     #expect(before.count == 2_000 && liveRowCount(before) == 2_000)
-    for key in Int64(1)...2_000 { #expect(before.row(key)?.version == 1) }
+    for key in ObjectKey(1)...2_000 { #expect(before.row(key)?.version == 1) }
     #expect(table.count == 1_334 - 1 && liveRowCount(table) == table.count)
     #expect(table.row(3)?.string(0) == "changed" && table.row(4) == nil && table.row(5)?.version == 1)
   }

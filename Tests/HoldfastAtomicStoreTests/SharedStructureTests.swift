@@ -49,10 +49,10 @@ import Testing
 
   @Test func aUniqueIndexAnswersLikeADictionaryAlsoWhenHashesCollide() {
     var numbers = SeededGenerator(seed: 5)
-    var index = UniqueIndex(), model: [Int64: UInt64] = [:]
-    var copies: [(UniqueIndex, [Int64: UInt64])] = []
+    var index = UniqueIndex(), model: [ObjectKey: UInt64] = [:]
+    var copies: [(UniqueIndex, [ObjectKey: UInt64])] = []
     for round in 0..<30_000 {
-      let key = Int64.random(in: 1...6_000, using: &numbers)
+      let key = ObjectKey(Int64.random(in: 1...6_000, using: &numbers))
       if let hash = model.removeValue(forKey: key) {
         index.remove(hash: hash, key: key)
       } else {
@@ -74,18 +74,18 @@ import Testing
   func manyEntriesAtOnceAnswerLikeOneAfterTheOther(_ count: Int) {
     var numbers = SeededGenerator(seed: UInt64(count))
     // Key 100,000 + n has the same values as key n. A third of the keys have such a duplicate, and some different values share a hash.
-    func values(_ key: Int64) -> Int64 { key % 100_000 }
+    func values(_ key: ObjectKey) -> Int64 { key.rawValue % 100_000 }
     var entries = (1...Int64(count)).flatMap { key -> [UniqueIndex.Entry] in
       let hash = UInt64.random(in: 0...0xFFFF_FFFF, using: &numbers) << 32 | UInt64(key % 7)
-      let entry = UniqueIndex.Entry(hash: key % 500 == 0 ? 99 : hash, key: key)
-      return key % 3 == 0 ? [entry, UniqueIndex.Entry(hash: entry.hash, key: 100_000 + key)] : [entry]
+      let entry = UniqueIndex.Entry(hash: key % 500 == 0 ? 99 : hash, key: ObjectKey(key))
+      return key % 3 == 0 ? [entry, UniqueIndex.Entry(hash: entry.hash, key: ObjectKey(100_000 + key))] : [entry]
     }
-    let early = UniqueIndex.Entry(hash: entries[0].hash, key: 100_000 + entries[0].key)
+    let early = UniqueIndex.Entry(hash: entries[0].hash, key: entries[0].key.advanced(by: 100_000))
     entries.shuffle(using: &numbers)
-    var index = UniqueIndex(), taken: [Int64: Int64] = [:]
+    var index = UniqueIndex(), taken: [ObjectKey: ObjectKey] = [:]
     index.insert(hash: early.hash, key: early.key)
     index.insert(entries, isSame: { values($0) == values($1) }, taken: { taken[$0] = $1 })
-    var first: [Int64: Int64] = [values(early.key): early.key], expected: [Int64: Int64] = [:]
+    var first: [Int64: ObjectKey] = [values(early.key): early.key], expected: [ObjectKey: ObjectKey] = [:]
     for entry in entries {
       if let other = first[values(entry.key)] { expected[entry.key] = other } else { first[values(entry.key)] = entry.key }
     }
@@ -99,19 +99,20 @@ import Testing
   @Test(arguments: Keys.allCases)
   func anAdjacencyIndexAnswersLikeADictionaryOfSets(_ keys: Keys) {
     var numbers = SeededGenerator(seed: 3)
-    var index = AdjacencyIndex(), model: [Int64: Set<Int64>] = [:]
-    var copies: [(AdjacencyIndex, [Int64: Set<Int64>])] = []
+    var index = AdjacencyIndex(), model: [ObjectKey: Set<ObjectKey>] = [:]
+    var copies: [(AdjacencyIndex, [ObjectKey: Set<ObjectKey>])] = []
     for round in 0..<60 {
       var added: Set<SaveRequest.Link> = [], removed: Set<SaveRequest.Link> = []
       for _ in 0..<(round == 0 ? 4_000 : 200) {
-        added.insert(SaveRequest.Link(source: keys.next(&numbers), target: Int64.random(in: 1...500, using: &numbers)))
+        added.insert(
+          SaveRequest.Link(source: ObjectKey(keys.next(&numbers)), target: ObjectKey(Int64.random(in: 1...500, using: &numbers))))
       }
       for (source, targets) in model.shuffled(using: &numbers).prefix(100) {
         for target in targets.prefix(3) { removed.insert(SaveRequest.Link(source: source, target: target)) }
         removed.insert(SaveRequest.Link(source: source, target: 501))
       }
       // Links that never existed, of keys that may have no links.
-      for _ in 0..<50 { removed.insert(SaveRequest.Link(source: keys.next(&numbers), target: 502)) }
+      for _ in 0..<50 { removed.insert(SaveRequest.Link(source: ObjectKey(keys.next(&numbers)), target: 502)) }
       // In every third round, links are only removed, as when objects are deleted.
       if round % 3 == 2 { added = [] }
       added.subtract(removed)
@@ -133,7 +134,8 @@ import Testing
     var numbers = SeededGenerator(seed: 9)
     for range in [10, 1_000, Int64.max / 2] {
       let links = (0..<2_000).map { _ in
-        SaveRequest.Link(source: Int64.random(in: 0...range, using: &numbers), target: Int64.random(in: 0...range, using: &numbers))
+        SaveRequest.Link(
+          source: ObjectKey(Int64.random(in: 0...range, using: &numbers)), target: ObjectKey(Int64.random(in: 0...range, using: &numbers)))
       }
       #expect(LinkOrder.sorted(links) == links.sorted())
       let exchanged = links.map { SaveRequest.Link(source: $0.target, target: $0.source) }.sorted()
@@ -149,13 +151,16 @@ import Testing
     for least in [0, 1, 200, 256, 1 << 20] as [Int64] {
       var links = (0..<2_000).map { _ in
         SaveRequest.Link(
-          source: Int64.random(in: 1...500, using: &numbers), target: least + Int64.random(in: 0..<greatest, using: &numbers))
+          source: ObjectKey(Int64.random(in: 1...500, using: &numbers)),
+          target: ObjectKey(least + Int64.random(in: 0..<greatest, using: &numbers)))
       }
       // Sorted by the other end, with some duplicates.
       links = (links + links.prefix(100)).sorted()
       expectFilled(by: links, isExchanged: true, like: Set(links.map { SaveRequest.Link(source: $0.target, target: $0.source) }))
       // In the order of a to-one relationship's rows.
-      let rows = (0..<2_000).map { SaveRequest.Link(source: least + Int64.random(in: 0..<greatest, using: &numbers), target: 1 + 3 * $0) }
+      let rows = (0..<2_000).map {
+        SaveRequest.Link(source: ObjectKey(least + Int64.random(in: 0..<greatest, using: &numbers)), target: ObjectKey(1 + 3 * $0))
+      }
       expectFilled(by: rows, isExchanged: false, like: Set(rows))
     }
   }
@@ -174,14 +179,14 @@ import Testing
   }
 
   @Test func anIndexIsNotFilledWhereLinksHaveToBeSorted() {
-    func link(_ source: Int64, _ target: Int64) -> SaveRequest.Link { SaveRequest.Link(source: source, target: target) }
+    func link(_ source: ObjectKey, _ target: ObjectKey) -> SaveRequest.Link { SaveRequest.Link(source: source, target: target) }
     func isRefused(_ links: [SaveRequest.Link], by index: AdjacencyIndex = AdjacencyIndex(), isExchanged: Bool = false) -> Bool {
       var copy = index
       return !copy.fill(links, isExchanged: isExchanged) && copy.count == index.count
     }
     #expect(isRefused([link(1, 2), link(1, 1)], isExchanged: true), "not sorted")
     #expect(isRefused([link(1, 2), link(1, 2)]), "a row comes twice")
-    #expect(isRefused([link(1, 1), link(1 << 40, 2)]), "sources far apart")
+    #expect(isRefused([link(1, 1), link(ObjectKey(1 << 40), 2)]), "sources far apart")
     #expect(isRefused([link(-1, 1)]), "a key that is none")
     var index = AdjacencyIndex()
     index.apply(added: [link(1, 1)], removed: [])

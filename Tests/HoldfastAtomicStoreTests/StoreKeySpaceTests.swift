@@ -16,7 +16,7 @@ import Testing
     ])
   }
 
-  private func header(_ nextKeys: [String: Int64] = [:]) -> StoreFileHeader {
+  private func header(_ nextKeys: [String: ObjectKey] = [:]) -> StoreFileHeader {
     StoreFileHeader(
       storeUUID: "KEY-SPACE-TESTS", generation: 1,
       versionHashes: Dictionary(uniqueKeysWithValues: model.entities.map { ($0.name, $0.versionHash) }), nextKeys: nextKeys)
@@ -24,7 +24,7 @@ import Testing
 
   /// Inserts boats that reference ships, and ports.
   private func load(
-    _ keySpace: KeySpace, ships: [Int64], boats: [(Int64, ship: Int64?)], ports: [Int64] = [], nextKeys: [String: Int64] = [:]
+    _ keySpace: KeySpace, ships: [Int64], boats: [(Int64, ship: Int64?)], ports: [Int64] = [], nextKeys: [String: ObjectKey] = [:]
   ) throws -> LoadedStore {
     let loader = TableLoader(model: model, path: nil, keySpace: keySpace)
     let identity = try loader.begin(header(nextKeys))
@@ -32,7 +32,7 @@ import Testing
       let entity = try #require(model.entity(named: name))
       let builder = RowBatchBuilder(entity: entity, identity: identity)
       for (key, ship) in rows {
-        try builder.append(key: key, version: 1, values: entity.slots.isEmpty ? [] : [ship.map { .int64($0) } ?? .null])
+        try builder.append(key: ObjectKey(key), version: 1, values: entity.slots.isEmpty ? [] : [ship.map { .int64($0) } ?? .null])
       }
       try loader.take(builder.seal(), of: entity.index)
     }

@@ -88,14 +88,14 @@ import Testing
       state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
       return Int64((state >> 33) % bound)
     }
-    let links = (0..<4000).map { _ in SaveRequest.Link(source: 1 + next(2000), target: 1 + next(3000)) }
+    let links = (0..<4000).map { _ in SaveRequest.Link(source: ObjectKey(1 + next(2000)), target: ObjectKey(1 + next(3000))) }
     index.apply(added: LinkOrder.sorted(links), removed: [])
     index.apply(added: [], removed: LinkOrder.sorted(Array(links.prefix(1500))))
     let reader = LinkReader(adjacency: index, order: nil)
-    for key in Array(0..<2600) + (0..<2000).map({ _ in next(2600) }) {
+    for key in Array(0..<2600) + (0..<2000).map({ _ in ObjectKey(next(2600)) }) {
       #expect(Array(reader.targets(of: key)) == index.withTargets(of: key) { Array($0) }, "seed \(seed)")
     }
-    var sources: [Int64] = []
+    var sources: [ObjectKey] = []
     index.forEachSource { sources.append($0) }
     #expect(sources == (0..<2600).filter { index.withTargets(of: $0) { !$0.isEmpty } }, "seed \(seed)")
   }

@@ -70,7 +70,7 @@ enum BinaryStoreProperty {
   private static func readRows(of store: any IncrementalStore, in view: any ReadView, _ sink: ValueSink) throws {
     for entity in model.entities where !entity.isAbstract {
       try store.fetch(FetchPlan(entity: entity.index, concreteEntities: [entity.index]), in: view, options: .none, into: sink)
-      try store.rows(FaultRequest(entity: entity.index, keys: [1, 2, 3, 1 << 61]), in: view, options: .none, into: sink)
+      try store.rows(FaultRequest(entity: entity.index, keys: [1, 2, 3, ObjectKey(1 << 61)]), in: view, options: .none, into: sink)
     }
   }
 
@@ -92,7 +92,7 @@ enum BinaryStoreProperty {
   private static func readLinks(of store: any IncrementalStore, in view: any ReadView) throws {
     for relationship in model.entities.flatMap(\.ownRelationships) where relationship.isToMany {
       let request = RelationshipRequest(
-        entity: relationship.entityIndex, relationship: relationship.index, sources: [1, 2, 3, 4, 1 << 61])
+        entity: relationship.entityIndex, relationship: relationship.index, sources: [1, 2, 3, 4, ObjectKey(1 << 61)])
       _ = try store.relationships(request, in: view, options: .none)
     }
   }
@@ -107,7 +107,7 @@ enum BinaryStoreProperty {
     let sink = ValueSink()
     for entity in model.entities where !entity.isAbstract {
       try? store.fetch(FetchPlan(entity: entity.index, concreteEntities: [entity.index]), in: view, options: .none, into: sink)
-      try? store.rows(FaultRequest(entity: entity.index, keys: [1, 2, 3, 1 << 61]), in: view, options: .none, into: sink)
+      try? store.rows(FaultRequest(entity: entity.index, keys: [1, 2, 3, ObjectKey(1 << 61)]), in: view, options: .none, into: sink)
     }
     var unique = FetchPlan(entity: 0, concreteEntities: [0])
     for number in [0, 1, 7] as [Int64] {

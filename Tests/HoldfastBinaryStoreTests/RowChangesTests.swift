@@ -16,7 +16,7 @@ import Testing
     } catch { fatalError("\(error)") }
   }()
 
-  private static func batch(_ keys: some Sequence<Int64>, _ identity: StoreIdentity) throws -> RowBatch {
+  private static func batch(_ keys: some Sequence<ObjectKey>, _ identity: StoreIdentity) throws -> RowBatch {
     let builder = RowBatchBuilder(entity: model.entities[0], identity: identity)
     for key in keys {
       try builder.append(key: key, version: 1, values: [.string("Note \(key) " + String(repeating: ".", count: 150))])
@@ -24,9 +24,10 @@ import Testing
     return builder.seal()
   }
 
-  private static func part(_ keys: ClosedRange<Int64>, count: Int, byteCount: Int = 1 << 14) -> FilePart {
+  private static func part(_ keys: ClosedRange<ObjectKey>, count: Int, byteCount: Int = 1 << 14) -> FilePart {
     FilePart(
-      kind: 3, subject: 0, offset: 0, byteCount: byteCount, digest: 0, count: count, first: keys.lowerBound, last: keys.upperBound)
+      kind: 3, subject: 0, offset: 0, byteCount: byteCount, digest: 0, count: count, first: keys.lowerBound.rawValue,
+      last: keys.upperBound.rawValue)
   }
 
   @Test func aSectionWithFewChangesAndNoNewRowIsKept() throws {
@@ -59,13 +60,13 @@ import Testing
     let identity = try store.open(model: Self.model).identity
     let keys = try store.reserveKeys(entity: 0, count: 3_000)
     #expect(keys == Array(1...3_000))
-    func save(_ keys: some Sequence<Int64>) throws {
+    func save(_ keys: some Sequence<ObjectKey>) throws {
       var request = SaveRequest(), changes = SaveRequest.EntityChanges(entity: 0)
       changes.inserted = [try Self.batch(keys, identity)]
       request.entities = [changes]
       try store.prepare(request).commit()
     }
-    let late: [Int64] = [1, 700, 1_500, 1_501, 3_000]
+    let late: [ObjectKey] = [1, 700, 1_500, 1_501, 3_000]
     try save(keys.filter { !late.contains($0) })
     for key in late { try save([key]) }
     try store.close()

@@ -47,7 +47,7 @@ import Testing
       default: Int64.random(in: 0...[1, 200, 60_000, 1 << 30][Int.random(in: 0..<4, using: &random)], using: &random)
       }
     let real = likeness == .whole ? Double(number % 1_000) : Double(number) / 3
-    guard case .attribute(let type) = column else { return .objectID(prefix.withKey(max(1, abs(number % 1_000_000)))) }
+    guard case .attribute(let type) = column else { return .objectID(prefix.withKey(ObjectKey(max(1, abs(number % 1_000_000))))) }
     switch type {
     case .integer16: return .int16(Int16(truncatingIfNeeded: number))
     case .integer32: return .int32(Int32(truncatingIfNeeded: number))
@@ -60,13 +60,13 @@ import Testing
     case .string: return .string(String(repeating: "t", count: Int(abs(number % 40))))
     case .uri: return .uri("https://example.org/\(number)")
     case .uuid: return .uuid(UUID())
-    case .objectID: return .objectID(prefix.withKey(max(1, abs(number % 1_000_000))))
+    case .objectID: return .objectID(prefix.withKey(ObjectKey(max(1, abs(number % 1_000_000)))))
     case .binaryData where Int.random(in: 0..<60, using: &random) == 0: return .externalData(UUID())
     default: return .data(Data(repeating: UInt8(truncatingIfNeeded: number), count: Int(abs(number % 50))))
     }
   }
 
-  private func batch(_ rows: [(key: Int64, version: RowVersion, values: [StoreValue])]) throws -> RowBatch {
+  private func batch(_ rows: [(key: ObjectKey, version: RowVersion, values: [StoreValue])]) throws -> RowBatch {
     let builder = RowBatchBuilder(layout: entity.layout, idPrefix: prefix)
     for row in rows { try builder.append(key: row.key, version: row.version, values: row.values) }
     return builder.seal()
@@ -98,15 +98,15 @@ import Testing
           return Self.value(column, isOther ? Likeness.allCases.randomElement(using: &random) ?? likeness : likeness, prefix, &random)
         }
       }
-      var rows: [(key: Int64, version: RowVersion, values: [StoreValue])] = []
+      var rows: [(key: ObjectKey, version: RowVersion, values: [StoreValue])] = []
       var key = Int64.random(in: 1...1 << 40, using: &random)
       for _ in 0..<Int.random(in: 1...60, using: &random) {
-        rows.append((key, RowVersion(.random(in: 1...3, using: &random)), values(false)))
+        rows.append((ObjectKey(key), RowVersion(.random(in: 1...3, using: &random)), values(false)))
         key += Int64.random(in: 1...[1, 5, 1 << 20][Int.random(in: 0..<3, using: &random)], using: &random)
       }
       let before = try batch(rows)
       let old = (0..<before.count).map { before.pointer($0) }
-      var changed: [(key: Int64, version: RowVersion, values: [StoreValue])] = [], places: [Int: Int?] = [:]
+      var changed: [(key: ObjectKey, version: RowVersion, values: [StoreValue])] = [], places: [Int: Int?] = [:]
       for place in rows.indices where Int.random(in: 0..<[2, 6, 30][round % 3], using: &random) == 0 {
         places[place] = .some(nil)
         if Int.random(in: 0..<3, using: &random) == 0 { continue }
@@ -130,15 +130,15 @@ import Testing
           continue
         }
         let row = change.map { after.pointer($0) }
-        changes.append(RowChange(key: old[place].key, old: old[place], new: row))
+        changes.append(RowChange(key: old[place].key.rawValue, old: old[place], new: row))
         if let row { new.append(row) }
       }
       let patched = encoded(old).withUnsafeBytes { section in
-        patcher.patch(section, count: old.count, first: old[0].key, changes[...]).map { (Array($0.bytes), $0.count, $0.keys) }
+        patcher.patch(section, count: old.count, first: old[0].key.rawValue, changes[...]).map { (Array($0.bytes), $0.count, $0.keys) }
       }
       guard let (bytes, count, keys) = patched else { continue }
       patchedCount += 1
-      #expect(bytes == encoded(new) && count == new.count && keys == new[0].key...new[count - 1].key, "round \(round)")
+      #expect(bytes == encoded(new) && count == new.count && keys == new[0].key.rawValue...new[count - 1].key.rawValue, "round \(round)")
     }
     #expect(patchedCount > 150, "\(patchedCount) of 400")
   }
@@ -148,10 +148,11 @@ import Testing
     func patch(_ rows: RowBatch, _ new: RowPointer?) -> Int? {
       let old = (0..<rows.count).map { rows.pointer($0) }, patcher = RowSectionPatcher(entity, RowSectionBuffer())
       return encoded(old).withUnsafeBytes {
-        patcher.patch($0, count: old.count, first: old[0].key, [RowChange(key: old[1].key, old: old[1], new: new)][...])?.count
+        patcher.patch($0, count: old.count, first: old[0].key.rawValue, [RowChange(key: old[1].key.rawValue, old: old[1], new: new)][...])?
+          .count
       }
     }
-    let rows = try batch([10, 20, 30].map { ($0, 1, values) }), wide = try batch([10, 20, 1 << 33].map { ($0, 1, values) })
+    let rows = try batch([10, 20, 30].map { ($0, 1, values) }), wide = try batch([10, 20, ObjectKey(1 << 33)].map { ($0, 1, values) })
     #expect(patch(rows, nil) == 2 && patch(wide, nil) == nil)
     let slot = try #require(entity.layout.columns.firstIndex(of: .attribute(.binaryData)))
     var inFiles = values
@@ -168,7 +169,7 @@ import Testing
     func patch(_ changes: [RowChange], _ bytes: ArraySlice<UInt8>, count: Int = 3) -> Int? {
       bytes.withUnsafeBytes { patcher.patch($0, count: count, first: 10, changes[...])?.count }
     }
-    let gone = old.map { RowChange(key: $0.key, old: $0, new: nil) }
+    let gone = old.map { RowChange(key: $0.key.rawValue, old: $0, new: nil) }
     #expect(patch(Array(gone.prefix(2)), section[...]) == 1)
     #expect(patch(gone, section[...]) == nil)
     #expect(patch([RowChange(key: 15, old: old[0], new: nil)], section[...]) == nil)

@@ -135,7 +135,7 @@ import Testing
     let options = JSONStore.Options()
     #expect((options.deepestNesting, options.longestName, options.mostMembers) == (64, 65_536, 65_536))
     #expect(options.wholeFile.file.largestByteCount == 256 << 20)
-    #expect(StoreFileHeader.generations == 1...(1 << 62) && TableLoader.keys == 1...(1 << 62))
+    #expect(StoreFileHeader.generations == 1...(1 << 62) && TableLoader.keys == 1...ObjectKey(1 << 62))
   }
 
   // MARK: RX17

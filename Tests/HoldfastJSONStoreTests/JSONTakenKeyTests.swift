@@ -25,7 +25,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
-  private func insertSign(_ key: Int64, _ identity: StoreIdentity) throws -> SaveRequest {
+  private func insertSign(_ key: ObjectKey, _ identity: StoreIdentity) throws -> SaveRequest {
     let entity = try #require(Library.model.entity(named: "Sign"))
     let builder = RowBatchBuilder(entity: entity, identity: identity)
     try builder.append(key: key, version: 1, values: [.string("ours")])
@@ -58,7 +58,7 @@ import Testing
     let isTheirs = try file.bytes() == theirs
     #expect(isTheirs)
     let other = try store.reserveKeys(entity: entity, count: 1)[0]
-    #expect(other > taken + 1)
+    #expect(other > taken.advanced(by: 1))
     try store.prepare(insertSign(other, identity)).commit()
     try store.close()
     let context = try file.context()

@@ -49,7 +49,7 @@ import Testing
     #expect(try file.text().contains("\"Boat\":\"4611686018427387905\""))
     let context = try file.context(Self.pair)
     let boats = try context.fetch(FetchRequest<ManagedObject>(entityName: "Boat"))
-    #expect(boats.map(\.objectID.key) == [1, 1 << 62])
+    #expect(boats.map(\.objectID.key) == [1, ObjectKey(1 << 62)])
     let boat = try context.insert(entityNamed: "Boat")
     let refusal = try #require(throws: StoreError.self) { try context.save() }
     #expect(refusal.code == .unstorableValue && refusal.reason.contains("no keys left") && boat.isInserted, "\(refusal)")
@@ -104,7 +104,7 @@ import Testing
       try ships[2].ordered(forKey: "boats").append(boat)
     }
     try make { context in
-      for (name, key) in [("Ship", 2), ("Ship", 3), ("Lock", 1)] as [(String, Int64)] {
+      for (name, key) in [("Ship", 2), ("Ship", 3), ("Lock", 1)] as [(String, ObjectKey)] {
         let all = try context.fetch(FetchRequest<ManagedObject>(entityName: name))
         context.delete(try #require(all.first { $0.objectID.key == key }))
       }

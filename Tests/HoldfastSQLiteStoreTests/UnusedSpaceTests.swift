@@ -25,7 +25,7 @@ import Testing
     return tested
   }
 
-  private func keys(_ tested: StoreUnderTest) throws -> [Int64] { try tested.all("Company").map(\.key) }
+  private func keys(_ tested: StoreUnderTest) throws -> [ObjectKey] { try tested.all("Company").map(\.key) }
 
   // MARK: After a save
 
@@ -44,14 +44,14 @@ import Testing
     pages: Int, deleted: Int
   ) throws {
     let tested = try store(pages: pages)
-    try tested.save(try tested.deletion("Company", Array(1...Int64(deleted))))
+    try tested.save(try tested.deletion("Company", Array(1...ObjectKey(deleted))))
     try tested.store.close()
     #expect(try unusedPages() >= deleted)
   }
 
   @Test func `all unused pages are released, even if that takes several transactions`() throws {
     let tested = try store(pages: UnusedPages.slice + 1500)
-    try tested.save(try tested.deletion("Company", Array(1...Int64(UnusedPages.slice + 1400))))
+    try tested.save(try tested.deletion("Company", Array(1...ObjectKey(UnusedPages.slice + 1400))))
     try tested.store.close()
     #expect(try unusedPages() == 0)
   }
@@ -62,7 +62,7 @@ import Testing
     try tested.store.close()
     tested = try StoreUnderTest(folder, tested.model)
     // The remaining rows are at the end of the file, so each of them is moved.
-    try tested.save(try tested.deletion("Company", Array(1...Int64(UnusedPages.slice * 2))))
+    try tested.save(try tested.deletion("Company", Array(1...ObjectKey(UnusedPages.slice * 2))))
     #expect(try #require(TestFile.size(folder.file() + "-wal")) < (UnusedPages.slice + remaining) / 2 * 4120)
     try tested.store.close()
     #expect(try unusedPages() == 0)

@@ -12,8 +12,8 @@ import Testing
   }()
 
   private final class Nowhere: EvaluationSource {
-    func row(entity: EntityIndex, key: Int64) -> RowPointer? { nil }
-    func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [Int64] { [] }
+    func row(entity: EntityIndex, key: ObjectKey) -> RowPointer? { nil }
+    func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey] { [] }
   }
 
   private var entity: ManagedObjectModel.Entity { Self.model.entities[0] }
@@ -23,7 +23,7 @@ import Testing
     let numbers: [StoreValue] = [.null, .int64(.min), .int64(-7), .int64(-1), .int64(0), .int64(5), .int64(12), .int64(.max)]
     for (key, number) in (numbers + numbers.reversed()).enumerated() {
       let text: StoreValue = key % 3 == 0 ? .null : .string(key % 2 == 0 ? "even" : "odd")
-      try builder.append(key: Int64(key + 1), version: 1, values: [number, .double(Double(key)), text])
+      try builder.append(key: ObjectKey(key + 1), version: 1, values: [number, .double(Double(key)), text])
     }
     return builder.seal()
   }

@@ -35,7 +35,7 @@ import Testing
     let values: [StoreValue] = [.externalData(id), .int64(5), .externalData(same), .string("text")]
     let builder = RowBatchBuilder(layout: layout, idPrefix: nil)
     // Enough rows that growing them moves the bytes after them.
-    for key in 1...200 { try builder.append(key: Int64(key), version: 1, values: values) }
+    for key in 1...200 { try builder.append(key: ObjectKey(key), version: 1, values: values) }
     let inline: [StoreValue] = [.data(withUnsafeBytes(of: id.uuid) { Data($0) }), .int64(5), .null, .string("text")]
     try builder.append(key: 201, version: 1, values: inline)
     let batch = builder.seal()

@@ -10,7 +10,7 @@ import Testing
 
   private static func builder(sealed rows: Int) throws -> (RowBatchBuilder, RowBatch) {
     let builder = builder()
-    for row in 0..<rows { try builder.append(key: Int64(row), version: 1, values: [.int64(Int64(row)), .int64(7)]) }
+    for row in 0..<rows { try builder.append(key: ObjectKey(row), version: 1, values: [.int64(Int64(row)), .int64(7)]) }
     return (builder, builder.seal())
   }
 

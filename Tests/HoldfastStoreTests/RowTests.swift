@@ -50,7 +50,7 @@ import Testing
     let builder = RowBatchBuilder(layout: RowLayout([.attribute(.string)]), idPrefix: nil)
     var sizes: [Int] = []
     for key in 0..<5_000 {
-      try builder.append(key: Int64(key), version: 1, values: [.string(String(repeating: "x", count: 100))])
+      try builder.append(key: ObjectKey(key), version: 1, values: [.string(String(repeating: "x", count: 100))])
       if builder.isFull { sizes.append(builder.seal().byteCount) }
     }
     #expect(sizes.count > 5)
@@ -109,12 +109,12 @@ import Testing
       var (seen, copied) = (0, 0)
       func check(_ batch: RowBatch, _ seen: inout Int) {
         for index in 0..<batch.count {
-          #expect(batch[index].key == Int64(seen) && batch[index].values == values(seen))
+          #expect(batch[index].key.rawValue == Int64(seen) && batch[index].values == values(seen))
           seen += 1
         }
       }
       for number in 0..<count {
-        try builder.append(key: Int64(number), version: 1, values: values(number))
+        try builder.append(key: ObjectKey(number), version: 1, values: values(number))
         guard builder.isFull || number == count - 1 else { continue }
         let batch = builder.seal()
         check(batch, &seen)
@@ -134,8 +134,8 @@ import Testing
     for empties in [0, 1, 2, 3, 5, 9, 40, 3000] {
       let builder = RowBatchBuilder(layout: layout, idPrefix: nil)
       let empty: [StoreValue] = [.string(""), .data(Data())], long: [StoreValue] = [.string("long enough"), .null]
-      for key in 0..<empties { try builder.append(key: Int64(key), version: 1, values: empty) }
-      try builder.append(key: Int64(empties), version: 1, values: long)
+      for key in 0..<empties { try builder.append(key: ObjectKey(key), version: 1, values: empty) }
+      try builder.append(key: ObjectKey(empties), version: 1, values: long)
       let batch = builder.seal()
       #expect((0..<batch.count).map { batch[$0].values } == Array(repeating: empty, count: empties) + [long], "\(empties)")
     }

@@ -20,7 +20,7 @@ import Testing
 
   @Test func theKeysOfObjectsThatWereNeverSavedAreForgottenByASave() {
     let deletions = Deletions(rootCount: 1)
-    for key in [Int64(-5), 3, -6] { deletions.insert(key, root: 0) }
+    for key in [-5, 3, -6] as [ObjectKey] { deletions.insert(key, root: 0) }
     deletions.settle()
     #expect(deletions.keys(root: 0, from: 0) == [3])
     deletions.insert(-7, root: 0)
@@ -31,7 +31,7 @@ import Testing
   /// Unsaved objects of another store may still contain them.
   @Test func theyAreKeptByAnIncompleteSave() {
     let deletions = Deletions(rootCount: 1)
-    for key in [Int64(-5), 3] { deletions.insert(key, root: 0) }
+    for key in [-5, 3] as [ObjectKey] { deletions.insert(key, root: 0) }
     deletions.settle(isComplete: false)
     #expect(deletions.contains(-5, root: 0) && deletions.contains(3, root: 0))
   }
@@ -51,12 +51,12 @@ import Testing
     var random = SeededGenerator()
     print("deletions: HOLDFAST_SEED=\(random.seed)")
     let deletions = Deletions(rootCount: 1)
-    var saved: Set<Int64> = [], pending: Set<Int64> = []
-    let list = OrderedList(Array(0..<Int64(300)))
+    var saved: Set<ObjectKey> = [], pending: Set<ObjectKey> = []
+    let list = OrderedList(Array(0..<ObjectKey(300)))
     for step in 0..<4_000 {
       switch Int.random(in: 0..<20, using: &random) {
       case 0..<14:
-        let key = Int64.random(in: -100..<300, using: &random)
+        let key = ObjectKey(Int64.random(in: -100..<300, using: &random))
         deletions.insert(key, root: 0)
         if !saved.contains(key) { pending.insert(key) }
       case 14, 15:
@@ -80,13 +80,13 @@ import Testing
       let gone = saved.union(pending)
       guard Set(deletions.keys(root: 0, from: 0)) == gone, deletions.count(root: 0) == gone.count,
         deletions.hasPending(root: 0) == !pending.isEmpty,
-        (Int64(-100)..<300).allSatisfy({ deletions.contains($0, root: 0) == gone.contains($0) })
+        (ObjectKey(-100)..<300).allSatisfy({ deletions.contains($0, root: 0) == gone.contains($0) })
       else {
         Issue.record("HOLDFAST_SEED=\(random.seed) step \(step): \(deletions.keys(root: 0, from: 0)) instead of \(gone)")
         return
       }
     }
     list.hide(deletions, root: 0)
-    #expect(list.visibleKeys == (0..<Int64(300)).filter { !saved.union(pending).contains($0) })
+    #expect(list.visibleKeys == (0..<ObjectKey(300)).filter { !saved.union(pending).contains($0) })
   }
 }

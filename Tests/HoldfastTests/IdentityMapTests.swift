@@ -10,7 +10,7 @@ import Testing
   static let steps: [Int64] = [1, 3, 16, 17, 256, 272, 4_096, 1 << 20, 1 << 40]
 
   private func faults(_ context: ManagedObjectContext, _ first: ManagedObjectID, _ step: Int64) throws -> [ManagedObject] {
-    try (0..<IdentityMapTests.count).map { try context.object(with: first.withKey(1 + Int64($0) * step)) }
+    try (0..<IdentityMapTests.count).map { try context.object(with: first.withKey(ObjectKey(1 + Int64($0) * step))) }
   }
 
   private func place() throws -> (ManagedObjectContext, ManagedObjectID) {

@@ -346,7 +346,7 @@ extension Animal {
     let cat = tom.entity
     let builder = RowBatchBuilder(layout: cat.layout, idPrefix: try #require(coordinator.persistentStores.last).prefixes[cat.index])
     builder.append(tom.readRow, key: tom.objectKey, version: tom.readRow.version.next)
-    builder.replaceInLastRow(Cat.CatSlot.prey, integer: felix.objectKey)
+    builder.replaceInLastRow(Cat.CatSlot.prey, integer: felix.objectKey.rawValue)
     var changes = SaveRequest.EntityChanges(entity: cat.index)
     changes.updated = [
       SaveRequest.UpdatedRows(

@@ -10,10 +10,10 @@ import Testing
     var random = SeededGenerator()
     for _ in 0..<TestTier.count(400, full: 3000) {
       var list = LinkList()
-      var set: Set<Int64> = []
+      var set: Set<ObjectKey> = []
       let span = Int64([3, 6, 10, 40, 70, 300].randomElement(using: &random)!)
       for _ in 0..<Int.random(in: 1..<400, using: &random) {
-        let key = Int64.random(in: 0..<span, using: &random) * [1, 4096, 1 << 40].randomElement(using: &random)!
+        let key = ObjectKey(Int64.random(in: 0..<span, using: &random) * [1, 4096, 1 << 40].randomElement(using: &random)!)
         switch Int.random(in: 0..<8, using: &random) {
         case 0..<4: #expect(list.insert(key) == set.insert(key).inserted)
         case 4, 5: #expect(list.remove(key) == (set.remove(key) != nil))
@@ -22,7 +22,7 @@ import Testing
           if Int.random(in: 0..<60, using: &random) == 0 {
             list.removeAll(); set = []
           } else if Int.random(in: 0..<20, using: &random) == 0 {
-            list.translate { $0 &+ 7 }; set = Set(set.map { $0 &+ 7 })
+            list.translate { $0.advanced(by: 7) }; set = Set(set.map { $0.advanced(by: 7) })
           } else if Int.random(in: 0..<30, using: &random) == 0 {
             let old = list; list = list.withKeys { LinkList(copying: $0) }; old.destroy()
           } else if !set.contains(key) {
@@ -42,8 +42,8 @@ import Testing
       var state = ToManyState()
       if isRemovedFirst { _ = state.remove(1) }
       _ = state.fire(LinkList([1, 1, 2]))
-      for key in [1, 2, 1, 1, 3] as [Int64] { _ = state.remove(key) }
-      for key in [1, 3] as [Int64] { _ = state.add(key, isNew: false) }
+      for key in [1, 2, 1, 1, 3] as [ObjectKey] { _ = state.remove(key) }
+      for key in [1, 3] as [ObjectKey] { _ = state.add(key, isNew: false) }
       state.forgetContents()
       state.revert()
       state.settle()
@@ -56,11 +56,11 @@ import Testing
     var random = SeededGenerator()
     for _ in 0..<TestTier.count(400, full: 3000) {
       var state = ToManyState()
-      var stored = Set((0..<Int.random(in: 0..<50, using: &random)).map { _ in Int64.random(in: 0..<60, using: &random) })
+      var stored = Set((0..<Int.random(in: 0..<50, using: &random)).map { _ in ObjectKey(Int.random(in: 0..<60, using: &random)) })
       var now = stored
       func fire() { _ = state.fire(LinkList(Array(stored))) }
       for _ in 0..<Int.random(in: 1..<120, using: &random) {
-        let key = Int64.random(in: 0..<60, using: &random)
+        let key = ObjectKey(Int.random(in: 0..<60, using: &random))
         switch Int.random(in: 0..<20, using: &random) {
         case 0..<9: _ = state.add(key, isNew: false); now.insert(key)
         case 9..<17: _ = state.remove(key); now.remove(key)

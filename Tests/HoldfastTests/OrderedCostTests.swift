@@ -70,20 +70,20 @@ import Testing
 
   /// A list is compared only with the keys deleted since its last access.
   @Test func onlyWhatChangedIsComparedWithWhatIsDeleted() {
-    let list = OrderedList(Array(0..<Int64(5_000)))
+    let list = OrderedList(Array(0..<ObjectKey(5_000)))
     let deletions = Deletions(rootCount: 1)
     func look() -> Int { list.hide(deletions, root: 0) }
     #expect(look() == 5_000 && look() == 0)
-    for key in Int64(100)..<200 {
+    for key in ObjectKey(100)..<200 {
       deletions.insert(key, root: 0)
-      #expect(look() == 0 && list.visibleCount == 5_099 - Int(key))
+      #expect(look() == 0 && list.visibleCount == 5_099 - Int(key.rawValue))
     }
     for step in 0..<1_000 {
       list.move(list.key(at: step * 4), to: 4_000 - step)
       #expect(look() == 1)
     }
     // An object that is already being deleted, and one that isn't in the list.
-    for key in [Int64(6_000), 7_000] { deletions.insert(key, root: 0) }
+    for key in [6_000, 7_000] as [ObjectKey] { deletions.insert(key, root: 0) }
     _ = look()
     list.insert(6_000, at: 10)
     #expect(look() == 1 && list.visibleCount == 4_900 && list.contains(6_000) && list.position(of: 6_000) == nil)
@@ -96,9 +96,9 @@ import Testing
   @Test func aListWithHiddenKeysIsAnArrayOfTheOthers() {
     var random = SeededGenerator()
     print("ordered lists with hidden keys: HOLDFAST_SEED=\(random.seed)")
-    var plain = Array(0..<Int64(3_000)), next: Int64 = 3_000
+    var plain = Array(0..<ObjectKey(3_000)), next: ObjectKey = 3_000
     let list = OrderedList(plain)
-    var deleted: Set<Int64> = []
+    var deleted: Set<ObjectKey> = []
     let deletions = Deletions(rootCount: 2)
     for step in 0..<6_000 {
       let at = Int.random(in: 0..<plain.count, using: &random)
@@ -106,7 +106,7 @@ import Testing
       case 0:
         list.insert(next, at: at)
         plain.insert(next, at: at)
-        next += 1
+        next = next.advanced(by: 1)
       case 1: list.remove(plain.remove(at: at))
       case 2:
         let key = plain.remove(at: at), to = Int.random(in: 0...plain.count, using: &random)
@@ -127,7 +127,7 @@ import Testing
         for _ in 0..<1_000 {
           list.append(next)
           plain.append(next)
-          next += 1
+          next = next.advanced(by: 1)
         }
         list.hide(deletions, root: 1)
       }

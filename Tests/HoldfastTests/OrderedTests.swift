@@ -307,15 +307,15 @@ final class Genre: ManagedObject {
   @Test func aListOfManyKeysIsAnArrayOfThem() {
     var random = SeededGenerator()
     print("ordered lists: HOLDFAST_SEED=\(random.seed)")
-    var plain = Array(0..<Int64(5000)), next: Int64 = 5000
-    let list = OrderedList(plain, orders: plain.map { $0 * 3 }[...])
+    var plain = Array(0..<ObjectKey(5000)), next: ObjectKey = 5000
+    let list = OrderedList(plain, orders: plain.map { $0.rawValue * 3 }[...])
     for step in 0..<4000 {
       switch Int.random(in: 0..<5, using: &random) {
       case 0:
         let at = Int.random(in: 0...plain.count, using: &random)
         list.insert(next, at: at)
         plain.insert(next, at: at)
-        next += 1
+        next = next.advanced(by: 1)
       case 1:
         let key = plain.remove(at: Int.random(in: 0..<plain.count, using: &random))
         list.remove(key)
@@ -350,7 +350,7 @@ final class Genre: ManagedObject {
     #expect(list.assignOrders().map(\.order) == [1024, 4096])
     list.revert()
     #expect(list.keys == [1, 3, 2] && list.assignOrders().isEmpty)
-    for key in Int64(10)..<30 { list.insert(key, at: 1) }
+    for key in ObjectKey(10)..<30 { list.insert(key, at: 1) }
     #expect(list.assignOrders().count == 20)
     let tight = OrderedList([1, 2, 3], orders: [7, 8, 8])
     tight.insert(4, at: 1)

@@ -13,7 +13,7 @@ import Testing
       /// Whether names are saved in upper case, with a version that is 10 higher.
       var normalises = false
       /// A row that every save changes as well, and its new age.
-      var other: (key: Int64, age: Int16)?
+      var other: (key: ObjectKey, age: Int16)?
       /// Whether the receipt names the other object, or any object.
       var namesOther = true
       /// Whether the receipt contains a row that wasn't saved.
@@ -72,7 +72,7 @@ import Testing
       return builder.seal()
     }
 
-    private func row(_ key: Int64) throws -> RowView? {
+    private func row(_ key: ObjectKey) throws -> RowView? {
       final class Sink: RowSink {
         var row: RowView?
         func take(_ batch: RowBatch, _ rows: RowSelection) -> SinkDemand {

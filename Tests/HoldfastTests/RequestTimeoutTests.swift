@@ -48,7 +48,7 @@ import Testing
       return try base.relationships(request, in: view, options: options)
     }
 
-    func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
+    func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
       note("keys", options)
       return try base.reserveKeys(demands, options: options)
     }

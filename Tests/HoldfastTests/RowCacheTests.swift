@@ -5,13 +5,13 @@ import Testing
 
 @Suite struct RowCacheTests {
   /// A batch with one row.
-  private func row(_ key: Int64, version: RowVersion, _ value: Int64) throws -> RowBatch {
+  private func row(_ key: ObjectKey, version: RowVersion, _ value: Int64) throws -> RowBatch {
     let builder = RowBatchBuilder(layout: RowLayout([.attribute(.integer64)]), idPrefix: nil)
     try builder.append(key: key, version: version, values: [.int64(value)])
     return builder.seal()
   }
 
-  private func value(_ cache: RowCache, _ key: Int64) -> Int64? {
+  private func value(_ cache: RowCache, _ key: ObjectKey) -> Int64? {
     cache.row(root: 0, key: key).map { batch, index in batch.pointer(index).integer(0) }
   }
 
@@ -40,7 +40,7 @@ import Testing
 
   @Test func aSaveWithDeletionsKeepsItsOwnRowsOnly() throws {
     let cache = RowCache(), epoch = cache.epoch
-    for key in 1...3 { cache.publish(try row(Int64(key), version: 1, 1), root: 0, readIn: epoch) }
+    for key in 1...3 { cache.publish(try row(ObjectKey(key), version: 1, 1), root: 0, readIn: epoch) }
     var saved = RowCache.SavedRows(batches: [(try row(2, version: 2, 2), 0)], removedKeys: [0: [3]])
     cache.publish(saved, committedIn: cache.epoch)
     #expect(value(cache, 1) == 1 && value(cache, 2) == 2 && value(cache, 3) == nil)

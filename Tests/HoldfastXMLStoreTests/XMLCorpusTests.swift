@@ -66,7 +66,7 @@ struct XMLCorpusTests {
     let entity = try #require(model.entities.first { entity in !entity.isAbstract && entity.relationships.allSatisfy(\.isOptional) })
     let new = try context.insert(entityNamed: entity.name)
     try context.save()
-    #expect(new.objectID.key == last + 1)
+    #expect(new.objectID.key.rawValue == last + 1)
     try context.persistentStoreCoordinator.close()
   }
 
@@ -75,7 +75,7 @@ struct XMLCorpusTests {
     var count = 0
     for entity in context.persistentStoreCoordinator.model.entities where !entity.isAbstract {
       for object in try context.fetch(FetchRequest<ManagedObject>(entityName: entity.name)) where object.entity.name == entity.name {
-        let found = try #require(document.objects[object.objectID.key])
+        let found = try #require(document.objects[object.objectID.key.rawValue])
         #expect(found.type == entity.name.uppercased())
         for attribute in entity.attributes {
           let value = try object.value(forKey: attribute.name).storeValue
@@ -84,9 +84,10 @@ struct XMLCorpusTests {
         for relationship in entity.relationships {
           let links = (found.links[relationship.name.lowercased()] ?? []).sorted()
           if relationship.isToMany {
-            #expect(try object.toMany(forKey: relationship.name).map(\.objectID.key).sorted() == links)
+            #expect(try object.toMany(forKey: relationship.name).map(\.objectID.key.rawValue).sorted() == links)
           } else {
-            let target: Int64? = if case .objectID(let id)? = try object.value(forKey: relationship.name).storeValue { id.key } else { nil }
+            let target: Int64? =
+              if case .objectID(let id)? = try object.value(forKey: relationship.name).storeValue { id.key.rawValue } else { nil }
             #expect(target == links.first, "\(relationship.name)")
           }
         }

@@ -189,7 +189,7 @@ import Testing
   }()
 
   /// Creates a shelf with the given number of targets in each relationship.
-  private func make(_ count: Int) throws -> (rows: [Int64], topics: [Int64]) {
+  private func make(_ count: Int) throws -> (rows: [ObjectKey], topics: [ObjectKey]) {
     let context = try context()
     let shelf = try context.insert(entityNamed: "Shelf")
     for number in 0..<count {

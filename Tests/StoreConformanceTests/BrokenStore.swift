@@ -40,7 +40,7 @@ final class BrokenStore: ForwardingStore {
     struct State {
       var model: ManagedObjectModel?
       var metadata: [String: StoreValue] = [:]
-      var lastKeys: [Int64] = []
+      var lastKeys: [ObjectKey] = []
       var callCount = 0
       var isFetching = false
       var oldView: (any ReadView)?
@@ -247,7 +247,7 @@ final class BrokenStore: ForwardingStore {
     if flaw == .answersInOwnOrder { request.sources.sort() }
     if flaw == .limitsSources { request.sources = request.sources.enumerated().map { $0 < 999 ? $1 : .max } }
     if flaw == .answersForMissingSources, let first = request.sources.dropFirst().first {
-      request.sources = request.sources.map { $0 < 1 << 39 ? $0 : first }
+      request.sources = request.sources.map { $0 < ObjectKey(1 << 39) ? $0 : first }
     }
     var answer = try base.relationships(request, in: answering(view), options: options)
     if flaw == .losesOrderKeys {
@@ -276,7 +276,7 @@ final class BrokenStore: ForwardingStore {
 
   // MARK: Saving
 
-  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
+  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
     if flaw == .servesFirstDemandOnly, !demands.isEmpty {
       return [try base.reserveKeys(demands, options: options)[0]] + demands.dropFirst().map { _ in [] }
     }
@@ -285,13 +285,13 @@ final class BrokenStore: ForwardingStore {
   }
 
   /// Keys from a counter of this store, which is only read when the store opens, or never.
-  private func ownKeys(_ demand: KeyDemand) -> [Int64] {
+  private func ownKeys(_ demand: KeyDemand) -> [ObjectKey] {
     let last = lastKey.wrappingAdd(Int64(demand.count), ordering: .relaxed).newValue
     if flaw == .reservesKeysPerStore { notes.state.withLock { $0.lastKey = max($0.lastKey, last) } }
-    return Array((last - Int64(demand.count) + 1)..<(last + 1))
+    return Array(ObjectKey(last - Int64(demand.count) + 1)..<ObjectKey(last + 1))
   }
 
-  private func spoiled(_ keys: [Int64]) -> [Int64] {
+  private func spoiled(_ keys: [ObjectKey]) -> [ObjectKey] {
     if flaw == .keysDescend { return keys.reversed() }
     return notes.state.withLock { state in
       defer { state.lastKeys = keys }
@@ -388,7 +388,7 @@ final class BrokenStore: ForwardingStore {
     return request
   }
 
-  private func version(_ key: Int64, _ entity: EntityIndex, _ view: any ReadView) throws -> RowVersion {
+  private func version(_ key: ObjectKey, _ entity: EntityIndex, _ view: any ReadView) throws -> RowVersion {
     final class Version: RowSink {
       var version: RowVersion = 0
       func take(_ batch: RowBatch, _ rows: RowSelection) -> SinkDemand {

@@ -9,7 +9,7 @@ public final class LogStore: RowStore {
   /// All rows and links in memory. A copy is a snapshot.
   public struct Contents: Sendable {
     fileprivate var settings: [String: String] = [:]
-    fileprivate var rows: [String: [Int64: StoredRow]] = [:]
+    fileprivate var rows: [String: [ObjectKey: StoredRow]] = [:]
     fileprivate var links: [String: Set<StoredLink>] = [:]
   }
 

@@ -52,7 +52,7 @@ final class CountingStore: ForwardingStore {
     return try base.relationships(request, in: view, options: options)
   }
 
-  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
+  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
     counter.count { $0.keys += 1 }
     return try base.reserveKeys(demands, options: options)
   }

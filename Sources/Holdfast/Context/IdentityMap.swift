@@ -55,7 +55,7 @@ struct IdentityMap {
     touched = sum
   }
 
-  func object(_ key: Int64) -> ManagedObject? {
+  func object(_ key: ObjectKey) -> ManagedObject? {
     guard let table, let dense else { return nil }
     var slot = home(key)
     while true {
@@ -109,9 +109,9 @@ struct IdentityMap {
   ///
   /// Objects that are inserted or fetched together mostly have consecutive keys. Consecutive keys share a cache line; the lines are spread
   /// over the table.
-  @inline(__always) private func home(_ key: Int64) -> Int {
+  @inline(__always) private func home(_ key: ObjectKey) -> Int {
     // The highest bits identify the store. Including them keeps equal keys of two stores from colliding.
-    let key = UInt64(bitPattern: key)
+    let key = UInt64(bitPattern: key.rawValue)
     let line = ((key &+ key >> 40) >> 4 &* 0x9E37_79B9_7F4A_7C15) &>> lineShift
     return Int(truncatingIfNeeded: line << 4 | key & 15)
   }
@@ -136,7 +136,7 @@ struct IdentityMap {
     denseCapacity = needed
   }
 
-  private mutating func insertIntoTable(_ position: Int, _ key: Int64) {
+  private mutating func insertIntoTable(_ position: Int, _ key: ObjectKey) {
     guard let table else { return }
     var slot = home(key)
     while table[slot] != 0 && table[slot] != IdentityMap.left { slot = next(slot) }

@@ -76,14 +76,14 @@ extension ManagedObjectContext {
     }
   }
 
-  private func keys(of object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> [Int64] {
+  private func keys(of object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey] {
     if relationship.isToMany { return object.targets(relationship.toManyIndex).withKeys { Array($0) } }
     let row = object.readRow
-    return row.isPresent(relationship.slot) ? [row.integer(relationship.slot)] : []
+    return row.isPresent(relationship.slot) ? [row.key(relationship.slot)] : []
   }
 
   /// The IDs of the objects that aren't being deleted, including new ones.
-  private func knownIDs(_ entity: EntityIndex, _ keys: [Int64]) throws -> [ManagedObjectID] {
+  private func knownIDs(_ entity: EntityIndex, _ keys: [ObjectKey]) throws -> [ManagedObjectID] {
     let new = keys.filter { $0 < 0 }.compactMap { registered(entity, $0) }.filter { !$0.isDeleted }
     return new.map(\.id) + (try existingIDs(entity, keys))
   }
@@ -118,14 +118,14 @@ extension ManagedObjectContext {
 
   func clear(_ inverse: ManagedObjectModel.Relationship, of target: ManagedObject, from object: ManagedObject) {
     guard let row = presentRow(target) else { return }
-    if row.isPresent(inverse.slot), row.integer(inverse.slot) == object.objectKey { target.writableRow().setNull(inverse.slot) }
+    if row.isPresent(inverse.slot), row.key(inverse.slot) == object.objectKey { target.writableRow().setNull(inverse.slot) }
   }
 
   /// Clears the keys of deleted objects in registered rows that weren't looked up individually.
   ///
   /// Makes one pass over the registered objects of each entity that can reference them.
   func nullifyRegistered(_ deleted: some Sequence<ManagedObject>) {
-    var keys: [EntityIndex: Set<Int64>] = [:]
+    var keys: [EntityIndex: Set<ObjectKey>] = [:]
     for object in deleted { keys[object.flags.entityIndex, default: []].insert(object.objectKey) }
     for (entity, keys) in keys {
       for relationship in entities[entity].relationships
@@ -134,7 +134,7 @@ extension ManagedObjectContext {
         for object in registry.objects(relationship.destinationIndex) {
           guard let row = object.row, !object.isDeleted,
             row.isPresent(inverse.slot),
-            keys.contains(row.integer(inverse.slot))
+            keys.contains(row.key(inverse.slot))
           else { continue }
           object.writableRow().setNull(inverse.slot)
         }

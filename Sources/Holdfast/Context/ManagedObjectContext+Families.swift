@@ -5,7 +5,7 @@ extension ManagedObjectContext {
   /// The destination of a link, registered if necessary; nil if it is being deleted or was deleted.
   ///
   /// If the entity has subentities and the link doesn't specify one, the destination's row is read, with the rows of its siblings.
-  func familyTarget(_ entity: EntityIndex, _ key: Int64, _ siblings: FaultSiblings?, position: Int) -> ManagedObject? {
+  func familyTarget(_ entity: EntityIndex, _ key: ObjectKey, _ siblings: FaultSiblings?, position: Int) -> ManagedObject? {
     let family = graph.entities[entity].family
     if let registered = registered(entity, key) {
       if !family.contains(registered.flags.entityIndex) { return strayTarget(entity, registered) }
@@ -40,7 +40,7 @@ extension ManagedObjectContext {
   }
 
   /// An object without values and outside the graph, used where a link references an object of a wrong entity.
-  func strayObject(_ entity: EntityIndex, _ key: Int64) -> ManagedObject {
+  func strayObject(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject {
     let flags = ObjectFlags(entityIndex: entity).union([.inaccessible, .detached])
     let object = bound.classes[entity].init(ManagedObjectSeed(context: self, key: key, flags: flags))
     object.row = graph.emptyRow(entity)
@@ -48,7 +48,7 @@ extension ManagedObjectContext {
   }
 
   /// Creates the object of a key from its row; nil if it has none or the read fails. An error is recorded.
-  private func read(_ entity: EntityIndex, _ key: Int64, _ siblings: FaultSiblings?, _ position: Int) -> ManagedObject? {
+  private func read(_ entity: EntityIndex, _ key: ObjectKey, _ siblings: FaultSiblings?, _ position: Int) -> ManagedObject? {
     let (coordinator, family) = (persistentStoreCoordinator, graph.entities[entity].family)
     if !places.hasResidentRow(key),
       let (batch, index) = coordinator.rowCache.row(root: graph.entities[entity].root, key: key),
@@ -71,7 +71,7 @@ extension ManagedObjectContext {
   ///
   /// - Returns: The object of a key among them; nil if it has no row.
   @discardableResult
-  func readFamily(_ entity: EntityIndex, _ keys: [Int64], wanting key: Int64? = nil) throws -> ManagedObject? {
+  func readFamily(_ entity: EntityIndex, _ keys: [ObjectKey], wanting key: ObjectKey? = nil) throws -> ManagedObject? {
     checkIsolation()
     var found: ManagedObject?
     for group in groups(try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: keys), requests.ofOthers).runs, entity) {
@@ -91,18 +91,18 @@ extension ManagedObjectContext {
   }
 
   /// Whether to read ahead before creating an object of a list: the object is neither registered nor read yet.
-  func readsAhead(_ entity: EntityIndex, _ key: Int64) -> Bool {
+  func readsAhead(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
     mayReadAhead(entity, key) && key >= 0 && registered(entity, key) == nil && recentRow(entity, key) == nil
   }
 
-  private func mayReadAhead(_ entity: EntityIndex, _ key: Int64) -> Bool {
+  private func mayReadAhead(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
     batchesFaults && (graph.entities[entity].family.count > 1 || !places.hasResidentRow(key))
   }
 
   /// Reads ahead the rows of a list's unregistered objects.
   ///
   /// Used if each row would take a request of its own, or if only the rows determine the entities.
-  func readAhead(_ entity: EntityIndex, _ keys: ArraySlice<Int64>) {
+  func readAhead(_ entity: EntityIndex, _ keys: ArraySlice<ObjectKey>) {
     guard let first = keys.first, mayReadAhead(entity, first) else { return }
     let unread = unreadKeys(keys.filter { recentRow(entity, $0) == nil }[...], entity)
     if unread.count <= 1 { return }
@@ -111,9 +111,9 @@ extension ManagedObjectContext {
   }
 
   /// The keys of objects that aren't registered, ascending, without duplicates.
-  private func unreadKeys(_ keys: ArraySlice<Int64>, _ entity: EntityIndex) -> [Int64] {
+  private func unreadKeys(_ keys: ArraySlice<ObjectKey>, _ entity: EntityIndex) -> [ObjectKey] {
     let wanted = keys.filter { $0 >= 0 && registered(entity, $0) == nil && !isDeleted(entity, $0) }.sorted()
-    var unique: [Int64] = []
+    var unique: [ObjectKey] = []
     unique.reserveCapacity(wanted.count)
     for key in wanted where key != unique.last { unique.append(key) }
     return unique

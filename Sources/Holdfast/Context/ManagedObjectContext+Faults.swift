@@ -84,7 +84,7 @@ extension ManagedObjectContext {
   /// - Parameter options: The options of all requests; nil for those of a fault.
   func fire(together faults: ContiguousArray<ManagedObject>, _ options: RequestOptions? = nil) throws {
     if faults.isEmpty { return }
-    var keys = [[Int64]](repeating: [], count: entities.count)
+    var keys = [[ObjectKey]](repeating: [], count: entities.count)
     for fault in faults where fault.objectKey >= 0 { keys[fault.flags.entityIndex].append(fault.objectKey) }
     for (index, keys) in keys.enumerated() where !keys.isEmpty {
       let entity = EntityIndex(index)
@@ -97,7 +97,7 @@ extension ManagedObjectContext {
   }
 
   /// The keys of a fault and of its siblings that have no row yet, ascending.
-  private func keysToRead(_ object: ManagedObject, _ siblings: FaultSiblings?) -> [Int64] {
+  private func keysToRead(_ object: ManagedObject, _ siblings: FaultSiblings?) -> [ObjectKey] {
     guard batchesFaults, let siblings else { return [object.objectKey] }
     if places.hasResidentRow(object.objectKey) && siblings.isRarelyRead() { return [object.objectKey] }
     let entity = object.flags.entityIndex
@@ -108,7 +108,7 @@ extension ManagedObjectContext {
     }
     if keys.count < 2 { return [object.objectKey] }
     keys.sort()
-    var unique: [Int64] = []
+    var unique: [ObjectKey] = []
     unique.reserveCapacity(keys.count)
     for key in keys where key != unique.last { unique.append(key) }
     return unique

@@ -88,7 +88,7 @@ extension ManagedObjectContext {
   }
 
   /// The entity of an ID, and the context's key of the object.
-  private func place(of id: ManagedObjectID) throws -> (entity: EntityIndex, key: Int64) {
+  private func place(of id: ManagedObjectID) throws -> (entity: EntityIndex, key: ObjectKey) {
     if let key = id.isTemporaryID ? id.key : places.key(of: id),
       let entity = persistentStoreCoordinator.model.entity(named: id.entityName)
     {

@@ -153,7 +153,7 @@ final class ContextRows: EvaluationSource {
     stored = source
   }
 
-  func row(entity: EntityIndex, key: Int64) -> RowPointer? {
+  func row(entity: EntityIndex, key: ObjectKey) -> RowPointer? {
     if let registered = context.registered(entity, key) {
       if registered.isDeleted { return nil }
       if registered.row != nil { return registered.isInaccessible ? nil : registered.readRow }
@@ -169,10 +169,10 @@ final class ContextRows: EvaluationSource {
   /// Keeps the objects alive whose rows were returned.
   private var keep: [ManagedObject] = []
 
-  func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [Int64] {
+  func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey] {
     let index = relationship.toManyIndex
     let known = context.registered(relationship.entityIndex, row.key)
-    let keys: [Int64]
+    let keys: [ObjectKey]
     if let known, known.isInserted || (known.toMany?[index].base ?? .untouched) != .untouched {
       keys = known.targets(index).withKeys { Array($0) }
     } else if let found = stored?.knownTargets(of: row.key, relationship) {

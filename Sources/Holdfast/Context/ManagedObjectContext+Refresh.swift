@@ -87,7 +87,7 @@ extension ManagedObjectContext {
   /// Sets a to-one relationship to the destination of the last read or save.
   private func restore(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
     guard let committed = object.committedRow else { return }
-    let key = committed.isPresent(relationship.slot) ? committed.integer(relationship.slot) : nil
+    let key = committed.isPresent(relationship.slot) ? committed.key(relationship.slot) : nil
     let former = key.flatMap { target(relationship.destinationIndex, $0, nil, position: 0) }, current = object.toOne(relationship)
     let inverse = persistentStoreCoordinator.model.inverse(of: relationship)
     keepingPlaces(of: former, inverse) { object.setToOne(relationship, former) }
@@ -103,7 +103,7 @@ extension ManagedObjectContext {
   private func takeBackLinks(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
     guard let state = object.toMany?[relationship.toManyIndex] else { return }
     let (added, removed) = (state.added, state.removed), inverse = persistentStoreCoordinator.model.inverse(of: relationship)
-    func other(_ key: Int64) -> ManagedObject? { target(relationship.destinationIndex, key, nil, position: 0) }
+    func other(_ key: ObjectKey) -> ManagedObject? { target(relationship.destinationIndex, key, nil, position: 0) }
     for other in added.compactMap(other) {
       if let inverse, !inverse.isToMany, !other.isInserted {
         restore(other, inverse)
@@ -224,7 +224,7 @@ extension ManagedObject {
         continue
       }
       // Only the destination determines its subentity.
-      let (context, target) = (managedObjectContext, committed.integer(slot))
+      let (context, target) = (managedObjectContext, committed.key(slot))
       let object =
         context.registered(relationship.destinationIndex, target)
         ?? context.target(relationship.destinationIndex, target, nil, position: 0)

@@ -38,12 +38,12 @@ extension ManagedObjectContext {
   }
 
   /// The ID of an object by its entity and key.
-  @inline(__always) func objectID(_ entity: EntityIndex, _ key: Int64) -> ManagedObjectID {
+  @inline(__always) func objectID(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObjectID {
     key < 0 ? temporaryIDs.id(entity, key) : places.objectID(entity, key)
   }
 
   /// Whether the store of a key was removed.
-  func isOfRemovedStore(_ key: Int64) -> Bool {
+  func isOfRemovedStore(_ key: ObjectKey) -> Bool {
     key >= 0 && places.count > 0 && persistentStoreCoordinator.storeSet.store(ofKey: key) == nil
   }
 

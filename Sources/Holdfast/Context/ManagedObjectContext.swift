@@ -116,11 +116,11 @@ public final class ManagedObjectContext {
   /// All objects in the context that are still referenced or have changes.
   public var registeredObjects: [ManagedObject] { registry.objects }
 
-  @inline(__always) func registered(_ entity: EntityIndex, _ key: Int64) -> ManagedObject? {
+  @inline(__always) func registered(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject? {
     registry.object(entity, key)
   }
 
-  func make(_ entity: EntityIndex, _ key: Int64, _ state: ObjectFlags = ObjectFlags(rawValue: 0)) -> ManagedObject {
+  func make(_ entity: EntityIndex, _ key: ObjectKey, _ state: ObjectFlags = ObjectFlags(rawValue: 0)) -> ManagedObject {
     let seed = ManagedObjectSeed(context: self, key: key, flags: ObjectFlags(entityIndex: entity).union(state))
     let object = bound.classes[entity].init(seed)
     registry.insert(object)
@@ -128,7 +128,7 @@ public final class ManagedObjectContext {
   }
 
   /// The destination of a link, registered if necessary; nil if it is being deleted or was deleted.
-  func target(_ entity: EntityIndex, _ key: Int64, _ siblings: FaultSiblings?, position: Int) -> ManagedObject? {
+  func target(_ entity: EntityIndex, _ key: ObjectKey, _ siblings: FaultSiblings?, position: Int) -> ManagedObject? {
     if graph.entities[entity].sharesRoot { return familyTarget(entity, key, siblings, position: position) }
     if let registered = registered(entity, key) { return registered.flags.contains(.deleted) ? nil : registered }
     if isDeleted(entity, key) { return nil }
@@ -147,7 +147,7 @@ public final class ManagedObjectContext {
   /// The previous destination of a link, even if it is being deleted.
   ///
   /// Whether the save denies a deletion depends on the remaining links to the object.
-  func formerTarget(_ entity: EntityIndex, _ key: Int64) -> ManagedObject? {
+  func formerTarget(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject? {
     if deletions.hasPending(root: graph.entities[entity].root), let known = registered(entity, key), known.isDeleted,
       graph.entities[entity].family.contains(known.flags.entityIndex)
     {
@@ -168,7 +168,7 @@ public final class ManagedObjectContext {
   }
 
   /// The row of an object among those read last, of an entity or its subentities; with its group and position.
-  func recentRow(_ entity: EntityIndex, _ key: Int64) -> (RowGroup, RowPointer, Int)? {
+  func recentRow(_ entity: EntityIndex, _ key: ObjectKey) -> (RowGroup, RowPointer, Int)? {
     discardOldGroups()
     return recentGroups.row(key, of: graph.entities[entity].family)
   }
@@ -209,7 +209,7 @@ public final class ManagedObjectContext {
   func hasDeleted(_ entity: EntityIndex) -> Bool { !deletions.isEmpty(root: graph.entities[entity].root) }
 
   /// Whether a key is of an object that is being deleted or was deleted.
-  func isDeleted(_ entity: EntityIndex, _ key: Int64) -> Bool { deletions.contains(key, root: graph.entities[entity].root) }
+  func isDeleted(_ entity: EntityIndex, _ key: ObjectKey) -> Bool { deletions.contains(key, root: graph.entities[entity].root) }
 
   /// Hides deleted objects of an entity in a list, and shows all others.
   func hideDeleted(_ entity: EntityIndex, in list: OrderedList) {

@@ -48,7 +48,7 @@ final class RowGroup {
   @exclusivity(unchecked) private var otherAnswers: [(toManyIndex: Int, siblings: FaultSiblings)] = []
   /// The siblings of to-one destinations, with one element per slot that was read.
   @exclusivity(unchecked) private var columns: [FaultSiblings] = []
-  @exclusivity(unchecked) private var positions: [Int64: Int]?
+  @exclusivity(unchecked) private var positions: [ObjectKey: Int]?
   /// Whether the store refused to return the destinations of all rows at once.
   @exclusivity(unchecked) var hasTooManyTargets = false
   /// The number of requests for single objects: 8 bits for each to-many index from 0 to 6, and 8 bits for all others together.
@@ -93,22 +93,22 @@ final class RowGroup {
   func hasResidentRows(_ places: StorePlaces) -> Bool { first.count > 0 && places.hasResidentRow(first.pointer(0).key) }
 
   /// The keys of all rows, in order.
-  var keys: [Int64] {
-    var keys: [Int64] = []
+  var keys: [ObjectKey] {
+    var keys: [ObjectKey] = []
     keys.reserveCapacity(count)
     forEachRow { keys.append($1.key) }
     return keys
   }
 
   /// The row with a key and its position.
-  func row(_ key: Int64) -> (RowPointer, Int)? {
+  func row(_ key: ObjectKey) -> (RowPointer, Int)? {
     var found: (RowPointer, Int)?
     if count <= 8 {
       forEachRow { if $1.key == key { found = ($1, $0) } }
       return found
     }
     if positions == nil {
-      var positions: [Int64: Int] = [:]
+      var positions: [ObjectKey: Int] = [:]
       positions.reserveCapacity(count)
       forEachRow { positions[$1.key] = $0 }
       self.positions = positions
@@ -157,11 +157,11 @@ final class RowGroup {
   }
 
   /// The keys in a slot of all rows, ascending, without duplicates.
-  fileprivate func keys(in slot: SlotIndex) -> [Int64] {
-    var keys: [Int64] = []
-    forEachRow { if $1.isPresent(slot) { keys.append($1.integer(slot)) } }
+  fileprivate func keys(in slot: SlotIndex) -> [ObjectKey] {
+    var keys: [ObjectKey] = []
+    forEachRow { if $1.isPresent(slot) { keys.append($1.key(slot)) } }
     keys.sort()
-    var unique: [Int64] = []
+    var unique: [ObjectKey] = []
     for key in keys where key != unique.last { unique.append(key) }
     return unique
   }
@@ -179,7 +179,7 @@ final class FaultSiblings {
   private unowned(unsafe) var group: RowGroup?
   /// The slot of a to-one relationship; -1 for a to-many one.
   let slot: SlotIndex
-  private var keys: [Int64] = []
+  private var keys: [ObjectKey] = []
   /// The number of faults that were read alone.
   @exclusivity(unchecked) private var readAlone = 0
 
@@ -208,7 +208,7 @@ final class FaultSiblings {
   fileprivate func forgetGroup() { group = nil }
 
   /// The keys to read together with the one at a position.
-  func window(around position: Int) -> ArraySlice<Int64> {
+  func window(around position: Int) -> ArraySlice<ObjectKey> {
     if let group {
       keys = group.keys(in: slot)
       self.group = nil

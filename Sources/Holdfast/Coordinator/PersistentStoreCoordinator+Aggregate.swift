@@ -48,9 +48,9 @@ extension PersistentStoreCoordinator {
   private func nameTargets(_ rows: inout [[StoreValue]], _ layout: RowLayout, _ options: RequestOptions) throws {
     for (place, column) in layout.columns.enumerated() {
       guard case .toOne(let destination) = column else { continue }
-      var entities: [Int64: EntityIndex] = [:]
+      var entities: [ObjectKey: EntityIndex] = [:]
       if model.entities[destination].familyIndexes.count > 1 {
-        let keys = Set(rows.compactMap { if case .int64(let key) = $0[place] { key } else { nil } })
+        let keys = Set(rows.compactMap { if case .int64(let key) = $0[place] { ObjectKey(key) } else { nil } })
         if !keys.isEmpty {
           try self.rows(FaultRequest(entity: destination, keys: keys.sorted()), options).forEach { batch, index in
             entities[batch.pointer(index).key] = try checkedEntityIndex(of: batch)
@@ -59,6 +59,7 @@ extension PersistentStoreCoordinator {
       }
       for row in rows.indices {
         if case .int64(let key) = rows[row][place] {
+          let key = ObjectKey(key)
           rows[row][place] = .objectID(places.objectID(entities[key] ?? destination, key))
         }
       }

@@ -17,8 +17,8 @@ extension PersistentStoreCoordinator {
   }
 
   /// The keys of objects in the cache, by the index of the root entity.
-  func cachedKeys(_ ids: some Sequence<ManagedObjectID>) -> [EntityIndex: [Int64]] {
-    var keys: [EntityIndex: [Int64]] = [:]
+  func cachedKeys(_ ids: some Sequence<ManagedObjectID>) -> [EntityIndex: [ObjectKey]] {
+    var keys: [EntityIndex: [ObjectKey]] = [:]
     for id in ids {
       guard let entity = model.entity(named: id.entityName), let key = places.key(of: id) else { continue }
       keys[entity.rootIndex, default: []].append(key)

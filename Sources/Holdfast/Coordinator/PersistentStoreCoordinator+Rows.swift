@@ -43,7 +43,7 @@ extension PersistentStoreCoordinator {
     if let store = stores.sole { return try relationships(request, store, options) }
     let parts = stores.split(request.sources)
     if parts.isEmpty, !request.sources.isEmpty { throw ContextError.missingStore() }
-    var answers: [(sources: [Int64], answer: RelationshipAnswer)] = []
+    var answers: [(sources: [ObjectKey], answer: RelationshipAnswer)] = []
     for (store, sources) in parts {
       var request = request
       request.sources = sources
@@ -110,7 +110,7 @@ extension PersistentStoreCoordinator {
 
 extension RelationshipRequest {
   /// The same request for other sources.
-  func of(_ sources: ArraySlice<Int64>) -> RelationshipRequest {
+  func of(_ sources: ArraySlice<ObjectKey>) -> RelationshipRequest {
     RelationshipRequest(entity: entity, relationship: relationship, sources: Array(sources), welcomesRows: welcomesRows)
   }
 }
@@ -135,12 +135,14 @@ extension RelationshipAnswer {
   }
 
   /// Joins the answers of several stores, in the order of the requested sources.
-  convenience init(joining answers: [(sources: [Int64], answer: RelationshipAnswer)], for sources: [Int64], destination: EntityIndex) {
-    var found: [Int64: (answer: Int, place: Int)] = [:]
+  convenience init(
+    joining answers: [(sources: [ObjectKey], answer: RelationshipAnswer)], for sources: [ObjectKey], destination: EntityIndex
+  ) {
+    var found: [ObjectKey: (answer: Int, place: Int)] = [:]
     for (number, part) in answers.enumerated() {
       for (place, source) in part.sources.enumerated() { found[source] = (number, place) }
     }
-    var (offsets, targets): ([Int32], [Int64]) = ([0], [])
+    var (offsets, targets): ([Int32], [ObjectKey]) = ([0], [])
     var entities: [EntityIndex]? = answers.contains { $0.answer.entities != nil } ? [] : nil
     var orderKeys: [Int64]? = answers.contains { $0.answer.orderKeys != nil } ? [] : nil
     for source in sources {

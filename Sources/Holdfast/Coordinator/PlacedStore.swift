@@ -9,14 +9,14 @@ final class PlacedStore: IncrementalStore {
   private let base: any IncrementalStore
   private let path: String?
   /// The difference between the coordinator's keys and the store's.
-  private let distance: Int64
+  private let distance: Int
   /// The coordinator's keys of this store.
-  private let keys: Range<Int64>
+  private let keys: Range<ObjectKey>
 
   init(_ base: any IncrementalStore, place: Int, path: String?) {
     self.base = base
     self.path = path
-    distance = StackKey.first(at: place)
+    distance = Int(StackKey.first(at: place).rawValue)
     keys = StackKey.keys(at: place)
   }
 
@@ -68,16 +68,17 @@ final class PlacedStore: IncrementalStore {
       return moved
     }
     return RelationshipAnswer(
-      offsets: answer.offsets, targets: answer.targets.map { $0 + distance }, entities: answer.entities, orderKeys: answer.orderKeys,
+      offsets: answer.offsets, targets: answer.targets.map { $0.advanced(by: distance) }, entities: answer.entities,
+      orderKeys: answer.orderKeys,
       rows: rows)
   }
 
   // MARK: Saving
 
-  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
+  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
     let reserved = try base.reserveKeys(demands, options: options)
     guard reserved.allSatisfy({ $0.allSatisfy(StackKey.storeKeys.contains) }) else { throw strayKey("reserve keys") }
-    return distance == 0 ? reserved : reserved.map { $0.map { $0 + distance } }
+    return distance == 0 ? reserved : reserved.map { $0.map { $0.advanced(by: distance) } }
   }
 
   func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
@@ -89,7 +90,7 @@ final class PlacedStore: IncrementalStore {
 
   private static let table = AnswerTable<PlacedStore>().answering(ExternalDataRequest.self) { store, request, options in
     var request = request
-    request.key -= store.distance
+    request.key = request.key.advanced(by: -store.distance)
     return try store.base.answers.perform(request, options: options)
   }
 
@@ -97,12 +98,12 @@ final class PlacedStore: IncrementalStore {
 
   // MARK: Keys
 
-  private func inStore(_ keys: [Int64]) -> [Int64] { distance == 0 ? keys : keys.map { $0 - distance } }
+  private func inStore(_ keys: [ObjectKey]) -> [ObjectKey] { distance == 0 ? keys : keys.map { $0.advanced(by: -distance) } }
 
   /// Translates an ID in a predicate, which has one of the coordinator's keys. An ID of another store matches no object here.
   private func inStore(_ id: ManagedObjectID) -> ManagedObjectID {
     if id.key < 0 { return id }
-    return id.withKey(keys.contains(id.key) ? id.key - distance : .min)
+    return id.withKey(keys.contains(id.key) ? id.key.advanced(by: -distance) : .min)
   }
 
   private func inStore(_ batch: RowBatch) throws -> RowBatch {
@@ -135,7 +136,7 @@ final class PlacedStore: IncrementalStore {
   }
 
   private func inStore(_ links: [SaveRequest.Link]) -> [SaveRequest.Link] {
-    links.map { SaveRequest.Link(source: $0.source - distance, target: $0.target - distance) }
+    links.map { SaveRequest.Link(source: $0.source.advanced(by: -distance), target: $0.target.advanced(by: -distance)) }
   }
 
   private func strayKey(_ operation: String) -> StoreError {
@@ -150,13 +151,13 @@ final class PlacedStore: IncrementalStore {
 /// Entire pages are copied at once. Single rows are collected in pages.
 private final class PlacingSink: RowSink {
   private let next: any RowSink
-  private let distance: Int64
+  private let distance: Int
   private let movesRowKeys: Bool
   private let strayKey: () -> StoreError
   /// The collected single rows, and the ID prefix of the last one.
   private var gathered: (builder: RowBatchBuilder, prefix: ManagedObjectID?)?
 
-  init(_ next: any RowSink, _ distance: Int64, movesRowKeys: Bool, strayKey: @escaping () -> StoreError) {
+  init(_ next: any RowSink, _ distance: Int, movesRowKeys: Bool, strayKey: @escaping () -> StoreError) {
     self.next = next
     self.distance = distance
     self.movesRowKeys = movesRowKeys
@@ -191,9 +192,9 @@ private final class PlacingSink: RowSink {
     let builder = gathered?.builder ?? RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)
     gathered = (builder, batch.idPrefix)
     let row = batch.pointer(index)
-    builder.append(row, key: movesRowKeys ? row.key + distance : row.key, version: row.version)
+    builder.append(row, key: movesRowKeys ? row.key.advanced(by: distance) : row.key, version: row.version)
     for slot in batch.layout.slots where batch.layout.kinds[slot] == .key && row.isPresent(slot) {
-      builder.replaceInLastRow(slot, integer: row.integer(slot) + distance)
+      builder.replaceInLastRow(slot, integer: row.key(slot).advanced(by: distance).rawValue)
     }
     return builder.isFull ? try flush() : .more
   }

@@ -21,7 +21,7 @@ final class RowCache: Sendable {
       }
     }
 
-    func remove(_ root: EntityIndex, _ keys: [Int64]) {
+    func remove(_ root: EntityIndex, _ keys: [ObjectKey]) {
       for key in keys {
         young.remove(root, key)
         old.remove(root, key)
@@ -39,7 +39,7 @@ final class RowCache: Sendable {
   init(byteLimit: Int = 16 << 20) { self.byteLimit = byteLimit }
 
   /// The row with a key.
-  func row(root: EntityIndex, key: Int64) -> (batch: RowBatch, index: Int)? {
+  func row(root: EntityIndex, key: ObjectKey) -> (batch: RowBatch, index: Int)? {
     generations.withLock { $0.young.row(root, key) ?? $0.old.row(root, key) }
   }
 
@@ -60,7 +60,7 @@ final class RowCache: Sendable {
     /// Whether all other rows are removed.
     var removesAll = false
     /// The keys of rows to remove, by the index of the root entity.
-    var removedKeys: [EntityIndex: [Int64]] = [:]
+    var removedKeys: [EntityIndex: [ObjectKey]] = [:]
     /// Whether rows of running reads stay out of the cache. Their derived values may be older than the save, although their versions are
     /// equal.
     var turnsAwayReads = false
@@ -87,7 +87,7 @@ final class RowCache: Sendable {
   }
 
   /// Removes rows.
-  func remove(root: EntityIndex, keys: [Int64]) {
+  func remove(root: EntityIndex, keys: [ObjectKey]) {
     generations.withLock { generations in
       generations.epoch += 1
       generations.remove(root, keys)
@@ -104,7 +104,7 @@ final class RowCache: Sendable {
 private final class RowCacheGeneration {
   /// The location of a row.
   private struct Entry: HashSlot {
-    var key: Int64
+    var key: ObjectKey
     /// The root entity's index plus 1, or 0 if the slot is free.
     var root: UInt32
     var batch: UInt32
@@ -116,7 +116,9 @@ private final class RowCacheGeneration {
 
     /// The hash wouldn't depend on the key's uppermost bits, which distinguish stores, so they are added to lower ones. Otherwise equal keys
     /// of two stores would collide.
-    static func hash(_ root: UInt32, _ key: Int64) -> Int { multiplicativeHash(key &+ key >> 40 &+ Int64(root) << 40) }
+    static func hash(_ root: UInt32, _ key: ObjectKey) -> Int {
+      multiplicativeHash(key.rawValue &+ key.rawValue >> 40 &+ Int64(root) << 40)
+    }
   }
 
   private var entries = HashTable<Entry>()
@@ -125,7 +127,7 @@ private final class RowCacheGeneration {
 
   init() {}
 
-  func row(_ root: EntityIndex, _ key: Int64) -> (batch: RowBatch, index: Int)? {
+  func row(_ root: EntityIndex, _ key: ObjectKey) -> (batch: RowBatch, index: Int)? {
     let entry = entries[index(UInt32(root.rawValue + 1), key)]
     return entry.isFree ? nil : (batches[Int(entry.batch)], Int(entry.row))
   }
@@ -147,13 +149,13 @@ private final class RowCacheGeneration {
     entry.isFree ? nil : batches[Int(entry.batch)].pointer(Int(entry.row)).version
   }
 
-  func remove(_ root: EntityIndex, _ key: Int64) {
+  func remove(_ root: EntityIndex, _ key: ObjectKey) {
     let index = index(UInt32(root.rawValue + 1), key)
     if !entries[index].isFree { entries.remove(at: index) { Entry.hash($0.root, $0.key) } }
   }
 
   /// The index of a row's entry, or of the free slot for it.
-  private func index(_ tag: UInt32, _ key: Int64) -> Int {
+  private func index(_ tag: UInt32, _ key: ObjectKey) -> Int {
     entries.index(hash: Entry.hash(tag, key)) { $0.key == key && $0.root == tag }
   }
 }

@@ -38,21 +38,21 @@ final class StorePlaces: @unchecked Sendable {  // because an entry is written o
   }
 
   /// The place of a key; 0 for every key while there is only one place.
-  @inline(__always) private func place(_ key: Int64, _ count: Int) -> Int {
+  @inline(__always) private func place(_ key: ObjectKey, _ count: Int) -> Int {
     if count <= 1 { return 0 }
     let place = StackKey.place(key)
     return place >= 0 && place < count ? place : 0
   }
 
   /// The ID of a saved object.
-  func objectID(_ entity: EntityIndex, _ key: Int64) -> ManagedObjectID {
+  func objectID(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObjectID {
     let count = count
     precondition(count > 0, "The ID of a saved object was requested before the coordinator had a store.")
     return entries[place(key, count)].prefixes[entity].withKey(count == 1 ? key : StackKey.inStore(key))
   }
 
   /// Whether the store keeps the row of a key in memory.
-  @inline(__always) func hasResidentRow(_ key: Int64) -> Bool {
+  @inline(__always) func hasResidentRow(_ key: ObjectKey) -> Bool {
     let count = count
     return count > 0 && entries[place(key, count)].hasResidentRows
   }
@@ -68,10 +68,10 @@ final class StorePlaces: @unchecked Sendable {  // because an entry is written o
   }
 
   /// The coordinator's key of the object with a permanent ID; nil for an unknown store or a key that is out of range.
-  func key(of id: ManagedObjectID) -> Int64? {
+  func key(of id: ManagedObjectID) -> ObjectKey? {
     guard let place = place(ofStore: id.storeNumber) else { return nil }
     if count == 1 { return id.key }
-    return StackKey.storeKeys.contains(id.key) ? StackKey.first(at: place) + id.key : nil
+    return StackKey.storeKeys.contains(id.key) ? StackKey.first(at: place).advanced(by: Int(id.key.rawValue)) : nil
   }
 
   /// The prefix of the IDs of an entity's objects in the store with a number.

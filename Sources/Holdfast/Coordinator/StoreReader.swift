@@ -58,7 +58,7 @@ final class StoreReader {
   }
 
   /// Calls a closure with the destinations of each source of a to-many relationship. There may be any number of sources.
-  func relationships(_ request: RelationshipRequest, _ body: (Int64, [Int64]) -> Void) throws {
+  func relationships(_ request: RelationshipRequest, _ body: (ObjectKey, [ObjectKey]) -> Void) throws {
     for (store, sources) in stores.split(request.sources) {
       // Several requests must read the same state.
       if sources.count > RowGroup.size { _ = try store.wrapping("read a relationship") { try view(store, .consistent) } }
@@ -67,7 +67,7 @@ final class StoreReader {
   }
 
   /// Sends a request to one store. If the answer is too large for the store, sends two smaller ones.
-  private func relationships(_ request: RelationshipRequest, _ store: PersistentStore, _ body: (Int64, [Int64]) -> Void) throws {
+  private func relationships(_ request: RelationshipRequest, _ store: PersistentStore, _ body: (ObjectKey, [ObjectKey]) -> Void) throws {
     let answer: RelationshipAnswer
     do {
       answer = try store.wrapping("read a relationship") {

@@ -6,8 +6,8 @@ import HoldfastStore
 final class StoreRows: EvaluationSource {
   private let reader: StoreReader
   private let crossings: [QueryCrossing]
-  private var rows: [[Int64: RowPointer]]
-  private var links: [ManagedObjectModel.Relationship: [Int64: [Int64]]] = [:]
+  private var rows: [[ObjectKey: RowPointer]]
+  private var links: [ManagedObjectModel.Relationship: [ObjectKey: [ObjectKey]]] = [:]
   /// Keeps the memory of the rows alive.
   private var batches: [RowBatch] = []
 
@@ -17,12 +17,12 @@ final class StoreRows: EvaluationSource {
     rows = Array(repeating: [:], count: model.entities.count)
   }
 
-  func row(entity: EntityIndex, key: Int64) -> RowPointer? { rows[entity][key] }
+  func row(entity: EntityIndex, key: ObjectKey) -> RowPointer? { rows[entity][key] }
 
-  func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [Int64] { links[relationship]?[row.key] ?? [] }
+  func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey] { links[relationship]?[row.key] ?? [] }
 
   /// The destinations; nil when they weren't fetched.
-  func knownTargets(of key: Int64, _ relationship: ManagedObjectModel.Relationship) -> [Int64]? { links[relationship]?[key] }
+  func knownTargets(of key: ObjectKey, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey]? { links[relationship]?[key] }
 
   /// Fetches the rows that other rows reference along the query's relationships.
   func prepare(_ pointers: [RowPointer]) throws {
@@ -33,12 +33,12 @@ final class StoreRows: EvaluationSource {
   }
 
   private func follow(_ relationship: ManagedObjectModel.Relationship, from current: [RowPointer]) throws -> [RowPointer] {
-    var wanted: Set<Int64> = []
+    var wanted: Set<ObjectKey> = []
     if relationship.isToMany {
       try fetchLinks(relationship, current)
       for row in current { wanted.formUnion(targets(of: row, relationship)) }
     } else {
-      for row in current where row.isPresent(relationship.slot) { wanted.insert(row.integer(relationship.slot)) }
+      for row in current where row.isPresent(relationship.slot) { wanted.insert(row.key(relationship.slot)) }
     }
     try fetchRows(relationship.destinationIndex, wanted)
     return wanted.compactMap { rows[relationship.destinationIndex][$0] }
@@ -51,7 +51,7 @@ final class StoreRows: EvaluationSource {
     try reader.relationships(request) { source, targets in links[relationship, default: [:]][source] = targets }
   }
 
-  private func fetchRows(_ entity: EntityIndex, _ wanted: Set<Int64>) throws {
+  private func fetchRows(_ entity: EntityIndex, _ wanted: Set<ObjectKey>) throws {
     let keys = wanted.filter { $0 >= 0 && rows[entity][$0] == nil }.sorted()
     if keys.isEmpty { return }
     let collector = RowCollector()

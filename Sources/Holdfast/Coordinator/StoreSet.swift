@@ -22,13 +22,13 @@ final class StoreSet: Sendable {
   func store(at place: Int) -> PersistentStore? { stores.first { $0.place == place } }
 
   /// The store of a permanent key; nil when it was removed.
-  func store(ofKey key: Int64) -> PersistentStore? { sole ?? store(at: StackKey.place(key)) }
+  func store(ofKey key: ObjectKey) -> PersistentStore? { sole ?? store(at: StackKey.place(key)) }
 
   /// The first store that accepts new objects of an entity.
   func firstWritable(_ entity: EntityIndex) -> PersistentStore? { stores.first { !$0.isReadOnly && $0.holds(entity) } }
 
   /// Divides permanent keys by store, in the order in which the stores were added. Keys of removed stores are left out.
-  func split(_ keys: [Int64]) -> [(store: PersistentStore, keys: [Int64])] {
+  func split(_ keys: [ObjectKey]) -> [(store: PersistentStore, keys: [ObjectKey])] {
     guard let first = keys.first else { return [] }
     if let sole { return [(sole, keys)] }
     let place = StackKey.place(first)

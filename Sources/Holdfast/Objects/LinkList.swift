@@ -29,17 +29,17 @@ struct LinkList {
   init() {}
 
   /// Creates a list of distinct keys.
-  init(copying keys: UnsafeBufferPointer<Int64>) {
+  init(copying keys: UnsafeBufferPointer<ObjectKey>) {
     reserve(keys.count)
     withRoom { room in if let source = keys.baseAddress { room.update(from: source, count: keys.count) } }
     count = Int32(keys.count)
   }
 
   /// Creates a list of distinct keys.
-  init(_ keys: ArraySlice<Int64>) { self = keys.withUnsafeBufferPointer { LinkList(copying: $0) } }
+  init(_ keys: ArraySlice<ObjectKey>) { self = keys.withUnsafeBufferPointer { LinkList(copying: $0) } }
 
   /// Creates a list of distinct keys.
-  init(_ keys: [Int64]) { self.init(keys[...]) }
+  init(_ keys: [ObjectKey]) { self.init(keys[...]) }
 
   func destroy() {
     if shift == 0 { return }
@@ -52,7 +52,7 @@ struct LinkList {
   private var capacity: Int { shift == 0 ? LinkList.inlineCapacity : 1 &<< Int(shift) }
 
   /// The array of more than four keys.
-  private var base: UnsafeMutablePointer<Int64>? { UnsafeMutablePointer(bitPattern: storage.0) }
+  private var base: UnsafeMutablePointer<ObjectKey>? { UnsafeMutablePointer(bitPattern: storage.0) }
 
   /// The positions of more than four keys, created by the first membership test of a long list.
   private var index: HashSlots<PositionSlot>? {
@@ -64,44 +64,46 @@ struct LinkList {
   private var slotCount: Int { 2 &<< Int(shift) }
 
   /// Calls a closure with the keys.
-  @inline(__always) func withKeys<Result>(_ body: (UnsafeBufferPointer<Int64>) -> Result) -> Result {
+  @inline(__always) func withKeys<Result>(_ body: (UnsafeBufferPointer<ObjectKey>) -> Result) -> Result {
     if shift > 0 { return body(UnsafeBufferPointer(start: base, count: Int(count))) }
-    return withUnsafeBytes(of: storage) { body(UnsafeBufferPointer(rebasing: $0.assumingMemoryBound(to: Int64.self)[0..<Int(count)])) }
+    return withUnsafeBytes(of: storage) { body(UnsafeBufferPointer(rebasing: $0.assumingMemoryBound(to: ObjectKey.self)[0..<Int(count)])) }
   }
 
-  var keys: [Int64] { withKeys { Array($0) } }
+  var keys: [ObjectKey] { withKeys { Array($0) } }
 
   /// Calls a closure with the address of the keys.
-  @inline(__always) private mutating func withRoom<Result>(_ body: (UnsafeMutablePointer<Int64>) -> Result) -> Result {
+  @inline(__always) private mutating func withRoom<Result>(_ body: (UnsafeMutablePointer<ObjectKey>) -> Result) -> Result {
     if shift > 0, let base { return body(base) }
-    return withUnsafeMutableBytes(of: &storage) { body($0.assumingMemoryBound(to: Int64.self).baseAddress!) }
+    return withUnsafeMutableBytes(of: &storage) { body($0.assumingMemoryBound(to: ObjectKey.self).baseAddress!) }
   }
 
   /// Appends a key that isn't in the list.
-  mutating func append(_ key: Int64) {
+  mutating func append(_ key: ObjectKey) {
     if Int(count) == capacity { reserve(capacity * 2) }
     let place = Int(count)
     withRoom { $0[place] = key }
     count += 1
-    index?.insert(PositionSlot(place), hash: multiplicativeHash(key))
+    index?.insert(PositionSlot(place), hash: multiplicativeHash(key.rawValue))
   }
 
   /// Appends a key unless it is in the list.
-  mutating func insert(_ key: Int64) -> Bool {
+  mutating func insert(_ key: ObjectKey) -> Bool {
     if contains(key) { return false }
     append(key)
     return true
   }
 
-  mutating func contains(_ key: Int64) -> Bool { position(of: key) != nil }
+  mutating func contains(_ key: ObjectKey) -> Bool { position(of: key) != nil }
 
   /// Removes a key; the last key takes its position.
-  mutating func remove(_ key: Int64) -> Bool {
+  mutating func remove(_ key: ObjectKey) -> Bool {
     guard let place = position(of: key) else { return false }
     let last = Int(count) - 1
     if let index, let base {
-      index.remove(at: index.index(hash: multiplicativeHash(key)) { $0.position == place }) { multiplicativeHash(base[$0.position]) }
-      if place != last { index[index.index(hash: multiplicativeHash(base[last])) { $0.position == last }] = PositionSlot(place) }
+      index.remove(at: index.index(hash: multiplicativeHash(key.rawValue)) { $0.position == place }) {
+        multiplicativeHash(base[$0.position].rawValue)
+      }
+      if place != last { index[index.index(hash: multiplicativeHash(base[last].rawValue)) { $0.position == last }] = PositionSlot(place) }
     }
     withRoom { $0[place] = $0[last] }
     count -= 1
@@ -114,7 +116,7 @@ struct LinkList {
   }
 
   /// Replaces every key with the result of a function, and removes keys with a negative result.
-  mutating func translate(_ translation: (Int64) -> Int64) {
+  mutating func translate(_ translation: (ObjectKey) -> ObjectKey) {
     dropIndex()
     let count = Int(count)
     self.count = withRoom { room in
@@ -147,7 +149,7 @@ struct LinkList {
     if wasIndexed { buildIndex() }
   }
 
-  private mutating func position(of key: Int64) -> Int? {
+  private mutating func position(of key: ObjectKey) -> Int? {
     if count < LinkList.indexedFrom {
       return withKeys { keys in
         for place in keys.indices where keys[place] == key { return place }
@@ -156,7 +158,7 @@ struct LinkList {
     }
     if !isIndexed { buildIndex() }
     guard let index, let base else { return nil }
-    let slot = index[index.index(hash: multiplicativeHash(key)) { base[$0.position] == key }]
+    let slot = index[index.index(hash: multiplicativeHash(key.rawValue)) { base[$0.position] == key }]
     return slot.isFree ? nil : slot.position
   }
 
@@ -166,6 +168,6 @@ struct LinkList {
     }
     storage.1 = UInt(bitPattern: slots)
     isIndexed = true
-    for place in 0..<Int(count) { index?.insert(PositionSlot(place), hash: multiplicativeHash(base[place])) }
+    for place in 0..<Int(count) { index?.insert(PositionSlot(place), hash: multiplicativeHash(base[place].rawValue)) }
   }
 }

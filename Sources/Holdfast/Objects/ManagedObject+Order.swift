@@ -39,7 +39,7 @@ extension ManagedObject {
   }
 
   /// Sets the order of destinations that were just read, and applies recorded changes.
-  final func setOrder(_ index: Int, _ targets: ArraySlice<Int64>, _ orders: ArraySlice<Int64>?, hasChanges: Bool) {
+  final func setOrder(_ index: Int, _ targets: ArraySlice<ObjectKey>, _ orders: ArraySlice<Int64>?, hasChanges: Bool) {
     let list = OrderedList(targets, orders: orders), states = toManyStates()
     if hasChanges {
       for key in states[index].removed { list.remove(key) }
@@ -49,14 +49,14 @@ extension ManagedObject {
   }
 
   /// Prevents a destination that was removed and is added again from regaining its former position when the destinations are read.
-  @inline(__always) final func letComeLast(_ index: Int, _ key: Int64) {
+  @inline(__always) final func letComeLast(_ index: Int, _ key: ObjectKey) {
     if toMany?[index].isRemovedUnseen(key) == true, plan.toMany[index].isOrdered { _ = orderedList(index) }
   }
 
   /// Preserves the order of the other destinations when one is removed.
   ///
   /// Needed if they are in memory, or if this one was added while they weren't.
-  final func keepOrder(_ index: Int, removing key: Int64) {
+  final func keepOrder(_ index: Int, removing key: ObjectKey) {
     guard plan.toMany[index].isOrdered, toMany?[index].order == nil else { return }
     if isInserted || toMany?[index].isKnown == true || toMany?[index].isAddedUnseen(key) == true { _ = orderedList(index) }
   }

@@ -17,7 +17,7 @@ extension ManagedObject {
     guard let link = toOneLink(slot) else { return nil }
     let row = readRow
     guard row.isPresent(slot) else { return nil }
-    let (key, destination) = (row.integer(slot), link.destination)
+    let (key, destination) = (row.key(slot), link.destination)
     let context = managedObjectContext
     // Only the object's row determines its subentity.
     if context.graph.entities[destination].family.count > 1 { return target(link)?.id }
@@ -44,7 +44,7 @@ extension ManagedObject {
     let slot = link.slot
     guard row.isPresent(slot) else { return nil }
     let context = managedObjectContext
-    let key = row.integer(slot)
+    let key = row.key(slot)
     let destination = link.destination
     if let registered = context.registered(destination, key) {
       if link.leads(toEntity: registered.flags.entityIndex) { return registered.flags.contains(.deleted) ? nil : registered }
@@ -77,7 +77,7 @@ extension ManagedObject {
   private func change(_ link: LinkPlan, _ target: ManagedObject?) {
     let before = readRow
     let slot = link.slot
-    let old = before.isPresent(slot) ? before.integer(slot) : nil
+    let old = before.isPresent(slot) ? before.key(slot) : nil
     if old == target?.objectKey { return }
     assign(slot, target)
     if !link.hasInverse { return }
@@ -88,10 +88,10 @@ extension ManagedObject {
   private func assign(_ slot: SlotIndex, _ target: ManagedObject?) {
     let row = writableRow()
     if flags.contains(.awakening) { managedObjectContext.noteChange(self) }
-    if let target { row.set(slot, cell: UInt64(bitPattern: target.objectKey)) } else { row.setNull(slot) }
+    if let target { row.set(slot, cell: UInt64(bitPattern: target.objectKey.rawValue)) } else { row.setNull(slot) }
   }
 
-  private func detachInverse(of link: LinkPlan, from old: Int64) {
+  private func detachInverse(of link: LinkPlan, from old: ObjectKey) {
     let context = managedObjectContext
     guard let former = context.formerTarget(link.destination, old) else { return }
     if link.inverseSlot >= 0 {
@@ -106,8 +106,8 @@ extension ManagedObject {
     guard link.inverseSlot >= 0 else { return target.recordAddition(Int(link.inverseToManyIndex), objectKey, isNew: true) }
     let inverse = link.inverseSlot
     let row = target.readRow
-    if row.isPresent(inverse), row.integer(inverse) != objectKey,
-      let rival = managedObjectContext.formerTarget(link.entity, row.integer(inverse))
+    if row.isPresent(inverse), row.key(inverse) != objectKey,
+      let rival = managedObjectContext.formerTarget(link.entity, row.key(inverse))
     {
       rival.assign(link.slot, nil)
     }
@@ -120,7 +120,7 @@ extension ManagedObject {
   final func follow(_ link: LinkPlan, of other: ManagedObject, isLinked: Bool) {
     let row = readRow, inverse = link.inverseSlot
     if isInaccessible || isDeleted { return }
-    let leadsThere = row.isPresent(inverse) && row.integer(inverse) == other.objectKey
+    let leadsThere = row.isPresent(inverse) && row.key(inverse) == other.objectKey
     if leadsThere == isLinked { return }
     if isLinked { other.attachInverse(of: link, to: self) } else { assign(inverse, nil) }
   }
@@ -151,12 +151,12 @@ extension ManagedObject {
     return states
   }
 
-  final func recordAddition(_ index: Int, _ key: Int64, isNew: Bool) {
+  final func recordAddition(_ index: Int, _ key: ObjectKey, isNew: Bool) {
     letComeLast(index, key)
     if toManyStates()[index].add(key, isNew: isNew) { managedObjectContext.noteChange(self) }
   }
 
-  final func recordRemoval(_ index: Int, _ key: Int64) {
+  final func recordRemoval(_ index: Int, _ key: ObjectKey) {
     keepOrder(index, removing: key)
     if toManyStates()[index].remove(key) { managedObjectContext.noteChange(self) }
   }
@@ -185,7 +185,7 @@ extension ManagedObject {
   private func isKnown(_ index: Int) -> Bool { toMany?[index].isKnown ?? false }
 
   /// Whether a to-many relationship is in memory and has a destination. Sends no store request.
-  final func knows(_ key: Int64, _ relationship: ManagedObjectModel.Relationship) -> Bool {
+  final func knows(_ key: ObjectKey, _ relationship: ManagedObjectModel.Relationship) -> Bool {
     let index = relationship.toManyIndex, family = managedObjectContext.graph.entities[relationship.entityIndex].family
     guard !isDeleted, family.contains(flags.entityIndex), isKnown(index) || group?.answer(index) != nil else { return false }
     return targets(index).withKeys { $0.contains(key) }
@@ -196,7 +196,7 @@ extension ManagedObject {
     check(target, link)
     if link.inverseSlot >= 0 {
       let row = target.readRow
-      if row.isPresent(link.inverseSlot), row.integer(link.inverseSlot) == objectKey { target.setInverse(of: link, to: nil) }
+      if row.isPresent(link.inverseSlot), row.key(link.inverseSlot) == objectKey { target.setInverse(of: link, to: nil) }
       return
     }
     managedObjectContext.holdingAwakening {

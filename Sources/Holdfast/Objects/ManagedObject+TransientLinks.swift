@@ -88,7 +88,7 @@ extension ManagedObject {
     if link.hasTransientToOneInverse { target.cutLinks(Int(link.inverseToManyIndex), except: objectKey) }
   }
 
-  private func cutLinks(_ index: Int, except kept: Int64? = nil) {
+  private func cutLinks(_ index: Int, except kept: ObjectKey? = nil) {
     let link = plan.toMany[index]
     for key in targets(index).withKeys({ Array($0) }) where key != kept {
       recordRemoval(index, key)
@@ -155,7 +155,7 @@ extension ManagedObject {
   /// Replaces temporary keys of new objects with their permanent keys.
   ///
   /// - Parameter translation: The permanent key of a temporary key; nil for a deleted object.
-  final func translateTransientLinks(_ translation: (Int64) -> Int64?) {
+  final func translateTransientLinks(_ translation: (ObjectKey) -> ObjectKey?) {
     guard let toMany else { return }
     for index in -plan.transientLinkCount..<0 where toMany[index].contents.withKeys({ $0.contains { $0 < 0 } }) {
       let keys = toMany[index].keys.compactMap { $0 < 0 ? translation($0) : $0 }

@@ -48,7 +48,7 @@ open class ManagedObject {
   /// The state of each to-many relationship beyond the group's answer; nil if there is none.
   @exclusivity(unchecked) final var toMany: ToManyStates?
   /// The key in the store, or a negative temporary key. The ID consists of the context's stores, the entity and this key.
-  @exclusivity(unchecked) final var objectKey: Int64
+  @exclusivity(unchecked) final var objectKey: ObjectKey
   /// The position in the owner: a row of the group, or a destination of the siblings.
   @exclusivity(unchecked) final var position: UInt32 = 0
 
@@ -196,7 +196,7 @@ open class ManagedObject {
 /// The values for an object's initializer. Only a context creates one.
 public struct ManagedObjectSeed {
   let context: ManagedObjectContext
-  let key: Int64
+  let key: ObjectKey
   let flags: ObjectFlags
 }
 

@@ -1,7 +1,7 @@
 /// A range of an ordered list: keys with their order keys. Some keys are hidden. Confined to a context.
 final class OrderedChunk {
   struct Entry {
-    var key: Int64
+    var key: ObjectKey
     var order: Int64
   }
 
@@ -23,7 +23,7 @@ final class OrderedChunk {
   var visibleCount: Int { entries.count - hidden.count }
 
   /// The keys that are not hidden, in order.
-  var visibleKeys: [Int64] {
+  var visibleKeys: [ObjectKey] {
     if hidden.isEmpty { return entries.map(\.key) }
     var rest = hidden[...]
     return entries.indices.compactMap { offset in
@@ -33,7 +33,7 @@ final class OrderedChunk {
     }
   }
 
-  func offset(of key: Int64) -> Int? { entries.firstIndex { $0.key == key } }
+  func offset(of key: ObjectKey) -> Int? { entries.firstIndex { $0.key == key } }
 
   /// The offset of the entry at a position among the visible ones. The position must be less than their count.
   func offset(ofVisible position: Int) -> Int {

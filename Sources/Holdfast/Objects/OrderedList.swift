@@ -16,7 +16,7 @@ final class OrderedList {
   private static let most = 1024
 
   private var chunks: [Chunk] = []
-  private var chunkOf: [Int64: Chunk] = [:]
+  private var chunkOf: [ObjectKey: Chunk] = [:]
   private(set) var count = 0
   /// The list at the last save, from the first change on, for a rollback.
   private var settled: [Entry]?
@@ -26,12 +26,12 @@ final class OrderedList {
   /// The generation of the deletions, and the number of their keys, that were applied to the list; nil to apply all again.
   private var compared: (generation: Int, count: Int)?
   /// The keys inserted since then.
-  private var uncompared: [Int64] = []
+  private var uncompared: [ObjectKey] = []
 
   /// Creates a list.
   ///
   /// - Parameter orders: The order key of each key; nil if none is assigned yet.
-  init(_ keys: some Collection<Int64>, orders: ArraySlice<Int64>? = nil) {
+  init(_ keys: some Collection<ObjectKey>, orders: ArraySlice<Int64>? = nil) {
     chunkOf.reserveCapacity(keys.count)
     var entries: [Entry] = []
     var order = orders?.makeIterator()
@@ -55,8 +55,8 @@ final class OrderedList {
   // MARK: Reading
 
   /// All keys in order, including hidden ones.
-  var keys: [Int64] {
-    var keys: [Int64] = []
+  var keys: [ObjectKey] {
+    var keys: [ObjectKey] = []
     keys.reserveCapacity(count)
     for chunk in chunks { for entry in chunk.entries { keys.append(entry.key) } }
     return keys
@@ -66,11 +66,11 @@ final class OrderedList {
   var visibleCount: Int { count - hiddenCount }
 
   /// The visible keys, in order.
-  var visibleKeys: [Int64] { hiddenCount == 0 ? keys : chunks.flatMap(\.visibleKeys) }
+  var visibleKeys: [ObjectKey] { hiddenCount == 0 ? keys : chunks.flatMap(\.visibleKeys) }
 
   /// The keys in a range of positions, clamped to the list.
-  func keys(in range: Range<Int>) -> [Int64] {
-    var (found, start): ([Int64], Int) = ([], 0)
+  func keys(in range: Range<Int>) -> [ObjectKey] {
+    var (found, start): ([ObjectKey], Int) = ([], 0)
     for chunk in chunks where start < range.upperBound {
       let end = start + chunk.visibleCount
       if end > range.lowerBound {
@@ -82,16 +82,16 @@ final class OrderedList {
   }
 
   /// The key at a valid position.
-  func key(at position: Int) -> Int64 {
+  func key(at position: Int) -> ObjectKey {
     let (chunk, offset) = find(position)
     return chunk.entries[offset].key
   }
 
   /// Whether a key is in the list, hidden or not.
-  func contains(_ key: Int64) -> Bool { chunkOf[key] != nil }
+  func contains(_ key: ObjectKey) -> Bool { chunkOf[key] != nil }
 
   /// The position of a key; nil if it is hidden or not in the list.
-  func position(of key: Int64) -> Int? {
+  func position(of key: ObjectKey) -> Int? {
     guard let chunk = chunkOf[key], let offset = chunk.offset(of: key), let position = chunk.visiblePosition(of: offset) else { return nil }
     return chunks[..<chunk.place].reduce(position) { $0 + $1.visibleCount }
   }
@@ -140,12 +140,12 @@ final class OrderedList {
     uncompared = []
   }
 
-  private func hide(_ key: Int64) {
+  private func hide(_ key: ObjectKey) {
     if let chunk = chunkOf[key], let offset = chunk.offset(of: key), chunk.hide(offset) { hiddenCount += 1 }
   }
 
   /// An object that is being deleted may be inserted.
-  private func noteInsertion(_ key: Int64) {
+  private func noteInsertion(_ key: ObjectKey) {
     if compared == nil { return }
     // The list hasn't been read for long: checking all keys on the next read is cheaper.
     if uncompared.count > count { return forgetComparison() }
@@ -155,10 +155,10 @@ final class OrderedList {
   // MARK: Changing
 
   /// Appends a key that is not in the list.
-  func append(_ key: Int64) { insert(key, at: visibleCount) }
+  func append(_ key: ObjectKey) { insert(key, at: visibleCount) }
 
   /// Inserts a key that isn't in the list before a position. At the end position, hidden keys come before it too.
-  func insert(_ key: Int64, at position: Int) {
+  func insert(_ key: ObjectKey, at position: Int) {
     noteChange()
     noteInsertion(key)
     let entry = Entry(key: key, order: OrderedList.unset)
@@ -222,7 +222,7 @@ final class OrderedList {
   }
 
   /// Removes a key. Returns false if it isn't in the list.
-  @discardableResult func remove(_ key: Int64) -> Bool {
+  @discardableResult func remove(_ key: ObjectKey) -> Bool {
     guard chunkOf[key] != nil else { return false }
     noteChange()
     guard let chunk = chunkOf.removeValue(forKey: key), let offset = chunk.offset(of: key) else { return false }
@@ -236,12 +236,12 @@ final class OrderedList {
   }
 
   /// Moves a key of the list to a position, counted without it.
-  func move(_ key: Int64, to position: Int) {
+  func move(_ key: ObjectKey, to position: Int) {
     if remove(key) { insert(key, at: position) }
   }
 
   /// Reorders all keys.
-  func replaceOrder(by keys: [Int64]) {
+  func replaceOrder(by keys: [ObjectKey]) {
     noteChange()
     let known = Dictionary(chunks.lazy.flatMap(\.entries).map { ($0.key, $0.order) }, uniquingKeysWith: { first, _ in first })
     var before = Int64.min
@@ -256,7 +256,7 @@ final class OrderedList {
   }
 
   /// Replaces every key with the result of a function, and removes keys with a negative result.
-  func translate(_ translation: (Int64) -> Int64) {
+  func translate(_ translation: (ObjectKey) -> ObjectKey) {
     let all = assigned.map { $0.count == count ? $0 : chunks.flatMap(\.entries) } ?? chunks.flatMap(\.entries)
     assigned = nil
     replaceAll(
@@ -267,7 +267,7 @@ final class OrderedList {
   }
 
   /// Replaces every key like ``translate(_:)``, but keeps the assigned order keys apart, because it is unknown whether they are saved.
-  func translateUnsettled(_ translation: (Int64) -> Int64) {
+  func translateUnsettled(_ translation: (ObjectKey) -> ObjectKey) {
     func translated(_ entries: [Entry]) -> [Entry] {
       entries.compactMap { entry in
         let key = translation(entry.key)
@@ -288,10 +288,10 @@ final class OrderedList {
   /// They take effect after the save, in ``settle()``.
   ///
   /// - Returns: The keys with a new order key.
-  func assignOrders() -> [(key: Int64, order: Int64)] {
+  func assignOrders() -> [(key: ObjectKey, order: Int64)] {
     var all = chunks.flatMap(\.entries)
     dropUnordered(&all)
-    var changed: [(key: Int64, order: Int64)] = []
+    var changed: [(key: ObjectKey, order: Int64)] = []
     var start = 0
     while start < all.count {
       guard all[start].order == OrderedList.unset else {
@@ -334,7 +334,7 @@ final class OrderedList {
     }
   }
 
-  private func renumber(_ all: [Entry]) -> [(key: Int64, order: Int64)] {
+  private func renumber(_ all: [Entry]) -> [(key: ObjectKey, order: Int64)] {
     let numbered = all.enumerated().map { Entry(key: $1.key, order: OrderedList.firstOrder + Int64($0) * OrderedList.step) }
     assigned = numbered
     return numbered.map { ($0.key, $0.order) }

@@ -44,7 +44,7 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
     return list
   }
 
-  private static func key(at position: Int, in targets: Targets) -> Int64 {
+  private static func key(at position: Int, in targets: Targets) -> ObjectKey {
     precondition(
       position >= 0 && position < OrderedRelationship.count(of: targets),
       "Position \(position) of an ordered relationship of \(OrderedRelationship.count(of: targets)) objects was asked for.")
@@ -153,7 +153,7 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
 
   /// Replaces the objects and their order. Updates inverses.
   public func replaceAll(with objects: some Sequence<Destination>) {
-    var seen: Set<Int64> = []
+    var seen: Set<ObjectKey> = []
     let wanted = Array(objects).filter { seen.insert($0.objectKey).inserted }
     for object in Array(self) where !seen.contains(object.objectKey) { remove(object) }
     for object in wanted { append(object) }
@@ -161,7 +161,7 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
   }
 
   /// Reorders all visible destinations; those being deleted follow them.
-  func reorder(_ keys: [Int64]) {
+  func reorder(_ keys: [ObjectKey]) {
     guard let list = owner.orderedList(index), !keys.elementsEqual(list.keys) else { return }
     let visible = Set(keys)
     list.replaceOrder(by: keys + list.keys.filter { !visible.contains($0) })
@@ -207,7 +207,7 @@ extension OrderedRelationship: RandomAccessCollection {
 
   /// Only a damaged file references an object of a wrong entity. It is replaced with an object without values.
   private static func object(
-    _ key: Int64, _ context: ManagedObjectContext, _ destination: EntityIndex, _ siblings: FaultSiblings?, _ place: Int
+    _ key: ObjectKey, _ context: ManagedObjectContext, _ destination: EntityIndex, _ siblings: FaultSiblings?, _ place: Int
   ) -> Destination {
     let object = context.target(destination, key, siblings, position: place) ?? context.strayObject(destination, key)
     return object.typed()
@@ -266,7 +266,7 @@ extension OrderedRelationship: RandomAccessCollection {
       return nil
     }
 
-    private func target() -> (Int64, FaultSiblings?, Int) {
+    private func target() -> (ObjectKey, FaultSiblings?, Int) {
       switch keys {
       case .answer(let siblings, let range):
         return (siblings.answer?.targets[range.lowerBound + place] ?? 0, siblings, range.lowerBound + place)

@@ -47,7 +47,7 @@ struct PrivateRow {
   /// The size of the block in bytes.
   var byteCount: Int { PrivateRow.headerByteCount + Int(header.pointee.capacity) }
 
-  func setKey(_ key: Int64) { row.storeBytes(of: key, as: Int64.self) }
+  func setKey(_ key: ObjectKey) { row.storeBytes(of: key.rawValue, as: Int64.self) }
 
   func set(_ slot: SlotIndex, cell: UInt64) {
     row.storeBytes(of: cell, toByteOffset: RowLayout.cellOffset(slot), as: UInt64.self)

@@ -3,7 +3,7 @@ enum TargetKeys {
   /// A range of an answer that siblings share.
   case answer(FaultSiblings, Range<Int>)
   /// The object's own list.
-  case list([Int64])
+  case list([ObjectKey])
 
   var count: Int {
     switch self {
@@ -12,7 +12,7 @@ enum TargetKeys {
     }
   }
 
-  func withKeys<Result>(_ body: (UnsafeBufferPointer<Int64>) -> Result) -> Result {
+  func withKeys<Result>(_ body: (UnsafeBufferPointer<ObjectKey>) -> Result) -> Result {
     switch self {
     case .answer(let siblings, let range):
       (siblings.answer?.targets ?? []).withUnsafeBufferPointer { body(UnsafeBufferPointer(rebasing: $0[range])) }

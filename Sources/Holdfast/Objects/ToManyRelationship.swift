@@ -36,7 +36,7 @@ public struct ToManyRelationship<Destination: ManagedObject>: RelationshipTarget
     let link = owner.plan.toMany[index]
     if link.inverseSlot >= 0 {
       let row = object.readRow
-      return row.isPresent(link.inverseSlot) && row.integer(link.inverseSlot) == owner.objectKey
+      return row.isPresent(link.inverseSlot) && row.key(link.inverseSlot) == owner.objectKey
     }
     return owner.targets(index).withKeys { $0.contains(object.objectKey) }
   }

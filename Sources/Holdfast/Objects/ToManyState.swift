@@ -75,19 +75,19 @@ struct ToManyState {
   var isReordered: Bool { isChanged || changes?.pointee.isMoved ?? false }
 
   /// All destinations, in order for an ordered relationship.
-  var keys: [Int64] { order?.keys ?? contents.keys }
+  var keys: [ObjectKey] { order?.keys ?? contents.keys }
 
   /// The keys added since the last save. For a new object, ``contents`` has them instead.
-  var added: [Int64] { changes?.pointee.added.keys ?? [] }
+  var added: [ObjectKey] { changes?.pointee.added.keys ?? [] }
 
   /// The keys removed since the last save.
-  var removed: [Int64] { changes?.pointee.removed.keys ?? [] }
+  var removed: [ObjectKey] { changes?.pointee.removed.keys ?? [] }
 
   /// Whether a destination was removed while the destinations weren't in memory.
-  func isRemovedUnseen(_ key: Int64) -> Bool { base == .unfired && changes?.pointee.removed.contains(key) ?? false }
+  func isRemovedUnseen(_ key: ObjectKey) -> Bool { base == .unfired && changes?.pointee.removed.contains(key) ?? false }
 
   /// Whether a destination was added while the others weren't in memory.
-  func isAddedUnseen(_ key: Int64) -> Bool { base == .unfired && changes?.pointee.added.contains(key) ?? false }
+  func isAddedUnseen(_ key: ObjectKey) -> Bool { base == .unfired && changes?.pointee.added.contains(key) ?? false }
 
   /// Whether anything was added or removed since the last save.
   var isChanged: Bool { changes.map { !$0.pointee.added.isEmpty || !$0.pointee.removed.isEmpty } ?? false }
@@ -117,7 +117,7 @@ struct ToManyState {
   ///
   /// - Parameter isNew: Whether the other end didn't have the link. A new object then doesn't have it either; another object's list may
   ///   have been read later and contain it.
-  mutating func add(_ key: Int64, isNew: Bool) -> Bool {
+  mutating func add(_ key: ObjectKey, isNew: Bool) -> Bool {
     defer { checkInvariants() }
     if isKnown {
       if let order, order.contains(key) { return false }
@@ -138,7 +138,7 @@ struct ToManyState {
   }
 
   /// Records that a destination was removed. Returns false if it isn't there.
-  mutating func remove(_ key: Int64) -> Bool {
+  mutating func remove(_ key: ObjectKey) -> Bool {
     defer { checkInvariants() }
     if isKnown {
       guard contents.remove(key) else { return false }
@@ -153,7 +153,7 @@ struct ToManyState {
   }
 
   /// Whether the addition or removal of a destination is recorded.
-  func isRecorded(_ key: Int64, isAddition: Bool) -> Bool {
+  func isRecorded(_ key: ObjectKey, isAddition: Bool) -> Bool {
     guard let changes else { return false }
     return isAddition ? changes.pointee.added.contains(key) : changes.pointee.removed.contains(key)
   }
@@ -161,7 +161,7 @@ struct ToManyState {
   /// Records a change that the destinations in memory already include.
   ///
   /// They were read before another context changed the link; the other end recorded it as a change.
-  mutating func recordUnheard(_ key: Int64, isAddition: Bool) {
+  mutating func recordUnheard(_ key: ObjectKey, isAddition: Bool) {
     let recorded = recorded()
     if isAddition { _ = recorded.pointee.added.insert(key) } else { _ = recorded.pointee.removed.insert(key) }
   }
@@ -188,7 +188,7 @@ struct ToManyState {
   mutating func forgetMove() { changes?.pointee.isMoved = false }
 
   /// Removes the record of a destination while the destinations aren't in memory; its end of the link is authoritative.
-  mutating func forgetUnseen(_ key: Int64) {
+  mutating func forgetUnseen(_ key: ObjectKey) {
     defer { checkInvariants() }
     guard base == .unfired, let changes else { return }
     _ = changes.pointee.added.remove(key)
@@ -247,8 +247,8 @@ struct ToManyState {
 
   /// The changes that a save sent.
   struct Sent {
-    var added: [Int64] = []
-    var removed: [Int64] = []
+    var added: [ObjectKey] = []
+    var removed: [ObjectKey] = []
     /// The destinations of an ordered relationship with the order keys that were sent; nil if none were sent.
     var order: [OrderedList.Entry]?
   }
@@ -261,7 +261,7 @@ struct ToManyState {
   }
 
   /// Replaces every key with the result of a function, also in the recorded changes. Removes keys with a negative result.
-  mutating func translate(_ translation: (Int64) -> Int64) {
+  mutating func translate(_ translation: (ObjectKey) -> ObjectKey) {
     defer { checkInvariants() }
     contents.translate(translation)
     changes?.pointee.added.translate(translation)

@@ -24,7 +24,7 @@ extension SaveOperation {
         .damaged, operation: "obtain permanent IDs", path: part.store.locationDescription,
         reason: "The store reserved \(reserved.map(\.count)) keys instead of \(demands.map(\.count)) (rule K1).")
     }
-    var found = [[Int64]](repeating: [], count: part.insertedCounts.count)
+    var found = [[ObjectKey]](repeating: [], count: part.insertedCounts.count)
     var next = [Int](repeating: 0, count: part.insertedCounts.count)
     for (demand, keys) in zip(demands, reserved) { found[demand.entity] = keys }
     for object in part.inserted where object.objectKey < 0 {

@@ -33,7 +33,7 @@ extension SaveOperation {
     }
   }
 
-  private func complete(_ object: ManagedObject, _ link: LinkPlan, _ key: Int64, isAddition: Bool) {
+  private func complete(_ object: ManagedObject, _ link: LinkPlan, _ key: ObjectKey, isAddition: Bool) {
     guard key >= 0, let partner = context.formerTarget(link.destination, key), !partner.isDeleted && !partner.isInserted else { return }
     let (index, inverse) = (Int(link.toManyIndex), Int(link.inverseToManyIndex)), states = partner.toManyStates()
     if states[inverse].isRecorded(object.objectKey, isAddition: isAddition) { return }
@@ -51,7 +51,7 @@ extension SaveOperation {
   /// Whether a recorded change has an effect, although the other end's destinations already reflect it.
   ///
   /// Reads the object's destinations. A change that was recorded before they were known may have no effect.
-  private func knows(_ object: ManagedObject, _ index: Int, _ key: Int64, isAddition: Bool) -> Bool {
+  private func knows(_ object: ManagedObject, _ index: Int, _ key: ObjectKey, isAddition: Bool) -> Bool {
     _ = object.targets(index)
     guard let states = object.toMany, states[index].isKnown else { return false }
     return states[index].isRecorded(key, isAddition: isAddition)

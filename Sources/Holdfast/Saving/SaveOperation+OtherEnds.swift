@@ -15,7 +15,7 @@ extension SaveOperation {
   ///
   /// They lose deleted objects, and objects that are added to another owner.
   private func ownersWithoutInverse(_ part: StoreChanges) throws -> [ManagedObjectID] {
-    var lost: [ManagedObjectModel.Relationship: Set<Int64>] = [:]
+    var lost: [ManagedObjectModel.Relationship: Set<ObjectKey>] = [:]
     for object in part.deleted {
       for relationship in object.entity.linksWithoutInverse { lost[relationship, default: []].insert(object.objectKey) }
     }
@@ -30,7 +30,7 @@ extension SaveOperation {
         let predicate = QueryExpression.any(PropertyPath(relationship.name), .membership(.object, ids))
         try coordinator.fetch(FetchQuery(entity: entity, predicate: predicate, options: options), from: part.store, into: collector)
       }
-      var owners: Set<Int64> = []
+      var owners: Set<ObjectKey> = []
       collector.forEach { batch, index in owners.insert(batch.pointer(index).key) }
       return try context.existingIDs(entity.index, owners)
     }
@@ -39,7 +39,7 @@ extension SaveOperation {
   private func otherEnds(_ deleted: ContiguousArray<ManagedObject>) throws -> [ManagedObjectID] {
     var byEntity: [EntityIndex: [ManagedObject]] = [:]
     for object in deleted { byEntity[object.flags.entityIndex, default: []].append(object) }
-    var keys: [EntityIndex: Set<Int64>] = [:]
+    var keys: [EntityIndex: Set<ObjectKey>] = [:]
     for (entity, objects) in byEntity.sorted(by: { $0.key < $1.key }) {
       for relationship in context.entities[entity].relationships where context.graph.model.inverse(of: relationship) != nil {
         keys[relationship.destinationIndex, default: []].formUnion(try targets(of: objects, relationship))
@@ -49,16 +49,16 @@ extension SaveOperation {
   }
 
   /// The keys of the objects that a relationship of deleted objects referenced in the store.
-  private func targets(of objects: [ManagedObject], _ relationship: ManagedObjectModel.Relationship) throws -> [Int64] {
+  private func targets(of objects: [ManagedObject], _ relationship: ManagedObjectModel.Relationship) throws -> [ObjectKey] {
     if !relationship.isToMany {
       return objects.compactMap { object in
         guard let row = object.committedRow, row.isPresent(relationship.slot) else { return nil }
-        return row.integer(relationship.slot)
+        return row.key(relationship.slot)
       }
     }
     let request = RelationshipRequest(
       entity: relationship.entityIndex, relationship: relationship.index, sources: objects.map(\.objectKey).sorted())
-    var found: [Int64] = []
+    var found: [ObjectKey] = []
     let reader = StoreReader(coordinator.storeSet, .latest, options)
     defer { reader.end() }
     try reader.relationships(request) { found += $1 }
@@ -70,11 +70,11 @@ extension ManagedObjectContext {
   /// The IDs of saved objects, sorted by key, without deleted ones.
   ///
   /// For an entity with subentities, it reads the rows of unregistered objects to find their entities.
-  func existingIDs(_ entity: EntityIndex, _ keys: some Sequence<Int64>) throws -> [ManagedObjectID] {
+  func existingIDs(_ entity: EntityIndex, _ keys: some Sequence<ObjectKey>) throws -> [ManagedObjectID] {
     let existing = keys.filter { $0 >= 0 && !isDeleted(entity, $0) }.sorted()
     if graph.entities[entity].family.count == 1 { return existing.map { objectID(entity, $0) } }
     let unknown = existing.filter { registered(entity, $0) == nil }
-    var entities: [Int64: EntityIndex] = [:]
+    var entities: [ObjectKey: EntityIndex] = [:]
     for window in unknown.windows(of: RowGroup.size) {
       try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: Array(window)), requests.ofOthers).forEach { batch, index in
         entities[batch.pointer(index).key] = try persistentStoreCoordinator.checkedEntityIndex(of: batch)

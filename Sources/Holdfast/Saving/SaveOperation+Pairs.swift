@@ -32,8 +32,8 @@ extension SaveOperation {
 
 extension StoreChanges {
   /// The keys that a one-to-one relationship referenced when it was read or saved, and references now; none when it is unchanged.
-  static func changedEnds(of object: ManagedObject, _ link: LinkPlan) -> (before: Int64?, now: Int64?) {
-    func key(_ row: RowPointer?) -> Int64? { row.flatMap { $0.isPresent(link.slot) ? $0.integer(link.slot) : nil } }
+  static func changedEnds(of object: ManagedObject, _ link: LinkPlan) -> (before: ObjectKey?, now: ObjectKey?) {
+    func key(_ row: RowPointer?) -> ObjectKey? { row.flatMap { $0.isPresent(link.slot) ? $0.key(link.slot) : nil } }
     let now = key(object.row), before = object.isInserted ? nil : key(object.committedRow)
     return now == before ? (nil, nil) : (before, now)
   }
@@ -61,8 +61,8 @@ extension StoreChanges {
   }
 
   /// The keys of rows whose versions are compared anyway, by root entity.
-  private func savedKeys() -> [EntityIndex: Set<Int64>] {
-    var keys: [EntityIndex: Set<Int64>] = [:]
+  private func savedKeys() -> [EntityIndex: Set<ObjectKey>] {
+    var keys: [EntityIndex: Set<ObjectKey>] = [:]
     for changes in request.entities {
       let root = context.graph.entities[changes.entity].root
       for updated in changes.updated {

@@ -27,7 +27,7 @@ extension SaveOperation {
   }
 
   /// The key of a new object after the save: the temporary one if its store didn't commit; nil if the object isn't saved.
-  private func keyFromNowOn(_ temporary: Int64) -> Int64? {
+  private func keyFromNowOn(_ temporary: ObjectKey) -> ObjectKey? {
     let key = permanent(temporary)
     if key < 0 { return nil }
     let isSaved = incompletion == nil || parts.contains { $0.isCommitted && $0.store === stores.store(ofKey: key) }
@@ -130,7 +130,7 @@ extension SaveOperation {
       object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated])
     }
     context.changes.settle(keeping: rest)
-    var pending: [EntityIndex: Set<Int64>] = [:]
+    var pending: [EntityIndex: Set<ObjectKey>] = [:]
     for object in rest where object.isDeleted {
       pending[context.graph.entities[object.flags.entityIndex].root, default: []].insert(object.objectKey)
     }

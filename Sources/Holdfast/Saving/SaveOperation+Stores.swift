@@ -68,10 +68,10 @@ extension SaveOperation {
   /// are changed objects, so only changed objects are checked.
   private func refuseRelationshipsBetweenStores() throws {
     if stores.sole != nil { return }
-    var places: [Int64: Int] = [:]
+    var places: [ObjectKey: Int] = [:]
     for part in parts { for object in part.inserted { places[object.objectKey] = part.store.place } }
     /// The index of a key's store; nil for a new object that this save doesn't insert.
-    func place(_ key: Int64) -> Int? { key >= 0 ? StackKey.place(key) : places[key] }
+    func place(_ key: ObjectKey) -> Int? { key >= 0 ? StackKey.place(key) : places[key] }
     var failures: [ContextError] = []
     for part in parts {
       for object in part.inserted + part.updated {
@@ -90,7 +90,7 @@ extension SaveOperation {
     }
   }
 
-  private func targetID(_ relationship: ManagedObjectModel.Relationship, _ key: Int64) -> ManagedObjectID {
+  private func targetID(_ relationship: ManagedObjectModel.Relationship, _ key: ObjectKey) -> ManagedObjectID {
     context.registered(relationship.destinationIndex, key)?.id ?? context.objectID(relationship.destinationIndex, key)
   }
 
@@ -104,11 +104,11 @@ extension SaveOperation {
   }
 
   /// Calls a closure with each link that the save writes for an object.
-  private func forEachLink(of object: ManagedObject, _ body: (ManagedObjectModel.Relationship, Int64) -> Void) {
+  private func forEachLink(of object: ManagedObject, _ body: (ManagedObjectModel.Relationship, ObjectKey) -> Void) {
     for relationship in object.entity.relationships {
       if !relationship.isToMany {
         if let row = object.row, row.isPresent(relationship.slot) {
-          body(relationship, row.integer(relationship.slot))
+          body(relationship, row.key(relationship.slot))
         }
       } else if relationship.storesLinks, let states = object.toMany {
         let state = states[relationship.toManyIndex]

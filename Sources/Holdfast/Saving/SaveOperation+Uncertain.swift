@@ -15,7 +15,7 @@ extension SaveOperation {
   /// Gives the new objects of a store the keys with which they were sent, everywhere in the context. They stay new.
   private func usePermanentKeys(of part: StoreChanges) {
     if part.inserted.isEmpty { return }
-    func keyFromNowOn(_ temporary: Int64) -> Int64? {
+    func keyFromNowOn(_ temporary: ObjectKey) -> ObjectKey? {
       let key = permanent(temporary)
       return key >= 0 && stores.store(ofKey: key) === part.store ? key : nil
     }
@@ -36,8 +36,8 @@ extension SaveOperation {
   private func translateKeys(in object: ManagedObject) {
     if object.flags.contains(.hasPrivateRow), let row = object.row {
       for slot in StoreChanges.targetSlots(object.entity.layout) where row.isPresent(slot) && row.integer(slot) < 0 {
-        let key = permanent(row.integer(slot))
-        if key >= 0 { PrivateRow(existing: row).set(slot, cell: UInt64(bitPattern: key)) }
+        let key = permanent(row.key(slot))
+        if key >= 0 { PrivateRow(existing: row).set(slot, cell: UInt64(bitPattern: key.rawValue)) }
       }
     }
     guard let states = object.toMany else { return }

@@ -56,7 +56,7 @@ extension SaveOperation {
   /// Replaces temporary IDs in the values of changed objects.
   ///
   /// - Parameter permanent: The permanent key of a temporary key, if the object has it from now on.
-  func replaceTemporaryIDs(in objects: some Sequence<ManagedObject>, _ permanent: (Int64) -> Int64?) {
+  func replaceTemporaryIDs(in objects: some Sequence<ManagedObject>, _ permanent: (ObjectKey) -> ObjectKey?) {
     var found: [(object: ManagedObject, slot: SlotIndex, id: ManagedObjectID)] = []
     // Replacing a value can move the object's row.
     forEachTemporaryID(ContiguousArray(objects)) { object, slot, id in

@@ -47,7 +47,7 @@ final class SaveOperation {
   }
 
   /// The key of an object after the save; -1 for an object that isn't saved.
-  @inline(__always) func permanent(_ key: Int64) -> Int64 { keys.permanent(key) }
+  @inline(__always) func permanent(_ key: ObjectKey) -> ObjectKey { keys.permanent(key) }
 
   func run() throws {
     try processPendingChanges()

@@ -15,7 +15,7 @@ extension StoreChanges {
   }
 
   private func replacePublished(by batches: [RowBatch]) throws {
-    var saved: [EntityIndex: [Int64: RowView]] = [:]
+    var saved: [EntityIndex: [ObjectKey: RowView]] = [:]
     for batch in batches {
       let batch = try store.withCoordinatorKeys(batch), entity = try coordinator.checkedEntityIndex(of: batch)
       for index in 0..<batch.count { saved[entity, default: [:]][batch.pointer(index).key] = batch[index] }
@@ -42,7 +42,7 @@ extension PersistentStore {
   /// A batch of a receipt with the coordinator's keys.
   func withCoordinatorKeys(_ batch: RowBatch) throws -> RowBatch {
     if isSole { return batch }
-    guard let moved = batch.moved(by: StackKey.first(at: place), from: StackKey.storeKeys, movesRowKeys: true) else {
+    guard let moved = batch.moved(by: Int(StackKey.first(at: place).rawValue), from: StackKey.storeKeys, movesRowKeys: true) else {
       throw invalidReceipt("It contains a key outside 0..<2^56, which is ambiguous among several stores.")
     }
     return moved

@@ -77,18 +77,18 @@ extension StoreChanges {
   static func targetSlots(_ layout: RowLayout) -> [SlotIndex] { layout.slots.filter { layout.kinds[$0] == .key } }
 
   /// Appends an object's entire row, then replaces temporary keys.
-  private func append(_ object: ManagedObject, key: Int64, version: RowVersion, to builder: RowBatchBuilder, targetSlots: [SlotIndex]) {
+  private func append(_ object: ManagedObject, key: ObjectKey, version: RowVersion, to builder: RowBatchBuilder, targetSlots: [SlotIndex]) {
     guard let row = rowToSave(object) else { return }
     builder.append(row, key: key, version: version)
     for slot in targetSlots where row.integer(slot) < 0 {
-      let target = permanent(row.integer(slot))
-      if target >= 0 { builder.replaceInLastRow(slot, integer: target) } else { builder.removeInLastRow(slot) }
+      let target = permanent(row.key(slot))
+      if target >= 0 { builder.replaceInLastRow(slot, integer: target.rawValue) } else { builder.removeInLastRow(slot) }
     }
   }
 
   /// Appends an object's row, slot by slot, with new derived values, which are in slot order.
   private func append(
-    _ object: ManagedObject, key: Int64, version: RowVersion, to builder: RowBatchBuilder, _ derived: [DerivedValues.Cell]
+    _ object: ManagedObject, key: ObjectKey, version: RowVersion, to builder: RowBatchBuilder, _ derived: [DerivedValues.Cell]
   ) {
     guard let row = rowToSave(object) else { return }
     builder.beginRow(key: key, version: version)
@@ -109,8 +109,8 @@ extension StoreChanges {
       case .real: builder.append(real: row.real(slot))
       case .bytes: builder.append(bytesOf: row, slot)
       case .key:
-        let key = permanent(row.integer(slot))
-        if key >= 0 { builder.append(integer: key) } else { builder.appendNull() }
+        let key = permanent(row.key(slot))
+        if key >= 0 { builder.append(integer: key.rawValue) } else { builder.appendNull() }
       }
     }
     builder.endRow()
@@ -239,10 +239,10 @@ extension StoreChanges {
   ///
   /// Leaves out objects that aren't saved, and objects of the entity `checked` that are being deleted.
   @inline(__always) private func append(
-    _ keys: UnsafeBufferPointer<Int64>, of source: Int64, _ checked: EntityIndex?, to links: inout [SaveRequest.Link]
+    _ keys: UnsafeBufferPointer<ObjectKey>, of source: ObjectKey, _ checked: EntityIndex?, to links: inout [SaveRequest.Link]
   ) {
     let start = links.count
-    var isAscending = true, last = Int64.min
+    var isAscending = true, last = ObjectKey.min
     for key in keys {
       if let checked, context.isDeleted(checked, key) { continue }
       let target = permanent(key)

@@ -45,30 +45,30 @@ final class StoreChanges {
   }
 
   /// The key of an object after the save; -1 for an object that isn't saved.
-  @inline(__always) func permanent(_ key: Int64) -> Int64 { keys.permanent(key) }
+  @inline(__always) func permanent(_ key: ObjectKey) -> ObjectKey { keys.permanent(key) }
 }
 
 /// The permanent keys of new objects.
 final class PermanentKeys {
   /// The permanent key of temporary key *k* is at index `first - k`.
-  @exclusivity(unchecked) private var keys: ContiguousArray<Int64> = []
-  @exclusivity(unchecked) private var first: Int64 = 0
+  @exclusivity(unchecked) private var keys: ContiguousArray<ObjectKey> = []
+  @exclusivity(unchecked) private var first: ObjectKey = 0
 
   var isEmpty: Bool { keys.isEmpty }
 
   /// Reserves entries for the temporary keys from `first` down to `last`.
-  func reserve(from first: Int64, to last: Int64) {
+  func reserve(from first: ObjectKey, to last: ObjectKey) {
     self.first = first
-    keys = ContiguousArray(repeating: -1, count: Int(first - last) + 1)
+    keys = ContiguousArray(repeating: -1, count: last.distance(to: first) + 1)
   }
 
-  func set(_ key: Int64, for temporary: Int64) { keys[Int(first - temporary)] = key }
+  func set(_ key: ObjectKey, for temporary: ObjectKey) { keys[temporary.distance(to: first)] = key }
 
   /// The key of an object after the save; -1 for an object that isn't saved.
-  @inline(__always) func permanent(_ key: Int64) -> Int64 {
+  @inline(__always) func permanent(_ key: ObjectKey) -> ObjectKey {
     if key >= 0 { return key }
     // A faulty store may return any key. The subtraction then wraps to an index that is out of range.
-    let place = Int(first &- key)
+    let place = Int(first.rawValue &- key.rawValue)
     return place >= 0 && place < keys.count ? keys[place] : -1
   }
 }

@@ -21,7 +21,7 @@ struct DocumentHeader {
     var lineage: Data
     var hashes: [String: Data]
     var layouts: [String: Data]?
-    var nextKeys: [String: Int64]
+    var nextKeys: [String: ObjectKey]
     var metadata: [String: StoreValue]
   }
 

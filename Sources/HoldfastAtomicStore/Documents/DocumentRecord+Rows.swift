@@ -104,7 +104,7 @@ final class DocumentLoading {
   private func take(_ relationship: ManagedObjectModel.Relationship, _ record: DocumentRecord) throws -> Bool {
     var targets = record.targets[relationship.name]
     if targets == nil, case .string(let text)? = record.values[relationship.name] {
-      targets = DocumentRecord.keys(text)
+      targets = DocumentRecord.numbers(text)?.map { ObjectKey($0) }
       if targets == nil { throw damaged("The destinations of \(relationship.name) aren't keys.", record) }
     }
     guard let targets else { return false }

@@ -7,7 +7,7 @@ public struct DocumentRecord: Sendable, Hashable {
   /// The name of the concrete entity.
   public var entity: String
   /// The key, unique among all entities with the same root.
-  public var key: Int64
+  public var key: ObjectKey
   /// The row's version: 1 in a new row, raised by 1 with each change. Defaults to 1.
   public var version: RowVersion
   /// The values of attributes and the keys of to-one destinations, by name. Missing values are left out.
@@ -18,13 +18,13 @@ public struct DocumentRecord: Sendable, Hashable {
   /// The keys of to-many destinations, by the name of the relationship.
   ///
   /// Records contain ordered relationships, to-many relationships without an inverse, and one side of each many-to-many pair.
-  public var targets: [String: [Int64]]
+  public var targets: [String: [ObjectKey]]
   /// The order keys of ordered relationships, by name, in the order of ``targets``. Left out if they are those of ``UsualOrder``.
   public var orderKeys: [String: [Int64]]
 
   /// Creates a record.
   public init(
-    entity: String, key: Int64, version: RowVersion = 1, values: [String: StoreValue] = [:], targets: [String: [Int64]] = [:],
+    entity: String, key: ObjectKey, version: RowVersion = 1, values: [String: StoreValue] = [:], targets: [String: [ObjectKey]] = [:],
     orderKeys: [String: [Int64]] = [:]
   ) {
     self.entity = entity
@@ -60,22 +60,22 @@ extension DocumentRecord {
   /// Text can contain any character, such as line breaks and zero.
   public var fields: [String: String] {
     var fields = values.mapValues(\.documentText)
-    fields[Self.keyField] = String(key)
+    fields[Self.keyField] = "\(key)"
     if version != 1 { fields[Self.versionField] = version.description }
-    for (name, keys) in targets { fields[name] = keys.map(String.init).joined(separator: " ") }
+    for (name, keys) in targets { fields[name] = keys.map(\.description).joined(separator: " ") }
     for (name, keys) in orderKeys { fields[name + Self.orderSuffix] = keys.map(String.init).joined(separator: " ") }
     return fields
   }
 
   /// Creates a record from its ``fields``. The store checks them when it reads the file.
   public init(entity: String, fields: [String: String]) {
-    self.init(entity: entity, key: fields[Self.keyField].flatMap { Int64($0) } ?? 0)
+    self.init(entity: entity, key: fields[Self.keyField].flatMap { Int64($0) }.map { ObjectKey($0) } ?? 0)
     for (name, text) in fields {
       switch name {
       case Self.keyField: break
       case Self.versionField: version = RowVersion(Int64(text) ?? -1)
       case _ where name.hasSuffix(Self.orderSuffix):
-        orderKeys[String(name.dropLast(Self.orderSuffix.count))] = Self.keys(text) ?? []
+        orderKeys[String(name.dropLast(Self.orderSuffix.count))] = Self.numbers(text) ?? []
       default: values[name] = .string(text)
       }
     }
@@ -105,7 +105,9 @@ extension DocumentRecord {
       guard let other = others.removeValue(forKey: name), DocumentRecord.isWritten(value, as: other) else { return false }
     }
     for (name, keys) in targets where keys != decoded.targets[name] {
-      guard case .string(let text)? = others.removeValue(forKey: name), DocumentRecord.keys(text) == keys else { return false }
+      guard case .string(let text)? = others.removeValue(forKey: name), DocumentRecord.numbers(text)?.map({ ObjectKey($0) }) == keys else {
+        return false
+      }
     }
     return others.isEmpty && version == decoded.version && orderKeys == decoded.orderKeys
       && decoded.targets.keys.allSatisfy { targets[$0] != nil }
@@ -122,10 +124,10 @@ extension DocumentRecord {
     }
   }
 
-  /// The keys in a text; nil if it contains something else.
-  static func keys(_ text: String) -> [Int64]? {
+  /// The numbers in a text; nil if it contains something else.
+  static func numbers(_ text: String) -> [Int64]? {
     let parts = text.split(separator: " ", omittingEmptySubsequences: true)
-    let keys = parts.compactMap { Int64($0) }
-    return keys.count == parts.count ? keys : nil
+    let numbers = parts.compactMap { Int64($0) }
+    return numbers.count == parts.count ? numbers : nil
   }
 }

@@ -1,4 +1,4 @@
-import HoldfastStore
+public import HoldfastStore
 
 /// Checks whether two lists contain the same links, in any order.
 ///
@@ -17,24 +17,25 @@ public struct LinkDigest: Sendable {
   /// Creates a digest of two empty lists.
   public init() {}
 
-  private static func hash(_ source: Int64, _ target: Int64) -> UInt64 {
+  private static func hash(_ source: ObjectKey, _ target: ObjectKey) -> UInt64 {
     Hashing.fold(
-      Hashing.fold(UInt64(bitPattern: source) ^ Hashing.seed, Hashing.multiplier) ^ UInt64(bitPattern: target), Hashing.multiplier)
+      Hashing.fold(UInt64(bitPattern: source.rawValue) ^ Hashing.seed, Hashing.multiplier) ^ UInt64(bitPattern: target.rawValue),
+      Hashing.multiplier)
   }
 
   /// Adds a link to the first list.
-  public mutating func add(source: Int64, target: Int64) { count(source, target, 1) }
+  public mutating func add(source: ObjectKey, target: ObjectKey) { count(source, target, 1) }
 
   /// Adds a link to the second list.
-  public mutating func subtract(source: Int64, target: Int64) { count(source, target, -1) }
+  public mutating func subtract(source: ObjectKey, target: ObjectKey) { count(source, target, -1) }
 
-  @inline(__always) private mutating func count(_ source: Int64, _ target: Int64, _ sign: Int) {
+  @inline(__always) private mutating func count(_ source: ObjectKey, _ target: ObjectKey, _ sign: Int) {
     let hash = LinkDigest.hash(source, target)
     let place = Int(truncatingIfNeeded: hash >> 56)
     var cells = cells.mutableSpan
     cells[place].count &+= sign
-    cells[place].sources &+= sign > 0 ? source : 0 &- source
-    cells[place].targets &+= sign > 0 ? target : 0 &- target
+    cells[place].sources &+= sign > 0 ? source.rawValue : 0 &- source.rawValue
+    cells[place].targets &+= sign > 0 ? target.rawValue : 0 &- target.rawValue
     cells[place].hashes &+= sign > 0 ? hash : 0 &- hash
   }
 
@@ -45,7 +46,7 @@ public struct LinkDigest: Sendable {
   var odd: SaveRequest.Link? {
     for cell in cells where cell.count.magnitude == 1 {
       let sign = Int64(cell.count)
-      let (source, target) = (cell.sources &* sign, cell.targets &* sign)
+      let (source, target) = (ObjectKey(cell.sources &* sign), ObjectKey(cell.targets &* sign))
       if LinkDigest.hash(source, target) == (sign > 0 ? cell.hashes : 0 &- cell.hashes) {
         return SaveRequest.Link(source: source, target: target)
       }

@@ -1,3 +1,5 @@
+public import HoldfastStore
+
 /// Reads the links of one to-many relationship of a ``TableGeneration``, object by object.
 ///
 /// Use one reader per file that is written, and read objects in ascending order of their keys. The reader keeps a copy of the
@@ -9,7 +11,7 @@ public final class LinkReader {
   @usableFromInline @exclusivity(unchecked) var chunk: Int64 = -1
   /// The start offset of each key's destinations, and the end offset of the last key's.
   @usableFromInline let starts: UnsafeMutablePointer<UInt32>
-  @usableFromInline @exclusivity(unchecked) var targets: UnsafeMutablePointer<Int64>
+  @usableFromInline @exclusivity(unchecked) var targets: UnsafeMutablePointer<ObjectKey>
   @exclusivity(unchecked) private var capacity = 1024
 
   init(adjacency: AdjacencyIndex, order: OrderIndex?) {
@@ -26,9 +28,9 @@ public final class LinkReader {
   }
 
   /// The destination keys of one object, ascending. Valid until the next call.
-  @inlinable @inline(__always) public func targets(of key: Int64) -> UnsafeBufferPointer<Int64> {
-    if key >> 8 != chunk { copy(chunk: key >> 8) }
-    let low = Int(key & 255)
+  @inlinable @inline(__always) public func targets(of key: ObjectKey) -> UnsafeBufferPointer<ObjectKey> {
+    if key.rawValue >> 8 != chunk { copy(chunk: key.rawValue >> 8) }
+    let low = Int(key.rawValue & 255)
     let (start, end) = (Int(starts[low]), Int(starts[low + 1]))
     return UnsafeBufferPointer(start: targets + start, count: end - start)
   }
@@ -56,7 +58,7 @@ public final class LinkReader {
   /// The destinations of one object with their order keys, sorted by these.
   ///
   /// Destinations of an unordered relationship ascend. A destination without an order key is last, with the key `Int64.max`.
-  public func orderedTargets(of key: Int64) -> [(target: Int64, order: Int64)] {
+  public func orderedTargets(of key: ObjectKey) -> [(target: ObjectKey, order: Int64)] {
     let targets = targets(of: key)
     if targets.isEmpty { return [] }
     guard let order else { return targets.map { (target: $0, order: .max) } }

@@ -31,8 +31,8 @@ struct LoadedTableChecks {
       let table = schema.tableOfEntity[relationship.destinationIndex]
       let others = generation.tables.indices.filter { $0 != table && generation.tables[$0].count > 0 }
       if others.isEmpty { continue }
-      var strayed: Int64?
-      func look(_ target: Int64) {
+      var strayed: ObjectKey?
+      func look(_ target: ObjectKey) {
         if generation.tables[table].location(target).isNone, others.contains(where: { !generation.tables[$0].location(target).isNone }) {
           strayed = target
         }
@@ -53,7 +53,7 @@ struct LoadedTableChecks {
     for changes in request.links {
       let relationship = relationship(changes.entity, changes.relationship)
       let index = generation.adjacencies[generation.forwardIndex(of: relationship)]
-      var agrees = index.count == changes.added.count, odd: Int64?
+      var agrees = index.count == changes.added.count, odd: ObjectKey?
       if relationship.isReflexive {
         index.forEach { link in
           if exists(link.target, relationship.destinationIndex), !contains(index, link.target, link.source) {
@@ -76,7 +76,7 @@ struct LoadedTableChecks {
       guard let inverse = model.inverse(of: relationship), case .slot(let index) = schema.storage(of: relationship),
         case .slot(let back) = schema.storage(of: inverse)
       else { continue }
-      var odd: Int64?
+      var odd: ObjectKey?
       // The index maps destinations to the rows that reference them.
       generation.adjacencies[index].forEach { link in
         if exists(link.source, relationship.destinationIndex), !contains(generation.adjacencies[back], link.target, link.source) {
@@ -92,7 +92,7 @@ struct LoadedTableChecks {
   func orders() -> String? {
     for changes in request.orders {
       let relationship = relationship(changes.entity, changes.relationship)
-      var next = 0, odd: Int64?
+      var next = 0, odd: ObjectKey?
       generation.adjacencies[generation.forwardIndex(of: relationship)].forEach { link in
         if next < changes.links.count, changes.links[next] == link {
           next += 1
@@ -112,7 +112,7 @@ struct LoadedTableChecks {
   /// Links that the file lists at both ends match.
   func stated(_ stated: [(LinkDigest, ManagedObjectModel.Relationship)]) -> String? {
     for (links, relationship) in stated {
-      var links = links, last: (source: Int64, exists: Bool) = (.min, false)
+      var links = links, last: (source: ObjectKey, exists: Bool) = (ObjectKey(.min), false)
       generation.adjacencies[generation.forwardIndex(of: relationship)].forEach { link in
         if link.source != last.source { last = (link.source, exists(link.source, relationship.entityIndex)) }
         if last.exists { links.subtract(source: link.source, target: link.target) }
@@ -124,7 +124,7 @@ struct LoadedTableChecks {
     return nil
   }
 
-  private static func at(_ key: Int64?) -> String { key.map { " See object \($0)." } ?? "" }
+  private static func at(_ key: ObjectKey?) -> String { key.map { " See object \($0)." } ?? "" }
 
   private func relationship(_ entity: EntityIndex, _ index: RelationshipIndex) -> ManagedObjectModel.Relationship {
     model.entities[entity].relationships[index]
@@ -134,9 +134,9 @@ struct LoadedTableChecks {
     "\(relationship.name) of \(model.entities[relationship.entityIndex].name)"
   }
 
-  private func exists(_ key: Int64, _ entity: EntityIndex) -> Bool { generation.hasRow(entity: entity, key: key) }
+  private func exists(_ key: ObjectKey, _ entity: EntityIndex) -> Bool { generation.hasRow(entity: entity, key: key) }
 
-  private func contains(_ index: AdjacencyIndex, _ source: Int64, _ target: Int64) -> Bool {
+  private func contains(_ index: AdjacencyIndex, _ source: ObjectKey, _ target: ObjectKey) -> Bool {
     index.withTargets(of: source) { LinkOrder.contains($0, target) }
   }
 }

@@ -69,9 +69,9 @@ public struct FilePart: Sendable {
   public var digest: UInt64
   /// The number of rows, links or entries.
   public var count: Int
-  /// The smallest key.
+  /// The smallest key, or another number by which the format orders sections.
   public var first: Int64
-  /// The largest key.
+  /// The largest key, or another number by which the format orders sections.
   public var last: Int64
 
   /// Creates a section description.
@@ -87,7 +87,7 @@ public struct FilePart: Sendable {
   }
 
   /// The keys from the smallest to the largest.
-  public var keys: ClosedRange<Int64> { first...last }
+  public var keys: ClosedRange<ObjectKey> { ObjectKey(first)...ObjectKey(last) }
 }
 
 extension TableGeneration {
@@ -95,7 +95,7 @@ extension TableGeneration {
   ///
   /// False means only that a row may have changed: a change of a row with a nearby key has the same effect. Takes time proportional
   /// to the number of keys in the range divided by 1,024.
-  public func hasSameRows(as old: TableGeneration, entity: EntityIndex, keys: ClosedRange<Int64>) -> Bool {
+  public func hasSameRows(as old: TableGeneration, entity: EntityIndex, keys: ClosedRange<ObjectKey>) -> Bool {
     table(of: entity).hasSameLocations(as: old.table(of: entity), keys: keys)
   }
 
@@ -103,7 +103,9 @@ extension TableGeneration {
   ///
   /// Compares the links of a to-many relationship and their order. False means only that a link may have changed, as with
   /// ``hasSameRows(as:entity:keys:)``.
-  public func hasSameLinks(as old: TableGeneration, _ relationship: ManagedObjectModel.Relationship, sources: ClosedRange<Int64>) -> Bool {
+  public func hasSameLinks(as old: TableGeneration, _ relationship: ManagedObjectModel.Relationship, sources: ClosedRange<ObjectKey>)
+    -> Bool
+  {
     let forward = forwardIndex(of: relationship)
     guard adjacencies[forward].hasSameLinks(as: old.adjacencies[forward], sources: sources) else { return false }
     return schema.order(of: relationship).map { orders[$0].hasSameKeys(as: old.orders[$0], sources: sources) } ?? true

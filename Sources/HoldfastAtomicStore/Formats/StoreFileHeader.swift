@@ -22,7 +22,7 @@ public struct StoreFileHeader: Sendable {
   /// them.
   public var layoutHashes: [String: [UInt8]]?
   /// The next key to reserve, by name of the root entity. With ``KeySpace/store``, all entries are equal.
-  public var nextKeys: [String: Int64]
+  public var nextKeys: [String: ObjectKey]
   /// The user's metadata.
   public var metadata: [String: StoreValue]
   /// Metadata of other programs that Holdfast preserves, if the format has room for it.
@@ -34,7 +34,7 @@ public struct StoreFileHeader: Sendable {
   /// Creates a header.
   public init(
     storeUUID: String, generation: Int64, versionHashes: [String: [UInt8]], layoutHashes: [String: [UInt8]]? = [:],
-    nextKeys: [String: Int64] = [:],
+    nextKeys: [String: ObjectKey] = [:],
     metadata: [String: StoreValue] = [:]
   ) {
     self.storeUUID = storeUUID
@@ -47,7 +47,7 @@ public struct StoreFileHeader: Sendable {
 
   /// Creates the header of a file with rows of a model.
   init(
-    storeUUID: String, generation: Int64, lineage: Lineage, schema: TableSchema, hashes: ModelHashes, nextKeys: [Int64],
+    storeUUID: String, generation: Int64, lineage: Lineage, schema: TableSchema, hashes: ModelHashes, nextKeys: [ObjectKey],
     metadata: [String: StoreValue], kept: [String: PropertyList] = [:]
   ) {
     let entities = schema.model.entities
@@ -62,8 +62,8 @@ public struct StoreFileHeader: Sendable {
 
   /// The next key to reserve for each table: the value in the file, but larger than any key in use. If keys are unique in the
   /// entire store, all values are equal.
-  func nextKeys(_ schema: TableSchema, largestKeys: [Int64]) -> [Int64] {
-    var keys = largestKeys.map { $0 + 1 }
+  func nextKeys(_ schema: TableSchema, largestKeys: [ObjectKey]) -> [ObjectKey] {
+    var keys = largestKeys.map { $0.advanced(by: 1) }
     for entity in schema.model.entities where entity.rootIndex == entity.index {
       let table = schema.tableOfEntity[entity.index]
       keys[table] = max(keys[table], nextKeys[entity.name] ?? 1)

@@ -15,7 +15,7 @@ extension TableGeneration {
   /// Calls `body` with the rows of an entity in a key range, ascending.
   ///
   /// Takes time proportional to the number of rows in the range.
-  public func forEachRow(of entity: EntityIndex, keys: ClosedRange<Int64>, _ body: (RowPointer) throws -> Void) rethrows {
+  public func forEachRow(of entity: EntityIndex, keys: ClosedRange<ObjectKey>, _ body: (RowPointer) throws -> Void) rethrows {
     let table = table(of: entity)
     if table.rowCounts[entity] > 0 { try table.forEachRow(of: entity, keys: keys, body) }
   }
@@ -27,7 +27,7 @@ extension TableGeneration {
   ///
   /// Takes time proportional to the number of pages of the family, its keys divided by 1,024, and the keys near changed ones.
   public func forEachChange(
-    since old: TableGeneration, of entity: EntityIndex, keys: ClosedRange<Int64>,
+    since old: TableGeneration, of entity: EntityIndex, keys: ClosedRange<ObjectKey>,
     _ body: (_ old: RowPointer?, _ new: RowPointer?) throws -> Void
   ) rethrows {
     try table(of: entity).forEachChange(since: old.table(of: entity), of: entity, keys: keys, body)
@@ -38,8 +38,8 @@ extension TableGeneration {
   /// Includes only owners that have destinations. Owners and destinations are in ascending order. Does nothing unless the relationship
   /// is many-to-many.
   public func forEachTargets(
-    of relationship: ManagedObjectModel.Relationship, sources: ClosedRange<Int64>,
-    _ body: (Int64, UnsafeBufferPointer<Int64>) throws -> Void
+    of relationship: ManagedObjectModel.Relationship, sources: ClosedRange<ObjectKey>,
+    _ body: (ObjectKey, UnsafeBufferPointer<ObjectKey>) throws -> Void
   ) rethrows {
     if case .links(let forward, _) = schema.storage(of: relationship) { try adjacencies[forward].forEachSource(in: sources, body) }
   }
@@ -51,7 +51,7 @@ extension TableGeneration {
 
   /// Calls `body` with the keys of existing objects in a range that have destinations, ascending.
   public func forEachSource(
-    of relationship: ManagedObjectModel.Relationship, sources: ClosedRange<Int64>, _ body: (Int64) throws -> Void
+    of relationship: ManagedObjectModel.Relationship, sources: ClosedRange<ObjectKey>, _ body: (ObjectKey) throws -> Void
   ) rethrows {
     try adjacencies[forwardIndex(of: relationship)].forEachSource(in: sources) { source, _ in
       if hasRow(entity: relationship.entityIndex, key: source) { try body(source) }

@@ -94,9 +94,9 @@ public final class TableLoader {
   public func take(stated links: LinkDigest, of relationship: ManagedObjectModel.Relationship) { stated.append((links, relationship)) }
 
   /// The valid keys of objects.
-  public static let keys: ClosedRange<Int64> = 1...(1 << 62)
+  public static let keys: ClosedRange<ObjectKey> = 1...ObjectKey(1 << 62)
   /// The valid next keys: one more than the last key is allowed.
-  public static let nextKeys: ClosedRange<Int64> = 1...(1 << 62 + 1)
+  public static let nextKeys: ClosedRange<ObjectKey> = 1...ObjectKey(1 << 62 + 1)
 
   /// Builds the tables.
   ///
@@ -133,7 +133,7 @@ public final class TableLoader {
 struct LoadedStore {
   var header: StoreFileHeader
   var generation: TableGeneration
-  var nextKeys: [Int64]
+  var nextKeys: [ObjectKey]
 }
 
 /// The state of a store after opening its file.
@@ -141,7 +141,7 @@ struct OpenedStore {
   var header: StoreFileHeader
   var schema: TableSchema
   var source: RowSource
-  var nextKeys: [Int64]
+  var nextKeys: [ObjectKey]
 
   init(_ loaded: LoadedStore) {
     (header, schema, source, nextKeys) = (loaded.header, loaded.generation.schema, .tables(loaded.generation), loaded.nextKeys)

@@ -1,15 +1,18 @@
+import HoldfastStore
+
 /// Reads a nonempty chunk of an ``AdjacencyIndex``.
 struct AdjacencyChunkReader {
   private let words: UnsafeBufferPointer<Int64>
   private let starts: UnsafePointer<UInt32>
-  private let targets: UnsafePointer<Int64>
+  private let targets: UnsafePointer<ObjectKey>
 
   @inline(__always) init(_ words: UnsafeBufferPointer<Int64>) {
     self.words = words
     // A nonempty chunk contains at least the four words of the bitmap.
     let base = words.baseAddress!
     starts = UnsafeRawPointer(base + 4).assumingMemoryBound(to: UInt32.self)
-    targets = base + AdjacencyChunkReader.headerCount(entries: AdjacencyChunkReader.entryCount(words))
+    let header = AdjacencyChunkReader.headerCount(entries: AdjacencyChunkReader.entryCount(words))
+    targets = UnsafeRawPointer(base + header).assumingMemoryBound(to: ObjectKey.self)
   }
 
   @inline(__always) static func entryCount(_ words: UnsafeBufferPointer<Int64>) -> Int {
@@ -43,17 +46,19 @@ struct AdjacencyChunkReader {
     return rank
   }
 
-  @inline(__always) func targets(of low: Int) -> UnsafeBufferPointer<Int64> {
+  @inline(__always) func targets(of low: Int) -> UnsafeBufferPointer<ObjectKey> {
     hasEntry(low) ? targets(rank: rank(low)) : UnsafeBufferPointer(start: nil, count: 0)
   }
 
   /// The destinations of all entries.
-  var all: UnsafeBufferPointer<Int64> { UnsafeBufferPointer(start: targets, count: start(rank: AdjacencyChunkReader.entryCount(words))) }
+  var all: UnsafeBufferPointer<ObjectKey> {
+    UnsafeBufferPointer(start: targets, count: start(rank: AdjacencyChunkReader.entryCount(words)))
+  }
 
   /// The offset of an entry's first destination; for `rank` equal to the number of entries, the number of destinations.
   @inline(__always) func start(rank: Int) -> Int { Int(starts[rank]) }
 
-  @inline(__always) func targets(rank: Int) -> UnsafeBufferPointer<Int64> {
+  @inline(__always) func targets(rank: Int) -> UnsafeBufferPointer<ObjectKey> {
     UnsafeBufferPointer(start: targets + Int(starts[rank]), count: Int(starts[rank + 1] - starts[rank]))
   }
 }

@@ -21,8 +21,8 @@ enum AdjacencyChunkWriter {
   private static func bits(_ links: Links) -> (UInt64, UInt64, UInt64, UInt64) {
     var bits: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
     for link in links {
-      let bit: UInt64 = 1 << UInt64(link.source & 63)
-      switch (link.source >> 6) & 3 {
+      let bit: UInt64 = 1 << UInt64(link.source.rawValue & 63)
+      switch (link.source.rawValue >> 6) & 3 {
       case 0: bits.0 |= bit
       case 1: bits.1 |= bit
       case 2: bits.2 |= bit
@@ -39,8 +39,15 @@ enum AdjacencyChunkWriter {
     words[3] = Int64(bitPattern: bits.3)
   }
 
+  /// The destinations of a chunk, which follow its header.
+  @inline(__always) private static func destinations(
+    of words: UnsafeMutableBufferPointer<Int64>, _ header: Int
+  ) -> UnsafeMutablePointer<ObjectKey> {
+    UnsafeMutableRawPointer(words.baseAddress! + header).assumingMemoryBound(to: ObjectKey.self)
+  }
+
   /// Makes a chunk from the end offsets of its keys, where the first key's destinations begin at `start`.
-  static func chunk(_ ends: UnsafeBufferPointer<UInt32>, from start: Int, _ targets: UnsafeBufferPointer<Int64>) -> [Int64] {
+  static func chunk(_ ends: UnsafeBufferPointer<UInt32>, from start: Int, _ targets: UnsafeBufferPointer<ObjectKey>) -> [Int64] {
     var entries = 0
     var before = UInt32(truncatingIfNeeded: start)
     for end in ends {
@@ -58,7 +65,7 @@ enum AdjacencyChunkWriter {
         (entry, before) = (entry + 1, end)
       }
       starts[entry] = UInt32(truncatingIfNeeded: targets.count)
-      (words.baseAddress! + header).initialize(from: targets.baseAddress!, count: targets.count)
+      destinations(of: words, header).initialize(from: targets.baseAddress!, count: targets.count)
       initialized = header + targets.count
     }
   }
@@ -79,7 +86,7 @@ enum AdjacencyChunkWriter {
       write(bits, to: words)
       words[header - 1] = 0
       let starts = UnsafeMutableRawPointer(words.baseAddress! + 4).assumingMemoryBound(to: UInt32.self)
-      let output = words.baseAddress! + header
+      let output = destinations(of: words, header)
       var (entry, oldEntry, nextAdded, nextRemoved) = (0, 0, 0, 0)
       var affected = nextAffected(added, 0, removed, 0)
       for word in 0..<4 {
@@ -89,7 +96,7 @@ enum AdjacencyChunkWriter {
           rest &= rest - 1
           starts[entry] = UInt32(truncatingIfNeeded: kept)
           entry += 1
-          var targets = UnsafeBufferPointer<Int64>(start: nil, count: 0)
+          var targets = UnsafeBufferPointer<ObjectKey>(start: nil, count: 0)
           if reader.hasEntry(low) {
             targets = reader.targets(rank: oldEntry)
             oldEntry += 1
@@ -113,41 +120,44 @@ enum AdjacencyChunkWriter {
   /// The next key that gains or loses a destination; 256 if there is none.
   @inline(__always) private static func nextAffected(_ added: Links, _ nextAdded: Int, _ removed: Links, _ nextRemoved: Int) -> Int {
     min(
-      nextAdded < added.count ? Int(added[nextAdded].source & 255) : 256,
-      nextRemoved < removed.count ? Int(removed[nextRemoved].source & 255) : 256)
+      nextAdded < added.count ? Int(added[nextAdded].source.rawValue & 255) : 256,
+      nextRemoved < removed.count ? Int(removed[nextRemoved].source.rawValue & 255) : 256)
   }
 
   /// Writes the changed destinations of one key. Returns the offset of the next key's destinations.
   @inline(__always) private static func merge(
-    _ targets: UnsafeBufferPointer<Int64>, _ low: Int, _ added: Links, _ nextAdded: inout Int, _ removed: Links, _ nextRemoved: inout Int,
-    into output: UnsafeMutablePointer<Int64>, at start: Int
+    _ targets: UnsafeBufferPointer<ObjectKey>, _ low: Int, _ added: Links, _ nextAdded: inout Int, _ removed: Links,
+    _ nextRemoved: inout Int,
+    into output: UnsafeMutablePointer<ObjectKey>, at start: Int
   ) -> Int {
     var end = start
     // Skip removals of keys that have no entry.
-    while nextRemoved < removed.count, Int(removed[nextRemoved].source & 255) < low { nextRemoved += 1 }
+    while nextRemoved < removed.count, Int(removed[nextRemoved].source.rawValue & 255) < low { nextRemoved += 1 }
     for target in targets {
-      while nextAdded < added.count, Int(added[nextAdded].source & 255) == low, added[nextAdded].target < target {
+      while nextAdded < added.count, Int(added[nextAdded].source.rawValue & 255) == low, added[nextAdded].target < target {
         if end == start || output[end - 1] != added[nextAdded].target {
           output[end] = added[nextAdded].target
           end += 1
         }
         nextAdded += 1
       }
-      while nextRemoved < removed.count, Int(removed[nextRemoved].source & 255) == low, removed[nextRemoved].target < target {
+      while nextRemoved < removed.count, Int(removed[nextRemoved].source.rawValue & 255) == low, removed[nextRemoved].target < target {
         nextRemoved += 1
       }
-      if nextRemoved < removed.count, Int(removed[nextRemoved].source & 255) == low, removed[nextRemoved].target == target { continue }
+      if nextRemoved < removed.count, Int(removed[nextRemoved].source.rawValue & 255) == low, removed[nextRemoved].target == target {
+        continue
+      }
       output[end] = target
       end += 1
     }
-    while nextAdded < added.count, Int(added[nextAdded].source & 255) == low {
+    while nextAdded < added.count, Int(added[nextAdded].source.rawValue & 255) == low {
       if end == start || output[end - 1] != added[nextAdded].target {
         output[end] = added[nextAdded].target
         end += 1
       }
       nextAdded += 1
     }
-    while nextRemoved < removed.count, Int(removed[nextRemoved].source & 255) == low { nextRemoved += 1 }
+    while nextRemoved < removed.count, Int(removed[nextRemoved].source.rawValue & 255) == low { nextRemoved += 1 }
     return end
   }
 }

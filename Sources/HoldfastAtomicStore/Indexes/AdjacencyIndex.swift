@@ -30,10 +30,18 @@ struct AdjacencyIndex: Sendable {
   /// Creates an empty index.
   init() {}
 
+  /// The source with an offset in a chunk.
+  @inline(__always) private static func source(_ place: Int64, _ low: Int) -> ObjectKey { ObjectKey(place << shift + Int64(low)) }
+
+  /// The chunks with the sources in a range.
+  private static func places(_ sources: ClosedRange<ObjectKey>) -> ClosedRange<Int64> {
+    sources.lowerBound.rawValue >> shift...sources.upperBound.rawValue >> shift
+  }
+
   /// Calls `body` with the destination keys of a source, in ascending order.
-  @inline(__always) func withTargets<T>(of key: Int64, _ body: (UnsafeBufferPointer<Int64>) throws -> T) rethrows -> T {
-    try chunks[key >> AdjacencyIndex.shift].words.withUnsafeBufferPointer { words in
-      try body(words.isEmpty ? UnsafeBufferPointer(start: nil, count: 0) : AdjacencyChunkReader(words).targets(of: Int(key & 255)))
+  @inline(__always) func withTargets<T>(of key: ObjectKey, _ body: (UnsafeBufferPointer<ObjectKey>) throws -> T) rethrows -> T {
+    try chunks[key.rawValue >> AdjacencyIndex.shift].words.withUnsafeBufferPointer { words in
+      try body(words.isEmpty ? UnsafeBufferPointer(start: nil, count: 0) : AdjacencyChunkReader(words).targets(of: Int(key.rawValue & 255)))
     }
   }
 
@@ -44,7 +52,7 @@ struct AdjacencyIndex: Sendable {
         let reader = AdjacencyChunkReader(words)
         for low in 0..<256 {
           for target in reader.targets(of: low) {
-            try body(SaveRequest.Link(source: place << AdjacencyIndex.shift + Int64(low), target: target))
+            try body(SaveRequest.Link(source: AdjacencyIndex.source(place, low), target: target))
           }
         }
       }
@@ -52,13 +60,12 @@ struct AdjacencyIndex: Sendable {
   }
 
   /// Calls `body` with each source in a range that has destinations, and with these. Both are in ascending order.
-  func forEachSource(in sources: ClosedRange<Int64>, _ body: (Int64, UnsafeBufferPointer<Int64>) throws -> Void) rethrows {
-    let shift = AdjacencyIndex.shift
-    try chunks.forEach(in: sources.lowerBound >> shift...sources.upperBound >> shift) { place, chunk in
+  func forEachSource(in sources: ClosedRange<ObjectKey>, _ body: (ObjectKey, UnsafeBufferPointer<ObjectKey>) throws -> Void) rethrows {
+    try chunks.forEach(in: AdjacencyIndex.places(sources)) { place, chunk in
       try chunk.words.withUnsafeBufferPointer { words in
         let reader = AdjacencyChunkReader(words)
         try reader.forEachEntry { low, rank in
-          let source = place << shift + Int64(low), targets = reader.targets(rank: rank)
+          let source = AdjacencyIndex.source(place, low), targets = reader.targets(rank: rank)
           if sources.contains(source) && !targets.isEmpty { try body(source, targets) }
         }
       }
@@ -67,17 +74,17 @@ struct AdjacencyIndex: Sendable {
 
   /// Whether the links from sources in a range are unchanged between another index and this changed copy of it. False means only
   /// that a link may have changed.
-  func hasSameLinks(as other: AdjacencyIndex, sources: ClosedRange<Int64>) -> Bool {
-    chunks.shares(sources.lowerBound >> AdjacencyIndex.shift...sources.upperBound >> AdjacencyIndex.shift, with: other.chunks)
+  func hasSameLinks(as other: AdjacencyIndex, sources: ClosedRange<ObjectKey>) -> Bool {
+    chunks.shares(AdjacencyIndex.places(sources), with: other.chunks)
   }
 
   /// Calls `body` with each source that has destinations, in ascending order.
-  func forEachSource(_ body: (Int64) throws -> Void) rethrows {
+  func forEachSource(_ body: (ObjectKey) throws -> Void) rethrows {
     try chunks.forEach { place, chunk in
       try chunk.words.withUnsafeBufferPointer { words in
         let reader = AdjacencyChunkReader(words)
         try reader.forEachEntry { low, rank in
-          if reader.start(rank: rank) < reader.start(rank: rank + 1) { try body(place << AdjacencyIndex.shift + Int64(low)) }
+          if reader.start(rank: rank) < reader.start(rank: rank + 1) { try body(AdjacencyIndex.source(place, low)) }
         }
       }
     }
@@ -100,7 +107,8 @@ struct AdjacencyIndex: Sendable {
     var (nextAdded, nextRemoved) = (0, 0)
     while nextAdded < added.count || nextRemoved < removed.count {
       let first = min(
-        nextAdded < added.count ? added[nextAdded].source : .max, nextRemoved < removed.count ? removed[nextRemoved].source : .max)
+        nextAdded < added.count ? added[nextAdded].source.rawValue : .max,
+        nextRemoved < removed.count ? removed[nextRemoved].source.rawValue : .max)
       let place = first >> AdjacencyIndex.shift
       let lastAdded = AdjacencyIndex.end(added, from: nextAdded, place), lastRemoved = AdjacencyIndex.end(removed, from: nextRemoved, place)
       let (chunk, change) = AdjacencyChunkWriter.chunk(
@@ -131,23 +139,25 @@ struct AdjacencyIndex: Sendable {
 
   @inline(__always) private mutating func fill(
     _ links: UnsafeBufferPointer<SaveRequest.Link>, isOrdered: (SaveRequest.Link, SaveRequest.Link) -> Bool,
-    key: (SaveRequest.Link) -> Int64, target: (SaveRequest.Link) -> Int64
+    key: (SaveRequest.Link) -> ObjectKey, target: (SaveRequest.Link) -> ObjectKey
   ) -> Bool {
     if links.isEmpty { return true }
     let (least, greatest) = LinkOrder.bounds(links, key)
     guard least >= 0, LinkOrder.isDense(least, greatest, links.count) else { return false }
     for index in links.indices.dropFirst() where !isOrdered(links[index - 1], links[index]) { return false }
     // The first key of the chunk.
-    let first = least & ~255
-    let keyCount = Int(greatest - first) + 1
+    let first = ObjectKey(least.rawValue & ~255)
+    let keyCount = Int(greatest.rawValue - first.rawValue) + 1
     return withUnsafeTemporaryAllocation(of: UInt32.self, capacity: keyCount + 1) { ends in
-      withUnsafeTemporaryAllocation(of: Int64.self, capacity: links.count) { targets in
+      withUnsafeTemporaryAllocation(of: ObjectKey.self, capacity: links.count) { targets in
         ends.initialize(repeating: 0)
-        for (index, link) in links.enumerated() where index == 0 || link != links[index - 1] { ends[Int(key(link) - first) + 1] += 1 }
+        for (index, link) in links.enumerated() where index == 0 || link != links[index - 1] {
+          ends[Int(key(link).rawValue - first.rawValue) + 1] += 1
+        }
         for place in 1..<keyCount { ends[place + 1] += ends[place] }
         // Turns the start offset of each key into its end offset.
         for (index, link) in links.enumerated() where index == 0 || link != links[index - 1] {
-          let place = Int(key(link) - first)
+          let place = Int(key(link).rawValue - first.rawValue)
           targets[Int(ends[place])] = target(link)
           ends[place] += 1
         }
@@ -158,14 +168,14 @@ struct AdjacencyIndex: Sendable {
   }
 
   /// Writes the chunks of consecutive keys, given the end offset of each key's destinations.
-  private mutating func addChunks(from first: Int64, _ ends: UnsafeBufferPointer<UInt32>, _ targets: UnsafeBufferPointer<Int64>) {
+  private mutating func addChunks(from first: ObjectKey, _ ends: UnsafeBufferPointer<UInt32>, _ targets: UnsafeBufferPointer<ObjectKey>) {
     var start = 0
     for place in stride(from: 0, to: ends.count, by: 1 << Int(AdjacencyIndex.shift)) {
       let ends = UnsafeBufferPointer(rebasing: ends[place..<min(place + 1 << Int(AdjacencyIndex.shift), ends.count)])
       let end = Int(ends[ends.count - 1])
       if end > start {
         let chunk = AdjacencyChunkWriter.chunk(ends, from: start, UnsafeBufferPointer(rebasing: targets[start..<end]))
-        chunks.set((first + Int64(place)) >> AdjacencyIndex.shift, Chunk(words: chunk))
+        chunks.set((first.rawValue + Int64(place)) >> AdjacencyIndex.shift, Chunk(words: chunk))
       }
       start = end
     }
@@ -174,7 +184,7 @@ struct AdjacencyIndex: Sendable {
 
   private static func end(_ links: UnsafeBufferPointer<SaveRequest.Link>, from start: Int, _ place: Int64) -> Int {
     var end = start
-    while end < links.count, links[end].source >> shift == place { end += 1 }
+    while end < links.count, links[end].source.rawValue >> shift == place { end += 1 }
     return end
   }
 }

@@ -3,7 +3,7 @@ import HoldfastStore
 /// Sorts links.
 enum LinkOrder {
   /// Whether a sorted buffer contains a key.
-  static func contains(_ keys: UnsafeBufferPointer<Int64>, _ key: Int64) -> Bool {
+  static func contains(_ keys: UnsafeBufferPointer<ObjectKey>, _ key: ObjectKey) -> Bool {
     var (low, high) = (0, keys.count)
     while low < high {
       let middle = (low + high) / 2
@@ -39,31 +39,31 @@ enum LinkOrder {
   }
 
   @inline(__always) static func bounds(
-    _ links: UnsafeBufferPointer<SaveRequest.Link>, _ key: (SaveRequest.Link) -> Int64
-  ) -> (least: Int64, greatest: Int64) {
-    links.reduce((Int64.max, Int64.min)) { (min($0.0, key($1)), max($0.1, key($1))) }
+    _ links: UnsafeBufferPointer<SaveRequest.Link>, _ key: (SaveRequest.Link) -> ObjectKey
+  ) -> (least: ObjectKey, greatest: ObjectKey) {
+    links.reduce((ObjectKey(.max), ObjectKey(.min))) { (min($0.0, key($1)), max($0.1, key($1))) }
   }
 
   /// Whether a counting sort is cheaper than a comparison sort.
-  static func isDense(_ least: Int64, _ greatest: Int64, _ count: Int) -> Bool {
-    let (range, overflow) = greatest.subtractingReportingOverflow(least)
+  static func isDense(_ least: ObjectKey, _ greatest: ObjectKey, _ count: Int) -> Bool {
+    let (range, overflow) = greatest.rawValue.subtractingReportingOverflow(least.rawValue)
     return !overflow && range <= 8 * Int64(count) + 1024
   }
 
   /// A stable counting sort by a key.
   @inline(__always) private static func counted(
-    _ links: [SaveRequest.Link], key: (SaveRequest.Link) -> Int64, _ least: Int64, _ greatest: Int64,
+    _ links: [SaveRequest.Link], key: (SaveRequest.Link) -> ObjectKey, _ least: ObjectKey, _ greatest: ObjectKey,
     _ change: (SaveRequest.Link) -> SaveRequest.Link
   ) -> [SaveRequest.Link] {
-    let range = Int(greatest - least) + 1
+    let range = Int(greatest.rawValue - least.rawValue) + 1
     var places = [UInt32](repeating: 0, count: range + 1)
     return links.withUnsafeBufferPointer { links in
       places.withUnsafeMutableBufferPointer { places in
-        for link in links { places[Int(key(link) - least) + 1] += 1 }
+        for link in links { places[Int(key(link).rawValue - least.rawValue) + 1] += 1 }
         for index in 1...range { places[index] += places[index - 1] }
         return [SaveRequest.Link](unsafeUninitializedCapacity: links.count) { sorted, initialized in
           for link in links {
-            let place = Int(key(link) - least)
+            let place = Int(key(link).rawValue - least.rawValue)
             sorted.initializeElement(at: Int(places[place]), to: change(link))
             places[place] += 1
           }

@@ -3,7 +3,7 @@ import HoldfastStore
 /// The order keys of one owner's destinations in an ordered relationship.
 struct OrderedTargets: KeyMapElement {
   /// The destination keys, ascending.
-  var targets: [Int64] = []
+  var targets: [ObjectKey] = []
   /// The order key of each destination.
   var keys: [Int64] = []
 
@@ -11,7 +11,7 @@ struct OrderedTargets: KeyMapElement {
   var isNone: Bool { targets.isEmpty }
 
   /// The order key of a destination; `Int64.max` if it has none.
-  func key(of target: Int64) -> Int64 {
+  func key(of target: ObjectKey) -> Int64 {
     var (low, high) = (0, targets.count)
     while low < high {
       let middle = (low + high) / 2
@@ -27,15 +27,15 @@ struct OrderIndex: Sendable {
   private var sources = KeyMap<OrderedTargets>(shift: 6, spread: 16)
 
   /// The order keys of some destinations of an owner.
-  func keys(of targets: some Sequence<Int64>, source: Int64) -> [Int64] {
-    let known = sources[source]
+  func keys(of targets: some Sequence<ObjectKey>, source: ObjectKey) -> [Int64] {
+    let known = sources[source.rawValue]
     return targets.map { known.key(of: $0) }
   }
 
   /// Whether the order keys of owners in a range are unchanged between another index and this changed copy of it. False means only
   /// that a key may have changed.
-  func hasSameKeys(as other: OrderIndex, sources keys: ClosedRange<Int64>) -> Bool {
-    sources.shares(keys, with: other.sources, allowsSparse: true)
+  func hasSameKeys(as other: OrderIndex, sources keys: ClosedRange<ObjectKey>) -> Bool {
+    sources.shares(keys.rawValues, with: other.sources, allowsSparse: true)
   }
 
   /// Sets new order keys for destinations of an owner, and removes those of objects that are no longer destinations.
@@ -44,8 +44,8 @@ struct OrderIndex: Sendable {
   ///   - targets: All destinations, ascending.
   ///   - links: Links of the owner, ascending.
   ///   - new: The order key of each of these links.
-  mutating func set(_ source: Int64, targets: [Int64], _ links: ArraySlice<SaveRequest.Link>, _ new: ArraySlice<Int64>) {
-    let known = sources[source]
+  mutating func set(_ source: ObjectKey, targets: [ObjectKey], _ links: ArraySlice<SaveRequest.Link>, _ new: ArraySlice<Int64>) {
+    let known = sources[source.rawValue]
     var next = OrderedTargets()
     var place = links.startIndex
     for target in targets {
@@ -56,6 +56,6 @@ struct OrderIndex: Sendable {
       next.targets.append(target)
       next.keys.append(key)
     }
-    sources.set(source, next)
+    sources.set(source.rawValue, next)
   }
 }

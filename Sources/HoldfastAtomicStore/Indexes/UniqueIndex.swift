@@ -1,3 +1,5 @@
+import HoldfastStore
+
 /// A hash index of a uniqueness constraint: finds the keys whose values have a hash. Copies share unchanged segments.
 ///
 /// Open addressing with linear probing in segments of 512 slots. The upper bits of a hash select the segment, the lower bits the
@@ -7,7 +9,7 @@ struct UniqueIndex: Sendable {
   /// A slot of a segment. Empty if the hash is 0.
   private struct Place: Sendable {
     var hash: UInt64 = 0
-    var key: Int64 = 0
+    var key: ObjectKey = 0
   }
 
   private static let segmentSize = 512
@@ -37,7 +39,7 @@ struct UniqueIndex: Sendable {
   }
 
   /// The first key with a hash that `matches` accepts.
-  @inline(__always) func key(hash: UInt64, matches: (Int64) -> Bool) -> Int64? {
+  @inline(__always) func key(hash: UInt64, matches: (ObjectKey) -> Bool) -> ObjectKey? {
     guard !segments.isEmpty else { return nil }
     let hash = UniqueIndex.nonzero(hash)
     return segments[segment(hash)].withUnsafeBufferPointer { places in
@@ -51,7 +53,7 @@ struct UniqueIndex: Sendable {
   }
 
   /// Adds a key.
-  mutating func insert(hash: UInt64, key: Int64) {
+  mutating func insert(hash: UInt64, key: ObjectKey) {
     reserve(1)
     while !insertReserved(UniqueIndex.nonzero(hash), key) { grow(to: segments.count * 2) }
     count += 1
@@ -60,7 +62,7 @@ struct UniqueIndex: Sendable {
   /// A key to add, with the hash of its values.
   struct Entry {
     var hash: UInt64
-    var key: Int64
+    var key: ObjectKey
   }
 
   /// Adds many keys, sorted by segment so that the current segment stays in the CPU cache.
@@ -68,7 +70,7 @@ struct UniqueIndex: Sendable {
   /// - Parameters:
   ///   - isSame: Whether the rows of two keys with the same hash have the same values.
   ///   - taken: Called with a key that wasn't added and the existing key that has its values.
-  mutating func insert(_ entries: [Entry], isSame: (Int64, Int64) -> Bool, taken: (Int64, Int64) -> Void) {
+  mutating func insert(_ entries: [Entry], isSame: (ObjectKey, ObjectKey) -> Bool, taken: (ObjectKey, ObjectKey) -> Void) {
     reserve(entries.count)
     for entry in entries.count < UniqueIndex.fewEntries ? entries : bySegment(entries) {
       if let other = key(hash: entry.hash, matches: { isSame($0, entry.key) }) {
@@ -101,7 +103,7 @@ struct UniqueIndex: Sendable {
   ///
   /// - Returns: False if the segment is full. With hashes as well distributed as those of ``Hashing``, the average load triggers a
   ///   split long before that.
-  private mutating func insertReserved(_ hash: UInt64, _ key: Int64) -> Bool {
+  private mutating func insertReserved(_ hash: UInt64, _ key: ObjectKey) -> Bool {
     let segment = segment(hash)
     guard entryCounts[segment] < UniqueIndex.mostEntries else { return false }
     entryCounts[segment] += 1
@@ -114,7 +116,7 @@ struct UniqueIndex: Sendable {
   }
 
   /// Removes a key. Removing a missing key has no effect.
-  mutating func remove(hash: UInt64, key: Int64) {
+  mutating func remove(hash: UInt64, key: ObjectKey) {
     guard !segments.isEmpty else { return }
     let hash = UniqueIndex.nonzero(hash)
     let removed = segments[segment(hash)].withUnsafeMutableBufferPointer { UniqueIndex.remove(hash, key, from: $0) }
@@ -123,7 +125,7 @@ struct UniqueIndex: Sendable {
     count -= 1
   }
 
-  private static func remove(_ hash: UInt64, _ key: Int64, from places: UnsafeMutableBufferPointer<Place>) -> Bool {
+  private static func remove(_ hash: UInt64, _ key: ObjectKey, from places: UnsafeMutableBufferPointer<Place>) -> Bool {
     var hole = Int(truncatingIfNeeded: hash) & mask
     while places[hole].hash != hash || places[hole].key != key {
       if places[hole].hash == 0 { return false }

@@ -85,7 +85,7 @@ struct UniqueLookup {
   /// never looked up.
   private static func wanted(_ constant: StoreValue, _ column: ColumnType) -> Wanted? {
     guard case .attribute(let type) = column else {
-      if case .objectID(let id) = constant { return .integer(id.key) }
+      if case .objectID(let id) = constant { return .integer(id.key.rawValue) }
       return nil
     }
     return switch (type, constant) {

@@ -33,8 +33,8 @@ final class PagedGeneration: Sendable {
   }
 
   /// The next key to allocate for each table.
-  var nextKeys: [Int64] {
-    var largest = [Int64](repeating: 0, count: schema.tableCount)
+  var nextKeys: [ObjectKey] {
+    var largest = [ObjectKey](repeating: 0, count: schema.tableCount)
     for entity in schema.model.entityIndexes {
       let table = schema.tableOfEntity[entity]
       largest[table] = max(largest[table], file.largestKey(of: entity))
@@ -43,7 +43,7 @@ final class PagedGeneration: Sendable {
   }
 
   /// The row with a key of an entity or a subentity, and its concrete entity.
-  func row(entity: EntityIndex, key: Int64) throws -> (row: RowView, entity: EntityIndex)? {
+  func row(entity: EntityIndex, key: ObjectKey) throws -> (row: RowView, entity: EntityIndex)? {
     for concrete in schema.model.entities[entity].familyIndexes {
       if let row = try file.row(entity: concrete, key: key) { return (row, concrete) }
     }
@@ -112,7 +112,7 @@ enum RowSource: Sendable {
   }
 
   /// The row of an object of an entity or a subentity, or nil.
-  func row(entity: EntityIndex, key: Int64) throws -> RowView? {
+  func row(entity: EntityIndex, key: ObjectKey) throws -> RowView? {
     switch self {
     case .tables(let generation): generation.row(entity: entity, key: key)
     case .paged(let paged): try paged.row(entity: entity, key: key)?.row

@@ -19,7 +19,7 @@ public protocol PagedStoreFile: Sendable {
   func rowCount(of entity: EntityIndex) -> Int
 
   /// The largest key of an entity's rows; 0 if there are none.
-  func largestKey(of entity: EntityIndex) -> Int64
+  func largestKey(of entity: EntityIndex) -> ObjectKey
 
   /// Calls `body` with the pages of an entity until it returns ``/HoldfastStore/SinkDemand/enough``.
   ///
@@ -27,7 +27,7 @@ public protocol PagedStoreFile: Sendable {
   func forEachPage(of entity: EntityIndex, _ body: (RowBatch) throws -> SinkDemand) throws
 
   /// The row of an entity, without subentities, that has a key; nil if there is none.
-  func row(entity: EntityIndex, key: Int64) throws -> RowView?
+  func row(entity: EntityIndex, key: ObjectKey) throws -> RowView?
 
   /// The keys of the rows whose values of a constraint have a digest, and possibly of others.
   ///
@@ -36,7 +36,7 @@ public protocol PagedStoreFile: Sendable {
   /// - Parameters:
   ///   - digest: The ``UniqueDigest`` of the values.
   ///   - constraint: The index of the constraint in ``TableSchema/uniqueConstraints``.
-  func keys(digest: UInt64, constraint: Int) throws -> [Int64]?
+  func keys(digest: UInt64, constraint: Int) throws -> [ObjectKey]?
 
   /// Passes the entire contents to a loader, like ``StoreFileFormat/read(_:into:)``.
   func read(into loader: TableLoader) throws

@@ -79,16 +79,16 @@ struct RowTable: Sendable {
   var count: Int { directory.count }
 
   /// The largest key of a row; 0 if there are none.
-  var largestKey: Int64 { directory.largestKey ?? 0 }
+  var largestKey: ObjectKey { ObjectKey(directory.largestKey ?? 0) }
 
   /// Calls `body` with the location of each row, in ascending key order.
   func forEachLocation(_ body: (RowLocation) throws -> Void) rethrows { try directory.forEach { try body($1) } }
 
   /// Calls `body` with each row of an entity in a key range, in ascending key order.
-  func forEachRow(of entity: EntityIndex, keys: ClosedRange<Int64>, _ body: (RowPointer) throws -> Void) rethrows {
+  func forEachRow(of entity: EntityIndex, keys: ClosedRange<ObjectKey>, _ body: (RowPointer) throws -> Void) rethrows {
     // Neighboring rows are mostly in one page, which the table keeps alive.
     var number = -1, page: Unmanaged<RowBatch>?
-    try directory.forEach(in: keys) { _, location in
+    try directory.forEach(in: keys.rawValues) { _, location in
       if location.page != number {
         number = location.page
         page = self.entity(location) == entity ? Unmanaged.passUnretained(batch(location)) : nil
@@ -100,13 +100,14 @@ struct RowTable: Sendable {
   /// Calls `body` with the old and new versions of an entity's rows that differ between another table and this changed copy of it.
   /// Takes time proportional to the number of pages in the other table and of keys near changed ones.
   func forEachChange(
-    since old: RowTable, of entity: EntityIndex, keys: ClosedRange<Int64>, _ body: (_ old: RowPointer?, _ new: RowPointer?) throws -> Void
+    since old: RowTable, of entity: EntityIndex, keys: ClosedRange<ObjectKey>,
+    _ body: (_ old: RowPointer?, _ new: RowPointer?) throws -> Void
   ) rethrows {
     // The number of a released page is reused.
     let same = old.pages.indices.map { number in
       old.pages[number].map { number < pages.count && pages[number]?.batch === $0.batch } ?? false
     }
-    try directory.forEachPair(in: keys, with: old.directory) { before, after in
+    try directory.forEachPair(in: keys.rawValues, with: old.directory) { before, after in
       if before.bits == after.bits && (before.isNone || same[before.page]) { return }
       let was = !before.isNone && old.entity(before) == entity, isNow = !after.isNone && self.entity(after) == entity
       if was || isNow { try body(was ? old.pointer(before) : nil, isNow ? pointer(after) : nil) }
@@ -115,12 +116,14 @@ struct RowTable: Sendable {
 
   /// Whether the rows in a key range are unchanged between another table and this changed copy of it. False means only that a row
   /// may have changed.
-  func hasSameLocations(as other: RowTable, keys: ClosedRange<Int64>) -> Bool { directory.shares(keys, with: other.directory) }
+  func hasSameLocations(as other: RowTable, keys: ClosedRange<ObjectKey>) -> Bool {
+    directory.shares(keys.rawValues, with: other.directory)
+  }
 
   // MARK: Looking up
 
   /// The location of the row with a key.
-  @inline(__always) func location(_ key: Int64) -> RowLocation { directory[key] }
+  @inline(__always) func location(_ key: ObjectKey) -> RowLocation { directory[key.rawValue] }
 
   /// The row at a location from the directory.
   @inline(__always) func pointer(_ location: RowLocation) -> RowPointer { batch(location).pointer(location.row) }
@@ -135,14 +138,14 @@ struct RowTable: Sendable {
   @inline(__always) func entity(_ location: RowLocation) -> EntityIndex { pages[location.page]?.entity ?? -1 }
 
   /// The row with a key, or nil.
-  @inline(__always) func row(_ key: Int64) -> RowPointer? {
-    let location = directory[key]
+  @inline(__always) func row(_ key: ObjectKey) -> RowPointer? {
+    let location = directory[key.rawValue]
     return location.isNone ? nil : pointer(location)
   }
 
   /// The row with a key and its batch, or nil.
-  func view(_ key: Int64) -> RowView? {
-    let location = directory[key]
+  func view(_ key: ObjectKey) -> RowView? {
+    let location = directory[key.rawValue]
     return location.isNone ? nil : batch(location)[location.row]
   }
 
@@ -160,14 +163,14 @@ struct RowTable: Sendable {
     rowCounts[entity] += batch.count
     if batch.byteCount < RowTable.smallByteCount { smallPageCount += 1 }
     for row in 0..<batch.count {
-      let before = directory.set(batch.pointer(row).key, RowLocation(page: number, row: row))
+      let before = directory.set(batch.pointer(row).key.rawValue, RowLocation(page: number, row: row))
       if !before.isNone { release(before) }
     }
   }
 
   /// Removes the row with a key.
-  mutating func remove(_ key: Int64) {
-    let before = directory.set(key, .none)
+  mutating func remove(_ key: ObjectKey) {
+    let before = directory.set(key.rawValue, .none)
     if !before.isNone { release(before) }
   }
 
@@ -186,7 +189,7 @@ struct RowTable: Sendable {
   // MARK: Uniqueness
 
   /// The key of the row that has the same values of a constraint as another row, or nil.
-  @inline(__always) func key(like row: RowPointer, hash: UInt64, _ constraint: TableSchema.Constraint, at place: Int) -> Int64? {
+  @inline(__always) func key(like row: RowPointer, hash: UInt64, _ constraint: TableSchema.Constraint, at place: Int) -> ObjectKey? {
     unique[place].key(hash: hash) { key in
       self.row(key).map { $0.hasSameValues(as: row, in: constraint.slots, constraint.kinds) } ?? false
     }
@@ -195,7 +198,9 @@ struct RowTable: Sendable {
   /// Adds the values of rows in the table to the index of a constraint.
   ///
   /// - Parameter taken: Called with the key of each row that wasn't added, and the key of the existing row that has its values.
-  mutating func enter(_ entries: [UniqueIndex.Entry], _ constraint: TableSchema.Constraint, at place: Int, taken: (Int64, Int64) -> Void) {
+  mutating func enter(
+    _ entries: [UniqueIndex.Entry], _ constraint: TableSchema.Constraint, at place: Int, taken: (ObjectKey, ObjectKey) -> Void
+  ) {
     // Take the index out of the table, so that the closure can access the rows.
     var index = UniqueIndex()
     swap(&index, &unique[place])
@@ -203,7 +208,7 @@ struct RowTable: Sendable {
     swap(&index, &unique[place])
   }
 
-  private func isSame(_ a: Int64, _ b: Int64, _ constraint: TableSchema.Constraint) -> Bool {
+  private func isSame(_ a: ObjectKey, _ b: ObjectKey, _ constraint: TableSchema.Constraint) -> Bool {
     guard let a = row(a), let b = row(b) else { return false }
     return a.hasSameValues(as: b, in: constraint.slots, constraint.kinds)
   }

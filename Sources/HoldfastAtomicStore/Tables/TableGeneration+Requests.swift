@@ -131,7 +131,7 @@ extension TableGeneration {
     var offsets: [Int32] = []
     offsets.reserveCapacity(request.sources.count + 1)
     offsets.append(0)
-    var targets: [Int64] = []
+    var targets: [ObjectKey] = []
     let order = schema.order(of: relationship)
     var orderKeys: [Int64] = []
     for source in request.sources {
@@ -146,7 +146,7 @@ extension TableGeneration {
       orderKeys: order == nil ? nil : orderKeys)
   }
 
-  private func entities(of keys: [Int64], _ declared: EntityIndex) -> [EntityIndex] {
+  private func entities(of keys: [ObjectKey], _ declared: EntityIndex) -> [EntityIndex] {
     let table = table(of: declared)
     return keys.map { key in
       let location = table.location(key)
@@ -208,7 +208,7 @@ enum TableError {
     StoreError(.wrongType, operation: "save rows of \(entity.name)", reason: "The rows don't have the entity's columns.")
   }
 
-  static func repeatedKey(_ entity: ManagedObjectModel.Entity, _ key: Int64) -> StoreError {
+  static func repeatedKey(_ entity: ManagedObjectModel.Entity, _ key: ObjectKey) -> StoreError {
     StoreError(
       .general, operation: "insert a row of \(entity.name)", reason: "A row with key \(key) already exists. Take keys from reserveKeys.")
   }

@@ -52,12 +52,12 @@ extension TableGeneration {
   public func rowCount(of entity: EntityIndex) -> Int { table(of: entity).rowCounts[entity] }
 
   /// The row of an object of an entity or a subentity, or nil.
-  public func row(entity: EntityIndex, key: Int64) -> RowView? {
+  public func row(entity: EntityIndex, key: ObjectKey) -> RowView? {
     tables[schema.tableOfEntity[entity]].view(key)
   }
 
   /// Whether an object with a key exists in the family of an entity.
-  public func hasRow(entity: EntityIndex, key: Int64) -> Bool { !tables[schema.tableOfEntity[entity]].location(key).isNone }
+  public func hasRow(entity: EntityIndex, key: ObjectKey) -> Bool { !tables[schema.tableOfEntity[entity]].location(key).isNone }
 
   /// Calls `body` with all rows of an entity, without subentities, in batches.
   ///
@@ -71,7 +71,7 @@ extension TableGeneration {
   }
 
   /// The destinations of a to-many relationship of one object, ascending.
-  public func targets(of key: Int64, _ relationship: ManagedObjectModel.Relationship) -> [Int64] {
+  public func targets(of key: ObjectKey, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey] {
     adjacencies[forwardIndex(of: relationship)].withTargets(of: key) { Array($0) }
   }
 

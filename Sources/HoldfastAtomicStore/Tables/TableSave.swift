@@ -11,7 +11,7 @@ struct TableSave {
   private var adjacencies: [AdjacencyIndex]
   private var orders: [OrderIndex]
   /// The owners that lose destinations, by ordered relationship.
-  private var losing: [Set<Int64>]
+  private var losing: [Set<ObjectKey>]
   /// The added and removed links of to-one relationships, by index. The source of a link is the destination's key, the target the
   /// row's key.
   private var added: [[SaveRequest.Link]]
@@ -79,7 +79,7 @@ struct TableSave {
     }
   }
 
-  private func compare(_ key: Int64, _ expected: RowVersion, _ entity: EntityIndex, _ conflicts: inout [SaveConflict]) {
+  private func compare(_ key: ObjectKey, _ expected: RowVersion, _ entity: EntityIndex, _ conflicts: inout [SaveConflict]) {
     let table = tables[schema.tableOfEntity[entity]]
     if let row = table.row(key), row.version == expected { return }
     conflicts.append(SaveConflict(objectID: schema.prefixes[entity].withKey(key), expectedVersion: expected, persisted: table.view(key)))
@@ -96,7 +96,7 @@ struct TableSave {
           tables[table].forget(row, constraint, at: place)
         }
         for link in schema.keySlots[changes.entity] where row.isPresent(link.slot) {
-          removed[link.adjacency].append(SaveRequest.Link(source: row.integer(link.slot), target: key))
+          removed[link.adjacency].append(SaveRequest.Link(source: row.key(link.slot), target: key))
         }
         tables[table].remove(key)
       }
@@ -129,8 +129,8 @@ struct TableSave {
       for index in 0..<batch.count {
         let new = batch.pointer(index)
         guard let old = tables[table].row(new.key), old.differs(from: new, link.slot, .key) else { continue }
-        if old.isPresent(link.slot) { removed[link.adjacency].append(SaveRequest.Link(source: old.integer(link.slot), target: new.key)) }
-        if new.isPresent(link.slot) { added[link.adjacency].append(SaveRequest.Link(source: new.integer(link.slot), target: new.key)) }
+        if old.isPresent(link.slot) { removed[link.adjacency].append(SaveRequest.Link(source: old.key(link.slot), target: new.key)) }
+        if new.isPresent(link.slot) { added[link.adjacency].append(SaveRequest.Link(source: new.key(link.slot), target: new.key)) }
       }
     }
     tables[table].adopt(batch, entity: entity)
@@ -152,7 +152,7 @@ struct TableSave {
     for link in schema.keySlots[entity] {
       for index in 0..<batch.count {
         let row = batch.pointer(index)
-        if row.isPresent(link.slot) { added[link.adjacency].append(SaveRequest.Link(source: row.integer(link.slot), target: row.key)) }
+        if row.isPresent(link.slot) { added[link.adjacency].append(SaveRequest.Link(source: row.key(link.slot), target: row.key)) }
       }
     }
     for place in schema.constraints[table].indices where schema.constraints[table][place].entities.contains(entity) {
@@ -169,7 +169,7 @@ struct TableSave {
       for batch in changes.inserted {
         for index in 0..<batch.count {
           let key = batch.pointer(index).key
-          if !taken.insert(key) || filled.contains(where: { !$0.location(key).isNone }) {
+          if !taken.insert(key.rawValue) || filled.contains(where: { !$0.location(key).isNone }) {
             throw TableError.repeatedKey(schema.model.entities[changes.entity], key)
           }
         }
@@ -178,7 +178,7 @@ struct TableSave {
   }
 
   private func repeatedKey(_ batch: RowBatch, _ entity: EntityIndex) -> StoreError {
-    var seen: Set<Int64> = []
+    var seen: Set<ObjectKey> = []
     for changes in request.entities where schema.tableOfEntity[changes.entity] == schema.tableOfEntity[entity] {
       for batch in changes.inserted {
         for row in 0..<batch.count {
@@ -212,7 +212,7 @@ struct TableSave {
       for (place, constraint) in schema.constraints[table].enumerated() {
         let entries = newEntries(table, place, constraint)
         if entries.isEmpty { continue }
-        var taken: [(key: Int64, existing: Int64)] = []
+        var taken: [(key: ObjectKey, existing: ObjectKey)] = []
         tables[table].enter(entries, constraint, at: place) { taken.append(($0, $1)) }
         for (key, existing) in taken.sorted(by: { $0.key < $1.key }) {
           conflicts.append(ConstraintConflict(objectID: id(key, table), existing: id(existing, table), constraint: constraint.names))
@@ -246,7 +246,7 @@ struct TableSave {
     return entries
   }
 
-  private func id(_ key: Int64, _ table: Int) -> ManagedObjectID {
+  private func id(_ key: ObjectKey, _ table: Int) -> ManagedObjectID {
     schema.prefixes[tables[table].entity(tables[table].location(key))].withKey(key)
   }
 
@@ -297,7 +297,7 @@ struct TableSave {
   // MARK: References to deleted rows
 
   private mutating func severDeletedRows() {
-    var emptied: [Int: [Int64: Set<SlotIndex>]] = [:]
+    var emptied: [Int: [ObjectKey: Set<SlotIndex>]] = [:]
     var links: [Int: [SaveRequest.Link]] = [:]
     for changes in request.entities where !changes.deleted.keys.isEmpty {
       for relationship in schema.model.entities[changes.entity].relationships where relationship.deleteRule != .noAction {
@@ -325,7 +325,7 @@ struct TableSave {
   }
 
   /// Collects the links of some objects from one side's index, in the direction of the side that stores the links.
-  private func collectLinks(of keys: [Int64], _ forward: Int, _ backward: Int, _ links: inout [Int: [SaveRequest.Link]]) {
+  private func collectLinks(of keys: [ObjectKey], _ forward: Int, _ backward: Int, _ links: inout [Int: [SaveRequest.Link]]) {
     var found: [SaveRequest.Link] = []
     for key in keys {
       adjacencies[forward].withTargets(of: key) { targets in
@@ -339,7 +339,7 @@ struct TableSave {
 
   /// Collects the rows whose to-one relationship points to one of the keys, and the slots to set to nil.
   private func collectRows(
-    pointingTo keys: [Int64], by relationship: ManagedObjectModel.Relationship, _ emptied: inout [Int: [Int64: Set<SlotIndex>]]
+    pointingTo keys: [ObjectKey], by relationship: ManagedObjectModel.Relationship, _ emptied: inout [Int: [ObjectKey: Set<SlotIndex>]]
   ) {
     guard case .slot(let index) = schema.storage(of: relationship) else { return }
     let table = schema.tableOfEntity[relationship.entityIndex]
@@ -351,7 +351,7 @@ struct TableSave {
   }
 
   /// Replaces rows with copies in which some slots are nil and the version is incremented.
-  private mutating func empty(_ rows: [Int64: Set<SlotIndex>], _ table: Int) {
+  private mutating func empty(_ rows: [ObjectKey: Set<SlotIndex>], _ table: Int) {
     let byEntity = Dictionary(grouping: rows.keys.sorted()) { tables[table].entity(tables[table].location($0)) }
     for (entity, keys) in byEntity where entity >= 0 {
       let builder = RowBatchBuilder(entity: schema.model.entities[entity], identity: schema.identity)
@@ -387,7 +387,7 @@ struct TableSave {
     }
   }
 
-  private mutating func put(_ source: Int64, _ place: Int, _ links: ArraySlice<SaveRequest.Link>, _ keys: ArraySlice<Int64>) {
+  private mutating func put(_ source: ObjectKey, _ place: Int, _ links: ArraySlice<SaveRequest.Link>, _ keys: ArraySlice<Int64>) {
     let relationship = schema.ordered[place]
     let forward: Int
     switch schema.storage(of: relationship) {

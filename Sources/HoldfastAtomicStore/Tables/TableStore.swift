@@ -17,7 +17,7 @@ public final class TableStore: Sendable {
 
   private struct State {
     var source: RowSource
-    var nextKeys: [Int64]
+    var nextKeys: [ObjectKey]
     var isSaving = false
     /// Identifies the rows; nil without tokens.
     var token: GenerationToken?
@@ -42,11 +42,13 @@ public final class TableStore: Sendable {
   ///   - nextKeys: The next key to reserve for each root entity, in the order of the model's entities. Empty for a new store.
   ///   - isReadOnly: Whether all changes are refused.
   ///   - token: The generation's token. Defaults to none.
-  public convenience init(_ generation: TableGeneration, nextKeys: [Int64] = [], isReadOnly: Bool = false, token: GenerationToken? = nil) {
+  public convenience init(
+    _ generation: TableGeneration, nextKeys: [ObjectKey] = [], isReadOnly: Bool = false, token: GenerationToken? = nil
+  ) {
     self.init(schema: generation.schema, .tables(generation), nextKeys: nextKeys, isReadOnly: isReadOnly, token: token)
   }
 
-  init(schema: TableSchema, _ source: RowSource, nextKeys: [Int64], isReadOnly: Bool, token: GenerationToken?) {
+  init(schema: TableSchema, _ source: RowSource, nextKeys: [ObjectKey], isReadOnly: Bool, token: GenerationToken?) {
     self.schema = schema
     self.isReadOnly = isReadOnly
     let keys = nextKeys.isEmpty ? Array(repeating: 1, count: schema.tableCount) : nextKeys
@@ -74,7 +76,7 @@ public final class TableStore: Sendable {
   }
 
   /// The next key to reserve for each root entity, which the store must save.
-  public var nextKeys: [Int64] { state.withLock { $0.nextKeys } }
+  public var nextKeys: [ObjectKey] { state.withLock { $0.nextKeys } }
 
   /// Ends all read views. Later calls that read or save throw.
   public func close() { liveness.isOpen.store(false, ordering: .releasing) }
@@ -112,7 +114,7 @@ public final class TableStore: Sendable {
   ///   - nextKeys: As in the initializer. Keys that this store reserved aren't reserved again.
   ///   - token: The generation's token.
   /// - Requires: No save is prepared.
-  func goOn(with generation: TableGeneration, nextKeys: [Int64], token: GenerationToken?) {
+  func goOn(with generation: TableGeneration, nextKeys: [ObjectKey], token: GenerationToken?) {
     let old = state.withLock { state in
       precondition(!state.isSaving, "The rows were replaced while a save was prepared.")
       let old = state.source
@@ -128,7 +130,7 @@ public final class TableStore: Sendable {
   ///
   /// - Parameter others: For each table, the next key that other processes would reserve.
   /// - Returns: The keys of each demand, and the next key of each table afterwards.
-  func reserveKeys(_ demands: [KeyDemand], others: [Int64]) throws -> (keys: [[Int64]], nextKeys: [Int64]) {
+  func reserveKeys(_ demands: [KeyDemand], others: [ObjectKey]) throws -> (keys: [[ObjectKey]], nextKeys: [ObjectKey]) {
     state.withLock { state in
       if others.count == state.nextKeys.count { state.nextKeys = zip(state.nextKeys, others).map { max($0, $1) } }
     }
@@ -136,24 +138,27 @@ public final class TableStore: Sendable {
   }
 
   /// Reserves keys. See ``/HoldfastStore/IncrementalStore/reserveKeys(_:options:)``.
-  public func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] {
+  public func reserveKeys(_ demands: [KeyDemand]) throws -> [[ObjectKey]] {
     guard liveness.isOpen.load(ordering: .acquiring) else { throw TableError.notOpen("reserve keys") }
     guard !isReadOnly else { throw TableError.readOnly("reserve keys") }
     return try demands.map { try reserveKeys($0.entity, $0.count) }
   }
 
-  private func reserveKeys(_ entity: EntityIndex, _ count: Int) throws -> [Int64] {
+  private func reserveKeys(_ entity: EntityIndex, _ count: Int) throws -> [ObjectKey] {
     let table = schema.tableOfEntity[entity]
     let first = try state.withLock { state throws in
       let first = state.nextKeys[table]
-      guard Int64(count) <= TableLoader.nextKeys.upperBound - first else { throw TableError.noMoreKeys(schema.model.entities[entity]) }
+      guard count <= first.distance(to: TableLoader.nextKeys.upperBound) else {
+        throw TableError.noMoreKeys(schema.model.entities[entity])
+      }
+      let next = first.advanced(by: count)
       switch schema.keySpace {
-      case .family: state.nextKeys[table] = first + Int64(count)
-      case .store: for table in state.nextKeys.indices { state.nextKeys[table] = first + Int64(count) }
+      case .family: state.nextKeys[table] = next
+      case .store: for table in state.nextKeys.indices { state.nextKeys[table] = next }
       }
       return first
     }
-    return Array(first..<first + Int64(count))
+    return Array(first..<first.advanced(by: count))
   }
 
   /// Builds the generation that a save results in.

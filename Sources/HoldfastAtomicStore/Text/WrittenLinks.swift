@@ -11,7 +11,7 @@ public final class WrittenLinks {
   /// Whether some destinations are omitted.
   @usableFromInline let lacksSome: Bool
   /// A buffer for the existing destinations of one object.
-  private var found: [Int64] = []
+  private var found: [ObjectKey] = []
 
   /// Creates a reader for the links of a relationship.
   public init(_ generation: TableGeneration, _ relationship: ManagedObjectModel.Relationship) {
@@ -21,20 +21,20 @@ public final class WrittenLinks {
     lacksSome = relationship.isManyToMany && !relationship.namesLinks && generation.hasMissingTargets(relationship)
   }
 
-  private func exists(_ key: Int64) -> Bool { generation.hasRow(entity: destination, key: key) }
+  private func exists(_ key: ObjectKey) -> Bool { generation.hasRow(entity: destination, key: key) }
 
   /// Calls `body` with the destinations of an object, ascending.
-  @inlinable @inline(__always) public func withTargets(of key: Int64, _ body: (UnsafeBufferPointer<Int64>) -> Void) {
+  @inlinable @inline(__always) public func withTargets(of key: ObjectKey, _ body: (UnsafeBufferPointer<ObjectKey>) -> Void) {
     if lacksSome { withTargetsThatExist(of: key, body) } else { body(links.targets(of: key)) }
   }
 
-  @usableFromInline func withTargetsThatExist(of key: Int64, _ body: (UnsafeBufferPointer<Int64>) -> Void) {
+  @usableFromInline func withTargetsThatExist(of key: ObjectKey, _ body: (UnsafeBufferPointer<ObjectKey>) -> Void) {
     found = links.targets(of: key).filter(exists)
     found.withUnsafeBufferPointer(body)
   }
 
   /// The destinations of an object with their order keys, sorted by these.
-  public func ordered(of key: Int64) -> [(target: Int64, order: Int64)] {
+  public func ordered(of key: ObjectKey) -> [(target: ObjectKey, order: Int64)] {
     let targets = links.orderedTargets(of: key)
     return lacksSome ? targets.filter { exists($0.target) } : targets
   }

@@ -5,7 +5,7 @@ import Synchronization
 extension OpenedFile {
   /// Reserves keys while holding the lock. The lock file contains the keys that other processes reserved. The file is checked as
   /// well, because a process that used a copy has another lock file.
-  func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] {
+  func reserveKeys(_ demands: [KeyDemand]) throws -> [[ObjectKey]] {
     // Refuse before touching the lock file.
     if demands.allSatisfy({ $0.count == 0 }) || tables.isReadOnly { return try namingFile { try tables.reserveKeys(demands) } }
     let replacement = try begin()
@@ -24,17 +24,17 @@ extension OpenedFile {
 /// one integer applies to all tables. Any other contents are ignored, because the record only coordinates processes that run at the
 /// same time.
 struct KeyRecord {
-  var nextKeys: [Int64]
+  var nextKeys: [ObjectKey]
   static let mostTables = (LockFile.largestRecord - 36) / 8
 
-  init(nextKeys: [Int64]) { self.nextKeys = nextKeys }
+  init(nextKeys: [ObjectKey]) { self.nextKeys = nextKeys }
 
   init(_ bytes: [UInt8], storeUUID: String, tableCount: Int) {
     let uuid = Array(storeUUID.utf8)
     nextKeys = []
     guard bytes.starts(with: uuid), (bytes.count - uuid.count) % 8 == 0 else { return }
     for start in stride(from: uuid.count, to: bytes.count, by: 8) {
-      let key = bytes[start..<start + 8].reversed().reduce(0) { $0 << 8 | Int64($1) }
+      let key = ObjectKey(bytes[start..<start + 8].reversed().reduce(Int64(0)) { $0 << 8 | Int64($1) })
       nextKeys.append(TableLoader.nextKeys.contains(key) ? key : 1)
     }
     if nextKeys.count == 1 { nextKeys = Array(repeating: nextKeys[0], count: tableCount) }
@@ -42,6 +42,6 @@ struct KeyRecord {
 
   func bytes(storeUUID: String) -> [UInt8] {
     let keys = nextKeys.count <= KeyRecord.mostTables ? nextKeys : [nextKeys.max() ?? 1]
-    return Array(storeUUID.utf8) + keys.flatMap { key in (0..<8).map { UInt8(truncatingIfNeeded: key >> (8 * $0)) } }
+    return Array(storeUUID.utf8) + keys.flatMap { key in (0..<8).map { UInt8(truncatingIfNeeded: key.rawValue >> (8 * $0)) } }
   }
 }

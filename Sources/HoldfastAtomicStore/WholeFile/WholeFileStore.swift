@@ -99,7 +99,7 @@ public final class WholeFileStore: IncrementalStore {
       let schema = TableSchema(
         model: model, identity: StoreIdentity.intern(storeUUID: uuid, model: model), keySpace: format.keySpace)
       let generation = TableGeneration(empty: schema)
-      let keys = [Int64](repeating: 1, count: schema.tableCount)
+      let keys = [ObjectKey](repeating: 1, count: schema.tableCount)
       var lineage = Lineage()
       lineage.append(Lineage.Save(session: Lineage.newSession(), generation: 1))
       let header = StoreFileHeader(
@@ -166,7 +166,7 @@ public final class WholeFileStore: IncrementalStore {
   /// Reserves keys, counting up from 1 for each root entity.
   ///
   /// Keys that other processes reserved or used are skipped. If another process has saved the file, that version is loaded here.
-  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
+  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
     try open(to: "reserve keys").reserveKeys(demands)
   }
 

@@ -1,4 +1,4 @@
-import HoldfastStore
+public import HoldfastStore
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -13,10 +13,10 @@ public struct ExternalDataPlace: Sendable, Hashable {
   /// The name of the attribute.
   public var attribute: String
   /// The object's key.
-  public var key: Int64
+  public var key: ObjectKey
 
   /// Creates a place.
-  public init(entity: String, attribute: String, key: Int64) {
+  public init(entity: String, attribute: String, key: ObjectKey) {
     self.entity = entity
     self.attribute = attribute
     self.key = key
@@ -105,7 +105,7 @@ final class ExternalDataNote {
       let key = Int64(String(decoding: parts[1], as: UTF8.self))
     else { return nil }
     let place = ExternalDataPlace(
-      entity: String(decoding: parts[2], as: UTF8.self), attribute: String(decoding: parts[3], as: UTF8.self), key: key)
+      entity: String(decoding: parts[2], as: UTF8.self), attribute: String(decoding: parts[3], as: UTF8.self), key: ObjectKey(key))
     return Entry(id: id, place: place)
   }
 }

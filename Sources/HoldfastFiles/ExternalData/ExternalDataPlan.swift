@@ -31,7 +31,7 @@ struct ExternalDataPlan {
     self.options = options
   }
 
-  mutating func run(_ storedIDs: (EntityIndex, Int64, [SlotIndex]) throws -> [UUID?]) throws {
+  mutating func run(_ storedIDs: (EntityIndex, ObjectKey, [SlotIndex]) throws -> [UUID?]) throws {
     for index in request.entities.indices where model.entityIndexes.contains(request.entities[index].entity) {
       let entity = model.entities[request.entities[index].entity]
       let slots = entity.externalSlots
@@ -112,13 +112,13 @@ struct ExternalDataPlan {
     return .name(id)
   }
 
-  private mutating func giveUp(_ id: UUID?, _ entity: ManagedObjectModel.Entity, _ slot: SlotIndex, _ key: Int64) {
+  private mutating func giveUp(_ id: UUID?, _ entity: ManagedObjectModel.Entity, _ slot: SlotIndex, _ key: ObjectKey) {
     guard let id else { return }
     givenUp.append(id)
     entries.append(ExternalDataNote.Entry(id: id, place: place(entity, slot, key)))
   }
 
-  private func place(_ entity: ManagedObjectModel.Entity, _ slot: SlotIndex, _ key: Int64) -> ExternalDataPlace {
+  private func place(_ entity: ManagedObjectModel.Entity, _ slot: SlotIndex, _ key: ObjectKey) -> ExternalDataPlace {
     ExternalDataPlace(entity: entity.name, attribute: entity.slots[slot].name, key: key)
   }
 

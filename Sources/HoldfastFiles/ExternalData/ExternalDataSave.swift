@@ -55,7 +55,7 @@ public final class ExternalDataSave: Sendable {
   ///   limit, or names a file other than the stored one; errors of the closure. After an error, no new file remains.
   public init(
     _ request: SaveRequest, model: ManagedObjectModel, folder: ExternalDataFolder,
-    storedIDs: (_ entity: EntityIndex, _ key: Int64, _ slots: [SlotIndex]) throws -> [UUID?]
+    storedIDs: (_ entity: EntityIndex, _ key: ObjectKey, _ slots: [SlotIndex]) throws -> [UUID?]
   ) throws {
     var plan = ExternalDataPlan(request, model: model, options: folder.options)
     try plan.run(storedIDs)

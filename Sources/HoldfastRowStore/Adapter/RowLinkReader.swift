@@ -7,7 +7,7 @@ struct RowLinkReader<Store: RowStore> {
 
   /// A destination of a source, with its entity if a row contains the link.
   private struct Target {
-    var key: Int64
+    var key: ObjectKey
     var entity: EntityIndex?
   }
 
@@ -18,13 +18,13 @@ struct RowLinkReader<Store: RowStore> {
     self.options = options
   }
 
-  func answer(_ relationship: ManagedObjectModel.Relationship, _ sources: [Int64]) throws -> RelationshipAnswer {
+  func answer(_ relationship: ManagedObjectModel.Relationship, _ sources: [ObjectKey]) throws -> RelationshipAnswer {
     let existing = try existingKeys(model.entities[relationship.entityIndex], Set(sources))
     let wanted = Set(existing.keys)
     var targets = try relationship.isManyToMany ? linked(relationship, wanted) : pointing(relationship, wanted)
     let orders = relationship.isOrdered ? try orderKeys(relationship, wanted) : [:]
     if relationship.isManyToMany { try addEntities(to: &targets, model.entities[relationship.destinationIndex]) }
-    var offsets: [Int32] = [0], keys: [Int64] = [], entities: [EntityIndex] = [], orderKeys: [Int64] = []
+    var offsets: [Int32] = [0], keys: [ObjectKey] = [], entities: [EntityIndex] = [], orderKeys: [Int64] = []
     for source in sources {
       for target in targets[source] ?? [] {
         keys.append(target.key)
@@ -39,10 +39,10 @@ struct RowLinkReader<Store: RowStore> {
   }
 
   /// The entities of the objects that exist, by key.
-  private func existingKeys(_ entity: ManagedObjectModel.Entity, _ keys: Set<Int64>) throws -> [Int64: EntityIndex] {
+  private func existingKeys(_ entity: ManagedObjectModel.Entity, _ keys: Set<ObjectKey>) throws -> [ObjectKey: EntityIndex] {
     var query = RowQuery(model.concreteEntities(of: entity), of: entity, options: options)
     query.keys = keys
-    var found: [Int64: EntityIndex] = [:]
+    var found: [ObjectKey: EntityIndex] = [:]
     try store.forEachRow(query, in: snapshot) { row, entity in
       found[row.key] = entity.index
       return .more
@@ -51,12 +51,12 @@ struct RowLinkReader<Store: RowStore> {
   }
 
   /// The destinations whose to-one relationship references the sources.
-  private func pointing(_ relationship: ManagedObjectModel.Relationship, _ sources: Set<Int64>) throws -> [Int64: [Target]] {
+  private func pointing(_ relationship: ManagedObjectModel.Relationship, _ sources: Set<ObjectKey>) throws -> [ObjectKey: [Target]] {
     guard let inverse = model.inverse(of: relationship) else { return [:] }
     let entity = model.entities[inverse.entityIndex]
     var query = RowQuery(model.concreteEntities(of: entity), of: entity, options: options)
     query.references = RowQuery.References(slot: inverse.slot, keys: sources)
-    var targets: [Int64: [Target]] = [:]
+    var targets: [ObjectKey: [Target]] = [:]
     try store.forEachRow(query, in: snapshot) { row, entity in
       if let source = row.target(in: inverse.slot) { targets[source, default: []].append(Target(key: row.key, entity: entity.index)) }
       return .more
@@ -65,8 +65,8 @@ struct RowLinkReader<Store: RowStore> {
   }
 
   /// The destinations in links, from either side.
-  private func linked(_ relationship: ManagedObjectModel.Relationship, _ sources: Set<Int64>) throws -> [Int64: [Target]] {
-    var targets: [Int64: [Target]] = [:]
+  private func linked(_ relationship: ManagedObjectModel.Relationship, _ sources: Set<ObjectKey>) throws -> [ObjectKey: [Target]] {
+    var targets: [ObjectKey: [Target]] = [:]
     if relationship.storesLinks {
       for link in try links(relationship, sources: sources) { targets[link.source, default: []].append(Target(key: link.target)) }
     } else if let inverse = model.inverse(of: relationship) {
@@ -76,20 +76,20 @@ struct RowLinkReader<Store: RowStore> {
   }
 
   private func links(
-    _ relationship: ManagedObjectModel.Relationship, sources: Set<Int64>? = nil, targets: Set<Int64>? = nil
+    _ relationship: ManagedObjectModel.Relationship, sources: Set<ObjectKey>? = nil, targets: Set<ObjectKey>? = nil
   ) throws -> [StoredLink] {
     let query = LinkQuery(relationship: model.linkName(relationship), sources: sources, targets: targets, options: options)
     return try store.selectedLinks(query, in: snapshot)
   }
 
-  private func orderKeys(_ relationship: ManagedObjectModel.Relationship, _ sources: Set<Int64>) throws -> [SaveRequest.Link: Int64] {
+  private func orderKeys(_ relationship: ManagedObjectModel.Relationship, _ sources: Set<ObjectKey>) throws -> [SaveRequest.Link: Int64] {
     let links = try links(relationship, sources: sources)
     return Dictionary(
       links.map { (SaveRequest.Link(source: $0.source, target: $0.target), $0.order) }, uniquingKeysWith: { first, _ in first })
   }
 
   /// Looks up the concrete entities of linked objects, if there can be several.
-  private func addEntities(to targets: inout [Int64: [Target]], _ destination: ManagedObjectModel.Entity) throws {
+  private func addEntities(to targets: inout [ObjectKey: [Target]], _ destination: ManagedObjectModel.Entity) throws {
     if destination.familyIndexes.count == 1 { return }
     let entities = try existingKeys(destination, Set(targets.values.joined().map(\.key)))
     for source in Array(targets.keys) {

@@ -5,7 +5,7 @@ final class RowStoreAdapter<Store: RowStore>: IncrementalStore {
   let store: Store
   private let location: StoreLocation?
   private let isReadOnly: Bool
-  private let firstKey: Int64
+  private let firstKey: ObjectKey
   /// The open session. Guarded because any thread may close the store.
   private let session = Mutex<Session?>(nil)
   /// The settings, and the keys that were reserved since they were last applied. The coordinator changes them under its save lock; the
@@ -24,7 +24,7 @@ final class RowStoreAdapter<Store: RowStore>: IncrementalStore {
     let isOpen = Atomic(true)
   }
 
-  init(_ store: Store, at location: StoreLocation?, isReadOnly: Bool, firstKey: Int64) {
+  init(_ store: Store, at location: StoreLocation?, isReadOnly: Bool, firstKey: ObjectKey) {
     self.firstKey = firstKey
     self.store = store
     self.location = location
@@ -122,7 +122,7 @@ final class RowStoreAdapter<Store: RowStore>: IncrementalStore {
     settings.withLock { $0?.current.metadata = metadata }
   }
 
-  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
+  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
     let operation = "reserve keys", session = try current(operation)
     if isReadOnly { throw RowStoreError.readOnly(operation, location) }
     return try settings.withLock { settings throws in
@@ -130,13 +130,14 @@ final class RowStoreAdapter<Store: RowStore>: IncrementalStore {
       let keys = try demands.map { demand in
         let entity = session.model.entities[demand.entity], root = session.model.entities[entity.rootIndex].name
         let first = new.nextKeys[root] ?? firstKey
-        guard Int64(demand.count) < RowStoreAdapter.largestKey - first else {
+        guard demand.count < first.distance(to: RowStoreAdapter.largestKey) else {
           throw StoreError(
             .unstorableValue, operation: "reserve keys of \(entity.name)",
             reason: "There are no keys left. Copy the objects to a new store.")
         }
-        new.nextKeys[root] = first + Int64(demand.count)
-        return Array(first..<first + Int64(demand.count))
+        let next = first.advanced(by: demand.count)
+        new.nextKeys[root] = next
+        return Array(first..<next)
       }
       settings = (new, true)
       return keys
@@ -144,7 +145,7 @@ final class RowStoreAdapter<Store: RowStore>: IncrementalStore {
   }
 
   /// The framework needs the upper bits of keys if a coordinator has several stores.
-  private static var largestKey: Int64 { 1 << 56 }
+  private static var largestKey: ObjectKey { ObjectKey(1 << 56) }
 
   // MARK: Saving
 

@@ -26,7 +26,7 @@ struct RowStoreSettings {
   /// The user metadata.
   var metadata: [String: StoreValue]
   /// The next key to reserve, by the name of the root entity. Missing names have not reserved any.
-  var nextKeys: [String: Int64]
+  var nextKeys: [String: ObjectKey]
 
   // MARK: Reading
 
@@ -47,7 +47,7 @@ struct RowStoreSettings {
       versionHashes = stored.hashes.mapValues { Array($0) }
       layoutHashes = stored.layouts.mapValues { Array($0) }
       metadata = try texts[Name.metadata].map { try RowStoreSettings.decode([String: StoreValue].self, $0) } ?? [:]
-      nextKeys = try texts[Name.keys].map { try RowStoreSettings.decode([String: Int64].self, $0) } ?? [:]
+      nextKeys = try texts[Name.keys].map { try RowStoreSettings.decode([String: ObjectKey].self, $0) } ?? [:]
       guard nextKeys.values.allSatisfy({ $0 > 0 }) else { throw RowStoreSettings.damaged("The next keys are invalid.", location) }
     } catch let error as DecodingError {
       throw RowStoreSettings.damaged("The settings can't be decoded.", location, error)

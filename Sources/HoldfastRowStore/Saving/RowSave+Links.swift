@@ -18,7 +18,7 @@ extension RowSave {
   /// Links destinations that belong to one source each, and removes their links to other sources. Of several new sources, the last one wins.
   private mutating func takeTargets(_ added: [SaveRequest.Link], _ relationship: ManagedObjectModel.Relationship) throws {
     try links.read(relationship, targets: Set(added.map(\.target)))
-    var sources: [Int64: Set<Int64>] = [:]
+    var sources: [ObjectKey: Set<ObjectKey>] = [:]
     for link in links.current(relationship) { sources[link.target, default: []].insert(link.source) }
     for link in added {
       for source in sources[link.target] ?? [] where source != link.source {
@@ -46,13 +46,13 @@ extension RowSave {
     }
   }
 
-  private mutating func severLinks(of keys: Set<Int64>, _ relationship: ManagedObjectModel.Relationship) throws {
+  private mutating func severLinks(of keys: Set<ObjectKey>, _ relationship: ManagedObjectModel.Relationship) throws {
     if relationship.storesLinks { try removeLinks(relationship, sources: keys) }
     if let inverse = model.inverse(of: relationship), inverse.storesLinks { try removeLinks(inverse, targets: keys) }
   }
 
   private mutating func removeLinks(
-    _ relationship: ManagedObjectModel.Relationship, sources: Set<Int64>? = nil, targets: Set<Int64>? = nil
+    _ relationship: ManagedObjectModel.Relationship, sources: Set<ObjectKey>? = nil, targets: Set<ObjectKey>? = nil
   ) throws {
     try links.read(relationship, sources: sources, targets: targets)
     for link in links.current(relationship) where sources?.contains(link.source) != false && targets?.contains(link.target) != false {
@@ -61,7 +61,7 @@ extension RowSave {
   }
 
   /// Sets to-one relationships to nil, and raises the version of each row once.
-  private mutating func severRows(pointingTo keys: Set<Int64>, _ relationship: ManagedObjectModel.Relationship) throws {
+  private mutating func severRows(pointingTo keys: Set<ObjectKey>, _ relationship: ManagedObjectModel.Relationship) throws {
     let entity = model.entities[relationship.entityIndex]
     try rows.read(referencing: keys, relationship)
     for key in rows.keys(of: entity, where: { $0.target(in: relationship.slot).map(keys.contains) ?? false }) {

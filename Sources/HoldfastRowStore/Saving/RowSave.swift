@@ -73,7 +73,8 @@ struct RowSave<Store: RowStore> {
     }
   }
 
-  private func compare(_ key: Int64, _ expected: RowVersion, _ entity: ManagedObjectModel.Entity, _ conflicts: inout [SaveConflict]) throws
+  private func compare(_ key: ObjectKey, _ expected: RowVersion, _ entity: ManagedObjectModel.Entity, _ conflicts: inout [SaveConflict])
+    throws
   {
     let stored = rows.stored(key, of: entity)
     if let stored, stored.version == expected { return }

@@ -28,7 +28,8 @@ struct TouchedLinks<Store: RowStore> {
     self.options = options
   }
 
-  mutating func read(_ relationship: ManagedObjectModel.Relationship, sources: Set<Int64>? = nil, targets: Set<Int64>? = nil) throws {
+  mutating func read(_ relationship: ManagedObjectModel.Relationship, sources: Set<ObjectKey>? = nil, targets: Set<ObjectKey>? = nil) throws
+  {
     let query = LinkQuery(relationship: model.linkName(relationship), sources: sources, targets: targets, options: options)
     for link in try store.selectedLinks(query, in: snapshot) {
       tables[relationship, default: Table()].stored[SaveRequest.Link(source: link.source, target: link.target)] = link.order

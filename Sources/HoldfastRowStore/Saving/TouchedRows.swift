@@ -3,7 +3,7 @@ struct TouchedRows<Store: RowStore> {
   /// A row's root entity and key.
   struct Place: Hashable {
     let root: EntityIndex
-    let key: Int64
+    let key: ObjectKey
   }
 
   /// A row before and after the save; nil if there is none.
@@ -26,12 +26,12 @@ struct TouchedRows<Store: RowStore> {
     self.options = options
   }
 
-  func place(_ key: Int64, of entity: ManagedObjectModel.Entity) -> Place { Place(root: entity.rootIndex, key: key) }
+  func place(_ key: ObjectKey, of entity: ManagedObjectModel.Entity) -> Place { Place(root: entity.rootIndex, key: key) }
 
   // MARK: Reading
 
   /// Reads rows of a family, unless they have been read.
-  mutating func read(_ keys: Set<Int64>, of entity: ManagedObjectModel.Entity) throws {
+  mutating func read(_ keys: Set<ObjectKey>, of entity: ManagedObjectModel.Entity) throws {
     let root = model.entities[entity.rootIndex]
     var query = RowQuery(model.concreteEntities(of: root), of: root, options: options)
     query.keys = keys.filter { touched[place($0, of: root)] == nil }
@@ -41,7 +41,7 @@ struct TouchedRows<Store: RowStore> {
   }
 
   /// Reads the rows whose to-one relationship references some keys.
-  mutating func read(referencing keys: Set<Int64>, _ relationship: ManagedObjectModel.Relationship) throws {
+  mutating func read(referencing keys: Set<ObjectKey>, _ relationship: ManagedObjectModel.Relationship) throws {
     let entity = model.entities[relationship.entityIndex]
     var query = RowQuery(model.concreteEntities(of: entity), of: entity, options: options)
     query.references = RowQuery.References(slot: relationship.slot, keys: keys)
@@ -65,22 +65,22 @@ struct TouchedRows<Store: RowStore> {
   // MARK: Rows
 
   /// Whether it is known whether the row exists.
-  func isRead(_ key: Int64, of entity: ManagedObjectModel.Entity) -> Bool { touched[place(key, of: entity)] != nil }
+  func isRead(_ key: ObjectKey, of entity: ManagedObjectModel.Entity) -> Bool { touched[place(key, of: entity)] != nil }
 
   /// The row before the save.
-  func stored(_ key: Int64, of entity: ManagedObjectModel.Entity) -> StoredRow? { touched[place(key, of: entity)]?.stored }
+  func stored(_ key: ObjectKey, of entity: ManagedObjectModel.Entity) -> StoredRow? { touched[place(key, of: entity)]?.stored }
 
   /// The row after the changes so far.
-  func current(_ key: Int64, of entity: ManagedObjectModel.Entity) -> StoredRow? { touched[place(key, of: entity)]?.current }
+  func current(_ key: ObjectKey, of entity: ManagedObjectModel.Entity) -> StoredRow? { touched[place(key, of: entity)]?.current }
 
-  mutating func change(_ key: Int64, of entity: ManagedObjectModel.Entity, _ body: (inout StoredRow?) -> Void) {
+  mutating func change(_ key: ObjectKey, of entity: ManagedObjectModel.Entity, _ body: (inout StoredRow?) -> Void) {
     let place = place(key, of: entity)
     body(&touched[place, default: Touched()].current)
     touched[place]?.isChanged = true
   }
 
   /// The keys of the rows of an entity and its subentities that satisfy a condition, ascending.
-  func keys(of entity: ManagedObjectModel.Entity, where condition: (StoredRow) -> Bool) -> [Int64] {
+  func keys(of entity: ManagedObjectModel.Entity, where condition: (StoredRow) -> Bool) -> [ObjectKey] {
     touched.filter { place, row in
       guard place.root == entity.rootIndex, let current = row.current else { return false }
       return model.entity(named: current.entity)?.isKind(of: entity) == true && condition(current)
@@ -88,7 +88,9 @@ struct TouchedRows<Store: RowStore> {
   }
 
   /// The rows whose to-one relationship no longer has its former destination, with that destination.
-  func lostTargets(_ relationship: ManagedObjectModel.Relationship, _ entity: ManagedObjectModel.Entity) -> [(key: Int64, source: Int64)] {
+  func lostTargets(
+    _ relationship: ManagedObjectModel.Relationship, _ entity: ManagedObjectModel.Entity
+  ) -> [(key: ObjectKey, source: ObjectKey)] {
     touched.compactMap { place, row in
       guard row.isChanged, place.root == entity.rootIndex, let stored = row.stored, let actual = model.entity(named: stored.entity),
         actual.isKind(of: entity), let source = stored.target(in: relationship.slot),

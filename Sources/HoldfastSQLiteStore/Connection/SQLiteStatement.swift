@@ -150,6 +150,9 @@ extension SQLiteStatement {
   }
 
   @inline(__always)
+  func bind(_ key: ObjectKey, at index: Int) { bind(key.rawValue, at: index) }
+
+  @inline(__always)
   func bind(_ value: Int, at index: Int) { bind(Int64(value), at: index) }
 
   @inline(__always)
@@ -237,6 +240,9 @@ extension SQLiteStatement {
 
   @inline(__always)
   func int64(_ column: Int) -> Int64 { sqlite3_column_int64(handle, Int32(truncatingIfNeeded: column)) }
+
+  @inline(__always)
+  func key(_ column: Int) -> ObjectKey { ObjectKey(int64(column)) }
 
   @inline(__always)
   func double(_ column: Int) -> Double { sqlite3_column_double(handle, Int32(truncatingIfNeeded: column)) }

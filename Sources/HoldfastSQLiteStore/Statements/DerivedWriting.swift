@@ -10,7 +10,7 @@ struct DerivedWriting {
   let writer: SQLiteConnection
 
   /// Updated rows, by entity and key.
-  typealias Rows = [EntityIndex: [Int64: RowBatch]]
+  typealias Rows = [EntityIndex: [ObjectKey: RowBatch]]
 
   /// The new rows for which the request adds numbers, in a file with triggers. Call it before anything is written.
   func rowsUntouchedByTriggers() throws -> Rows {

@@ -19,7 +19,7 @@ struct ExternalFiles: Sendable {
 
   /// The file names in some slots of a row.
   static func ids(
-    _ entity: ManagedObjectModel.Entity, _ key: Int64, _ slots: [SlotIndex], _ store: OpenStore, _ connection: SQLiteConnection
+    _ entity: ManagedObjectModel.Entity, _ key: ObjectKey, _ slots: [SlotIndex], _ store: OpenStore, _ connection: SQLiteConnection
   ) throws -> [UUID?] {
     let columns = slots.map { SQLName.quoted(store.schema.tables[entity.index].columns[$0]) }.joined(separator: ", ")
     let statement = try connection.statement("SELECT \(columns) FROM \(store.table(entity.index)) WHERE Z_PK = ?1")

@@ -72,11 +72,11 @@ final class FamilyStream {
   }
 
   /// Passes on rows of a statement whose keys are in a list. Both are in ascending order. Returns whether more are wanted.
-  func run(_ statement: SQLiteStatement, only keys: [Int64]) throws -> Bool {
+  func run(_ statement: SQLiteStatement, only keys: [ObjectKey]) throws -> Bool {
     defer { if statement.isRunning { statement.reset() } }
     var place = 0
     while try statement.step() {
-      let key = statement.int64(0)
+      let key = statement.key(0)
       while place < keys.count, keys[place] < key { place += 1 }
       if place == keys.count { return true }
       if keys[place] == key, try append(statement) == .enough { return false }

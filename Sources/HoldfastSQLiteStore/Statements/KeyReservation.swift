@@ -9,7 +9,7 @@ struct KeyReservation {
   let options: RequestOptions
 
   /// Returns the keys of each demand.
-  func run(_ demands: [(entity: ManagedObjectModel.Entity, count: Int)]) throws -> [[Int64]] {
+  func run(_ demands: [(entity: ManagedObjectModel.Entity, count: Int)]) throws -> [[ObjectKey]] {
     if demands.allSatisfy({ $0.count <= 0 }) { return demands.map { _ in [] } }
     return try store.writing("reserve keys", options) { writer in
       // With a rollback journal, less syncing could leave an inconsistent file.
@@ -26,7 +26,7 @@ struct KeyReservation {
     }
   }
 
-  private func reserve(_ entity: ManagedObjectModel.Entity, _ count: Int, _ writer: SQLiteConnection) throws -> [Int64] {
+  private func reserve(_ entity: ManagedObjectModel.Entity, _ count: Int, _ writer: SQLiteConnection) throws -> [ObjectKey] {
     if count <= 0 { return [] }
     let root = store.model.entities[entity.rootIndex]
     let last = try raise(store.schema.tables[root.index].number, by: count, writer)
@@ -34,7 +34,7 @@ struct KeyReservation {
       let fault = last == nil ? "lacks the entity" : "contains an invalid last key of"
       throw StoreError(.damaged, operation: writer.operation, path: store.path, reason: "Z_PRIMARYKEY \(fault) \(root.name).")
     }
-    return Array(last - Int64(count) + 1...last)
+    return Array(ObjectKey(last - Int64(count) + 1)...ObjectKey(last))
   }
 
   /// Makes commits wait for the disk again. The setting can't change within a transaction; if it can't be restored, the writer is closed.

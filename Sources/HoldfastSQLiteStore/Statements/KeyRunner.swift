@@ -12,9 +12,9 @@ struct KeyRunner {
   private static let leastForRange = 32
 
   /// The smallest and largest of ascending keys, if reading everything between them costs less than reading each.
-  private func range(_ keys: [Int64]) -> ClosedRange<Int64>? {
+  private func range(_ keys: [ObjectKey]) -> ClosedRange<ObjectKey>? {
     guard keys.count >= KeyRunner.leastForRange, let first = keys.first, let last = keys.last else { return nil }
-    let (span, overflow) = last.subtractingReportingOverflow(first)
+    let (span, overflow) = last.rawValue.subtractingReportingOverflow(first.rawValue)
     return !overflow && span / Int64(KeyRunner.densestGap) <= Int64(keys.count) ? first...last : nil
   }
 
@@ -38,7 +38,7 @@ struct KeyRunner {
   }
 
   private func rows(
-    _ entity: ManagedObjectModel.Entity, _ keys: [Int64], in range: ClosedRange<Int64>, _ stream: RowStream, _ sink: any RowSink
+    _ entity: ManagedObjectModel.Entity, _ keys: [ObjectKey], in range: ClosedRange<ObjectKey>, _ stream: RowStream, _ sink: any RowSink
   ) throws {
     let statement = try connection.statement(StatementShape(.rowsByRange, entity: entity.index)) {
       "SELECT \(store.columns(entity.index, alias: "t0")) FROM \(store.table(entity.index)) AS t0 WHERE t0.Z_PK BETWEEN ?1 AND ?2\(store.ofEntities([entity.index], alias: "t0"))"
@@ -49,7 +49,7 @@ struct KeyRunner {
   }
 
   /// Reads rows of an entity and its subentities.
-  private func rows(_ entity: ManagedObjectModel.Entity, _ family: FamilyColumns, _ keys: [Int64], _ sink: any RowSink) throws {
+  private func rows(_ entity: ManagedObjectModel.Entity, _ family: FamilyColumns, _ keys: [ObjectKey], _ sink: any RowSink) throws {
     let stream = FamilyStream(store, family, sink)
     let source = "SELECT \(family.columns) FROM \(store.table(entity.index)) AS t0 WHERE t0.Z_PK"
     let entities = store.ofEntities(entity.concreteIndexes, alias: "t0")
@@ -105,7 +105,7 @@ struct KeyRunner {
 
   /// Makes one pass over the index, in step with ascending sources.
   private func answer(
-    _ relationship: ManagedObjectModel.Relationship, _ sources: [Int64], in range: ClosedRange<Int64>
+    _ relationship: ManagedObjectModel.Relationship, _ sources: [ObjectKey], in range: ClosedRange<ObjectKey>
   ) throws -> RelationshipAnswer {
     let statement = try targets(relationship, isRange: true)
     statement.bind(range.lowerBound, at: 1)
@@ -114,7 +114,7 @@ struct KeyRunner {
     var targets = Targets(relationship, sourceCount: sources.count, budget)
     var place = 0
     while try statement.step() {
-      let source = statement.int64(1)
+      let source = statement.key(1)
       while place < sources.count, sources[place] < source {
         targets.endSource()
         place += 1
@@ -130,16 +130,16 @@ struct KeyRunner {
 
   /// Reads destination objects with their rows, by one statement for each source object. That is half the cost of one statement for the
   /// keys and one for each row.
-  private func targetsWithRows(_ relationship: ManagedObjectModel.Relationship, _ sources: [Int64]) throws -> RelationshipAnswer {
+  private func targetsWithRows(_ relationship: ManagedObjectModel.Relationship, _ sources: [ObjectKey]) throws -> RelationshipAnswer {
     let destination = store.model.destination(of: relationship)
     let statement = try targetRows(relationship, destination)
     let (builder, decoder) = (store.builder(destination), store.decoders[destination.index])
     let keyColumn = relationship.isManyToMany ? destination.slots.count + 2 : 0
-    var (offsets, targets, batches): ([Int32], [Int64], [RowBatch]) = ([0], [], [])
+    var (offsets, targets, batches): ([Int32], [ObjectKey], [RowBatch]) = ([0], [], [])
     offsets.reserveCapacity(sources.count + 1)
     targets.reserveCapacity(8)
     // Objects may share destination objects.
-    var delivered: Set<Int64> = []
+    var delivered: Set<ObjectKey> = []
     let mostTargets = budget.mostTargets
     var byteCount = 0
     defer { if statement.isRunning { statement.reset() } }
@@ -182,8 +182,8 @@ struct KeyRunner {
     }
   }
 
-  private func key(_ statement: SQLiteStatement, _ column: Int, _ relationship: ManagedObjectModel.Relationship) throws -> Int64 {
-    let key = statement.int64(column)
+  private func key(_ statement: SQLiteStatement, _ column: Int, _ relationship: ManagedObjectModel.Relationship) throws -> ObjectKey {
+    let key = statement.key(column)
     guard key >= 0, statement.type(column) == .integer else {
       throw StoreError(
         .wrongType, operation: "read \(store.model.entities[relationship.entityIndex].name).\(relationship.name)", path: store.path,
@@ -223,7 +223,7 @@ private struct Targets {
   private let budget: FetchBudget
   private let mostTargets: Int
   var offsets: [Int32] = [0]
-  var targets: [Int64] = []
+  var targets: [ObjectKey] = []
   var orderKeys: [Int64] = []
 
   init(_ relationship: ManagedObjectModel.Relationship, sourceCount: Int, _ budget: FetchBudget) {
@@ -235,7 +235,7 @@ private struct Targets {
   }
 
   /// Appends a destination key, with the order key in the statement's third column. It may be missing in another program's file.
-  mutating func append(_ key: Int64, _ statement: SQLiteStatement) throws {
+  mutating func append(_ key: ObjectKey, _ statement: SQLiteStatement) throws {
     targets.append(key)
     if targets.count > mostTargets { throw FetchBudget.exceeded(budget.limit ?? Int(Int32.max)) }
     if isOrdered { orderKeys.append(statement.type(2) == .integer ? statement.int64(2) : .max) }

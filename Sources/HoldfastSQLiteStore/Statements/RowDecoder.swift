@@ -21,7 +21,7 @@ final class RowDecoder: Sendable {
   /// Begins a row with the key and version of the statement's current row.
   @inline(__always)
   func beginRow(_ statement: SQLiteStatement, in builder: RowBatchBuilder) throws {
-    let key = sqlite3_column_int64(statement.handle, 0), version = RowVersion(sqlite3_column_int64(statement.handle, 1))
+    let key = ObjectKey(sqlite3_column_int64(statement.handle, 0)), version = RowVersion(sqlite3_column_int64(statement.handle, 1))
     if key < 0 || version <= 0 || version.rawValue == .max { try check(key: key, version: version, statement) }
     builder.beginRow(key: key, version: version)
   }
@@ -148,7 +148,7 @@ final class RowDecoder: Sendable {
   /// Refuses invalid keys and versions. Negative keys belong to unsaved objects, and a version must have a successor. Rows with version 0
   /// or without a version are valid, but rare enough to be checked here.
   @inline(never)
-  private func check(key: Int64, version: RowVersion, _ statement: SQLiteStatement) throws {
+  private func check(key: ObjectKey, version: RowVersion, _ statement: SQLiteStatement) throws {
     let type = statement.type(1)
     if key >= 0 && version.rawValue != .max && (type == .integer || type == .null) { return }
     let fault = key < 0 ? "an invalid key" : "an invalid version"

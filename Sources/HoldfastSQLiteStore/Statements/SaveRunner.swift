@@ -77,13 +77,13 @@ final class SaveRunner {
       conflicts: conflicts)
   }
 
-  private func addConflict(_ entity: ManagedObjectModel.Entity, _ key: Int64, expected: RowVersion) throws {
+  private func addConflict(_ entity: ManagedObjectModel.Entity, _ key: ObjectKey, expected: RowVersion) throws {
     let id = store.identity.objectID(entity: entity, key: key)
     conflicts.append(SaveConflict(objectID: id, expectedVersion: expected, persisted: try persisted(entity, key)))
   }
 
   /// The row in the file.
-  private func persisted(_ entity: ManagedObjectModel.Entity, _ key: Int64) throws -> RowView? {
+  private func persisted(_ entity: ManagedObjectModel.Entity, _ key: ObjectKey) throws -> RowView? {
     let statement = try KeyRunner(store: store, connection: writer).rowByKey(entity)
     statement.bind(key, at: 1)
     defer { if statement.isRunning { statement.reset() } }
@@ -235,7 +235,7 @@ final class SaveRunner {
     var place = index
     for slot in slots where store.schema.tables[entity.index].entityColumn(slot) != nil {
       if row.isPresent(slot), let relationship = entity.relationship(inSlot: slot) {
-        statement.bind(try targets.number(relationship.destinationIndex, row.integer(slot)), at: place)
+        statement.bind(try targets.number(relationship.destinationIndex, row.key(slot)), at: place)
       } else {
         statement.bindNull(at: place)
       }
@@ -359,7 +359,7 @@ final class SaveRunner {
       constraintConflicts.append(
         ConstraintConflict(
           objectID: store.identity.objectID(entity: entity, key: row.key),
-          existing: store.identity.objectID(entity: self.entity(numbered: statement.int64(1)) ?? entity, key: statement.int64(0)),
+          existing: store.identity.objectID(entity: self.entity(numbered: statement.int64(1)) ?? entity, key: statement.key(0)),
           constraint: entity.uniquenessConstraints[place]))
     }
     return found

@@ -8,7 +8,7 @@ struct Severing {
   let writer: SQLiteConnection
 
   /// Keys of deleted objects by the column that may contain them.
-  private typealias KeysByColumn = [Column: [Int64]]
+  private typealias KeysByColumn = [Column: [ObjectKey]]
 
   /// A column of a table. Slots of several entities may share it.
   private struct Column: Hashable, Comparable {
@@ -41,7 +41,7 @@ struct Severing {
     }
   }
 
-  private func removeLinks(_ relationship: ManagedObjectModel.Relationship, _ keys: [Int64]) throws {
+  private func removeLinks(_ relationship: ManagedObjectModel.Relationship, _ keys: [ObjectKey]) throws {
     let side = store.schema.link(relationship)
     let table = SQLName.quoted(side.table), near = SQLName.quoted(side.near)
     let order = store.schema.orderColumn(relationship).map { ", \(SQLName.quoted($0)) = NULL" } ?? ""
@@ -50,7 +50,7 @@ struct Severing {
     if relationship.isReflexive { try run("DELETE FROM \(table) WHERE \(SQLName.quoted(side.far)) = ?1", keys) }
   }
 
-  private func run(_ sql: String, _ keys: some Sequence<Int64>) throws {
+  private func run(_ sql: String, _ keys: some Sequence<ObjectKey>) throws {
     let statement = try writer.statement(sql)
     for key in keys {
       statement.bind(key, at: 1)
@@ -66,12 +66,12 @@ struct Severing {
 
   /// If several columns of a table are cleared, a row can be affected more than once.
   private func clearOncePerRow(_ table: String, _ keys: KeysByColumn) throws {
-    var touched: Set<Int64> = []
+    var touched: Set<ObjectKey> = []
     for (column, keys) in keys.sorted(by: { $0.key < $1.key }) {
       let select = try writer.statement("SELECT Z_PK FROM \(table) WHERE \(column.name) = ?1")
       for key in keys {
         select.bind(key, at: 1)
-        while try select.step() { touched.insert(select.int64(0)) }
+        while try select.step() { touched.insert(select.key(0)) }
       }
       try run("UPDATE \(table) SET \(column.cleared) WHERE \(column.name) = ?1", keys)
     }

@@ -6,7 +6,7 @@ final class TargetEntities {
   private let store: OpenStore
   private let writer: SQLiteConnection
   /// Numbers of entities by root entity and key.
-  private var known: [EntityIndex: [Int64: Int64]] = [:]
+  private var known: [EntityIndex: [ObjectKey: Int64]] = [:]
 
   init(_ request: SaveRequest, _ store: OpenStore, _ writer: SQLiteConnection) {
     self.store = store
@@ -22,7 +22,7 @@ final class TargetEntities {
   }
 
   /// The number of an object's entity; the declared entity's number if the object doesn't exist.
-  func number(_ declared: EntityIndex, _ key: Int64) throws -> Int64 {
+  func number(_ declared: EntityIndex, _ key: ObjectKey) throws -> Int64 {
     let root = store.model.entities[declared].rootIndex
     if let number = known[root]?[key] { return number }
     let statement = try writer.statement("SELECT Z_ENT FROM \(store.table(declared)) WHERE Z_PK = ?1")

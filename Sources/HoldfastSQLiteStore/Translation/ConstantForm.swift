@@ -66,7 +66,7 @@ enum ConstantForm: Hashable {
     case .real, .date: self = ConstantForm.real(value, isDate: kind == .date)
     case .text, .data, .uuid: self = ConstantForm.bytes(value, kind)
     case .key:
-      if case .objectID(let id) = value { self = .exact(.integer(id.key)) } else { self = .never }
+      if case .objectID(let id) = value { self = .exact(.integer(id.key.rawValue)) } else { self = .never }
     case .decimal: self = .never
     }
   }

@@ -115,7 +115,7 @@ extension StoreValue {
   var equalInteger: Int64? {
     switch self {
     case .date(let number): return Int64(exactly: number)
-    case .objectID(let id): return id.key
+    case .objectID(let id): return id.key.rawValue
     case .decimal(let number):
       guard !number.isNaN, let whole = Int64(number.description.prefix { $0 != "." }) else { return nil }
       return Decimal(whole) == number ? whole : nil

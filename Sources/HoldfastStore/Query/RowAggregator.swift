@@ -211,7 +211,7 @@ public final class RowAggregator {
     let builder = RowBatchBuilder(layout: plan.layout(in: entity), idPrefix: nil)
     for (group, values) in groups.enumerated() {
       let row = try columns.indices.map { try value(plan.columns[$0], values, group * columns.count + $0) }
-      try builder.append(key: Int64(group), version: 0, values: row)
+      try builder.append(key: ObjectKey(group), version: 0, values: row)
     }
     return builder.seal()
   }

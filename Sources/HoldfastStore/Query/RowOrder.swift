@@ -46,7 +46,7 @@ public struct RowOrder {
   /// Whether a key sorts before another.
   ///
   /// Saved keys are ascending. Temporary keys follow, counting down from -1.
-  @inlinable public static func keyPrecedes(_ a: Int64, _ b: Int64) -> Bool {
+  @inlinable public static func keyPrecedes(_ a: ObjectKey, _ b: ObjectKey) -> Bool {
     (a < 0) == (b < 0) ? (a < 0 ? a > b : a < b) : b < 0
   }
 

@@ -125,7 +125,7 @@ struct PredicateCompiler {
   static func follow(_ hops: [ManagedObjectModel.Relationship], _ row: RowPointer, _ source: any EvaluationSource) -> RowPointer? {
     var row = row
     for hop in hops {
-      guard row.isPresent(hop.slot), let next = source.row(entity: hop.destinationIndex, key: row.integer(hop.slot)) else { return nil }
+      guard row.isPresent(hop.slot), let next = source.row(entity: hop.destinationIndex, key: row.key(hop.slot)) else { return nil }
       row = next
     }
     return row
@@ -229,7 +229,7 @@ struct PredicateCompiler {
   ) throws(QueryError) -> (RowPointer, any EvaluationSource) -> StoreValue {
     switch expression {
     case .constant(let value): return { _, _ in value }
-    case .object: return { row, _ in .int64(row.key) }
+    case .object: return { row, _ in .int64(row.key.rawValue) }
     case .property(let path):
       let resolved = try resolve(path, entity)
       guard let slot = resolved.slot, let column = resolved.column(in: model) else {

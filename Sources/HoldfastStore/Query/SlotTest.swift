@@ -85,8 +85,8 @@ struct SlotTest {
     guard case .objectID(let id) = constant else { return { _ in false } }
     let (slot, key) = (slot, id.key)
     switch op {
-    case .equalTo: return { $0.isPresent(slot) && $0.integer(slot) == key }
-    case .notEqualTo: return { !$0.isPresent(slot) || $0.integer(slot) != key }
+    case .equalTo: return { $0.isPresent(slot) && $0.key(slot) == key }
+    case .notEqualTo: return { !$0.isPresent(slot) || $0.key(slot) != key }
     default: return { _ in false }
     }
   }

@@ -23,12 +23,12 @@ public struct ExternalDataRequest: StoreRequest {
   /// The slot of the attribute.
   public var slot: SlotIndex
   /// The object's key.
-  public var key: Int64
+  public var key: ObjectKey
   /// The file name in the row.
   public var id: UUID
 
   /// Creates a request.
-  public init(entity: EntityIndex, slot: SlotIndex, key: Int64, id: UUID) {
+  public init(entity: EntityIndex, slot: SlotIndex, key: ObjectKey, id: UUID) {
     self.entity = entity
     self.slot = slot
     self.key = key

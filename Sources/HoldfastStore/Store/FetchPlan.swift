@@ -115,10 +115,10 @@ public struct FaultRequest: Sendable, Hashable, Codable {
   /// The index of the declared entity; rows of its subentities are included.
   public var entity: EntityIndex
   /// The keys, without duplicates.
-  public var keys: [Int64]
+  public var keys: [ObjectKey]
 
   /// Creates a request.
-  public init(entity: EntityIndex, keys: [Int64]) {
+  public init(entity: EntityIndex, keys: [ObjectKey]) {
     self.entity = entity
     self.keys = keys
   }
@@ -131,14 +131,14 @@ public struct RelationshipRequest: Sendable, Hashable, Codable {
   /// The index of the relationship in the entity's relationships.
   public var relationship: RelationshipIndex
   /// The keys of the objects whose destinations are requested, without duplicates.
-  public var sources: [Int64]
+  public var sources: [ObjectKey]
   /// Whether the destination rows are about to be read.
   ///
   /// If true, a store may deliver any of these rows, or none. Deliver them only if they cost little more than the keys.
   public var welcomesRows: Bool
 
   /// Creates a request.
-  public init(entity: EntityIndex, relationship: RelationshipIndex, sources: [Int64], welcomesRows: Bool = false) {
+  public init(entity: EntityIndex, relationship: RelationshipIndex, sources: [ObjectKey], welcomesRows: Bool = false) {
     self.entity = entity
     self.relationship = relationship
     self.sources = sources
@@ -154,7 +154,7 @@ public final class RelationshipAnswer: Sendable {
   /// Offsets into ``targets``, beginning with 0. There is one more offset than there are sources.
   public let offsets: [Int32]
   /// The keys of the destination objects.
-  public let targets: [Int64]
+  public let targets: [ObjectKey]
   /// The index of each destination's concrete entity.
   ///
   /// Nil if all are of the declared destination entity.
@@ -167,7 +167,7 @@ public final class RelationshipAnswer: Sendable {
   public let rows: [RowBatch]
 
   /// Creates an answer. Traps if the offsets don't match the number of destinations.
-  public init(offsets: [Int32], targets: [Int64], entities: [EntityIndex]? = nil, orderKeys: [Int64]? = nil, rows: [RowBatch] = []) {
+  public init(offsets: [Int32], targets: [ObjectKey], entities: [EntityIndex]? = nil, orderKeys: [Int64]? = nil, rows: [RowBatch] = []) {
     precondition(
       offsets.first == 0 && Int(offsets[offsets.count - 1]) == targets.count, "The offsets of an answer don't match its targets.")
     self.offsets = offsets

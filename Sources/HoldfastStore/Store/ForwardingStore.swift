@@ -56,7 +56,7 @@ extension ForwardingStore {
   }
 
   /// Forwards the request.
-  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
+  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
     try base.reserveKeys(demands, options: options)
   }
 

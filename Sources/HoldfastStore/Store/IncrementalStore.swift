@@ -147,7 +147,7 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// A store whose keys reach 2^56 can't share a coordinator with other stores.
   ///
   /// *Errors*: `readOnly`, `locked`, `inputOutput`, `diskFull`, `cancelled`, `timedOut`.
-  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]]
+  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]]
 
   /// Prepares a save: performs every step that can fail before the commit.
   ///

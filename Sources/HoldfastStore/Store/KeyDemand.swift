@@ -14,7 +14,7 @@ public struct KeyDemand: Sendable, Hashable, Codable {
 
 extension IncrementalStore {
   /// Reserves keys for new objects of one entity; see ``reserveKeys(_:options:)``.
-  public func reserveKeys(entity: EntityIndex, count: Int, options: RequestOptions = .none) throws -> [Int64] {
+  public func reserveKeys(entity: EntityIndex, count: Int, options: RequestOptions = .none) throws -> [ObjectKey] {
     let keys = try reserveKeys([KeyDemand(entity: entity, count: count)], options: options)
     guard keys.count == 1, keys[0].count == count else {
       throw StoreError(

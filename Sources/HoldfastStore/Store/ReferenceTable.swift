@@ -14,7 +14,7 @@ import Synchronization
 /// Keys start at 1 and differ between processes; the URI of an ID contains the text. The table is thread-safe; a look-up takes O(1) time.
 public final class ReferenceTable: Sendable {
   private struct Entries {
-    var keys: [String: Int64] = [:]
+    var keys: [String: ObjectKey] = [:]
     var texts: [String] = []
   }
 
@@ -28,23 +28,23 @@ public final class ReferenceTable: Sendable {
   public var count: Int { entries.withLock { $0.texts.count } }
 
   /// The key of a text. Allocates a key if the text has none.
-  public func key(for reference: String) -> Int64 {
+  public func key(for reference: String) -> ObjectKey {
     entries.withLock { entries in
       if let key = entries.keys[reference] { return key }
       entries.texts.append(reference)
-      let key = Int64(entries.texts.count)
+      let key = ObjectKey(entries.texts.count)
       entries.keys[reference] = key
       return key
     }
   }
 
   /// The key of a text, or nil if it has none.
-  public func existingKey(for reference: String) -> Int64? {
+  public func existingKey(for reference: String) -> ObjectKey? {
     entries.withLock { $0.keys[reference] }
   }
 
   /// The text of a key, or nil if the table never allocated the key.
-  public func reference(for key: Int64) -> String? {
-    entries.withLock { key >= 1 && key <= Int64($0.texts.count) ? $0.texts[Int(key) - 1] : nil }
+  public func reference(for key: ObjectKey) -> String? {
+    entries.withLock { key >= 1 && key.rawValue <= $0.texts.count ? $0.texts[Int(key.rawValue) - 1] : nil }
   }
 }

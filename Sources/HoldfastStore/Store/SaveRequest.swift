@@ -72,12 +72,12 @@ public struct SaveRequest: Sendable, Codable {
   /// Keys of rows, with the versions that the context read.
   public struct KeyedRows: Sendable, Codable, Hashable {
     /// The keys, ascending.
-    public var keys: [Int64]
+    public var keys: [ObjectKey]
     /// The expected version of each row.
     public var expectedVersions: [RowVersion]
 
     /// Creates the lists.
-    public init(keys: [Int64] = [], expectedVersions: [RowVersion] = []) {
+    public init(keys: [ObjectKey] = [], expectedVersions: [RowVersion] = []) {
       self.keys = keys
       self.expectedVersions = expectedVersions
     }
@@ -184,12 +184,12 @@ public struct SaveRequest: Sendable, Codable {
   /// A link between two objects.
   @frozen public struct Link: Sendable, Codable, Hashable, Comparable {
     /// The key on the naming side.
-    public var source: Int64
+    public var source: ObjectKey
     /// The key on the other side.
-    public var target: Int64
+    public var target: ObjectKey
 
     /// Creates a link.
-    @inlinable public init(source: Int64, target: Int64) {
+    @inlinable public init(source: ObjectKey, target: ObjectKey) {
       self.source = source
       self.target = target
     }

@@ -14,10 +14,10 @@
   /// The number of the concrete entity within the store's identity.
   public let entityNumber: UInt16
   /// The key: zero or positive in a store, negative for a temporary ID.
-  public let key: Int64
+  public let key: ObjectKey
 
   /// Creates an ID from its components. Stores use ``StoreIdentity/objectID(entity:key:)``.
-  @inlinable public init(storeNumber: UInt32, rootNumber: UInt16, entityNumber: UInt16, key: Int64) {
+  @inlinable public init(storeNumber: UInt32, rootNumber: UInt16, entityNumber: UInt16, key: ObjectKey) {
     self.storeNumber = storeNumber
     self.rootNumber = rootNumber
     self.entityNumber = entityNumber
@@ -40,7 +40,7 @@
   ///
   /// A permanent ID is `x-coredata://STORE-UUID/Entity/pKEY`, a temporary one `x-coredata:///Entity/tKEY`.
   public var uriRepresentation: String {
-    if isTemporaryID { return "x-coredata:///\(entityName)/t\(key.magnitude)" }
+    if isTemporaryID { return "x-coredata:///\(entityName)/t\(key.rawValue.magnitude)" }
     return "x-coredata://\(identity.storeUUID)/\(entityName)/p\(URIText.escaped(identity.referenceText(for: key)))"
   }
 

@@ -1,7 +1,7 @@
 /// The encodable form of a batch: its rows as values, for recording and replay.
 public struct CodedRows: Sendable, Codable {
   private struct Row: Codable {
-    var key: Int64
+    var key: ObjectKey
     var version: RowVersion
     var values: [StoreValue]
   }

@@ -19,7 +19,7 @@ extension RowBatch {
   ///   - range: The keys that can be moved.
   ///   - movesRowKeys: Whether to move the keys of the rows, as for objects, and not only those of to-one destinations.
   /// - Returns: Nil if a key is outside the range.
-  package func moved(by distance: Int64, from range: Range<Int64>, movesRowKeys: Bool) -> RowBatch? {
+  package func moved(by distance: Int, from range: Range<ObjectKey>, movesRowKeys: Bool) -> RowBatch? {
     let size = max(byteCount, 8)
     guard let copy = malloc(size) else { preconditionFailure("Out of memory: \(size) bytes of rows couldn't be allocated.") }
     copy.copyMemory(from: base, byteCount: byteCount)
@@ -27,29 +27,29 @@ extension RowBatch {
     if movesRowKeys {
       for index in 0..<count {
         let row = copy + index &* stride
-        let key = row.load(as: Int64.self)
+        let key = row.load(as: ObjectKey.self)
         guard range.contains(key) else { return nil }
-        row.storeBytes(of: key &+ distance, as: Int64.self)
+        row.storeBytes(of: key.advanced(by: distance), as: ObjectKey.self)
       }
     }
     for slot in layout.slots where layout.kinds[slot] == .key {
       let offset = RowLayout.cellOffset(slot)
       for index in 0..<count where pointer(index).isPresent(slot) {
         let row = copy + index &* stride
-        let key = row.load(fromByteOffset: offset, as: Int64.self)
+        let key = row.load(fromByteOffset: offset, as: ObjectKey.self)
         guard range.contains(key) else { return nil }
-        row.storeBytes(of: key &+ distance, toByteOffset: offset, as: Int64.self)
+        row.storeBytes(of: key.advanced(by: distance), toByteOffset: offset, as: ObjectKey.self)
       }
     }
     return moved
   }
 
   /// Whether all keys in the selected rows, with to-one destinations, are in a range.
-  package func hasKeys(in range: Range<Int64>, _ rows: RowSelection, checksRowKeys: Bool) -> Bool {
+  package func hasKeys(in range: Range<ObjectKey>, _ rows: RowSelection, checksRowKeys: Bool) -> Bool {
     func holds(_ row: RowPointer) -> Bool {
       if checksRowKeys && !range.contains(row.key) { return false }
       for slot in layout.slots where layout.kinds[slot] == .key && row.isPresent(slot) {
-        if !range.contains(row.integer(slot)) { return false }
+        if !range.contains(row.key(slot)) { return false }
       }
       return true
     }

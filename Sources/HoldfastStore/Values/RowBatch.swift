@@ -62,7 +62,7 @@ public struct RowView: Sendable {
   /// The object's ID, or nil for a row that isn't an object.
   public var objectID: ManagedObjectID? { batch.objectID(index) }
   /// The key.
-  public var key: Int64 { batch.pointer(index).key }
+  public var key: ObjectKey { batch.pointer(index).key }
   /// The row's version; see ``RowVersion``.
   public var version: RowVersion { batch.pointer(index).version }
   /// Unchecked access to the row, for the framework and fast stores.

@@ -87,7 +87,7 @@ public final class RowBatchBuilder {
   ///   - values: One value per slot, in slot order. Whole numbers of another width are converted if they fit.
   /// - Throws: ``StoreError`` with code ``StoreError/Code/wrongType`` if a value doesn't fit its column, or the number of values is wrong.
   ///   The row isn't appended then.
-  public func append(key: Int64, version: RowVersion, values: [StoreValue]) throws {
+  public func append(key: ObjectKey, version: RowVersion, values: [StoreValue]) throws {
     guard values.count == layout.columns.count else {
       throw StoreError(
         .wrongType, operation: "append a row", reason: "It has \(values.count) values for \(layout.columns.count) slots.")
@@ -115,7 +115,7 @@ public final class RowBatchBuilder {
   private func appendTarget(_ value: StoreValue) -> Bool {
     switch value {
     case .null: appendNull()
-    case .objectID(let id): append(integer: id.key)
+    case .objectID(let id): append(integer: id.key.rawValue)
     case .int64(let key): append(integer: key)
     default: return false
     }
@@ -150,13 +150,13 @@ public final class RowBatchBuilder {
   // MARK: Rows slot by slot
 
   /// Begins a row. Call one `append…` method per slot, then ``endRow()``.
-  @inlinable public func beginRow(key: Int64, version: RowVersion) {
+  @inlinable public func beginRow(key: ObjectKey, version: RowVersion) {
     if used + stride > bytesStart || capacity == 0 { growRows() }
     rowStart = used
     rowBytesStart = bytesUsed
     slot = 0
     let row = base + used
-    row.storeBytes(of: key, as: Int64.self)
+    row.storeBytes(of: key.rawValue, as: Int64.self)
     row.storeBytes(of: version.rawValue, toByteOffset: 8, as: Int64.self)
     used += stride
   }
@@ -226,7 +226,7 @@ public final class RowBatchBuilder {
   public func append(_ row: RowPointer) { append(row, key: row.key, version: row.version) }
 
   /// Appends a copy of a row with the same layout, with another key and version.
-  public func append(_ row: RowPointer, key: Int64, version: RowVersion) {
+  public func append(_ row: RowPointer, key: ObjectKey, version: RowVersion) {
     beginRow(key: key, version: version)
     let header = RowLayout.headerByteCount
     (base + rowStart + header).copyMemory(from: row.base + header, byteCount: stride - header)

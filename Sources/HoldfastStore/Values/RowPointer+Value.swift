@@ -18,7 +18,7 @@ extension RowPointer {
     case .attribute(let type): return value(slot, type)
     case .toOne(let destination):
       guard let idPrefix else { return .int64(integer(slot)) }
-      return .objectID(StoreIdentity.targetID(of: idPrefix, destination: destination, key: integer(slot)))
+      return .objectID(StoreIdentity.targetID(of: idPrefix, destination: destination, key: key(slot)))
     }
   }
 

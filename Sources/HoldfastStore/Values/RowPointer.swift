@@ -23,7 +23,7 @@
   @inlinable @inline(__always) public init(_ base: UnsafeRawPointer) { self.base = base }
 
   /// The key.
-  @inlinable @inline(__always) public var key: Int64 { base.load(as: Int64.self) }
+  @inlinable @inline(__always) public var key: ObjectKey { ObjectKey(base.load(as: Int64.self)) }
 
   /// The version.
   @inlinable @inline(__always) public var version: RowVersion { RowVersion(base.load(fromByteOffset: 8, as: Int64.self)) }

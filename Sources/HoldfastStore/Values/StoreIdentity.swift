@@ -65,7 +65,7 @@ public final class StoreIdentity: Sendable {
   }
 
   /// Returns the ID of the object with this key.
-  public func objectID(entity: ManagedObjectModel.Entity, key: Int64) -> ManagedObjectID {
+  public func objectID(entity: ManagedObjectModel.Entity, key: ObjectKey) -> ManagedObjectID {
     objectID(entityName: entity.name, key: key)
   }
 
@@ -74,7 +74,7 @@ public final class StoreIdentity: Sendable {
   /// Get other IDs with ``ManagedObjectID/withKey(_:)``.
   public func prefix(for entity: ManagedObjectModel.Entity) -> ManagedObjectID { objectID(entityName: entity.name, key: 0) }
 
-  func objectID(entityName: String, key: Int64) -> ManagedObjectID {
+  func objectID(entityName: String, key: ObjectKey) -> ManagedObjectID {
     let (root, entity) = names.withLock { names in
       let entity = names.number(entityName)
       return (names.roots[Int(entity)], entity)
@@ -83,13 +83,13 @@ public final class StoreIdentity: Sendable {
   }
 
   /// The ID of an object whose entity comes from a URI. Nil if the name is new and the store has the maximum number of entity names.
-  func objectID(mentionedEntity name: String, key: Int64) -> ManagedObjectID? {
+  func objectID(mentionedEntity name: String, key: ObjectKey) -> ManagedObjectID? {
     let isKnownOrNew = names.withLock { $0.numbers[name] != nil || $0.all.count < 16_384 }
     return isKnownOrNew ? objectID(entityName: name, key: key) : nil
   }
 
   /// Returns the ID of an object, given the index of its entity in the model.
-  public func objectID(entityIndex: EntityIndex, key: Int64) -> ManagedObjectID {
+  public func objectID(entityIndex: EntityIndex, key: ObjectKey) -> ManagedObjectID {
     let (root, entity) = names.withLock { names in
       let entity = entityIndex.rawValue < names.byIndex.count ? names.byIndex[entityIndex] : 0
       return (Int(entity) < names.roots.count ? names.roots[Int(entity)] : 0, entity)
@@ -97,7 +97,7 @@ public final class StoreIdentity: Sendable {
     return ManagedObjectID(storeNumber: number, rootNumber: root, entityNumber: entity, key: key)
   }
 
-  static func targetID(of source: ManagedObjectID, destination: EntityIndex, key: Int64) -> ManagedObjectID {
+  static func targetID(of source: ManagedObjectID, destination: EntityIndex, key: ObjectKey) -> ManagedObjectID {
     known(source.storeNumber).objectID(entityIndex: destination, key: key)
   }
 
@@ -105,13 +105,13 @@ public final class StoreIdentity: Sendable {
     names.withLock { Int(number) < $0.all.count ? $0.all[Int(number)] : "" }
   }
 
-  func referenceText(for key: Int64) -> String {
-    (names.withLock { $0.usesReferences } ? references.reference(for: key) : nil) ?? String(key)
+  func referenceText(for key: ObjectKey) -> String {
+    (names.withLock { $0.usesReferences } ? references.reference(for: key) : nil) ?? "\(key)"
   }
 
   /// The key of a text in a URI. A store with text identifiers has a key for each text, even if it hasn't read the record yet.
-  func key(forReference text: String) -> Int64? {
-    names.withLock { $0.usesReferences } ? references.key(for: text) : Int64(text)
+  func key(forReference text: String) -> ObjectKey? {
+    names.withLock { $0.usesReferences } ? references.key(for: text) : Int64(text).map { ObjectKey($0) }
   }
 
   // MARK: The process-wide list
@@ -140,7 +140,7 @@ public final class StoreIdentity: Sendable {
 
 extension ManagedObjectID {
   /// Returns an ID with the same store and entity, and another key.
-  @inlinable public func withKey(_ key: Int64) -> ManagedObjectID {
+  @inlinable public func withKey(_ key: ObjectKey) -> ManagedObjectID {
     ManagedObjectID(storeNumber: storeNumber, rootNumber: rootNumber, entityNumber: entityNumber, key: key)
   }
 }

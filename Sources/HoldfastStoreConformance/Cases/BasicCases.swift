@@ -12,7 +12,7 @@ enum BasicCases {
     StoreConformanceCase("O5", "rows are still there after reopening", reopening),
   ]
 
-  private static func companies(_ store: TestedStore) throws -> (graph: ExpectedGraph, keys: [Int64]) {
+  private static func companies(_ store: TestedStore) throws -> (graph: ExpectedGraph, keys: [ObjectKey]) {
     let graph = ExpectedGraph(store), keys = try store.keys("Company", 3)
     try store.save(graph) { edit in for key in keys { edit.insert("Company", key, ["name": .string("Company"), "size": .int32(7)]) } }
     return (graph, keys)
@@ -40,7 +40,7 @@ enum BasicCases {
   private static func oneToMany(_ run: CaseRun) throws {
     let store = try run.openNew(ConformanceModel.general), (graph, keys) = try companies(store)
     let person = try store.keys("Person", 1)[0]
-    try store.save(graph) { $0.insert("Person", person, ["name": .string("Person"), "employer": .int64(keys[1])]) }
+    try store.save(graph) { $0.insert("Person", person, ["name": .string("Person"), "employer": .key(keys[1])]) }
     run.expectEqual(try store.targets("Company", "employees", keys), [[], [person], []], "the employees of three companies")
   }
 

@@ -26,7 +26,7 @@ enum ConflictCases {
 
   /// A store with people, three of which were changed or deleted after `before` was read.
   private static func changedSince(_ run: CaseRun) throws -> (
-    store: TestedStore, now: ExpectedGraph, before: ExpectedGraph, people: [Int64]
+    store: TestedStore, now: ExpectedGraph, before: ExpectedGraph, people: [ObjectKey]
   ) {
     let store = try run.openNew(ConformanceModel.general)
     let graph = try ConformanceRows.people(store)
@@ -41,7 +41,7 @@ enum ConflictCases {
   }
 
   private static func expectConflicts(
-    _ store: TestedStore, _ now: ExpectedGraph, _ edit: GraphEdit, _ keys: [Int64: RowVersion], _ what: String
+    _ store: TestedStore, _ now: ExpectedGraph, _ edit: GraphEdit, _ keys: [ObjectKey: RowVersion], _ what: String
   ) throws {
     let error = store.run.expectError(.conflict, of: what) { try store.save(edit.request()) }
     guard let error else { return }
@@ -114,7 +114,8 @@ enum ConflictCases {
   // MARK: Uniqueness
 
   private static func expectConstraintConflicts(
-    _ store: TestedStore, _ graph: ExpectedGraph, _ expected: [(key: Int64, existing: Int64?, constraint: [String])], _ what: String,
+    _ store: TestedStore, _ graph: ExpectedGraph, _ expected: [(key: ObjectKey, existing: ObjectKey?, constraint: [String])],
+    _ what: String,
     _ edit: (GraphEdit) -> Void
   ) throws {
     let edits = GraphEdit(graph)
@@ -273,7 +274,7 @@ enum ConflictCases {
 
   // MARK: Failed saves
 
-  private static func failingSave(_ edit: GraphEdit, _ people: [Int64], _ new: Int64) {
+  private static func failingSave(_ edit: GraphEdit, _ people: [ObjectKey], _ new: ObjectKey) {
     edit.insert("Person", new, ["name": .string("New")])
     edit.update("Person", people[6], ["name": .string("Changed"), "employer": .null])
     edit.delete("Person", people[7])

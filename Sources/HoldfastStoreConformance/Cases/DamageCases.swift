@@ -73,7 +73,7 @@ enum DamageCases {
       edit.insert("Company", company, ["name": .string("Company"), "size": .int32(70_000)])
       edit.insert("Club", club, ["name": .string("Club \u{E9}")])
       for key in people {
-        edit.insert("Person", key, ["name": .string("Person \(key)"), "number": .int64(key), "employer": .int64(company)])
+        edit.insert("Person", key, ["name": .string("Person \(key)"), "number": .key(key), "employer": .key(company)])
       }
       edit.link("Person", "friends", people[0], people[1])
       edit.link("Person", "clubs", people[1], club)

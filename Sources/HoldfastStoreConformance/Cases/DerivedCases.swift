@@ -20,13 +20,13 @@ enum DerivedCases {
     StoreConformanceCase("S14", "an update doesn't change a derived attribute that isn't marked", unmarked),
   ]
 
-  private static func make(_ run: CaseRun) throws -> (store: TestedStore, graph: ExpectedGraph, keys: [Int64]) {
+  private static func make(_ run: CaseRun) throws -> (store: TestedStore, graph: ExpectedGraph, keys: [ObjectKey]) {
     let store = try run.openNew(ConformanceModel.derived)
     return try fill(store)
   }
 
   /// Inserts three baskets with numbers and one large basket.
-  private static func fill(_ store: TestedStore) throws -> (store: TestedStore, graph: ExpectedGraph, keys: [Int64]) {
+  private static func fill(_ store: TestedStore) throws -> (store: TestedStore, graph: ExpectedGraph, keys: [ObjectKey]) {
     let graph = ExpectedGraph(store)
     let keys = try store.keys("Basket", 3), big = try store.keys("BigBasket", 1)
     try store.save(graph) { edit in
@@ -62,7 +62,7 @@ enum DerivedCases {
           "Basket", keys[1], set: ["length": .double(Double(number))],
           add: ["count": .int16(1), "weight": .int64(-100), "price": .decimal(Decimal(number) / 10)])
         edit.derive("BigBasket", keys[3], add: ["again": .int32(-3), "count": .int16(100)])
-        edit.insert("Item", items[number - 1], ["basket": .int64(keys[1])])
+        edit.insert("Item", items[number - 1], ["basket": .key(keys[1])])
       }
     }
     try store.expectContents(graph, "after adding numbers three times")
@@ -82,7 +82,7 @@ enum DerivedCases {
       edit.delete("Basket", keys[0])
       edit.derive("Basket", keys[0], set: ["shopName": .string("gone")], add: ["count": .int16(1)])
       edit.derive("Basket", keys[1], add: ["count": .int16(1)])
-      edit.derive("Basket", 1 << 40, set: ["count": .int16(9)])
+      edit.derive("Basket", ObjectKey(1 << 40), set: ["count": .int16(9)])
     }
     try store.expectContents(graph, "after derived values for missing rows")
   }
@@ -94,7 +94,7 @@ enum DerivedCases {
       edit.insert("Shop", shop, ["name": .string("New")])
       edit.insert("Basket", new, ["name": .string("New"), "count": .int16(5), "weight": .int64(1)])
       edit.derive("Basket", new, set: ["shopName": .string("New")], add: ["count": .int16(2)])
-      edit.update("Basket", keys[1], ["name": .string("Renamed"), "shop": .int64(shop), "shopName": .string("before")])
+      edit.update("Basket", keys[1], ["name": .string("Renamed"), "shop": .key(shop), "shopName": .string("before")])
       edit.derive("Basket", keys[1], set: ["shopName": .string("New")], add: ["weight": .int64(5)])
     }
     try store.expectContents(graph, "after a save with changes of every kind")

@@ -57,7 +57,7 @@ enum ExternalDataCases {
     func slot(_ name: String) -> SlotIndex { entity.slot(named: name)! }
 
     /// Inserts photos with images.
-    func insert(_ images: [Data?]) throws -> [Int64] {
+    func insert(_ images: [Data?]) throws -> [ObjectKey] {
       let keys = try store.keys("Photo", images.count)
       try store.save(graph) { edit in
         for (key, image) in zip(keys, images) {
@@ -67,9 +67,9 @@ enum ExternalDataCases {
       return keys
     }
 
-    func set(_ key: Int64, _ values: [String: StoreValue]) throws { try store.save(graph) { $0.update("Photo", key, values) } }
+    func set(_ key: ObjectKey, _ values: [String: StoreValue]) throws { try store.save(graph) { $0.update("Photo", key, values) } }
 
-    func row(_ key: Int64) throws -> RowView {
+    func row(_ key: ObjectKey) throws -> RowView {
       guard let row = try store.rows("Photo", [key]).first else {
         throw StoreError(.missingRow, operation: "read a photo", reason: "No row has the key \(key).")
       }
@@ -77,18 +77,18 @@ enum ExternalDataCases {
     }
 
     /// The name of the file that contains a value.
-    func id(_ key: Int64, _ name: String = "image") throws -> UUID {
+    func id(_ key: ObjectKey, _ name: String = "image") throws -> UUID {
       if case .externalData(let id) = try row(key)[slot(name)] { return id }
       throw StoreError(
         .wrongType, operation: "read a photo", reason: "The row contains a value of 1 MiB, which the store should keep in a file.")
     }
 
-    func read(_ id: UUID, _ key: Int64, _ name: String = "image") throws -> Data {
+    func read(_ id: UUID, _ key: ObjectKey, _ name: String = "image") throws -> Data {
       try store.store.answers.perform(ExternalDataRequest(entity: entity.index, slot: slot(name), key: key, id: id))
     }
 
     /// The value, from its row or its file.
-    func value(_ key: Int64, _ name: String = "image") throws -> Data? {
+    func value(_ key: ObjectKey, _ name: String = "image") throws -> Data? {
       switch try row(key)[slot(name)] {
       case .null: nil
       case .data(let data): data
@@ -97,7 +97,7 @@ enum ExternalDataCases {
       }
     }
 
-    func expectGone(_ id: UUID, _ key: Int64, _ what: String) {
+    func expectGone(_ id: UUID, _ key: ObjectKey, _ what: String) {
       store.run.expectError(.missingExternalData, of: "reading \(what)") { _ = try read(id, key) }
     }
   }

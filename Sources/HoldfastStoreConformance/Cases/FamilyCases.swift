@@ -287,7 +287,7 @@ enum FamilyCases {
 
   private static func uniqueKeys(_ run: CaseRun) throws {
     let store = try run.openNew(ConformanceFamilies.model)
-    var seen: Set<Int64> = []
+    var seen: Set<ObjectKey> = []
     for round in 0..<3 {
       for name in ["Bird", "Parrot", "Cat", "Bird"] {
         for key in try store.keys(name, 3 + round) {
@@ -375,11 +375,11 @@ enum FamilyCases {
     let zoo = try Zoo(run)
     let (keys, graph) = (zoo.keys, zoo.graph)
     try zoo.store.save(graph) { edit in
-      edit.update("Keeper", keys.keepers[0], ["favourite": .int64(keys.cats[5]), "name": .string("renamed")])
-      edit.update("HeadKeeper", keys.heads[1], ["favourite": .int64(keys.parrots[2]), "rank": .int16(-1)])
+      edit.update("Keeper", keys.keepers[0], ["favourite": .key(keys.cats[5]), "name": .string("renamed")])
+      edit.update("HeadKeeper", keys.heads[1], ["favourite": .key(keys.parrots[2]), "rank": .int16(-1)])
       edit.update("Keeper", keys.keepers[1], ["pet": .null])
       edit.update("Bird", keys.birds[1], ["owner": .null])
-      edit.update("Cat", keys.cats[1], ["title": .string("of cats"), "keeper": .int64(keys.heads[0])])
+      edit.update("Cat", keys.cats[1], ["title": .string("of cats"), "keeper": .key(keys.heads[0])])
       edit.update("Parrot", keys.parrots[3], ["title": .string("of birds"), "keeper": .null])
       edit.link("Parrot", "pupils", keys.parrots[0], keys.heads[1])
       edit.unlink("Parrot", "pupils", keys.parrots[3], keys.keepers[0])

@@ -179,7 +179,7 @@ enum OpeningCases {
     let graph = try ConformanceRows.people(store)
     let people = graph.rows("Person").keys.sorted(), companies = graph.rows("Company").keys.sorted()
     try store.save(graph) { edit in
-      edit.update("Person", people[1], ["name": .string("renamed"), "employer": .int64(companies[3])])
+      edit.update("Person", people[1], ["name": .string("renamed"), "employer": .key(companies[3])])
       edit.delete("Person", people[2])
       edit.delete("Company", companies[0])
       edit.link("Person", "friends", people[1], people[5])

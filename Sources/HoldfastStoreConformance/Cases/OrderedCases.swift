@@ -44,10 +44,10 @@ enum OrderedCases {
   private struct Music {
     let store: TestedStore
     let graph: ExpectedGraph
-    let playlists: [Int64]
-    let entries: [Int64]
-    let tags: [Int64]
-    let notes: [Int64]
+    let playlists: [ObjectKey]
+    let entries: [ObjectKey]
+    let tags: [ObjectKey]
+    let notes: [ObjectKey]
 
     init(_ store: TestedStore) throws {
       self.store = store
@@ -60,7 +60,7 @@ enum OrderedCases {
       try store.save(graph) { edit in
         for key in playlists { edit.insert("Playlist", key, ["name": .string("p\(key)")]) }
         for (place, key) in entries.enumerated() {
-          edit.insert("Entry", key, ["title": .string("e\(place)"), "playlist": .int64(playlists[place % 3])])
+          edit.insert("Entry", key, ["title": .string("e\(place)"), "playlist": .key(playlists[place % 3])])
           // The order differs from that of the keys, so that a store can't return it by chance.
           edit.order("Playlist", "entries", playlists[place % 3], key, Int64(2048 - place * 100))
         }
@@ -110,7 +110,7 @@ enum OrderedCases {
     let (playlists, entries, tags, store) = (music.playlists, music.entries, music.tags, music.store)
     try store.save(music.graph) { edit in
       edit.update("Entry", entries[0], ["playlist": .null])
-      edit.update("Entry", entries[3], ["playlist": .int64(playlists[1])])
+      edit.update("Entry", entries[3], ["playlist": .key(playlists[1])])
       edit.order("Playlist", "entries", playlists[1], entries[3], 77)
       edit.unlink("Playlist", "tags", playlists[0], tags[1])
       edit.unlink("Playlist", "notes", playlists[0], music.notes[0])
@@ -120,7 +120,7 @@ enum OrderedCases {
     try store.expectContents(music.graph, "after removing links")
     // The links are added again without order keys: the old keys must not reappear.
     try store.save(music.graph) { edit in
-      edit.update("Entry", entries[0], ["playlist": .int64(playlists[0])])
+      edit.update("Entry", entries[0], ["playlist": .key(playlists[0])])
       edit.link("Playlist", "tags", playlists[0], tags[1])
       edit.link("Playlist", "notes", playlists[0], music.notes[0])
     }
@@ -149,7 +149,7 @@ enum OrderedCases {
     try music.store.expectContents(music.graph, "after targets were deleted")
     try music.store.save(music.graph) { $0.delete("Playlist", music.playlists[1]) }
     try music.store.expectContents(music.graph, "after a source was deleted")
-    try music.store.save(music.graph) { edit in edit.update("Entry", music.entries[1], ["playlist": .int64(music.playlists[0])]) }
+    try music.store.save(music.graph) { edit in edit.update("Entry", music.entries[1], ["playlist": .key(music.playlists[0])]) }
     try music.store.expectContents(music.graph, "after an entry of a deleted playlist got another playlist but no order key")
   }
 

@@ -15,7 +15,7 @@ enum OutcomeCases {
     return store.store.answers.supports(SaveOutcomeRequest.self) ? store : nil
   }
 
-  private static func insertion(_ graph: ExpectedGraph, _ key: Int64) -> (GraphEdit, SaveRequest, SaveOutcomeRequest) {
+  private static func insertion(_ graph: ExpectedGraph, _ key: ObjectKey) -> (GraphEdit, SaveRequest, SaveOutcomeRequest) {
     let edit = GraphEdit(graph), origin = SaveOrigin()
     edit.insert("Club", key, ["name": .string("Club")])
     var request = edit.request()

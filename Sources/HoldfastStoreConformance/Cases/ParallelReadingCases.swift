@@ -16,9 +16,9 @@ enum ParallelReadingCases {
 
   /// The keys of rows that each save changes together.
   private struct Keys: Sendable {
-    let company: Int64
-    let people: [Int64]
-    let club: Int64
+    let company: ObjectKey
+    let people: [ObjectKey]
+    let club: ObjectKey
   }
 
   private static func insert(_ store: TestedStore, _ graph: ExpectedGraph) throws -> Keys {
@@ -51,7 +51,7 @@ enum ParallelReadingCases {
   private static func person(_ place: Int, _ keys: Keys, _ round: Int) -> [String: StoreValue] {
     [
       "name": .string("Round \(round)"), "city": .string("Round \(round)"), "number": .int64(Int64(round * 10 + place)),
-      "employer": round % 2 == 0 ? .int64(keys.company) : .null,
+      "employer": round % 2 == 0 ? .key(keys.company) : .null,
     ]
   }
 
@@ -88,7 +88,7 @@ enum ParallelReadingCases {
       if !holds { found.withLock { $0.append(.init(expected: expected(), got: got())) } }
     }
 
-    func rows(_ name: String, _ keys: [Int64], in view: any ReadView) throws -> [RowView] {
+    func rows(_ name: String, _ keys: [ObjectKey], in view: any ReadView) throws -> [RowView] {
       let sink = CollectingSink()
       try store.rows(FaultRequest(entity: model.entity(named: name)!.index, keys: keys), in: view, into: sink)
       return sink.rows
@@ -100,7 +100,7 @@ enum ParallelReadingCases {
       return sink.rows
     }
 
-    func targets(_ name: String, _ relationship: String, _ source: Int64, in view: any ReadView) throws -> [Int64] {
+    func targets(_ name: String, _ relationship: String, _ source: ObjectKey, in view: any ReadView) throws -> [ObjectKey] {
       let entity = model.entity(named: name)!, relationship = entity.relationship(named: relationship)!.index
       let request = RelationshipRequest(entity: entity.index, relationship: relationship, sources: [source])
       return try store.relationships(request, in: view).targets.sorted()

@@ -91,7 +91,7 @@ enum ReadingCases {
     private let entity: ManagedObjectModel.Entity
     private(set) var rows: [RowView] = []
     /// The rows received from nested requests: in the same view, in another view, and by a nested fetch.
-    private(set) var nested: [[Int64]] = [[], [], []]
+    private(set) var nested: [[ObjectKey]] = [[], [], []]
 
     init(_ store: TestedStore, _ view: any ReadView, _ entity: ManagedObjectModel.Entity) {
       (self.store, self.view, self.entity) = (store, view, entity)
@@ -179,7 +179,7 @@ enum ReadingCases {
       }
     }
     let many = try ConformanceRows.manyCompanies(store)
-    let keys = many.rows("Company").keys.sorted { $0 % 97 == $1 % 97 ? $0 < $1 : $0 % 97 < $1 % 97 }
+    let keys = many.rows("Company").keys.sorted { $0.rawValue % 97 == $1.rawValue % 97 ? $0 < $1 : $0.rawValue % 97 < $1.rawValue % 97 }
     try store.expectRows(store.rows("Company", keys), Array(many.rows("Company").values), "the 4,000 rows of Company by key")
   }
 
@@ -189,7 +189,7 @@ enum ReadingCases {
     let keys = graph.rows("Person").keys.sorted()
     try store.save(graph) { $0.delete("Person", keys[4]) }
     let unused = try store.keys("Person", 1)[0]
-    let asked = [unused, keys[3], keys[4], keys[5], Int64.max, 1 << 40]
+    let asked = [unused, keys[3], keys[4], keys[5], ObjectKey(.max), ObjectKey(1 << 40)]
     try store.expectRows(
       store.rows("Person", asked), [keys[3], keys[5]].compactMap { graph.rows("Person")[$0] }, "the rows for existing and missing keys")
     try store.expectRows(store.rows("Person", []), [], "the rows for an empty list of keys")

@@ -15,7 +15,7 @@ enum RelationshipCases {
   ]
 
   private static func expectTargets(
-    _ store: TestedStore, _ graph: ExpectedGraph, _ entity: String, _ relationship: String, _ sources: [Int64], _ when: String
+    _ store: TestedStore, _ graph: ExpectedGraph, _ entity: String, _ relationship: String, _ sources: [ObjectKey], _ when: String
   ) throws {
     guard let described = store.entity(entity).relationship(named: relationship) else { return }
     let got = try store.targets(entity, relationship, sources)
@@ -48,7 +48,7 @@ enum RelationshipCases {
   private static func orderOfSources(_ run: CaseRun) throws {
     let store = try run.openNew(ConformanceModel.general)
     let graph = try ConformanceRows.people(store)
-    let people = graph.rows("Person").keys.sorted { ($0 % 5, $0) > ($1 % 5, $1) }
+    let people = graph.rows("Person").keys.sorted { ($0.rawValue % 5, $0) > ($1.rawValue % 5, $1) }
     for relationship in ["friends", "friendOf"] {
       try expectTargets(store, graph, "Person", relationship, people, "with sources in another order")
     }
@@ -72,7 +72,7 @@ enum RelationshipCases {
       edit.insert("Company", company, ["name": .string("Company")])
       for key in clubs { edit.insert("Club", key, ["name": .string("Club")]) }
       for (place, key) in people.enumerated() {
-        edit.insert("Person", key, ["name": .string("Person"), "employer": .int64(company)])
+        edit.insert("Person", key, ["name": .string("Person"), "employer": .key(company)])
         edit.link("Person", "clubs", key, clubs[place % 2])
       }
     }
@@ -107,9 +107,9 @@ enum RelationshipCases {
     let graph = try ConformanceRows.people(store)
     let people = graph.rows("Person").keys.sorted(), companies = graph.rows("Company").keys.sorted()
     try store.save(graph) { edit in
-      edit.update("Person", people[0], ["employer": .int64(companies[2])])
+      edit.update("Person", people[0], ["employer": .key(companies[2])])
       edit.update("Person", people[1], ["employer": .null])
-      edit.update("Person", people[6], ["employer": .int64(companies[3])])
+      edit.update("Person", people[6], ["employer": .key(companies[3])])
       edit.link("Person", "friends", people[0], people[1])
       edit.link("Person", "friends", people[1], people[0])
       edit.link("Person", "friendOf", people[2], people[2])
@@ -157,9 +157,11 @@ enum RelationshipCases {
       edit.delete("Company", companies[1])
     }
     run.expectEqual(
-      try store.targets("Company", "employees", [unused, companies[0], companies[1], .max])[2], [], "the employees of a deleted company")
-    try expectTargets(store, graph, "Company", "employees", [unused, companies[0], companies[1], 1 << 40], "with missing sources")
-    try expectTargets(store, graph, "Person", "friends", [people[4], people[5], .max, people[6]], "with missing sources")
+      try store.targets("Company", "employees", [unused, companies[0], companies[1], ObjectKey(.max)])[2], [],
+      "the employees of a deleted company")
+    try expectTargets(
+      store, graph, "Company", "employees", [unused, companies[0], companies[1], ObjectKey(1 << 40)], "with missing sources")
+    try expectTargets(store, graph, "Person", "friends", [people[4], people[5], ObjectKey(.max), people[6]], "with missing sources")
   }
 
   private static func rowsAlong(_ run: CaseRun) throws {
@@ -177,7 +179,7 @@ enum RelationshipCases {
   }
 
   private static func expectRowsAlong(
-    _ store: TestedStore, _ graph: ExpectedGraph, _ entity: String, _ relationship: String, _ sources: [Int64]
+    _ store: TestedStore, _ graph: ExpectedGraph, _ entity: String, _ relationship: String, _ sources: [ObjectKey]
   ) throws {
     let described = store.entity(entity), place = described.relationship(named: relationship)!
     let destination = store.model.destination(of: place)

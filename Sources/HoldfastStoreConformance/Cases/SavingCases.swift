@@ -32,7 +32,7 @@ enum SavingCases {
 
   private static func keys(_ run: CaseRun) throws {
     let store = try run.openNew(ConformanceModel.general)
-    var seen: Set<Int64> = []
+    var seen: Set<ObjectKey> = []
     for count in [1, 0, 5, 1, 1000, 2] {
       let keys = try store.keys("Person", count)
       run.expectEqual(keys.count, count, "the number of reserved keys")
@@ -44,7 +44,7 @@ enum SavingCases {
 
   private static func keysOfEntities(_ run: CaseRun) throws {
     let store = try run.openNew(ConformanceModel.general)
-    var seen: [String: Set<Int64>] = [:]
+    var seen: [String: Set<ObjectKey>] = [:]
     for round in 0..<20 {
       for entity in ["Person", "Company", "Sample"] {
         for key in try store.keys(entity, round % 3 + 1) where !seen[entity, default: []].insert(key).inserted {
@@ -57,7 +57,7 @@ enum SavingCases {
   private static func keysOfSeveralDemands(_ run: CaseRun) throws {
     let store = try run.openNew(ConformanceModel.general)
     // Entities with the same root share their keys.
-    var seen: [EntityIndex: Set<Int64>] = [:]
+    var seen: [EntityIndex: Set<ObjectKey>] = [:]
     for round in 0..<5 {
       let entities = store.model.entities.filter { !$0.isAbstract && ($0.index.rawValue + round) % 2 == 0 }
       let demands = entities.map { KeyDemand(entity: $0.index, count: ($0.index.rawValue + round) % 4) }
@@ -125,9 +125,9 @@ enum SavingCases {
     let people = graph.rows("Person").keys.sorted(), passports = graph.rows("Passport").keys.sorted()
     let new = try store.keys("Person", 2)
     try store.save(graph) { edit in
-      edit.insert("Person", new[0], version: 9, ["name": .string("Inserted"), "passport": .int64(passports[0])])
+      edit.insert("Person", new[0], version: 9, ["name": .string("Inserted"), "passport": .key(passports[0])])
       edit.insert("Person", new[1], ["name": .string("")])
-      edit.update("Passport", passports[0], ["holder": .int64(new[0])])
+      edit.update("Passport", passports[0], ["holder": .key(new[0])])
       edit.update("Person", people[0], ["passport": .null])
       edit.update("Person", people[1], ["name": .string(String(repeating: "n", count: 100_000)), "age": .null, "number": .int64(-5)])
       edit.delete("Person", people[23])
@@ -160,12 +160,14 @@ enum SavingCases {
     try store.expectContents(graph, "after 60 random saves")
   }
 
-  private static func change(_ edit: GraphEdit, _ graph: ExpectedGraph, _ new: [Int64], _ company: Int64, _ random: inout SeededNumbers) {
+  private static func change(
+    _ edit: GraphEdit, _ graph: ExpectedGraph, _ new: [ObjectKey], _ company: ObjectKey, _ random: inout SeededNumbers
+  ) {
     var people = graph.rows("Person").keys.sorted(), companies = graph.rows("Company").keys.sorted()
     if random.next(below: 4) == 0 { edit.insert("Company", company, ["name": .string("Company \(company)")]) }
     if companies.count > 2, random.next(below: 6) == 0 { edit.delete("Company", companies.remove(at: random.next(below: companies.count))) }
-    let employer = companies.isEmpty ? StoreValue.null : .int64(companies[random.next(below: companies.count)])
-    for key in new { edit.insert("Person", key, ["name": .string("Person \(key)"), "number": .int64(key), "employer": employer]) }
+    let employer = companies.isEmpty ? StoreValue.null : .key(companies[random.next(below: companies.count)])
+    for key in new { edit.insert("Person", key, ["name": .string("Person \(key)"), "number": .key(key), "employer": employer]) }
     for _ in 0..<min(2, people.count / 4) {
       edit.delete("Person", people.remove(at: random.next(below: people.count)))
       let changed = people.remove(at: random.next(below: people.count))

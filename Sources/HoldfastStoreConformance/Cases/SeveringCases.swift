@@ -27,9 +27,9 @@ enum SeveringCases {
   private struct Hubs {
     let store: TestedStore
     let graph: ExpectedGraph
-    let hubs: [Int64]
-    let spokes: [Int64]
-    let above: [Int64]
+    let hubs: [ObjectKey]
+    let spokes: [ObjectKey]
+    let above: [ObjectKey]
   }
 
   private static func make(_ rule: DeleteRule, _ run: CaseRun) throws -> Hubs {
@@ -51,11 +51,11 @@ enum SeveringCases {
       switch shape {
       case .oneToOne:
         for place in 0..<3 {
-          edit.update("Hub", hubs[place], ["single": .int64(spokes[place])])
-          edit.update("Spoke", spokes[place], ["singleHub": .int64(hubs[place])])
+          edit.update("Hub", hubs[place], ["single": .key(spokes[place])])
+          edit.update("Spoke", spokes[place], ["singleHub": .key(hubs[place])])
         }
       case .oneToMany:
-        for (place, spoke) in spokes.enumerated() { edit.update("Spoke", spoke, ["manyHub": .int64(hubs[place % 3])]) }
+        for (place, spoke) in spokes.enumerated() { edit.update("Spoke", spoke, ["manyHub": .key(hubs[place % 3])]) }
       case .manyToMany:
         for (place, spoke) in spokes.enumerated() {
           edit.link("Hub", "linked", hubs[place % 3], spoke)
@@ -88,7 +88,7 @@ enum SeveringCases {
     let (hubs, spokes) = (all.hubs, all.spokes)
     try all.store.save(all.graph) { edit in
       edit.delete("Hub", hubs[0])
-      edit.update("Spoke", spokes[0], ["manyHub": .int64(hubs[1])])
+      edit.update("Spoke", spokes[0], ["manyHub": .key(hubs[1])])
       edit.update("Spoke", spokes[3], ["name": .string("changed, and severed")])
       edit.update("Spoke", spokes[1], ["manyHub": .null])
     }
@@ -130,7 +130,7 @@ enum SeveringCases {
     try store.save(graph) { edit in
       for company in companies { edit.insert("Company", company, ["name": .string("Company")]) }
       for (index, person) in people.enumerated() {
-        edit.insert("Person", person, ["name": .string("Person \(index)"), "employer": .int64(companies[index % 12])])
+        edit.insert("Person", person, ["name": .string("Person \(index)"), "employer": .key(companies[index % 12])])
         for step in 1...3 { edit.link("Person", "friends", person, people[(index * 13 + step * 101) % people.count]) }
       }
     }

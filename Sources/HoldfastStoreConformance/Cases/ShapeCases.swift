@@ -39,10 +39,10 @@ enum ShapeCases {
   private struct League {
     let store: TestedStore
     let graph: ExpectedGraph
-    let teams: [Int64]
-    let players: [Int64]
-    let captains: [Int64]
-    let sponsors: [Int64]
+    let teams: [ObjectKey]
+    let players: [ObjectKey]
+    let captains: [ObjectKey]
+    let sponsors: [ObjectKey]
 
     init(_ store: TestedStore) throws {
       self.store = store
@@ -55,11 +55,11 @@ enum ShapeCases {
       try store.save(graph) { edit in
         for (place, key) in sponsors.enumerated() { edit.insert("Sponsor", key, ["name": .string("sponsor \(place)")]) }
         for (place, key) in teams.enumerated() {
-          edit.insert("Team", key, ["name": .string("team \(place)"), "sponsor": place < 3 ? .int64(sponsors[place % 2]) : .null])
+          edit.insert("Team", key, ["name": .string("team \(place)"), "sponsor": place < 3 ? .key(sponsors[place % 2]) : .null])
         }
         for (place, key) in players.enumerated() {
           let partner = place < 4 ? players[place ^ 1] : nil
-          edit.insert("Player", key, ["name": .string("player \(place)"), "partner": partner.map { .int64($0) } ?? .null])
+          edit.insert("Player", key, ["name": .string("player \(place)"), "partner": partner.map { .key($0) } ?? .null])
         }
         for (place, key) in captains.enumerated() { edit.insert("Captain", key, ["name": .string("captain \(place)")]) }
         for (place, key) in (players + captains).enumerated() {
@@ -73,7 +73,7 @@ enum ShapeCases {
     }
 
     /// A relationship that is its own inverse is named from both ends.
-    static func mate(_ edit: GraphEdit, _ a: Int64, _ b: Int64) {
+    static func mate(_ edit: GraphEdit, _ a: ObjectKey, _ b: ObjectKey) {
       edit.link("Player", "mates", a, b)
       edit.link("Player", "mates", b, a)
     }
@@ -97,8 +97,8 @@ enum ShapeCases {
       edit.unlink("Player", "mates", players[0], players[1])
       edit.unlink("Player", "mates", players[1], players[0])
       edit.unlink("Player", "mates", players[7], players[7])
-      edit.update("Player", players[0], ["partner": .int64(players[4])])
-      edit.update("Player", players[4], ["partner": .int64(players[0])])
+      edit.update("Player", players[0], ["partner": .key(players[4])])
+      edit.update("Player", players[4], ["partner": .key(players[0])])
       edit.update("Player", players[1], ["partner": .null])
     }
     try store.expectContents(league.graph, "after mates and partners changed")

@@ -34,14 +34,14 @@ enum SharedPlaceCases {
 
   /// The keys that several threads have reserved, and the save lock of each store.
   private final class Reservations: Sendable {
-    let keys = Mutex<[EntityIndex: [Int64]]>([:])
+    let keys = Mutex<[EntityIndex: [ObjectKey]]>([:])
     let locks: [SaveLock]
 
     final class SaveLock: Sendable {
       let store: any IncrementalStore
       private let lock = Mutex(())
       init(_ store: any IncrementalStore) { self.store = store }
-      func reserve(_ demands: [KeyDemand]) throws -> [[Int64]] { try lock.withLock { _ in try store.reserveKeys(demands) } }
+      func reserve(_ demands: [KeyDemand]) throws -> [[ObjectKey]] { try lock.withLock { _ in try store.reserveKeys(demands) } }
     }
 
     init(_ stores: [any IncrementalStore]) { locks = stores.map(SaveLock.init) }

@@ -17,11 +17,11 @@ enum ViewCases {
   ]
 
   /// Makes changes of every kind to the people of ``ConformanceRows``.
-  private static func change(_ edit: GraphEdit, _ graph: ExpectedGraph, _ newKey: Int64, round: Int = 0) {
+  private static func change(_ edit: GraphEdit, _ graph: ExpectedGraph, _ newKey: ObjectKey, round: Int = 0) {
     let people = graph.rows("Person").keys.sorted(), companies = graph.rows("Company").keys.sorted(),
       clubs = graph.rows("Club").keys.sorted()
-    edit.insert("Person", newKey, ["name": .string("New \(round)"), "employer": .int64(companies[0])])
-    edit.update("Person", people[0], ["name": .string("Changed \(round)"), "employer": round % 2 == 0 ? .null : .int64(companies[0])])
+    edit.insert("Person", newKey, ["name": .string("New \(round)"), "employer": .key(companies[0])])
+    edit.update("Person", people[0], ["name": .string("Changed \(round)"), "employer": round % 2 == 0 ? .null : .key(companies[0])])
     edit.delete("Person", people[3])
     edit.delete("Company", companies[companies.count - 1])
     edit.link("Person", "friends", people[0], people[1])

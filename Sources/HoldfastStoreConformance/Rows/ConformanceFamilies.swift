@@ -49,12 +49,12 @@ enum ConformanceFamilies {
 
   /// The keys of the objects that ``zoo(_:)`` inserts.
   struct Keys {
-    var birds: [Int64] = []
-    var parrots: [Int64] = []
-    var cats: [Int64] = []
-    var keepers: [Int64] = []
-    var heads: [Int64] = []
-    var animals: [Int64] { birds + parrots + cats }
+    var birds: [ObjectKey] = []
+    var parrots: [ObjectKey] = []
+    var cats: [ObjectKey] = []
+    var keepers: [ObjectKey] = []
+    var heads: [ObjectKey] = []
+    var animals: [ObjectKey] { birds + parrots + cats }
   }
 
   /// Inserts animals and keepers into a store and a graph. Names alternate between entities, so that sorted animals do too.
@@ -67,8 +67,8 @@ enum ConformanceFamilies {
     try store.save(graph) { edit in
       for (place, key) in keepers.enumerated() {
         let pointing: [String: StoreValue] = [
-          "name": .string("Keeper \(place)"), "favourite": .int64(keys.animals[place * 3]),
-          "pet": place < 2 ? .int64(keys.birds[place]) : place == 2 ? .int64(keys.parrots[0]) : .null,
+          "name": .string("Keeper \(place)"), "favourite": .key(keys.animals[place * 3]),
+          "pet": place < 2 ? .key(keys.birds[place]) : place == 2 ? .key(keys.parrots[0]) : .null,
         ]
         if place < keys.keepers.count {
           edit.insert("Keeper", key, pointing)
@@ -79,19 +79,19 @@ enum ConformanceFamilies {
       func animal(_ place: Int) -> [String: StoreValue] {
         [
           "name": .string("name \(place * 7 % 15)"), "chip": place % 4 == 3 ? .null : .int64(Int64(place * 10)),
-          "keeper": place % 5 == 4 ? .null : .int64(keepers[place % keepers.count]),
+          "keeper": place % 5 == 4 ? .null : .key(keepers[place % keepers.count]),
         ]
       }
       for (place, key) in keys.birds.enumerated() {
         let own: [String: StoreValue] = [
           "tag": .string("tag \(place)"), "title": .string("bird \(place)"), "wingspan": .double(Double(place) / 2),
-          "owner": place < 2 ? .int64(keepers[place]) : .null,
+          "owner": place < 2 ? .key(keepers[place]) : .null,
         ]
         edit.insert("Bird", key, animal(place).merging(own) { a, _ in a })
       }
       for (place, key) in keys.parrots.enumerated() {
         let own: [String: StoreValue] = [
-          "tag": .string("tag \(place + 5)"), "words": .int32(Int32(place * 100)), "owner": place == 0 ? .int64(keepers[2]) : .null,
+          "tag": .string("tag \(place + 5)"), "words": .int32(Int32(place * 100)), "owner": place == 0 ? .key(keepers[2]) : .null,
         ]
         edit.insert("Parrot", key, animal(place + 5).merging(own) { a, _ in a })
         for pupil in keepers.prefix(place) { edit.link("Parrot", "pupils", key, pupil) }

@@ -227,15 +227,15 @@ enum ConformanceRows {
       }
       for (index, key) in clubs.enumerated() { edit.insert("Club", key, ["name": .string("Club \(index)")]) }
       for (index, key) in passports.enumerated() {
-        edit.insert("Passport", key, ["number": .string("P\(index)"), "holder": .int64(people[index * 2])])
+        edit.insert("Passport", key, ["number": .string("P\(index)"), "holder": .key(people[index * 2])])
       }
       for (index, key) in people.enumerated() {
         var values: [String: StoreValue] = ["name": .string("Person \(index % 9)"), "number": .int64(Int64(index) * 10)]
         if index % 4 != 3 { values["age"] = .int16(Int16(index % 6 * 10)) }
         if index % 5 != 0 { values["city"] = .string("City \(index)") }
         if index % 3 != 2 { values["code"] = .string("c\(index)") }
-        if index % 7 != 6 { values["employer"] = .int64(companies[index % 3]) }
-        if index % 2 == 0, index / 2 < passports.count { values["passport"] = .int64(passports[index / 2]) }
+        if index % 7 != 6 { values["employer"] = .key(companies[index % 3]) }
+        if index % 2 == 0, index / 2 < passports.count { values["passport"] = .key(passports[index / 2]) }
         edit.insert("Person", key, values)
         for step in 1..<(1 + index % 4) { edit.link("Person", "friends", key, people[(index * 5 + step * 3) % people.count]) }
         if index % 3 == 0 { edit.link("Person", "clubs", key, clubs[index % 2]) }

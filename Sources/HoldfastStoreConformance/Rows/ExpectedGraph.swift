@@ -11,7 +11,7 @@ final class ExpectedGraph: EvaluationSource {
   let model: ManagedObjectModel
   let identity: StoreIdentity
   /// The rows by entity index and key.
-  private(set) var rows: [[Int64: RowView]]
+  private(set) var rows: [[ObjectKey: RowView]]
   /// The links of many-to-many relationships, by the entity and the index of the relationship that names them.
   private(set) var links: [RelationshipPlace: Set<SaveRequest.Link>] = [:]
   /// The order keys of links, by the entity and the index of the ordered relationship.
@@ -31,10 +31,10 @@ final class ExpectedGraph: EvaluationSource {
     orders = other.orders
   }
 
-  func rows(of entity: ManagedObjectModel.Entity) -> [Int64: RowView] { rows[entity.index] }
-  func rows(_ entity: String) -> [Int64: RowView] { rows[model.entity(named: entity)!.index] }
+  func rows(of entity: ManagedObjectModel.Entity) -> [ObjectKey: RowView] { rows[entity.index] }
+  func rows(_ entity: String) -> [ObjectKey: RowView] { rows[model.entity(named: entity)!.index] }
 
-  func makeRow(_ entity: ManagedObjectModel.Entity, _ key: Int64, version: RowVersion, _ values: [StoreValue]) -> RowView {
+  func makeRow(_ entity: ManagedObjectModel.Entity, _ key: ObjectKey, version: RowVersion, _ values: [StoreValue]) -> RowView {
     let builder = RowBatchBuilder(entity: entity, identity: identity)
     do {
       try builder.append(key: key, version: version, values: values)
@@ -45,7 +45,7 @@ final class ExpectedGraph: EvaluationSource {
   }
 
   func put(_ row: RowView, _ entity: EntityIndex) { rows[entity][row.key] = row }
-  func remove(_ key: Int64, _ entity: EntityIndex) { rows[entity][key] = nil }
+  func remove(_ key: ObjectKey, _ entity: EntityIndex) { rows[entity][key] = nil }
   func link(_ change: SaveRequest.LinkChanges) {
     let place = RelationshipPlace(entity: change.entity, relationship: change.relationship)
     links[place, default: []].subtract(change.removed)
@@ -71,7 +71,7 @@ final class ExpectedGraph: EvaluationSource {
   }
 
   /// The order keys of an ordered relationship's targets, by target.
-  func orderKeys(of key: Int64, _ relationship: ManagedObjectModel.Relationship) -> [Int64: Int64] {
+  func orderKeys(of key: ObjectKey, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey: Int64] {
     let known = orders[RelationshipPlace(relationship)] ?? [:]
     return Dictionary(
       uniqueKeysWithValues: targets(of: key, relationship).map { ($0, known[SaveRequest.Link(source: key, target: $0)] ?? .max) })
@@ -79,24 +79,24 @@ final class ExpectedGraph: EvaluationSource {
 
   // MARK: Relationships
 
-  func row(entity: EntityIndex, key: Int64) -> RowPointer? {
+  func row(entity: EntityIndex, key: ObjectKey) -> RowPointer? {
     for member in model.entities[entity].familyIndexes { if let row = rows[member][key] { return row.pointer } }
     return nil
   }
 
   /// The rows whose to-one relationship points to an object, each with its entity.
-  func rows(pointingTo key: Int64, by relationship: ManagedObjectModel.Relationship) -> [(entity: EntityIndex, row: RowView)] {
+  func rows(pointingTo key: ObjectKey, by relationship: ManagedObjectModel.Relationship) -> [(entity: EntityIndex, row: RowView)] {
     model.entities[relationship.entityIndex].familyIndexes.flatMap { entity in
-      rows[entity].values.filter { $0.pointer.isPresent(relationship.slot) && $0.pointer.integer(relationship.slot) == key }.map {
+      rows[entity].values.filter { $0.pointer.isPresent(relationship.slot) && $0.pointer.key(relationship.slot) == key }.map {
         (entity, $0)
       }
     }
   }
 
-  func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [Int64] { targets(of: row.key, relationship) }
+  func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey] { targets(of: row.key, relationship) }
 
   /// The targets of a to-many relationship, sorted.
-  func targets(of key: Int64, _ relationship: ManagedObjectModel.Relationship) -> [Int64] {
+  func targets(of key: ObjectKey, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey] {
     if relationship.storesLinks {
       return (links[RelationshipPlace(relationship)] ?? []).filter { $0.source == key }.map(\.target).sorted()
     }
@@ -113,26 +113,26 @@ final class GraphEdit {
   private let graph: ExpectedGraph
   private var inserted: [EntityIndex: [RowView]] = [:]
   private var updated: [EntityIndex: [(row: RowView, expected: RowVersion, mask: [UInt64])]] = [:]
-  private var deleted: [EntityIndex: [(key: Int64, expected: RowVersion)]] = [:]
-  private var locked: [EntityIndex: [(key: Int64, expected: RowVersion)]] = [:]
+  private var deleted: [EntityIndex: [(key: ObjectKey, expected: RowVersion)]] = [:]
+  private var locked: [EntityIndex: [(key: ObjectKey, expected: RowVersion)]] = [:]
   private var added: [RelationshipPlace: Set<SaveRequest.Link>] = [:]
   private var removed: [RelationshipPlace: Set<SaveRequest.Link>] = [:]
   private var ordered: [RelationshipPlace: [SaveRequest.Link: Int64]] = [:]
-  private var derived: [EntityIndex: [(key: Int64, set: [SlotIndex: StoreValue], added: [SlotIndex: StoreValue])]] = [:]
+  private var derived: [EntityIndex: [(key: ObjectKey, set: [SlotIndex: StoreValue], added: [SlotIndex: StoreValue])]] = [:]
 
   init(_ graph: ExpectedGraph) { self.graph = graph }
 
   private func entity(_ name: String) -> ManagedObjectModel.Entity { graph.model.entity(named: name)! }
 
   private func row(
-    _ entity: ManagedObjectModel.Entity, _ key: Int64, _ version: RowVersion, _ base: [StoreValue]?, _ values: [String: StoreValue]
+    _ entity: ManagedObjectModel.Entity, _ key: ObjectKey, _ version: RowVersion, _ base: [StoreValue]?, _ values: [String: StoreValue]
   ) -> RowView {
     var all = base ?? Array(repeating: .null, count: entity.slots.count)
     for (name, value) in values { all[entity.slot(named: name)!] = value }
     return graph.makeRow(entity, key, version: version, all)
   }
 
-  func insert(_ name: String, _ key: Int64, version: RowVersion = 1, _ values: [String: StoreValue]) {
+  func insert(_ name: String, _ key: ObjectKey, version: RowVersion = 1, _ values: [String: StoreValue]) {
     inserted[entity(name).index, default: []].append(row(entity(name), key, version, nil, values))
   }
 
@@ -140,7 +140,7 @@ final class GraphEdit {
   ///
   /// - Parameter stale: Values in the row for derived attributes that aren't marked as changed.
   func update(
-    _ name: String, _ key: Int64, expected: RowVersion? = nil, _ values: [String: StoreValue], stale: [String: StoreValue] = [:]
+    _ name: String, _ key: ObjectKey, expected: RowVersion? = nil, _ values: [String: StoreValue], stale: [String: StoreValue] = [:]
   ) {
     let entity = entity(name)
     let before = graph.rows(of: entity)[key]
@@ -157,12 +157,12 @@ final class GraphEdit {
   /// The number of words for one bit per slot.
   private static func wordCount(_ entity: ManagedObjectModel.Entity) -> Int { max(1, (entity.slots.count + 63) / 64) }
 
-  func delete(_ name: String, _ key: Int64, expected: RowVersion? = nil) {
+  func delete(_ name: String, _ key: ObjectKey, expected: RowVersion? = nil) {
     deleted[entity(name).index, default: []].append((key, expected ?? graph.rows(name)[key]?.version ?? 1))
   }
 
   /// Sets some derived values, and adds to others.
-  func derive(_ name: String, _ key: Int64, set: [String: StoreValue] = [:], add: [String: StoreValue] = [:]) {
+  func derive(_ name: String, _ key: ObjectKey, set: [String: StoreValue] = [:], add: [String: StoreValue] = [:]) {
     let entity = entity(name)
     func bySlot(_ values: [String: StoreValue]) -> [SlotIndex: StoreValue] {
       Dictionary(uniqueKeysWithValues: values.map { (entity.slot(named: $0)!, $1) })
@@ -170,25 +170,25 @@ final class GraphEdit {
     derived[entity.index, default: []].append((key, bySlot(set), bySlot(add)))
   }
 
-  func lock(_ name: String, _ key: Int64, expected: RowVersion? = nil) {
+  func lock(_ name: String, _ key: ObjectKey, expected: RowVersion? = nil) {
     locked[entity(name).index, default: []].append((key, expected ?? graph.rows(name)[key]?.version ?? 1))
   }
 
-  func link(_ name: String, _ relationship: String, _ source: Int64, _ target: Int64) {
+  func link(_ name: String, _ relationship: String, _ source: ObjectKey, _ target: ObjectKey) {
     change(name, relationship, source, target) { added[$0, default: []].insert($1) }
   }
-  func unlink(_ name: String, _ relationship: String, _ source: Int64, _ target: Int64) {
+  func unlink(_ name: String, _ relationship: String, _ source: ObjectKey, _ target: ObjectKey) {
     change(name, relationship, source, target) { removed[$0, default: []].insert($1) }
   }
 
   /// Sets the order key of a link in an ordered relationship.
-  func order(_ name: String, _ relationship: String, _ source: Int64, _ target: Int64, _ key: Int64) {
+  func order(_ name: String, _ relationship: String, _ source: ObjectKey, _ target: ObjectKey, _ key: Int64) {
     let described = entity(name).relationship(named: relationship)!
     ordered[RelationshipPlace(described), default: [:]][SaveRequest.Link(source: source, target: target)] = key
   }
 
   private func change(
-    _ name: String, _ relationship: String, _ source: Int64, _ target: Int64, _ body: (RelationshipPlace, SaveRequest.Link) -> Void
+    _ name: String, _ relationship: String, _ source: ObjectKey, _ target: ObjectKey, _ body: (RelationshipPlace, SaveRequest.Link) -> Void
   ) {
     let described = entity(name).relationship(named: relationship)!
     if described.namesLinks {
@@ -239,7 +239,7 @@ final class GraphEdit {
 
   /// Rows of derived values, with a version that no row has.
   private func derivedRows(
-    _ rows: [(key: Int64, set: [SlotIndex: StoreValue], added: [SlotIndex: StoreValue])], _ entity: ManagedObjectModel.Entity
+    _ rows: [(key: ObjectKey, set: [SlotIndex: StoreValue], added: [SlotIndex: StoreValue])], _ entity: ManagedObjectModel.Entity
   ) -> SaveRequest.DerivedRows {
     let builder = RowBatchBuilder(entity: entity, identity: graph.identity), sorted = rows.sorted { $0.key < $1.key }
     for row in sorted {
@@ -262,7 +262,7 @@ final class GraphEdit {
     return builder.count > 0 ? batches + [builder.seal()] : batches
   }
 
-  private func keyed(_ rows: [(key: Int64, expected: RowVersion)]) -> SaveRequest.KeyedRows {
+  private func keyed(_ rows: [(key: ObjectKey, expected: RowVersion)]) -> SaveRequest.KeyedRows {
     let sorted = rows.sorted { $0.key < $1.key }
     return SaveRequest.KeyedRows(keys: sorted.map(\.key), expectedVersions: sorted.map(\.expected))
   }
@@ -295,7 +295,7 @@ final class GraphEdit {
   }
 
   private func derive(
-    _ row: (key: Int64, set: [SlotIndex: StoreValue], added: [SlotIndex: StoreValue]), _ entity: ManagedObjectModel.Entity
+    _ row: (key: ObjectKey, set: [SlotIndex: StoreValue], added: [SlotIndex: StoreValue]), _ entity: ManagedObjectModel.Entity
   ) {
     guard let before = graph.rows(of: entity)[row.key] else { return }
     var values = before.values
@@ -312,7 +312,7 @@ final class GraphEdit {
 
   /// Removes references to a deleted object, unless the delete rule is `noAction`. A row's version increases once, even if several
   /// of its references are removed.
-  private func sever(_ key: Int64, _ entity: ManagedObjectModel.Entity, _ raised: inout Set<[Int64]>) {
+  private func sever(_ key: ObjectKey, _ entity: ManagedObjectModel.Entity, _ raised: inout Set<[Int64]>) {
     for relationship in entity.relationships where relationship.deleteRule != .noAction {
       let inverse = graph.model.inverse(of: relationship)
       if relationship.isManyToMany {
@@ -326,7 +326,7 @@ final class GraphEdit {
         for (entity, row) in graph.rows(pointingTo: key, by: inverse) {
           var values = row.values
           values[inverse.slot] = .null
-          let version = raised.insert([Int64(entity.rawValue), row.key]).inserted ? row.version.next : row.version
+          let version = raised.insert([Int64(entity.rawValue), row.key.rawValue]).inserted ? row.version.next : row.version
           graph.put(graph.makeRow(graph.model.entities[entity], row.key, version: version, values), entity)
         }
       }

@@ -125,7 +125,7 @@ final class TestedStore {
 
   func entity(_ name: String) -> ManagedObjectModel.Entity { model.entity(named: name)! }
 
-  func keys(_ entity: String, _ count: Int) throws -> [Int64] { try store.reserveKeys(entity: self.entity(entity).index, count: count) }
+  func keys(_ entity: String, _ count: Int) throws -> [ObjectKey] { try store.reserveKeys(entity: self.entity(entity).index, count: count) }
 
   // MARK: Requests
 
@@ -147,7 +147,7 @@ final class TestedStore {
     return FetchPlan(entity: index, concreteEntities: [index], predicate: predicate, sorts: sorts)
   }
 
-  func rows(_ entity: String, _ keys: [Int64], in view: (any ReadView)? = nil) throws -> [RowView] {
+  func rows(_ entity: String, _ keys: [ObjectKey], in view: (any ReadView)? = nil) throws -> [RowView] {
     guard let view else { return try latest { try rows(entity, keys, in: $0) } }
     let sink = CollectingSink()
     try store.rows(FaultRequest(entity: self.entity(entity).index, keys: keys), in: view, into: sink)
@@ -155,7 +155,7 @@ final class TestedStore {
   }
 
   /// The targets of each source, sorted.
-  func targets(_ entity: String, _ relationship: String, _ sources: [Int64], in view: (any ReadView)? = nil) throws -> [[Int64]] {
+  func targets(_ entity: String, _ relationship: String, _ sources: [ObjectKey], in view: (any ReadView)? = nil) throws -> [[ObjectKey]] {
     guard let view else { return try latest { try targets(entity, relationship, sources, in: $0) } }
     let described = self.entity(entity)
     let place = described.relationship(named: relationship)!.index
@@ -202,7 +202,7 @@ final class TestedStore {
 
   /// Expects the order keys of all targets to be those of a graph.
   private func expectOrder(
-    _ graph: ExpectedGraph, _ entity: ManagedObjectModel.Entity, _ relationship: ManagedObjectModel.Relationship, _ sources: [Int64],
+    _ graph: ExpectedGraph, _ entity: ManagedObjectModel.Entity, _ relationship: ManagedObjectModel.Relationship, _ sources: [ObjectKey],
     _ when: String, in view: any ReadView
   ) throws {
     let answer = try store.relationships(

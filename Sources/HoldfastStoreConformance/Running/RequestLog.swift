@@ -95,7 +95,7 @@ private struct RequestNames {
   }
 
   /// The first keys of a list.
-  static func keys(_ keys: some Collection<Int64>) -> String {
+  static func keys(_ keys: some Collection<ObjectKey>) -> String {
     if keys.isEmpty { return "no keys" }
     let shown = keys.prefix(6).map(String.init).joined(separator: ", ")
     return keys.count == 1 ? "key \(shown)" : "keys \(shown)\(keys.count > 6 ? ", … (\(keys.count) keys)" : "")"

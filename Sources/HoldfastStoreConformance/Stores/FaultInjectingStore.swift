@@ -107,7 +107,7 @@ public final class FaultInjectingStore: ForwardingStore {
   }
 
   /// Forwards the call, or throws the injected error.
-  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
+  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
     try pass(.reserveKeys)
     return try base.reserveKeys(demands, options: options)
   }

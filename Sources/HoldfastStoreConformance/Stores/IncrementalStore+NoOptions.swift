@@ -24,7 +24,7 @@ extension IncrementalStore {
   }
 
   /// Reserves keys for new objects.
-  public func reserveKeys(_ demands: [KeyDemand]) throws -> [[Int64]] { try reserveKeys(demands, options: .none) }
+  public func reserveKeys(_ demands: [KeyDemand]) throws -> [[ObjectKey]] { try reserveKeys(demands, options: .none) }
 
   /// Prepares a save.
   public func prepare(_ request: SaveRequest) throws -> any PreparedSave { try prepare(request, options: .none) }

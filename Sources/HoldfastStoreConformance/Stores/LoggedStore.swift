@@ -31,7 +31,7 @@ final class LoggedStore: ForwardingStore {
     try log.during(.relationships(request)) { try base.relationships(request, in: view, options: options) }
   }
 
-  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
+  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
     try log.during(.reserveKeys(demands)) { try base.reserveKeys(demands, options: options) }
   }
 

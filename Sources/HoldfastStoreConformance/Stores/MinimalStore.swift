@@ -17,7 +17,7 @@ public final class MinimalStore: RowStore {
   fileprivate struct State: Sendable {
     var isOpen = false
     var settings: [String: String] = [:]
-    var rows: [String: [Int64: StoredRow]] = [:]
+    var rows: [String: [ObjectKey: StoredRow]] = [:]
     var links: Set<StoredLink> = []
   }
 

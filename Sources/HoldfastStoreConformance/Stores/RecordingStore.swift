@@ -52,15 +52,15 @@ public struct RecordedSave: Sendable, Hashable {
   /// The changes of one entity.
   public struct Changes: Sendable, Hashable {
     /// The keys of inserted rows.
-    public var inserted: [Int64] = []
+    public var inserted: [ObjectKey] = []
     /// The keys of updated rows, with the slots that changed.
-    public var updated: [Int64: [SlotIndex]] = [:]
+    public var updated: [ObjectKey: [SlotIndex]] = [:]
     /// The keys of deleted rows.
-    public var deleted: [Int64] = []
+    public var deleted: [ObjectKey] = []
     /// The keys of rows whose versions were only compared.
-    public var locked: [Int64] = []
+    public var locked: [ObjectKey] = []
     /// The keys of rows whose derived values were set or added to, with their slots.
-    public var derived: [Int64: [SlotIndex]] = [:]
+    public var derived: [ObjectKey: [SlotIndex]] = [:]
   }
 
   /// The changes by entity index.
@@ -177,7 +177,7 @@ public final class RecordingStore: ForwardingStore {
   }
 
   /// Records the request and forwards it.
-  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
+  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
     try keep(.reserveKeys(demands))
     return try base.reserveKeys(demands, options: options)
   }

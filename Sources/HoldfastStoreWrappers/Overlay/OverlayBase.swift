@@ -7,15 +7,15 @@ struct OverlayBase: Sendable {
   private let store: any IncrementalStore
   /// One view for all reads, or nil if the store has no snapshots.
   private let snapshot: (any ReadView)?
-  private let largestKey: Int64
+  private let largestKey: ObjectKey
   /// The relationships that links name.
   private let relationships: [String: ManagedObjectModel.Relationship]
 
   /// Opens a store.
-  init(_ store: any IncrementalStore, _ model: ManagedObjectModel, keysBelow limit: Int64) throws {
+  init(_ store: any IncrementalStore, _ model: ManagedObjectModel, keysBelow limit: ObjectKey) throws {
     self.store = store
     self.model = model
-    largestKey = limit - 1
+    largestKey = limit.advanced(by: -1)
     var relationships: [String: ManagedObjectModel.Relationship] = [:]
     for entity in model.entities {
       for relationship in entity.ownRelationships where relationship.storesLinks || relationship.isOrdered {
@@ -66,11 +66,11 @@ struct OverlayBase: Sendable {
   }
 
   /// The keys of the rows that reference some objects, from the inverse relationship; nil if it isn't to-many.
-  private func keys(_ query: RowQuery, _ view: any ReadView) throws -> Set<Int64>? {
+  private func keys(_ query: RowQuery, _ view: any ReadView) throws -> Set<ObjectKey>? {
     guard let references = query.references, let relationship = query.declaredEntity.relationship(inSlot: references.slot),
       let inverse = model.inverse(of: relationship), inverse.isToMany
     else { return nil }
-    var keys: Set<Int64> = []
+    var keys: Set<ObjectKey> = []
     try forEachTarget(of: references.keys, inverse, query.options, view) { keys.insert($1) }
     return keys
   }
@@ -92,9 +92,9 @@ struct OverlayBase: Sendable {
 
   /// The objects that have some destinations, or all objects of the entity if there is no inverse.
   private func sources(
-    of targets: Set<Int64>?, _ relationship: ManagedObjectModel.Relationship, _ options: RequestOptions, _ view: any ReadView
-  ) throws -> Set<Int64> {
-    var sources: Set<Int64> = []
+    of targets: Set<ObjectKey>?, _ relationship: ManagedObjectModel.Relationship, _ options: RequestOptions, _ view: any ReadView
+  ) throws -> Set<ObjectKey> {
+    var sources: Set<ObjectKey> = []
     if let targets, let inverse = model.inverse(of: relationship), inverse.isToMany {
       try forEachTarget(of: targets, inverse, options, view) { sources.insert($1) }
       return sources
@@ -106,8 +106,8 @@ struct OverlayBase: Sendable {
   }
 
   private func forEachTarget(
-    of sources: Set<Int64>, _ relationship: ManagedObjectModel.Relationship, _ options: RequestOptions, _ view: any ReadView,
-    _ body: (_ source: Int64, _ target: Int64, _ order: Int64) -> Void
+    of sources: Set<ObjectKey>, _ relationship: ManagedObjectModel.Relationship, _ options: RequestOptions, _ view: any ReadView,
+    _ body: (_ source: ObjectKey, _ target: ObjectKey, _ order: Int64) -> Void
   ) throws {
     let sorted = sources.filter { $0 <= largestKey }.sorted()
     for start in stride(from: 0, to: sorted.count, by: 1_024) {
@@ -124,8 +124,8 @@ struct OverlayBase: Sendable {
   }
 
   private func forEachTarget(
-    of sources: Set<Int64>, _ relationship: ManagedObjectModel.Relationship, _ options: RequestOptions, _ view: any ReadView,
-    _ body: (_ source: Int64, _ target: Int64) -> Void
+    of sources: Set<ObjectKey>, _ relationship: ManagedObjectModel.Relationship, _ options: RequestOptions, _ view: any ReadView,
+    _ body: (_ source: ObjectKey, _ target: ObjectKey) -> Void
   ) throws {
     try forEachTarget(of: sources, relationship, options, view) { source, target, _ in body(source, target) }
   }
@@ -136,7 +136,7 @@ private final class StoredRowSink: RowSink {
   private let model: ManagedObjectModel
   private let answers: StoreAnswers
   private let body: (StoredRow) throws -> SinkDemand
-  private(set) var largestKey: Int64 = 0
+  private(set) var largestKey: ObjectKey = 0
 
   init(_ model: ManagedObjectModel, _ answers: StoreAnswers, _ body: @escaping (StoredRow) throws -> SinkDemand) {
     self.model = model
@@ -166,7 +166,7 @@ private final class StoredRowSink: RowSink {
 }
 
 private final class KeySink: RowSink {
-  private(set) var keys: Set<Int64> = []
+  private(set) var keys: Set<ObjectKey> = []
 
   func take(_ batch: RowBatch, _ rows: RowSelection) -> SinkDemand {
     rows.forEach(in: batch) { keys.insert(batch.pointer($0).key) }

@@ -32,7 +32,7 @@ private struct OverlayChanges: Sendable {
 
   var settings: [String: String] = [:]
   /// By root entity and key.
-  var rows: [EntityIndex: [Int64: Change<StoredRow>]] = [:]
+  var rows: [EntityIndex: [ObjectKey: Change<StoredRow>]] = [:]
   /// By relationship.
   var links: [String: [SaveRequest.Link: Change<StoredLink>]] = [:]
 }
@@ -131,7 +131,7 @@ private final class OverlayStore: ForwardingStore {
   private let rows: OverlayRows
   private let makeOther: @Sendable () -> any IncrementalStore
   /// Objects below have smaller keys.
-  private static var firstKey: Int64 { 1 << 48 }
+  private static var firstKey: ObjectKey { ObjectKey(1 << 48) }
 
   init(_ contents: OverlayContents, _ makeOther: @escaping @Sendable () -> any IncrementalStore) {
     let rows = OverlayRows(contents)

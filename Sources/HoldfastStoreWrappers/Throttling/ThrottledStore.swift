@@ -43,7 +43,7 @@ public final class ThrottledStore: ForwardingStore {
   }
 
   /// Forwards the request when the limits allow it.
-  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
+  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
     try gate.passing("reserve keys", options) { try base.reserveKeys(demands, options: options) }
   }
 

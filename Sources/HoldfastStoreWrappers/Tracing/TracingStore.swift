@@ -138,7 +138,7 @@ public final class TracingStore: ForwardingStore {
   }
 
   /// Traces the request and forwards it.
-  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
+  public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
     let entity = demands.count == 1 ? demands[0].entity : nil
     return try tracing(trace(.reserveKeys, entity, count: demands.reduce(0) { $0 + $1.count }, options: options)) { trace in
       let keys = try base.reserveKeys(demands, options: options)

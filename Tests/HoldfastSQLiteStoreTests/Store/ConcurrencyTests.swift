@@ -83,9 +83,9 @@ import Testing
     let (_, tested) = try people()
     try tested.insert("Person", (1...2000).map { ["id": .int64($0)] })
     let entity = try tested.entity("Person")
-    for keys: [Int64] in [
-      [], [5], [7, 3, 9_999, 1], Array(stride(from: 1, through: 2000, by: 3)), (1...3000).shuffled().map { Int64($0) },
-      (1...40).map { $0 * 50 },
+    for keys: [ObjectKey] in [
+      [], [5], [7, 3, 9_999, 1], Array(stride(from: 1, through: 2000, by: 3)), (1...3000).shuffled().map { ObjectKey($0) },
+      (1...40).map { ObjectKey($0 * 50) },
     ] {
       let sink = CollectingSink()
       try tested.store.rows(FaultRequest(entity: entity.index, keys: keys), in: try tested.store.beginRead(.latest), into: sink)
@@ -98,7 +98,7 @@ import Testing
     let companies = try tested.insert("Company", (0..<50).map { ["name": .string("\($0)")] })
     try tested.insert(
       "Person", try (0..<500).map { ["id": .int64(Int64($0)), "employer": .objectID(try tested.id("Company", companies[$0 * 7 % 50]))] })
-    let expected = companies.map { company in (0..<500).filter { companies[$0 * 7 % 50] == company }.map { Int64($0 + 1) } }
+    let expected = companies.map { company in (0..<500).filter { companies[$0 * 7 % 50] == company }.map { ObjectKey($0 + 1) } }
     #expect(try tested.targets("Company", "employees", companies) == expected)
     #expect(try tested.targets("Company", "employees", Array(companies.reversed())) == expected.reversed())
     #expect(try tested.targets("Company", "employees", [999, companies[3]]) == [[], expected[3]])

@@ -59,11 +59,12 @@ import Testing
           ], relationships: [.toOne("post", to: "Post", inverse: "sections")]),
       ]))
     let rows = try tested.all("Post")
-    #expect(rows.map { String($0.key) } == post.map { $0[0] })
+    #expect(rows.map(\.key.description) == post.map { $0[0] })
     #expect(rows.map { $0[1] } == post.map { $0[2] == "NULL" ? .null : .string($0[2]) })
     #expect(!sections.isEmpty)
     let targets = try tested.targets("Post", "sections", rows.map(\.key))
-    #expect(targets == rows.map { row in sections.filter { $0[0] == String(row.key) }.compactMap { Int64($0[1]) } })
+    #expect(
+      targets == rows.map { row in sections.filter { $0[0] == row.key.description }.compactMap { Int64($0[1]).map { ObjectKey($0) } } })
     #expect(try tested.all("Section").count == sections.count)
   }
 }

@@ -102,9 +102,9 @@ import Testing
     let (album, genre, note) = (
       try tested.insert("Album", [[:]])[0], try tested.insert("Genre", [[:]])[0], try tested.insert("Note", [[:]])[0]
     )
-    let track = try tested.insert("Track", [["album": .int64(album)]])[0]
+    let track = try tested.insert("Track", [["album": .key(album)]])[0]
     var request = SaveRequest()
-    for (name, target, key) in [("genres", genre, 5), ("notes", note, 6), ("tracks", track, 7)] as [(String, Int64, Int64)] {
+    for (name, target, key) in [("genres", genre, 5), ("notes", note, 6), ("tracks", track, 7)] as [(String, ObjectKey, Int64)] {
       let relationship = try #require(tested.entity("Album").relationship(named: name))
       var order = SaveRequest.OrderChanges(entity: 0, relationship: relationship.index)
       order.links = [SaveRequest.Link(source: album, target: target)]
@@ -137,12 +137,12 @@ import Testing
     let head = try tested.insert("HeadKeeper", [["name": .string("H")]])[0],
       plain = try tested.insert("Keeper", [["name": .string("K")]])[0]
     #expect([head, plain] == [1, 2])
-    try tested.insert("Cat", [["name": .string("c"), "title": .string("t"), "keeper": .int64(head)]])
-    try tested.insert("Puppy", [["name": .string("p"), "title": .string("u"), "title1": .string("v"), "title2": .int64(plain)]])
+    try tested.insert("Cat", [["name": .string("c"), "title": .string("t"), "keeper": .key(head)]])
+    try tested.insert("Puppy", [["name": .string("p"), "title": .string("u"), "title1": .string("v"), "title2": .key(plain)]])
     // A row and its destination in one save, in either order.
     let both = [try tested.store.reserveKeys(entity: 5, count: 1)[0], try tested.store.reserveKeys(entity: 2, count: 1)[0]]
     var dog = SaveRequest.EntityChanges(entity: 2), keeper = SaveRequest.EntityChanges(entity: 5)
-    dog.inserted = [try tested.batch("Dog", [(both[1], 1, ["name": .string("d"), "keeper": .int64(both[0])])])]
+    dog.inserted = [try tested.batch("Dog", [(both[1], 1, ["name": .string("d"), "keeper": .key(both[0])])])]
     keeper.inserted = [try tested.batch("HeadKeeper", [(both[0], 1, ["name": .string("N")])])]
     try tested.save(SaveRequest(entities: [dog, keeper]))
     func rows() throws -> [[String]] {
@@ -157,7 +157,7 @@ import Testing
       ])
     #expect(
       try LayoutTests.sql(folder.file(), "SELECT Z_MAX FROM Z_PRIMARYKEY ORDER BY Z_ENT").map { $0[0] } == ["3", "0", "0", "0", "3", "0"])
-    try tested.update("Puppy", [(2, 1, ["name": .string("p"), "title2": .int64(head)], ["title2"])])
+    try tested.update("Puppy", [(2, 1, ["name": .string("p"), "title2": .key(head)], ["title2"])])
     #expect(try rows()[1].suffix(2) == ["1", "6"])
     try tested.save(try tested.deletion("HeadKeeper", [head]))
     #expect(try rows().map { Array($0.suffix(4)) } == [[none, none, none, none], [none, none, none, none], ["3", "6", none, none]])
@@ -240,17 +240,21 @@ import Testing
     #expect(found.count == regions.count && found.count == 5)
     for (row, plain) in zip(found, regions) {
       let entity = try tested.entity(plain[1] == "2" ? "Continent" : "Country")
-      #expect(String(row.key) == plain[0] && row.batch.idPrefix?.entityName == entity.name)
+      #expect(row.key.description == plain[0] && row.batch.idPrefix?.entityName == entity.name)
       #expect(row[try #require(entity.slot(named: "numericISO3166Code"))] == .int16(try #require(Int16(plain[2]))))
       if let slot = entity.slot(named: "continent") {
         #expect(
-          row[slot] == (Int64(plain[3]).map { .objectID(tested.metadata.identity.objectID(entity: model.entities[1], key: $0)) } ?? .null))
+          row[slot]
+            == (Int64(plain[3]).map { .objectID(tested.metadata.identity.objectID(entity: model.entities[1], key: ObjectKey($0))) } ?? .null)
+        )
       }
       if let slot = entity.slot(named: "numberOfCountries") { #expect(row[slot] == .int64(try #require(Int64(plain[4])))) }
     }
     let countries = try tested.all("Country")
     let targets = try tested.targets("Country", "moods", countries.map(\.key))
-    #expect(targets == countries.map { country in moods.filter { $0[0] == String(country.key) }.compactMap { Int64($0[1]) } })
+    #expect(
+      targets
+        == countries.map { country in moods.filter { $0[0] == country.key.description }.compactMap { Int64($0[1]).map { ObjectKey($0) } } })
     #expect(targets.joined().count == moods.count && moods.count == 4)
     let date = StoreValue.date(0)
     let new = try tested.insert(

@@ -32,7 +32,7 @@ import Testing
     let naming = try #require(item.relationships.first { $0.isManyToMany && $0.namesLinks })
     var links = SaveRequest.LinkChanges(entity: item.index, relationship: naming.index)
     let pairs = (0..<100).map { _ in
-      SaveRequest.Link(source: Int64(random.random.next() % 60) + 1, target: Int64(random.random.next() % 60) + 1)
+      SaveRequest.Link(source: ObjectKey(Int64(random.random.next() % 60) + 1), target: ObjectKey(Int64(random.random.next() % 60) + 1))
     }
     links.added = Set(pairs).sorted()
     try tested.save(SaveRequest(links: [links]))
@@ -48,7 +48,7 @@ import Testing
       let predicate = graph.random.predicate(entity)
       let reference = try RowPredicate(predicate, entity: entity, model: graph.tested.model)
       let expected = graph.source.all(entity.index).filter { reference.matches($0.pointer, graph.source) }.map(\.key)
-      let found: [Int64]
+      let found: [ObjectKey]
       do { found = try graph.tested.fetch(try graph.tested.plan(entity.name, predicate)).map(\.key) } catch {
         Issue.record("seed \(QueryTests.seed), round \(round): \(error) for \(predicate)")
         continue
@@ -137,7 +137,7 @@ import Testing
     let before = tested.store.statementCount
     for id in 2...11 {
       let rows = try tested.fetch(try tested.plan("Person", .comparison(.property("id"), .equalTo, .constant(.int64(Int64(id))), [])))
-      #expect(rows.map(\.key) == [Int64(id)])
+      #expect(rows.map(\.key.rawValue) == [Int64(id)])
     }
     #expect(tested.store.statementCount - before == 10)
   }

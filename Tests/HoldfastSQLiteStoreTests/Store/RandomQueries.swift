@@ -60,7 +60,7 @@ struct RandomGraph {
     case .toOne(let destination):
       let entity = model.entities[destination]
       let count = entity.name == "Item" ? RandomGraph.itemCount : RandomGraph.ownerCount
-      return .objectID(identity.objectID(entity: entity, key: Int64(random.next() % UInt64(count + 2)) + 1))
+      return .objectID(identity.objectID(entity: entity, key: ObjectKey(Int64(random.next() % UInt64(count + 2)) + 1)))
     case .attribute(let type):
       switch type {
       case .boolean: return .bool(chance(50))
@@ -187,9 +187,9 @@ struct RandomGraph {
 /// Provides rows and targets for the reference evaluator from a store's answers.
 final class CollectedRows: EvaluationSource {
   private let model: ManagedObjectModel
-  private var rows: [[Int64: RowView]]
+  private var rows: [[ObjectKey: RowView]]
   /// The targets of each to-many relationship, by source.
-  private var links: [ManagedObjectModel.Relationship: [Int64: [Int64]]] = [:]
+  private var links: [ManagedObjectModel.Relationship: [ObjectKey: [ObjectKey]]] = [:]
 
   init(_ tested: StoreUnderTest) throws {
     model = tested.model
@@ -206,9 +206,9 @@ final class CollectedRows: EvaluationSource {
     }
   }
 
-  func row(entity: EntityIndex, key: Int64) -> RowPointer? { rows[entity][key]?.pointer }
+  func row(entity: EntityIndex, key: ObjectKey) -> RowPointer? { rows[entity][key]?.pointer }
 
-  func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [Int64] {
+  func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey] {
     links[relationship]?[row.key] ?? []
   }
 

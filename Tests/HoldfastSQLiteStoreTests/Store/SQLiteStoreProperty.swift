@@ -43,7 +43,7 @@ enum SQLiteStoreProperty {
   }
 
   private final class Keys: RowSink {
-    var all: [Int64] = []
+    var all: [ObjectKey] = []
     func take(_ batch: RowBatch, _ rows: RowSelection) -> SinkDemand {
       if case .all = rows { all += (0..<batch.count).map { batch.pointer($0).key } }
       return .more

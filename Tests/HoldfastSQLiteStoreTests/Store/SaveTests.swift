@@ -74,7 +74,7 @@ import Testing
     try tested.save(try tested.deletion("Person", [3]))
     var changes = SaveRequest.EntityChanges(entity: try tested.entity("Person").index)
     changes.updated = [
-      try tested.updates("Person", [1, 2, 3].map { (Int64($0), 1, ["name": .string("mine")], ["name"]) })
+      try tested.updates("Person", [1, 2, 3].map { (ObjectKey($0), 1, ["name": .string("mine")], ["name"]) })
     ]
     changes.deleted = SaveRequest.KeyedRows(keys: [4], expectedVersions: [8])
     changes.locked = SaveRequest.KeyedRows(keys: [5], expectedVersions: [7])

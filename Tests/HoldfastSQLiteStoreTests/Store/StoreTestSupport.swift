@@ -53,21 +53,21 @@ final class StoreUnderTest {
 
   func entity(_ name: String) throws -> ManagedObjectModel.Entity { try #require(model.entity(named: name)) }
 
-  func id(_ name: String, _ key: Int64) throws -> ManagedObjectID { metadata.identity.objectID(entity: try entity(name), key: key) }
+  func id(_ name: String, _ key: ObjectKey) throws -> ManagedObjectID { metadata.identity.objectID(entity: try entity(name), key: key) }
 
   /// Values of a row by name. Slots without a value are null.
   func values(_ name: String, _ named: [String: StoreValue]) throws -> [StoreValue] {
     try entity(name).slots.map { named[$0.name] ?? .null }
   }
 
-  func batch(_ name: String, _ rows: [(key: Int64, version: RowVersion, values: [String: StoreValue])]) throws -> RowBatch {
+  func batch(_ name: String, _ rows: [(key: ObjectKey, version: RowVersion, values: [String: StoreValue])]) throws -> RowBatch {
     let builder = RowBatchBuilder(entity: try entity(name), identity: metadata.identity)
     for row in rows { try builder.append(key: row.key, version: row.version, values: try values(name, row.values)) }
     return builder.seal()
   }
 
   @discardableResult
-  func insert(_ name: String, _ rows: [[String: StoreValue]], links: [SaveRequest.LinkChanges] = []) throws -> [Int64] {
+  func insert(_ name: String, _ rows: [[String: StoreValue]], links: [SaveRequest.LinkChanges] = []) throws -> [ObjectKey] {
     let keys = try store.reserveKeys(entity: try entity(name).index, count: rows.count)
     var changes = SaveRequest.EntityChanges(entity: try entity(name).index)
     changes.inserted = [try batch(name, zip(keys, rows).map { ($0, 1, $1) })]
@@ -79,7 +79,7 @@ final class StoreUnderTest {
 
   /// Rows of an update: key, expected version, all values, and the names of the changed ones.
   func updates(
-    _ name: String, _ rows: [(key: Int64, expected: RowVersion, values: [String: StoreValue], changed: [String])]
+    _ name: String, _ rows: [(key: ObjectKey, expected: RowVersion, values: [String: StoreValue], changed: [String])]
   ) throws -> SaveRequest.UpdatedRows {
     let entity = try entity(name), words = max(1, (entity.slots.count + 63) / 64)
     var mask: [UInt64] = []
@@ -95,13 +95,13 @@ final class StoreUnderTest {
     return SaveRequest.UpdatedRows(rows: rowsAfter, expectedVersions: rows.map(\.expected), changedSlots: mask, wordsPerRow: words)
   }
 
-  func update(_ name: String, _ rows: [(key: Int64, expected: RowVersion, values: [String: StoreValue], changed: [String])]) throws {
+  func update(_ name: String, _ rows: [(key: ObjectKey, expected: RowVersion, values: [String: StoreValue], changed: [String])]) throws {
     var changes = SaveRequest.EntityChanges(entity: try entity(name).index)
     changes.updated = [try updates(name, rows)]
     try save(SaveRequest(entities: [changes]))
   }
 
-  func deletion(_ name: String, _ keys: [Int64], versions: [RowVersion]? = nil) throws -> SaveRequest {
+  func deletion(_ name: String, _ keys: [ObjectKey], versions: [RowVersion]? = nil) throws -> SaveRequest {
     var changes = SaveRequest.EntityChanges(entity: try entity(name).index)
     changes.deleted = SaveRequest.KeyedRows(keys: keys, expectedVersions: versions ?? keys.map { _ in 1 })
     return SaveRequest(entities: [changes])
@@ -121,18 +121,18 @@ final class StoreUnderTest {
 
   func all(_ name: String, in view: (any ReadView)? = nil) throws -> [RowView] { try fetch(try plan(name), in: view) }
 
-  func row(_ name: String, _ key: Int64) throws -> RowView? {
+  func row(_ name: String, _ key: ObjectKey) throws -> RowView? {
     let sink = CollectingSink()
     try store.rows(FaultRequest(entity: try entity(name).index, keys: [key]), in: try store.beginRead(.latest), into: sink)
     return sink.rows.first
   }
 
-  func value(_ name: String, _ key: Int64, _ property: String) throws -> StoreValue? {
+  func value(_ name: String, _ key: ObjectKey, _ property: String) throws -> StoreValue? {
     let slot = try #require(try entity(name).slot(named: property))
     return try row(name, key)?[slot]
   }
 
-  func targets(_ name: String, _ relationship: String, _ sources: [Int64]) throws -> [[Int64]] {
+  func targets(_ name: String, _ relationship: String, _ sources: [ObjectKey]) throws -> [[ObjectKey]] {
     let entity = try entity(name)
     let found = try #require(entity.relationship(named: relationship))
     let answer = try store.relationships(

@@ -98,9 +98,9 @@ import Testing
     // They are read whatever the option is, and a change of another attribute doesn't affect them.
     let again = try StoreUnderTest(folder, tested.model)
     for (number, decimal) in ValueTests.decimals.enumerated() {
-      #expect(try again.value("Thing", Int64(number) + 1, "decimal") == .decimal(try #require(Decimal(string: decimal.text))))
+      #expect(try again.value("Thing", ObjectKey(Int64(number) + 1), "decimal") == .decimal(try #require(Decimal(string: decimal.text))))
     }
-    let last = Int64(ValueTests.decimals.count), long = StoreValue.decimal(try #require(Decimal(string: "12345678901234567890.5")))
+    let last = ObjectKey(ValueTests.decimals.count), long = StoreValue.decimal(try #require(Decimal(string: "12345678901234567890.5")))
     try again.update("Thing", [(last, 1, ["decimal": long, "string": .string("changed")], ["string"])])
     #expect(try again.value("Thing", last, "decimal") == long && again.value("Thing", last, "string") == .string("changed"))
   }

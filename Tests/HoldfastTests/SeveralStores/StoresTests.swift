@@ -225,13 +225,13 @@ struct MemoryStoreContentsBox {
   }
 
   @Test func keysThatCouldBeAnotherStoresAreAnError() throws {
-    let largeKey: Int64 = 1 << 57
+    let largeKey = 1 << 57
     func description() -> StoreDescription { StoreDescription(type: "shifting") { ShiftingStore(by: largeKey) } }
     let alone = try PersistentStoreCoordinator(model: Kennel.model, store: description())
     let context = try ManagedObjectContext(coordinator: alone, classes: Kennel.classes)
     let dog = context.dog("alone")
     try context.save()
-    #expect(dog.objectID.key > largeKey)
+    #expect(dog.objectID.key.rawValue > largeKey)
     #expect(try alone.managedObjectID(forURIRepresentation: dog.objectID.uriRepresentation).map(context.existingObject(with:)) === dog)
     for stores in [[description(), .memory()], [.memory(), description()]] {
       let coordinator = try PersistentStoreCoordinator(model: Kennel.model, stores: stores)
@@ -251,10 +251,10 @@ struct MemoryStoreContentsBox {
 /// A store whose keys start at a large number, as in a store that derives keys from hashes.
 private final class ShiftingStore: ForwardingStore {
   let base: any IncrementalStore = MemoryStore()
-  private let distance: Int64
-  init(by distance: Int64) { self.distance = distance }
+  private let distance: Int
+  init(by distance: Int) { self.distance = distance }
 
-  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
-    try base.reserveKeys(demands, options: options).map { $0.map { $0 + distance } }
+  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
+    try base.reserveKeys(demands, options: options).map { $0.map { $0.advanced(by: distance) } }
   }
 }

@@ -86,7 +86,7 @@ enum CopyingFleet {
   struct Contents: Hashable {
     var entity: String
     var values: [StoreValue?]
-    var targets: [[Int64]]
+    var targets: [[ObjectKey]]
   }
 
   /// All objects of a store, by entity and key, without links to missing objects, which not every format keeps.

@@ -33,17 +33,17 @@ import Testing
   @Test(arguments: FileStore.copying) func aVeryLargeKeyLeavesTheFileCorrect(store: FileStore) throws {
     var program = try Program(store, SeededGenerator("Copying saves with a key beyond all others, \(store)"))
     let before = try program.copiedParts { try $0.setValue(.string("Before"), forKey: "name") }
-    try program.reserveKeys(upTo: 1 << 40)
+    try program.reserveKeys(upTo: ObjectKey(1 << 40))
     let far = try program.context.insert(entityNamed: "Ship")
     try far.setValue(.string("Far"), forKey: "name")
     try program.save("the far key", comparesObjects: true)
-    #expect(far.objectID.key >= 1 << 40)
+    #expect(far.objectID.key >= ObjectKey(1 << 40))
     let after = try program.copiedParts { try $0.setValue(.string("After"), forKey: "name") }
     #expect(before > 2 && (store == .binary ? after > 2 : after < before), "\(before) parts were copied before, \(after) afterwards")
     for save in 0..<10 {
       try program.change(count: 5)
       let ships = try CopyingFleet.all("Ship", program.context), ports = try CopyingFleet.all("Port", program.context)
-      for far in ships where far.objectID.key >= 1 << 40 {
+      for far in ships where far.objectID.key >= ObjectKey(1 << 40) {
         for ship in ships.prefix(3) { try ship.toMany(forKey: "met").insert(far) }
         try far.ordered(forKey: "ports").append(contentsOf: ports.prefix(2))
         if save == 8 { program.context.delete(far) }
@@ -158,12 +158,12 @@ private struct Program {
   }
 
   /// Changes the lock file as if another process had reserved all keys below one.
-  func reserveKeys(upTo key: Int64) throws {
+  func reserveKeys(upTo key: ObjectKey) throws {
     var record = try #require(disk.contents(of: ".harbour.lock"))
     let length = Int(record[0]) | Int(record[1]) << 8
     // The record's length, the store's UUID, and a number for each root entity.
     for start in stride(from: 2 + 36, to: 2 + length, by: 8) {
-      for byte in 0..<8 { record[start + byte] = UInt8(truncatingIfNeeded: key >> (8 * byte)) }
+      for byte in 0..<8 { record[start + byte] = UInt8(truncatingIfNeeded: key.rawValue >> (8 * byte)) }
     }
     disk.setContents(of: ".harbour.lock", record)
   }

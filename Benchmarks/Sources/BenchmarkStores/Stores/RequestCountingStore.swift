@@ -73,7 +73,7 @@ final class RequestCountingStore: ForwardingStore {
     return try base.relationships(request, in: view, options: options)
   }
 
-  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
+  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
     counter.keyReservations.increment()
     return try base.reserveKeys(demands, options: options)
   }

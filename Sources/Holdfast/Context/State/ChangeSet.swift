@@ -9,7 +9,7 @@ struct ChangeSet {
   /// Values that couldn't be encoded when they were set; the next save reports them.
   private(set) var refusedValues: [RefusedValue] = []
   /// The stores to which new objects were assigned, by temporary key; nil if none.
-  private var assignments: [Int64: PersistentStore]?
+  private var assignments: [ObjectKey: PersistentStore]?
   /// Whether reading destinations dropped recorded changes without an effect. The other end may still have them recorded.
   var hasDroppedLinkRecords = false
 

@@ -37,7 +37,7 @@ final class Deletions {
   // MARK: Asking
 
   /// Whether an object is being deleted or was deleted.
-  @inline(__always) func contains(_ key: Int64, root: EntityIndex) -> Bool {
+  @inline(__always) func contains(_ key: ObjectKey, root: EntityIndex) -> Bool {
     !lists[root.rawValue].isEmpty && lists[root.rawValue].contains(key)
   }
 
@@ -51,7 +51,7 @@ final class Deletions {
   func count(root: EntityIndex) -> Int { Int(lists[root.rawValue].count) }
 
   /// The keys of a root entity from a position on.
-  func keys(root: EntityIndex, from position: Int) -> [Int64] { lists[root.rawValue].withKeys { Array($0[position...]) } }
+  func keys(root: EntityIndex, from position: Int) -> [ObjectKey] { lists[root.rawValue].withKeys { Array($0[position...]) } }
 
   // MARK: Changing
 
@@ -62,7 +62,7 @@ final class Deletions {
   }
 
   /// Records that the next save deletes the object with a key.
-  func insert(_ key: Int64, root: EntityIndex) { _ = lists[root.rawValue].insert(key) }
+  func insert(_ key: ObjectKey, root: EntityIndex) { _ = lists[root.rawValue].insert(key) }
 
   /// Records that deletions were saved.
   ///
@@ -72,7 +72,7 @@ final class Deletions {
   /// - Parameters:
   ///   - pending: The keys whose deletion wasn't saved, by root entity.
   ///   - isComplete: Whether all changed objects were saved.
-  func settle(pending: [EntityIndex: Set<Int64>] = [:], isComplete: Bool = true) {
+  func settle(pending: [EntityIndex: Set<ObjectKey>] = [:], isComplete: Bool = true) {
     if isComplete { unpropagated = [] }
     for root in roots where hasPending(root: root) {
       let keys = keys(root: root, from: savedCounts[root.rawValue]), rest = pending[root] ?? []

@@ -21,7 +21,7 @@ struct ObjectRegistry: ~Copyable {
   @inline(__always) private func root(_ entity: EntityIndex) -> Int { graph.entities[entity].root.rawValue }
 
   /// The object with a key; nil if it isn't registered.
-  @inline(__always) func object(_ entity: EntityIndex, _ key: Int64) -> ManagedObject? { maps[root(entity)].object(key) }
+  @inline(__always) func object(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject? { maps[root(entity)].object(key) }
 
   /// Registers an object whose key isn't registered.
   func insert(_ object: ManagedObject) { maps[root(object.flags.entityIndex)].insert(object) }

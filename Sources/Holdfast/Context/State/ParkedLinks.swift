@@ -7,7 +7,7 @@ import HoldfastStore
 final class ParkedLinks {
   private struct Place: Hashable {
     let root: EntityIndex
-    let key: Int64
+    let key: ObjectKey
   }
 
   private var links: [Place: (entity: EntityIndex, states: [ToManyState])] = [:]
@@ -16,15 +16,15 @@ final class ParkedLinks {
 
   deinit { removeAll() }
 
-  func park(_ root: EntityIndex, _ key: Int64, _ entity: EntityIndex, _ states: [ToManyState]) {
+  func park(_ root: EntityIndex, _ key: ObjectKey, _ entity: EntityIndex, _ states: [ToManyState]) {
     links[Place(root: root, key: key)] = (entity, states)
   }
 
   /// The entity of a released object with links.
-  func entity(_ root: EntityIndex, _ key: Int64) -> EntityIndex? { links.isEmpty ? nil : links[Place(root: root, key: key)]?.entity }
+  func entity(_ root: EntityIndex, _ key: ObjectKey) -> EntityIndex? { links.isEmpty ? nil : links[Place(root: root, key: key)]?.entity }
 
   /// Removes and returns the links of an object, by index; empty if it has none. The caller owns them.
-  func take(_ root: EntityIndex, _ key: Int64) -> [ToManyState] {
+  func take(_ root: EntityIndex, _ key: ObjectKey) -> [ToManyState] {
     links.isEmpty ? [] : links.removeValue(forKey: Place(root: root, key: key))?.states ?? []
   }
 
@@ -38,13 +38,13 @@ extension ManagedObjectContext {
   /// The object at the other end of a transient link, recreated if it was released and has parked links.
   ///
   /// Nil if the object isn't registered and has no parked links, which can't happen for a relationship with an inverse.
-  func linked(_ entity: EntityIndex, _ key: Int64) -> ManagedObject? {
+  func linked(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject? {
     if let registered = registered(entity, key) { return registered }
     return parkedLinks.entity(graph.entities[entity].root, key).map { make($0, key) }
   }
 
   /// The destination of a transient link; nil if it is being deleted or was deleted.
-  func linkedTarget(_ entity: EntityIndex, _ key: Int64) -> ManagedObject? {
+  func linkedTarget(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject? {
     let known = linked(entity, key)
     return withExtendedLifetime(known) { target(entity, key, nil, position: 0) }
   }

@@ -31,7 +31,7 @@ struct RecentGroups {
   }
 
   /// The row with a key, its group and its position in the group; nil if no group of these entities contains the key.
-  func row(_ key: Int64, of family: Range<EntityIndex>) -> (RowGroup, RowPointer, Int)? {
+  func row(_ key: ObjectKey, of family: Range<EntityIndex>) -> (RowGroup, RowPointer, Int)? {
     // Begin with the latest group, which is the most likely to contain the row.
     var place = latest
     for _ in groups.indices {

@@ -7,21 +7,21 @@ import Synchronization
 struct TemporaryIDs {
   /// By entity index.
   private let prefixes: [ManagedObjectID]
-  private var nextKey: Int64
+  private var nextKey: ObjectKey
   private static let contextCount = Atomic<Int64>(0)
 
   init(_ model: ManagedObjectModel) {
     let unsaved = StoreIdentity.intern(storeUUID: "", model: model)
     prefixes = model.entities.map { unsaved.prefix(for: $0) }
-    nextKey = -1 - TemporaryIDs.contextCount.add(1, ordering: .relaxed).oldValue << 32
+    nextKey = ObjectKey(-1 - TemporaryIDs.contextCount.add(1, ordering: .relaxed).oldValue << 32)
   }
 
   /// A key for a new object.
-  mutating func makeKey() -> Int64 {
-    defer { nextKey -= 1 }
+  mutating func makeKey() -> ObjectKey {
+    defer { nextKey = nextKey.advanced(by: -1) }
     return nextKey
   }
 
   /// The ID of a new object.
-  @inline(__always) func id(_ entity: EntityIndex, _ key: Int64) -> ManagedObjectID { prefixes[entity].withKey(key) }
+  @inline(__always) func id(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObjectID { prefixes[entity].withKey(key) }
 }

@@ -15,11 +15,11 @@ final class DerivedValues {
   let date: Double
   let stored: StoredRows
   /// The changes by attribute number and by the context's key.
-  var changes: [[Int64: Change]]
+  var changes: [[ObjectKey: Change]]
   /// The rows that the save writes anyway, by root entity.
-  var written: [Set<Int64>]
+  var written: [Set<ObjectKey>]
   /// The rows in which the save changes only derived values, by concrete entity, with ascending keys.
-  var refreshed: [(entity: EntityIndex, keys: [Int64])] = []
+  var refreshed: [(entity: EntityIndex, keys: [ObjectKey])] = []
 
   init(_ plan: DerivationPlan, date: Double, _ stored: StoredRows, entityCount: Int) {
     self.plan = plan
@@ -38,7 +38,7 @@ final class DerivedValues {
   }
 
   /// The derived values of a new object, in slot order.
-  func cells(ofNew row: RowPointer, _ entity: EntityIndex, key: Int64) -> [Cell] {
+  func cells(ofNew row: RowPointer, _ entity: EntityIndex, key: ObjectKey) -> [Cell] {
     plan.all[entity].map { derived in
       switch derived {
       case .own(let own): Cell(slot: own.slot, value: own.value(row, date: date), isSet: true)
@@ -68,7 +68,7 @@ final class DerivedValues {
   }
 
   /// The changed values of a row that are derived from other objects.
-  func following(_ entity: EntityIndex, _ key: Int64) -> [(slot: SlotIndex, change: Change)] {
+  func following(_ entity: EntityIndex, _ key: ObjectKey) -> [(slot: SlotIndex, change: Change)] {
     plan.following[entity].compactMap { attribute in changes[attribute.number][key].map { (attribute.slot, $0) } }
   }
 }

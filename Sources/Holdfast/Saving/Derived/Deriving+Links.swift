@@ -21,7 +21,7 @@ extension Deriving {
     let destination = relationship.destinationIndex
     let linked = Set((changes.added + changes.removed).map(\.target)).union(touched)
     if aggregate.summed != nil { try stored.read(root: root(destination), linked.filter { savedObject(destination, $0) == nil }) }
-    var (added, removed) = ([Int64: [Int64]](), [Int64: [Int64]]())
+    var (added, removed) = ([ObjectKey: [ObjectKey]](), [ObjectKey: [ObjectKey]]())
     for link in changes.added { added[link.target, default: []].append(link.source) }
     for link in changes.removed { removed[link.target, default: []].append(link.source) }
     for target in linked {
@@ -43,8 +43,8 @@ extension Deriving {
   }
 
   /// The saved destinations that are deleted or whose number changes.
-  private func touchedTargets(_ aggregate: DerivationPlan.Aggregate) -> Set<Int64> {
-    var keys: Set<Int64> = []
+  private func touchedTargets(_ aggregate: DerivationPlan.Aggregate) -> Set<ObjectKey> {
+    var keys: Set<ObjectKey> = []
     for object in savedObjects(of: aggregate.relationship.destinationIndex) where !object.isInserted {
       if object.isDeleted {
         keys.insert(object.objectKey)
@@ -59,8 +59,9 @@ extension Deriving {
 
   /// The owners of destinations before the save, read once.
   private func knownFormerOwners(
-    _ aggregate: DerivationPlan.Aggregate, _ inverse: ManagedObjectModel.Relationship, _ asked: [SaveRequest.Link], _ touched: Set<Int64>
-  ) throws -> [Int64: Set<Int64>] {
+    _ aggregate: DerivationPlan.Aggregate, _ inverse: ManagedObjectModel.Relationship, _ asked: [SaveRequest.Link],
+    _ touched: Set<ObjectKey>
+  ) throws -> [ObjectKey: Set<ObjectKey>] {
     if let known = formerOwners.first(where: { $0.relationship == aggregate.relationship && $0.touched == touched }) { return known.owners }
     let found = try formerOwners(aggregate, inverse, asked, touched)
     formerOwners.append(FormerOwners(relationship: aggregate.relationship, touched: touched, owners: found))
@@ -69,9 +70,10 @@ extension Deriving {
 
   /// Reads the owners of destinations before the save: all owners of touched ones, and for others at least the given links.
   private func formerOwners(
-    _ aggregate: DerivationPlan.Aggregate, _ inverse: ManagedObjectModel.Relationship, _ asked: [SaveRequest.Link], _ touched: Set<Int64>
-  ) throws -> [Int64: Set<Int64>] {
-    var former: [Int64: Set<Int64>] = [:]
+    _ aggregate: DerivationPlan.Aggregate, _ inverse: ManagedObjectModel.Relationship, _ asked: [SaveRequest.Link],
+    _ touched: Set<ObjectKey>
+  ) throws -> [ObjectKey: Set<ObjectKey>] {
+    var former: [ObjectKey: Set<ObjectKey>] = [:]
     let owners = Set(asked.map(\.source)).sorted()
     if touched.isEmpty, try areFew(aggregate, owners) {
       let wanted = Set(asked), relationship = aggregate.relationship
@@ -91,7 +93,7 @@ extension Deriving {
   }
 
   /// Whether owners have few objects, according to a count attribute.
-  private func areFew(_ aggregate: DerivationPlan.Aggregate, _ owners: [Int64]) throws -> Bool {
+  private func areFew(_ aggregate: DerivationPlan.Aggregate, _ owners: [ObjectKey]) throws -> Bool {
     guard let slot = aggregate.countSlot else { return false }
     try stored.read(root: aggregate.entity.rootIndex, owners)
     var count: Int64 = 0
@@ -108,7 +110,7 @@ extension Deriving {
 
   /// Finds the affected owners in a relationship without an inverse. The owners of a destination can only be fetched.
   private func noteOwnersWithoutInverse(
-    _ place: Int, _ changes: (added: [SaveRequest.Link], removed: [SaveRequest.Link]), _ touched: Set<Int64>
+    _ place: Int, _ changes: (added: [SaveRequest.Link], removed: [SaveRequest.Link]), _ touched: Set<ObjectKey>
   ) throws {
     let relationship = plan.aggregates[place].relationship, entity = context.entities[relationship.entityIndex]
     for link in changes.added + changes.removed { noteIncomplete(link.source, place) }

@@ -12,7 +12,7 @@ extension Deriving {
     for (key, value) in try values(of: keys, path) { change(path, key, value) }
   }
 
-  private func change(_ path: DerivationPlan.Path, _ key: Int64, _ value: StoreValue) {
+  private func change(_ path: DerivationPlan.Path, _ key: ObjectKey, _ value: StoreValue) {
     if !isNew(path.entity.index, key) {
       guard let found = stored.row(root: path.entity.rootIndex, key), path.entity.familyIndexes.contains(found.entity) else { return }
       if found.row.value(path.attribute.slot, .attribute(path.attribute.type), idPrefix: nil) == value { return }
@@ -23,7 +23,7 @@ extension Deriving {
   /// Whether the copy of a changed object must be recomputed.
   ///
   /// This is so when the object is new, its relationship changed, or the copy was set or is missing.
-  private func isConcerned(_ object: ManagedObject, _ path: DerivationPlan.Path, _ led: Set<Int64>) -> Bool {
+  private func isConcerned(_ object: ManagedObject, _ path: DerivationPlan.Path, _ led: Set<ObjectKey>) -> Bool {
     guard let new = after(object) else { return false }
     guard let old = before(object) else { return true }
     let layout = object.entity.layout, first = path.hops[0].slot
@@ -34,8 +34,8 @@ extension Deriving {
   // MARK: Backwards
 
   /// The stored objects whose path goes through a changed value.
-  private func objectsLed(by path: DerivationPlan.Path) throws -> Set<Int64> {
-    var keys: Set<Int64> = []
+  private func objectsLed(by path: DerivationPlan.Path) throws -> Set<ObjectKey> {
+    var keys: Set<ObjectKey> = []
     for depth in path.hops.indices.reversed() {
       let slot = depth + 1 < path.hops.count ? path.hops[depth + 1].slot : path.source.slot
       for object in savedObjects(of: path.hops[depth].destinationIndex) where !object.isInserted {
@@ -48,10 +48,10 @@ extension Deriving {
   }
 
   /// The stored objects whose to-one relationship references one of some keys.
-  private func sources(of keys: Set<Int64>, _ hop: ManagedObjectModel.Relationship) throws -> Set<Int64> {
+  private func sources(of keys: Set<ObjectKey>, _ hop: ManagedObjectModel.Relationship) throws -> Set<ObjectKey> {
     let sorted = keys.filter { $0 >= 0 }.sorted()
     if sorted.isEmpty { return [] }
-    var found: Set<Int64> = []
+    var found: Set<ObjectKey> = []
     guard let inverse = part.coordinator.model.inverse(of: hop) else { return try sourcesWithoutInverse(of: sorted, hop) }
     if inverse.isToMany {
       let request = RelationshipRequest(entity: inverse.entityIndex, relationship: inverse.index, sources: sorted)
@@ -64,8 +64,8 @@ extension Deriving {
     return found
   }
 
-  private func sourcesWithoutInverse(of keys: [Int64], _ hop: ManagedObjectModel.Relationship) throws -> Set<Int64> {
-    var found: Set<Int64> = []
+  private func sourcesWithoutInverse(of keys: [ObjectKey], _ hop: ManagedObjectModel.Relationship) throws -> Set<ObjectKey> {
+    var found: Set<ObjectKey> = []
     for window in keys.windows(of: Deriving.largestList) {
       let ids = window.map { StoreValue.objectID(part.store.prefixes[hop.destinationIndex].withKey($0)) }
       let collector = RowCollector()
@@ -81,14 +81,14 @@ extension Deriving {
   // MARK: Forwards
 
   /// The values of the path for some objects after the save.
-  private func values(of keys: Set<Int64>, _ path: DerivationPlan.Path) throws -> [Int64: StoreValue] {
+  private func values(of keys: Set<ObjectKey>, _ path: DerivationPlan.Path) throws -> [ObjectKey: StoreValue] {
     var (ends, entity) = (Dictionary(uniqueKeysWithValues: keys.map { ($0, $0) }), path.entity.index)
     for hop in path.hops {
       ends = ends.compactMapValues { Deriving.key(rowAfter(entity, $0), hop.slot) }
       entity = hop.destinationIndex
       try stored.read(root: root(entity), ends.values.filter { savedObject(entity, $0) == nil })
     }
-    var found: [Int64: StoreValue] = [:]
+    var found: [ObjectKey: StoreValue] = [:]
     for key in keys { found[key] = path.value(ends[key].flatMap { rowAfter(entity, $0) }) }
     return found
   }

@@ -21,24 +21,24 @@ final class Deriving {
   /// may have outdated values.
   private(set) var saved: [[ManagedObject]]
   /// The keys of these objects that were saved before, by root entity.
-  private var savedKeys: [Set<Int64>]
+  private var savedKeys: [Set<ObjectKey>]
   /// The differences of aggregates, by the aggregate's index and the owner's key in the context.
-  private var differences: [[Int64: Difference]]
+  private var differences: [[ObjectKey: Difference]]
   /// The owners whose aggregate is recomputed from all objects, by the aggregate's index.
-  private var incomplete: [Set<Int64>]
+  private var incomplete: [Set<ObjectKey>]
   private var failures: [ContextError] = []
   /// The owners before the save that were already read. Several attributes may use one relationship.
   var formerOwners: [FormerOwners] = []
   /// Whether new objects may have permanent keys.
   private let reusesKeys: Bool
   /// The context's keys of new objects, by root entity and permanent key. Built when links are first read.
-  private var temporaryKeys: [[Int64: Int64]]?
+  private var temporaryKeys: [[ObjectKey: ObjectKey]]?
 
   /// The owners of destinations before the save: all owners of touched ones, and owners in changed links for others.
   struct FormerOwners {
     let relationship: ManagedObjectModel.Relationship
-    let touched: Set<Int64>
-    let owners: [Int64: Set<Int64>]
+    let touched: Set<ObjectKey>
+    let owners: [ObjectKey: Set<ObjectKey>]
   }
 
   struct Difference {
@@ -106,25 +106,25 @@ final class Deriving {
   func after(_ object: ManagedObject) -> RowPointer? { object.isDeleted ? nil : object.row }
 
   /// An object whose row this save writes or deletes, by its key.
-  func savedObject(_ entity: EntityIndex, _ key: Int64) -> ManagedObject? {
+  func savedObject(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject? {
     guard let object = context.registered(entity, key), object.isInserted || savedKeys[root(entity)].contains(key) else { return nil }
     return object
   }
 
   /// Whether the save inserts an object. Most new objects have temporary keys.
-  func isNew(_ entity: EntityIndex, _ key: Int64) -> Bool {
+  func isNew(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
     key < 0 || reusesKeys && context.registered(entity, key)?.isInserted == true
   }
 
   /// A row after the save; nil when there is none. Rows that the save doesn't change must have been read.
-  func rowAfter(_ entity: EntityIndex, _ key: Int64) -> RowPointer? {
+  func rowAfter(_ entity: EntityIndex, _ key: ObjectKey) -> RowPointer? {
     if let object = savedObject(entity, key) { return after(object) }
     return stored.row(root: root(entity), key)?.row
   }
 
-  static func key(_ row: RowPointer?, _ slot: SlotIndex) -> Int64? {
+  static func key(_ row: RowPointer?, _ slot: SlotIndex) -> ObjectKey? {
     guard let row, row.isPresent(slot) else { return nil }
-    return row.integer(slot)
+    return row.key(slot)
   }
 
   static func differ(_ a: RowPointer, _ b: RowPointer, _ slot: SlotIndex, _ layout: RowLayout) -> Bool {
@@ -133,7 +133,7 @@ final class Deriving {
 
   // MARK: Differences
 
-  func add(_ term: DerivedNumber, to owner: Int64, _ place: Int) { differences[place][owner, default: Difference()].add(term) }
+  func add(_ term: DerivedNumber, to owner: ObjectKey, _ place: Int) { differences[place][owner, default: Difference()].add(term) }
 
   /// Adds the differences of objects that reference their owner by a to-one relationship.
   private func addDifferencesOfKeys(_ place: Int) {
@@ -153,7 +153,7 @@ final class Deriving {
   ///
   /// The save publishes the derived values of these rows.
   private func readOwners() throws {
-    var keys = [Set<Int64>](repeating: [], count: context.entities.count)
+    var keys = [Set<ObjectKey>](repeating: [], count: context.entities.count)
     for (place, aggregate) in plan.aggregates.enumerated() { keys[aggregate.entity.rootIndex].formUnion(differences[place].keys) }
     for object in part.updated where !plan.following[object.flags.entityIndex].isEmpty {
       keys[root(object.flags.entityIndex)].insert(object.objectKey)
@@ -184,14 +184,14 @@ final class Deriving {
   }
 
   /// The stored row of an owner; nil if the owner is deleted or doesn't have the attribute.
-  private func existing(_ aggregate: DerivationPlan.Aggregate, _ owner: Int64) -> RowPointer? {
+  private func existing(_ aggregate: DerivationPlan.Aggregate, _ owner: ObjectKey) -> RowPointer? {
     guard let found = stored.row(root: aggregate.entity.rootIndex, owner), aggregate.entity.familyIndexes.contains(found.entity),
       savedObject(aggregate.entity.index, owner)?.isDeleted != true
     else { return nil }
     return found.row
   }
 
-  private func apply(_ difference: Difference, to base: StoreValue, of owner: Int64, _ place: Int) {
+  private func apply(_ difference: Difference, to base: StoreValue, of owner: ObjectKey, _ place: Int) {
     let aggregate = plan.aggregates[place]
     let (sum, isExact) = DerivedNumber(base).adding(difference.number)
     if base == .null || !aggregate.isExact || !difference.isExact || !isExact {
@@ -202,7 +202,7 @@ final class Deriving {
   }
 
   /// Records the new value of an aggregate.
-  private func change(_ aggregate: DerivationPlan.Aggregate, _ owner: Int64, to number: DerivedNumber, adding added: StoreValue?) {
+  private func change(_ aggregate: DerivationPlan.Aggregate, _ owner: ObjectKey, to number: DerivedNumber, adding added: StoreValue?) {
     guard let value = number.stored(in: aggregate.attribute.type) else {
       let entity = stored.row(root: aggregate.entity.rootIndex, owner)?.entity ?? aggregate.entity.index
       let id = context.registered(aggregate.entity.index, owner)?.id ?? context.objectID(entity, owner)
@@ -248,9 +248,9 @@ final class Deriving {
   }
 
   /// The objects in a to-many relationship of some owners after the save.
-  private func membersAfter(_ aggregate: DerivationPlan.Aggregate, _ owners: [Int64]) throws -> [Int64: Set<Int64>] {
+  private func membersAfter(_ aggregate: DerivationPlan.Aggregate, _ owners: [ObjectKey]) throws -> [ObjectKey: Set<ObjectKey>] {
     let relationship = aggregate.relationship
-    var members: [Int64: Set<Int64>] = [:]
+    var members: [ObjectKey: Set<ObjectKey>] = [:]
     let existing = owners.filter { $0 >= 0 }
     if !existing.isEmpty {
       let request = RelationshipRequest(entity: relationship.entityIndex, relationship: relationship.index, sources: existing)
@@ -278,7 +278,7 @@ final class Deriving {
   }
 
   /// Makes `run()` recompute an owner's aggregate from all objects.
-  func noteIncomplete(_ owner: Int64, _ place: Int) { incomplete[place].insert(owner) }
+  func noteIncomplete(_ owner: ObjectKey, _ place: Int) { incomplete[place].insert(owner) }
 
   // MARK: Links
 
@@ -299,9 +299,9 @@ final class Deriving {
   }
 
   /// The context's key of an object in the request.
-  private func temporaryKey(_ entity: EntityIndex, _ key: Int64) -> Int64 {
+  private func temporaryKey(_ entity: EntityIndex, _ key: ObjectKey) -> ObjectKey {
     if temporaryKeys == nil {
-      var made = [[Int64: Int64]](repeating: [:], count: context.entities.count)
+      var made = [[ObjectKey: ObjectKey]](repeating: [:], count: context.entities.count)
       for object in part.inserted { made[root(object.flags.entityIndex)][part.permanent(object.objectKey)] = object.objectKey }
       temporaryKeys = made
     }

@@ -53,8 +53,8 @@ extension SaveRequest {
   /// Adds the derived values that aren't in the rows of the request.
   mutating func add(_ derived: DerivedValues, _ part: StoreChanges) {
     let context = part.context
-    var keys = [Set<Int64>](repeating: [], count: context.entities.count)
-    func collect(_ entity: ManagedObjectModel.Entity, _ changes: [Int64: DerivedValues.Change]) {
+    var keys = [Set<ObjectKey>](repeating: [], count: context.entities.count)
+    func collect(_ entity: ManagedObjectModel.Entity, _ changes: [ObjectKey: DerivedValues.Change]) {
       for (key, change) in changes where key >= 0 {
         guard let found = derived.stored.row(root: entity.rootIndex, key) else { continue }
         if change.added != nil || !derived.written[entity.rootIndex].contains(key) { keys[found.entity].insert(key) }
@@ -73,7 +73,7 @@ extension SaveRequest {
     }
   }
 
-  private func derivedRows(_ keys: [Int64], _ entity: EntityIndex, _ derived: DerivedValues, _ part: StoreChanges) -> [DerivedRows] {
+  private func derivedRows(_ keys: [ObjectKey], _ entity: EntityIndex, _ derived: DerivedValues, _ part: StoreChanges) -> [DerivedRows] {
     let layout = part.context.entities[entity].layout, words = (layout.columns.count + 63) / 64
     let written = derived.written[part.context.graph.entities[entity].root]
     let builder = RowBatchBuilder(layout: layout, idPrefix: part.store.prefixes[entity])

@@ -8,7 +8,7 @@ final class StoredRows {
   private let coordinator: PersistentStoreCoordinator
   private let reader: StoreReader
   /// By root entity and key; nil for missing rows.
-  private var rows: [[Int64: Found?]]
+  private var rows: [[ObjectKey: Found?]]
   /// Keeps the memory of ``rows`` alive.
   private var batches: [RowBatch] = []
 
@@ -19,7 +19,7 @@ final class StoredRows {
   }
 
   /// Reads the rows that weren't read yet, in one request.
-  func read(root: EntityIndex, _ keys: some Sequence<Int64>) throws {
+  func read(root: EntityIndex, _ keys: some Sequence<ObjectKey>) throws {
     let missing = Set(keys.lazy.filter { $0 >= 0 && self.rows[root][$0] == nil }).sorted()
     if missing.isEmpty { return }
     let collector = RowCollector()
@@ -30,8 +30,8 @@ final class StoredRows {
 
   /// Adds fetched rows and returns their keys.
   @discardableResult
-  func take(_ collector: RowCollector) throws -> [Int64] {
-    var keys: [Int64] = []
+  func take(_ collector: RowCollector) throws -> [ObjectKey] {
+    var keys: [ObjectKey] = []
     for run in collector.runs {
       let entity = try coordinator.checkedEntityIndex(of: run.batch), root = coordinator.graph.entities[entity].root
       for position in 0..<run.count {
@@ -45,5 +45,5 @@ final class StoredRows {
   }
 
   /// A row that was read; nil when there is none.
-  func row(root: EntityIndex, _ key: Int64) -> Found? { rows[root][key] ?? nil }
+  func row(root: EntityIndex, _ key: ObjectKey) -> Found? { rows[root][key] ?? nil }
 }

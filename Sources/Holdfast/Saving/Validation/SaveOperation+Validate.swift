@@ -32,7 +32,7 @@ extension SaveOperation {
   /// A to-many relationship of one object, identified by the object's row, because the object may be released meanwhile.
   private struct Losing: Hashable {
     let root: EntityIndex
-    let key: Int64
+    let key: ObjectKey
     let toManyIndex: Int
   }
 
@@ -57,7 +57,7 @@ extension SaveOperation {
     of relationship: ManagedObjectModel.Relationship, losing entity: ManagedObjectModel.Entity
   ) throws -> ContiguousArray<ManagedObject> {
     var owners: ContiguousArray<ManagedObject> = []
-    var known: Set<Int64> = []
+    var known: Set<ObjectKey> = []
     for object in deleted where object.flags.entityIndex == entity.index {
       for owner in context.targets(of: object, relationship) where known.insert(owner.objectKey).inserted { owners.append(owner) }
     }

@@ -57,7 +57,7 @@ extension StoreChanges {
     if store.capabilities.versions { return }
     var conflicts: [SaveConflict] = []
     for changes in request.entities {
-      var expected: [Int64: (ManagedObject?, RowVersion)] = [:]
+      var expected: [ObjectKey: (ManagedObject?, RowVersion)] = [:]
       for updated in changes.updated {
         for index in 0..<updated.rows.count {
           let key = updated.rows.pointer(index).key
@@ -78,13 +78,13 @@ extension StoreChanges {
     }
   }
 
-  private func differences(_ entity: EntityIndex, _ expected: [Int64: (ManagedObject?, RowVersion)]) throws -> [SaveConflict] {
+  private func differences(_ entity: EntityIndex, _ expected: [ObjectKey: (ManagedObject?, RowVersion)]) throws -> [SaveConflict] {
     if expected.isEmpty { return [] }
     let collector = RowCollector()
     try store.reading(.latest, "compare versions", options) { view in
       try store.store.rows(FaultRequest(entity: entity, keys: expected.keys.sorted()), in: view, options: options, into: collector)
     }
-    var found: [Int64: RowView] = [:]
+    var found: [ObjectKey: RowView] = [:]
     collector.forEach { batch, index in found[batch.pointer(index).key] = batch[index] }
     return expected.compactMap { key, known in
       let persisted = found[key]
