@@ -7,6 +7,7 @@ let package = Package(
   platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
   products: [
     .library(name: "HoldfastStore", targets: ["HoldfastStore"]),
+    .library(name: "HoldfastPropertyList", targets: ["HoldfastPropertyList"]),
     .library(name: "HoldfastFiles", targets: ["HoldfastFiles"]),
     .library(name: "HoldfastAtomicStore", targets: ["HoldfastAtomicStore"]),
     .library(name: "HoldfastRowStore", targets: ["HoldfastRowStore"]),
@@ -35,22 +36,23 @@ let package = Package(
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
     .target(name: "HoldfastSupport"),
     .target(name: "HoldfastStore", dependencies: ["HoldfastSupport"]),
+    .target(name: "HoldfastPropertyList", dependencies: ["HoldfastStore"]),
     .target(name: "HoldfastRowStore", dependencies: ["HoldfastStore"]),
     .target(
       name: "HoldfastStoreWrappers",
       dependencies: ["HoldfastRowStore", "HoldfastStore", .product(name: "Logging", package: "swift-log")]),
     .target(name: "CHoldfastPOSIX"),
     .target(name: "HoldfastFiles", dependencies: ["HoldfastStore", "CHoldfastPOSIX"]),
-    .target(name: "HoldfastAtomicStore", dependencies: ["HoldfastFiles", "HoldfastStore"]),
+    .target(name: "HoldfastAtomicStore", dependencies: ["HoldfastFiles", "HoldfastPropertyList", "HoldfastStore"]),
     .target(name: "HoldfastMemoryStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore"]),
     .target(name: "HoldfastJSONStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore", "CYajl"]),
-    .target(name: "HoldfastXMLStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore", "CLibXML2"]),
-    .target(name: "HoldfastBinaryStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore"]),
+    .target(name: "HoldfastXMLStore", dependencies: ["HoldfastAtomicStore", "HoldfastPropertyList", "HoldfastStore", "CLibXML2"]),
+    .target(name: "HoldfastBinaryStore", dependencies: ["HoldfastAtomicStore", "HoldfastPropertyList", "HoldfastStore"]),
     .target(
       name: "HoldfastSQLiteStore",
-      dependencies: ["HoldfastFiles", "HoldfastStore", "CSQLite", .product(name: "Logging", package: "swift-log")]),
-    .target(name: "HoldfastModelFile", dependencies: ["HoldfastStore", "CHoldfastPOSIX", "CLibXML2", "CZlib"]),
-    .target(name: "Holdfast", dependencies: ["HoldfastStore", "HoldfastSupport"]),
+      dependencies: ["HoldfastFiles", "HoldfastPropertyList", "HoldfastStore", "CSQLite", .product(name: "Logging", package: "swift-log")]),
+    .target(name: "HoldfastModelFile", dependencies: ["HoldfastPropertyList", "HoldfastStore", "CHoldfastPOSIX", "CLibXML2", "CZlib"]),
+    .target(name: "Holdfast", dependencies: ["HoldfastPropertyList", "HoldfastStore", "HoldfastSupport"]),
     .target(name: "HoldfastStoreConformance", dependencies: ["Holdfast", "HoldfastFiles", "HoldfastRowStore", "HoldfastStore"]),
     // The example programs parse their command lines themselves, so that packages that use the libraries resolve no package for them.
     .target(
@@ -88,6 +90,7 @@ let package = Package(
       dependencies: ["Holdfast", "HoldfastStore", "HoldfastAtomicStore", "HoldfastStoreConformance"], path: "Tests/TestSupport"),
     .testTarget(name: "HoldfastSupportTests", dependencies: ["TestSupport", "HoldfastSupport"]),
     .testTarget(name: "HoldfastStoreTests", dependencies: ["TestSupport", "HoldfastStore"]),
+    .testTarget(name: "HoldfastPropertyListTests", dependencies: ["TestSupport", "HoldfastPropertyList", "HoldfastStore"]),
     .testTarget(name: "HoldfastFilesTests", dependencies: ["TestSupport", "HoldfastFiles", "HoldfastStore", "HoldfastStoreConformance"]),
     .testTarget(
       name: "HoldfastStoreWrappersTests",
@@ -99,7 +102,7 @@ let package = Package(
       name: "HoldfastAtomicStoreTests", dependencies: ["TestSupport", "HoldfastAtomicStore", "HoldfastStore", "Holdfast", "CSVStore"]),
     .testTarget(
       name: "HoldfastSQLiteStoreTests",
-      dependencies: ["TestSupport", "HoldfastSQLiteStore", "Holdfast", "HoldfastFiles", "HoldfastStore", "CSQLite"]),
+      dependencies: ["TestSupport", "HoldfastSQLiteStore", "HoldfastPropertyList", "Holdfast", "HoldfastFiles", "HoldfastStore", "CSQLite"]),
     .testTarget(
       name: "HoldfastTests",
       dependencies: [
@@ -130,11 +133,12 @@ let package = Package(
     .testTarget(
       name: "HoldfastBinaryStoreTests",
       dependencies: [
-        "TestSupport", "HoldfastBinaryStore", "HoldfastAtomicStore", "HoldfastFiles", "HoldfastStore", "Holdfast",
+        "TestSupport", "HoldfastBinaryStore", "HoldfastPropertyList", "HoldfastAtomicStore", "HoldfastFiles", "HoldfastStore", "Holdfast",
         "HoldfastStoreConformance",
       ]),
     .testTarget(
-      name: "HoldfastModelFileTests", dependencies: ["TestSupport", "HoldfastModelFile", "HoldfastStore", "HoldfastSQLiteStore", "CSQLite"]),
+      name: "HoldfastModelFileTests",
+      dependencies: ["TestSupport", "HoldfastModelFile", "HoldfastPropertyList", "HoldfastStore", "HoldfastSQLiteStore", "CSQLite"]),
     .testTarget(
       name: "DocumentationTests",
       dependencies: [
@@ -143,7 +147,7 @@ let package = Package(
         "HoldfastSQLiteStore",
         "HoldfastAtomicStore",
         "HoldfastFiles", "HoldfastStoreConformance", "HoldfastSupport", "HoldfastModelFile", "CSVStore", "HoldfastRowStore",
-        "HoldfastStoreWrappers", "LogStore", .product(name: "Logging", package: "swift-log"),
+        "HoldfastStoreWrappers", "LogStore", "HoldfastPropertyList", .product(name: "Logging", package: "swift-log"),
       ]),
     // Damaged files, full disks, locks, killed processes, wrong values and misuse, through the whole stack.
     .testTarget(

@@ -4,7 +4,7 @@ import PackageDescription
 /// The programs, and the libraries that each of them uses.
 let targets = [
   "ModelContents": ["HoldfastModelFile", "HoldfastStore"], "CompiledModels": ["HoldfastModelFile", "HoldfastStore"],
-  "PropertyLists": ["HoldfastModelFile", "HoldfastStore"], "XMLStores": ["HoldfastXMLStore", "HoldfastStore", "SimulatedFiles"],
+  "PropertyLists": ["HoldfastModelFile", "HoldfastPropertyList"], "XMLStores": ["HoldfastXMLStore", "HoldfastStore", "SimulatedFiles"],
   "BinaryStores": ["HoldfastBinaryStore", "HoldfastStore", "SimulatedFiles"],
   "SQLiteStores": ["HoldfastSQLiteStore", "HoldfastStore"], "ModelsAsJSON": ["HoldfastStore"],
   "JSONStores": ["HoldfastJSONStore", "HoldfastStore", "SimulatedFiles"],

@@ -1,2 +1,3 @@
-// The only re-exports: importing the stack also imports models, values and queries.
+// The only re-exports: importing the stack also imports models, values and queries, and the values of keyed archives.
+@_exported public import HoldfastPropertyList
 @_exported public import HoldfastStore

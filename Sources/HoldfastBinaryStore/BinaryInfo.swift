@@ -1,4 +1,5 @@
 import HoldfastAtomicStore
+import HoldfastPropertyList
 import HoldfastStore
 
 /// The store information except for UUID and generation, as a binary property list. It includes the entities, relationships and

@@ -1,5 +1,6 @@
 import CLibXML2
 import HoldfastAtomicStore
+import HoldfastPropertyList
 import HoldfastStore
 
 #if canImport(FoundationEssentials)

@@ -1,4 +1,5 @@
 import HoldfastAtomicStore
+import HoldfastPropertyList
 import HoldfastStore
 
 #if canImport(FoundationEssentials)

@@ -1,4 +1,5 @@
 import HoldfastAtomicStore
+import HoldfastPropertyList
 import HoldfastStore
 
 /// The description of a store before its objects: the contents of the element `databaseInfo`.

@@ -1,6 +1,7 @@
 // swift-format-ignore-file
 // The examples in comments about property lists, word for word; `SnippetTests` compares them, `PropertyListExampleTests` runs them.
 import HoldfastModelFile
+import HoldfastPropertyList
 import HoldfastStore
 
 enum PropertyListExamples {

@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastBinaryStore
+import HoldfastPropertyList
 import HoldfastStore
 import TestSupport
 import Testing

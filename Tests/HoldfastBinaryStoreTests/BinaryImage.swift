@@ -1,3 +1,4 @@
+import HoldfastPropertyList
 import HoldfastStore
 
 /// A file as a list of sections, parsed as the format's article describes, without code of the library. A test can change it and write it

@@ -1,5 +1,6 @@
 import CSQLite
 import Foundation
+import HoldfastPropertyList
 import HoldfastStore
 import TestSupport
 import Testing

@@ -1,1 +1,1 @@
-../../../Tests/HoldfastStoreTests/PropertyList/PropertyListProperty.swift
+../../../Tests/HoldfastPropertyListTests/PropertyListProperty.swift

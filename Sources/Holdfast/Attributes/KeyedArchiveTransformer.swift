@@ -1,3 +1,4 @@
+public import HoldfastPropertyList
 public import HoldfastStore
 
 #if canImport(FoundationEssentials)
@@ -10,7 +11,7 @@ public import HoldfastStore
 ///
 /// It is the default transformer of an ``AttributeTransformerRegistry``. Core Data reads its archives where the default transformer is used.
 ///
-/// It reads archives of strings, numbers, dates, data, arrays, dictionaries and sets as a ``/HoldfastStore/PropertyList``, whichever program
+/// It reads archives of strings, numbers, dates, data, arrays, dictionaries and sets as a ``/HoldfastPropertyList/PropertyList``, whichever program
 /// wrote them. Archives of objects of other classes are refused. The reader never looks up or instantiates a class, and it is bounded by
 /// ``limits``.
 public struct KeyedArchiveTransformer: AttributeTransformer {
@@ -22,12 +23,12 @@ public struct KeyedArchiveTransformer: AttributeTransformer {
 
   /// Encodes a property list as a keyed archive.
   ///
-  /// - Throws: ``/HoldfastStore/PropertyListError`` when an archive can't represent the value.
+  /// - Throws: ``/HoldfastPropertyList/PropertyListError`` when an archive can't represent the value.
   public func data(from value: PropertyList) throws -> Data { Data(try KeyedArchive.bytes(of: value)) }
 
   /// Decodes the property list in a keyed archive.
   ///
-  /// - Throws: ``/HoldfastStore/PropertyListError`` when the archive is damaged, too large, or contains other classes.
+  /// - Throws: ``/HoldfastPropertyList/PropertyListError`` when the archive is damaged, too large, or contains other classes.
   public func value(from data: Data) throws -> PropertyList {
     try KeyedArchive(Array(data), limits: limits).propertyListValue(limits: limits)
   }

@@ -1,3 +1,4 @@
+public import HoldfastPropertyList
 public import HoldfastStore
 
 /// The description of a store in its file, apart from rows.

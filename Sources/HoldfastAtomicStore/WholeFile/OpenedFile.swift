@@ -1,4 +1,5 @@
 import HoldfastFiles
+import HoldfastPropertyList
 import HoldfastStore
 import Synchronization
 

@@ -1,3 +1,5 @@
+import HoldfastPropertyList
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else

@@ -1,3 +1,4 @@
+import HoldfastPropertyList
 import HoldfastStore
 
 /// Reads predicates and expressions of an archive. Throws an error that names anything unknown.

@@ -1,3 +1,4 @@
+import HoldfastPropertyList
 import HoldfastStore
 
 /// An object of a model's archive. Reads the values of its keys, and throws an error with the location if one has the wrong type.

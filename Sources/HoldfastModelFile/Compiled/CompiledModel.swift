@@ -1,3 +1,4 @@
+import HoldfastPropertyList
 public import HoldfastStore
 
 /// A compiled model: a `.mom` file, or the contents of `Z_MODELCACHE` in a store.

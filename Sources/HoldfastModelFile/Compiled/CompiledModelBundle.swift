@@ -1,3 +1,4 @@
+import HoldfastPropertyList
 import HoldfastStore
 
 /// A `.momd` folder: the compiled versions of a model, and the current one.

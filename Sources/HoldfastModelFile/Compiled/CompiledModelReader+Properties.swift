@@ -1,3 +1,4 @@
+import HoldfastPropertyList
 import HoldfastStore
 
 extension CompiledModelReader {

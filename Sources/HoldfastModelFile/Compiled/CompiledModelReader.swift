@@ -1,3 +1,4 @@
+import HoldfastPropertyList
 import HoldfastStore
 
 /// Reads declarations from the archive of a compiled model (`NSManagedObjectModel`).

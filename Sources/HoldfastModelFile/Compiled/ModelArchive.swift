@@ -1,3 +1,4 @@
+import HoldfastPropertyList
 import HoldfastStore
 
 /// The archive of a compiled model, with limits on what is read from it. Many objects can refer to one, so a small archive could describe a

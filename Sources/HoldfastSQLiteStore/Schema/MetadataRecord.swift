@@ -1,3 +1,4 @@
+import HoldfastPropertyList
 import HoldfastStore
 
 /// The row of `Z_METADATA`: the store's UUID and its property list.

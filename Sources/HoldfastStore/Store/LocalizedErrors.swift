@@ -44,17 +44,5 @@ extension QueryError: LocalizedError {
   public var _code: Int { 134060 }
 }
 
-extension PropertyListError: LocalizedError {
-  /// Where in the bytes reading failed, and why: the error's `localizedDescription`.
-  public var errorDescription: String? { sentence }
-  /// Why it failed.
-  public var failureReason: String? { reason }
-
-  /// The domain of the bridged `NSError`.
-  public var _domain: String { coreDataErrorDomain }
-  /// Cocoa's code for a damaged property list.
-  public var _code: Int { 3840 }
-}
-
 /// The domain of Cocoa's and Core Data's error codes.
 package let coreDataErrorDomain = "NSCocoaErrorDomain"

@@ -1,3 +1,5 @@
+public import HoldfastStore
+
 /// The property list that Core Data keeps in stores of every type.
 ///
 /// It describes the store's model and contains the user metadata. Other programs' entries are kept. Keys with certain prefixes are reserved

@@ -1,4 +1,5 @@
 import Foundation
+import HoldfastPropertyList
 import HoldfastStore
 import TestSupport
 import Testing
@@ -6,7 +7,7 @@ import Testing
 /// The fuzzer's seed files, and small changes of them, keep the guarantees for any bytes.
 @Suite struct PropertyListSeedTests {
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("Fuzzing/Seeds/PropertyLists")
+    .deletingLastPathComponent().appendingPathComponent("Fuzzing/Seeds/PropertyLists")
 
   private static let seeds = ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).sorted()
 

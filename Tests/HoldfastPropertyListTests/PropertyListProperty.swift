@@ -1,3 +1,4 @@
+import HoldfastPropertyList
 import HoldfastStore
 
 /// The guarantees for any bytes read as a property list or keyed archive.
