@@ -18,6 +18,8 @@ public final class PersistentStore: Sendable {
   private let isAlone: Atomic<Bool>
   let identity: StoreIdentity
   let capabilities: StoreCapabilities
+  /// The attributes that the store can't compare.
+  let incomparable: IncomparableSlots
   /// The ID prefix of each entity's objects, by entity index.
   let prefixes: [ManagedObjectID]
   /// Whether the store may have objects of an entity, by entity index; nil when it may have objects of all.
@@ -40,6 +42,10 @@ public final class PersistentStore: Sendable {
       try store.open(model: model, host: host)
     }
     base = store
+    do { incomparable = try IncomparableSlots(metadata.incomparableSlots, model, description.location?.description) } catch {
+      try? store.close()
+      throw error
+    }
     identity = metadata.identity
     prefixes = model.entities.map { metadata.identity.prefix(for: $0) }
     placed = PlacedStore(store, place: place, path: description.location?.description)

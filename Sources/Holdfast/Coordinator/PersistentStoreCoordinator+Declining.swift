@@ -16,7 +16,7 @@ extension PersistentStoreCoordinator {
     do { return try body(first) } catch let refusal as StoreError where refusal.code == .unsupportedRequest && canRepeat() {
       var declined = first.plan
       for capabilities in store.capabilities.lesser {
-        let division = Planner(capabilities: capabilities, model: model).divide(query)
+        let division = Planner(capabilities: capabilities, model: model, incomparable: store.incomparable).divide(query)
         if division.plan == declined { continue }
         declined = division.plan
         do { return try body(division) } catch let error as StoreError where error.code == .unsupportedRequest && canRepeat() {}

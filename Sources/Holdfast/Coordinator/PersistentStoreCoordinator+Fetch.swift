@@ -78,7 +78,9 @@ extension PersistentStoreCoordinator {
     return parts
   }
 
-  func planner(_ store: PersistentStore) -> Planner { Planner(capabilities: store.capabilities, model: model) }
+  func planner(_ store: PersistentStore) -> Planner {
+    Planner(capabilities: store.capabilities, model: model, incomparable: store.incomparable)
+  }
 
   // MARK: One store
 

@@ -7,6 +7,7 @@ import HoldfastStore
 struct Planner {
   let capabilities: StoreCapabilities
   let model: ManagedObjectModel
+  var incomparable = IncomparableSlots.none
 
   /// A divided fetch.
   struct Division {
@@ -57,7 +58,9 @@ struct Planner {
     case .rows: break
     case .keys: if wholly { plan.output = .keys }
     case .count: if wholly && capabilities.counting && !isLookup { plan.output = .count } else { reduces = true }
-    case .aggregates: if wholly && capabilities.aggregates { plan.output = query.output } else { reduces = true }
+    case .aggregates(let aggregates):
+      let isComparable = !incomparable.contains(aggregates, of: query.entity.index)
+      if wholly && capabilities.aggregates && isComparable { plan.output = query.output } else { reduces = true }
     }
     return Division(plan: plan, predicate: residual, sorts: sortsHere, windows: windows, isLookup: isLookup, reduces: reduces)
   }
@@ -103,7 +106,7 @@ struct Planner {
   /// The slot that an expression compares with a value that can be looked up; nil for other expressions.
   private func equality(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) -> SlotIndex? {
     guard case .comparison(.property(let path), .equalTo, .constant(let value), []) = expression, path.rest.isEmpty, value != .null,
-      let slot = entity.slot(named: path.first), builds(value, entity.layout.columns[slot])
+      let slot = entity.slot(named: path.first), builds(value, entity.layout.columns[slot]), !incomparable.contains(slot, of: entity.index)
     else { return nil }
     return slot
   }
@@ -125,6 +128,7 @@ struct Planner {
   private func supports(_ term: SortTerm, _ entity: ManagedObjectModel.Entity) -> Bool {
     guard let path = try? ResolvedPath(term.path, from: entity, in: model), let column = path.column(in: model) else { return false }
     if !path.hops.isEmpty && !capabilities.traversal.contains(.toOne) || path.mayBeExternal { return false }
+    if incomparable.contains(path, model) { return false }
     return compares(column) && (term.folding.isEmpty || capabilities.comparisons.contains(.folding))
   }
 
@@ -227,8 +231,9 @@ struct Planner {
     return resolved.hops.isEmpty || capabilities.traversal.contains(.toOne) ? resolved : nil
   }
 
+  /// The type of a property that the store can compare.
   private func column(_ path: PropertyPath, _ entity: ManagedObjectModel.Entity) -> ColumnType? {
-    resolve(path, entity)?.column(in: model)
+    resolve(path, entity).flatMap { incomparable.contains($0, model) ? nil : $0.column(in: model) }
   }
 
   private func toMany(_ path: PropertyPath, _ entity: ManagedObjectModel.Entity) -> ManagedObjectModel.Relationship? {

@@ -284,10 +284,17 @@ public struct StoreMetadata: Sendable {
   public var identity: StoreIdentity
   /// The user metadata.
   public var userInfo: [String: StoreValue]
+  /// The attributes that the store can't compare, by entity; for example those that it encrypts.
+  ///
+  /// The store saves and returns their values like any others. The framework evaluates predicates, sort terms and aggregates of these
+  /// attributes itself, and the plans that it sends contain none. It also checks their uniqueness constraints. A slot of an entity is
+  /// incomparable for all entities of the family that have it. Derived attributes and relationships must be comparable.
+  public var incomparableSlots: [EntityIndex: Set<SlotIndex>]
 
   /// Creates store metadata.
-  public init(identity: StoreIdentity, userInfo: [String: StoreValue] = [:]) {
+  public init(identity: StoreIdentity, userInfo: [String: StoreValue] = [:], incomparableSlots: [EntityIndex: Set<SlotIndex>] = [:]) {
     self.identity = identity
     self.userInfo = userInfo
+    self.incomparableSlots = incomparableSlots
   }
 }

@@ -1,15 +1,19 @@
 import HoldfastStore
 
 extension StoreChanges {
-  /// Checks uniqueness constraints, for stores that don't check them.
+  /// Checks the uniqueness constraints that the store doesn't check: all of them, or those of attributes that it can't compare.
   ///
   /// Runs under the save lock; a race with other processes remains.
   func checkUniqueness() throws {
-    if store.capabilities.uniqueness { return }
+    let isChecked = store.capabilities.uniqueness, incomparable = store.incomparable
+    if isChecked && incomparable.isEmpty { return }
     var conflicts: [ManagedObjectID] = []
     for entity in context.entities {
       // Inherited constraints are checked with the entity that declares them.
-      for slots in entity.uniqueSlots[entity.inheritedConstraintCount...] { conflicts += try sharing(entity, slots) }
+      for slots in entity.uniqueSlots[entity.inheritedConstraintCount...] {
+        if isChecked && !slots.contains(where: { incomparable.contains($0, of: entity.index) }) { continue }
+        conflicts += try sharing(entity, slots)
+      }
     }
     guard conflicts.isEmpty else {
       throw ContextError(
