@@ -406,6 +406,12 @@ enum WrapperExamples {
     return slow
   }
 
+  static func evaluating(_ description: StoreDescription, _ model: ManagedObjectModel) throws -> EvaluatingStore {
+    let store = EvaluatingStore(description.makeStore())
+    _ = try store.open(model: model)
+    return store
+  }
+
   static func overlay(_ path: String) -> StoreDescription {
     let sandbox = StoreDescription.overlay(over: .sqlite(at: path))
     return sandbox

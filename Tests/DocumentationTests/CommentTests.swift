@@ -39,6 +39,7 @@ import Testing
       #expect(try context.count(for: FetchRequest<SmallKennel.Dog>()) == 1)
       try coordinator.close()
     }
+    #expect(try WrapperExamples.evaluating(.memory(), model).capabilities.aggregates)
     #expect(WrapperExamples.anna("B", model, model.entities[0]).uriRepresentation == "x-coredata://B/Dog/ppeople%2Fanna")
   }
 

@@ -137,7 +137,7 @@ extension ManagedObjectContext {
 /// Rows as seen by a context: those of its objects, otherwise the store's, read in batches.
 final class ContextRows: EvaluationSource {
   private let context: ManagedObjectContext
-  private var stored: StoreRows?
+  private var stored: RelatedRows?
 
   private let options: RequestOptions
 
@@ -148,7 +148,7 @@ final class ContextRows: EvaluationSource {
     let coordinator = context.persistentStoreCoordinator
     let reader = StoreReader(coordinator.storeSet, .latest, options)
     defer { reader.end() }
-    let source = StoreRows(reader, coordinator.model, crossings)
+    let source = RelatedRows(reader, coordinator.model, crossings)
     try source.prepare(rows)
     stored = source
   }

@@ -126,7 +126,7 @@ struct Residual {
       return try store.store.fetch(division.plan, in: view, options: query.options, into: query.limiting(sink))
     }
     let residual = ResidualSink(
-      predicate: predicate, order: order, source: crossings.isEmpty ? nil : StoreRows(reader, model, crossings),
+      predicate: predicate, order: order, source: crossings.isEmpty ? nil : RelatedRows(reader, model, crossings),
       offset: division.windows ? query.offset : 0, limit: division.windows ? query.limit : nil, next: sink)
     try store.store.fetch(division.plan, in: view, options: query.options, into: query.limiting(residual))
     try residual.finish()

@@ -34,7 +34,7 @@ struct StoreMerge {
       return
     }
     let merge = ResidualSink(
-      predicate: nil, order: order, source: crossings.isEmpty ? nil : StoreRows(reader, coordinator.model, crossings),
+      predicate: nil, order: order, source: crossings.isEmpty ? nil : RelatedRows(reader, coordinator.model, crossings),
       offset: query.offset, limit: query.limit, next: sink)
     for part in parts {
       if try part.store.wrapping("fetch \(query.entity.name)", { try run(part, reader, into: merge) }) == .enough { break }

@@ -1,7 +1,7 @@
 import HoldfastStore
 
 /// Reads rows and destinations by key from their stores, with one view per store.
-final class StoreReader {
+final class StoreReader: RelatedRowReader {
   private let stores: StoreSet
   /// The kind of view for stores with snapshots.
   private let kind: ReadViewKind

@@ -1,31 +1,41 @@
-import HoldfastStore
+/// Reads rows and destinations by key, for queries that follow relationships.
+package protocol RelatedRowReader: AnyObject {
+  /// Delivers the rows with certain keys.
+  func rows(_ request: FaultRequest, into sink: any RowSink) throws
+  /// Calls a closure with the destinations of each source of a to-many relationship. There may be any number of sources.
+  func relationships(_ request: RelationshipRequest, _ body: (ObjectKey, [ObjectKey]) -> Void) throws
+}
 
 /// The rows that a query reaches through relationships, read from their stores.
 ///
 /// Before a batch is tested, the rows that it references along the query's relationships are fetched, all rows of a step together.
-final class StoreRows: EvaluationSource {
-  private let reader: StoreReader
+package final class RelatedRows: EvaluationSource {
+  private let reader: any RelatedRowReader
   private let crossings: [QueryCrossing]
   private var rows: [[ObjectKey: RowPointer]]
   private var links: [ManagedObjectModel.Relationship: [ObjectKey: [ObjectKey]]] = [:]
   /// Keeps the memory of the rows alive.
   private var batches: [RowBatch] = []
 
-  init(_ reader: StoreReader, _ model: ManagedObjectModel, _ crossings: [QueryCrossing]) {
+  package init(_ reader: any RelatedRowReader, _ model: ManagedObjectModel, _ crossings: [QueryCrossing]) {
     self.reader = reader
     self.crossings = crossings
     rows = Array(repeating: [:], count: model.entities.count)
   }
 
-  func row(entity: EntityIndex, key: ObjectKey) -> RowPointer? { rows[entity][key] }
+  package func row(entity: EntityIndex, key: ObjectKey) -> RowPointer? { rows[entity][key] }
 
-  func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey] { links[relationship]?[row.key] ?? [] }
+  package func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey] {
+    links[relationship]?[row.key] ?? []
+  }
 
   /// The destinations; nil when they weren't fetched.
-  func knownTargets(of key: ObjectKey, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey]? { links[relationship]?[key] }
+  package func knownTargets(of key: ObjectKey, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey]? {
+    links[relationship]?[key]
+  }
 
   /// Fetches the rows that other rows reference along the query's relationships.
-  func prepare(_ pointers: [RowPointer]) throws {
+  package func prepare(_ pointers: [RowPointer]) throws {
     for crossing in crossings {
       var current = pointers
       for relationship in crossing.relationships { current = try follow(relationship, from: current) }
@@ -54,9 +64,19 @@ final class StoreRows: EvaluationSource {
   private func fetchRows(_ entity: EntityIndex, _ wanted: Set<ObjectKey>) throws {
     let keys = wanted.filter { $0 >= 0 && rows[entity][$0] == nil }.sorted()
     if keys.isEmpty { return }
-    let collector = RowCollector()
-    try reader.rows(FaultRequest(entity: entity, keys: keys), into: collector)
-    collector.forEach { batch, index in rows[entity][batch.pointer(index).key] = batch.pointer(index) }
-    batches += collector.runs.map(\.batch)
+    try reader.rows(FaultRequest(entity: entity, keys: keys), into: Keeper(self, entity))
+  }
+
+  /// Keeps the rows of a request.
+  private final class Keeper: RowSink {
+    private let rows: RelatedRows
+    private let entity: EntityIndex
+    init(_ rows: RelatedRows, _ entity: EntityIndex) { (self.rows, self.entity) = (rows, entity) }
+
+    func take(_ batch: RowBatch, _ selection: RowSelection) -> SinkDemand {
+      rows.batches.append(batch)
+      selection.forEach(in: batch) { rows.rows[entity][batch.pointer($0).key] = batch.pointer($0) }
+      return .more
+    }
   }
 }

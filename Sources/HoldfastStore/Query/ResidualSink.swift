@@ -1,12 +1,10 @@
-import HoldfastStore
-
 /// Does the work that the store didn't do: tests and sorts rows, applies offset and limit, and passes the rest on.
 ///
 /// Without sorting, a limit stops the store early. With sorting, a limit bounds the number of rows kept in memory.
-final class ResidualSink: RowSink {
+package final class ResidualSink: RowSink {
   private let predicate: RowPredicate?
   private let order: RowOrder?
-  private let source: StoreRows?
+  private let source: RelatedRows?
   private let nowhere = NoFurtherRows()
   private var skip: Int
   private var remaining: Int?
@@ -21,7 +19,7 @@ final class ResidualSink: RowSink {
   ///   - order: the order in which to sort the rows; nil when they arrive in the right order.
   ///   - offset, limit: the window that remains to apply.
   ///   - next: the sink that receives the resulting rows.
-  init(predicate: RowPredicate?, order: RowOrder?, source: StoreRows?, offset: Int, limit: Int?, next: any RowSink) {
+  package init(predicate: RowPredicate?, order: RowOrder?, source: RelatedRows?, offset: Int, limit: Int?, next: any RowSink) {
     self.predicate = predicate
     self.order = order
     self.source = source
@@ -34,7 +32,7 @@ final class ResidualSink: RowSink {
     self.next = next
   }
 
-  func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+  package func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
     let matching = try matching(batch, rows)
     guard let order else { return try pass(batch, matching) }
     keep(batch, matching, order)
@@ -42,7 +40,7 @@ final class ResidualSink: RowSink {
   }
 
   /// Passes on the sorted rows, after the last row has arrived.
-  func finish() throws {
+  package func finish() throws {
     guard let order else { return }
     let evaluation: any EvaluationSource = source ?? nowhere
     kept.sort { order.precedes($0.row, $1.row, evaluation) }
@@ -148,26 +146,5 @@ final class ResidualSink: RowSink {
       kept.swapAt(parent, largest)
       parent = largest
     }
-  }
-}
-
-/// Counts rows.
-final class CountingSink: RowSink {
-  private(set) var count = 0
-  func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
-    count += RowRun(batch: batch, rows: rows).count
-    return .more
-  }
-}
-
-/// Feeds rows to an aggregator.
-final class AggregatingSink: ReceivingSink {
-  let aggregator: RowAggregator
-  private(set) var hasReceived = false
-  init(_ aggregator: RowAggregator) { self.aggregator = aggregator }
-  func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
-    hasReceived = true
-    aggregator.add(batch, rows)
-    return .more
   }
 }

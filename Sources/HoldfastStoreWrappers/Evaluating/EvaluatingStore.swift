@@ -1,0 +1,84 @@
+public import HoldfastStore
+import Synchronization
+
+/// A store that evaluates queries for another store, which only needs to deliver all rows of an entity.
+///
+/// It declares every query capability, and answers with the reference evaluator. A coordinator does the same for its stores, and also lets
+/// them do what they declare. This wrapper is for programs that send requests to a store directly:
+///
+/// ```swift
+/// let store = EvaluatingStore(description.makeStore())
+/// _ = try store.open(model: model)
+/// ```
+///
+/// A query with a predicate, sort terms, a count or aggregates reads all rows of its entities from the store, and rows that it reaches
+/// through relationships by key. In a view of kind ``/HoldfastStore/ReadViewKind/latest``, or in a store without snapshots, a save in between
+/// can be visible in some of these rows only.
+public final class EvaluatingStore: ForwardingStore {
+  /// The store that is read.
+  public let base: any IncrementalStore
+  private let model = Mutex<ManagedObjectModel?>(nil)
+
+  /// Creates a wrapper of a store that isn't open yet.
+  public init(_ base: any IncrementalStore) { self.base = base }
+
+  /// The capabilities of the store, with all query abilities.
+  public var capabilities: StoreCapabilities {
+    var capabilities = base.capabilities
+    (capabilities.comparisons, capabilities.comparedTypes, capabilities.booleanOperators) = (.all, .all, true)
+    (capabilities.traversal, capabilities.uniqueLookups, capabilities.largestList) = (.all, true, .max)
+    (capabilities.sorting, capabilities.windowing, capabilities.counting, capabilities.aggregates) = (true, true, true, true)
+    (capabilities.maximumConditions, capabilities.maximumNesting, capabilities.maximumQuantifierNesting) = (.max, .max, .max)
+    (capabilities.maximumJoins, capabilities.maximumSortTerms) = (.max, .max)
+    return capabilities
+  }
+
+  /// Opens the store, and reports that it can compare all attributes.
+  public func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
+    var metadata = try base.open(model: model, host: host)
+    metadata.incomparableSlots = [:]
+    self.model.withLock { $0 = model }
+    return metadata
+  }
+
+  /// Reads rows of the store and evaluates a query.
+  public func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+    guard let model = model.withLock({ $0 }) else {
+      throw StoreError(.notOpen, operation: "fetch rows", reason: "The store isn't open. Open it first.")
+    }
+    let evaluation = try PlanEvaluation(plan, model)
+    if evaluation.isTrivial { return try base.fetch(plan, in: view, options: options, into: sink) }
+    try evaluation.run(ViewReader(base, view, options), into: sink)
+  }
+}
+
+/// Reads a store in a view.
+final class ViewReader: RelatedRowReader {
+  private let store: any IncrementalStore
+  private let view: any ReadView
+  private let options: RequestOptions
+
+  init(_ store: any IncrementalStore, _ view: any ReadView, _ options: RequestOptions) {
+    (self.store, self.view, self.options) = (store, view, options)
+  }
+
+  func fetch(_ plan: FetchPlan, into sink: any RowSink) throws { try store.fetch(plan, in: view, options: options, into: sink) }
+
+  func rows(_ request: FaultRequest, into sink: any RowSink) throws { try store.rows(request, in: view, options: options, into: sink) }
+
+  func relationships(_ request: RelationshipRequest, _ body: (ObjectKey, [ObjectKey]) -> Void) throws {
+    for start in stride(from: 0, to: request.sources.count, by: 1000) {
+      var part = request
+      part.sources = Array(request.sources[start..<min(start + 1000, request.sources.count)])
+      let answer = try store.relationships(part, in: view, options: options)
+      guard answer.offsets.count == part.sources.count + 1 else {
+        throw StoreError(
+          .damaged, operation: "read a relationship",
+          reason: "The store answered for \(answer.offsets.count - 1) of \(part.sources.count) sources, which is an error of the store.")
+      }
+      for (place, source) in part.sources.enumerated() {
+        body(source, Array(answer.targets[Int(answer.offsets[place])..<Int(answer.offsets[place + 1])]))
+      }
+    }
+  }
+}

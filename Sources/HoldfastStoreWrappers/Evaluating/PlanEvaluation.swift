@@ -1,0 +1,83 @@
+import HoldfastStore
+
+/// Evaluates a plan on all rows of its entities.
+struct PlanEvaluation {
+  private let plan: FetchPlan
+  private let model: ManagedObjectModel
+  private let entity: ManagedObjectModel.Entity
+  private let predicate: RowPredicate?
+  /// The order of the rows; nil for any order.
+  private let order: RowOrder?
+  private let isWindowed: Bool
+
+  init(_ plan: FetchPlan, _ model: ManagedObjectModel) throws {
+    self.plan = plan
+    self.model = model
+    entity = model.entities[plan.entity]
+    predicate = try plan.predicate.map { [entity] in try RowPredicate($0, entity: entity, model: model) }
+    isWindowed = plan.offset > 0 || plan.limit != nil
+    order = isWindowed || !plan.sorts.isEmpty ? try RowOrder(plan.sorts, entity: entity, model: model) : nil
+  }
+
+  /// Whether every store can answer the plan.
+  var isTrivial: Bool { predicate == nil && order == nil && (plan.output == .rows || plan.output == .keys) }
+
+  func run(_ reader: ViewReader, into sink: any RowSink) throws {
+    switch plan.output {
+    case .rows: try select(reader, into: sink)
+    case .keys: try select(reader, into: KeySink(sink))
+    case .count:
+      let counter = CountingSink()
+      try select(reader, into: counter)
+      _ = try sink.take(.count(counter.count), .all)
+    case .aggregates(let aggregates):
+      let aggregator = RowAggregator(aggregates, entity: entity)
+      try select(reader, into: AggregatingSink(aggregator))
+      let result = try aggregator.result()
+      if result.count > 0 { _ = try sink.take(result, .all) }
+    }
+  }
+
+  private func select(_ reader: ViewReader, into sink: any RowSink) throws {
+    let crossings = (predicate?.crossings ?? []) + (order?.crossings ?? [])
+    let residual = ResidualSink(
+      predicate: predicate, order: order, source: crossings.isEmpty ? nil : RelatedRows(reader, model, crossings), offset: plan.offset,
+      limit: plan.limit, next: sink)
+    try reader.fetch(FetchPlan(entity: plan.entity, concreteEntities: plan.concreteEntities), into: residual)
+    try residual.finish()
+  }
+
+  private final class CountingSink: RowSink {
+    private(set) var count = 0
+
+    func take(_ batch: RowBatch, _ rows: RowSelection) -> SinkDemand {
+      count += rows.count(in: batch)
+      return .more
+    }
+  }
+
+  private final class AggregatingSink: RowSink {
+    private let aggregator: RowAggregator
+    init(_ aggregator: RowAggregator) { self.aggregator = aggregator }
+
+    func take(_ batch: RowBatch, _ rows: RowSelection) -> SinkDemand {
+      aggregator.add(batch, rows)
+      return .more
+    }
+  }
+
+  /// Passes on the keys of rows.
+  private final class KeySink: RowSink {
+    private let next: any RowSink
+    init(_ next: any RowSink) { self.next = next }
+
+    func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+      let builder = RowBatchBuilder(layout: .keysOnly, idPrefix: batch.idPrefix)
+      rows.forEach(in: batch) { index in
+        builder.beginRow(key: batch[index].key, version: batch[index].version)
+        builder.endRow()
+      }
+      return builder.count == 0 ? .more : try next.take(builder.seal(), .all)
+    }
+  }
+}
