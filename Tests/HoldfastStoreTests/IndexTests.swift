@@ -37,11 +37,21 @@ import Testing
     hasTheLayoutOfItsInteger(RelationshipIndex.self)
     hasTheLayoutOfItsInteger(SlotIndex.self)
     hasTheLayoutOfItsInteger(RowVersion.self)
+    hasTheLayoutOfItsInteger(ObjectKey.self)
   }
 
   private func hasTheLayoutOfItsInteger<Integer: TypedInteger>(_ type: Integer.Type) {
     #expect(MemoryLayout<Integer>.size == MemoryLayout<Integer.RawValue>.size, "\(type)")
     #expect(MemoryLayout<Integer>.stride == MemoryLayout<Integer.RawValue>.stride, "\(type)")
+  }
+
+  @Test func aKeyIsHashedOrderedAndEncodedAsItsNumber() throws {
+    let keys = [3, -1, 7] as [ObjectKey]
+    #expect(keys.sorted() == [-1, 3, 7] && Set(keys + [7]).count == 3 && Set(keys).contains(7) && !Set(keys).contains(8))
+    #expect(Dictionary(uniqueKeysWithValues: keys.map { ($0, $0.rawValue) })[-1] == -1)
+    #expect(ObjectKey(7)._rawHashValue(seed: 5) == Int64(7)._rawHashValue(seed: 5))
+    #expect(try String(decoding: JSONEncoder().encode(keys), as: UTF8.self) == "[3,-1,7]")
+    #expect(StoreValue.key(7) == .int64(7) && "\(ObjectKey(7))" == "7")
   }
 
   @Test func aVersionIsFollowedByTheNextNumberOrByOne() {
