@@ -1,9 +1,9 @@
 import HoldfastStore
 
 #if canImport(FoundationEssentials)
-  import FoundationEssentials
+  public import FoundationEssentials
 #else
-  import Foundation
+  public import Foundation
 #endif
 
 extension PropertyListError: LocalizedError {

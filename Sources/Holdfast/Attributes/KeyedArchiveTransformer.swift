@@ -1,5 +1,5 @@
 public import HoldfastPropertyList
-public import HoldfastStore
+import HoldfastStore
 
 #if canImport(FoundationEssentials)
   public import FoundationEssentials

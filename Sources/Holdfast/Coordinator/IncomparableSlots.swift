@@ -39,7 +39,7 @@ struct IncomparableSlots: Sendable {
 
   private static func isPlain(_ slot: SlotIndex, _ entity: ManagedObjectModel.Entity) -> Bool {
     guard entity.slotIndexes.contains(slot), case .attribute(let attribute) = entity.slots[slot] else { return false }
-    return !attribute.isDerived
+    return attribute.derivation == nil
   }
 
   var isEmpty: Bool { slots.isEmpty }

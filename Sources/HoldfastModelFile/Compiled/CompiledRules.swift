@@ -1,3 +1,4 @@
+import HoldfastPropertyList
 import HoldfastStore
 
 #if canImport(FoundationEssentials)

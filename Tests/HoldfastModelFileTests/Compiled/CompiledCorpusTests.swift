@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastModelFile
+import HoldfastPropertyList
 import HoldfastStore
 import Testing
 

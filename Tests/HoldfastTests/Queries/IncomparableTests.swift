@@ -50,7 +50,7 @@ import Testing
       func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
         if !ScramblingStore.isDog(batch) { return try next.take(batch, rows) }
         var indexes: [Int] = []
-        _ = rows.forEach(in: batch) { indexes.append($0) }
+        rows.forEach(in: batch) { indexes.append($0) }
         return try next.take(ScramblingStore.scrambled(batch, indexes, isReading: true), .all)
       }
     }
