@@ -12,6 +12,7 @@ let package = Package(
     .library(name: "HoldfastAtomicStore", targets: ["HoldfastAtomicStore"]),
     .library(name: "HoldfastRowStore", targets: ["HoldfastRowStore"]),
     .library(name: "HoldfastStoreWrappers", targets: ["HoldfastStoreWrappers"]),
+    .library(name: "HoldfastStoreRecording", targets: ["HoldfastStoreRecording"]),
     .library(name: "HoldfastMemoryStore", targets: ["HoldfastMemoryStore"]),
     .library(name: "HoldfastJSONStore", targets: ["HoldfastJSONStore"]),
     .library(name: "HoldfastXMLStore", targets: ["HoldfastXMLStore"]),
@@ -41,6 +42,7 @@ let package = Package(
     .target(
       name: "HoldfastStoreWrappers",
       dependencies: ["HoldfastRowStore", "HoldfastStore", .product(name: "Logging", package: "swift-log")]),
+    .target(name: "HoldfastStoreRecording", dependencies: ["Holdfast", "HoldfastFiles", "HoldfastStore"]),
     .target(name: "CHoldfastPOSIX"),
     .target(name: "HoldfastFiles", dependencies: ["HoldfastStore", "CHoldfastPOSIX"]),
     .target(name: "HoldfastAtomicStore", dependencies: ["HoldfastFiles", "HoldfastPropertyList", "HoldfastStore"]),
@@ -99,6 +101,12 @@ let package = Package(
         "HoldfastSQLiteStore", "HoldfastStoreConformance", .product(name: "Logging", package: "swift-log"),
       ]),
     .testTarget(
+      name: "HoldfastStoreRecordingTests",
+      dependencies: [
+        "TestSupport", "HoldfastStoreRecording", "HoldfastStore", "Holdfast", "HoldfastFiles", "HoldfastMemoryStore", "HoldfastJSONStore",
+        "HoldfastSQLiteStore", "HoldfastStoreConformance", "LogStore",
+      ]),
+    .testTarget(
       name: "HoldfastAtomicStoreTests", dependencies: ["TestSupport", "HoldfastAtomicStore", "HoldfastStore", "Holdfast", "CSVStore"]),
     .testTarget(
       name: "HoldfastSQLiteStoreTests",
@@ -147,7 +155,7 @@ let package = Package(
         "HoldfastSQLiteStore",
         "HoldfastAtomicStore",
         "HoldfastFiles", "HoldfastStoreConformance", "HoldfastSupport", "HoldfastModelFile", "CSVStore", "HoldfastRowStore",
-        "HoldfastStoreWrappers", "LogStore", "HoldfastPropertyList", .product(name: "Logging", package: "swift-log"),
+        "HoldfastStoreWrappers", "HoldfastStoreRecording", "LogStore", "HoldfastPropertyList", .product(name: "Logging", package: "swift-log"),
       ]),
     // Damaged files, full disks, locks, killed processes, wrong values and misuse, through the whole stack.
     .testTarget(

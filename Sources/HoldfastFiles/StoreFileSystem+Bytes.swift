@@ -29,7 +29,7 @@ extension StoreFileSystem {
   }
 
   /// Writes all bytes, continuing after short writes.
-  func writeAll(_ bytes: RawSpan, to file: StoreFileHandle, at offset: Int64) throws(FileSystemError) {
+  package func writeAll(_ bytes: RawSpan, to file: StoreFileHandle, at offset: Int64) throws(FileSystemError) {
     var count = 0
     while count < bytes.byteCount {
       let written = try write(file, at: offset + Int64(count), bytes.extracting(droppingFirst: count))

@@ -15,6 +15,7 @@ private let allowed: [String: Set<String>] = [
   "HoldfastPropertyList": ["HoldfastStore"],
   "HoldfastRowStore": ["HoldfastStore"],
   "HoldfastStoreWrappers": ["HoldfastRowStore", "HoldfastStore", "Logging"],
+  "HoldfastStoreRecording": ["Holdfast", "HoldfastFiles", "HoldfastStore"],
   "HoldfastFiles": ["HoldfastStore", "CHoldfastPOSIX"],
   "HoldfastAtomicStore": ["HoldfastFiles", "HoldfastPropertyList", "HoldfastStore"],
   "HoldfastMemoryStore": ["HoldfastAtomicStore", "HoldfastStore"],

@@ -3,10 +3,12 @@
 import FoundationEssentials
 import Holdfast
 import HoldfastAtomicStore
+import HoldfastJSONStore
 import HoldfastMemoryStore
 import HoldfastRowStore
 import HoldfastSQLiteStore
 import HoldfastStoreConformance
+import HoldfastStoreRecording
 import HoldfastStoreWrappers
 import HoldfastSupport
 import Logging
@@ -415,6 +417,35 @@ enum WrapperExamples {
   static func overlay(_ path: String) -> StoreDescription {
     let sandbox = StoreDescription.overlay(over: .sqlite(at: path))
     return sandbox
+  }
+
+  static func record(_ description: StoreDescription, _ recordingPath: String) throws -> StoreDescription {
+    let recorder = try StoreRecorder(path: recordingPath)
+    let recorded = description.recorded(by: recorder)
+    return recorded
+  }
+
+  static func replay(_ recordingPath: String, _ copy: String) throws -> ReplayReport {
+    let report = try StoreRecording(path: recordingPath).replay(on: .sqlite(at: copy))
+    print(report)
+    return report
+  }
+
+  static func recordRun(
+    _ description: StoreDescription, _ model: ManagedObjectModel, _ recordingPath: String
+  ) throws -> PersistentStoreCoordinator {
+    let recorder = try StoreRecorder(path: recordingPath)
+    let coordinator = try PersistentStoreCoordinator(model: model, store: description.recorded(by: recorder))
+    return coordinator
+  }
+
+  struct DifferentAnswers: Error {
+    let report: ReplayReport
+  }
+
+  static func compare(_ recordingPath: String, _ otherPath: String) throws {
+    let report = try StoreRecording(path: recordingPath).replay(on: .json(at: otherPath))
+    guard report.hasSameAnswers else { throw DifferentAnswers(report: report) }
   }
 
   static func anna(_ uuid: String, _ model: ManagedObjectModel, _ person: ManagedObjectModel.Entity) -> ManagedObjectID {

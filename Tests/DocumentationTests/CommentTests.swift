@@ -4,6 +4,7 @@ import HoldfastAtomicStore
 import HoldfastMemoryStore
 import HoldfastSQLiteStore
 import HoldfastStoreConformance
+import HoldfastStoreWrappers
 import TestSupport
 import Testing
 
@@ -41,6 +42,24 @@ import Testing
     }
     #expect(try WrapperExamples.evaluating(.memory(), model).capabilities.aggregates)
     #expect(WrapperExamples.anna("B", model, model.entities[0]).uriRepresentation == "x-coredata://B/Dog/ppeople%2Fanna")
+  }
+
+  @Test func aRecordedProgramIsReplayed() throws {
+    let folder = TemporaryFolder(), model = try SmallKennel.model()
+    let recordings = ["a", "b"].map { folder.file("\($0).recording") }
+    let coordinators = [
+      try PersistentStoreCoordinator(model: model, store: WrapperExamples.record(.memory(), recordings[0])),
+      try WrapperExamples.recordRun(.memory(), model, recordings[1]),
+    ]
+    for coordinator in coordinators {
+      let context = try ManagedObjectContext(coordinator: coordinator, classes: [SmallKennel.Dog.self])
+      context.insert(SmallKennel.Dog.self).name = "Fido"
+      try context.save()
+      #expect(try context.count(for: FetchRequest<SmallKennel.Dog>()) == 1)
+      try coordinator.close()
+    }
+    #expect(try WrapperExamples.replay(recordings[0], folder.file("copy.sqlite")).hasSameAnswers)
+    try WrapperExamples.compare(recordings[1], folder.file("other.json"))
   }
 
   @Test func aRequestWaitsForAnAsynchronousClient() async throws {

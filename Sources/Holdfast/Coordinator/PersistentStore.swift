@@ -11,12 +11,12 @@ public final class PersistentStore: Sendable {
   /// The index among all stores that the coordinator ever had. It is never reused.
   let place: Int
   /// The store itself, with its own keys.
-  let base: any IncrementalStore
+  package let base: any IncrementalStore
   /// The store with the coordinator's keys, used when there are several stores.
   private let placed: PlacedStore
   /// Whether no other store was ever added.
   private let isAlone: Atomic<Bool>
-  let identity: StoreIdentity
+  package let identity: StoreIdentity
   let capabilities: StoreCapabilities
   /// The attributes that the store can't compare.
   let incomparable: IncomparableSlots

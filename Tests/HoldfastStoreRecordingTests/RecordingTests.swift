@@ -1,0 +1,361 @@
+import Foundation
+import Holdfast
+import HoldfastJSONStore
+import HoldfastMemoryStore
+import HoldfastStore
+import HoldfastStoreConformance
+import HoldfastStoreRecording
+import Synchronization
+import TestSupport
+import Testing
+
+/// Recorded stores pass the kit, recordings replay on other stores, and flaws of these stores are found.
+@Suite struct RecordingTests {
+  /// Keeps the recordings of a case.
+  private struct Harness: StoreHarness {
+    let folder = TemporaryFolder()
+    let kind: StoreKind
+    let answers: StoreRecorder.Answers
+    private final class Paths: Sendable { let all = Mutex<[String]>([]) }
+    private let recorded = Paths()
+
+    var capabilities: StoreCapabilities { kind.make(in: folder).makeStore().capabilities }
+    var paths: [String] { recorded.all.withLock { $0 } }
+
+    init(_ kind: StoreKind, _ answers: StoreRecorder.Answers) { (self.kind, self.answers) = (kind, answers) }
+
+    func makePlace() throws -> StorePlace {
+      let path = folder.file("\(UUID().uuidString).recording")
+      recorded.all.withLock { $0.append(path) }
+      return StorePlace(kind.make(in: folder).recorded(by: try StoreRecorder(path: path, answers: answers)))
+    }
+  }
+
+  @Test(arguments: StoreConformance.cases(for: MemoryStore().capabilities))
+  func holds(_ rule: StoreConformanceCase) async throws {
+    try await check(rule, Harness(.memory, .values), replayedOn: .log)
+  }
+
+  @Test(arguments: StoreConformance.cases(for: StoreKind.json.make(in: TemporaryFolder()).makeStore().capabilities))
+  func holdsWithExternalFiles(_ rule: StoreConformanceCase) async throws {
+    try await check(rule, Harness(.json, .digests), replayedOn: .memory)
+  }
+
+  /// Runs a case on recorded stores, and replays the recordings.
+  private func check(_ rule: StoreConformanceCase, _ harness: Harness, replayedOn other: StoreKind) async throws {
+    try await rule.run(on: harness, timeLimit: nil)
+    // A context never sends such a save. Its file names have no meaning in another store.
+    if rule.description.contains("saving the name of another row's file") { return }
+    for path in harness.paths {
+      let report = try await onThread { try StoreRecording(path: path).replay(on: other.make(in: harness.folder), showsValues: true) }
+      #expect(report.hasSameAnswers, "\(report)")
+    }
+  }
+
+  // MARK: Replays
+
+  @Test(arguments: StoreKind.allCases, [StoreRecorder.Answers.values, .digests])
+  func aRecordedRunHasTheSameAnswersOnEveryStore(_ kind: StoreKind, _ answers: StoreRecorder.Answers) throws {
+    let folder = TemporaryFolder(), path = folder.file("run.recording")
+    try RecordedProgram(kind.make(in: folder).recorded(by: StoreRecorder(path: path, answers: answers))).run()
+    for other in StoreKind.allCases {
+      let report = try StoreRecording(path: path).replay(on: other.make(in: folder), showsValues: true)
+      #expect(report.hasSameAnswers && report.uncertainCount == 0, "\(kind) on \(other): \(report)")
+      #expect(report.costs.contains { $0.kind == "fetch rows" && $0.requestCount > 0 } && report.requestCount > 20)
+      #expect(report.recordedType != "" && report.replayedType != "")
+    }
+  }
+
+  @Test func randomProgramsHaveTheSameAnswersOnEveryStore() throws {
+    let random = SeededGenerator("random programs on recorded stores")
+    var seeds = random
+    for _ in 0..<TestTier.count(5, full: 60) {
+      let folder = TemporaryFolder(), path = folder.file("run.recording")
+      let kind = StoreKind.allCases.randomElement(using: &seeds) ?? .memory
+      var generator = SeededGenerator(seed: seeds.next())
+      let program = try RecordedProgram(kind.make(in: folder).recorded(by: StoreRecorder(path: path)))
+      for _ in 0..<4 { try program.runRandomly(&generator) }
+      try program.coordinator.close()
+      for other in StoreKind.allCases {
+        let report = try StoreRecording(path: path).replay(on: other.make(in: folder), showsValues: true)
+        #expect(report.hasSameAnswers && report.uncertainCount == 0, "\(kind) on \(other), HOLDFAST_SEED=\(random.seed): \(report)")
+      }
+    }
+  }
+
+  @Test func requestsOfTwoThreadsHaveTheSameAnswers() async throws {
+    let folder = TemporaryFolder(), path = folder.file("run.recording")
+    let program = try RecordedProgram(StoreKind.sqlite.make(in: folder).recorded(by: StoreRecorder(path: path)))
+    try program.insert()
+    let coordinator = program.coordinator
+    async let first: Void = onThread { try Self.addAndRead(coordinator, "first") }
+    async let second: Void = onThread { try Self.addAndRead(coordinator, "second") }
+    _ = try await (first, second)
+    try coordinator.close()
+    for other in [StoreKind.memory, .sqlite, .log] {
+      let report = try StoreRecording(path: path).replay(on: other.make(in: folder), showsValues: true)
+      #expect(report.hasSameAnswers, "\(report)")
+      #expect(report.requestCount > 80)
+    }
+  }
+
+  private static func addAndRead(_ coordinator: PersistentStoreCoordinator, _ name: String) throws {
+    let context = try ManagedObjectContext(coordinator: coordinator)
+    for number in 0..<10 {
+      let house = try context.insert(entityNamed: "House")
+      try house.setValue(.string("\(name) \(number)"), forKey: "name")
+      try context.save()
+      context.reset()
+      _ = try context.fetch(FetchRequest<ManagedObject>(entityName: "House"))
+      _ = try context.count(for: FetchRequest<ManagedObject>(entityName: "Person"))
+    }
+  }
+
+  @Test(arguments: StoreKind.allCases) func aRecordingBeginsWithTheObjectsOfItsStore(_ kind: StoreKind) throws {
+    let folder = TemporaryFolder(), description = kind.make(in: folder)
+    var random = SeededGenerator("the contents of recorded stores")
+    let filled = try RecordedProgram(description)
+    try filled.insert()
+    for _ in 0..<3 { try filled.runRandomly(&random) }
+    try filled.coordinator.close()
+    for answers in [StoreRecorder.Answers.values, .digests] {
+      let path = folder.file("\(answers).recording")
+      let program = try RecordedProgram(description.recorded(by: StoreRecorder(path: path, answers: answers)))
+      try program.query(program.context)
+      try program.runRandomly(&random)
+      try program.coordinator.close()
+      for other in StoreKind.allCases {
+        let report = try StoreRecording(path: path).replay(on: other.make(in: folder), showsValues: true)
+        #expect(report.hasSameAnswers && report.uncertainCount == 0, "\(kind) on \(other), HOLDFAST_SEED=\(random.seed): \(report)")
+      }
+    }
+  }
+
+  @Test func aRecordingWithoutContentsReplaysOnACopyOfItsStore() throws {
+    let folder = TemporaryFolder(), path = folder.file("run.recording")
+    let (store, copy) = (folder.file("store.json"), folder.file("copy.json"))
+    let filled = try RecordedProgram(.json(at: store))
+    try filled.insert()
+    try filled.coordinator.close()
+    try PersistentStoreCoordinator.replacePersistentStore(.json(at: copy), withCopyOf: .json(at: store))
+    let program = try RecordedProgram(
+      StoreDescription.json(at: store).recorded(by: StoreRecorder(path: path, answers: .values, includesContents: false)))
+    var random = SeededGenerator("a recording without contents")
+    try program.runRandomly(&random)
+    try program.coordinator.close()
+    #expect(try StoreRecording(path: path).replay(on: .json(at: copy)).hasSameAnswers, "HOLDFAST_SEED=\(random.seed)")
+    #expect(try !StoreRecording(path: path).replay(on: .memory()).hasSameAnswers)
+  }
+
+  @Test func aReopenedStoreContinuesItsRecording() throws {
+    let folder = TemporaryFolder(), path = folder.file("run.recording")
+    let recorded = StoreKind.sqlite.make(in: folder).recorded(by: try StoreRecorder(path: path))
+    let first = try RecordedProgram(recorded)
+    try first.insert()
+    try first.coordinator.close()
+    let second = try RecordedProgram(recorded)
+    try second.query(second.context)
+    try second.coordinator.close()
+    let report = try StoreRecording(path: path).replay(on: StoreKind.json.make(in: folder))
+    #expect(report.hasSameAnswers, "\(report)")
+    #expect(report.costs.first { $0.kind == "open" }?.requestCount == 2)
+  }
+
+  @Test func aSinkThatSendsRequestsIsReplayedInTheSameView() throws {
+    let folder = TemporaryFolder(), path = folder.file("run.recording"), model = try RecordedProgram.model.get()
+    let contents = MemoryStoreContents()
+    let filled = try RecordedProgram(.memory(contents: contents))
+    try filled.insert()
+    try filled.coordinator.close()
+    let recorder = try StoreRecorder(path: path), description = StoreDescription.memory(contents: contents)
+    let store = description.recorded(by: recorder).makeStore()
+    _ = try store.open(model: model, host: .none)
+    let view = try store.beginRead(.snapshot, options: .none), entity = try #require(model.entity(named: "Person"))
+    let outer = NestedSink { batch in
+      let keys = (0..<batch.count).map { batch[$0].key }
+      try store.rows(FaultRequest(entity: entity.index, keys: keys), in: view, options: .none, into: NestedSink { _ in })
+    }
+    try store.fetch(FetchPlan(entity: entity.index, concreteEntities: entity.concreteIndexes), in: view, options: .none, into: outer)
+    view.end()
+    try store.close()
+    let report = try StoreRecording(path: path).replay(on: StoreKind.sqlite.make(in: folder))
+    #expect(report.hasSameAnswers && report.costs.first { $0.kind == "read rows by key" }?.requestCount == 1, "\(report)")
+  }
+
+  private final class NestedSink: RowSink {
+    private let body: (RowBatch) throws -> Void
+    init(_ body: @escaping (RowBatch) throws -> Void) { self.body = body }
+    func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+      try body(batch)
+      return .enough
+    }
+  }
+
+  // MARK: Flaws
+
+  /// Changes requests to the store below, as an author's mistake does.
+  private final class FlawedStore: ForwardingStore {
+    enum Flaw: String, CaseIterable, Sendable {
+      case dropsUpdates, dropsLinks, wrongLimit, wrongOrder, wrongCount, keepsDeleted, missingConflict
+    }
+    let base: any IncrementalStore
+    private let flaw: Flaw
+
+    init(_ base: any IncrementalStore, _ flaw: Flaw) { (self.base, self.flaw) = (base, flaw) }
+
+    func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
+      var request = request
+      for index in request.entities.indices {
+        for part in request.entities[index].updated.indices where flaw == .dropsUpdates {
+          request.entities[index].updated[part].changedSlots = request.entities[index].updated[part].changedSlots.map { _ in 0 }
+        }
+        if flaw == .keepsDeleted { request.entities[index].deleted = SaveRequest.KeyedRows() }
+      }
+      if flaw == .dropsLinks { request.links = [] }
+      do { return try base.prepare(request, options: options) } catch let error as StoreError where error.code == .conflict {
+        if flaw == .missingConflict { return try base.prepare(SaveRequest(), options: options) }
+        throw error
+      }
+    }
+
+    func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+      var plan = plan
+      if flaw == .wrongLimit { plan.limit = plan.limit.map { $0 - 1 } }
+      if flaw == .wrongOrder { plan.sorts = plan.sorts.map { SortTerm($0.path, isAscending: !$0.isAscending, folding: $0.folding) } }
+      if flaw == .wrongCount, plan.output == .count { plan.predicate = nil }
+      try base.fetch(plan, in: view, options: options, into: sink)
+    }
+  }
+
+  @Test(arguments: FlawedStore.Flaw.allCases, [StoreRecorder.Answers.values, .digests])
+  private func aFlawOfAStoreIsFoundWithItsLine(_ flaw: FlawedStore.Flaw, _ answers: StoreRecorder.Answers) throws {
+    let folder = TemporaryFolder(), path = folder.file("run.recording")
+    try RecordedProgram(StoreKind.sqlite.make(in: folder).recorded(by: StoreRecorder(path: path, answers: answers))).run()
+    let flawed = StoreKind.sqlite.make(in: folder).wrapped { FlawedStore($0, flaw) }
+    let report = try StoreRecording(path: path).replay(on: flawed)
+    let first = try #require(report.differences.first, "\(report)")
+    let line = try folder.text("run.recording").split(separator: "\n")[first.line - 1]
+    let kinds: [FlawedStore.Flaw: String] = [.dropsLinks: "relationships", .missingConflict: "prepare"]
+    #expect(line.hasPrefix("{\"begin\":{\"request\":{\"\(kinds[flaw] ?? "fetch")"), "\(flaw): \(report)\n\(line.prefix(60))")
+    #expect(!"\(report)".contains("Renamed"))
+  }
+
+  @Test func aValueThatTheOtherStoreCantSaveIsFound() throws {
+    let folder = TemporaryFolder(), path = folder.file("run.recording")
+    let program = try RecordedProgram(StoreKind.memory.make(in: folder).recorded(by: StoreRecorder(path: path)))
+    let person = try program.context.insert(entityNamed: "Person")
+    try person.setValue(.double(.nan), forKey: "weight")
+    try program.context.save()
+    program.context.reset()
+    _ = try program.context.fetch(FetchRequest<ManagedObject>(entityName: "Person"))
+    #expect(try StoreRecording(path: path).replay(on: StoreKind.json.make(in: folder)).hasSameAnswers)
+    let report = try StoreRecording(path: path).replay(on: StoreKind.sqlite.make(in: folder))
+    #expect(report.differences.map(\.actual) == ["the error unstorableValue", "none"], "\(report)")
+    #expect(report.omitted == ["commit: the save isn't prepared in the other store": 1])
+  }
+
+  @Test func aDifferenceShowsValuesOnlyIfTheyAreWanted() throws {
+    let folder = TemporaryFolder(), path = folder.file("run.recording")
+    let program = try RecordedProgram(StoreKind.memory.make(in: folder).recorded(by: StoreRecorder(path: path)))
+    try program.insert()
+    try program.query(program.context)
+    func flawed() -> StoreDescription { StoreKind.memory.make(in: folder).wrapped { RenamingStore($0) } }
+    let recording = StoreRecording(path: path)
+    let hidden = try recording.replay(on: flawed(), differences: 1)
+    #expect(hidden.differences.count == 1 && hidden.differenceCount > 1)
+    #expect(hidden.differences.contains { $0.expected.contains("name") }, "\(hidden)")
+    #expect(!"\(hidden)".contains("House 1") && !"\(hidden)".contains("Wrong"))
+    #expect("\(try recording.replay(on: flawed(), showsValues: true))".contains("Wrong"))
+    let decoded = try JSONDecoder().decode(ReplayReport.self, from: JSONEncoder().encode(hidden))
+    #expect(decoded == hidden)
+  }
+
+  /// Saves another name for every house.
+  private final class RenamingStore: ForwardingStore {
+    let base: any IncrementalStore
+    init(_ base: any IncrementalStore) { self.base = base }
+
+    func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
+      var request = request
+      for index in request.entities.indices {
+        request.entities[index].inserted = try request.entities[index].inserted.map { batch in
+          guard batch.idPrefix?.entityName == "House" else { return batch }
+          let builder = RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)
+          for row in 0..<batch.count { try builder.append(key: batch[row].key, version: batch[row].version, values: [.string("Wrong")]) }
+          return builder.seal()
+        }
+      }
+      return try base.prepare(request, options: options)
+    }
+  }
+
+  // MARK: Files
+
+  @Test func aTruncatedRecordingIsReplayedUpToItsLastLine() throws {
+    let folder = TemporaryFolder(), path = folder.file("run.recording")
+    let recorder = try StoreRecorder(path: path)
+    try RecordedProgram(StoreKind.memory.make(in: folder).recorded(by: recorder)).run()
+    let bytes = try TemporaryFolder.read(path), whole = try StoreRecording(path: path).replay(on: .memory())
+    #expect(bytes.count { $0 == UInt8(ascii: "\n") } == recorder.lineCount && recorder.failure == nil)
+    try TemporaryFolder.write(Array(bytes.dropLast(10)), to: path)
+    let error = try #require(throws: ReplayError.self) { try StoreRecording(path: path).replay(on: .memory()) }
+    #expect(error.line == recorder.lineCount && error.cause.code == .damaged)
+    #expect("\(error)".contains("line \(recorder.lineCount)"), "\(error)")
+    #expect(error.report.requestCount >= whole.requestCount - 1 && error.report.hasSameAnswers)
+  }
+
+  @Test func theRequestThatEndedTheRecordedProgramIsSentToo() throws {
+    let folder = TemporaryFolder(), path = folder.file("run.recording")
+    let program = try RecordedProgram(StoreKind.memory.make(in: folder).recorded(by: StoreRecorder(path: path)))
+    try program.insert()
+    try program.query(program.context)
+    let lines = try folder.text("run.recording").split(separator: "\n")
+    let last = try #require(lines.lastIndex { $0.hasPrefix("{\"begin\":{\"request\":{\"relationships") })
+    try folder.write(lines[...last].joined(separator: "\n") + "\n", to: "killed.recording")
+    let other = RecordingStore(MemoryStore())
+    let report = try StoreRecording(path: folder.file("killed.recording")).replay(on: StoreDescription(type: "other") { other })
+    #expect(report.hasSameAnswers && report.omitted["read relationships: the recording doesn't contain its end"] == 1, "\(report)")
+    let isLast = other.requests.last { $0 != .close }.map { if case .relationships = $0 { true } else { false } }
+    #expect(isLast == true, "\(other.requests.suffix(3))")
+  }
+
+  @Test func everyDamageOfARecordingIsAnErrorOrADifference() throws {
+    let folder = TemporaryFolder(), path = folder.file("run.recording"), damaged = folder.file("damaged.recording")
+    let program = try RecordedProgram(StoreKind.memory.make(in: folder).recorded(by: StoreRecorder(path: path)))
+    try program.insert()
+    try program.coordinator.close()
+    let bytes = try TemporaryFolder.read(path)
+    var random = SeededGenerator("damaged recordings")
+    for _ in 0..<TestTier.count(30, full: 1000) {
+      var copy = bytes
+      let index = Int(random.next() % UInt64(copy.count))
+      copy[index] = UInt8(truncatingIfNeeded: random.next())
+      try TemporaryFolder.write(copy, to: damaged)
+      // It must not trap. Some changes have no effect, such as those of a duration.
+      do { _ = try StoreRecording(path: damaged).replay(on: .memory()) } catch is ReplayError {}
+    }
+  }
+
+  @Test func aStoreWorksOnAfterItsRecordingEnded() throws {
+    let folder = TemporaryFolder(), path = folder.file("run.recording"), recorder = try StoreRecorder(path: path)
+    let program = try RecordedProgram(StoreKind.memory.make(in: folder).recorded(by: recorder))
+    try program.insert()
+    #expect(recorder.failure == nil)
+    // The ID of an unsaved object can't be encoded.
+    let unsaved = try program.context.insert(entityNamed: "House")
+    try? program.coordinator.setMetadata(["house": .objectID(unsaved.objectID)])
+    let count = recorder.lineCount
+    #expect(try "\(#require(recorder.failure))".contains(path))
+    try program.query(program.context)
+    #expect(recorder.lineCount == count && count > 0)
+    #expect(try StoreRecording(path: path).replay(on: .memory()).hasSameAnswers)
+  }
+
+  @Test func aRecordingIsNeverReplaced() throws {
+    let folder = TemporaryFolder(), path = folder.file("run.recording")
+    _ = try StoreRecorder(path: path)
+    #expect(throws: StoreError.self) { try StoreRecorder(path: path) }
+    #expect(
+      try #require(throws: StoreError.self) { try StoreRecording(path: folder.file("missing")).replay(on: .memory()) }.code == .notFound)
+  }
+}
