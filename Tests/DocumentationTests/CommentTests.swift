@@ -4,6 +4,7 @@ import HoldfastAtomicStore
 import HoldfastMemoryStore
 import HoldfastSQLiteStore
 import HoldfastStoreConformance
+import HoldfastStoreRecording
 import HoldfastStoreWrappers
 import TestSupport
 import Testing

@@ -86,7 +86,7 @@ struct PeopleGraph {
     return personChecksum(
       id: person.id, name: person.name, email: person.email, age: person.age, height: person.height, isActive: person.isActive,
       birthday: person.birthday.timeIntervalSinceReferenceDate, uidFirst: uid.0, uidLast: uid.15, notes: person.notes,
-      avatar: avatar.map { ($0.count, $0.first ?? 0) }, employerKey: person.employerID?.key ?? 0)
+      avatar: avatar.map { ($0.count, $0.first ?? 0) }, employerKey: person.employerID?.key.rawValue ?? 0)
   }
 
   private func relatives(of person: StoredPerson) -> UInt64 {
