@@ -76,7 +76,7 @@ extension Array where Element == StoreValue {
 
 extension Array {
   /// The element of an index, in an array with one element per entity, per slot, or per relationship of an entity.
-  @inlinable @inline(__always) package subscript<Index: TypedInteger>(index: Index) -> Element where Index.RawValue == Int {
+  @inlinable @inline(__always) public subscript<Index: TypedInteger>(index: Index) -> Element where Index.RawValue == Int {
     get { self[index.rawValue] }
     _modify { yield &self[index.rawValue] }
   }
