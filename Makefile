@@ -8,7 +8,8 @@ BENCHMARKS := --package-path Benchmarks
 # A statically linked runtime starts two milliseconds sooner, half of the time that a small process takes.
 RELEASE := -c release $(if $(filter Linux,$(shell uname -s)),--static-swift-stdlib)
 SWIFT_FILES := $(wildcard Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests Fuzzing/Package.swift \
-  Fuzzing/Sources Tools/Package.swift Tools/Sources Tools/Tests)
+  Fuzzing/Sources Tools/Package.swift Tools/Sources Tools/Tests Examples/HTTPStore/Package.swift Examples/HTTPStore/Sources \
+  Examples/HTTPStore/Tests)
 
 .PHONY: compare test test-full build docs format lint clean setup setup-compare
 
@@ -23,7 +24,7 @@ compare: setup-compare
 test: setup
 	Scripts/test $(ARGS)
 
-# Runs everything: all rounds of the long tests, and the fuzzers' seeds under the address sanitizer.
+# Runs everything: all rounds of the long tests, the example of a store over HTTP, and the fuzzers' seeds under the address sanitizer.
 test-full: setup
 	HOLDFAST_TESTS=full Scripts/test $(ARGS)
 	Scripts/test-sanitized
@@ -48,7 +49,7 @@ lint:
 
 # Removes all build products and results of comparisons.
 clean:
-	rm -rf .build Benchmarks/.build Fuzzing/.build Tools/.build comparison
+	rm -rf .build Benchmarks/.build Fuzzing/.build Tools/.build Examples/HTTPStore/.build comparison
 
 # Installs what is missing.
 setup:
