@@ -16,6 +16,8 @@ extension Dataset {
       if self.row(id) != nil { throw .keyInUse(id) }
       tables[row.table, default: [:]][row.key] = row
     }
+    let duplicates = save.unique.flatMap(duplicates)
+    if !duplicates.isEmpty { throw .notUnique(duplicates) }
     for link in save.unlinked { links[link.relationship]?[link.pair] = nil }
     for link in save.linked { add(link) }
     sever(save.severed)
@@ -27,6 +29,18 @@ extension Dataset {
       }
     }
     for change in save.derived { try apply(change) }
+  }
+
+  private func duplicates(_ constraint: Uniqueness) -> [Duplicate] {
+    var found: [Duplicate] = [], owners: [[UInt8]: Row] = [:]
+    // The rows of the save come last, because they are the ones to report.
+    let stored = rows(constraint.rows).filter { !constraint.keys.contains($0.key) }
+    for row in stored + rows(constraint.rows).filter({ constraint.keys.contains($0.key) }).sorted(by: { $0.key < $1.key }) {
+      guard let values = row.bytes(of: constraint.fields) else { continue }
+      if let owner = owners[values] { found.append(Duplicate(row, of: owner, fields: constraint.fields)) }
+      owners[values] = row
+    }
+    return found
   }
 
   /// Adds a link. One that exists keeps its positions.
@@ -77,6 +91,14 @@ extension Dataset {
     let isSame = row(id)?.fields[field]?.equals(value) ?? false
     tables[id.table]?[id.key]?.fields[field] = value
     if !isSame { tables[id.table]?[id.key]?.fields[field + ".order"] = nil }
+  }
+}
+
+extension Row {
+  /// The values of some fields as bytes, which are equal only if the values are; nil if one is null or NaN.
+  fileprivate func bytes(of names: [String]) -> [UInt8]? {
+    let values = names.compactMap { fields[$0] }.filter { $0.equals($0) && !$0.equals(.null) }
+    return values.count == names.count ? Array("\(values)".utf8) : nil
   }
 }
 

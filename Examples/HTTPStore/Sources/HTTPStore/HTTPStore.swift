@@ -24,7 +24,7 @@ final class HTTPStore: IncrementalStore {
     self.isReadOnly = isReadOnly
   }
 
-  /// The service evaluates predicates of one table, sorts, windows and counts, and compares versions.
+  /// The service evaluates predicates of one table, sorts, windows and counts. It compares versions and checks uniqueness.
   var capabilities: StoreCapabilities {
     var capabilities = StoreCapabilities()
     capabilities.comparisons = [.equality, .order, .membership, .substrings]
@@ -35,6 +35,7 @@ final class HTTPStore: IncrementalStore {
     capabilities.sorting = true
     capabilities.windowing = true
     capabilities.counting = true
+    capabilities.uniqueness = true
     capabilities.versions = true
     return capabilities
   }
@@ -167,12 +168,12 @@ final class HTTPStore: IncrementalStore {
     return zip(firstKeys, demands).map { first, demand in Array(first..<first + Int64(demand.count)) }
   }
 
-  /// Checks whether the service would accept the save. It always accepts new rows.
+  /// Checks whether the service would accept the save. It always accepts new rows without unique values.
   func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
     let session = try current("save")
     try checkIsWritable("save")
     let save = SaveTranslation(session, request).save()
-    if !save.conditions.isEmpty || !save.derived.isEmpty {
+    if !save.conditions.isEmpty || !save.unique.isEmpty || !save.derived.isEmpty {
       let check = try ServiceClient.Request(method: "POST", path: "checks", body: JSONEncoder().encode(save), operation: "save")
       let answer = try client.send(check, accepting: [204, 409, 412], options)
       if answer.status != 204 { throw try refusal(answer, session) }
@@ -216,6 +217,11 @@ final class HTTPStore: IncrementalStore {
       return StoreError(
         .conflict, operation: "save", path: client.location.description,
         reason: "\(conflicts.count) rows were changed or deleted since they were read.", conflicts: conflicts)
+    case .notUnique(let duplicates):
+      return StoreError(
+        .constraintConflict, operation: "save", path: client.location.description,
+        reason: "\(duplicates.count) rows have unique values of other rows.",
+        constraintConflicts: try duplicates.map(RowDelivery(session).constraintConflict))
     case .keyInUse(let row):
       return client.error(.general, "save", "\(row.table) already has a row with the key \(row.key). Reserve keys before you save.")
     case .doesNotFit(let row, let field):

@@ -119,6 +119,11 @@ struct RowDelivery {
       persisted: conflict.current == nil ? nil : builder.seal()[0])
   }
 
+  func constraintConflict(_ duplicate: Duplicate) throws -> ConstraintConflict {
+    func id(_ row: Row) throws -> ManagedObjectID { session.identity.objectID(entity: try entity(row.type), key: row.key) }
+    return ConstraintConflict(objectID: try id(duplicate.row), existing: try id(duplicate.existing), constraint: duplicate.fields)
+  }
+
   func relationshipAnswer(
     _ sources: [Int64], _ relationship: ManagedObjectModel.Relationship, _ rows: [LinkedRow]
   ) throws -> RelationshipAnswer {

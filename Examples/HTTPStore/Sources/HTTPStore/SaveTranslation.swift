@@ -12,6 +12,7 @@ struct SaveTranslation {
   consuming func save() -> Save {
     for changes in request.entities {
       addRows(changes, model.entities[changes.entity])
+      addUniqueness(changes, model.entities[changes.entity])
       addSevering(of: changes.deleted.keys, model.entities[changes.entity])
       for derived in changes.derived { addDerived(derived, model.entities[changes.entity]) }
     }
@@ -39,6 +40,22 @@ struct SaveTranslation {
       for (key, version) in zip(keyed.keys, keyed.expectedVersions) { addCondition(key, version, entity) }
     }
     result.deleted += changes.deleted.keys.map { id($0, of: entity) }
+  }
+
+  private mutating func addUniqueness(_ changes: SaveRequest.EntityChanges, _ entity: ManagedObjectModel.Entity) {
+    for (index, slots) in entity.uniqueSlots.enumerated() {
+      var keys: Set<Int64> = [], owner = entity
+      for batch in changes.inserted { for index in 0..<batch.count { keys.insert(batch.pointer(index).key) } }
+      for updated in changes.updated {
+        for index in 0..<updated.rows.count where slots.contains(where: { updated.isChanged(row: index, slot: $0) }) {
+          keys.insert(updated.rows.pointer(index).key)
+        }
+      }
+      if keys.isEmpty { continue }
+      // An inherited constraint applies to all objects of the entity that declares it.
+      while index < owner.inheritedConstraintCount, let above = owner.superentityIndex { owner = model.entities[above] }
+      result.unique.append(Uniqueness(model.selection(of: owner), fields: slots.map { entity.slots[$0].name }, keys: keys))
+    }
   }
 
   private mutating func addCondition(_ key: Int64, _ version: RowVersion, _ entity: ManagedObjectModel.Entity) {

@@ -67,7 +67,11 @@ struct ServiceClient: Sendable {
     switch last {
     case .lost(let reason, let cause, let mayHaveArrived): throw lost(request, reason, cause, mayHaveArrived)
     case .answered(let answer) where statuses.contains(answer.status): return answer
-    case .answered(let answer): throw unexpected(answer.status, request.operation)
+    case .answered(let answer):
+      // Only a first answer of the kind 4xx means that the save hasn't arrived.
+      let mayHaveArrived = if case .lost = first { true } else { !(400..<500).contains(answer.status) }
+      if request.isSave && mayHaveArrived { throw lost(request, "The service answered \(answer.status).", nil, true) }
+      throw unexpected(answer.status, request.operation)
     }
   }
 
@@ -108,10 +112,12 @@ struct ServiceClient: Sendable {
 
   private func lost(_ request: Request, _ reason: String, _ cause: (any Error)?, _ mayHaveArrived: Bool) -> StoreError {
     let isUnknown = request.isSave && mayHaveArrived
+    let advice =
+      isUnknown
+      ? "The save may have taken effect. Save again to find out." : request.isSave ? "Nothing was saved. Save again." : "Try again."
     return StoreError(
       isUnknown ? .outcomeUnknown : .connectionLost, operation: request.operation, path: location.description,
-      reason: "\(reason) \(isUnknown ? "The save may have taken effect. Save again to find out." : "Nothing was changed. Try again.")",
-      cause: cause, isRetryable: true)
+      reason: "\(reason) \(advice)", cause: cause, isRetryable: true)
   }
 
   private func unexpected(_ status: Int, _ operation: String) -> StoreError {

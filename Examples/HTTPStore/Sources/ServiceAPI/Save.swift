@@ -6,6 +6,7 @@ package struct Save: Sendable, Codable {
   /// Rows with the fields that change, and their new entity tags.
   package var updated: [Row] = []
   package var inserted: [Row] = []
+  package var unique: [Uniqueness] = []
   /// Links to remove. Missing ones aren't an error.
   package var unlinked: [Link] = []
   package var linked: [Link] = []
@@ -32,6 +33,16 @@ package struct Condition: Sendable, Codable {
   package var ifMatch: Int64
 
   package init(_ row: RowID, ifMatch: Int64) { (self.row, self.ifMatch) = (row, ifMatch) }
+}
+
+/// Fields that no two rows may have in common. Null and NaN are never in common.
+package struct Uniqueness: Sendable, Codable {
+  package var rows: Selection
+  package var fields: [String]
+  /// The rows that the save inserts or changes.
+  package var keys: Set<Int64>
+
+  package init(_ rows: Selection, fields: [String], keys: Set<Int64>) { (self.rows, self.fields, self.keys) = (rows, fields, keys) }
 }
 
 package struct Link: Sendable, Codable {
@@ -94,10 +105,21 @@ package struct Conflict: Sendable, Codable {
   package init(_ condition: Condition, current: Row?) { (self.condition, self.current) = (condition, current) }
 }
 
+/// A row that has unique fields in common with another one.
+package struct Duplicate: Sendable, Codable {
+  package var row: Row
+  package var existing: Row
+  package var fields: [String]
+
+  package init(_ row: Row, of existing: Row, fields: [String]) { (self.row, self.existing, self.fields) = (row, existing, fields) }
+}
+
 /// Why the service refused a save. Nothing was changed.
 package enum Refusal: Error, Sendable, Codable {
   /// Rows don't meet their conditions.
   case conflict(_ conflicts: [Conflict])
+  /// Rows have fields in common that must be unique.
+  case notUnique(_ duplicates: [Duplicate])
   /// The row to insert exists.
   case keyInUse(_ row: RowID)
   /// The sum doesn't fit the field.

@@ -40,6 +40,16 @@ import Testing
     #expect(titles.filter { $0 == "Changed" }.count == 2 && titles.filter { $0 == "New" }.count == 2)
   }
 
+  @Test func twoClientsCannotSaveTheSameUniqueValue() async throws {
+    let (_, first, url) = try await Notes.tenNotes(), second = try await Notes.client(url)
+    for client in [first, second] { await client.perform { $0.insert(Folder.self).name = "Plans" } }
+    try await first.perform { try $0.save() }
+    let error = await second.perform { context in #expect(throws: ContextError.self) { try context.save() } }
+    #expect(error?.code == .constraintConflict)
+    let names = try await Notes.client(url).perform { try $0.fetch(FetchRequest<Folder>()).map(\.name).sorted() }
+    #expect(names == ["Ideas", "Plans"])
+  }
+
   @Test func deletingAFolderRemovesReferencesThatAnotherClientAdded() async throws {
     let (_, first, url) = try await Notes.tenNotes(), second = try await Notes.client(url)
     try await first.perform { context in context.delete(try #require(try context.fetch(FetchRequest<Folder>()).first)) }

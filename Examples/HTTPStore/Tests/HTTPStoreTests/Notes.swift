@@ -44,7 +44,8 @@ enum Notes {
           "Note", attributes: [AttributeDescription("stars", .integer32, default: .int32(0)), AttributeDescription("title", .string)],
           relationships: [.toOne("folder", to: "Folder", inverse: "notes")]),
         EntityDescription(
-          "Folder", attributes: [AttributeDescription("name", .string)], relationships: [.toMany("notes", to: "Note", inverse: "folder")]),
+          "Folder", attributes: [AttributeDescription("name", .string)], relationships: [.toMany("notes", to: "Note", inverse: "folder")],
+          uniquenessConstraints: [["name"]]),
       ])
     } catch {
       preconditionFailure("The model of the tests is invalid: \(error)")
