@@ -6,8 +6,8 @@ import Synchronization
 package final class Outages: Sendable {
   /// What happens to a request.
   package enum Failure: Sendable, Hashable {
-    /// The service answers 503, and does nothing.
-    case unavailable
+    /// The service answers with an error such as 503, and does nothing.
+    case status(Int)
     /// The connection is closed before the service does anything.
     case lostBefore
     /// The connection is closed after the request took effect, before the answer.
@@ -85,7 +85,7 @@ struct OutageMiddleware: RouterMiddleware {
         method: request.method.rawValue, path: request.uri.path, body: Data(buffer: body),
         idempotencyKey: request.headers[.init("Idempotency-Key")!]))
     switch failure {
-    case .unavailable: throw HTTPError(.serviceUnavailable)
+    case .status(let code): throw HTTPError(.init(code: code))
     case .lostBefore:
       try await context.closeConnection()
       throw HTTPError(.serviceUnavailable)

@@ -14,7 +14,7 @@ import Testing
 
   // MARK: Reading
 
-  @Test(arguments: [Outages.Failure.unavailable, .lostBefore, .lostAfter])
+  @Test(arguments: [Outages.Failure.status(503), .lostBefore, .lostAfter])
   func anOutageWhileReadingIsARetryableErrorAndTheNextFetchSucceeds(_ failure: Outages.Failure) async throws {
     let (service, context, _) = try await Notes.tenNotes()
     service.service.outages.fail(failure, failure)
@@ -24,7 +24,7 @@ import Testing
     #expect(try await titles(context).count == 10)
   }
 
-  @Test(arguments: [Outages.Failure.unavailable, .lostBefore, .lostAfter])
+  @Test(arguments: [Outages.Failure.status(503), .lostBefore, .lostAfter])
   func oneLostConnectionIsNotNoticed(_ failure: Outages.Failure) async throws {
     let (service, context, _) = try await Notes.tenNotes()
     service.service.outages.fail(failure)
@@ -96,7 +96,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [Outages.Failure.unavailable, .lostBefore, .lostAfter])
+  @Test(arguments: [Outages.Failure.status(503), .lostBefore, .lostAfter])
   func aSaveThatIsRepeatedHasTheSameIDAndInsertsNothingTwice(_ failure: Outages.Failure) async throws {
     let (service, context, url) = try await Notes.tenNotes()
     service.service.outages.fail(.none, failure)
@@ -108,7 +108,7 @@ import Testing
 
   @Test func aSaveThatTheServiceRefusedTwiceWasNotSaved() async throws {
     let (service, context, url) = try await Notes.tenNotes()
-    service.service.outages.fail(.none, .unavailable, .unavailable)
+    service.service.outages.fail(.none, .status(503), .status(503))
     #expect(await saveNew("Later", context)?.code == .connectionLost)
     #expect(await context.perform { !$0.hasUncertainSave })
     try await context.perform { try $0.save() }
@@ -130,6 +130,24 @@ import Testing
     let requests = service.takeRequests()
     #expect(requests.first?.hasPrefix("DELETE saves/") == true && requests.last == "POST saves")
     #expect(try await titles(Notes.client(url)).filter { !$0.hasPrefix("Note") } == ["After", "Lost"])
+  }
+
+  @Test func anErrorAfterALostSaveDoesNotMeanThatNothingWasSaved() async throws {
+    let (service, context, url) = try await Notes.tenNotes()
+    service.service.outages.fail(.none, .lostAfter, .status(401))
+    #expect(await saveNew("Saved", context)?.code == .outcomeUnknown)
+    try await context.perform { try $0.save() }
+    #expect(try await titles(Notes.client(url)).filter { $0 == "Saved" }.count == 1)
+  }
+
+  @Test(arguments: [(401, StoreError.Code.notPermitted), (413, .tooLarge), (400, .general)])
+  func aSaveThatTheServiceCannotAcceptWasNotSaved(_ status: Int, _ code: StoreError.Code) async throws {
+    let (service, context, url) = try await Notes.tenNotes()
+    service.service.outages.fail(.none, .status(status))
+    let error = await saveNew("Refused", context)
+    #expect(error?.code == code && error?.isRetryable == false)
+    #expect(await context.perform { !$0.hasUncertainSave && $0.hasChanges })
+    #expect(try await titles(Notes.client(url)).filter { $0 == "Refused" }.isEmpty)
   }
 
   @Test func aSaveThatArrivesAfterItWasReportedAsNotCommittedIsRefused() async throws {
