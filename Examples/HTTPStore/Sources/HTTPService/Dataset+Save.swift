@@ -5,7 +5,7 @@ extension Dataset {
   /// Applies a save. If it throws, the caller discards the dataset.
   mutating func apply(_ save: Save) throws(Refusal) {
     let unmet = save.conditions.filter { row($0.row)?.etag != $0.ifMatch }
-    if !unmet.isEmpty { throw .conflict(unmet.map { Conflict($0, current: row($0.row)) }) }
+    if !unmet.isEmpty { throw .conflict(conflicts: unmet.map { Conflict($0, current: row($0.row)) }) }
     for id in save.deleted { tables[id.table]?[id.key] = nil }
     for row in save.updated {
       tables[row.table]?[row.key]?.etag = row.etag
@@ -13,11 +13,11 @@ extension Dataset {
     }
     for row in save.inserted {
       let id = RowID(table: row.table, key: row.key)
-      if self.row(id) != nil { throw .keyInUse(id) }
+      if self.row(id) != nil { throw .keyInUse(row: id) }
       tables[row.table, default: [:]][row.key] = row
     }
     let duplicates = save.unique.flatMap(duplicates)
-    if !duplicates.isEmpty { throw .notUnique(duplicates) }
+    if !duplicates.isEmpty { throw .notUnique(duplicates: duplicates) }
     for link in save.unlinked { links[link.relationship]?[link.pair] = nil }
     for link in save.linked { add(link) }
     sever(save.severed)
@@ -77,7 +77,7 @@ extension Dataset {
     case (.set(let value), _): set(change.row, change.field, value)
     case (.add(let amount, let minimum, let maximum), .integer(let number)):
       let (sum, overflow) = number.addingReportingOverflow(amount)
-      if overflow || sum < minimum || sum > maximum { throw .doesNotFit(change.row, field: change.field) }
+      if overflow || sum < minimum || sum > maximum { throw .doesNotFit(row: change.row, field: change.field) }
       set(change.row, change.field, .integer(sum))
     case (.addDecimal(let amount), .text(let text)):
       let sum = (Decimal(string: text) ?? .nan) + (Decimal(string: amount) ?? .nan)

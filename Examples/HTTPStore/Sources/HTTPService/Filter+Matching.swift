@@ -16,7 +16,7 @@ extension Filter.Operand {
     switch self {
     case .key: .integer(row.key)
     case .field(let name): row.fields[name] ?? .null
-    case .value(let value): value
+    case .constant(let value): value
     }
   }
 }

@@ -21,10 +21,11 @@ import Synchronization
 /// by `DELETE` returns 410.
 package final class HTTPService: Sendable {
   /// Simulates failures, and records requests.
-  package let outages = Outages()
+  package let outages: Outages
   private let datasets = Mutex<[String: Dataset]>([:])
 
-  package init() {}
+  /// - Parameter recordsRequests: Whether requests are kept in memory, for tests. Defaults to false.
+  package init(recordsRequests: Bool = false) { outages = Outages(recordsRequests: recordsRequests) }
 
   /// Serves requests until the task is cancelled.
   ///

@@ -31,7 +31,10 @@ package final class Outages: Sendable {
     var held: [CheckedContinuation<Void, Never>] = []
   }
 
+  private let recordsRequests: Bool
   private let state = Mutex(State())
+
+  init(recordsRequests: Bool) { self.recordsRequests = recordsRequests }
 
   /// The requests since the last call.
   package func takeReceived() -> [Received] {
@@ -41,10 +44,10 @@ package final class Outages: Sendable {
     }
   }
 
-  /// Records a request, and returns what happens to it.
+  /// Notes a request, and returns what happens to it.
   func receive(_ request: Received) -> Failure? {
     state.withLock { state in
-      state.received.append(request)
+      if recordsRequests { state.received.append(request) }
       return state.failures.isEmpty ? nil : state.failures.removeFirst()
     }
   }
@@ -61,10 +64,10 @@ package final class Outages: Sendable {
   /// The number of requests that are held.
   package var heldCount: Int { state.withLock { $0.held.count } }
 
-  /// Continues the requests that are held.
+  /// Continues the requests that are held. The next ones don't fail.
   package func release() {
     let held = state.withLock { state in
-      defer { state.held = [] }
+      defer { (state.held, state.failures) = ([], []) }
       return state.held
     }
     for continuation in held { continuation.resume() }

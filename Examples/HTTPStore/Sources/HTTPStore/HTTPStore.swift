@@ -164,7 +164,9 @@ final class HTTPStore: IncrementalStore {
       KeyRange(table: session.model.table(of: session.model.entities[$0.entity]), count: Int64($0.count))
     }
     let firstKeys: [Int64] = try client.post("keys", ranges, operation, options)
-    guard firstKeys.count == demands.count else { throw client.error(.damaged, operation, "The service reserved too few keys.") }
+    guard firstKeys.count == demands.count, firstKeys.allSatisfy({ 0 < $0 && $0 < 1 << 56 }) else {
+      throw client.error(.damaged, operation, "The service sent invalid keys. Check the version of the service.")
+    }
     return zip(firstKeys, demands).map { first, demand in Array(first..<first + Int64(demand.count)) }
   }
 

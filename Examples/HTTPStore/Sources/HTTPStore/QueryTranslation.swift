@@ -40,22 +40,22 @@ struct QueryTranslation {
 
   private func filter(_ expression: QueryExpression) throws -> Filter {
     switch expression {
-    case .literal(let holds): return holds ? .and([]) : .or([])
-    case .property(let path): return .compare(.field(try field(path).name), is: .equal, .value(.boolean(true)))
+    case .literal(let holds): return holds ? .and(filters: []) : .or(filters: [])
+    case .property(let path): return .compare(left: .field(name: try field(path).name), is: .equal, right: .constant(value: .boolean(true)))
     case .comparison(let left, let comparison, let right, let folding):
       guard folding.isEmpty else { throw unsupported }
-      return .compare(try operand(left), is: try translate(comparison), try operand(right))
+      return .compare(left: try operand(left), is: try translate(comparison), right: try operand(right))
     case .between(let value, let lower, let upper):
-      return .and([
-        .compare(try operand(value), is: .greaterOrEqual, .value(try constant(lower))),
-        .compare(try operand(value), is: .lessOrEqual, .value(try constant(upper))),
+      return .and(filters: [
+        .compare(left: try operand(value), is: .greaterOrEqual, right: .constant(value: try constant(lower))),
+        .compare(left: try operand(value), is: .lessOrEqual, right: .constant(value: try constant(upper))),
       ])
     case .membership(let value, let list):
       let left = try operand(value)
-      return .or(try list.map { .compare(left, is: .equal, .value(try constant($0))) })
-    case .and(let parts): return .and(try parts.map(filter))
-    case .or(let parts): return .or(try parts.map(filter))
-    case .not(let part): return .not(try filter(part))
+      return .or(filters: try list.map { .compare(left: left, is: .equal, right: .constant(value: try constant($0))) })
+    case .and(let parts): return .and(filters: try parts.map(filter))
+    case .or(let parts): return .or(filters: try parts.map(filter))
+    case .not(let part): return .not(filter: try filter(part))
     default: throw unsupported
     }
   }
@@ -63,8 +63,8 @@ struct QueryTranslation {
   private func operand(_ expression: QueryExpression) throws -> Filter.Operand {
     switch expression {
     case .object: .key
-    case .property(let path): .field(try field(path).name)
-    case .constant(let value): .value(try constant(value))
+    case .property(let path): .field(name: try field(path).name)
+    case .constant(let value): .constant(value: try constant(value))
     default: throw unsupported
     }
   }

@@ -18,10 +18,10 @@ extension ManagedObjectModel {
   /// Where the service finds the destinations of a to-many relationship.
   func path(of relationship: Relationship) -> LinkQuery.Path {
     let destination = entities[relationship.destinationIndex], inverse = inverse(of: relationship)
-    if relationship.storesLinks { return .links(linkName(relationship), isInverse: false, table: table(of: destination)) }
+    if relationship.storesLinks { return .links(relationship: linkName(relationship), isInverse: false, table: table(of: destination)) }
     guard let inverse else { preconditionFailure("A relationship without inverse stores its links.") }
-    if inverse.storesLinks { return .links(linkName(inverse), isInverse: true, table: table(of: destination)) }
-    return .rows(selection(of: destination), field: inverse.name)
+    if inverse.storesLinks { return .links(relationship: linkName(inverse), isInverse: true, table: table(of: destination)) }
+    return .rows(in: selection(of: destination), field: inverse.name)
   }
 }
 
@@ -85,7 +85,8 @@ struct RowDelivery {
     while let first = rest.first {
       let entity = try entity(first.type), builder = builder(entity)
       while let row = rest.first, row.type == first.type, !builder.isFull {
-        try builder.append(key: row.key, version: RowVersion(row.etag), values: keysOnly ? [] : values(row, entity))
+        let values = try values(row, entity)
+        try builder.append(key: row.key, version: RowVersion(row.etag), values: keysOnly ? [] : values)
         rest.removeFirst()
       }
       try options.check("fetch rows")
@@ -103,7 +104,10 @@ struct RowDelivery {
   }
 
   private func values(_ row: Row, _ entity: ManagedObjectModel.Entity) throws -> [StoreValue] {
-    try entity.slots.map { slot in
+    guard row.key > 0, row.etag >= 0 else {
+      throw StoreError(.damaged, operation: "read rows", reason: "The service sent a row of \(row.type) with an invalid key or entity tag.")
+    }
+    return try entity.slots.map { slot in
       if let value = (row.fields[slot.name] ?? .null).value(of: slot.columnType) { return value }
       throw StoreError(
         .wrongType, operation: "read rows", reason: "\(slot.name) of the object of \(row.type) with the key \(row.key) has another type.")

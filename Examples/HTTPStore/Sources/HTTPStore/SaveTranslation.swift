@@ -77,13 +77,13 @@ struct SaveTranslation {
       let row = derived.rows.pointer(index)
       for slot in derived.slots(row: index) {
         let attribute = entity.slots[slot], given = value(row, slot, entity)
-        var change = FieldChange.Change.set(given)
+        var change = FieldChange.Change.set(value: given)
         if derived.isAdded(row: index, slot: slot) {
           switch given {
           case .integer(let amount):
             guard case .attribute(let type) = attribute.columnType, let range = type.integerRange else { continue }
-            change = .add(amount, from: range.lowerBound, through: range.upperBound)
-          case .text(let amount): change = .addDecimal(amount)
+            change = .add(amount: amount, from: range.lowerBound, through: range.upperBound)
+          case .text(let amount): change = .addDecimal(amount: amount)
           default: continue
           }
         }
@@ -100,11 +100,11 @@ struct SaveTranslation {
     func add(_ references: Severing.References) { result.severed.append(Severing(references, keys: Set(deleted))) }
     for relationship in entity.relationships where relationship.deleteRule != .noAction {
       let inverse = model.inverse(of: relationship)
-      if relationship.storesLinks { add(.linksFromSources(model.linkName(relationship))) }
-      if let inverse, inverse.storesLinks { add(.linksToTargets(model.linkName(inverse))) }
-      if let inverse, !inverse.isToMany { add(.field(inverse.name, of: model.selection(of: model.entities[inverse.entityIndex]))) }
+      if relationship.storesLinks { add(.linksFromSources(relationship: model.linkName(relationship))) }
+      if let inverse, inverse.storesLinks { add(.linksToTargets(relationship: model.linkName(inverse))) }
+      if let inverse, !inverse.isToMany { add(.field(name: inverse.name, of: model.selection(of: model.entities[inverse.entityIndex]))) }
     }
-    for relationship in entity.linksWithoutInverse { add(.linksToTargets(model.linkName(relationship))) }
+    for relationship in entity.linksWithoutInverse { add(.linksToTargets(relationship: model.linkName(relationship))) }
   }
 
   private mutating func addLinks(_ changes: SaveRequest.LinkChanges, _ relationship: ManagedObjectModel.Relationship) {
@@ -120,9 +120,9 @@ struct SaveTranslation {
     for (link, order) in zip(changes.links, changes.keys) {
       let position: Position =
         switch model.path(of: relationship) {
-        case .links(let name, false, _): .ofTarget(Link(name, source: link.source, target: link.target), order)
-        case .links(let name, true, _): .ofSource(Link(name, source: link.target, target: link.source), order)
-        case .rows(let rows, let field): .ofRow(RowID(table: rows.table, key: link.target), reference: field, order)
+        case .links(let name, false, _): .ofTarget(link: Link(name, source: link.source, target: link.target), order: order)
+        case .links(let name, true, _): .ofSource(link: Link(name, source: link.target, target: link.source), order: order)
+        case .rows(let rows, let field): .ofRow(row: RowID(table: rows.table, key: link.target), reference: field, order: order)
         }
       result.positions.append(position)
     }

@@ -16,7 +16,7 @@ let model = try ManagedObjectModel(entities: [
 ])
 
 // The service, on a port that the system chooses.
-let service = HTTPService()
+let service = HTTPService(recordsRequests: true)
 let (ports, started) = AsyncStream<Int>.makeStream()
 let serving = Task { try await service.run { started.yield($0) } }
 

@@ -53,15 +53,15 @@ package struct Sort: Sendable, Codable {
 
 /// A condition on a row.
 package indirect enum Filter: Sendable, Codable {
-  case compare(_ left: Operand, is: Comparison, _ right: Operand)
-  case and(_ filters: [Filter])
-  case or(_ filters: [Filter])
-  case not(_ filter: Filter)
+  case compare(left: Operand, is: Comparison, right: Operand)
+  case and(filters: [Filter])
+  case or(filters: [Filter])
+  case not(filter: Filter)
 
   package enum Operand: Sendable, Codable {
     case key
-    case field(_ name: String)
-    case value(_ value: FieldValue)
+    case field(name: String)
+    case constant(value: FieldValue)
   }
 
   package enum Comparison: String, Sendable, Codable {
@@ -73,9 +73,9 @@ package indirect enum Filter: Sendable, Codable {
 package struct LinkQuery: Sendable, Codable {
   package enum Path: Sendable, Codable {
     /// The rows with a source's key in a field.
-    case rows(_ rows: Selection, field: String)
+    case rows(in: Selection, field: String)
     /// The other ends of links. The inverse leads from targets to sources.
-    case links(_ relationship: String, isInverse: Bool, table: String)
+    case links(relationship: String, isInverse: Bool, table: String)
   }
 
   package var from: Selection

@@ -61,9 +61,9 @@ package struct Link: Sendable, Codable {
 package struct Severing: Sendable, Codable {
   package enum References: Sendable, Codable {
     /// Sets a field to null, and raises the entity tag once for each save.
-    case field(_ name: String, of: Selection)
-    case linksFromSources(_ relationship: String)
-    case linksToTargets(_ relationship: String)
+    case field(name: String, of: Selection)
+    case linksFromSources(relationship: String)
+    case linksToTargets(relationship: String)
   }
 
   package var references: References
@@ -74,20 +74,20 @@ package struct Severing: Sendable, Codable {
 
 /// The position of an object among those that are linked to another one.
 package enum Position: Sendable, Codable {
-  case ofTarget(_ link: Link, Int64)
-  case ofSource(_ link: Link, Int64)
+  case ofTarget(link: Link, order: Int64)
+  case ofSource(link: Link, order: Int64)
   /// The position of a row with a reference. It is lost when the reference changes.
-  case ofRow(_ row: RowID, reference: String, Int64)
+  case ofRow(row: RowID, reference: String, order: Int64)
 }
 
 /// A change to one field.
 package struct FieldChange: Sendable, Codable {
   package enum Change: Sendable, Codable {
-    case set(_ value: FieldValue)
+    case set(value: FieldValue)
     /// Adds to a number, which stays null if it is null. A sum outside the range refuses the save.
-    case add(_ amount: Int64, from: Int64, through: Int64)
+    case add(amount: Int64, from: Int64, through: Int64)
     /// Adds to a decimal number, whose text the field contains.
-    case addDecimal(_ amount: String)
+    case addDecimal(amount: String)
   }
 
   package var row: RowID
@@ -117,13 +117,13 @@ package struct Duplicate: Sendable, Codable {
 /// Why the service refused a save. Nothing was changed.
 package enum Refusal: Error, Sendable, Codable {
   /// Rows don't meet their conditions.
-  case conflict(_ conflicts: [Conflict])
+  case conflict(conflicts: [Conflict])
   /// Rows have fields in common that must be unique.
-  case notUnique(_ duplicates: [Duplicate])
+  case notUnique(duplicates: [Duplicate])
   /// The row to insert exists.
-  case keyInUse(_ row: RowID)
+  case keyInUse(row: RowID)
   /// The sum doesn't fit the field.
-  case doesNotFit(_ row: RowID, field: String)
+  case doesNotFit(row: RowID, field: String)
 }
 
 /// What became of a save.

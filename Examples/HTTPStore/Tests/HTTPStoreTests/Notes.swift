@@ -61,7 +61,8 @@ enum Notes {
 
   /// A client, and a service that has received no request since ten notes were saved.
   static func tenNotes() async throws -> (service: TestService, context: BackgroundContext, url: String) {
-    let service = try await TestService.start(), url = service.url("notes"), context = try await client(url)
+    let service = try await TestService.start(HTTPService(recordsRequests: true)), url = service.url("notes"),
+      context = try await client(url)
     try await context.perform { context in
       let folder = context.insert(Folder.self)
       folder.name = "Ideas"

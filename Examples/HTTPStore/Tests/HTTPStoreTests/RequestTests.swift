@@ -42,7 +42,7 @@ import Testing
     }
     let query = try #require(try service.takeQueries().first)
     #expect(count == 4)
-    if case .compare(.field("stars"), is: .equal, _)? = query.filter {} else { Issue.record("Another filter: \(query)") }
+    if case .compare(.field("stars"), .equal, .constant)? = query.filter {} else { Issue.record("Another filter: \(query)") }
   }
 
   @Test func theNotesOfAFolderAreOneRequestForLinksAndOneForRows() async throws {
