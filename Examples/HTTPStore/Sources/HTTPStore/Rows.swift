@@ -49,7 +49,7 @@ extension FieldValue {
   func value(of column: ColumnType) -> StoreValue? {
     switch (self, column) {
     case (.null, _): return .null
-    case (.integer(let key), .toOne): return .int64(key)
+    case (.integer(let key), .toOne): return key > 0 ? .int64(key) : nil
     case (.boolean(let value), .attribute(.boolean)): return .bool(value)
     case (.integer(let value), .attribute(let type)): return StoreValue.int64(value).converted(to: type)
     case (.double(let value), .attribute(.date)): return .date(value)
@@ -84,11 +84,10 @@ struct RowDelivery {
     var rest = rows[...]
     while let first = rest.first {
       let entity = try entity(first.type), builder = builder(entity)
-      while let row = rest.first, row.type == first.type, !builder.isFull {
-        let values = try values(row, entity)
+      repeat {
+        let row = rest.removeFirst(), values = try values(row, entity)
         try builder.append(key: row.key, version: RowVersion(row.etag), values: keysOnly ? [] : values)
-        rest.removeFirst()
-      }
+      } while rest.first?.type == first.type && !builder.isFull
       try options.check("fetch rows")
       if try sink.take(builder.seal(), .all) == .enough { return }
     }
