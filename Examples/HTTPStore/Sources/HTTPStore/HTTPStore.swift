@@ -138,7 +138,7 @@ final class HTTPStore: IncrementalStore {
   func rows(_ request: FaultRequest, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     let operation = "read rows", session = try current(operation, in: view)
     var query = Query(session.model.selection(of: session.model.entities[request.entity]))
-    query.keys = Set(request.keys)
+    query.keys = Set(request.keys.map(\.rawValue))
     let answer: QueryAnswer = try client.post("query", query, operation, options)
     try RowDelivery(session).deliver(answer.rows, options, to: sink)
   }
@@ -149,7 +149,7 @@ final class HTTPStore: IncrementalStore {
     let operation = "read a relationship", session = try current(operation, in: view)
     let relationship = session.model.entities[request.entity].relationships[request.relationship]
     let query = LinkQuery(
-      from: session.model.selection(of: session.model.entities[relationship.entityIndex]), sources: request.sources,
+      from: session.model.selection(of: session.model.entities[relationship.entityIndex]), sources: request.sources.map(\.rawValue),
       path: session.model.path(of: relationship))
     let rows: [LinkedRow] = try client.post("links", query, operation, options)
     return try RowDelivery(session).relationshipAnswer(request.sources, relationship, rows)
@@ -157,7 +157,7 @@ final class HTTPStore: IncrementalStore {
 
   // MARK: Saving
 
-  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[Int64]] {
+  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
     let operation = "reserve keys", session = try current(operation)
     try checkIsWritable(operation)
     let ranges = demands.map {
@@ -167,7 +167,7 @@ final class HTTPStore: IncrementalStore {
     guard firstKeys.count == demands.count, firstKeys.allSatisfy({ 0 < $0 && $0 < 1 << 56 }) else {
       throw client.error(.damaged, operation, "The service sent invalid keys. Check the version of the service.")
     }
-    return zip(firstKeys, demands).map { first, demand in Array(first..<first + Int64(demand.count)) }
+    return zip(firstKeys, demands).map { first, demand in Array(ObjectKey(first)..<ObjectKey(first + Int64(demand.count))) }
   }
 
   /// Checks whether the service would accept the save. It always accepts new rows without unique values.

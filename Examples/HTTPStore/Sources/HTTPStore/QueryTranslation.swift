@@ -97,7 +97,7 @@ struct QueryTranslation {
     switch value {
     case .decimal, .data, .externalData: throw unsupported
     // It is compared with a reference or the object itself.
-    case .objectID(let id): .integer(id.key)
+    case .objectID(let id): .integer(id.key.rawValue)
     default: FieldValue(value)
     }
   }

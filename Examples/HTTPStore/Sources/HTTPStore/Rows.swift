@@ -86,7 +86,7 @@ struct RowDelivery {
       let entity = try entity(first.type), builder = builder(entity)
       repeat {
         let row = rest.removeFirst(), values = try values(row, entity)
-        try builder.append(key: row.key, version: RowVersion(row.etag), values: keysOnly ? [] : values)
+        try builder.append(key: ObjectKey(row.key), version: RowVersion(row.etag), values: keysOnly ? [] : values)
       } while rest.first?.type == first.type && !builder.isFull
       try options.check("fetch rows")
       if try sink.take(builder.seal(), .all) == .enough { return }
@@ -116,26 +116,29 @@ struct RowDelivery {
   /// The conflict of a row, with the row as it is now.
   func conflict(_ conflict: Conflict) throws -> SaveConflict {
     let id = conflict.condition.row, entity = try entity(conflict.current?.type ?? id.table), builder = builder(entity)
-    if let row = conflict.current { try builder.append(key: row.key, version: RowVersion(row.etag), values: values(row, entity)) }
+    if let row = conflict.current {
+      try builder.append(key: ObjectKey(row.key), version: RowVersion(row.etag), values: values(row, entity))
+    }
     return SaveConflict(
-      objectID: session.identity.objectID(entity: entity, key: id.key), expectedVersion: RowVersion(conflict.condition.ifMatch),
+      objectID: session.identity.objectID(entity: entity, key: ObjectKey(id.key)), expectedVersion: RowVersion(conflict.condition.ifMatch),
       persisted: conflict.current == nil ? nil : builder.seal()[0])
   }
 
   func constraintConflict(_ duplicate: Duplicate) throws -> ConstraintConflict {
-    func id(_ row: Row) throws -> ManagedObjectID { session.identity.objectID(entity: try entity(row.type), key: row.key) }
+    func id(_ row: Row) throws -> ManagedObjectID { session.identity.objectID(entity: try entity(row.type), key: ObjectKey(row.key)) }
     return ConstraintConflict(objectID: try id(duplicate.row), existing: try id(duplicate.existing), constraint: duplicate.fields)
   }
 
   func relationshipAnswer(
-    _ sources: [Int64], _ relationship: ManagedObjectModel.Relationship, _ rows: [LinkedRow]
+    _ sources: [ObjectKey], _ relationship: ManagedObjectModel.Relationship, _ rows: [LinkedRow]
   ) throws -> RelationshipAnswer {
-    let bySource = Dictionary(grouping: rows, by: \.source), linked = sources.map { bySource[$0] ?? [] }, flat = linked.flatMap { $0 }
+    let bySource = Dictionary(grouping: rows, by: \.source), linked = sources.map { bySource[$0.rawValue] ?? [] },
+      flat = linked.flatMap { $0 }
     var offsets: [Int32] = [0]
     for rows in linked { offsets.append(offsets[offsets.count - 1] + Int32(rows.count)) }
     let entities = try flat.map { try $0.type.map { try entity($0).index } ?? relationship.destinationIndex }
     return RelationshipAnswer(
-      offsets: offsets, targets: flat.map(\.key), entities: entities,
+      offsets: offsets, targets: flat.map { ObjectKey($0.key) }, entities: entities,
       orderKeys: relationship.isOrdered ? flat.map { $0.order ?? .max } : nil)
   }
 }

@@ -21,7 +21,9 @@ struct SaveTranslation {
     return result
   }
 
-  private func id(_ key: Int64, of entity: ManagedObjectModel.Entity) -> RowID { RowID(table: model.table(of: entity), key: key) }
+  private func id(_ key: ObjectKey, of entity: ManagedObjectModel.Entity) -> RowID {
+    RowID(table: model.table(of: entity), key: key.rawValue)
+  }
 
   // MARK: Rows
 
@@ -44,7 +46,7 @@ struct SaveTranslation {
 
   private mutating func addUniqueness(_ changes: SaveRequest.EntityChanges, _ entity: ManagedObjectModel.Entity) {
     for (index, slots) in entity.uniqueSlots.enumerated() {
-      var keys: Set<Int64> = [], owner = entity
+      var keys: Set<ObjectKey> = [], owner = entity
       for batch in changes.inserted { for index in 0..<batch.count { keys.insert(batch.pointer(index).key) } }
       for updated in changes.updated {
         for index in 0..<updated.rows.count where slots.contains(where: { updated.isChanged(row: index, slot: $0) }) {
@@ -54,18 +56,19 @@ struct SaveTranslation {
       if keys.isEmpty { continue }
       // An inherited constraint applies to all objects of the entity that declares it.
       while index < owner.inheritedConstraintCount, let above = owner.superentityIndex { owner = model.entities[above] }
-      result.unique.append(Uniqueness(model.selection(of: owner), fields: slots.map { entity.slots[$0].name }, keys: keys))
+      result.unique.append(
+        Uniqueness(model.selection(of: owner), fields: slots.map { entity.slots[$0].name }, keys: Set(keys.map(\.rawValue))))
     }
   }
 
-  private mutating func addCondition(_ key: Int64, _ version: RowVersion, _ entity: ManagedObjectModel.Entity) {
+  private mutating func addCondition(_ key: ObjectKey, _ version: RowVersion, _ entity: ManagedObjectModel.Entity) {
     result.conditions.append(Condition(id(key, of: entity), ifMatch: version.rawValue))
   }
 
   private func row(_ row: RowPointer, _ entity: ManagedObjectModel.Entity, where isSent: (SlotIndex) -> Bool) -> Row {
     var fields: [String: FieldValue] = [:]
     for slot in entity.slotIndexes where isSent(slot) { fields[entity.slots[slot].name] = value(row, slot, entity) }
-    return Row(table: model.table(of: entity), type: entity.name, key: row.key, etag: row.version.rawValue, fields: fields)
+    return Row(table: model.table(of: entity), type: entity.name, key: row.key.rawValue, etag: row.version.rawValue, fields: fields)
   }
 
   private func value(_ row: RowPointer, _ slot: SlotIndex, _ entity: ManagedObjectModel.Entity) -> FieldValue {
@@ -95,9 +98,9 @@ struct SaveTranslation {
   // MARK: References and links
 
   /// References to deleted objects become null, unless the delete rule is `noAction`.
-  private mutating func addSevering(of deleted: [Int64], _ entity: ManagedObjectModel.Entity) {
+  private mutating func addSevering(of deleted: [ObjectKey], _ entity: ManagedObjectModel.Entity) {
     if deleted.isEmpty { return }
-    func add(_ references: Severing.References) { result.severed.append(Severing(references, keys: Set(deleted))) }
+    func add(_ references: Severing.References) { result.severed.append(Severing(references, keys: Set(deleted.map(\.rawValue)))) }
     for relationship in entity.relationships where relationship.deleteRule != .noAction {
       let inverse = model.inverse(of: relationship)
       if relationship.storesLinks { add(.linksFromSources(relationship: model.linkName(relationship))) }
@@ -109,9 +112,9 @@ struct SaveTranslation {
 
   private mutating func addLinks(_ changes: SaveRequest.LinkChanges, _ relationship: ManagedObjectModel.Relationship) {
     let name = model.linkName(relationship)
-    result.unlinked += changes.removed.map { Link(name, source: $0.source, target: $0.target) }
+    result.unlinked += changes.removed.map { Link(name, source: $0.source.rawValue, target: $0.target.rawValue) }
     result.linked += changes.added.map {
-      Link(name, source: $0.source, target: $0.target, isExclusive: relationship.hasTargetsToItself)
+      Link(name, source: $0.source.rawValue, target: $0.target.rawValue, isExclusive: relationship.hasTargetsToItself)
     }
   }
 
@@ -120,9 +123,11 @@ struct SaveTranslation {
     for (link, order) in zip(changes.links, changes.keys) {
       let position: Position =
         switch model.path(of: relationship) {
-        case .links(let name, false, _): .ofTarget(link: Link(name, source: link.source, target: link.target), order: order)
-        case .links(let name, true, _): .ofSource(link: Link(name, source: link.target, target: link.source), order: order)
-        case .rows(let rows, let field): .ofRow(row: RowID(table: rows.table, key: link.target), reference: field, order: order)
+        case .links(let name, false, _):
+          .ofTarget(link: Link(name, source: link.source.rawValue, target: link.target.rawValue), order: order)
+        case .links(let name, true, _):
+          .ofSource(link: Link(name, source: link.target.rawValue, target: link.source.rawValue), order: order)
+        case .rows(let rows, let field): .ofRow(row: RowID(table: rows.table, key: link.target.rawValue), reference: field, order: order)
         }
       result.positions.append(position)
     }
