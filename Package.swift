@@ -155,7 +155,8 @@ let package = Package(
         "HoldfastSQLiteStore",
         "HoldfastAtomicStore",
         "HoldfastFiles", "HoldfastStoreConformance", "HoldfastSupport", "HoldfastModelFile", "CSVStore", "HoldfastRowStore",
-        "HoldfastStoreWrappers", "HoldfastStoreRecording", "LogStore", "HoldfastPropertyList", .product(name: "Logging", package: "swift-log"),
+        "HoldfastStoreWrappers", "HoldfastStoreRecording", "LogStore", "HoldfastPropertyList",
+        .product(name: "Logging", package: "swift-log"),
       ]),
     // Damaged files, full disks, locks, killed processes, wrong values and misuse, through the whole stack.
     .testTarget(

@@ -29,7 +29,9 @@ final class ReplayedStore {
   /// Returns a request with the keys, IDs and versions of this store, and of a save the versions of its rows. Requires ``fits(_:)``.
   func translated(_ request: RecordedRequest) throws -> (request: RecordedRequest, saved: [SaveTranslation.Saved]) {
     let translation = SaveTranslation(model: model, names: names, identity: identity) { [self] in try value($0, $1, $2) }
-    func keys(_ keys: [ObjectKey], _ entity: EntityIndex) -> [ObjectKey] { keys.map { translation.key($0, model.entities[entity].rootIndex) } }
+    func keys(_ keys: [ObjectKey], _ entity: EntityIndex) -> [ObjectKey] {
+      keys.map { translation.key($0, model.entities[entity].rootIndex) }
+    }
     switch request {
     case .fetch(let plan, let view): return (.fetch(plan.mappingIDs(translation.id), view: view), [])
     case .rows(var faults, let view):

@@ -131,7 +131,8 @@ import Testing
     #expect(expected.allSatisfy { !$0.isEmpty })
     let (context, scrambling) = try open(store, scrambles: true)
     #expect(try answers(context) == expected)
-    for plan in try #require(scrambling).plans.withLock({ $0 }) {
+    let dog = try #require(Kennel.model.entity(named: "Dog")).index
+    for plan in try #require(scrambling).plans.withLock({ $0 }) where plan.entity == dog {
       let text = "\(plan)"
       #expect(!text.contains("name") && !text.contains("chip"), "\(text)")
       if case .aggregates(let aggregates) = plan.output {
@@ -144,7 +145,7 @@ import Testing
     let (context, scrambling) = try open(.sqlite, scrambles: true)
     _ = try context.fetch(FetchRequest<Dog>(where: \Dog.name == "d3" && \Dog.age > 2, sortedBy: [FetchSortDescriptor(\Dog.age)]))
     let plan = try #require(scrambling?.plans.withLock { $0.last })
-    #expect(plan.predicate == .comparison(.property(PropertyPath("age")), .greaterThan, .constant(.int16(2)), []), "\(plan)")
+    #expect(plan.predicate.map { "\($0)" } == "age > 2", "\(plan)")
     #expect(plan.sorts.count == 1)
   }
 
