@@ -59,14 +59,14 @@ public struct StoreMetadataList: Sendable {
   /// The version hash of each entity in the store's model, by entity name. Nil if the list has none.
   public var versionHashes: [String: [UInt8]]? { entries[Key.hashes]?.dictionary?.compactMapValues(\.data) }
 
-  /// The layout hashes of the store's model, by entity name; see ``ManagedObjectModel/entityLayoutHashesByName``.
+  /// The layout hashes of the store's model, by entity name; see ``/HoldfastStore/ManagedObjectModel/entityLayoutHashesByName``.
   ///
   /// Empty for a list from another program.
   public var layoutHashes: [String: [UInt8]] { (entries[Key.layouts]?.dictionary ?? [:]).compactMapValues(\.data) }
 
   /// Throws if the version hashes were computed by an unknown method.
   ///
-  /// - Throws: ``StoreError`` with code `newerFormat`.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `newerFormat`.
   public func checkHashesVersion(path: String?) throws(StoreError) {
     guard let version = entries[Key.hashesVersion]?.integer, version > StoreMetadataList.knownHashesVersion else { return }
     throw StoreError(
@@ -92,7 +92,7 @@ public struct StoreMetadataList: Sendable {
   ///   - info: The metadata.
   ///   - isXML: Whether the list will be written in the XML format. XML doesn't support fractions of seconds and control characters, so
   ///     such values are stored in another form. Defaults to false.
-  /// - Throws: ``StoreError`` with code `unstorableValue` if a key is reserved, or the format doesn't support it.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `unstorableValue` if a key is reserved, or the format doesn't support it.
   public mutating func setUserInfo(_ info: [String: StoreValue], isXML: Bool = false) throws(StoreError) {
     for key in info.keys.sorted() {
       if StoreMetadataList.isReserved(key) {
