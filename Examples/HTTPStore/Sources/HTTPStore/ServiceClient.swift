@@ -6,7 +6,7 @@ import ServiceAPI
 
 /// Sends the requests of one store to the service.
 ///
-/// A request whose connection is lost is sent once more, at once. That is safe: reads change nothing, and the service has noted the IDs of
+/// A request whose connection is lost is sent a second time, at once. That is safe: reads change nothing, and the service has noted the IDs of
 /// the saves that took effect. If the second one is lost, too, the error specifies whether something may have changed:
 ///
 /// | | reads, keys, checks | saves |
