@@ -24,7 +24,8 @@ struct IncomparableSlots: Sendable {
         guard model.entityIndexes.contains(entity), IncomparableSlots.isPlain(slot, model.entities[entity]) else {
           throw StoreError(
             .unsupportedModel, operation: "open the store", path: location,
-            reason: "The store can't compare slot \(slot) of entity \(entity), which isn't an attribute that is stored as set.")
+            reason: "The store can't compare slot \(slot) of entity \(entity), which isn't an attribute with a value of its own. "
+              + "The store may only report attributes that aren't derived.")
         }
         // An inherited property has the same slot in all entities of its family.
         for other in model.entities {

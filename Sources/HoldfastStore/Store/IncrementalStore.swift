@@ -288,7 +288,8 @@ public struct StoreMetadata: Sendable {
   ///
   /// The store saves and returns their values like any others. The framework evaluates predicates, sort terms and aggregates of these
   /// attributes itself, and the plans that it sends contain none. It also checks their uniqueness constraints. A slot of an entity is
-  /// incomparable for all entities of the family that have it. Derived attributes and relationships must be comparable.
+  /// incomparable for all entities of the family that have it. Derived attributes and relationships must be comparable; if one is listed,
+  /// opening the store fails with code ``StoreError/Code/unsupportedModel``.
   public var incomparableSlots: [EntityIndex: Set<SlotIndex>]
 
   /// Creates store metadata.

@@ -9,7 +9,7 @@
   /// Creates a key from an integer.
   @inlinable @inline(__always) public init(rawValue: Int64) { self.rawValue = rawValue }
 
-  /// Hashes the integer, in the quick way of integers that are a key of a set or dictionary by themselves.
+  /// The hash of the integer, which sets and dictionaries of keys compute as fast as those of plain integers.
   @inlinable @inline(__always) public func _rawHashValue(seed: Int) -> Int { rawValue._rawHashValue(seed: seed) }
 }
 
