@@ -11,6 +11,7 @@ let package = Package(
     .library(name: "HoldfastFiles", targets: ["HoldfastFiles"]),
     .library(name: "HoldfastAtomicStore", targets: ["HoldfastAtomicStore"]),
     .library(name: "HoldfastRowStore", targets: ["HoldfastRowStore"]),
+    .library(name: "HoldfastEncryption", targets: ["HoldfastEncryption"]),
     .library(name: "HoldfastStoreWrappers", targets: ["HoldfastStoreWrappers"]),
     .library(name: "HoldfastStoreRecording", targets: ["HoldfastStoreRecording"]),
     .library(name: "HoldfastMemoryStore", targets: ["HoldfastMemoryStore"]),
@@ -27,8 +28,16 @@ let package = Package(
     .executable(name: "Packages", targets: ["Packages"]),
     .executable(name: "BowTies", targets: ["BowTies"]),
   ],
+  traits: [
+    .trait(name: "Encryption", description: "Encrypted files: EncryptedFileSystem with AES-GCM. Needs swift-crypto."),
+    .trait(name: "Tracing", description: "Spans of store requests: TracingStore with a tracer. Needs swift-distributed-tracing."),
+    .default(enabledTraits: []),
+  ],
   dependencies: [
-    .package(url: "https://github.com/apple/swift-log", from: "1.6.0")
+    .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+    // Resolved only by packages that enable a trait.
+    .package(url: "https://github.com/apple/swift-crypto", "3.12.0"..<"5.0.0"),
+    .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.2.0"),
   ],
   targets: [
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite3"])]),
@@ -41,10 +50,18 @@ let package = Package(
     .target(name: "HoldfastRowStore", dependencies: ["HoldfastStore"]),
     .target(
       name: "HoldfastStoreWrappers",
-      dependencies: ["HoldfastRowStore", "HoldfastStore", .product(name: "Logging", package: "swift-log")]),
+      dependencies: [
+        "HoldfastRowStore", "HoldfastStore", .product(name: "Logging", package: "swift-log"),
+        .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"])),
+      ]),
     .target(name: "HoldfastStoreRecording", dependencies: ["Holdfast", "HoldfastFiles", "HoldfastStore"]),
     .target(name: "CHoldfastPOSIX"),
     .target(name: "HoldfastFiles", dependencies: ["HoldfastStore", "CHoldfastPOSIX"]),
+    .target(
+      name: "HoldfastEncryption",
+      dependencies: [
+        "HoldfastFiles", "HoldfastStore", .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Encryption"])),
+      ]),
     .target(name: "HoldfastAtomicStore", dependencies: ["HoldfastFiles", "HoldfastPropertyList", "HoldfastStore"]),
     .target(name: "HoldfastMemoryStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore"]),
     .target(name: "HoldfastJSONStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore", "CYajl"]),
@@ -89,16 +106,27 @@ let package = Package(
     // Shared by several test targets.
     .target(
       name: "TestSupport",
-      dependencies: ["Holdfast", "HoldfastStore", "HoldfastAtomicStore", "HoldfastStoreConformance"], path: "Tests/TestSupport"),
+      dependencies: [
+        "Holdfast", "HoldfastStore", "HoldfastAtomicStore", "HoldfastEncryption", "HoldfastStoreConformance", "HoldfastSupport",
+      ],
+      path: "Tests/TestSupport"),
     .testTarget(name: "HoldfastSupportTests", dependencies: ["TestSupport", "HoldfastSupport"]),
     .testTarget(name: "HoldfastStoreTests", dependencies: ["TestSupport", "HoldfastStore"]),
     .testTarget(name: "HoldfastPropertyListTests", dependencies: ["TestSupport", "HoldfastPropertyList", "HoldfastStore"]),
     .testTarget(name: "HoldfastFilesTests", dependencies: ["TestSupport", "HoldfastFiles", "HoldfastStore", "HoldfastStoreConformance"]),
     .testTarget(
+      name: "HoldfastEncryptionTests",
+      dependencies: [
+        "TestSupport", "HoldfastEncryption", "HoldfastFiles", "HoldfastStore", "HoldfastStoreConformance",
+        .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Encryption"])),
+      ]),
+    .testTarget(
       name: "HoldfastStoreWrappersTests",
       dependencies: [
         "TestSupport", "HoldfastStoreWrappers", "HoldfastRowStore", "HoldfastStore", "Holdfast", "HoldfastMemoryStore",
         "HoldfastSQLiteStore", "HoldfastStoreConformance", .product(name: "Logging", package: "swift-log"),
+        .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"])),
+        .product(name: "InMemoryTracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"])),
       ]),
     .testTarget(
       name: "HoldfastStoreRecordingTests",
@@ -126,7 +154,8 @@ let package = Package(
         "HoldfastStoreConformance", "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore",
         "HoldfastBinaryStore",
         "HoldfastSQLiteStore",
-        "HoldfastAtomicStore", "HoldfastFiles", "CSVStore", "LogStore", "HoldfastStoreWrappers",
+        "HoldfastAtomicStore", "HoldfastFiles", "CSVStore", "LogStore", "HoldfastStoreWrappers", "HoldfastEncryption",
+        .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Encryption"])),
       ]),
     .testTarget(
       name: "HoldfastJSONStoreTests",
@@ -155,8 +184,10 @@ let package = Package(
         "HoldfastSQLiteStore",
         "HoldfastAtomicStore",
         "HoldfastFiles", "HoldfastStoreConformance", "HoldfastSupport", "HoldfastModelFile", "CSVStore", "HoldfastRowStore",
-        "HoldfastStoreWrappers", "HoldfastStoreRecording", "LogStore", "HoldfastPropertyList",
+        "HoldfastStoreWrappers", "HoldfastStoreRecording", "LogStore", "HoldfastPropertyList", "HoldfastEncryption",
         .product(name: "Logging", package: "swift-log"),
+        .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Encryption"])),
+        .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"])),
       ]),
     // Damaged files, full disks, locks, killed processes, wrong values and misuse, through the whole stack.
     .testTarget(
@@ -165,7 +196,7 @@ let package = Package(
         "TestSupport", "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore",
         "HoldfastSQLiteStore",
         "HoldfastStoreConformance",
-        "HoldfastAtomicStore", "HoldfastFiles", "CSQLite",
+        "HoldfastAtomicStore", "HoldfastFiles", "HoldfastEncryption", "CSQLite",
       ], exclude: ["README.md"]),
     .testTarget(name: "ArchitectureTests", dependencies: ["TestSupport"]),
     // Its cases are files that must not compile, so the build excludes them.

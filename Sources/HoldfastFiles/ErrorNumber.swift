@@ -27,10 +27,10 @@ package enum ErrorNumber {
   static let invalid = EINVAL
   static let notSupported = ENOTSUP
   static let timedOut = ETIMEDOUT
-  static let inputOutput = EIO
+  package static let inputOutput = EIO
   static let noDevice = ENXIO
   /// The bytes read differ from the bytes written.
-  static let wrongContents = EBADMSG
+  package static let wrongContents = EBADMSG
   /// A folder's owner isn't trusted.
   static let otherOwner = EPERM
 

@@ -24,28 +24,47 @@ public struct FileSystemError: Error, Sendable, Hashable {
   public var name: String
   /// The `errno` number.
   public var number: Int32
+  /// What the number doesn't say; nil for calls of the operating system.
+  public var detail: Detail?
+
+  /// What a file system other than the operating system's knows about a failure.
+  public struct Detail: Sendable, Hashable {
+    /// The code of the store's error.
+    public var code: StoreError.Code
+    /// Why the call failed, and what to do: complete sentences without user data.
+    public var reason: String
+
+    /// Creates a detail.
+    public init(_ code: StoreError.Code, _ reason: String) {
+      self.code = code
+      self.reason = reason
+    }
+  }
 
   /// Creates an error.
-  public init(_ operation: StoreFileOperation, name: String, number: Int32) {
+  public init(_ operation: StoreFileOperation, name: String, number: Int32, detail: Detail? = nil) {
     self.operation = operation
     self.name = name
     self.number = number
+    self.detail = detail
   }
 
-  /// The operating system's description of the number.
-  public var reason: String { String(cString: strerror(number)) }
+  /// The reason in ``detail``, or the operating system's description of the number.
+  public var reason: String { detail?.reason ?? String(cString: strerror(number)) }
 }
 
 extension FileSystemError: CustomStringConvertible {
   /// One line that describes what failed, on which file and why.
-  public var description: String { "Could not \(operation.phrase) \(name.escapingControlCharacters()): \(ErrorNumber.describe(number))." }
+  public var description: String {
+    "Could not \(operation.phrase) \(name.escapingControlCharacters()): \(detail?.reason ?? "\(ErrorNumber.describe(number)).")"
+  }
 }
 
 /// The bridged `NSError` has the `errno` number and the domain `NSPOSIXErrorDomain`.
 extension FileSystemError: LocalizedError {
   /// What failed, on which file and why; the error's `localizedDescription`.
   public var errorDescription: String? { description }
-  /// The operating system's description of the number.
+  /// The reason in ``detail``, or the operating system's description of the number.
   public var failureReason: String? { reason }
 
   /// The domain of the bridged `NSError`.
@@ -62,6 +81,10 @@ extension StoreError {
   ///   - operation: The operation of the store, as a verb phrase.
   ///   - path: The store's file.
   public init(_ failure: FileSystemError, operation: String, path: String) {
+    if let detail = failure.detail {
+      self.init(failure, operation: operation, path: path, reason: "\(failure.name): \(detail.reason)")
+      return
+    }
     let hint = path.hasPrefix("file:") ? " This looks like a URL; pass the path only." : ""
     self.init(
       failure, operation: operation, path: path,
@@ -83,8 +106,13 @@ extension FileSystemError {
 }
 
 extension StoreError.Code {
-  /// The only place that maps `errno` numbers to codes, except for SQLite's own calls, which also have result codes.
+  /// The code of the detail, if there is one. This is the only place that maps `errno` numbers to codes, except for SQLite's own calls,
+  /// which also have result codes.
   fileprivate init(_ failure: FileSystemError) {
+    if let detail = failure.detail {
+      self = detail.code
+      return
+    }
     switch failure.number {
     case ETIMEDOUT where failure.operation == .lock, EWOULDBLOCK where failure.operation == .lock: self = .locked
     case ENOSPC, EDQUOT, EFBIG: self = .diskFull

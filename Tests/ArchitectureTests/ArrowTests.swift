@@ -14,7 +14,8 @@ private let allowed: [String: Set<String>] = [
   "HoldfastStore": ["HoldfastSupport"],
   "HoldfastPropertyList": ["HoldfastStore"],
   "HoldfastRowStore": ["HoldfastStore"],
-  "HoldfastStoreWrappers": ["HoldfastRowStore", "HoldfastStore", "Logging"],
+  "HoldfastStoreWrappers": ["HoldfastRowStore", "HoldfastStore", "Logging", "Tracing"],
+  "HoldfastEncryption": ["HoldfastFiles", "HoldfastStore", "Crypto"],
   "HoldfastStoreRecording": ["Holdfast", "HoldfastFiles", "HoldfastStore"],
   "HoldfastFiles": ["HoldfastStore", "CHoldfastPOSIX"],
   "HoldfastAtomicStore": ["HoldfastFiles", "HoldfastPropertyList", "HoldfastStore"],
@@ -25,7 +26,9 @@ private let allowed: [String: Set<String>] = [
   "HoldfastSQLiteStore": ["HoldfastFiles", "HoldfastPropertyList", "HoldfastStore", "CSQLite", "Logging"],
   "HoldfastModelFile": ["HoldfastPropertyList", "HoldfastStore", "CHoldfastPOSIX", "CLibXML2", "CZlib"],
   "Holdfast": ["HoldfastPropertyList", "HoldfastStore", "HoldfastSupport"],
-  "TestSupport": ["Holdfast", "HoldfastStore", "HoldfastAtomicStore", "HoldfastStoreConformance"],
+  "TestSupport": [
+    "Holdfast", "HoldfastStore", "HoldfastAtomicStore", "HoldfastEncryption", "HoldfastStoreConformance", "HoldfastSupport",
+  ],
   "HoldfastStoreConformance": ["Holdfast", "HoldfastFiles", "HoldfastRowStore", "HoldfastStore"],
 ]
 
@@ -69,10 +72,18 @@ private let everywhere: Set<String> = [
     }
   }
 
-  @Test func thePackageDependsOnSwiftLogAlone() throws {
+  /// Packages that enable no trait resolve swift-log and nothing else.
+  @Test func thePackageDependsOnSwiftLogAloneWithoutTraits() throws {
     let manifest = try String(contentsOf: Self.root.appendingPathComponent("Package.swift"), encoding: .utf8)
-    #expect(manifest.components(separatedBy: ".package(url:").count == 2)
-    #expect(manifest.contains("https://github.com/apple/swift-log"))
+    #expect(
+      manifest.matches(of: /\.package\(url: "https:\/\/github.com\/apple\/([a-z-]+)"/).map(\.1) == [
+        "swift-log", "swift-crypto", "swift-distributed-tracing",
+      ])
+    #expect(manifest.components(separatedBy: ".package(url:").count == 4)
+    #expect(manifest.contains(".default(enabledTraits: [])"))
+    for use in manifest.matches(of: /package: "(swift-crypto|swift-distributed-tracing)"(.*)\)/) {
+      #expect(use.2.hasPrefix(", condition: .when(traits: "))
+    }
   }
 
   @Test func onlyTestsDependOnExamples() throws {

@@ -136,6 +136,7 @@ public final class ExternalDataFolder: Sendable {
     func failed(_ code: StoreError.Code, _ reason: String) -> StoreError {
       StoreError(code, operation: operation, path: path, reason: reason, cause: error)
     }
+    if error.detail != nil { return failure(error, operation: operation) }
     switch error.number {
     case ErrorNumber.notFound:
       return failed(

@@ -14,6 +14,7 @@ public final class TracingStore: ForwardingStore {
   /// The wrapped store.
   public let base: any IncrementalStore
   private let receive: @Sendable (StoreTrace) -> Void
+  private let spans: (any RequestSpans)?
   private let state = Mutex(State())
 
   /// Guarded because several threads call stores.
@@ -23,8 +24,13 @@ public final class TracingStore: ForwardingStore {
   }
 
   /// Wraps a store, and passes each trace to a function.
-  public init(_ base: any IncrementalStore, receive: @escaping @Sendable (StoreTrace) -> Void) {
+  public convenience init(_ base: any IncrementalStore, receive: @escaping @Sendable (StoreTrace) -> Void) {
+    self.init(base, spans: nil, receive: receive)
+  }
+
+  init(_ base: any IncrementalStore, spans: (any RequestSpans)?, receive: @escaping @Sendable (StoreTrace) -> Void) {
     self.base = base
+    self.spans = spans
     self.receive = receive
   }
 
@@ -52,24 +58,28 @@ public final class TracingStore: ForwardingStore {
   // MARK: Tracing
 
   /// Runs a request, and reports it.
-  fileprivate func tracing<Result>(_ trace: StoreTrace, _ body: (inout StoreTrace) throws -> Result) throws -> Result {
-    var trace = trace
-    do {
-      let result = try body(&trace)
-      finish(&trace, nil)
-      return result
-    } catch {
-      trace.returnedCount = nil
-      finish(&trace, (error as? StoreError)?.code ?? .general)
-      throw error
+  fileprivate func tracing<Answer>(_ trace: StoreTrace, _ body: (inout StoreTrace) throws -> Answer) throws -> Answer {
+    guard let spans else { return try reported(trace, body).result.get() }
+    return try spans.run(trace) { finished in
+      let (result, trace) = reported(trace, body)
+      finished = trace
+      return try result.get()
     }
   }
 
-  private func finish(_ trace: inout StoreTrace, _ code: StoreError.Code?) {
+  private func reported<Answer>(_ trace: StoreTrace, _ body: (inout StoreTrace) throws -> Answer) -> (
+    result: Result<Answer, any Error>, trace: StoreTrace
+  ) {
+    var trace = trace
+    let result = Result { try body(&trace) }
+    if case .failure(let error) = result {
+      trace.returnedCount = nil
+      trace.errorCode = (error as? StoreError)?.code ?? .general
+    }
     trace.duration = .now - trace.start
-    trace.errorCode = code
     state.withLock { [trace] in $0.metrics.add(trace) }
     receive(trace)
+    return (result, trace)
   }
 
   private func entity(_ index: EntityIndex) -> ManagedObjectModel.Entity? {
@@ -168,7 +178,7 @@ public final class TracingStore: ForwardingStore {
     return try tracing(trace) { _ in try next(request, options) }
   }
 
-  fileprivate func ending<Result>(_ operation: StoreTrace.Operation, _ prepared: StoreTrace, _ body: () throws -> Result) throws -> Result {
+  fileprivate func ending<Answer>(_ operation: StoreTrace.Operation, _ prepared: StoreTrace, _ body: () throws -> Answer) throws -> Answer {
     var trace = StoreTrace(operation)
     (trace.entity, trace.requestedCount, trace.label) = (prepared.entity, prepared.requestedCount, prepared.label)
     return try tracing(trace) { _ in try body() }

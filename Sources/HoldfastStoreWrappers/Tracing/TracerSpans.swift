@@ -1,0 +1,46 @@
+#if Tracing
+  public import HoldfastStore
+  public import Tracing
+
+  extension TracingStore {
+    /// Wraps a store, and makes a span for each request. Requires the trait `Tracing`.
+    ///
+    /// A span is a child of the current span, and the current span of the request: requests that a store sends over a network while it
+    /// answers become its children. Its name is the operation and the entity, its attributes are those of ``StoreTrace/attributes(system:)``.
+    ///
+    /// - Parameters:
+    ///   - base: The store.
+    ///   - system: The name of the store type, such as "sqlite".
+    ///   - tracer: The tracer, such as `InstrumentationSystem.tracer`.
+    ///   - receive: Receives each trace.
+    public convenience init(
+      _ base: any IncrementalStore, system: String, tracer: some Tracer, receive: @escaping @Sendable (StoreTrace) -> Void = { _ in }
+    ) {
+      self.init(base, spans: TracerSpans(tracer: tracer, system: system), receive: receive)
+    }
+  }
+
+  private struct TracerSpans<SomeTracer: Tracer>: RequestSpans {
+    let tracer: SomeTracer
+    let system: String
+
+    func run<Answer>(_ trace: StoreTrace, _ body: (inout StoreTrace) throws -> Answer) throws -> Answer {
+      let name = [trace.operation.rawValue, trace.entity].compactMap { $0 }.joined(separator: " ")
+      return try tracer.withSpan(name, ofKind: .client) { span in
+        var ended = trace
+        defer { describe(ended, in: span) }
+        return try body(&ended)
+      }
+    }
+
+    private func describe(_ trace: StoreTrace, in span: SomeTracer.Span) {
+      // The span has its own duration.
+      for (name, value) in trace.attributes(system: system) where name != "holdfast.duration" {
+        span.attributes[name] = value
+      }
+      span.attributes["db.response.returned_rows"] = trace.returnedCount
+      span.attributes["holdfast.requested_rows"] = trace.requestedCount
+      if let code = trace.errorCode { span.setStatus(SpanStatus(code: .error, message: code.rawValue)) }
+    }
+  }
+#endif
