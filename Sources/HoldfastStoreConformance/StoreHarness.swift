@@ -36,7 +36,10 @@ public struct StorePlace: Sendable {
   public var copy: (@Sendable () throws -> StorePlace)?
   /// The file, for cases that damage it; nil if there is none, or if the store can't detect damage in it.
   public var file: DamageableFile?
-  /// Describes a store on a file system, for cases that simulate power losses; nil if the store can't run on one. Each file system
+  /// Lists the external files, for cases that damage them; nil if there are none. No store has the data open when the kit calls this
+  /// closure.
+  public var externalFiles: (@Sendable () throws -> [DamageableFile])?
+  /// Describes a store on a file system, for cases that simulate power losses and calls that fail; nil if the store can't run on one. Each file system
   /// that the closure receives has one store, always at the same path.
   public var onFileSystem: (@Sendable (any StoreFileSystem) -> StoreDescription)?
   /// Removes the data. The kit calls this closure once, after it closed all stores at the place.
@@ -46,6 +49,7 @@ public struct StorePlace: Sendable {
   public init(
     _ description: StoreDescription, readOnly: StoreDescription? = nil, damage: (@Sendable () throws -> Void)? = nil,
     cramped: StoreDescription? = nil, copy: (@Sendable () throws -> StorePlace)? = nil, file: DamageableFile? = nil,
+    externalFiles: (@Sendable () throws -> [DamageableFile])? = nil,
     onFileSystem: (@Sendable (any StoreFileSystem) -> StoreDescription)? = nil,
     discard: @escaping @Sendable () -> Void = {}
   ) {
@@ -55,19 +59,22 @@ public struct StorePlace: Sendable {
     self.cramped = cramped
     self.copy = copy
     self.file = file
+    self.externalFiles = externalFiles
     self.onFileSystem = onFileSystem
     self.discard = discard
   }
 }
 
-/// The bytes of a store's file, which the kit damages.
+/// A file of a store, which the kit damages.
 public struct DamageableFile: Sendable {
   /// The distance between the bytes that are changed, and between the lengths to which the file is truncated.
   public var step: Int
   /// Reads the file.
   public var read: @Sendable () throws -> [UInt8]
-  /// Replaces the contents of the file. No store has it open.
+  /// Replaces the contents of the file, and creates it if it was removed. No store has it open.
   public var write: @Sendable ([UInt8]) throws -> Void
+  /// Removes the file. No store has it open. If nil, the kit doesn't test a missing file.
+  public var remove: (@Sendable () throws -> Void)?
 
   /// Creates access to a file.
   ///
@@ -75,11 +82,14 @@ public struct DamageableFile: Sendable {
   ///   - step: The distance between damaged bytes. Defaults to 7; 1 for every byte.
   ///   - read: Reads the file.
   ///   - write: Replaces the contents of the file.
+  ///   - remove: Removes the file. Defaults to nil, which means that the kit doesn't test a missing file.
   public init(
-    step: Int = 7, read: @escaping @Sendable () throws -> [UInt8], write: @escaping @Sendable ([UInt8]) throws -> Void
+    step: Int = 7, read: @escaping @Sendable () throws -> [UInt8], write: @escaping @Sendable ([UInt8]) throws -> Void,
+    remove: (@Sendable () throws -> Void)? = nil
   ) {
     self.step = step
     self.read = read
     self.write = write
+    self.remove = remove
   }
 }

@@ -1,32 +1,54 @@
 import FoundationEssentials
+import HoldfastFiles
 import HoldfastMemoryStore
 import HoldfastSQLiteStore
 import HoldfastStore
 import HoldfastStoreConformance
+import HoldfastStoreWrappers
 import Synchronization
 
 struct BrokenHarness: StoreHarness {
   let flaw: Flaw?
+  private let kind: Flaw.Base
+
+  /// - Parameter kind: The store to wrap. Defaults to the one that shows the flaw.
+  init(flaw: Flaw?, over kind: Flaw.Base? = nil) {
+    self.flaw = flaw
+    self.kind = kind ?? flaw?.base ?? .memory
+  }
+
   private var base: any StoreHarness {
-    switch flaw?.base {
+    switch kind {
+    case .evaluating:
+      WrappedHarness(base: MemoryHarness(), capabilities: EvaluatingStore(MemoryStore()).capabilities) { EvaluatingStore($0) }
     case .sqlite: SQLiteHarness()
     case .json: WholeFileHarness(describe: WholeFileHarness.json.describe, allowsUnverified: flaw == .ignoresDigest)
+    case .document: flaw == .keepsLineage ? WholeFileHarness.constant : WholeFileHarness.csv
     case .server: ServerHarness(losesSaves: flaw == .losesSavesOfOtherStores)
-    case .memory, nil: MemoryHarness()
+    case .memory: MemoryHarness()
     }
   }
   var capabilities: StoreCapabilities { base.capabilities }
 
   func makePlace() throws -> StorePlace {
     let flaw = flaw, notes = BrokenStore.Notes()
-    let place = try base.makePlace()
+    var place = try base.makePlace()
+    if let member = UnverifiedMember(flaw) { place = member.place(place) }
     var broken = place
     broken.description = place.description.wrapped { base in
       BrokenStore(flaw == .losesRowsOnClosing ? MemoryStore() : base, flaw, notes)
     }
     broken.readOnly = flaw == .createsWhenReadOnly ? broken.description : nil
-    if flaw == .doesNotSynchronize, let describe = place.onFileSystem {
-      broken.onFileSystem = { describe(AlteredFileSystem($0, .noSynchronization)) }
+    if let describe = place.onFileSystem {
+      broken.onFileSystem = { fileSystem in
+        let flawed: any StoreFileSystem =
+          switch flaw {
+          case .doesNotSynchronize: AlteredFileSystem(fileSystem, .noSynchronization)
+          case .comparesFileSizes: SizesOnlyFileSystem(base: fileSystem)
+          default: fileSystem
+          }
+        return describe(flawed).wrapped { BrokenStore($0, flaw, notes) }
+      }
     }
     broken.cramped = place.cramped?.wrapped { BrokenStore($0, flaw, notes) }
     return broken
@@ -173,8 +195,13 @@ final class BrokenStore: ForwardingStore {
     case .keysIgnoreSorts: if plan.output == .keys { plan.sorts = [] }
     case .keysIgnoreOffset: if plan.output == .keys { plan.offset = 0 }
     case .aggregatesIgnorePredicate: if case .aggregates = plan.output { plan.predicate = nil }
-    case .windowsBeforePredicate: if plan.limit != nil || plan.offset > 0 { plan.predicate = nil }
-    case .losesNilInInequality, .ignoresCase, .comparesPrefixes, .forgetsDelimiters: plan.predicate = plan.predicate.map(spoiled)
+    case .windowsBeforePredicate:
+      if plan.predicate != nil, plan.limit != nil || plan.offset > 0 { return try fetchInWindow(plan, view, sink) }
+    case .ignoresWindowsWithPredicate: if plan.predicate != nil { (plan.limit, plan.offset) = (nil, 0) }
+    case .sortsNaNFirst: if plan.limit == nil, plan.offset == 0, plan.sorts.count == 1 { return try fetchNaNFirst(plan, view, sink) }
+    case .losesNilInInequality, .ignoresCase, .comparesPrefixes, .forgetsDelimiters, .comparesDecimalsWith34Digits,
+      .comparesMilliseconds, .convertsLineEndingsOfConstants, .distinguishesNegativeZero:
+      plan.predicate = plan.predicate.map(spoiled)
     default: break
     }
     notes.state.withLock { $0.lastOptions = options }
@@ -205,6 +232,32 @@ final class BrokenStore: ForwardingStore {
     for batch in all.batches.reversed().prefix(limit) { _ = try sink.take(batch, .one(batch.count - 1)) }
   }
 
+  /// Applies the window to all rows, and then the predicate.
+  private func fetchInWindow(_ plan: FetchPlan, _ view: any ReadView, _ sink: any RowSink) throws {
+    var window = plan, matching = plan
+    (window.predicate, window.output) = (nil, .keys)
+    (matching.limit, matching.offset) = (nil, 0)
+    let inWindow = KeepingSink(), all = KeepingSink()
+    try base.fetch(window, in: answering(view), into: inWindow)
+    try base.fetch(matching, in: answering(view), into: all)
+    let keys = Set(inWindow.batches.flatMap { batch in (0..<batch.count).map { batch[$0].key } })
+    for batch in all.batches { for row in 0..<batch.count where keys.contains(batch[row].key) { _ = try sink.take(batch, .one(row)) } }
+  }
+
+  /// Delivers the rows with NaN in the sorted attribute first.
+  private func fetchNaNFirst(_ plan: FetchPlan, _ view: any ReadView, _ sink: any RowSink) throws {
+    let all = KeepingSink()
+    try base.fetch(plan, in: answering(view), into: all)
+    let slot = notes.state.withLock { $0.model }?.entities[plan.entity].slot(named: "\(plan.sorts[0].path)")
+    for isFirst in [true, false] {
+      for batch in all.batches {
+        for row in 0..<batch.count where (slot.map { $0.rawValue < batch[row].values.count && batch[row][$0].isNaN } ?? false) == isFirst {
+          _ = try sink.take(batch, .one(row))
+        }
+      }
+    }
+  }
+
   /// A slightly different predicate.
   private func spoiled(_ predicate: QueryExpression) -> QueryExpression {
     switch (predicate, flaw) {
@@ -214,24 +267,46 @@ final class BrokenStore: ForwardingStore {
       .comparison(left, op, .constant(.string(text)), folding.union(.caseInsensitive))
     case (.comparison(let left, .lessThanOrEqualTo, let right, let folding), .comparesPrefixes):
       .comparison(left, .lessThan, right, folding)
+    case (.comparison(_, .equalTo, .constant(.double(let number)), _), .distinguishesNegativeZero)
+    where number == 0 && number.sign == .minus:
+      .literal(false)
+    case (.comparison(let left, let op, .constant(let value), let folding), _): .comparison(left, op, .constant(rounded(value)), folding)
     case (.not(let part), .forgetsDelimiters): .not(.and(part.conjuncts.suffix(1)))
     default: predicate
     }
   }
 
+  /// A constant that a store changes.
+  private func rounded(_ value: StoreValue) -> StoreValue {
+    switch (flaw, value) {
+    case (.comparesMilliseconds, .date(let seconds)): .date((seconds * 1000).rounded() / 1000)
+    case (.convertsLineEndingsOfConstants, .string(let text)): .string(text.replacing("\r\n", with: "\n"))
+    case (.comparesDecimalsWith34Digits, .decimal(let number)):
+      // The number of digits of IEEE 754's decimal128.
+      number.description.utf8.count > 34 ? Decimal(string: "\(number.description.prefix(34))0000").map { .decimal($0) } ?? value : value
+    default: value
+    }
+  }
+
   private func sinkFor(_ sink: any RowSink, _ plan: FetchPlan) -> any RowSink {
-    BrokenSink(sink, flaw, notes, counts: plan.output == .count)
+    if flaw == .sumsNaNAsNil {
+      guard case .aggregates = plan.output else { return sink }
+    }
+    return BrokenSink(sink, flaw, notes, counts: plan.output == .count)
   }
 
   func rows(_ request: FaultRequest, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
-    let wrapped = BrokenSink(sink, flaw, notes, counts: false)
+    let wrapped = flaw == .sumsNaNAsNil ? sink : BrokenSink(sink, flaw, notes, counts: false)
     if flaw == .cancelsRows { try notes.state.withLock { $0.lastOptions }.check("read rows") }
     var request = request
     if flaw == .deliversWholeFamilies, let model = notes.state.withLock({ $0.model }) {
       request.entity = model.entities[request.entity].rootIndex
     }
     for _ in 0..<(flaw == .requestedRowsTwice ? 2 : 1) {
-      try nesting { try base.rows(request, in: answering(view), options: options, into: wrapped) }
+      try nesting {
+        let view = flaw == .liveRowsInSnapshots ? try base.beginRead(.latest) : try answering(view)
+        try base.rows(request, in: view, options: options, into: wrapped)
+      }
     }
     if flaw == .deliversMissingKeys, !request.keys.isEmpty, let row = notes.state.withLock({ $0.firstRow }) {
       _ = try sink.take(row.batch, .one(row.index))
@@ -335,7 +410,7 @@ final class BrokenStore: ForwardingStore {
     if flaw == .ignoresExpectedVersions { request = try expectingWhatIsThere(request) }
     if flaw == .makesRoomInCommit { return LatePreparation(base, request) }
     if flaw == .tornCommits || flaw == .tornRows { return try torn(request) }
-    if flaw == .failsAfterFailure, notes.state.withLock({ $0.hasFailed }) {
+    if flaw == .failsAfterFailure || flaw == .failsAfterFailedCall, notes.state.withLock({ $0.hasFailed }) {
       throw StoreError(.failed, operation: "save", reason: "An earlier save failed.")
     }
     // A store has a maximum number of snapshots. The second one is enough.
@@ -358,7 +433,9 @@ final class BrokenStore: ForwardingStore {
       }
       if flaw == .throwsFirstConstraintOnly { error.constraintConflicts = Array(error.constraintConflicts.prefix(1)) }
       if flaw == .conflictsWithoutRows { for index in error.conflicts.indices { error.conflicts[index].persisted = nil } }
-      if flaw == .failsAfterFailure, error.code == .diskFull { notes.state.withLock { $0.hasFailed = true } }
+      if flaw == .failsAfterFailure && error.code == .diskFull || flaw == .failsAfterFailedCall && error.code == .inputOutput {
+        notes.state.withLock { $0.hasFailed = true }
+      }
       if flaw == .leavesPartOfRefusedSave, error.code == .conflict || error.code == .constraintConflict {
         try base.prepare(SaveRequest(entities: request.entities.map(insertions)), options: options).commit()
       }
@@ -403,7 +480,7 @@ final class BrokenStore: ForwardingStore {
 
   var answers: StoreAnswers {
     switch flaw {
-    case .servesOtherBytes, .inventsMissingBytes, .answersUnopened: Self.table.bound(to: self)
+    case .servesOtherBytes, .inventsMissingBytes, .servesDamagedFiles, .answersUnopened: Self.table.bound(to: self)
     case .forgetsAnswers: .none
     case .answersLater: notes.state.withLock { $0.firstRow == nil } ? .none : base.answers
     default: base.answers
@@ -416,6 +493,9 @@ final class BrokenStore: ForwardingStore {
       return store.flaw == .servesOtherBytes ? Data(data.dropLast()) : data
     } catch let error as StoreError where store.flaw == .inventsMissingBytes || store.flaw == .answersUnopened && error.code == .notOpen {
       return Data()
+    } catch let error as StoreError where store.flaw == .servesDamagedFiles && error.code == .damaged {
+      // The file's bytes, as far as the kit can tell.
+      return Data(count: 1 << 20)
     }
   }
 
@@ -446,7 +526,9 @@ private final class BrokenSink: RowSink {
 
   /// The batch with slightly different values; nil if the flaw doesn't change values.
   private func spoiledValues(of batch: RowBatch) throws -> RowBatch? {
-    guard [.normalisesText, .convertsLineEndings, .nanAsNil, .roundsDates, .truncatesDecimals].contains(flaw) else { return nil }
+    guard [.normalisesText, .convertsLineEndings, .nanAsNil, .sumsNaNAsNil, .roundsDates, .truncatesDecimals].contains(flaw) else {
+      return nil
+    }
     let builder = RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)
     for index in 0..<batch.count {
       try builder.append(key: batch[index].key, version: batch[index].version, values: batch[index].values.map(spoiled))
@@ -459,6 +541,7 @@ private final class BrokenSink: RowSink {
     case (.normalisesText, .string(let text)): .string(text.replacing("e\u{301}", with: "\u{E9}"))
     case (.convertsLineEndings, .string(let text)): .string(text.replacing("\r\n", with: "\n"))
     case (.nanAsNil, _) where value.isNaN: .null
+    case (.sumsNaNAsNil, _) where value.isNaN: .null
     case (.roundsDates, .date(let seconds)): .date((seconds * 1000).rounded() / 1000)
     case (.truncatesDecimals, .decimal(let number)) where number.description.count > 20: .decimal(number / 7 * 7)
     default: value
@@ -537,6 +620,7 @@ private final class BrokenPreparation: PreparedSave {
       try base.commit()
       return SaveReceipt(rows: sent)
     }
+    if flaw == .hidesFailedCommits || flaw == .failsCommitsThatTookEffect { return try committing() }
     guard flaw == .committedLater || flaw == .commitsEverySecondTime else { return try base.commit() }
     // Commits only every second save.
     let isSecond = notes.state.withLock { state in
@@ -545,6 +629,14 @@ private final class BrokenPreparation: PreparedSave {
     }
     if isSecond { base.abort() } else { return try base.commit() }
     return SaveReceipt()
+  }
+
+  /// Commits, and misreports an error.
+  private func committing() throws -> SaveReceipt {
+    do { return try base.commit() } catch let error as StoreError {
+      if flaw == .hidesFailedCommits { return SaveReceipt() }
+      throw StoreError(.inputOutput, operation: "save", reason: "The disk failed.", cause: error)
+    }
   }
 
   func abort() {

@@ -8,7 +8,7 @@ enum Flaw: String, CaseIterable, Sendable {
   case givesKeysTwice, givesKeysOfDeletedRows, keysDescend
   case ignoresExpectedVersions, ignoresLocks, throwsFirstConflictOnly, conflictsWithoutRows, ignoresUniqueness, throwsFirstConstraintOnly
   case commitsInPrepare, abortCommits, committedLater
-  case liveSnapshots, endedViewsAnswer, lateViews
+  case liveSnapshots, liveRowsInSnapshots, endedViewsAnswer, lateViews
   case newIdentity, losesRowsOnClosing, answersWhenClosed, mergesMetadata, losesMetadata, changesCapabilities, takesOtherModels
   case answersInOwnOrder, answersForMissingSources
   case readsEverythingOnOpening, makesRoomInCommit, savesByHalves, commitsEverySecondTime
@@ -18,10 +18,16 @@ enum Flaw: String, CaseIterable, Sendable {
   case servesOtherBytes, inventsMissingBytes, forgetsAnswers
   case servesFirstDemandOnly, refusesNestedRequests, answersLater, windowsInAnyOrder, cancelsRows, answersUnopened, receiptOfOtherRows
   case keepsToken
-  case keysIgnorePredicate, keysIgnoreSorts, keysIgnoreOffset, aggregatesIgnorePredicate, windowsBeforePredicate
+  case keysIgnorePredicate, keysIgnoreSorts, keysIgnoreOffset, aggregatesIgnorePredicate, windowsBeforePredicate,
+    ignoresWindowsWithPredicate
   case normalisesText, convertsLineEndings, nanAsNil, roundsDates, truncatesDecimals
+  case sortsNaNFirst, comparesDecimalsWith34Digits, comparesMilliseconds, convertsLineEndingsOfConstants, distinguishesNegativeZero
+  case sumsNaNAsNil
   case limitsSources, changesFirstWordOnly, namesConstraintsInOtherOrder
   case tornCommits, tornRows, failsAfterFailure, leavesPartOfRefusedSave, losesSavesOfOtherStores
+  case keepsLineage, comparesFileSizes
+  case servesDamagedFiles, ignoresDamagedModel, ignoresDamagedNextKeys
+  case hidesFailedCommits, failsCommitsThatTookEffect, failsAfterFailedCall
   case forgetsReservedKeys, reservesKeysPerStore, createsWhenReadOnly, requestedRowsTwice
   case writesUnchangedExternalValues, keepsFilesOfReplacedValues, ignoresDigest, doesNotSynchronize, keepsDestinationsOfDeletedSources
 
@@ -40,11 +46,14 @@ enum Flaw: String, CaseIterable, Sendable {
     case .countsOneMore, .keysWithColumns: ["F6"]
     case .losesNilInInequality, .ignoresCase, .comparesPrefixes, .forgetsDelimiters: ["F1"]
     case .ignoresEnough, .swallowsSinkErrors: ["F4"]
-    case .keepsToken: ["V4"]
+    case .keepsToken, .keepsLineage: ["V4"]
     case .keysIgnorePredicate, .aggregatesIgnorePredicate: ["F6"]
     case .keysIgnoreSorts: ["F2"]
-    case .keysIgnoreOffset, .windowsBeforePredicate: ["F3"]
+    case .keysIgnoreOffset, .windowsBeforePredicate, .ignoresWindowsWithPredicate: ["F3"]
     case .normalisesText, .convertsLineEndings, .nanAsNil, .roundsDates, .truncatesDecimals: ["F5"]
+    case .sortsNaNFirst: ["F2"]
+    case .comparesDecimalsWith34Digits, .comparesMilliseconds, .convertsLineEndingsOfConstants, .distinguishesNegativeZero: ["F1"]
+    case .sumsNaNAsNil: ["F6"]
     case .limitsSources: ["L1"]
     case .changesFirstWordOnly: ["S10"]
     case .namesConstraintsInOtherOrder: ["S2"]
@@ -56,7 +65,7 @@ enum Flaw: String, CaseIterable, Sendable {
     case .commitsInPrepare: ["S4"]
     case .abortCommits: ["S9"]
     case .committedLater: ["S8"]
-    case .liveSnapshots: ["V1"]
+    case .liveSnapshots, .liveRowsInSnapshots: ["V1"]
     case .endedViewsAnswer: ["V3"]
     case .newIdentity: ["O1"]
     case .losesRowsOnClosing, .answersWhenClosed: ["O5"]
@@ -77,7 +86,7 @@ enum Flaw: String, CaseIterable, Sendable {
     case .dropsDerivedRows, .setsWhatIsAdded: ["S13"]
     case .writesWhatIsNotMarked: ["S14"]
     case .servesOtherBytes: ["X1"]
-    case .inventsMissingBytes: ["X2"]
+    case .inventsMissingBytes, .servesDamagedFiles: ["X2"]
     case .forgetsAnswers: ["X1"]
     case .servesFirstDemandOnly: ["K1"]
     case .refusesNestedRequests: ["F7"]
@@ -88,31 +97,40 @@ enum Flaw: String, CaseIterable, Sendable {
     case .windowsInAnyOrder: ["F3"]
     case .tornCommits: ["S8"]
     case .tornRows: ["F8"]
+    case .hidesFailedCommits, .failsCommitsThatTookEffect: ["S6"]
+    case .failsAfterFailedCall: ["S5"]
     case .failsAfterFailure, .leavesPartOfRefusedSave: ["S5"]
-    case .losesSavesOfOtherStores: ["O6"]
+    case .losesSavesOfOtherStores, .comparesFileSizes: ["O6"]
     case .forgetsReservedKeys, .reservesKeysPerStore: ["K1"]
     case .createsWhenReadOnly: ["O2"]
     case .requestedRowsTwice: ["R1"]
     case .writesUnchangedExternalValues: ["X3"]
     case .keepsFilesOfReplacedValues: ["X4"]
-    case .ignoresDigest: ["O7"]
+    case .ignoresDigest, .ignoresDamagedModel, .ignoresDamagedNextKeys: ["O7"]
     case .doesNotSynchronize: ["S7"]
     }
   }
 
   /// The correct stores that can have a flaw.
-  enum Base { case memory, sqlite, json, server }
+  enum Base: CaseIterable { case memory, evaluating, sqlite, json, document, server }
 
   /// The store that has the flaw. Some flaws only show in a store that answers queries itself, or has files.
   var base: Base {
     switch self {
     case .ignoresSorts, .sortsWithoutTies, .ignoresLimit, .windowsOffByOne, .losesNilInInequality, .ignoresCase, .comparesPrefixes,
       .forgetsDelimiters, .readsEverythingOnOpening, .makesRoomInCommit, .savesByHalves, .commitsEverySecondTime, .servesOtherBytes,
-      .inventsMissingBytes, .forgetsAnswers, .answersLater, .windowsInAnyOrder, .answersUnopened, .keysIgnorePredicate, .keysIgnoreSorts,
-      .keysIgnoreOffset, .aggregatesIgnorePredicate, .windowsBeforePredicate, .changesFirstWordOnly, .failsAfterFailure,
-      .writesUnchangedExternalValues, .keepsFilesOfReplacedValues:
+      .inventsMissingBytes, .servesDamagedFiles, .forgetsAnswers, .answersLater, .windowsInAnyOrder, .answersUnopened,
+      .keysIgnorePredicate, .keysIgnoreSorts, .keysIgnoreOffset, .aggregatesIgnorePredicate, .windowsBeforePredicate,
+      .ignoresWindowsWithPredicate, .changesFirstWordOnly, .failsAfterFailure, .writesUnchangedExternalValues,
+      .keepsFilesOfReplacedValues, .comparesDecimalsWith34Digits, .comparesMilliseconds, .convertsLineEndingsOfConstants,
+      .distinguishesNegativeZero, .sumsNaNAsNil:
       .sqlite
-    case .ignoresDigest, .doesNotSynchronize: .json
+    case .ignoresDigest, .ignoresDamagedModel, .ignoresDamagedNextKeys, .comparesFileSizes, .doesNotSynchronize, .hidesFailedCommits,
+      .failsCommitsThatTookEffect, .failsAfterFailedCall:
+      .json
+    // SQLite refuses NaN.
+    case .sortsNaNFirst: .evaluating
+    case .keepsLineage: .document
     case .losesSavesOfOtherStores, .reservesKeysPerStore: .server
     default: .memory
     }

@@ -22,7 +22,7 @@ struct SQLiteHarness: StoreHarness {
       readOnly: .sqlite(at: file.path, options: SQLiteStoreOptions(isReadOnly: true)),
       damage: { try Data("This is no store.".utf8).write(to: file) },
       cramped: .sqlite(at: file.path, options: SQLiteStoreOptions(maximumFileBytes: 256 << 10, storesExactDecimals: true)),
-      copy: { try place(in: copy(folder)) },
+      copy: { try place(in: copy(folder)) }, externalFiles: { try WholeFileHarness.externalFiles(in: folder) },
       discard: { try? FileManager.default.removeItem(at: folder) })
   }
 

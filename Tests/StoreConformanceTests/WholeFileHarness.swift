@@ -29,13 +29,34 @@ struct WholeFileHarness: StoreHarness {
       damage: { try Data("This is no store.".utf8).write(to: file) },
       cramped: describe(file.path, false, cramped), copy: { try place(in: copy(folder)) },
       file: DamageableFile(
-        step: TestTier.step(7), read: { try [UInt8](Data(contentsOf: file)) }, write: { try Data($0).write(to: file) }),
+        step: TestTier.step(7), read: { try [UInt8](Data(contentsOf: file)) },
+        write: { bytes in
+          try Data(bytes).write(to: file)
+          // It contains the next keys, too.
+          try? FileManager.default.removeItem(at: folder.appending(path: ".store.lock"))
+        }),
+      externalFiles: { try Self.externalFiles(in: folder) },
       onFileSystem: { [describe] fileSystem in
         var options = WholeFileOptions()
         (options.file.fileSystem, options.file.lockTimeout) = (fileSystem, 0)
         return describe("/store", false, options)
       },
       discard: { try? FileManager.default.removeItem(at: folder) })
+  }
+
+  /// The files in the folders `.NAME_SUPPORT/_EXTERNAL_DATA`.
+  static func externalFiles(in folder: URL) throws -> [DamageableFile] {
+    let support = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil).filter {
+      $0.lastPathComponent.hasSuffix("_SUPPORT")
+    }
+    return try support.flatMap { support in
+      let files = support.appending(path: "_EXTERNAL_DATA")
+      return try FileManager.default.contentsOfDirectory(at: files, includingPropertiesForKeys: nil).map { file in
+        DamageableFile(
+          read: { try [UInt8](Data(contentsOf: file)) }, write: { try Data($0).write(to: file) },
+          remove: { try FileManager.default.removeItem(at: file) })
+      }
+    }
   }
 
   private func copy(_ folder: URL) throws -> URL {

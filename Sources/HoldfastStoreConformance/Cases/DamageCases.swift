@@ -46,13 +46,13 @@ enum DamageCases {
   private static func damage(_ run: CaseRun, _ damages: ([UInt8], Int) -> some Sequence<Damage>) throws {
     let place = try run.makePlace()
     guard let file = place.file else { return }
-    try fill(run, place)
-    let bytes = try file.read(), expected = try Answers(run, place)
+    let used = try fill(run, place)
+    let bytes = try file.read(), expected = try Answers(run, place, used)
     for damage in damages(bytes, max(1, file.step)) {
       let damaged = damage.bytes()
       try file.write(damaged)
       do {
-        let got = try Answers(run, place)
+        let got = try Answers(run, place, used)
         run.expect(got == expected, "an error or unchanged answers from a file with \(damage.description)", got: got.difference(expected))
       } catch let error as StoreError {
         run.expect(
@@ -61,11 +61,13 @@ enum DamageCases {
       }
     }
     try file.write(bytes)
-    run.expect(try Answers(run, place) == expected, "the answers to be the same after the file was restored", got: "other answers")
+    run.expect(try Answers(run, place, used) == expected, "the answers to be the same after the file was restored", got: "other answers")
   }
 
   /// Saves a few rows of every kind, and metadata. Small, because each byte is damaged.
-  private static func fill(_ run: CaseRun, _ place: StorePlace) throws {
+  ///
+  /// - Returns: The keys of each entity that were reserved. The largest key of people belonged to a row that was deleted.
+  private static func fill(_ run: CaseRun, _ place: StorePlace) throws -> [Set<ObjectKey>] {
     let store = try run.open(place, ConformanceModel.general), graph = ExpectedGraph(store)
     let people = try store.keys("Person", 2), company = try store.keys("Company", 1)[0], club = try store.keys("Club", 1)[0]
     let sample = try store.keys("Sample", 1)[0]
@@ -80,24 +82,46 @@ enum DamageCases {
       let types = AttributeType.storedCases.compactMap { type in ConformanceValues.values(of: type).last.map { (type, $0) } }
       edit.insert("Sample", sample, Dictionary(uniqueKeysWithValues: types.map { (ConformanceModel.attributeName($0), $1) }))
     }
+    let unused = try store.model.entities.map { try store.keys($0.name, 1000) }
+    let deleted = unused[store.entity("Person").index.rawValue][999]
+    try store.save(graph) { $0.insert("Person", deleted, ["name": .string("Deleted")]) }
+    try store.save(graph) { $0.delete("Person", deleted) }
     try store.store.setMetadata(["title": .string("Metadata"), "number": .int64(7)])
     try run.close(store)
+    return zip(store.model.entities, unused).map { Set($1).union(graph.rows(of: $0).keys) }
   }
 
   /// Everything that a store answers.
   private struct Answers: Equatable {
     private var lines: [String] = []
 
-    /// Opens and closes a store.
-    init(_ run: CaseRun, _ place: StorePlace) throws {
+    /// Opens and closes a store. Then reads its model, because that is reliable only if the store opens.
+    init(_ run: CaseRun, _ place: StorePlace, _ used: [Set<ObjectKey>]) throws {
       let store = place.description.makeStore()
-      defer { try? store.close() }
+      do {
+        try add(store, used)
+        try store.close()
+      } catch {
+        try? store.close()
+        throw error
+      }
+      let closed = place.description.administration
+      guard closed.supports(StoredModelRequest.self) else { return }
+      let model = try closed.perform(StoredModelRequest())
+      lines.append(model == ConformanceModel.general ? "the stored model" : model == nil ? "no stored model" : "another stored model")
+    }
+
+    private mutating func add(_ store: any IncrementalStore, _ used: [Set<ObjectKey>]) throws {
       let model = ConformanceModel.general, metadata = try store.open(model: model)
       lines.append(metadata.identity.storeUUID)
       lines += metadata.userInfo.map { "\($0): \($1)" }.sorted()
       let view = try store.beginRead(.latest)
       defer { view.end() }
       for entity in model.entities { try add(entity, of: store, in: view) }
+      for (entity, used) in zip(model.entities, used) {
+        let keys = try store.reserveKeys(entity: entity.index, count: 1)
+        lines.append(used.isDisjoint(with: keys) ? "\(entity.name): a new key" : "\(entity.name): the used key \(keys[0])")
+      }
     }
 
     private mutating func add(_ entity: ManagedObjectModel.Entity, of store: any IncrementalStore, in view: any ReadView) throws {

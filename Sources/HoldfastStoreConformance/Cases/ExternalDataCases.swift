@@ -13,6 +13,7 @@ enum ExternalDataCases {
     StoreConformanceCase("X1", "values of every size are returned unchanged, also after reopening", requires: needed, sizes),
     StoreConformanceCase("X1", "a replaced value is readable while an older view is in use", requires: needed, olderViews),
     StoreConformanceCase("X2", "reading an unknown name throws, and rows stay readable", requires: needed, unknownNames),
+    StoreConformanceCase("X2", "a damaged or missing file is an error, and rows stay readable", requires: needed, damagedFiles),
     StoreConformanceCase("X3", "changing another slot keeps the file", requires: needed, unchangedSlots),
     StoreConformanceCase("X3", "saving the name of another row's file is refused", requires: needed, foreignNames),
     StoreConformanceCase("X3", "an aborted or refused save keeps the old value", requires: needed, takenBack),
@@ -21,7 +22,7 @@ enum ExternalDataCases {
 
   private static let needed = StoreCapabilities.with { $0.externalData = true }
 
-  private static let model: ManagedObjectModel = {
+  static let model: ManagedObjectModel = {
     let photo = EntityDescription(
       "Photo",
       attributes: [
@@ -35,7 +36,7 @@ enum ExternalDataCases {
   }()
 
   /// Data of one mebibyte that depends on a number.
-  private static func large(_ number: UInt8, count: Int = 1 << 20) -> Data {
+  static func large(_ number: UInt8, count: Int = 1 << 20) -> Data {
     var data = Data(count: count)
     for place in stride(from: 0, to: count, by: 997) { data[place] = UInt8(truncatingIfNeeded: place) ^ number }
     return data
@@ -43,7 +44,7 @@ enum ExternalDataCases {
 
   // MARK: Helpers
 
-  private struct Album {
+  struct Album {
     let store: TestedStore
     let graph: ExpectedGraph
 

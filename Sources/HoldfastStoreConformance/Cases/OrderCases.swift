@@ -46,6 +46,11 @@ enum OrderCases {
         "F6", "aggregates of all rows and of groups",
         requires: .with { $0.aggregates = true }, aggregates),
     ]
+    + [AttributeType.double, .float, .decimal].map { type in
+      StoreConformanceCase("F6", "sums and averages of unusual values of type \(type.rawValue)", requires: .with { $0.aggregates = true }) {
+        try unusualSums(type, $0)
+      }
+    }
     // Object IDs aren't ordered, so they have no minimum or maximum.
     + AttributeType.storedCases.filter { $0 != .objectID }.map { type in
       StoreConformanceCase("F6", "count, minimum and maximum of \(type.rawValue)", requires: .with { $0.aggregates = true }) {
@@ -190,12 +195,33 @@ enum OrderCases {
     asked.output = .aggregates(plan)
     let got = try store.fetch(asked)
     let expected = (0..<reference.count).map { reference[$0].values }
-    for values in expected where !got.contains(where: { $0.values == values }) {
+    for values in expected where !got.contains(where: { isSame($0.values, values) }) {
       store.run.fail("the aggregates \(plan.columns) by \(plan.groupBy) to have a group \(values)", got: "\(got.map(\.values))")
     }
     store.run.expectEqual(got.count, expected.count, "the number of groups of the aggregates \(plan.columns) by \(plan.groupBy)")
     if let layout = got.first?.batch.layout {
       store.run.expect(layout == plan.layout(in: described), "the rows to have the layout of \(plan)", got: "\(layout.columns)")
+    }
+  }
+
+  /// Whether two rows of a result are equal, if NaN equals NaN.
+  private static func isSame(_ got: [StoreValue], _ expected: [StoreValue]) -> Bool {
+    got.count == expected.count && zip(got, expected).allSatisfy { $0 == $1 || $0.isNaN && $1.isNaN }
+  }
+
+  /// Sums and averages of numbers that aren't finite, and of decimals with 38 digits.
+  private static func unusualSums(_ type: AttributeType, _ run: CaseRun) throws {
+    let numbers = ConformanceValues.unusual(of: type)
+    let lists = numbers.map { [$0] } + numbers.prefix(3).flatMap { first in numbers.prefix(3).map { [first, $0] } }
+    for list in lists {
+      let store = try run.openNew(ConformanceModel.general), graph = ExpectedGraph(store)
+      let keys = try store.keys("Sample", list.count), name = ConformanceModel.attributeName(type)
+      do {
+        try store.save(graph) { for (key, value) in zip(keys, list) { $0.insert("Sample", key, [name: value]) } }
+      } catch let error as StoreError where error.code == .unstorableValue { continue }
+      guard let slot = store.entity("Sample").slot(named: name) else { return }
+      let columns: [AggregateColumn] = [.count(slot: slot), .sum(slot: slot), .average(slot: slot)]
+      try expectAggregates(AggregatePlan(groupBy: [], columns: columns), "Sample", store, graph)
     }
   }
 
@@ -227,6 +253,7 @@ enum OrderCases {
     guard let slot = store.entity("Sample").slot(named: ConformanceModel.attributeName(type)) else { return }
     let columns: [AggregateColumn] = [.count(slot: slot), .minimum(slot: slot), .maximum(slot: slot)]
     try expectAggregates(AggregatePlan(groupBy: [], columns: columns), "Sample", store, graph)
-    try expectAggregates(AggregatePlan(groupBy: [slot], columns: [.group(slot: slot), .count(slot: nil)]), "Sample", store, graph)
+    try expectAggregates(
+      AggregatePlan(groupBy: [slot], columns: [.group(slot: slot), .count(slot: nil), .count(slot: slot)]), "Sample", store, graph)
   }
 }

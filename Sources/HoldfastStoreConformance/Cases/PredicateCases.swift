@@ -29,6 +29,7 @@ enum PredicateCases {
           $0.traversal = .quantifiers
         }, limits),
       StoreConformanceCase("F1", "lookups by unique values", requires: .with { $0.uniqueLookups = true }, uniqueLookups),
+      StoreConformanceCase("F1", "lookups by unusual unique values", requires: .with { $0.uniqueLookups = true }, unusualUniqueLookups),
       StoreConformanceCase(
         "F1", "lookups by constraints on several attributes", requires: .with { $0.uniqueLookups = true }, compositeLookups),
       StoreConformanceCase(
@@ -65,6 +66,9 @@ enum PredicateCases {
       StoreConformanceCase("F1", "membership on \(name)", requires: needs([.membership], AttributeTypes(type)) { $0.largestList = 8 }) {
         try members(type, $0)
       },
+      StoreConformanceCase(
+        "F6", "counts of rows with a predicate on \(name)", requires: needs([.equality], AttributeTypes(type)) { $0.counting = true }
+      ) { try countsByType(type, $0) },
     ]
     if type == .string || type == .uri {
       cases.append(
@@ -76,7 +80,10 @@ enum PredicateCases {
   }
 
   private static let parts: [StoreValue] =
-    ["", "a", "A", "b", "bc", "abc", "\u{E9}", "e\u{301}", "\u{301}", "%", "_", "*", "?", "\u{0}", "'", "\u{1F600}", "a#f", "https:", "/"]
+    [
+      "", "a", "A", "b", "bc", "abc", "\u{E9}", "e\u{301}", "\u{301}", "%", "_", "*", "?", "\u{0}", "'", "\u{1F600}", "a#f", "https:", "/",
+      "\r", "\n", "\r\n", "\u{FEFF}",
+    ]
     .map { .string($0) }
 
   // MARK: Comparing with the reference
@@ -341,6 +348,37 @@ enum PredicateCases {
     }
     for code in ["c0", "new", "c1", "c3", "c4", "inserted", "c6"] { try ask(lookup("code", .string(code)), "Person", store, graph) }
     for number in [0, 7, 30, 40, 60] as [Int64] { try ask(lookup("number", .int64(number)), "Person", store, graph) }
+  }
+
+  /// Texts that are equal only after normalisation, and numbers at the limits of their types.
+  private static func unusualUniqueLookups(_ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general), graph = ExpectedGraph(store)
+    let codes = ConformanceValues.values(of: .string) + ConformanceValues.unusual(of: .string)
+    let numbers = ConformanceValues.values(of: .integer64)
+    for (place, code) in codes.enumerated() {
+      let key = try store.keys("Person", 1)[0]
+      var values = ["name": StoreValue.string("Person \(place)"), "code": code]
+      if place < numbers.count { values["number"] = numbers[place] }
+      do { try store.save(graph) { $0.insert("Person", key, values) } } catch let error as StoreError where error.code == .unstorableValue {
+      }
+    }
+    for code in ConformanceValues.constants(of: .string) { try ask(lookup("code", code), "Person", store, graph) }
+    for number in ConformanceValues.constants(of: .integer64) { try ask(lookup("number", number), "Person", store, graph) }
+  }
+
+  private static func countsByType(_ type: AttributeType, _ run: CaseRun) throws {
+    let store = try run.openNew(ConformanceModel.general)
+    let graph = try ConformanceRows.samples(store)
+    let path = QueryExpression.property(PropertyPath(ConformanceModel.attributeName(type)))
+    for op in [ComparisonOperator.equalTo, .notEqualTo] {
+      for constant in ConformanceValues.constants(of: type) {
+        let predicate = QueryExpression.comparison(path, op, .constant(constant), [])
+        var plan = store.plan("Sample", predicate)
+        plan.output = .count
+        let expected = try matching(predicate, "Sample", store, graph).count
+        run.expectEqual(try store.fetch(plan).map { $0[0] }, [.int64(Int64(expected))], "the count of samples where \(predicate)")
+      }
+    }
   }
 
   private static func countsWithPredicate(_ run: CaseRun) throws {

@@ -12,9 +12,11 @@ enum SharedPlaceCases {
   ]
 
   /// Opens another store at a place; nil if the store refuses it.
-  private static func openSecond(_ run: CaseRun, _ place: StorePlace) throws -> TestedStore? {
+  private static func openSecond(_ run: CaseRun, _ place: StorePlace) throws -> TestedStore? { try openSecond(run, place.description) }
+
+  static func openSecond(_ run: CaseRun, _ description: StoreDescription) throws -> TestedStore? {
     do {
-      return try run.open(place, ConformanceModel.general)
+      return try run.open(description, ConformanceModel.general)
     } catch let error as StoreError where error.code == .alreadyOpen || error.code == .locked { return nil }
   }
 
@@ -92,6 +94,9 @@ enum SharedPlaceCases {
     .conflict, .constraintConflict, .locked, .storeReplaced, .timedOut, .connectionLost,
   ]
 
+  /// Whether a store may throw this error because another store saves, too.
+  static func isRefusal(_ error: StoreError) -> Bool { refusals.contains(error.code) || error.isRetryable }
+
   /// Two saves by different stores, the second of which begins while the first is prepared.
   private static func interleavedSaves(_ run: CaseRun) throws {
     let place = try run.makePlace()
@@ -137,7 +142,7 @@ enum SharedPlaceCases {
       do {
         try body()
         return true
-      } catch let error as StoreError where refusals.contains(error.code) || error.isRetryable { return false }
+      } catch let error as StoreError where isRefusal(error) { return false }
     }
     var prepared: (any PreparedSave)?
     var isSaved = try succeeds { prepared = try first.store.prepare(request) }

@@ -5,6 +5,8 @@ enum ViewCases {
   static let all = [
     StoreConformanceCase("V1", "a save doesn't change a snapshot", requires: .with { $0.snapshots = true }, snapshotStays),
     StoreConformanceCase(
+      "V1", "rows by key in a snapshot are those of the snapshot", requires: .with { $0.snapshots = true }, snapshotRows),
+    StoreConformanceCase(
       "V1", "many saves don't change a snapshot", requires: .with { $0.snapshots = true }, snapshotOverManySaves),
     StoreConformanceCase("V2", "a latest view shows every save committed before it", latestSees),
     StoreConformanceCase("V3", "requests in an ended view throw", endedView),
@@ -43,6 +45,27 @@ enum ViewCases {
       try store.expectContents(before, "in a \(kind) view from before a save", in: view)
       try store.expectContents(graph, "in a view from after the save")
       view.end()
+    }
+  }
+
+  /// Requests rows by key before any other request in the view, because a store may begin its snapshot with the first request.
+  private static func snapshotRows(_ run: CaseRun) throws {
+    for kind in [ReadViewKind.consistent, .snapshot] {
+      for asksOneByOne in [false, true] {
+        let store = try run.openNew(ConformanceModel.general)
+        let graph = try ConformanceRows.people(store), before = ExpectedGraph(graph)
+        let people = graph.rows("Person").keys.sorted(), key = try store.keys("Person", 1)[0]
+        let view = try store.store.beginRead(kind)
+        try store.save(graph) { change($0, graph, key) }
+        // The rows that the save changed, deleted, left alone and inserted.
+        for keys in asksOneByOne ? [[people[0]], [people[3]], [people[7]], [key]] : [people + [key]] {
+          try store.expectRows(
+            store.rows("Person", keys, in: view), keys.compactMap { before.rows("Person")[$0] },
+            "the rows for the keys \(keys) in a \(kind) view from before a save")
+        }
+        view.end()
+        try store.expectRows(store.rows("Person", people + [key]), Array(graph.rows("Person").values), "the rows after the save")
+      }
     }
   }
 

@@ -171,22 +171,34 @@ enum ConformanceValues {
     "x-coredata://FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF/Dog/p1",
   ].compactMap { ManagedObjectID(uriRepresentation: $0) }
 
-  /// Constants for comparisons: the values, and some between or beyond them.
+  /// Constants for comparisons: the values, also the unusual ones, and some between or beyond them.
   static func constants(of type: AttributeType) -> [StoreValue] {
-    switch type {
-    case .integer16, .integer32, .integer64: values(of: type) + [.int64(3), .int64(70_001), .double(0.5), .double(1)]
-    case .double, .float: values(of: type) + [.double(0.2), .int64(1), .double(-1e301), .double(Double(Float(0.1)))]
-    case .date: values(of: type) + [.date(0.25)]
-    case .decimal: values(of: type) + [.int64(1), .double(2.5)]
-    case .string: values(of: type) + [.string("missing"), .string("\u{E9}")]
-    default: values(of: type)
-    }
+    let more: [StoreValue] =
+      switch type {
+      case .integer16, .integer32, .integer64: [.int64(3), .int64(70_001), .double(0.5), .double(1)] + foreignNumbers
+      case .double, .float: [.double(0.2), .int64(1), .double(-1e301), .double(Double(Float(0.1))), .float(-0.0)] + foreignNumbers
+      case .date: [.date(0.25), .date(-0.0), .date(0.000_1.nextUp), .date(793_000_000.123)]
+      case .decimal: [.int64(1), .double(2.5)] + foreignNumbers
+      case .string: [.string("missing"), .string("\n"), .string("a\nb"), .string("a\rb"), .string("zero")]
+      default: []
+      }
+    return values(of: type) + unusual(of: type) + more
   }
+
+  /// Numbers that are equal to a value of another type, or close to one: negative zero, powers of two beyond 64 bits, decimals with 38
+  /// digits, and numbers that aren't numbers.
+  private static let foreignNumbers: [StoreValue] =
+    [-0.0, 9_223_372_036_854_775_808, -9_223_372_036_854_775_808, .infinity, -.infinity, .nan].map { .double($0) }
+    + [
+      "9007199254740993", "9007199254740992.5", "9223372036854775807", "9223372036854775807.5",
+      "0.1000000000000000055511151231257827021", "12345678901234567890123456789012345677", "0.00000000000000000000000000000000000002",
+    ].compactMap { Decimal(string: $0) }.map { .decimal($0) }
 }
 
 /// Deterministic rows for cases that make requests.
 enum ConformanceRows {
-  /// Inserts rows of `Sample` into a store and a graph: each value of each type twice, and rows of nils.
+  /// Inserts rows of `Sample` into a store and a graph: each value of each type twice, rows of nils, and the unusual values that the
+  /// store accepts.
   static func samples(_ store: TestedStore) throws -> ExpectedGraph {
     let graph = ExpectedGraph(store)
     let pools = AttributeType.storedCases.map { ConformanceValues.values(of: $0) }
@@ -203,7 +215,25 @@ enum ConformanceRows {
         edit.insert("Sample", key, version: RowVersion(Int64(row % 3 + 1)), values)
       }
     }
+    try insertUnusual(store, graph)
     return graph
+  }
+
+  /// Inserts a row for each unusual value. Saves them one by one if the store refuses some of them.
+  private static func insertUnusual(_ store: TestedStore, _ graph: ExpectedGraph) throws {
+    let values = AttributeType.storedCases.flatMap { type in
+      ConformanceValues.unusual(of: type).map { (ConformanceModel.attributeName(type), $0) }
+    }
+    let rows = zip(try store.keys("Sample", values.count), values)
+    do {
+      try store.save(graph) { edit in for (key, (name, value)) in rows { edit.insert("Sample", key, [name: value]) } }
+    } catch let error as StoreError where error.code == .unstorableValue {
+      for (key, (name, value)) in rows {
+        do { try store.save(graph) { $0.insert("Sample", key, [name: value]) } } catch let error as StoreError
+          where error.code == .unstorableValue
+        {}
+      }
+    }
   }
 
   /// Inserts 4,000 companies, which fill several pages.

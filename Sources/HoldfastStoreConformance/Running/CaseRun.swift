@@ -189,6 +189,8 @@ final class TestedStore {
     for entity in model.entities {
       try expectRows(fetch(plan(entity.name), in: view), Array(graph.rows(of: entity).values), "the rows of \(entity.name) \(when)")
       let sources = graph.rows(of: entity).keys.sorted()
+      try expectRows(
+        rows(entity.name, sources, in: view), Array(graph.rows(of: entity).values), "the rows of \(entity.name) by key \(when)")
       for relationship in entity.toManyRelationships where !sources.isEmpty {
         let got = try targets(entity.name, relationship.name, sources, in: view)
         for (source, got) in zip(sources, got) {
