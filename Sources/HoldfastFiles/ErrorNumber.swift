@@ -8,29 +8,44 @@
   import Darwin
 #endif
 
-/// The `errno` values used by the stores, for files that don't otherwise need the C library.
-package enum ErrorNumber {
-  package static let notFound = ENOENT
-  package static let notDirectory = ENOTDIR
-  package static let isDirectory = EISDIR
-  package static let exists = EEXIST
-  package static let accessDenied = EACCES
-  package static let notPermitted = EPERM
-  package static let readOnlyFileSystem = EROFS
-  package static let tooManyLinks = ELOOP
-  package static let nameTooLong = ENAMETOOLONG
-  package static let noSpace = ENOSPC
-  package static let quotaExceeded = EDQUOT
-  package static let tooLarge = EFBIG
-  package static let tooManyOpenFiles = EMFILE
-  package static let tooManyOpenFilesInSystem = ENFILE
+/// `errno` values, for code that doesn't otherwise need the C library.
+public enum ErrorNumber {
+  /// `ENOENT`.
+  public static let notFound = ENOENT
+  /// `ENOTDIR`.
+  public static let notDirectory = ENOTDIR
+  /// `EISDIR`.
+  public static let isDirectory = EISDIR
+  /// `EEXIST`.
+  public static let exists = EEXIST
+  /// `EACCES`.
+  public static let accessDenied = EACCES
+  /// `EPERM`.
+  public static let notPermitted = EPERM
+  /// `EROFS`.
+  public static let readOnlyFileSystem = EROFS
+  /// `ELOOP`.
+  public static let tooManyLinks = ELOOP
+  /// `ENAMETOOLONG`.
+  public static let nameTooLong = ENAMETOOLONG
+  /// `ENOSPC`.
+  public static let noSpace = ENOSPC
+  /// `EDQUOT`.
+  public static let quotaExceeded = EDQUOT
+  /// `EFBIG`.
+  public static let tooLarge = EFBIG
+  /// `EMFILE`.
+  public static let tooManyOpenFiles = EMFILE
+  /// `ENFILE`.
+  public static let tooManyOpenFilesInSystem = ENFILE
   static let invalid = EINVAL
   static let notSupported = ENOTSUP
   static let timedOut = ETIMEDOUT
-  package static let inputOutput = EIO
+  /// `EIO`.
+  public static let inputOutput = EIO
   static let noDevice = ENXIO
-  /// The bytes read differ from the bytes written.
-  package static let wrongContents = EBADMSG
+  /// `EBADMSG`: the bytes read differ from the bytes written.
+  public static let wrongContents = EBADMSG
   /// A folder's owner isn't trusted.
   static let otherOwner = EPERM
 
@@ -38,5 +53,5 @@ package enum ErrorNumber {
   static let cannotBeDone = [EPERM, EACCES, ENOTSUP, EOPNOTSUPP, ENOSYS, EINVAL]
 
   /// The operating system's description of a number, followed by the number.
-  package static func describe(_ number: Int32) -> String { "\(String(cString: strerror(number))) (errno \(number))" }
+  public static func describe(_ number: Int32) -> String { "\(String(cString: strerror(number))) (errno \(number))" }
 }

@@ -92,7 +92,7 @@ extension StoreError {
   }
 
   /// Creates the store's error for a failed system call, with its own reason.
-  package init(_ failure: FileSystemError, operation: String, path: String, reason: String) {
+  public init(_ failure: FileSystemError, operation: String, path: String, reason: String) {
     let code = Code(failure)
     self.init(
       code, operation: operation, path: path, reason: reason, cause: failure,

@@ -18,9 +18,9 @@
 ///   because many systems give each user a group of their own with write permission.
 /// - Files that the store writes in place, and its folders, belong to the process's user, root or the owner of the store's file.
 ///   The owner can change that file anyway. Such a file has one hard link; a second link could belong to any file.
-package enum FileTrust {
+public enum FileTrust {
   /// The reason why a folder can't contain a store; nil if it can.
-  package static func problem(folderPermissions permissions: UInt32, group: UInt32) -> String? {
+  public static func problem(folderPermissions permissions: UInt32, group: UInt32) -> String? {
     if permissions & 0o1000 != 0 { return nil }
     if permissions & 0o0002 != 0 {
       return "Every user can replace files in the folder. Remove that permission, set the sticky bit, or allow shared folders."
@@ -39,7 +39,7 @@ package enum FileTrust {
   ///   - isExpectedKind: Whether it is a regular file, or a folder if a folder is expected.
   ///   - linkCount: The number of hard links; nil for a folder.
   ///   - storeOwner: The owner of the store's file; nil if the file doesn't exist yet.
-  package static func problem(
+  public static func problem(
     _ name: String, isExpectedKind: Bool, owner: UInt32, linkCount: UInt64?, storeOwner: @autoclosure () -> UInt32?
   )
     -> String?

@@ -94,7 +94,7 @@ public struct POSIXFileSystem: StoreFileSystem {
   }
 
   /// Uses `fstatat`. If the name is a link and `followsLinks` is true, the result is the status of its target.
-  package func status(of name: String, in directory: StoreFileHandle, followsLinks: Bool) throws(FileSystemError) -> StoreFileStatus {
+  public func status(of name: String, in directory: StoreFileHandle, followsLinks: Bool) throws(FileSystemError) -> StoreFileStatus {
     var status = stat()
     try retrying(.statusOfName, name) { Int(fstatat(directory.number, name, &status, followsLinks ? 0 : AT_SYMLINK_NOFOLLOW)) }
     return StoreFileStatus(status)
@@ -235,7 +235,7 @@ public struct POSIXFileSystem: StoreFileSystem {
 
 extension StoreFileHandle {
   /// The folder for calls with a path instead of a name. An absolute path isn't relative to it.
-  package static var workingDirectory: StoreFileHandle { StoreFileHandle(AT_FDCWD, name: ".") }
+  public static var workingDirectory: StoreFileHandle { StoreFileHandle(AT_FDCWD, name: ".") }
 }
 
 extension StoreFileStatus {
@@ -267,7 +267,7 @@ extension timespec {
 }
 
 /// System calls whose names are hidden by members of ``POSIXFileSystem``, clock functions and process IDs.
-package enum POSIXCall {
+enum POSIXCall {
   static func close(_ number: Int32) -> Int32 { closeDescriptor(number) }
 
   /// The seconds of a monotonic clock.
@@ -278,7 +278,7 @@ package enum POSIXCall {
   }
 
   /// Sleeps. A signal ends it early.
-  package static func sleep(seconds: Double) {
+  static func sleep(seconds: Double) {
     var time = timespec(tv_sec: Int(seconds), tv_nsec: Int((seconds - seconds.rounded(.down)) * 1e9))
     nanosleep(&time, nil)
   }

@@ -17,7 +17,7 @@ extension StoreFileSystem {
   }
 
   /// Returns the bytes at an offset, at most `count`, and fewer if the file ends there.
-  package func bytes(of file: StoreFileHandle, at offset: Int64, count: Int) throws(FileSystemError) -> [UInt8] {
+  public func bytes(of file: StoreFileHandle, at offset: Int64, count: Int) throws(FileSystemError) -> [UInt8] {
     var failure: FileSystemError?
     let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
       do throws(FileSystemError) {
@@ -29,7 +29,7 @@ extension StoreFileSystem {
   }
 
   /// Writes all bytes, continuing after short writes.
-  package func writeAll(_ bytes: RawSpan, to file: StoreFileHandle, at offset: Int64) throws(FileSystemError) {
+  public func writeAll(_ bytes: RawSpan, to file: StoreFileHandle, at offset: Int64) throws(FileSystemError) {
     var count = 0
     while count < bytes.byteCount {
       let written = try write(file, at: offset + Int64(count), bytes.extracting(droppingFirst: count))

@@ -38,16 +38,18 @@ public struct FileIdentity: Sendable, Hashable {
   }
 
   /// The file without its state.
-  package var node: FileNode { FileNode(device: device, inode: inode) }
+  public var node: FileNode { FileNode(device: device, inode: inode) }
 
   /// Whether the contents are equal, judging by size and time. The file may have been linked, unlinked or renamed.
-  package func hasSameBytes(as other: FileIdentity) -> Bool { node == other.node && size == other.size && modified == other.modified }
+  public func hasSameBytes(as other: FileIdentity) -> Bool { node == other.node && size == other.size && modified == other.modified }
 }
 
 /// The device and inode of a file. Two paths with the same node name the same file.
-package struct FileNode: Sendable, Hashable {
-  let device: UInt64
-  let inode: UInt64
+public struct FileNode: Sendable, Hashable {
+  /// The file's device.
+  public let device: UInt64
+  /// The file's inode number.
+  public let inode: UInt64
 }
 
 /// The status of a file or another item in a folder.
@@ -59,7 +61,7 @@ public struct StoreFileStatus: Sendable, Hashable {
     case other
 
     /// A noun phrase for messages.
-    package var phrase: String {
+    public var phrase: String {
       switch self {
       case .regular: "a file"
       case .directory: "a folder"
@@ -107,7 +109,7 @@ public struct ResolvedFilePath: Sendable, Hashable {
   }
 
   /// Splits a path at its last slash. Checks nothing; a path without slashes is in the folder `.`.
-  package init(splitting path: String) {
+  public init(splitting path: String) {
     guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else {
       self.init(folder: ".", name: path)
       return

@@ -217,4 +217,9 @@ final class SaveLock: Sendable {
   func withLock<Result>(_ body: () throws -> Result) rethrows -> Result {
     try mutex.withLock { _ in try body() }
   }
+
+  /// Returns nil, without calling the closure, if the lock is taken.
+  func withLockIfAvailable<Result>(_ body: () throws -> Result) rethrows -> Result? {
+    try mutex.withLockIfAvailable { _ in try body() }
+  }
 }

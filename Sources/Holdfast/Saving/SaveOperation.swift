@@ -63,7 +63,7 @@ final class SaveOperation {
     ownFailures += valueFailures()
     try validate()
     try completeLinksAgain()
-    while try !withSaveLocks(of: 0, { try saveInStores() }) { try divideAmongStores() }
+    while try !withSaveLocks({ try saveInStores() }) { try divideAmongStores() }
     publishRows()
     settle()
     if incompletion == nil { context.observers?.noteSave() }
@@ -83,10 +83,35 @@ final class SaveOperation {
     if parts.contains(where: { $0.derived?.refreshed.isEmpty == false }) { context.tellChanges() }
   }
 
-  /// Runs a closure with the save locks of the stores from an index on. Their common order prevents deadlocks.
-  private func withSaveLocks(of index: Int, _ body: () throws -> Bool) rethrows -> Bool {
-    if index == parts.count { return try body() }
-    return try parts[index].store.saveLock.withLock { try withSaveLocks(of: index + 1, body) }
+  /// Runs a closure with the save locks of all stores.
+  ///
+  /// Waits for one lock at a time and holds no other meanwhile, so a store that is busy doesn't keep others from saving. If another lock is
+  /// taken then, releases all, and waits for that one.
+  private func withSaveLocks(_ body: () throws -> Bool) rethrows -> Bool {
+    var awaited = 0
+    while true {
+      let attempt =
+        try parts.isEmpty
+        ? .ended(body()) : parts[awaited].store.saveLock.withLock { try withOtherSaveLocks(from: 0, except: awaited, body) }
+      switch attempt {
+      case .ended(let result): return result
+      case .taken(let index): awaited = index
+      }
+    }
+  }
+
+  private enum LockAttempt {
+    case ended(Bool)
+    /// The lock of this part is taken.
+    case taken(Int)
+  }
+
+  private func withOtherSaveLocks(from index: Int, except held: Int, _ body: () throws -> Bool) rethrows -> LockAttempt {
+    if index == parts.count { return .ended(try body()) }
+    if index == held { return try withOtherSaveLocks(from: index + 1, except: held, body) }
+    return try parts[index].store.saveLock.withLockIfAvailable {
+      try withOtherSaveLocks(from: index + 1, except: held, body)
+    } ?? .taken(index)
   }
 
   /// Saves in the stores, whose save locks are held. Returns false, and does nothing, if a store was added or removed meanwhile. Then the

@@ -1,12 +1,14 @@
-package import HoldfastStore
+public import HoldfastStore
 
 /// Limits the memory for the rows of a file, because a small file from an untrusted source can contain huge rows.
-package struct RowMemory {
+public struct RowMemory {
   private let limit: Int
   private var taken = 0
 
+  /// Begins to count. The limit is that of the options.
+  ///
   /// - Parameter fileByteCount: The size of the file in bytes.
-  package init(_ options: WholeFileOptions, fileByteCount: Int64) {
+  public init(_ options: WholeFileOptions, fileByteCount: Int64) {
     let multiple = fileByteCount.multipliedReportingOverflow(by: 128)
     limit = options.largestRows ?? (multiple.overflow ? .max : Int(clamping: (64 << 20) + min(multiple.partialValue, .max / 2)))
   }
@@ -14,7 +16,7 @@ package struct RowMemory {
   /// Counts rows of an entity.
   ///
   /// - Returns: An error reason if the rows exceed the limit, otherwise nil.
-  package mutating func add(_ rowCount: Int, _ layout: RowLayout) -> String? {
+  public mutating func add(_ rowCount: Int, _ layout: RowLayout) -> String? {
     let product = rowCount.multipliedReportingOverflow(by: layout.fixedByteCount)
     let sum = taken.addingReportingOverflow(product.partialValue)
     taken = product.overflow || sum.overflow ? .max : sum.partialValue

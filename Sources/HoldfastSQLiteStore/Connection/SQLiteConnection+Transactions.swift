@@ -102,14 +102,14 @@ extension SQLiteConnection {
   /// Retries, because SQLite doesn't wait for the lock that converting needs.
   private func convert(to mode: SQLiteStoreOptions.JournalMode, _ options: SQLiteStoreOptions) throws(StoreError) -> String? {
     let began = DispatchTime.now()
-    var pause = 0.001
+    var pause: Int32 = 1
     while true {
       do throws(StoreError) { return try string("PRAGMA journal_mode=\(mode.rawValue)") } catch {
         let waited = Double(DispatchTime.now().uptimeNanoseconds &- began.uptimeNanoseconds) / 1e9
         guard error.code == .locked, waited < options.busyTimeoutSeconds else { throw error }
       }
-      POSIXCall.sleep(seconds: pause)
-      pause = min(pause * 2, 0.05)
+      sqlite3_sleep(pause)
+      pause = min(pause * 2, 50)
     }
   }
 }

@@ -84,7 +84,7 @@ enum SQLiteLibrary {
   private static func log(code: Int32, message: String) {
     // Creates a logger for each message, because the application may configure logging after the first one.
     Logger(label: logLabel).log(
-      level: level(code, message), "\(SQLiteFileName.spelledOut(message).escapingControlCharacters())", metadata: ["code": "\(code)"])
+      level: level(code, message), "\(StoreError.printable(SQLiteFileName.spelledOut(message)))", metadata: ["code": "\(code)"])
   }
 
   /// The level of a message.

@@ -172,7 +172,7 @@ struct ScanAggregator {
   func result() throws -> RowBatch {
     let builder = RowBatchBuilder(layout: plan.layout(in: entity), idPrefix: nil)
     for group in groupValues.indices {
-      builder.beginRow(key: ObjectKey(group), version: 0)
+      builder.beginRow(key: ObjectKey(Int64(group)), version: 0)
       for index in functions.indices { try append(states[group * functions.count + index], index, groupValues[group], to: builder) }
       builder.endRow()
     }

@@ -35,7 +35,7 @@
 
 extension ManagedObjectModel {
   /// The indexes of all entities.
-  @inlinable package var entityIndexes: Range<EntityIndex> { 0..<EntityIndex(entities.count) }
+  @inlinable public var entityIndexes: Range<EntityIndex> { 0..<EntityIndex(entities.count) }
 }
 
 extension Array where Element == ManagedObjectModel.Entity {

@@ -1,5 +1,5 @@
 /// Reads rows and destinations by key, for queries that follow relationships.
-package protocol RelatedRowReader: AnyObject {
+public protocol RelatedRowReader: AnyObject {
   /// Delivers the rows with certain keys.
   func rows(_ request: FaultRequest, into sink: any RowSink) throws
   /// Calls a closure with the destinations of each source of a to-many relationship. There may be any number of sources.
@@ -9,7 +9,7 @@ package protocol RelatedRowReader: AnyObject {
 /// The rows that a query reaches through relationships, read from their stores.
 ///
 /// Before a batch is tested, the rows that it references along the query's relationships are fetched, all rows of a step together.
-package final class RelatedRows: EvaluationSource {
+public final class RelatedRows: EvaluationSource {
   private let reader: any RelatedRowReader
   private let crossings: [QueryCrossing]
   private var rows: [[ObjectKey: RowPointer]]
@@ -17,15 +17,20 @@ package final class RelatedRows: EvaluationSource {
   /// Keeps the memory of the rows alive.
   private var batches: [RowBatch] = []
 
-  package init(_ reader: any RelatedRowReader, _ model: ManagedObjectModel, _ crossings: [QueryCrossing]) {
+  /// Prepares to read rows along the relationships of a query.
+  ///
+  /// - Parameter crossings: The relationships that the query follows.
+  public init(_ reader: any RelatedRowReader, _ model: ManagedObjectModel, _ crossings: [QueryCrossing]) {
     self.reader = reader
     self.crossings = crossings
     rows = Array(repeating: [:], count: model.entities.count)
   }
 
-  package func row(entity: EntityIndex, key: ObjectKey) -> RowPointer? { rows[entity][key] }
+  /// The row with a key; nil if there is none, or it wasn't fetched.
+  public func row(entity: EntityIndex, key: ObjectKey) -> RowPointer? { rows[entity][key] }
 
-  package func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey] {
+  /// The destinations of a row; empty if they weren't fetched.
+  public func targets(of row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey] {
     links[relationship]?[row.key] ?? []
   }
 
@@ -35,7 +40,7 @@ package final class RelatedRows: EvaluationSource {
   }
 
   /// Fetches the rows that other rows reference along the query's relationships.
-  package func prepare(_ pointers: [RowPointer]) throws {
+  public func prepare(_ pointers: [RowPointer]) throws {
     for crossing in crossings {
       var current = pointers
       for relationship in crossing.relationships { current = try follow(relationship, from: current) }

@@ -1,7 +1,7 @@
 /// Does the work that the store didn't do: tests and sorts rows, applies offset and limit, and passes the rest on.
 ///
 /// Without sorting, a limit stops the store early. With sorting, a limit bounds the number of rows kept in memory.
-package final class ResidualSink: RowSink {
+public final class ResidualSink: RowSink {
   private let predicate: RowPredicate?
   private let order: RowOrder?
   private let source: RelatedRows?
@@ -13,13 +13,16 @@ package final class ResidualSink: RowSink {
   private var kept: [(row: RowPointer, batch: Int, index: Int)] = []
   private var batches: [RowBatch] = []
 
-  /// Makes a sink.
+  /// Creates a sink. Call ``finish()`` after the last row.
   ///
   /// - Parameters:
-  ///   - order: the order in which to sort the rows; nil when they arrive in the right order.
-  ///   - offset, limit: the window that remains to apply.
-  ///   - next: the sink that receives the resulting rows.
-  package init(predicate: RowPredicate?, order: RowOrder?, source: RelatedRows?, offset: Int, limit: Int?, next: any RowSink) {
+  ///   - predicate: The condition to test; nil if the store has tested it.
+  ///   - order: The order of the rows; nil if they arrive in the right order.
+  ///   - source: Reads the rows that the condition or the order reaches through relationships; nil if they follow none.
+  ///   - offset: The number of rows to skip.
+  ///   - limit: The maximum number of rows; nil for all.
+  ///   - next: The sink that receives the resulting rows.
+  public init(predicate: RowPredicate?, order: RowOrder?, source: RelatedRows?, offset: Int, limit: Int?, next: any RowSink) {
     self.predicate = predicate
     self.order = order
     self.source = source
@@ -32,7 +35,8 @@ package final class ResidualSink: RowSink {
     self.next = next
   }
 
-  package func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+  /// Tests, keeps or passes on rows.
+  public func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
     let matching = try matching(batch, rows)
     guard let order else { return try pass(batch, matching) }
     keep(batch, matching, order)
@@ -40,7 +44,7 @@ package final class ResidualSink: RowSink {
   }
 
   /// Passes on the sorted rows, after the last row has arrived.
-  package func finish() throws {
+  public func finish() throws {
     guard let order else { return }
     let evaluation: any EvaluationSource = source ?? nowhere
     kept.sort { order.precedes($0.row, $1.row, evaluation) }

@@ -138,7 +138,7 @@ struct SlotTest {
 /// Comparisons of bytes without copying them.
 public enum Bytes {
   /// Whether two byte sequences are equal.
-  @inline(__always) @usableFromInline package static func equal(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
+  @inline(__always) public static func equal(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
     a.count == b.count && (a.isEmpty || memcmp(a.baseAddress!, b.baseAddress!, a.count) == 0)
   }
 

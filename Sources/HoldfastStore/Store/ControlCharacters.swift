@@ -1,3 +1,10 @@
+extension StoreError {
+  /// The text with control characters escaped as in a Swift literal, such as `\u{1B}`.
+  ///
+  /// Use it for texts from files or other programs that a store logs. Errors escape their own texts.
+  public static func printable(_ text: String) -> String { text.escapingControlCharacters() }
+}
+
 extension String {
   /// The text with control characters escaped as in a Swift literal, such as `\u{1B}`.
   ///

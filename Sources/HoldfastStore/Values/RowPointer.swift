@@ -73,8 +73,8 @@
     !layout.slots.contains { differs(from: other, $0, layout.kinds[$0]) && !slots.contains($0) }
   }
 
-  /// Whether two rows have equal values in some slots.
-  package func hasSameValues(as other: RowPointer, in slots: [SlotIndex], _ kinds: [CellKind]) -> Bool {
+  /// Whether two rows with the same layout, whose kinds of cells are given, have equal values in some slots. Ignores keys and versions.
+  public func hasSameValues(as other: RowPointer, in slots: [SlotIndex], _ kinds: [CellKind]) -> Bool {
     !slots.contains { differs(from: other, $0, kinds[$0]) }
   }
 

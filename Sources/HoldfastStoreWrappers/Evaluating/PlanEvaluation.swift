@@ -47,15 +47,6 @@ struct PlanEvaluation {
     try residual.finish()
   }
 
-  private final class CountingSink: RowSink {
-    private(set) var count = 0
-
-    func take(_ batch: RowBatch, _ rows: RowSelection) -> SinkDemand {
-      count += rows.count(in: batch)
-      return .more
-    }
-  }
-
   private final class AggregatingSink: RowSink {
     private let aggregator: RowAggregator
     init(_ aggregator: RowAggregator) { self.aggregator = aggregator }

@@ -1,14 +1,5 @@
 import HoldfastStore
 
-/// Counts rows.
-final class CountingSink: RowSink {
-  private(set) var count = 0
-  func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
-    count += RowRun(batch: batch, rows: rows).count
-    return .more
-  }
-}
-
 /// Feeds rows to an aggregator.
 final class AggregatingSink: ReceivingSink {
   let aggregator: RowAggregator
