@@ -1,7 +1,7 @@
 /// A query for the rows of some entities.
 ///
 /// A store can ignore ``keys`` and ``references``; using them saves reading other rows. All other conditions are present only if the store's
-/// capabilities declare them, and the store must evaluate them.
+/// capabilities declare them, and the store must evaluate them. They never come together with keys or references.
 public struct RowQuery: Sendable {
   /// A condition on to-one relationships.
   public struct References: Sendable {

@@ -74,6 +74,8 @@ public protocol RowStore: AnyObject, Sendable {
 
   /// Adds the rows that a query selects to an output, each once.
   ///
+  /// The output may send requests to the store. So hold no lock that they acquire.
+  ///
   /// A query consists of conditions. The store must evaluate those that its ``capabilities`` declare, and can ignore the others: it may add
   /// more rows than the query selects. Any thread, also during a save.
   func rows(matching query: RowQuery, in snapshot: Snapshot, into output: RowOutput) throws

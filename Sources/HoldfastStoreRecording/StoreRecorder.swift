@@ -26,7 +26,7 @@ import Synchronization
 /// Several threads can use the stores. If the file can't be written, recording ends, and the stores work on; see ``failure``.
 public final class StoreRecorder: Sendable {
   /// What a recording contains of the rows and destinations in answers.
-  public enum Answers: Sendable, Hashable, Codable {
+  @nonexhaustive public enum Answers: Sendable, Hashable, Codable {
     /// All values. A replay then reports which object and property differs.
     case values
     /// Digests. The recording is much smaller, and a replay only reports which request has another answer.

@@ -36,17 +36,20 @@ import Testing
     #expect(!kit.contains("error:"), "\(kit)")
   }
 
-  @Test func theManifestNamesProductsOfThisPackage() throws {
-    let lines = try Repository.text(Self.article).split(separator: "\n", omittingEmptySubsequences: false)
+  @Test(arguments: [
+    (article, "CSVStore", 3), ("Sources/HoldfastRowStore/HoldfastRowStore.docc/WriteARowStore.md", "LogStore", 3),
+  ])
+  func theManifestNamesProductsOfThisPackage(article: String, target: String, productCount: Int) throws {
+    let lines = try Repository.text(article).split(separator: "\n", omittingEmptySubsequences: false)
     let manifest = lines.drop { !$0.hasPrefix("    // swift-tools-version") }.prefix { $0.isEmpty || $0.hasPrefix("    ") }
     let folder = TemporaryFolder()
-    try folder.write(manifest.map { String($0.dropFirst(4)) }.joined(separator: "\n"), to: "csv-store/Package.swift")
-    for target in ["Sources/CSVStore", "Tests/CSVStoreTests"] { try folder.write("", to: "csv-store/\(target)/Empty.swift") }
+    try folder.write(manifest.map { String($0.dropFirst(4)) }.joined(separator: "\n"), to: "store/Package.swift")
+    for path in ["Sources/\(target)", "Tests/\(target)Tests"] { try folder.write("", to: "store/\(path)/Empty.swift") }
     let dump = try Program.run(
-      "/usr/bin/env", ["swift", "package", "--package-path", folder.file("csv-store"), "dump-package"]
+      "/usr/bin/env", ["swift", "package", "--package-path", folder.file("store"), "dump-package"]
     ).output
     let products = try Repository.text("Package.swift").matches(of: #/\.library\(name: "(\w+)"/#).map { String($0.1) }
     let named = Set(manifest.joined().matches(of: #/\.product\(name: "(\w+)"/#).map { String($0.1) })
-    #expect(dump.contains("\"csv-store\"") && named.count == 3 && named.isSubset(of: products), "\(dump)")
+    #expect(dump.contains("\"\(target)\"") && named.count == productCount && named.isSubset(of: products), "\(dump)")
   }
 }

@@ -35,6 +35,7 @@ struct NotesHarness: StoreHarness {
   func contract(_ rule: StoreConformanceCase) async throws { try await rule.run(on: NotesHarness(), timeLimit: .seconds(300)) }
 
   @Test func everyAbilityIsDeclared() async {
-    #expect(await StoreConformance.undeclaredAbilities(of: NotesHarness(), timeLimit: .seconds(300)) == [])
+    let undeclared = await StoreConformance.undeclaredAbilities(of: NotesHarness(), timeLimit: .seconds(300))
+    #expect(undeclared == [])
   }
 }

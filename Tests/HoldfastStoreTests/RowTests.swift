@@ -205,6 +205,35 @@ import Testing
     #expect(identity().references.reference(for: id.key) == "rex" && identity().references === identity().references)
   }
 
+  /// The two texts have the same characters in different normalization forms.
+  @Test func textsWithOtherBytesAreOtherRecords() {
+    let identity = StoreIdentity.intern(storeUUID: UUID().uuidString, model: model, usesReferences: true), table = identity.references
+    let (composed, decomposed) = (table.key(for: "caf\u{E9}"), table.key(for: "cafe\u{301}"))
+    #expect(composed != decomposed && table.count == 2)
+    #expect(table.reference(for: decomposed)?.utf8.count == 6)
+  }
+
+  @Test func aURIThatWasUsedBeforeItsStoreWasOpenedKeepsItsMeaning() throws {
+    let uuid = UUID().uuidString, uri = "x-coredata://\(uuid)/Dog/p2"
+    let early = try #require(ManagedObjectID(uriRepresentation: uri))
+    // A text, or a number in another form, has no key yet.
+    for other in ["rex", "02", "+2"] { #expect(ManagedObjectID(uriRepresentation: "x-coredata://\(uuid)/Dog/p\(other)") == nil) }
+    let identity = StoreIdentity.intern(storeUUID: uuid, model: model, usesReferences: true), table = identity.references
+    #expect(table.key(for: "2") == early.key && table.reference(for: early.key) == "2")
+    // New texts get other keys.
+    let keys = ["rex", "ajax", "fido"].map { table.key(for: $0) }
+    #expect(Set(keys + [early.key]).count == 4)
+    #expect(early.uriRepresentation == uri && ManagedObjectID(uriRepresentation: uri) == early)
+  }
+
+  @Test func openingAStoreWithNumbersWithTextIdentifiersIsMisuse() async {
+    await #expect(processExitsWith: .failure) {
+      let model = try ManagedObjectModel(entities: [EntityDescription("Dog", attributes: [])])
+      _ = StoreIdentity.intern(storeUUID: "A", model: model)
+      _ = StoreIdentity.intern(storeUUID: "A", model: model, usesReferences: true)
+    }
+  }
+
   @Test func openingAStoreWithTextIdentifiersWithoutThemIsMisuse() async {
     await #expect(processExitsWith: .failure) {
       let model = try ManagedObjectModel(entities: [EntityDescription("Dog", attributes: [])])

@@ -53,6 +53,7 @@ public final class LogStore: RowStore {
       opened.length += UInt64(line.count) + 1
     }
     // A line without a line break at its end was being written when the process or the system ended. It was never acknowledged.
+    // A file that was cut off inside its last line looks the same, so the store doesn't notice that this save is missing.
     if !isReadOnly { try file.truncate(atOffset: opened.length) }
     return state.withLock { state in
       state = opened

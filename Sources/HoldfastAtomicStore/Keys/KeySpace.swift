@@ -1,5 +1,5 @@
 /// The scope in which keys are unique.
-public enum KeySpace: Sendable, Hashable {
+@nonexhaustive public enum KeySpace: Sendable, Hashable {
   /// Keys are unique among the objects of a root entity and its subentities. Objects of different root entities can have the same
   /// key.
   case family

@@ -1,7 +1,8 @@
 /// A persistent store: the protocol that every backend implements.
 ///
-/// Calls are synchronous and may block; contexts run them off the cooperative pool. Several threads call a store at once: reads run
-/// concurrently with each other and with a save. The coordinator never runs two saves of one store at a time.
+/// Calls are synchronous and may block. A background context sends them from a thread outside the cooperative pool, another context from the
+/// thread that uses it. Several threads call a store at once: reads run concurrently with each other and with a save. The coordinator never
+/// runs two saves of one store at a time.
 ///
 /// Each requirement below lists what the caller must guarantee (*Requires*), what the store does (*Behaviour*), which other calls may run at
 /// the same time (*Isolation*), and what it throws (*Errors*). Each rule under *Behaviour* has the number that the conformance kit reports.
@@ -45,12 +46,12 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// - **O1**: Returns the store's identity and user metadata. The UUID is the same each time the same data is opened.
   /// - **O2**: Creates an empty store if none exists, unless it is opened read-only.
   /// - **O3**: Refuses a store created with a model whose version hashes or layout hashes differ (``ModelCompatibility``), and leaves it
-  ///   unchanged.
+  ///   unchanged. Refuses data that isn't a store of this type, too.
   /// - **O4**: The amount of data read doesn't grow with the size of the store, unless the store keeps all rows in memory.
   /// - **O6**: While another store has the same data open, opening throws `alreadyOpen` or `locked`, or both stores work. Then each sees
-  ///   the other's saves, and no committed save is lost.
+  ///   the other's saves, at the latest after its own next save, and no committed save is lost.
   /// - **O7**: If the data was damaged, opening it or the first request that reads it throws. A store never returns other values instead.
-  ///   If a store can't detect every damage, its documentation states it.
+  ///   A store that can't detect all damage says so in its documentation.
   ///
   /// *Isolation*: No other request to this store runs. Any process may be opening the same location.
   ///
@@ -71,8 +72,9 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// *Behaviour*
   /// - **V1**: If ``StoreCapabilities/snapshots`` is declared, a view of kind ``ReadViewKind/snapshot`` or ``ReadViewKind/consistent``
   ///   reads the generation that was current when it began, regardless of later saves.
-  /// - **V2**: A view of kind ``ReadViewKind/latest`` sees every save that was committed before the call.
-  /// - **V3**: Ending a view releases its resources. A view that is released without being ended ends itself.
+  /// - **V2**: A view of kind ``ReadViewKind/latest`` sees every save that was committed in this store before the call.
+  /// - **V3**: Ending a view releases its resources. A view that is released without being ended ends itself. Requests in an ended view
+  ///   throw.
   ///
   /// *Isolation*: Any number of threads, while saves run. A view may be used by several threads, one after the other.
   ///
@@ -81,7 +83,7 @@ public protocol IncrementalStore: AnyObject, Sendable {
 
   /// Delivers the rows that a plan selects.
   ///
-  /// *Requires*: The plan uses declared capabilities only. A count has no sort terms, offset or limit. The view belongs to this store and
+  /// *Requires*: The plan uses declared capabilities only. Counts and aggregates have no sort terms, offset or limit. The view belongs to this store and
   /// hasn't ended.
   ///
   /// *Behaviour*
@@ -89,7 +91,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// - **F2**: Rows are in the order of the sort terms; ties are in ascending key order. Without sort terms, rows are in ascending key
   ///   order if the plan has an offset or a limit, and otherwise in any order.
   /// - **F3**: Offset and limit count rows in that order.
-  /// - **F4**: Stops soon after the sink returns ``SinkDemand/enough``.
+  /// - **F4**: Stops soon after the sink returns ``SinkDemand/enough``. Rethrows errors of the sink, as themselves or as
+  ///   the cause of a ``StoreError``.
   /// - **F5**: Each row has the layout of its concrete entity, its key and its version. A batch contains rows of one entity.
   /// - **F6**: The output `keys` delivers rows that contain only keys and versions. The output `count` delivers one row that contains the
   ///   number. The output `aggregates` delivers one row per group.
@@ -100,7 +103,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// *Errors*: `inputOutput`, `damaged`, `wrongType`, `tooLarge`, `cancelled`, `timedOut`. Errors thrown by the sink are rethrown.
   ///
-  /// If a store can't process the values of a plan that its capabilities include, it throws `unsupportedRequest` before it delivers a row.
+  /// A plan can be within the capabilities and still contain values that the store can't process. Then it throws `unsupportedRequest` before
+  /// it delivers a row.
   /// The framework then sends a simpler plan and evaluates the rest itself.
   func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws
 
@@ -211,9 +215,13 @@ public protocol ReadView: AnyObject, Sendable {
   /// *Behaviour*
   /// - **V4**: Views with equal tokens read the same rows. A save that changes rows changes the token. If the save's receipt contains a
   ///   token, it is the new one.
+  ///
+  /// *Isolation*: Any thread, at any time, even after ``end()``.
   var state: StateToken? { get }
 
   /// Releases the view's resources. A second call does nothing; requests in an ended view throw.
+  ///
+  /// *Isolation*: Any thread, while saves and requests in other views run. The coordinator ends a view when no request runs in it.
   func end()
 }
 
@@ -241,6 +249,8 @@ public enum RowSelection: Sendable {
 public protocol RowSink: AnyObject {
   /// Receives rows of a sealed batch.
   ///
+  /// *Isolation*: The store calls it on the thread of the request, one call after the other.
+  ///
   /// - Returns: Whether more rows are needed.
   /// - Throws: An error that the store rethrows, such as a cancellation.
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand
@@ -263,6 +273,9 @@ public protocol PreparedSave: AnyObject, Sendable {
   ///
   /// **S16** is a rule of ``SaveOutcomeRequest``.
   ///
+  /// *Isolation*: As ``IncrementalStore/prepare(_:options:)``, but possibly on another thread. If a save changes several stores, other stores'
+  /// saves are prepared or committed in between.
+  ///
   /// *Errors*
   /// - `inputOutput`, `diskFull`, `connectionLost`, `timedOut`, `cancelled`: Nothing was saved.
   /// - `conflict`, `constraintConflict`: Nothing was saved, because another process has saved since the save was prepared.
@@ -275,6 +288,8 @@ public protocol PreparedSave: AnyObject, Sendable {
   ///
   /// *Behaviour*
   /// - **S9**: The store is unchanged, as if nothing had been prepared.
+  ///
+  /// *Isolation*: As ``commit()``.
   func abort()
 }
 

@@ -24,8 +24,10 @@ public final class StoreIdentity: Sendable {
     var roots: [UInt16] = []
     /// The numbers of the model's entities, by index in the model.
     var byIndex: [UInt16] = []
-    /// Whether the keys are those of ``references``.
-    var usesReferences = false
+    /// Whether the keys are those of ``references``; nil until the store is opened.
+    var usesReferences: Bool?
+    /// The keys of URIs that were used before the store was opened.
+    var earlyKeys: Set<ObjectKey> = []
 
     mutating func number(_ name: String) -> UInt16 {
       if let known = numbers[name] { return known }
@@ -49,7 +51,7 @@ public final class StoreIdentity: Sendable {
   ///   - storeUUID: The store's UUID.
   ///   - model: The model whose entities get numbers.
   ///   - usesReferences: Whether the store's records have text identifiers, whose keys are in ``references``. Always the same for a store:
-  ///     opening it without them would give the keys another meaning, and traps. Defaults to false.
+  ///     another value would give the keys another meaning, and traps. Defaults to false.
   public static func intern(storeUUID: String, model: ManagedObjectModel, usesReferences: Bool = false) -> StoreIdentity {
     let identity = known(uuid: storeUUID)
     identity.names.withLock { names in
@@ -57,9 +59,14 @@ public final class StoreIdentity: Sendable {
       for entity in model.entities {
         names.roots[Int(names.number(entity.name))] = names.number(model.entities[entity.rootIndex].name)
       }
+      let former = names.usesReferences
       precondition(
-        usesReferences || !names.usesReferences, "The store \(storeUUID) was opened with text identifiers before, and now without them.")
+        former == nil || former == usesReferences,
+        "The store \(storeUUID) was opened \(usesReferences ? "without" : "with") text identifiers before, and now "
+          + "\(usesReferences ? "with" : "without") them.")
+      if former == nil && usesReferences { identity.references.add(names.earlyKeys) }
       names.usesReferences = usesReferences
+      names.earlyKeys = []
     }
     return identity
   }
@@ -106,13 +113,21 @@ public final class StoreIdentity: Sendable {
   }
 
   func referenceText(for key: ObjectKey) -> String {
-    (names.withLock { $0.usesReferences } ? references.reference(for: key) : nil) ?? "\(key)"
+    (names.withLock { $0.usesReferences ?? false } ? references.reference(for: key) : nil) ?? "\(key)"
   }
 
   /// The key of a text in a URI. A store with text identifiers has a key for each text, even if it hasn't read the record yet.
+  ///
+  /// Before the store is opened, only numbers have keys. They keep them, even if the store then turns out to have text identifiers.
   func key(forReference text: String) -> ObjectKey? {
-    names.withLock { $0.usesReferences } ? references.key(for: text) : Int64(text).map { ObjectKey($0) }
+    let usesReferences = names.withLock { names in
+      if names.usesReferences == nil, let number = Self.number(text) { names.earlyKeys.insert(number) }
+      return names.usesReferences ?? false
+    }
+    return usesReferences ? references.key(for: text) : Self.number(text)
   }
+
+  private static func number(_ text: String) -> ObjectKey? { Int64(text).flatMap { "\($0)" == text ? ObjectKey($0) : nil } }
 
   // MARK: The process-wide list
 

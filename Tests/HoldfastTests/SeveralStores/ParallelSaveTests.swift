@@ -74,6 +74,19 @@ import Testing
     #expect(try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)])).map(\.name) == ["d0", "d1"])
   }
 
+  @Test func aSaveOfSeveralStoresKeepsNoStoreBusyWhileItWaitsForAnother() throws {
+    let coordinator = try open()
+    let blocked = Self.save(coordinator, [0])
+    gated.hasBegun.wait()
+    let several = Self.save(coordinator, [0, 1]), reversed = Self.save(coordinator, [1, 0])
+    // They end although the two saves wait for the first store. There are many, so that the two have begun to wait.
+    for _ in 0..<50 { try Self.save(coordinator, [1]).wait() }
+    for _ in 0..<3 { gated.gate.signal() }
+    for save in [blocked, several, reversed] { try save.wait() }
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+    #expect(try context.count(for: FetchRequest<Dog>()) == 55)
+  }
+
   @Test func savesOfOneStoreRunOneAfterTheOther() throws {
     let coordinator = try open()
     let saves = [[0], [0, 1], [1, 0], [0]].map { Self.save(coordinator, $0) }
