@@ -4,16 +4,16 @@ import Testing
 
 /// Optional requests that no store of this package answers yet: their values can be coded, and reach a store through wrappers.
 @Suite struct RequestShapeTests {
+  init() throws {
+    let model = try ManagedObjectModel(entities: [EntityDescription("Dog", attributes: [AttributeDescription("age", .integer64)])])
+    id = StoreIdentity.intern(storeUUID: "5E8F0E1C-0000-0000-0000-000000000000", model: model).objectID(entityIndex: 0, key: 7)
+  }
+
   private func coded<Value: Codable>(_ value: Value) throws -> Value {
     try JSONDecoder().decode(Value.self, from: JSONEncoder().encode(value))
   }
 
-  private let id = StoreIdentity.intern(
-    storeUUID: "5E8F0E1C-0000-0000-0000-000000000000",
-    model: try! ManagedObjectModel(entities: [
-      EntityDescription("Dog", attributes: [AttributeDescription("age", .integer64)])
-    ])
-  ).objectID(entityIndex: 0, key: 7)
+  private let id: ManagedObjectID
   private let state = StateToken(storeUUID: "A", bytes: [0, 255])
 
   @Test func assignmentsAreCoded() throws {

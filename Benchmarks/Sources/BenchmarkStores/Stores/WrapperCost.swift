@@ -20,13 +20,13 @@ public struct WrapperCost {
   public init(depth: Int) throws {
     let model = try ManagedObjectModel(entities: [EntityDescription("Item", attributes: [AttributeDescription("number", .integer64)])])
     let store = MemoryStore()
-    _ = try store.open(model: model)
-    let key = try store.reserveKeys([KeyDemand(entity: 0, count: 1)])[0][0]
+    _ = try store.open(model: model, host: .none)
+    let key = try store.reserveKeys([KeyDemand(entity: 0, count: 1)], options: .none)[0][0]
     let builder = RowBatchBuilder(entity: model.entities[0], identity: StoreIdentity.intern(storeUUID: "", model: model))
     try builder.append(key: key, version: 1, values: [.int64(7)])
     var changes = SaveRequest.EntityChanges(entity: 0)
     changes.inserted = [builder.seal()]
-    try store.prepare(SaveRequest(entities: [changes])).commit()
+    try store.prepare(SaveRequest(entities: [changes]), options: .none).commit()
     bare = store
     wrapped = (0..<depth).reduce(store as any IncrementalStore) { store, _ in ForwardingWrapper(store) }
     request = FaultRequest(entity: 0, keys: [key])
@@ -47,7 +47,7 @@ public struct WrapperCost {
   }
 
   private func time(_ store: any IncrementalStore, _ requests: Int) throws -> Double {
-    let view = try store.beginRead(.latest), sink = CountingSink()
+    let view = try store.beginRead(.latest, options: .none), sink = CountingSink()
     defer { view.end() }
     let time = try ContinuousClock().measure {
       for _ in 0..<requests { try store.rows(request, in: view, options: .none, into: sink) }
