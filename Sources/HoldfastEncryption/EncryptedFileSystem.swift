@@ -23,7 +23,7 @@ import Synchronization
 ///
 /// - Names, sizes and times of files, and so the number and sizes of external values. The name of an external value contains a part of its
 ///   SHA-256 digest, by which someone can check whether it is a file that they know. To prevent this, keep values in their rows, with
-///   ``ExternalDataOptions``.
+///   ``/HoldfastFiles/ExternalDataOptions``.
 /// - The lock file's record, which contains numbers of reserved keys and no values.
 /// - That an earlier version of the file was put back.
 /// - Anything in the memory of the process.

@@ -37,6 +37,7 @@ public enum FileTrust {
   /// - Parameters:
   ///   - name: The name, for the message.
   ///   - isExpectedKind: Whether it is a regular file, or a folder if a folder is expected.
+  ///   - owner: The user ID of its owner.
   ///   - linkCount: The number of hard links; nil for a folder.
   ///   - storeOwner: The owner of the store's file; nil if the file doesn't exist yet.
   public static func problem(

@@ -5,9 +5,11 @@ public struct RowMemory {
   private let limit: Int
   private var taken = 0
 
-  /// Begins to count. The limit is that of the options.
+  /// Begins to count.
   ///
-  /// - Parameter fileByteCount: The size of the file in bytes.
+  /// - Parameters:
+  ///   - options: The options with the limit.
+  ///   - fileByteCount: The size of the file in bytes.
   public init(_ options: WholeFileOptions, fileByteCount: Int64) {
     let multiple = fileByteCount.multipliedReportingOverflow(by: 128)
     limit = options.largestRows ?? (multiple.overflow ? .max : Int(clamping: (64 << 20) + min(multiple.partialValue, .max / 2)))

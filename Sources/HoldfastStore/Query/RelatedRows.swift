@@ -19,7 +19,10 @@ public final class RelatedRows: EvaluationSource {
 
   /// Prepares to read rows along the relationships of a query.
   ///
-  /// - Parameter crossings: The relationships that the query follows.
+  /// - Parameters:
+  ///   - reader: Reads rows and destinations.
+  ///   - model: The store's model.
+  ///   - crossings: The relationships that the query follows.
   public init(_ reader: any RelatedRowReader, _ model: ManagedObjectModel, _ crossings: [QueryCrossing]) {
     self.reader = reader
     self.crossings = crossings
