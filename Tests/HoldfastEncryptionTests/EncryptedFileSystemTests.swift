@@ -165,15 +165,21 @@ import Testing
       #expect(error?.reason.hasPrefix("A key has 120 bits") == true)
     }
 
-    /// The format must not change: bytes that an earlier build wrote, with the key 0, 1, 2 … 31.
-    @Test func aFileFromAnEarlierVersionIsRead() throws {
+    /// The format must not change. The bytes come from a program that follows the module's documentation and uses Python's libraries for
+    /// AES-GCM, HKDF and XXH64. The key is 0, 1, 2 … 31.
+    @Test func aFileOfAnotherImplementationIsRead() throws {
       let key = SymmetricKey(data: (0..<32).map { UInt8($0) })
       let file = try EncryptedFile(EncryptedFileSystem(key: key), in: folder)
-      TestFile.write(Self.formerFile, to: folder.file("file"))
+      TestFile.write(Self.foreignFile, to: folder.file("file"))
       #expect(String(decoding: try file.read(), as: UTF8.self) == "Some contents.")
     }
 
-    private static let formerFile: [UInt8] = []
+    private static let foreignFile: [UInt8] = [
+      72, 79, 76, 68, 70, 69, 78, 67, 1, 0, 0, 0, 195, 29, 21, 168, 80, 108, 240, 47, 62, 47, 144, 48, 179, 151, 126, 34, 9, 104, 38, 244,
+      100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126,
+      127, 128, 129, 130, 131, 200, 201, 202, 203, 204, 205, 206, 207, 208, 209, 210, 211, 96, 169, 206, 223, 137, 105, 188, 17, 140, 20,
+      68, 109, 46, 90, 146, 200, 14, 230, 167, 0, 202, 5, 227, 103, 194, 9, 22, 13, 19, 211,
+    ]
   #endif
 
   // MARK: Use of the system

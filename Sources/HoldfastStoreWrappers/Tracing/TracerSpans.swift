@@ -33,6 +33,7 @@
       }
     }
 
+    /// `withSpan` records the error and sets the status.
     private func describe(_ trace: StoreTrace, in span: SomeTracer.Span) {
       // The span has its own duration.
       for (name, value) in trace.attributes(system: system) where name != "holdfast.duration" {
@@ -40,7 +41,6 @@
       }
       span.attributes["db.response.returned_rows"] = trace.returnedCount
       span.attributes["holdfast.requested_rows"] = trace.requestedCount
-      if let code = trace.errorCode { span.setStatus(SpanStatus(code: .error, message: code.rawValue)) }
     }
   }
 #endif
