@@ -1,5 +1,5 @@
 import HoldfastMemoryStore
-public import HoldfastStore
+import HoldfastStore
 
 /// Measures what a wrapper adds to a request: reading one row by its key.
 public struct WrapperCost {
