@@ -4,7 +4,7 @@ extension [UInt8] {
 }
 
 extension OutputRawSpan {
-  /// Appends bytes, for which there must be room.
+  /// Appends bytes. The output must have room.
   mutating func append(_ bytes: ArraySlice<UInt8>) {
     withUnsafeMutableBytes { memory, count in
       UnsafeMutableRawBufferPointer(rebasing: memory[count...]).copyBytes(from: bytes)

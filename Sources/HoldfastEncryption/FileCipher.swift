@@ -30,6 +30,6 @@ package struct KeyIdentifier: Sendable, Hashable, CustomStringConvertible {
     precondition(self.bytes.count == Self.byteCount, "A key identifier has \(Self.byteCount) bytes.")
   }
 
-  /// Eight hexadecimal digits, enough to tell a few keys apart.
+  /// Eight hexadecimal digits, which distinguish a few keys.
   package var description: String { bytes.prefix(4).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
 }

@@ -154,7 +154,7 @@ final class SealedFile: Sendable {
 
   // MARK: Opening
 
-  /// Reads the header, unless that was done. Returns the header of a new file if there are no bytes.
+  /// Reads the header when it is first needed. An empty file gets a new one.
   private func contents() throws(FileSystemError) -> Contents {
     if let known = state.withLock({ $0 }) { return known }
     let size = try base.status(of: file).identity.size

@@ -494,7 +494,7 @@ final class BrokenStore: ForwardingStore {
     } catch let error as StoreError where store.flaw == .inventsMissingBytes || store.flaw == .answersUnopened && error.code == .notOpen {
       return Data()
     } catch let error as StoreError where store.flaw == .servesDamagedFiles && error.code == .damaged {
-      // The file's bytes, as far as the kit can tell.
+      // The file's bytes, as far as the kit knows.
       return Data(count: 1 << 20)
     }
   }

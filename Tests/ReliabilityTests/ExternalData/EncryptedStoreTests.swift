@@ -64,7 +64,7 @@ import Testing
     #expect(error?.code == .notPermitted && error?.reason.contains("01010101") == true && error?.path == gallery.path)
     #expect(storeError { try PersistentStoreCoordinator.metadata(for: description(gallery, key: 2)) }?.code == .notPermitted)
     #expect(try PersistentStoreCoordinator.metadata(for: description(gallery)).type == kind.description(at: "", WholeFileOptions()).type)
-    // Without encryption it is no store, and an unencrypted store can't be opened with a key.
+    // An encrypted file isn't a store without its key, and an unencrypted store can't be opened with one.
     #expect(storeError { try Gallery.context(kind.description(at: gallery.path, WholeFileOptions())) }?.code == .notAStore)
     let plain = try GalleryFolder(kind)
     _ = try plain.make([nil])
