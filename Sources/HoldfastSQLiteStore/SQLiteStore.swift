@@ -163,12 +163,21 @@ public final class SQLiteStore: IncrementalStore {
     }
   }
 
-  /// Answers requests for external data and for compaction. If Holdfast named a file, the digest in its name is compared.
+  /// Answers requests for external data, for compaction and for explanations. If Holdfast named a file, the digest in its name is compared.
   public var answers: StoreAnswers { Self.table.bound(to: self) }
 
   private static let table = AnswerTable<SQLiteStore>()
     .answering(ExternalDataRequest.self) { store, request, _ in try store.externalData(request) }
     .answering(CompactionRequest.self) { store, _, _ in try store.compact() }
+    .answering(ExplanationRequest.self) { store, request, options in try store.explain(request, options) }
+
+  private func explain(_ request: ExplanationRequest, _ options: RequestOptions) throws -> String {
+    let view = try SQLiteReadView(.latest, of: try opened(ExplanationRequest.operation), options)
+    defer { view.end() }
+    return try view.read(ExplanationRequest.operation, needsTransaction: false, options) { connection in
+      try FetchRunner(store: view.store, connection: connection).explanation(of: request.plan)
+    }
+  }
 
   private func externalData(_ request: ExternalDataRequest) throws -> Data {
     let store = try opened("read a value from its file")

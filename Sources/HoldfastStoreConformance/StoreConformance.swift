@@ -31,6 +31,7 @@ public enum StoreConformance {
     + OrderCases.all + ConflictCases.all + SeveringCases.all + FamilyCases.all + ShapeCases.all + OrderedCases.all + DerivedCases.all
     + DurabilityCases.all + FailedCallCases.all + ExternalDataCases.all + OptionCases.all + CombinationCases.all + ParallelReadingCases.all
     + SharedPlaceCases.all + OtherProcessCases.all + DamageCases.all + OutcomeCases.all
+    + ExplanationCases.all
 
   /// Returns the cases that a store with these capabilities must pass.
   public static func cases(for declared: StoreCapabilities) -> [StoreConformanceCase] {
@@ -51,11 +52,18 @@ public enum StoreConformance {
       let missing = rule.requires.abilities(missingIn: harness.capabilities)
       // A look-up by a unique value is an ability only if it doesn't read all rows, which can't be measured.
       if missing.isEmpty || missing.contains("uniqueLookups") { continue }
-      let outcome = await rule.outcome(on: harness, CaseLimit(timeLimit))
+      let outcome = await rule.outcome(on: StrictHarness(base: harness), CaseLimit(timeLimit))
       results.append(.init(missing: Set(missing), passes: outcome.failures.isEmpty))
     }
     return UndeclaredAbilities.report(results)
   }
+}
+
+/// A harness whose stores must not decline requests, because a store that declines everything would seem able to do everything.
+private struct StrictHarness: StoreHarness {
+  let base: any StoreHarness
+  var capabilities: StoreCapabilities { base.capabilities }
+  func makePlace() throws -> StorePlace { try base.makePlace() }
 }
 
 /// A test of one rule.

@@ -16,8 +16,18 @@ public protocol StoreHarness: Sendable {
   /// The capabilities that the stores declare.
   var capabilities: StoreCapabilities { get }
 
+  /// Whether the stores decline some requests that their capabilities allow: they throw `unsupportedRequest` from `fetch` or `tooLarge` from
+  /// `relationships`, or report attributes that they can't compare. The framework then does the rest, and the kit compares the results of both
+  /// together. Defaults to false, and every refusal is a failure.
+  var declinesRequests: Bool { get }
+
   /// Creates a place without a store. Each case calls this method, and each call must return a different place.
   func makePlace() throws -> StorePlace
+}
+
+extension StoreHarness {
+  /// Whether the stores decline some requests that their capabilities allow. False by default.
+  public var declinesRequests: Bool { false }
 }
 
 /// The location of one store's data: a file, a database, or contents in memory.

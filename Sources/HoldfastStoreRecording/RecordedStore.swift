@@ -7,7 +7,8 @@ extension StoreDescription {
   ///
   /// The copy's stores have the capabilities of the original ones, and forward every request. Requests to the closed store aren't recorded.
   ///
-  /// - Parameter recorder: Writes the recording. It can record several stores, at the same time too.
+  /// - Parameter recorder: Writes the recording. It can record several stores, one after the other. Use a recorder for each of several open
+  ///   stores.
   public func recorded(by recorder: StoreRecorder) -> StoreDescription {
     let type = type
     return wrapped { RecordedStore($0, recorder, type: type) }

@@ -105,6 +105,11 @@ final class Replay {
     guard opening.versionHashes == RecordedOpening.versionHashes(model) else {
       throw reader.damaged("The version hashes don't belong to the model.")
     }
+    guard stores.isEmpty else {
+      throw StoreError(
+        .unsupportedRequest, operation: "replay the recording",
+        reason: "It has several stores that were open at the same time. Record each with a recorder of its own.")
+    }
     result.recordedType = opening.type
     names.areComplete = opening.includesContents
     let (opened, time) = timed { Result { try PersistentStoreCoordinator(model: model, store: description) } }

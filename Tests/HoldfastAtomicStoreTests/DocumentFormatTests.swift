@@ -165,6 +165,22 @@ import Testing
     #expect(error?.code == .newerFormat)
   }
 
+  @Test func aClosedFileCanBeReplacedMovedAndDestroyed() throws {
+    let context = try open()
+    try insert(["a"], context)
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    let moved = StoreDescription.document(CSVFormat(), at: path + ".moved"), original = StoreDescription.document(CSVFormat(), at: path)
+    try PersistentStoreCoordinator.movePersistentStore(original, to: moved)
+    #expect(!FileManager.default.fileExists(atPath: path))
+    try PersistentStoreCoordinator.replacePersistentStore(original, withCopyOf: moved)
+    try PersistentStoreCoordinator.destroyPersistentStore(moved)
+    #expect(!FileManager.default.fileExists(atPath: path + ".moved"))
+    let again = try open()
+    #expect(try texts(again) == [Array("a".utf8)])
+    try again.persistentStoreCoordinator.close()
+  }
+
   @Test func invalidRecordsAreDamageThatNamesTheObject() throws {
     struct Fixed: DocumentFormat {
       let storeType = "fixed"

@@ -358,4 +358,14 @@ import Testing
     #expect(
       try #require(throws: StoreError.self) { try StoreRecording(path: folder.file("missing")).replay(on: .memory()) }.code == .notFound)
   }
+
+  /// The keys of one store would be taken for those of the other.
+  @Test func aRecordingOfStoresThatWereOpenTogetherIsRefused() throws {
+    let folder = TemporaryFolder(), recorder = try StoreRecorder(path: folder.file("recording"))
+    let model = try ManagedObjectModel(entities: [EntityDescription("Dog", attributes: [])])
+    let stores = [StoreDescription.memory(), .memory()].map { $0.recorded(by: recorder) }
+    try PersistentStoreCoordinator(model: model, stores: stores).close()
+    let error = try #require(throws: ReplayError.self) { try StoreRecording(path: folder.file("recording")).replay(on: .memory()) }
+    #expect(error.cause.code == .unsupportedRequest)
+  }
 }

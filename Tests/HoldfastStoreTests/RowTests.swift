@@ -226,6 +226,24 @@ import Testing
     #expect(early.uriRepresentation == uri && ManagedObjectID(uriRepresentation: uri) == early)
   }
 
+  /// A negative key would be a temporary ID, and one from 2^56 on would be ambiguous among several stores.
+  @Test func aNumberThatCanNotBeAKeyIsATextLikeAnyOther() throws {
+    let uuid = UUID().uuidString, numbers = ["-3", "140737488355328", "1152921504606846976", "99999999999999999999"]
+    for number in numbers { #expect(ManagedObjectID(uriRepresentation: "x-coredata://\(uuid)/Dog/p\(number)") == nil) }
+    let identity = StoreIdentity.intern(storeUUID: uuid, model: model, usesReferences: true), table = identity.references
+    let keys = numbers.map { table.key(for: $0) }
+    #expect(Set(keys).count == 4 && table.count == 4 && keys.allSatisfy { (1 << 47..<1 << 48).contains($0.rawValue) })
+    #expect(keys.map { table.reference(for: $0) } == numbers && table.reference(for: -3) == nil)
+    #expect(table.key(for: "140737488355327").rawValue == 140_737_488_355_327)
+  }
+
+  /// IDs of other stores, such as in attributes with object IDs, would otherwise stay in memory.
+  @Test func URIsOfAStoreThatIsNeverOpenedKeepNothing() throws {
+    let uuid = UUID().uuidString
+    for number in 0..<1000 { #expect(ManagedObjectID(uriRepresentation: "x-coredata://\(uuid)/Dog/p\(number)") != nil) }
+    #expect(StoreIdentity.intern(storeUUID: uuid, model: model, usesReferences: true).references.count == 0)
+  }
+
   @Test func openingAStoreWithNumbersWithTextIdentifiersIsMisuse() async {
     await #expect(processExitsWith: .failure) {
       let model = try ManagedObjectModel(entities: [EntityDescription("Dog", attributes: [])])

@@ -1,4 +1,5 @@
 import HoldfastStore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -52,5 +53,25 @@ import Testing
       try await onThread { try RequestOptions(cancellation: cancellation).wait(for: "fetch rows") { 1 } }
     }
     #expect(again.code == .cancelled)
+  }
+
+  /// Cancels at every moment around the beginning of the operation.
+  @Test func aCancelledOperationHasEndedOrNeverBegan() async throws {
+    for _ in 0..<300 {
+      let cancellation = RequestCancellation(), begun = Atomic(0), ended = Atomic(0)
+      async let cancelled: Void = onThread { cancellation.cancel() }
+      let result = try await onThread {
+        Result {
+          try RequestOptions(cancellation: cancellation).wait(for: "fetch rows") {
+            begun.add(1, ordering: .sequentiallyConsistent)
+            defer { ended.add(1, ordering: .sequentiallyConsistent) }
+            try await Task.sleep(for: .seconds(3_600))
+          }
+        }
+      }
+      #expect(throws: StoreError.self) { try result.get() }
+      #expect(begun.load(ordering: .sequentiallyConsistent) == ended.load(ordering: .sequentiallyConsistent))
+      try await cancelled
+    }
   }
 }

@@ -19,7 +19,8 @@ import Testing
 
   @Test func aRefusedOverlayLeavesTheContentsToTheOverlayThatHasThem() throws {
     let model = try Self.model.get(), contents = OverlayContents()
-    func overlay() -> any IncrementalStore { StoreDescription.overlay(over: .memory(), contents: contents).makeStore() }
+    let below = StoreDescription.memory(contents: MemoryStoreContents())
+    func overlay() -> any IncrementalStore { StoreDescription.overlay(over: below, contents: contents).makeStore() }
     let first = overlay()
     _ = try first.open(model: model)
     for _ in 0..<2 {
@@ -29,6 +30,36 @@ import Testing
     let second = overlay()
     _ = try second.open(model: model)
     try second.close()
+  }
+
+  /// Keys of one store would otherwise name objects of the other.
+  @Test func contentsBelongToOneStore() throws {
+    let model = try Self.model.get(), contents = OverlayContents()
+    let one = StoreDescription.memory(contents: MemoryStoreContents()), other = StoreDescription.memory(contents: MemoryStoreContents())
+    func open(_ below: StoreDescription) throws {
+      let store = StoreDescription.overlay(over: below, contents: contents).makeStore()
+      _ = try store.open(model: model)
+      try store.close()
+    }
+    try open(one)
+    #expect(try #require(throws: StoreError.self) { try open(other) }.code == .storeReplaced)
+    try open(one)
+  }
+
+  @Test func aStoreThatIsOpenedReadOnlyCanBeBelow() throws {
+    let folder = TemporaryFolder(), path = folder.file("base.sqlite")
+    let filled = try context(.sqlite(at: path)), ann = try filled.insert(entityNamed: "Person")
+    try ann.setValue(.string("Ann"), forKey: "name")
+    try filled.save()
+    try filled.persistentStoreCoordinator.close()
+    let changed = try context(.overlay(over: .sqlite(at: path, options: SQLiteStoreOptions(isReadOnly: true))))
+    try all("Person", changed)[0].object.setValue(.string("Anna"), forKey: "name")
+    try changed.save()
+    #expect(try all("Person", changed).map(\.name) == ["Anna"])
+    try changed.persistentStoreCoordinator.close()
+    let unchanged = try context(.sqlite(at: path))
+    #expect(try all("Person", unchanged).map(\.name) == ["Ann"])
+    try unchanged.persistentStoreCoordinator.close()
   }
 
   // MARK: A full store

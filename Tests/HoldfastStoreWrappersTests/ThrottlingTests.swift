@@ -1,6 +1,7 @@
 import Dispatch
 import Holdfast
 import HoldfastMemoryStore
+import HoldfastSQLiteStore
 import HoldfastStoreConformance
 import HoldfastStoreWrappers
 import Synchronization
@@ -96,5 +97,24 @@ import Testing
   @Test func limitsThatArentPositiveAreMisuse() async {
     await #expect(processExitsWith: .failure) { _ = ThrottleLimits(concurrentRequests: 0) }
     await #expect(processExitsWith: .failure) { _ = ThrottleLimits(requestsPerSecond: 0) }
+  }
+
+  /// A view that isn't `latest` keeps a connection. A request waits for the only connection, with the only permission to run.
+  @Test func aRequestInAViewDoesNotWaitForARequestThatWaitsForTheView() async throws {
+    let folder = TemporaryFolder(), sqlite = SQLiteStoreOptions(maximumReaders: 1, readerTimeoutSeconds: 3600)
+    let base = StoreDescription.sqlite(at: folder.file("a.sqlite"), options: sqlite).makeStore()
+    let store = ThrottledStore(base, ThrottleLimits(concurrentRequests: 1)), model = try Self.model.get()
+    _ = try store.open(model: model)
+    let view = try store.beginRead(.consistent)
+    async let waiting = onThread { try store.beginRead(.consistent).end() }
+    // Most of the rounds run while the other request waits.
+    let options = RequestOptions(deadline: .now + .seconds(600))
+    for _ in 0..<50 {
+      try store.fetch(FetchPlan(entity: 0, concreteEntities: [0]), in: view, options: options, into: CountingSink())
+      try await Task.sleep(for: .milliseconds(1))
+    }
+    view.end()
+    try await waiting
+    try store.close()
   }
 }

@@ -480,24 +480,28 @@ final class BrokenStore: ForwardingStore {
 
   var answers: StoreAnswers {
     switch flaw {
-    case .servesOtherBytes, .inventsMissingBytes, .servesDamagedFiles, .answersUnopened: Self.table.bound(to: self)
+    case .servesOtherBytes, .inventsMissingBytes, .servesDamagedFiles, .answersUnopened, .explainsWithValues: Self.table.bound(to: self)
     case .forgetsAnswers: .none
     case .answersLater: notes.state.withLock { $0.firstRow == nil } ? .none : base.answers
     default: base.answers
     }
   }
 
-  private static let table = AnswerTable<BrokenStore>().answering(ExternalDataRequest.self) { store, request, _ in
-    do {
-      let data = try store.base.answers.perform(request)
-      return store.flaw == .servesOtherBytes ? Data(data.dropLast()) : data
-    } catch let error as StoreError where store.flaw == .inventsMissingBytes || store.flaw == .answersUnopened && error.code == .notOpen {
-      return Data()
-    } catch let error as StoreError where store.flaw == .servesDamagedFiles && error.code == .damaged {
-      // The file's bytes, as far as the kit knows.
-      return Data(count: 1 << 20)
+  private static let table = AnswerTable<BrokenStore>()
+    .answering(ExplanationRequest.self) { _, request, _ in
+      "All rows, tested with \(request.plan.predicate?.description ?? "nothing")"
     }
-  }
+    .answering(ExternalDataRequest.self) { store, request, _ in
+      do {
+        let data = try store.base.answers.perform(request)
+        return store.flaw == .servesOtherBytes ? Data(data.dropLast()) : data
+      } catch let error as StoreError where store.flaw == .inventsMissingBytes || store.flaw == .answersUnopened && error.code == .notOpen {
+        return Data()
+      } catch let error as StoreError where store.flaw == .servesDamagedFiles && error.code == .damaged {
+        // The file's bytes, as far as the kit knows.
+        return Data(count: 1 << 20)
+      }
+    }
 
   func setMetadata(_ metadata: [String: StoreValue]) throws {
     guard flaw == .mergesMetadata else { return try base.setMetadata(metadata) }

@@ -15,7 +15,7 @@ enum Flaw: String, CaseIterable, Sendable {
   case rowsAlongTwice, rowsAlongOfOthers, rowsAlongUnasked
   case forgetsSubentities, deliversWholeFamilies, forgetsOrder, losesOrderKeys
   case dropsDerivedRows, setsWhatIsAdded, writesWhatIsNotMarked
-  case servesOtherBytes, inventsMissingBytes, forgetsAnswers
+  case servesOtherBytes, inventsMissingBytes, forgetsAnswers, explainsWithValues
   case servesFirstDemandOnly, refusesNestedRequests, answersLater, windowsInAnyOrder, cancelsRows, answersUnopened, receiptOfOtherRows
   case keepsToken
   case keysIgnorePredicate, keysIgnoreSorts, keysIgnoreOffset, aggregatesIgnorePredicate, windowsBeforePredicate,
@@ -93,6 +93,7 @@ enum Flaw: String, CaseIterable, Sendable {
     case .answersLater: ["C2"]
     case .cancelsRows: ["Q2"]
     case .answersUnopened: ["C3"]
+    case .explainsWithValues: ["E1"]
     case .receiptOfOtherRows: ["S15"]
     case .windowsInAnyOrder: ["F3"]
     case .tornCommits: ["S8"]
@@ -123,7 +124,7 @@ enum Flaw: String, CaseIterable, Sendable {
       .keysIgnorePredicate, .keysIgnoreSorts, .keysIgnoreOffset, .aggregatesIgnorePredicate, .windowsBeforePredicate,
       .ignoresWindowsWithPredicate, .changesFirstWordOnly, .failsAfterFailure, .writesUnchangedExternalValues,
       .keepsFilesOfReplacedValues, .comparesDecimalsWith34Digits, .comparesMilliseconds, .convertsLineEndingsOfConstants,
-      .distinguishesNegativeZero, .sumsNaNAsNil:
+      .distinguishesNegativeZero, .sumsNaNAsNil, .explainsWithValues:
       .sqlite
     case .ignoresDigest, .ignoresDamagedModel, .ignoresDamagedNextKeys, .comparesFileSizes, .doesNotSynchronize, .hidesFailedCommits,
       .failsCommitsThatTookEffect, .failsAfterFailedCall:

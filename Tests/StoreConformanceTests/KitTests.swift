@@ -173,4 +173,59 @@ import Testing
     #expect(report.count == 1, "\(report)")
     #expect(report.first?.hasPrefix("snapshots: ") == true && report.first?.hasSuffix(" cases pass. Declare it.") == true)
   }
+
+  // MARK: Declining
+
+  /// Declines windows of sorted rows and more than 20 sources, and can't compare names.
+  private final class DecliningStore: ForwardingStore {
+    let base: any IncrementalStore = MemoryStore()
+
+    func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
+      var metadata = try base.open(model: model, host: host)
+      for entity in model.entities {
+        if let slot = entity.slot(named: "name"), entity.uniqueSlots.allSatisfy({ !$0.contains(slot) }) {
+          metadata.incomparableSlots[entity.index] = [slot]
+        }
+      }
+      return metadata
+    }
+
+    func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+      if plan.limit != nil, !plan.sorts.isEmpty {
+        throw StoreError(.unsupportedRequest, operation: "fetch rows", reason: "The store can't limit sorted rows.")
+      }
+      var wrong = plan
+      if let predicate = plan.predicate, predicate.paths.contains("name") { wrong.predicate = .not(predicate) }
+      try base.fetch(wrong, in: view, options: options, into: sink)
+    }
+
+    func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
+      if request.sources.count > 20 {
+        throw StoreError(.tooLarge, operation: "read a relationship", reason: "The answer would be too large.")
+      }
+      return try base.relationships(request, in: view, options: options)
+    }
+  }
+
+  private struct DecliningHarness: StoreHarness {
+    var declinesRequests = true
+    var capabilities: StoreCapabilities { MemoryStore().capabilities }
+    func makePlace() -> StorePlace { StorePlace(StoreDescription(type: "declining") { DecliningStore() }) }
+  }
+
+  private static let readingCases = StoreConformance.cases(for: MemoryStore().capabilities).filter {
+    ["F1", "F2", "F3", "F6", "L1"].contains($0.rule)
+  }
+
+  @Test(arguments: readingCases) func aStoreMayDecline(_ rule: StoreConformanceCase) async throws {
+    try await rule.run(on: DecliningHarness(), timeLimit: nil)
+  }
+
+  @Test func decliningIsAFailureUnlessTheHarnessAllowsIt() async {
+    var failed: Set<String> = []
+    for rule in Self.readingCases {
+      do { try await rule.run(on: DecliningHarness(declinesRequests: false), timeLimit: nil) } catch { failed.insert(rule.rule) }
+    }
+    #expect(failed.isSuperset(of: ["F1", "F3", "L1"]))
+  }
 }

@@ -1,7 +1,9 @@
 import Foundation
+import Holdfast
 import HoldfastRowStore
 import HoldfastStoreConformance
 import LogStore
+import Synchronization
 import Testing
 
 /// The example of a row store.
@@ -35,5 +37,35 @@ struct LogHarness: StoreHarness {
 
   @Test func declaresEveryAbility() async {
     #expect(await StoreConformance.undeclaredAbilities(of: LogHarness(), timeLimit: nil) == [])
+  }
+
+  // MARK: Unknown outcomes
+
+  /// A store whose next change of rows fails with an unknown outcome, and that refuses all changes afterwards, as the log store does when the
+  /// disk fails.
+  private final class FailingStore: RowStore {
+    let capabilities = StoreCapabilities()
+    let hasFailed = Atomic(false)
+
+    func open() -> [String: String] { [:] }
+    func close() {}
+    func snapshot() {}
+    func rows(matching query: RowQuery, in snapshot: Void, into output: RowOutput) {}
+    func links(matching query: LinkQuery, in snapshot: Void) -> [StoredLink] { [] }
+    func apply(_ changes: RowChanges) throws {
+      if hasFailed.load(ordering: .relaxed) { throw StoreError(.notOpen, operation: "save", reason: "The store isn't open.") }
+      if changes.savedRows.isEmpty { return }
+      hasFailed.store(true, ordering: .relaxed)
+      throw StoreError(.outcomeUnknown, operation: "save", reason: "The disk didn't confirm the save.")
+    }
+  }
+
+  @Test func aStoreThatRefusesChangesAfterAnUnknownOutcomeCanBeClosed() throws {
+    let model = try ManagedObjectModel(entities: [EntityDescription("Dog", attributes: [])])
+    let coordinator = try PersistentStoreCoordinator(model: model, store: .rowStore("failing") { FailingStore() })
+    let context = try ManagedObjectContext(coordinator: coordinator)
+    _ = try context.insert(entityNamed: "Dog")
+    #expect(try #require(throws: StoreError.self) { try context.save() }.code == .outcomeUnknown)
+    try coordinator.close()
   }
 }

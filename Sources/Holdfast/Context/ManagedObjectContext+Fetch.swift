@@ -31,6 +31,21 @@ extension ManagedObjectContext {
     return try overlaid(query).count
   }
 
+  /// Explains how a request would be executed: by each store, and by the framework.
+  ///
+  /// ```swift
+  /// print(try context.explain(request))
+  /// ```
+  ///
+  /// Sends one store request to each store that explains fetches, and reads no rows.
+  ///
+  /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``.
+  public func explain<Result>(_ request: FetchRequest<Result>) throws -> FetchExplanation {
+    let query = try query(request), includesChanges = try needsOverlay(request, query)
+    return FetchExplanation(
+      stores: try persistentStoreCoordinator.explain(includesChanges ? storedQuery(query) : query), includesPendingChanges: includesChanges)
+  }
+
   /// Returns the IDs of the objects that match a request, without creating the objects.
   ///
   /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``.

@@ -70,7 +70,7 @@ extension ManagedObjectContext {
     let predicate = try query.predicate.map { try RowPredicate($0, entity: query.entity, model: model) }
     let order = try RowOrder(query.sorts, entity: query.entity, model: model)
     let isCrossed = crosses((predicate?.crossings ?? []) + order.crossings)
-    let stored = try storedRows(query, isCrossed)
+    let stored = try persistentStoreCoordinator.fetch(storedQuery(query, isCrossed))
     let source = ContextRows(self, query.options)
     var candidates: [Candidate] = []
     stored.forEach { batch, index in
@@ -97,7 +97,14 @@ extension ManagedObjectContext {
     return try objects(Array(wanted))
   }
 
-  private func storedRows(_ query: FetchQuery, _ isCrossed: Bool) throws -> RowCollector {
+  /// The query that the stores receive for a request on which the context overlays its changes.
+  func storedQuery(_ query: FetchQuery) throws -> FetchQuery {
+    let model = persistentStoreCoordinator.model
+    let crossings = try query.predicate.map { try RowPredicate($0, entity: query.entity, model: model).crossings } ?? []
+    return try storedQuery(query, crosses(crossings + RowOrder(query.sorts, entity: query.entity, model: model).crossings))
+  }
+
+  private func storedQuery(_ query: FetchQuery, _ isCrossed: Bool) throws -> FetchQuery {
     var stored = query
     stored.offset = 0
     if isCrossed {
@@ -109,7 +116,7 @@ extension ManagedObjectContext {
       let skipped = query.offset.addingReportingOverflow(count), end = skipped.partialValue.addingReportingOverflow(limit)
       stored.limit = skipped.overflow || end.overflow ? nil : end.partialValue
     }
-    return try persistentStoreCoordinator.fetch(stored)
+    return stored
   }
 
   /// The conjuncts that don't follow relationships.

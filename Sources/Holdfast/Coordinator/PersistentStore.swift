@@ -1,4 +1,6 @@
+import Dispatch
 public import HoldfastStore
+import HoldfastSupport
 import Synchronization
 
 /// An open store of a coordinator: its name, location and metadata.
@@ -210,16 +212,27 @@ private final class UserInfo: Sendable {
 
 /// Serializes changes of one store, or changes of a coordinator's set of stores.
 ///
-/// It protects writing to stores, not data in memory.
+/// It protects writing to stores, not data in memory. A semaphore, because waiting for it can have a deadline.
 final class SaveLock: Sendable {
-  private let mutex = Mutex(())
+  private let semaphore = DispatchSemaphore(value: 1)
 
   func withLock<Result>(_ body: () throws -> Result) rethrows -> Result {
-    try mutex.withLock { _ in try body() }
+    semaphore.wait()
+    defer { semaphore.signal() }
+    return try body()
+  }
+
+  /// - Throws: `timedOut` if the lock is taken until the deadline, and the errors of the closure.
+  func withLock<Result>(to operation: String, _ options: RequestOptions, _ body: () throws -> Result) throws -> Result {
+    while !semaphore.wait(until: options.deadline) { try options.check(operation) }
+    defer { semaphore.signal() }
+    return try body()
   }
 
   /// Returns nil, without calling the closure, if the lock is taken.
   func withLockIfAvailable<Result>(_ body: () throws -> Result) rethrows -> Result? {
-    try mutex.withLockIfAvailable { _ in try body() }
+    guard semaphore.wait(timeout: .now()) == .success else { return nil }
+    defer { semaphore.signal() }
+    return try body()
   }
 }

@@ -98,10 +98,12 @@ public final class PersistentStoreCoordinator: Sendable {
   public func close() throws {
     var failure: (any Error)?
     for store in persistentStores {
-      store.isOpen.set(false)
-      do { try store.saveLock.withLock { try store.wrapping("close the store") { try store.base.close() } } } catch {
-        failure = failure ?? error
-      }
+      do {
+        try store.saveLock.withLock {
+          store.isOpen.set(false)
+          try store.wrapping("close the store") { try store.base.close() }
+        }
+      } catch { failure = failure ?? error }
     }
     if let failure { throw failure }
   }
@@ -141,10 +143,11 @@ public final class PersistentStoreCoordinator: Sendable {
       places.append(
         StorePlaces.Place(
           storeNumber: store.identity.number, prefixes: store.prefixes, hasResidentRows: store.capabilities.residentRows))
+      // First, because contexts may cache the store's rows from the next statement on.
+      isOpen.set(true)
       currentStores.withLock {
         $0 = StoreSet(present.stores + [store], first: present.first ?? store.opened, placeCount: place + 1)
       }
-      isOpen.set(true)
       return store
     }
   }
@@ -172,11 +175,11 @@ public final class PersistentStoreCoordinator: Sendable {
           .notOpen, operation: "remove the store", path: store.locationDescription,
           reason: "The coordinator doesn't have this store, or it was removed.")
       }
-      store.isOpen.set(false)
       try store.saveLock.withLock {
         currentStores.withLock {
           $0 = StoreSet(present.stores.filter { $0 != store }, first: present.first, placeCount: places.count)
         }
+        store.isOpen.set(false)
         rowCache.removeAll()
         saveCount.add(1, ordering: .releasing)
         removalCount.add(1, ordering: .releasing)

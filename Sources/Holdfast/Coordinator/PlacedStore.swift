@@ -88,11 +88,17 @@ final class PlacedStore: IncrementalStore {
   /// The optional requests whose keys are translated.
   var answers: StoreAnswers { Self.table.bound(to: self, wrapping: base.answers) }
 
-  private static let table = AnswerTable<PlacedStore>().answering(ExternalDataRequest.self) { store, request, options in
-    var request = request
-    request.key = request.key.advanced(by: -store.distance)
-    return try store.base.answers.perform(request, options: options)
-  }
+  private static let table = AnswerTable<PlacedStore>()
+    .answering(ExternalDataRequest.self) { store, request, options in
+      var request = request
+      request.key = request.key.advanced(by: -store.distance)
+      return try store.base.answers.perform(request, options: options)
+    }
+    .answering(ExplanationRequest.self) { store, request, options in
+      var request = request
+      request.plan.predicate = request.plan.predicate?.replacingIDs(store.inStore)
+      return try store.base.answers.perform(request, options: options)
+    }
 
   func setMetadata(_ metadata: [String: StoreValue]) throws { try base.setMetadata(metadata) }
 

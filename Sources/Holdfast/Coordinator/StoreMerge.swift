@@ -44,7 +44,7 @@ struct StoreMerge {
 
   /// Passes on the rows of one store, and returns whether the sink needs more.
   private func run(_ part: PersistentStoreCoordinator.Part, _ reader: StoreReader, into sink: any RowSink) throws -> SinkDemand {
-    let (store, query) = (part.store, windowed(part.query))
+    let (store, query) = (part.store, StoreMerge.windowed(part.query))
     let epoch = coordinator.rowCache.epoch
     let cached = query.output == .rows && !store.capabilities.residentRows ? CachedRows(sink) : nil
     let received = WatchedSink(cached ?? sink)
@@ -61,7 +61,7 @@ struct StoreMerge {
   }
 
   /// The query for one store: all rows that can precede the end of the window.
-  private func windowed(_ query: FetchQuery) -> FetchQuery {
+  static func windowed(_ query: FetchQuery) -> FetchQuery {
     var query = query
     if let limit = query.limit {
       let (sum, overflow) = limit.addingReportingOverflow(query.offset)

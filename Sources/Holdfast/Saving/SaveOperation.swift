@@ -87,12 +87,15 @@ final class SaveOperation {
   ///
   /// Waits for one lock at a time and holds no other meanwhile, so a store that is busy doesn't keep others from saving. If another lock is
   /// taken then, releases all, and waits for that one.
-  private func withSaveLocks(_ body: () throws -> Bool) rethrows -> Bool {
+  ///
+  /// - Throws: `timedOut` if a lock is taken until the deadline of the save.
+  private func withSaveLocks(_ body: () throws -> Bool) throws -> Bool {
     var awaited = 0
     while true {
       let attempt =
         try parts.isEmpty
-        ? .ended(body()) : parts[awaited].store.saveLock.withLock { try withOtherSaveLocks(from: 0, except: awaited, body) }
+        ? .ended(body())
+        : parts[awaited].store.saveLock.withLock(to: "save", options) { try withOtherSaveLocks(from: 0, except: awaited, body) }
       switch attempt {
       case .ended(let result): return result
       case .taken(let index): awaited = index

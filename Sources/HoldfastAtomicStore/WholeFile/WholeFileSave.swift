@@ -7,8 +7,9 @@ import Synchronization
 /// Its rows are published if the file is in place, even if the disk didn't confirm durability, because other processes already see
 /// it. Otherwise they are discarded.
 final class WholeFileSave: PreparedSave {
-  /// Guarded because a save can end on another thread than the one that prepared it.
-  private let replacement: Mutex<FileReplacement>
+  /// Guarded because a save can end on another thread than the one that prepared it. Nil after the end, so that a finished save that is
+  /// still referenced doesn't keep the file open.
+  private let replacement: Mutex<FileReplacement?>
   private let files: ExternalDataSave?
   private let receipt: SaveReceipt
   /// Records the bytes of the current file; nil if the previous file is still in place.
@@ -28,8 +29,14 @@ final class WholeFileSave: PreparedSave {
 
   func commit() throws -> SaveReceipt {
     do {
-      defer { note(replacement.withLock { $0.committed }) }
-      try replacement.withLock { try $0.commit() }
+      try replacement.withLock { replacement in
+        guard let ending = replacement else { preconditionFailure("A save can't be committed after commit() or abort().") }
+        defer {
+          note(ending.committed)
+          replacement = nil
+        }
+        try ending.commit()
+      }
     } catch {
       files?.finish((error as? StoreError)?.code == .durabilityUnknown ? .unknown : .aborted)
       throw error
@@ -39,7 +46,10 @@ final class WholeFileSave: PreparedSave {
   }
 
   func abort() {
-    replacement.withLock { $0.abort() }
+    replacement.withLock { replacement in
+      replacement?.abort()
+      replacement = nil
+    }
     files?.finish(.aborted)
   }
 }

@@ -10,7 +10,14 @@ final class RowStoreAdapter<Store: RowStore>: IncrementalStore {
   private let session = Mutex<Session?>(nil)
   /// The settings, and the keys that were reserved since they were last applied. The coordinator changes them under its save lock; the
   /// mutex guards them from `close`.
-  private let settings = Mutex<(current: RowStoreSettings, hasNewKeys: Bool)?>(nil)
+  private let settings = Mutex<Settings?>(nil)
+
+  private struct Settings: Sendable {
+    var current: RowStoreSettings
+    var hasNewKeys = false
+    /// Whether the outcome of the last commit is unknown.
+    var isUncertain = false
+  }
 
   /// What the requests to an open store share.
   struct Session: Sendable {
@@ -50,7 +57,7 @@ final class RowStoreAdapter<Store: RowStore>: IncrementalStore {
     do {
       let opened = try settings(texts, model)
       let identity = StoreIdentity.intern(storeUUID: opened.storeUUID, model: model)
-      settings.withLock { $0 = (opened, false) }
+      settings.withLock { $0 = Settings(current: opened) }
       session.withLock { $0 = Session(model: model, identity: identity) }
       return StoreMetadata(identity: identity, userInfo: opened.metadata)
     } catch {
@@ -85,7 +92,9 @@ final class RowStoreAdapter<Store: RowStore>: IncrementalStore {
     guard let closing = open else { return }
     closing.liveness.isOpen.store(false, ordering: .releasing)
     var failure: (any Error)?
-    do { try keepReservedKeys() } catch { failure = error }
+    // After an unknown outcome, the store may refuse changes until it is opened again. As after a crash, keys without rows may be lost.
+    let isUncertain = settings.withLock { $0?.isUncertain ?? false }
+    do { try keepReservedKeys() } catch { failure = isUncertain ? nil : error }
     try store.close()
     if let failure { throw failure }
   }
@@ -139,7 +148,8 @@ final class RowStoreAdapter<Store: RowStore>: IncrementalStore {
         new.nextKeys[root] = next
         return Array(first..<next)
       }
-      settings = (new, true)
+      settings?.current = new
+      settings?.hasNewKeys = true
       return keys
     }
   }
@@ -167,11 +177,17 @@ final class RowStoreAdapter<Store: RowStore>: IncrementalStore {
       changes.settings[text.name] = text.value
     }
     if changes.isEmpty { return }
-    do { try store.apply(changes) } catch let error as StoreError where error.code == .durabilityUnknown {
-      settings.withLock { $0?.hasNewKeys = false }
+    do { try store.apply(changes) } catch let error as StoreError {
+      settings.withLock { settings in
+        if error.code == .durabilityUnknown { settings?.hasNewKeys = false }
+        if error.code == .outcomeUnknown { settings?.isUncertain = true }
+      }
       throw error
     }
-    settings.withLock { $0?.hasNewKeys = false }
+    settings.withLock { settings in
+      settings?.hasNewKeys = false
+      settings?.isUncertain = false
+    }
   }
 }
 

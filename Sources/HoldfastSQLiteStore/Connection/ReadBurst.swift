@@ -71,7 +71,7 @@ extension SQLiteConnection {
       endBurst()
     }
     guard isBurst, burst.look(self) else { return }
-    try begin(.deferred)
+    try uncounted { () throws(StoreError) in try begin(.deferred) }
     burst.isOpen = true
   }
 
@@ -82,6 +82,13 @@ extension SQLiteConnection {
   func endBurst() {
     guard burst.isOpen else { return }
     burst.isOpen = false
-    if !state.isInherited { rollback() }
+    if !state.isInherited { uncounted { rollback() } }
+  }
+
+  /// Runs statements that don't count, because their number depends on the time between requests.
+  private func uncounted<Failure>(_ body: () throws(Failure) -> Void) throws(Failure) {
+    let count = statementsRun
+    defer { statementsRun = count }
+    try body()
   }
 }

@@ -75,6 +75,25 @@ struct FetchRunner {
 
   // MARK: Statements
 
+  /// The statement that executes a plan, with the values of its predicate bound; nil if the plan has no entities.
+  func statement(for plan: FetchPlan) throws -> SQLiteStatement? {
+    let entity = try store.entity(plan.entity)
+    return plan.concreteEntities.isEmpty ? nil : try statement(plan, try selection(plan, entity), entity)
+  }
+
+  private func selection(_ plan: FetchPlan, _ entity: ManagedObjectModel.Entity) throws -> Selection {
+    let isFamily = plan.concreteEntities.count > 1
+    switch plan.output {
+    case .rows: return isFamily ? .familyRows : .rows
+    case .keys: return isFamily ? .familyKeys : .keys
+    case .count: return .count
+    case .aggregates(let aggregates):
+      return ScanAggregator(aggregates, entity: entity).map { .values($0.slots) } ?? .slots(FetchRunner.slots(of: aggregates))
+    }
+  }
+
+  private static func slots(of plan: AggregatePlan) -> [SlotIndex] { Set(plan.groupBy + plan.columns.compactMap(\.slot)).sorted() }
+
   private func statement(_ plan: FetchPlan, _ selection: Selection, _ entity: ManagedObjectModel.Entity) throws -> SQLiteStatement {
     let sorts: [SortTerm]
     let isWindowed: Bool
@@ -158,11 +177,10 @@ struct FetchRunner {
       _ = try sink.take(try scan.result(), .all)
       return
     }
-    let slots = Set(aggregates.groupBy + aggregates.columns.compactMap(\.slot)).sorted()
     let aggregator = RowAggregator(aggregates, entity: entity)
     let prefix = store.prefixes[entity.index]
     if !isEmpty {
-      let statement = try statement(plan, .slots(slots), entity)
+      let statement = try statement(plan, .slots(FetchRunner.slots(of: aggregates)), entity)
       defer { if statement.isRunning { statement.reset() } }
       let builder = store.builder(entity), decoder = store.decoders[entity.index]
       while try statement.step() {

@@ -10,56 +10,59 @@ import Synchronization
 /// let id = identity.objectID(entity: person, key: identity.references.key(for: "people/anna"))
 /// ```
 ///
+/// The text of a whole number below 2^47 is its own key. Other texts get keys from 2^47 on, in the order in which they are first used.
+///
 /// There is one table for each store UUID in a process, so an ID keeps its meaning when the store is opened again. The table is append-only.
-/// Keys differ between processes; the URI of an ID contains the text. Texts are equal if their bytes are, as in queries. The table is
-/// thread-safe; a look-up takes O(1) time.
+/// Keys of other texts differ between processes; the URI of an ID contains the text. Texts are equal if their bytes are, as in queries. The
+/// table is thread-safe; a look-up takes O(1) time.
 public final class ReferenceTable: Sendable {
   private struct Entries {
     /// By the bytes of the text, because Swift's equality of text ignores the normalization form.
     var keys: [[UInt8]: ObjectKey] = [:]
-    var texts: [ObjectKey: String] = [:]
-    private var last = ObjectKey(0)
+    /// By key, from ``ReferenceTable/firstKey`` on.
+    var texts: [String] = []
 
-    mutating func add(_ reference: String, _ key: ObjectKey? = nil) -> ObjectKey {
-      let new = key ?? next()
-      keys[Array(reference.utf8)] = new
-      texts[new] = reference
-      return new
-    }
-
-    /// The next key, without those that a URI used before.
-    private mutating func next() -> ObjectKey {
-      repeat { last = ObjectKey(last.rawValue + 1) } while texts[last] != nil
-      return last
+    mutating func add(_ reference: String) -> ObjectKey {
+      let key = ReferenceTable.firstKey.advanced(by: texts.count)
+      keys[Array(reference.utf8)] = key
+      texts.append(reference)
+      return key
     }
   }
 
+  /// The first key of a text that isn't a number. URIs with smaller numbers mean the same before the store is opened.
+  private static let firstKey = ObjectKey(1 << 47)
   /// Guards both directions of the map.
   private let entries = Mutex(Entries())
 
   /// Creates an empty table.
   init() {}
 
-  /// The number of texts with keys.
+  /// The number of texts with keys that aren't numbers.
   public var count: Int { entries.withLock { $0.texts.count } }
 
   /// The key of a text. Allocates a key if the text has none.
   public func key(for reference: String) -> ObjectKey {
-    entries.withLock { $0.keys[Array(reference.utf8)] ?? $0.add(reference) }
+    ReferenceTable.number(reference) ?? entries.withLock { $0.keys[Array(reference.utf8)] ?? $0.add(reference) }
   }
 
-  /// Gives the texts of numbers these numbers as keys. URIs with them were used before the store was opened.
-  func add(_ numbers: Set<ObjectKey>) {
-    entries.withLock { entries in for key in numbers where entries.texts[key] == nil { _ = entries.add("\(key)", key) } }
-  }
-
-  /// The key of a text, or nil if it has none.
+  /// The key of a text, or nil if it has none. Numbers always have one.
   public func existingKey(for reference: String) -> ObjectKey? {
-    entries.withLock { $0.keys[Array(reference.utf8)] }
+    ReferenceTable.number(reference) ?? entries.withLock { $0.keys[Array(reference.utf8)] }
   }
 
-  /// The text of a key, or nil if the table never allocated the key.
+  /// The key of a text that is its own key; nil for other texts.
+  static func number(_ text: String) -> ObjectKey? {
+    guard let number = Int64(text), number >= 0, number < firstKey.rawValue, "\(number)" == text else { return nil }
+    return ObjectKey(number)
+  }
+
+  /// The text of a key, or nil if no text has it.
   public func reference(for key: ObjectKey) -> String? {
-    entries.withLock { $0.texts[key] }
+    if key < ReferenceTable.firstKey { return key < 0 ? nil : "\(key)" }
+    return entries.withLock { entries in
+      let index = ReferenceTable.firstKey.distance(to: key)
+      return index < entries.texts.count ? entries.texts[index] : nil
+    }
   }
 }

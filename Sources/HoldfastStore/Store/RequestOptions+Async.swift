@@ -1,4 +1,5 @@
 import Dispatch
+import HoldfastSupport
 import Synchronization
 
 extension RequestOptions {
@@ -25,11 +26,11 @@ extension RequestOptions {
     for operation: @autoclosure () -> String, _ body: @escaping @Sendable () async throws -> Result
   ) throws -> Result {
     try check(operation())
-    let outcome = AsyncOutcome<Result>()
-    let task = Task.detached {
-      do { outcome.end(.success(try await body())) } catch { outcome.end(.failure(error)) }
+    let outcome = AsyncOutcome<Result>(), task = CancellableTask()
+    let result = try withCancellationHandler({ task.cancel() }) {
+      task.start { do { outcome.end(.success(try await body())) } catch { outcome.end(.failure(error)) } }
+      return outcome.wait(until: deadline)
     }
-    let result = try withCancellationHandler({ task.cancel() }) { outcome.wait(until: deadline) }
     guard let result else {
       task.cancel()
       throw StoreError(
@@ -41,6 +42,36 @@ extension RequestOptions {
       throw StoreError(.cancelled, operation: operation(), reason: "The operation was cancelled.", cause: error)
     }
     return try result.get()
+  }
+}
+
+/// A task that can be cancelled before it starts.
+///
+/// The handler of a request's cancellation is registered first. Otherwise a cancellation in between would leave a running task.
+private final class CancellableTask: Sendable {
+  private enum State {
+    case waiting, cancelled
+    case running(Task<Void, Never>)
+  }
+
+  private let state = Mutex(State.waiting)
+
+  func start(_ body: @escaping @Sendable () async -> Void) {
+    state.withLock { state in
+      let task = Task.detached(operation: body)
+      if case .cancelled = state { task.cancel() }
+      state = .running(task)
+    }
+  }
+
+  func cancel() {
+    state.withLock { state in
+      switch state {
+      case .waiting: state = .cancelled
+      case .cancelled: break
+      case .running(let task): task.cancel()
+      }
+    }
   }
 }
 
@@ -56,13 +87,7 @@ private final class AsyncOutcome<Success: Sendable>: Sendable {
 
   /// Waits for the result; nil if the deadline passes first.
   func wait(until deadline: ContinuousClock.Instant?) -> Result<Success, any Error>? {
-    guard let deadline else {
-      hasEnded.wait()
-      return result.withLock { $0 }
-    }
-    let seconds = max(0, (deadline - .now) / .seconds(1))
-    // A deadline in a thousand years is none.
-    _ = hasEnded.wait(timeout: seconds < 1e9 ? .now() + seconds : .distantFuture)
+    hasEnded.wait(until: deadline)
     return result.withLock { $0 }
   }
 }

@@ -46,8 +46,8 @@
 
   /// Creates the ID that a URI names.
   ///
-  /// - Returns: Nil if the text isn't the URI of a permanent ID. Also nil if the key is a text identifier of a store that this process
-  ///   hasn't opened.
+  /// - Returns: Nil if the text isn't the URI of a permanent ID. Also nil if this process hasn't opened the store, and the URI contains a text
+  ///   identifier or a key from 2^47 on.
   public init?(uriRepresentation uri: String) {
     let scheme = "x-coredata://"
     guard uri.hasPrefix(scheme) else { return nil }

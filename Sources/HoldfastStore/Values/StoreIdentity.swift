@@ -26,8 +26,6 @@ public final class StoreIdentity: Sendable {
     var byIndex: [UInt16] = []
     /// Whether the keys are those of ``references``; nil until the store is opened.
     var usesReferences: Bool?
-    /// The keys of URIs that were used before the store was opened.
-    var earlyKeys: Set<ObjectKey> = []
 
     mutating func number(_ name: String) -> UInt16 {
       if let known = numbers[name] { return known }
@@ -64,9 +62,7 @@ public final class StoreIdentity: Sendable {
         former == nil || former == usesReferences,
         "The store \(storeUUID) was opened \(usesReferences ? "without" : "with") text identifiers before, and now "
           + "\(usesReferences ? "with" : "without") them.")
-      if former == nil && usesReferences { identity.references.add(names.earlyKeys) }
       names.usesReferences = usesReferences
-      names.earlyKeys = []
     }
     return identity
   }
@@ -118,16 +114,14 @@ public final class StoreIdentity: Sendable {
 
   /// The key of a text in a URI. A store with text identifiers has a key for each text, even if it hasn't read the record yet.
   ///
-  /// Before the store is opened, only numbers have keys. They keep them, even if the store then turns out to have text identifiers.
+  /// Before the store is opened, only the numbers have keys that are the same with text identifiers as without.
   func key(forReference text: String) -> ObjectKey? {
-    let usesReferences = names.withLock { names in
-      if names.usesReferences == nil, let number = Self.number(text) { names.earlyKeys.insert(number) }
-      return names.usesReferences ?? false
+    switch names.withLock({ $0.usesReferences }) {
+    case true?: references.key(for: text)
+    case false?: Int64(text).flatMap { "\($0)" == text ? ObjectKey($0) : nil }
+    case nil: ReferenceTable.number(text)
     }
-    return usesReferences ? references.key(for: text) : Self.number(text)
   }
-
-  private static func number(_ text: String) -> ObjectKey? { Int64(text).flatMap { "\($0)" == text ? ObjectKey($0) : nil } }
 
   // MARK: The process-wide list
 

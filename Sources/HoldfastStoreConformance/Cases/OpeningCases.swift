@@ -23,6 +23,8 @@ enum OpeningCases {
     StoreConformanceCase("O5", "committed rows are stored durably", reopening),
     StoreConformanceCase("O5", "changes, deletions and links are stored durably", reopeningAfterChanges),
     StoreConformanceCase("O5", "closing twice has no effect, and a closed store refuses requests", closing),
+    StoreConformanceCase(
+      "O5", "a closed store can be opened again, even if its views and saves are still referenced", reopeningBesideRemains),
     StoreConformanceCase("M1", "setting metadata replaces all metadata durably", metadata),
   ]
 
@@ -186,6 +188,20 @@ enum OpeningCases {
     }
     try run.close(store)
     try run.open(place, ConformanceModel.general).expectContents(graph, "after reopening")
+  }
+
+  private static func reopeningBesideRemains(_ run: CaseRun) throws {
+    let place = try run.makePlace()
+    let store = try run.open(place, ConformanceModel.general)
+    let graph = try ConformanceRows.people(store), edit = GraphEdit(graph)
+    edit.update("Club", graph.rows("Club").keys.min() ?? 0, ["name": .string("changed")])
+    let view = try store.store.beginRead(.latest), save = try store.store.prepare(edit.request())
+    try save.commit()
+    edit.apply()
+    view.end()
+    try run.close(store)
+    let again = try run.open(place, ConformanceModel.general)
+    try withExtendedLifetime((store, view, save)) { try again.expectContents(graph, "in a store opened again") }
   }
 
   private static func closing(_ run: CaseRun) throws {

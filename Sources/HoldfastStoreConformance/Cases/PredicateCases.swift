@@ -54,13 +54,15 @@ enum PredicateCases {
     if type == .transformable || type == .objectID {
       return [
         StoreConformanceCase("F1", "equality on \(name)", requires: needs([.equality], AttributeTypes(type))) { run in
-          try compare(type, [.equalTo, .notEqualTo], (type == .objectID ? ConformanceValues.constants(of: type) : []) + [.null], run)
+          try compare(
+            type, [.equalTo, .notEqualTo],
+            (type == .objectID ? ConformanceValues.constants(of: type, run.harness.capabilities) : []) + [.null], run)
         }
       ]
     }
     var cases = [
       StoreConformanceCase("F1", "equality on \(name)", requires: needs([.equality], AttributeTypes(type))) { run in
-        try compare(type, [.equalTo, .notEqualTo], ConformanceValues.constants(of: type) + [.null], run)
+        try compare(type, [.equalTo, .notEqualTo], ConformanceValues.constants(of: type, run.harness.capabilities) + [.null], run)
       },
       StoreConformanceCase("F1", "order on \(name)", requires: needs([.order], AttributeTypes(type))) { try ordered(type, $0) },
       StoreConformanceCase("F1", "membership on \(name)", requires: needs([.membership], AttributeTypes(type)) { $0.largestList = 8 }) {
@@ -112,7 +114,7 @@ enum PredicateCases {
     let store = try run.openNew(ConformanceModel.general)
     let graph = try ConformanceRows.samples(store)
     let path = QueryExpression.property(PropertyPath(ConformanceModel.attributeName(type)))
-    let constants = ConformanceValues.constants(of: type)
+    let constants = ConformanceValues.constants(of: type, run.harness.capabilities)
     for constant in constants {
       for op in [ComparisonOperator.lessThan, .lessThanOrEqualTo, .greaterThan, .greaterThanOrEqualTo] {
         try ask(.comparison(path, op, .constant(constant), []), "Sample", store, graph)
@@ -128,7 +130,7 @@ enum PredicateCases {
     let store = try run.openNew(ConformanceModel.general)
     let graph = try ConformanceRows.samples(store)
     let path = QueryExpression.property(PropertyPath(ConformanceModel.attributeName(type)))
-    let constants = ConformanceValues.constants(of: type)
+    let constants = ConformanceValues.constants(of: type, run.harness.capabilities)
     try ask(.membership(path, []), "Sample", store, graph)
     for size in [1, 2, 5, 8] {
       for start in constants.indices {
@@ -362,8 +364,10 @@ enum PredicateCases {
       do { try store.save(graph) { $0.insert("Person", key, values) } } catch let error as StoreError where error.code == .unstorableValue {
       }
     }
-    for code in ConformanceValues.constants(of: .string) { try ask(lookup("code", code), "Person", store, graph) }
-    for number in ConformanceValues.constants(of: .integer64) { try ask(lookup("number", number), "Person", store, graph) }
+    for code in ConformanceValues.constants(of: .string, run.harness.capabilities) { try ask(lookup("code", code), "Person", store, graph) }
+    for number in ConformanceValues.constants(of: .integer64, run.harness.capabilities) {
+      try ask(lookup("number", number), "Person", store, graph)
+    }
   }
 
   private static func countsByType(_ type: AttributeType, _ run: CaseRun) throws {
@@ -371,7 +375,7 @@ enum PredicateCases {
     let graph = try ConformanceRows.samples(store)
     let path = QueryExpression.property(PropertyPath(ConformanceModel.attributeName(type)))
     for op in [ComparisonOperator.equalTo, .notEqualTo] {
-      for constant in ConformanceValues.constants(of: type) {
+      for constant in ConformanceValues.constants(of: type, run.harness.capabilities) {
         let predicate = QueryExpression.comparison(path, op, .constant(constant), [])
         var plan = store.plan("Sample", predicate)
         plan.output = .count

@@ -36,7 +36,7 @@ final class CaseRun {
   func open(_ place: StorePlace, _ model: ManagedObjectModel) throws -> TestedStore { try open(place.description, model) }
 
   func open(_ description: StoreDescription, _ model: ManagedObjectModel) throws -> TestedStore {
-    let store = description.makeStore()
+    let made = description.makeStore(), store: any IncrementalStore = harness.declinesRequests ? DividedStore(made) : made
     let metadata = try store.open(model: model)
     opened.append(store)
     return TestedStore(store, model, metadata, self)

@@ -22,11 +22,11 @@ public final class EvaluatingStore: ForwardingStore {
   /// Creates a wrapper of a store that isn't open yet.
   public init(_ base: any IncrementalStore) { self.base = base }
 
-  /// The capabilities of the store, with all query abilities.
+  /// The capabilities of the store, with all query abilities but look-ups by unique values, which mustn't read all rows.
   public var capabilities: StoreCapabilities {
     var capabilities = base.capabilities
     (capabilities.comparisons, capabilities.comparedTypes, capabilities.booleanOperators) = (.all, .all, true)
-    (capabilities.traversal, capabilities.uniqueLookups, capabilities.largestList) = (.all, true, .max)
+    (capabilities.traversal, capabilities.uniqueLookups, capabilities.largestList) = (.all, false, .max)
     (capabilities.sorting, capabilities.windowing, capabilities.counting, capabilities.aggregates) = (true, true, true, true)
     (capabilities.maximumConditions, capabilities.maximumNesting, capabilities.maximumQuantifierNesting) = (.max, .max, .max)
     (capabilities.maximumJoins, capabilities.maximumSortTerms) = (.max, .max)
@@ -47,8 +47,21 @@ public final class EvaluatingStore: ForwardingStore {
       throw StoreError(.notOpen, operation: "fetch rows", reason: "The store isn't open. Open it first.")
     }
     let evaluation = try PlanEvaluation(plan, model)
-    if evaluation.isTrivial { return try base.fetch(plan, in: view, options: options, into: sink) }
+    if plan.forEveryStore == plan { return try base.fetch(plan, in: view, options: options, into: sink) }
     try evaluation.run(ViewReader(base, view, options), into: sink)
+  }
+
+  /// The answers of the store. It explains the plan that it receives.
+  public var answers: StoreAnswers { base.answers.intercepted(by: ReducedExplanations()) }
+}
+
+/// Requests the explanation of the plan that the wrapped store receives.
+private struct ReducedExplanations: AnswerInterceptor {
+  func answer<Request: StoreRequest>(
+    _ request: Request, _ options: RequestOptions, _ next: (Request, RequestOptions) throws -> Request.Answer
+  ) throws -> Request.Answer {
+    let plan = (request as? ExplanationRequest)?.plan.forEveryStore
+    return try next(plan.flatMap { ExplanationRequest($0) as? Request } ?? request, options)
   }
 }
 

@@ -8,19 +8,14 @@ struct PlanEvaluation {
   private let predicate: RowPredicate?
   /// The order of the rows; nil for any order.
   private let order: RowOrder?
-  private let isWindowed: Bool
 
   init(_ plan: FetchPlan, _ model: ManagedObjectModel) throws {
     self.plan = plan
     self.model = model
     entity = model.entities[plan.entity]
     predicate = try plan.predicate.map { [entity] in try RowPredicate($0, entity: entity, model: model) }
-    isWindowed = plan.offset > 0 || plan.limit != nil
-    order = isWindowed || !plan.sorts.isEmpty ? try RowOrder(plan.sorts, entity: entity, model: model) : nil
+    order = plan.isWindowed || !plan.sorts.isEmpty ? try RowOrder(plan.sorts, entity: entity, model: model) : nil
   }
-
-  /// Whether every store can answer the plan.
-  var isTrivial: Bool { predicate == nil && order == nil && (plan.output == .rows || plan.output == .keys) }
 
   func run(_ reader: ViewReader, into sink: any RowSink) throws {
     switch plan.output {
@@ -43,7 +38,7 @@ struct PlanEvaluation {
     let residual = ResidualSink(
       predicate: predicate, order: order, source: crossings.isEmpty ? nil : RelatedRows(reader, model, crossings), offset: plan.offset,
       limit: plan.limit, next: sink)
-    try reader.fetch(FetchPlan(entity: plan.entity, concreteEntities: plan.concreteEntities), into: residual)
+    try reader.fetch(plan.forEveryStore, into: residual)
     try residual.finish()
   }
 
@@ -70,5 +65,15 @@ struct PlanEvaluation {
       }
       return builder.count == 0 ? .more : try next.take(builder.seal(), .all)
     }
+  }
+}
+
+extension FetchPlan {
+  fileprivate var isWindowed: Bool { offset > 0 || limit != nil }
+
+  /// The plan that a store without query abilities receives: this one, if every store can execute it, otherwise one for all rows.
+  var forEveryStore: FetchPlan {
+    let isSimple = predicate == nil && sorts.isEmpty && !isWindowed && (output == .rows || output == .keys)
+    return isSimple ? self : FetchPlan(entity: entity, concreteEntities: concreteEntities)
   }
 }

@@ -4,6 +4,7 @@ import HoldfastStore
 /// The open store below an overlay, as rows and links.
 struct OverlayBase: Sendable {
   let model: ManagedObjectModel
+  let storeUUID: String
   private let store: any IncrementalStore
   /// One view for all reads, or nil if the store has no snapshots.
   private let snapshot: (any ReadView)?
@@ -23,7 +24,7 @@ struct OverlayBase: Sendable {
       }
     }
     self.relationships = relationships
-    _ = try store.open(model: model, host: .none)
+    storeUUID = try store.open(model: model, host: .none).identity.storeUUID
     do { snapshot = store.capabilities.snapshots ? try store.beginRead(.snapshot, options: .none) : nil } catch {
       try? store.close()
       throw error

@@ -4,12 +4,14 @@ import Synchronization
 
 /// The changes that an overlay keeps in memory; see `StoreDescription.overlay(over:contents:)`.
 ///
-/// They outlive the store, so that another overlay can continue with them. Only one open overlay can have them.
+/// They outlive the store, so that another overlay of the same store can continue with them. Only one open overlay can have them.
 public final class OverlayContents: Sendable {
   fileprivate let state = Mutex(State())
 
   fileprivate struct State: Sendable {
     var isOpen = false
+    /// The UUID of the store below; nil before the contents are first used.
+    var baseUUID: String?
     var changes = OverlayChanges()
   }
 
@@ -71,6 +73,15 @@ private final class OverlayRows: RowStore {
       guard !state.isOpen else {
         throw StoreError(.alreadyOpen, operation: "open the store", reason: "Another overlay has these contents open. Close it first.")
       }
+      let base = try current().storeUUID
+      guard state.baseUUID ?? base == base else {
+        throw StoreError(
+          .storeReplaced, operation: "open the store",
+          reason:
+            "The changes were made to the store \(state.baseUUID ?? ""), and the store below is \(base). Open the overlay over the same "
+            + "store, or with new contents.")
+      }
+      state.baseUUID = base
       state.isOpen = true
       session.withLock { $0.hasContents = true }
       return state.changes.settings

@@ -33,10 +33,15 @@ final class RequestGate: Sendable {
   init(_ limits: ThrottleLimits) { self.limits = limits }
 
   /// Runs a request when the limits allow it.
-  func passing<Result>(_ operation: String, _ options: RequestOptions, _ body: () throws -> Result) throws -> Result {
+  ///
+  /// - Parameter holdsView: Whether the request reads in a view that keeps something that others may wait for, such as a connection. It counts
+  ///   then, but doesn't wait for others to end: they could be waiting for the view.
+  func passing<Result>(_ operation: String, _ options: RequestOptions, holdsView: Bool = false, _ body: () throws -> Result) throws
+    -> Result
+  {
     let thread = pthread_self()
     if state.withLock({ $0.running.contains(thread) }) { return try body() }
-    try enter(thread, operation, options)
+    if holdsView { state.withLock { _ = $0.running.insert(thread) } } else { try enter(thread, operation, options) }
     defer { leave(thread) }
     try waitForStart(operation, options)
     return try body()

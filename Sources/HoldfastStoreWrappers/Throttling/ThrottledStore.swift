@@ -10,7 +10,8 @@ public import HoldfastStore
 ///
 /// Requests wait in the order of their arrival. A waiting request ends when its deadline passes or it is cancelled. Opening, closing, commits
 /// and optional requests don't wait. A sink can send other requests during a fetch: they count as part of it, so that they can't wait for
-/// themselves.
+/// themselves. Requests in a view of a kind other than ``/HoldfastStore/ReadViewKind/latest`` don't wait for others to end, because others may
+/// be waiting for the view's connection. More requests than the maximum can therefore run, as many as there are such views.
 public final class ThrottledStore: ForwardingStore {
   /// The wrapped store.
   public let base: any IncrementalStore
@@ -24,22 +25,28 @@ public final class ThrottledStore: ForwardingStore {
 
   /// Forwards the request when the limits allow it.
   public func beginRead(_ kind: ReadViewKind, options: RequestOptions) throws -> any ReadView {
-    try gate.passing("begin to read", options) { try base.beginRead(kind, options: options) }
+    let view = try gate.passing("begin to read", options) { try base.beginRead(kind, options: options) }
+    return kind == .latest ? view : HeldView(base: view)
   }
 
   /// Forwards the request when the limits allow it.
   public func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
-    try gate.passing("fetch rows", options) { try base.fetch(plan, in: view, options: options, into: sink) }
+    let (view, holdsView) = HeldView.parts(view)
+    try gate.passing("fetch rows", options, holdsView: holdsView) { try base.fetch(plan, in: view, options: options, into: sink) }
   }
 
   /// Forwards the request when the limits allow it.
   public func rows(_ request: FaultRequest, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
-    try gate.passing("read rows", options) { try base.rows(request, in: view, options: options, into: sink) }
+    let (view, holdsView) = HeldView.parts(view)
+    try gate.passing("read rows", options, holdsView: holdsView) { try base.rows(request, in: view, options: options, into: sink) }
   }
 
   /// Forwards the request when the limits allow it.
   public func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
-    try gate.passing("read a relationship", options) { try base.relationships(request, in: view, options: options) }
+    let (view, holdsView) = HeldView.parts(view)
+    return try gate.passing("read a relationship", options, holdsView: holdsView) {
+      try base.relationships(request, in: view, options: options)
+    }
   }
 
   /// Forwards the request when the limits allow it.
@@ -50,6 +57,21 @@ public final class ThrottledStore: ForwardingStore {
   /// Forwards the request when the limits allow it.
   public func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
     try gate.passing("save", options) { try base.prepare(request, options: options) }
+  }
+}
+
+/// A view that keeps its state until it ends.
+private final class HeldView: ReadView {
+  private let base: any ReadView
+  var state: StateToken? { base.state }
+
+  init(base: any ReadView) { self.base = base }
+
+  func end() { base.end() }
+
+  /// The wrapped store's view, and whether it keeps its state.
+  static func parts(_ view: any ReadView) -> (view: any ReadView, isHeld: Bool) {
+    (view as? HeldView).map { ($0.base, true) } ?? (view, false)
   }
 }
 

@@ -126,4 +126,20 @@ import Testing
     let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
     #expect(try context.count(for: FetchRequest<Dog>()) == 48)
   }
+
+  @Test func theDeadlineOfASaveEndsItsWaitForAnotherSave() throws {
+    let coordinator = try open()
+    let blocked = Self.save(coordinator, [0])
+    gated.hasBegun.wait()
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes), dog = context.dog("late")
+    context.assign(dog, to: coordinator.persistentStores[0])
+    context.requestTimeout = .milliseconds(20)
+    let error = try #require(throws: StoreError.self) { try context.save() }
+    #expect(error.code == .timedOut && error.isRetryable)
+    for _ in 0..<2 { gated.gate.signal() }
+    try blocked.wait()
+    context.requestTimeout = nil
+    try context.save()
+    #expect(try context.count(for: FetchRequest<Dog>()) == 2 && !dog.objectID.isTemporaryID)
+  }
 }
