@@ -33,11 +33,11 @@ public struct DurableFileOptions: Sendable {
   /// Defaults to false. If false, opening or saving throws ``/HoldfastStore/StoreError/Code/notPermitted`` for:
   ///
   /// - a folder without the sticky bit that all users, or a group other than the process's own, can write to;
-  /// - a file or folder next to the store, such as the lock file or the external data folder, whose owner isn't trusted: only the
-  ///   process's user, root and the owner of the store's file are;
+  /// - a file or folder next to the store, such as the lock file or the external data folder, whose owner isn't trusted. Trusted
+  ///   owners are the process's user, root and the owner of the store's file;
   /// - such a file that has a second hard link, or that is a symbolic link, a pipe or a device.
   ///
-  /// Use true if several users save to one store: each leaves files of their own.
+  /// Use true if several users save to one store, because each of them owns some of the files.
   public var allowsSharedFolder: Bool
   /// The file system that contains the file.
   public var fileSystem: any StoreFileSystem

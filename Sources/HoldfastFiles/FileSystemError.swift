@@ -24,7 +24,7 @@ public struct FileSystemError: Error, Sendable, Hashable {
   public var name: String
   /// The `errno` number.
   public var number: Int32
-  /// What the number doesn't say; nil for calls of the operating system.
+  /// Details that the number doesn't contain; nil for calls of the operating system.
   public var detail: Detail?
 
   /// What a file system other than the operating system's knows about a failure.

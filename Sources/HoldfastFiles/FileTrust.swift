@@ -17,7 +17,8 @@
 ///   folder must have the sticky bit, which prevents users from replacing each other's files. The process's own group is trusted,
 ///   because many systems give each user a group of their own with write permission.
 /// - Files that the store writes in place, and its folders, belong to the process's user, root or the owner of the store's file.
-///   The owner can change that file anyway. Such a file has one hard link; a second link could belong to any file.
+///   That owner can change the store's file anyway. Files that the store writes in place have one hard link; a second link could belong to
+///   any file.
 public enum FileTrust {
   /// The reason why a folder can't contain a store; nil if it can.
   public static func problem(folderPermissions permissions: UInt32, group: UInt32) -> String? {
@@ -47,14 +48,16 @@ public enum FileTrust {
   {
     if !isExpectedKind {
       return
-        "The item \(name) next to it isn't a file that a store creates, but for example a link, a pipe or a folder. Remove it."
+        "The item \(name) next to the store's file isn't a file that a store creates, but for example a link, a pipe or a folder. "
+        + "Remove it."
     }
     if owner != 0 && owner != UInt32(geteuid()) && owner != storeOwner() {
-      return "The file \(name) next to it belongs to another user, who may have put it there. Remove it, or allow shared folders."
+      return "The file \(name) next to the store's file belongs to another user, who may have put it there. "
+        + "Remove it, or allow shared folders."
     }
     // A file that was just removed has none.
     if let linkCount, linkCount > 1 {
-      return "The file \(name) next to it has a second hard link, so writing to it would change another file. Remove it."
+      return "The file \(name) next to the store's file has a second hard link, so writing to it would change another file. Remove it."
     }
     return nil
   }

@@ -1,7 +1,7 @@
 /// A query for the rows of some entities.
 ///
-/// A store can ignore ``keys`` and ``references``; using them saves reading other rows. All other conditions are present only if the store's
-/// capabilities declare them, and the store must evaluate them. They never come together with keys or references.
+/// A store can ignore ``keys`` and ``references``, but using them avoids reading other rows. All other conditions are present only if the
+/// store's capabilities declare them, and the store must evaluate them. They never come together with keys or references.
 public struct RowQuery: Sendable {
   /// A condition on to-one relationships.
   public struct References: Sendable {
@@ -25,7 +25,7 @@ public struct RowQuery: Sendable {
   public var offset = 0
   /// The maximum number of rows, or nil for no maximum.
   public var limit: Int?
-  /// The entity to which the predicate and the order belong. The entities of the query are of its family.
+  /// The entity to which the predicate and the order belong. The query's entities are this entity or its subentities.
   public var declaredEntity: ManagedObjectModel.Entity
   /// The deadline, the cancellation and the label of the request.
   public var options: RequestOptions
@@ -82,7 +82,7 @@ public final class RowOutput {
 
   /// Adds a row.
   ///
-  /// - Returns: Whether more rows are needed. A store that ignores it only does more work than necessary.
+  /// - Returns: Whether more rows are needed. A store may ignore the result, and then only does more work than necessary.
   /// - Throws: `damaged` if the row isn't of an entity of the query or has the wrong number of values, `wrongType` if a value doesn't fit
   ///   its attribute, the errors of cancelled requests, and errors of the receiver. Don't catch them.
   @discardableResult public func add(_ row: StoredRow) throws -> SinkDemand {
@@ -102,7 +102,7 @@ public final class RowOutput {
       throw RowStoreError.damaged("A row has another entity than the request.", row)
     }
     guard row.values.count == entity.slots.count, row.key > 0, row.version >= 0 else {
-      throw RowStoreError.damaged("Its key, its version or the number of its values is invalid.", row)
+      throw RowStoreError.damaged("The key, the version or the number of values is invalid.", row)
     }
     return query.selects(row) ? try receive(row, entity) : .more
   }
@@ -123,7 +123,7 @@ enum RowStoreError {
   static func damaged(_ reason: String, _ row: StoredRow) -> StoreError {
     StoreError(
       .damaged, operation: "read rows",
-      reason: "\(reason) Location: the object of \(row.entity) with key \(row.key). Restore the store from a backup.")
+      reason: "\(reason) Location: \(row.entity), key \(row.key). Restore the store from a backup.")
   }
 
   static func notOpen(_ operation: String, _ reason: String = "The store isn't open.") -> StoreError {

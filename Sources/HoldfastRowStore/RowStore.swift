@@ -1,6 +1,6 @@
 /// A store of rows and links, which knows nothing about relationships between them.
 ///
-/// This is the easiest way to write a store that doesn't load all of its data. An author writes seven members: they open and close the data,
+/// This is the easiest way to write a store that doesn't load all of its data. It has seven requirements, which open and close the data,
 /// read rows and links, and apply changes. The framework does everything else: object IDs, keys, versions and conflicts, references to
 /// deleted objects, order, derived values, metadata, the model, and every part of a query that the store doesn't evaluate.
 ///
@@ -41,15 +41,15 @@
 /// ```
 ///
 /// Rows are arrays of values, so a row store is slower than an ``/HoldfastStore/IncrementalStore``, which passes batches of rows. An
-/// `IncrementalStore` is also the choice for data that other processes change: only one open store may have the data of a row store. Opening
-/// it a second time throws `alreadyOpen` or `locked`.
+/// `IncrementalStore` is also the choice for data that other processes change: only one store can have the data of a row store open.
+/// Opening the data a second time throws `alreadyOpen` or `locked`.
 ///
 /// Requirements throw ``/HoldfastStore/StoreError``. The coordinator wraps any other error in one.
 public protocol RowStore: AnyObject, Sendable {
   /// The state that requests read. `Void` for a store that always reads the current state.
   associatedtype Snapshot: Sendable
 
-  /// What the store can do. The same on each call.
+  /// The operations that the store performs. Returns the same value on each call.
   ///
   /// - Comparisons, Boolean operators, traversal, unique look-ups, sorting, windowing and their limits are the parts of a query that
   ///   ``rows(matching:in:into:)`` evaluates.
@@ -74,7 +74,7 @@ public protocol RowStore: AnyObject, Sendable {
 
   /// Adds the rows that a query selects to an output, each once.
   ///
-  /// The output may send requests to the store. So hold no lock that they acquire.
+  /// The output may send requests to the store, so don't hold a lock that these requests acquire.
   ///
   /// A query consists of conditions. The store must evaluate those that its ``capabilities`` declare, and can ignore the others: it may add
   /// more rows than the query selects. Any thread, also during a save.

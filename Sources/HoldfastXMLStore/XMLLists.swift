@@ -1,7 +1,7 @@
 import HoldfastAtomicStore
 import HoldfastStore
 
-/// The links of a model's listed and stated relationships.
+/// The links of the relationships in ``XMLModel/listed`` and ``XMLModel/stated``.
 struct XMLLists {
   let listed: [WrittenLinks]
   let stated: [WrittenLinks]

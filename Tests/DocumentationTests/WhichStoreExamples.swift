@@ -43,7 +43,7 @@ func copyAll(from source: ManagedObjectContext, to target: ManagedObjectContext)
   try target.save()
 }
 
-/// A JSON store of what is in a SQLite store, or the other way round.
+/// Copies a graph from one store to another, for example from SQLite to JSON.
 func move(_ model: ManagedObjectModel, from old: StoreDescription, to new: StoreDescription) throws {
   let source = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: old))
   let target = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: new))

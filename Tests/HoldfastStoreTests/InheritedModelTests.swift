@@ -101,7 +101,7 @@ import Testing
     #expect(found["Self"]?.contains("inherits from itself") == true)
     #expect(["A", "B", "C"].allSatisfy { found[$0]?.contains("inherits from itself") == true })
     #expect(found["Below.Name"] == "The superentity Top has a property with this name. Rename one of them.")
-    #expect(found["Y.tops"]?.contains("declared by Top") == true && found["Y.tops"]?.contains("Make Top the destination.") == true)
+    #expect(found["Y.tops"]?.contains("declared by Top") == true && found["Y.tops"]?.contains("Set the destination to Top.") == true)
   }
 
   @Test func aModelWithInheritanceIsCodedAsItsDeclarations() throws {

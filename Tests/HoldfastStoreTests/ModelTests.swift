@@ -106,7 +106,7 @@ import Testing
       ])
     }
     let problems = error.problems.map(\.description)
-    #expect(problems.count { $0.contains("Only one of it and its inverse") } == 2, "\(problems)")
+    #expect(problems.count { $0.contains("Only one of this relationship and its inverse") } == 2, "\(problems)")
     #expect(problems.contains { $0.contains("The stored to-many relationship many doesn't exist.") })
     #expect(problems.count { $0.contains("A.other") } == 2, "\(problems)")
   }

@@ -1,7 +1,8 @@
 public import HoldfastAtomicStore
 
-/// A table for each entity: its name, a line of column names, a line for each object, and an empty line before the next table.
+/// Stores objects as CSV, with one table for each entity.
 ///
+/// A table consists of a line with the entity's name, a line of column names, and a line for each object. An empty line precedes it.
 /// Cells with values are quoted. Cells without quotes have no value.
 public struct CSVFormat: DocumentFormat {
   /// A line lacks cells, or the file ends within a line.
@@ -23,7 +24,7 @@ public struct CSVFormat: DocumentFormat {
     return bytes
   }
 
-  /// Works on bytes, because a character can consist of a quote and an accent.
+  /// Works on bytes: a quote with a combining accent is one `Character`, so comparing characters would miss the quote.
   private func line(_ cells: [String?]) -> [UInt8] {
     let quoted = cells.map { cell in cell.map { "\"\($0)\"".utf8.flatMap { $0 == 34 ? [34, 34] : [$0] }.dropFirst().dropLast() } ?? [] }
     return quoted.joined(separator: [44]) + [10]

@@ -25,7 +25,7 @@ let fido = context.insert(Dog.self)
 fido.name = "Fido"
 for minutes in [25, 40, 90] {
   let walk = context.insert(Walk.self)
-  (walk.minutes, walk.dog) = (minutes, fido)  // fido.walks has it at once
+  (walk.minutes, walk.dog) = (minutes, fido)  // fido.walks contains it immediately
 }
 try context.save()
 let long = FetchRequest<Walk>(

@@ -19,7 +19,7 @@
 /// }
 /// ```
 ///
-/// Encode equal values as equal bytes. Then setting an attribute to its current value isn't a change.
+/// Encode equal values as equal bytes, so that setting an attribute to its current value isn't a change.
 public protocol AttributeTransformer<Value>: Sendable {
   /// The Swift type of the values.
   associatedtype Value: Sendable
@@ -46,7 +46,7 @@ public protocol AttributeTransformer<Value>: Sendable {
 /// let transformers: AttributeTransformerRegistry = ["ColourTransformer": ColourTransformer(), "Tags": CodableTransformer<[String]>()]
 /// ```
 public struct AttributeTransformerRegistry: Sendable, ExpressibleByDictionaryLiteral {
-  /// The transformer of attributes that name none, or that name an unregistered transformer of Apple's for keyed archives.
+  /// The transformer of attributes that name no transformer, or one of Apple's transformers for keyed archives that isn't registered.
   ///
   /// Defaults to a ``KeyedArchiveTransformer``.
   public var defaultTransformer: (any AttributeTransformer)?
@@ -63,7 +63,7 @@ public struct AttributeTransformerRegistry: Sendable, ExpressibleByDictionaryLit
     }
   }
 
-  /// Registers a transformer, replacing any of the same name.
+  /// Registers a transformer. Replaces a transformer with the same name.
   public mutating func register(_ transformer: any AttributeTransformer, forName name: String) { named[name] = transformer }
 
   /// The transformer with a name; nil when there is none.

@@ -19,7 +19,7 @@ public import HoldfastStore
 public protocol CompositeAttributeValue: Sendable {
   /// Creates a value with default elements. Reading the attribute then overwrites them.
   init()
-  /// Every element of the group, in any order. Use a stored constant: each access of the attribute reads it.
+  /// Every element of the composite, in any order. Use a stored constant: each access of the attribute reads it.
   static var elements: CompositeElements<Self> { get }
 }
 
@@ -27,7 +27,7 @@ public protocol CompositeAttributeValue: Sendable {
 public struct CompositeElements<Root>: Sendable, ExpressibleByArrayLiteral {
   /// The elements sorted by name, which is the order of their slots in a row.
   @usableFromInline let elements: [CompositeElement<Root>]
-  /// The number of slots, including those of nested groups.
+  /// The number of slots, including those of nested composite attributes.
   @usableFromInline let slotCount: Int
   /// The attribute types that each slot's Swift type can hold.
   @usableFromInline let slotTypes: [AttributeTypeSet]
@@ -44,7 +44,7 @@ public struct CompositeElements<Root>: Sendable, ExpressibleByArrayLiteral {
     slotTypes = sorted.flatMap { element in element.leaves().map(\.types) }
   }
 
-  /// The single values, by path below the group, with the attribute types that their Swift types can hold.
+  /// The single values, by path below the composite attribute, with the attribute types that their Swift types can hold.
   var leaves: [(name: String, types: AttributeTypeSet)] { elements.flatMap { $0.leaves() } }
 
   /// The name of the element at a key path. Traps when the element isn't listed.
@@ -57,7 +57,7 @@ public struct CompositeElements<Root>: Sendable, ExpressibleByArrayLiteral {
 }
 
 extension CompositeElements where Root: CompositeAttributeValue {
-  /// Reads a group from a row; nil when no element has a value.
+  /// Reads a composite attribute from a row; nil when no element has a value.
   @inlinable func load(_ row: RowPointer, _ slot: SlotIndex) -> Root? {
     guard (slot..<slot.advanced(by: slotCount)).contains(where: { row.isPresent($0) }) else { return nil }
     var root = Root()
@@ -65,7 +65,7 @@ extension CompositeElements where Root: CompositeAttributeValue {
     return root
   }
 
-  /// Writes a group into an object. Nil clears all elements.
+  /// Writes a composite attribute into an object. Nil clears all elements.
   @inlinable func store(_ root: Root?, in object: ManagedObject, _ slot: SlotIndex) {
     guard let root else {
       for slot in slot..<slot.advanced(by: slotCount) { object.setNull(slot) }
@@ -80,7 +80,7 @@ public struct CompositeElement<Root>: Sendable {
   /// The name in the model.
   public let name: String
   @usableFromInline let slotCount: Int
-  /// The index of its first slot within the group.
+  /// The index of its first slot within the composite attribute.
   @usableFromInline var offset = 0
   @usableFromInline let keyPath: any PartialKeyPath<Root> & Sendable
   @usableFromInline let leaves: @Sendable () -> [(name: String, types: AttributeTypeSet)]
@@ -107,7 +107,7 @@ public struct CompositeElement<Root>: Sendable {
       load: { access.set(Value.load($1, $2), in: &$0) }, store: { access.get($0).store(in: $1, $2) })
   }
 
-  /// An element that is an optional group.
+  /// An element that is an optional composite attribute.
   @inlinable public static func composite<Value: CompositeAttributeValue>(
     _ name: String, _ keyPath: any WritableKeyPath<Root, Value?> & Sendable
   ) -> CompositeElement {
@@ -118,7 +118,7 @@ public struct CompositeElement<Root>: Sendable {
       store: { Value.elements.store(access.get($0), in: $1, $2) })
   }
 
-  /// An element that is a group. When no element of the group has a value, it reads as `Value()`.
+  /// An element that is a composite attribute. If none of its own elements has a value, it reads as `Value()`.
   @inlinable public static func composite<Value: CompositeAttributeValue>(
     _ name: String, _ keyPath: any WritableKeyPath<Root, Value> & Sendable
   ) -> CompositeElement {

@@ -9,7 +9,8 @@ import HoldfastStore
 
 /// A transformer between property lists and the keyed archives of Apple's default transformer.
 ///
-/// It is the default transformer of an ``AttributeTransformerRegistry``. Core Data reads its archives where the default transformer is used.
+/// It is the default transformer of an ``AttributeTransformerRegistry``. Core Data can read its archives in attributes with Core Data's
+/// default transformer.
 ///
 /// It reads archives of strings, numbers, dates, data, arrays, dictionaries and sets as a ``/HoldfastPropertyList/PropertyList``, whichever program
 /// wrote them. Archives of objects of other classes are refused. The reader never looks up or instantiates a class, and it is bounded by

@@ -28,9 +28,9 @@ extension ManagedObject {
     for (offset, types) in types.enumerated() { checkSlot(first.advanced(by: offset), types) }
   }
 
-  /// Returns the values of a group by name, or null if no element has one.
+  /// Returns a composite attribute's values, keyed by element name, or null if no element has a value.
   ///
-  /// The values of nested groups are included.
+  /// The values of nested composite attributes are included.
   final func compositeValue(_ composite: ManagedObjectModel.CompositeAttribute) -> PropertyValue {
     var values: [String: PropertyValue] = [:]
     for slot in composite.slots {
@@ -42,7 +42,8 @@ extension ManagedObject {
     return values.values.allSatisfy { $0 == .null } ? .single(.null) : .composite(values)
   }
 
-  /// Sets a group and clears the elements that aren't named. Changes nothing when a name or value doesn't fit.
+  /// Sets a composite attribute. Elements missing from `values` are set to nil. Throws without changing anything if a name is unknown or a
+  /// value has the wrong type.
   final func setComposite(_ composite: ManagedObjectModel.CompositeAttribute, _ values: [String: PropertyValue]) throws {
     var wanted: [SlotIndex: StoreValue] = [:]
     try collect(values, composite.name, into: &wanted)
@@ -60,14 +61,15 @@ extension ManagedObject {
         throw ContextError(.unknownProperty, objectID: id, property: key, reason: "\(entity.name).\(group) has no element \(name).")
       default:
         throw ContextError(
-          .wrongType, objectID: id, property: key, reason: "A group was set for a single value, or a single value for a group.")
+          .wrongType, objectID: id, property: key,
+          reason: "The value doesn't fit the element. Pass a dictionary for a composite attribute, and a single value for any other.")
       }
     }
   }
 }
 
 extension ManagedObjectModel.CompositeAttribute {
-  /// Returns the name of a direct element of the group, from the element's path.
+  /// Returns the name of a direct element, from the element's path.
   ///
   /// Returns nil for nested elements and for all other paths.
   func elementName(_ path: String) -> String? {

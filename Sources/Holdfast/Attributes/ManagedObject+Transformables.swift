@@ -19,9 +19,9 @@ extension ManagedObject {
   ///
   /// Each read decodes the bytes in the row, and each write encodes the value. Decoded values aren't cached.
   ///
-  /// Neither traps. When the bytes can't be decoded, the attribute reads as nil and ``ManagedObjectContext/faultError`` has the reason.
-  /// When a value can't be encoded, the attribute is unchanged and the next save fails with the reason. Setting the attribute again or
-  /// rolling back the object's changes prevents that.
+  /// Neither reading nor writing traps. When the bytes can't be decoded, the attribute reads as nil and ``ManagedObjectContext/faultError``
+  /// has the reason. When a value can't be encoded, the attribute is unchanged and the next save fails with the reason. Setting the
+  /// attribute again or rolling back the object's changes prevents that.
   public final subscript<Value>(transformable slot: SlotIndex) -> Value? {
     get {
       do { return try transformableValue(slot) } catch {

@@ -18,7 +18,7 @@ extension ManagedObject {
   /// merge changes keep it. Reading or writing the value of a fault first reads the row, so that ``awakeFromFetch()`` can set it.
   ///
   /// Setting a value marks the object as changed, as in Core Data, except in `awakeFromFetch()`. A save in which only transient values
-  /// changed calls `willSave` and `didSave` but sends no request to a store. A value that was set as another type reads as nil.
+  /// changed calls `willSave` and `didSave` but sends no request to a store. A value that was set with another Swift type reads as nil.
   public final subscript<Value>(transient index: Int) -> Value? {
     get {
       guard hasTransientSlot(index) else { return nil }

@@ -4,7 +4,8 @@ extension ManagedObjectContext {
   /// Applies the delete rules of objects deleted since the last call.
   ///
   /// - *Nullify*: The objects at the other end no longer reference the deleted one. Registered objects are changed. The store clears the
-  ///   others in bulk, without reading them. If the inverse is required, its objects are read, so that the save can fail validation.
+  ///   references of other objects in bulk, without reading their rows. If the inverse is required, its objects are read, so that the save
+  ///   can fail validation.
   /// - *Cascade*: The objects at the other end are deleted too, also in cycles.
   /// - *Deny*: Checked by the save.
   /// - *No action*: Nothing changes.

@@ -10,10 +10,12 @@ extension ManagedObjectContext {
   /// The refresh acknowledges the error of an object that couldn't be read (``FaultErrorPolicy``). It doesn't if it merges changes made
   /// while the object was unreadable, since they may depend on placeholders.
   ///
-  /// If the outcome of the last save is unknown, it first asks the store for it, as ``save()`` does; see ``hasUncertainSave``.
+  /// If the outcome of the last save is unknown, it first asks the store for the outcome, as ``save()`` does; see ``hasUncertainSave``.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/missingObject`` if the row doesn't exist and changes were to be merged, or
-  ///   the store's error. The object is then unchanged. Sends at most one store request otherwise.
+  /// If the last save's outcome is known, it sends at most one store request.
+  ///
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/missingObject`` if `mergeChanges` is true and the row doesn't exist, or the
+  ///   store's error. The object is then unchanged.
   public func refresh(_ object: ManagedObject, mergeChanges: Bool) throws {
     checkIsolation()
     precondition(object.managedObjectContext === self, "An object was refreshed in a context that it does not belong to.")

@@ -90,7 +90,7 @@ public final class PersistentStore: Sendable {
   /// The user's metadata, as read when the store was opened or last written by ``setMetadata(_:)``.
   public var metadata: [String: StoreValue] { userInfo.withLock { $0 }.values }
 
-  /// Replaces the user's metadata in the store. Waits for a save of the store in progress.
+  /// Replaces the user's metadata in the store. If the store is being saved, waits for that save.
   ///
   /// - Throws: ``/HoldfastStore/StoreError``; with code ``/HoldfastStore/StoreError/Code/notOpen`` after the store was removed.
   public func setMetadata(_ metadata: [String: StoreValue]) throws {

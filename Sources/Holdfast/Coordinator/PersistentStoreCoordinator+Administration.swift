@@ -6,8 +6,8 @@ extension PersistentStoreCoordinator {
   ///
   /// The metadata identifies the model that the store was created with, and includes the user's metadata. Nothing is created or changed.
   ///
-  /// JSON, XML, binary and SQLite stores read only the header of a file. They don't find damage elsewhere, so the metadata is reliable only
-  /// if the store opens. Document formats read and verify the entire file.
+  /// JSON, XML, binary and SQLite stores read only the header of a file. They don't find damage elsewhere in the file, so the metadata is
+  /// reliable only if the store can be opened. Document formats read and verify the entire file.
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/unsupportedRequest`` when the type of store doesn't
   ///   support it. ``/HoldfastStore/StoreError/Code/alreadyOpen`` while this process has the store open; use ``PersistentStore/metadata``

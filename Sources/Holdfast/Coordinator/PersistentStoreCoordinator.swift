@@ -4,9 +4,9 @@ import Synchronization
 /// Connects contexts with one or more stores.
 ///
 /// A coordinator opens stores, plans fetches, evaluates what a store can't, caches rows, and serializes the saves of each store. It is
-/// thread-safe. Readers don't block each other, and saves of different stores don't either.
+/// thread-safe. Readers don't block each other, nor do saves of different stores.
 ///
-/// Most programs have one store. The article *Several stores* describes fetches, saves and relationships with several.
+/// Most programs have one store. The article *Several stores* describes fetches, saves and relationships with several stores.
 public final class PersistentStoreCoordinator: Sendable {
   /// The model of the stores.
   public let model: ManagedObjectModel
@@ -137,7 +137,8 @@ public final class PersistentStoreCoordinator: Sendable {
         try? store.base.close()
         throw StoreError(
           .alreadyOpen, operation: "open the store", path: description.location?.description,
-          reason: "It has the same UUID as \(same.title), so object IDs would be ambiguous. Don't open a store together with its copy.")
+          reason: "The store has the same UUID as \(same.title), so object IDs would be ambiguous. "
+            + "Don't open a store together with its copy.")
       }
       if place > 0 { for other in present.stores + [store] { other.standBesideOthers() } }
       places.append(

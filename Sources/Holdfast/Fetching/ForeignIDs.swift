@@ -1,7 +1,9 @@
 import HoldfastStore
 
 extension QueryExpression {
-  /// The expression with IDs of unknown stores or unsuitable entities replaced by an ID that no object has.
+  /// Returns the expression with foreign object IDs replaced by an ID that matches no object.
+  ///
+  /// An ID is foreign if its store is unknown, or if its entity can't match the other operand.
   ///
   /// Stores compare only keys. Without this, object 7 of another store or entity would equal the object 7 that a relationship references.
   /// In the returned expression, IDs contain the coordinator's keys (see ``StackKey``).
@@ -58,7 +60,7 @@ private struct ForeignIDs {
     return .objectID(id.withKey(key))
   }
 
-  /// The entity whose object IDs a value can have; nil when the value isn't an ID.
+  /// The entity of the object that an expression references. Nil if the expression isn't an object or a relationship path.
   private func target(of value: QueryExpression, _ entity: ManagedObjectModel.Entity) -> ManagedObjectModel.Entity? {
     switch value {
     case .object: entity

@@ -57,7 +57,7 @@ extension ManagedObject {
       throw ContextError(.wrongType, objectID: id, property: key, reason: "The relationship is to-many; set an array of objects.")
     case .composite(let composite)?:
       if value != .null {
-        throw ContextError(.wrongType, objectID: id, property: key, reason: "The attribute is a group; set its elements by name.")
+        throw ContextError(.wrongType, objectID: id, property: key, reason: "The attribute is composite; set its elements by name.")
       }
       try setComposite(composite, [:])
     case .transient(let attribute)?: try setTransient(attribute, value)

@@ -54,7 +54,7 @@ extension ManagedObject {
     return -1 - index
   }
 
-  /// Fires a fault if its class may set transient links when it is awakened.
+  /// Fires a fault if its class may set transient relationships when the object is awakened.
   final func readForAwakening() {
     let context = managedObjectContext
     if row == nil, context.bound.hooks(of: self).contains(.awakeFromFetch) { _ = readRow }

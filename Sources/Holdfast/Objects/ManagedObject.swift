@@ -1,4 +1,4 @@
-/// An object of the graph: a view of one row until its first change.
+/// An object of the graph. It represents one row of a store.
 ///
 /// Objects belong to a context and stay in its isolation. The class isn't `Sendable`, so sending an object elsewhere is a compile-time
 /// error. Send its ``objectID`` instead.
@@ -90,14 +90,14 @@ open class ManagedObject {
   /// override the method have no cost.
   open func awakeFromFetch() {}
 
-  /// Called before the object gives up its row: in a refresh without merging, a reset of its context, or the rollback of its insertion or of
-  /// a save with an unknown outcome.
+  /// Called before the object discards its row: in a refresh without merging, a reset of its context, or the rollback of its insertion or
+  /// of a save with an unknown outcome.
   ///
   /// Not called for faults, nor when an object is deallocated or its deletion was saved. Its values can still be read. It must not change
   /// objects.
   open func willTurnIntoFault() {}
 
-  /// Called after the object has given up its row, if ``willTurnIntoFault()`` was called before.
+  /// Called after the object has discarded its row, if ``willTurnIntoFault()`` was called before.
   ///
   /// Override it to release what ``awakeFromFetch()`` created. It must not read the object, which would fire the fault again.
   open func didTurnIntoFault() {}
@@ -112,7 +112,7 @@ open class ManagedObject {
 
   /// Called after a save for every saved object, including deleted ones, for which ``isDeleted`` is false again.
   ///
-  /// Core Data also allows it to become false at any time after the deletion was saved.
+  /// In Core Data, `isDeleted` may become false at any time after the deletion was saved.
   open func didSave() {}
 
   /// The class's own rules for one property, in addition to the model's. Throws if the value isn't valid.

@@ -102,7 +102,7 @@ final class OrderedList {
       if rest < chunk.visibleCount { return (chunk, chunk.offset(ofVisible: rest)) }
       rest -= chunk.visibleCount
     }
-    preconditionFailure("Position \(position) of an ordered relationship of \(visibleCount) objects was asked for.")
+    preconditionFailure("Position \(position) of an ordered relationship of \(visibleCount) objects was requested.")
   }
 
   // MARK: Hiding

@@ -1,14 +1,14 @@
 /// The destination objects of an ordered relationship: a random-access collection of distinct objects that also updates the inverse.
 ///
-/// A view of the object's relationship that is cheap to create and always shows the current state. Changes apply to the object at once. The
-/// first read sends one store request for all siblings, like ``ToManyRelationship``. Objects added from the other side are appended.
-/// Objects being deleted aren't included.
+/// The value refers to the object's relationship. It is cheap to create and always reflects the current state. Changes apply to the object
+/// at once. The first read sends one store request for all siblings, like ``ToManyRelationship``. Objects added from the other side are
+/// appended. Objects being deleted aren't included.
 ///
 /// The collection contains each object once. Like an ordered set, it isn't a `MutableCollection`, whose algorithms temporarily store an
 /// element at two positions. It has its own methods with the same names for moving objects.
 ///
-/// Accessing, inserting, removing and moving one object takes time proportional to the square root of the count, also while others are
-/// being deleted. These operations take time proportional to the count:
+/// Accessing, inserting, removing and moving one object takes time proportional to the square root of the count, also while other
+/// objects are being deleted. These operations take time proportional to the count:
 ///
 /// - the first change after a save, which copies the list for a rollback,
 /// - the first access after objects of the entity were deleted in the context,
@@ -47,7 +47,7 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
   private static func key(at position: Int, in targets: Targets) -> ObjectKey {
     precondition(
       position >= 0 && position < OrderedRelationship.count(of: targets),
-      "Position \(position) of an ordered relationship of \(OrderedRelationship.count(of: targets)) objects was asked for.")
+      "Position \(position) of an ordered relationship of \(OrderedRelationship.count(of: targets)) objects was requested.")
     switch targets {
     case .list(let list): return list.key(at: position)
     case .plain(let keys): return keys.withKeys { $0[position] }
@@ -69,7 +69,7 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
   /// Inserts an object before a position unless the collection contains it. Updates the inverse.
   public func insert(_ object: Destination, at position: Int) { insert(object, at: .some(position)) }
 
-  /// Appends several objects, each like ``append(_:)``. They may be from this relationship or another.
+  /// Appends several objects, each like ``append(_:)``. The objects may be from this relationship or another one.
   public func append(contentsOf objects: some Sequence<Destination>) {
     // A slice of a relationship shows the current state, which the first append may change.
     for object in Array(objects) { append(object) }

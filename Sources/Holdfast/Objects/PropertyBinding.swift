@@ -229,18 +229,18 @@ enum ClassBinding {
     case (.toOne(let type), .relationship(let relationship)) where !relationship.isToMany:
       return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.slot.rawValue)
     case (.toMany(_, isOrdered: true), .relationship(let relationship)) where relationship.isToMany && !relationship.isOrdered:
-      return "The model says that it has no order."
+      return "The relationship isn't ordered in the model."
     case (.toMany(let type, _), .relationship(let relationship)) where relationship.isToMany:
       return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.toManyIndex)
     case (.transientToOne(let type), .transientRelationship(let relationship)) where !relationship.isToMany:
       return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.index.rawValue)
     case (.transientToMany(_, isOrdered: true), .transientRelationship(let relationship))
     where relationship.isToMany && !relationship.isOrdered:
-      return "The model says that it has no order."
+      return "The relationship isn't ordered in the model."
     case (.transientToMany(let type, _), .transientRelationship(let relationship)) where relationship.isToMany:
       return destinationDifference(type, relationship, model) ?? slotDifference(binding.slot, relationship.index.rawValue)
-    case (_, .transientRelationship): return "The model says a transient relationship."
-    default: return "The model says another kind of property."
+    case (_, .transientRelationship): return "The model declares a transient relationship."
+    default: return "The model declares another kind of property."
     }
   }
 
@@ -256,7 +256,7 @@ enum ClassBinding {
         said = destination
       }
       guard let entity = model.entity(named: said.entityName), said != ManagedObject.self else { return nil }
-      return isKind(classes[entity.index], of: said) ? nil : "\(type).\(binding.name): \(said) is not among the bound classes."
+      return isKind(classes[entity.index], of: said) ? nil : "\(type).\(binding.name): \(said) isn't among the classes that were passed."
     }
   }
 

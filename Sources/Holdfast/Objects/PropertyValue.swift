@@ -10,8 +10,8 @@ public enum PropertyValue: Hashable {
   case objects([ManagedObject])
   /// The values of a path for each object of a to-many relationship, in the order of the objects.
   case list([PropertyValue])
-  /// The values of a composite attribute by the names of its elements, with nested groups. An attribute without values is ``single(_:)``
-  /// null.
+  /// The values of a composite attribute by the names of its elements, including nested composite attributes. An attribute without values
+  /// is ``single(_:)`` null.
   case composite([String: PropertyValue])
 
   /// The single value; nil for other cases.

@@ -31,7 +31,7 @@ extension ManagedObject {
   /// Traps if the probe's rows contain another kind of value.
   private func checkKind(_ types: AttributeTypeSet) {
     guard let kind = recorder?.kind, !types.types.contains(where: { $0.cellKind == kind }) else { return }
-    fatalError("A property of \(type(of: self)) that reads different attributes depending on their values was named in a request.")
+    fatalError("A request names a property of \(type(of: self)) whose getter reads different attributes, depending on their values.")
   }
 
   /// The to-one relationship in a slot; nil for an object that only records accesses.

@@ -6,10 +6,10 @@ public protocol RelationshipTargets {
 
 /// The destination objects of a to-many relationship: an unordered set that also updates the inverse.
 ///
-/// A view of the object's relationship that is cheap to create and always shows the current state. The first read sends one store request
-/// for all siblings (rows of one result within 1,024 positions). Iterating also prefetches the rows if the store has them ready, so reading
-/// the objects then sends no further request. Inserting and removing send no request: if the relationship isn't in memory, the change is
-/// applied when it is read or saved. Objects being deleted aren't included.
+/// The value refers to the object's relationship. It is cheap to create and always reflects the current state. The first read sends one
+/// store request for all siblings (rows of one result within 1,024 positions). Iterating also prefetches the rows if the store has them
+/// ready, so reading the objects then sends no further request. Inserting and removing send no request: if the relationship isn't in
+/// memory, the change is applied when it is read or saved. Objects being deleted aren't included.
 ///
 /// Changing the relationship during iteration is safe: the iteration continues over the objects at its start.
 public struct ToManyRelationship<Destination: ManagedObject>: RelationshipTargets {

@@ -26,7 +26,7 @@ extension SaveOperation {
     try refuseRelationshipsBetweenStores()
   }
 
-  /// The objects among the given ones that have changes other than transient links.
+  /// The objects among the given ones that have changes other than those of transient relationships.
   func stored(_ objects: ContiguousArray<ManagedObject>) -> ContiguousArray<ManagedObject> {
     if !context.graph.hasTransientLinks { return objects }
     return ContiguousArray(objects.lazy.filter { !$0.changesTransientLinksAlone })

@@ -283,7 +283,7 @@ extension ManagedObjectContext {
   /// 2. Divide the changes among the stores, validate everything, and check uniqueness.
   /// 3. Obtain permanent IDs and compute derived attributes.
   /// 4. Send the changes to the stores and commit them. A store without changes receives no request.
-  /// 5. Adopt the new versions, call `didSave`, and call the handlers of ``contextDidSave(_:)``.
+  /// 5. Give the objects their saved rows, call `didSave`, and call the handlers of ``contextDidSave(_:)``.
   ///
   /// When a save throws, the context keeps its changes and stays usable, except as described below.
   ///
@@ -350,7 +350,7 @@ enum SaveFailure {
       .conflict,
       reason:
         "\(ids.isEmpty ? "Objects were" : ids.count == 1 ? "1 object was" : "\(ids.count) objects were") changed or deleted by another context or process since "
-        + "this context read them; nothing was saved. Refresh them with mergeChanges: true and save again. One that was deleted can't be "
+        + "this context read them; nothing was saved. Refresh them with mergeChanges: true and save again. A deleted object can't be "
         + "merged: use mergeChanges: false, or roll back if this context deletes it.",
       objectIDs: ids, cause: error)
   }

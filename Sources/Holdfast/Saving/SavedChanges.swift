@@ -1,7 +1,7 @@
 public import HoldfastStore
 import Synchronization
 
-/// The changes of one save in one store, as object IDs, or changes by others that a store reports.
+/// The changes of one save in one store, or changes by another process or a server that the store reports, as object IDs.
 ///
 /// A save that changes several stores produces one value for each. The value contains no objects, so you can send it to other tasks.
 ///
@@ -13,14 +13,14 @@ import Synchronization
 public struct SavedChanges: Sendable, Hashable {
   /// The UUID of the store.
   public var storeIdentifier: String
-  /// The name of the context that saved; empty for changes by others.
+  /// The name of the context that saved; empty for changes that a store reports.
   public var contextName: String
   /// The new objects, with their permanent IDs, in the order in which they were inserted.
   public var inserted: [ManagedObjectID]
   /// The objects that a reader sees changed.
   ///
   /// An object is listed when its attributes changed, including derived ones, or when a relationship references other objects than before.
-  /// It doesn't matter from which side the relationship changed, or whether an object in it was deleted. So the owner of a to-many
+  /// It doesn't matter from which side the relationship changed, or whether a destination was deleted. So the owner of a to-many
   /// relationship is listed when an object is added or removed. An object isn't listed when its to-one relationship has no inverse and
   /// referenced a deleted object.
   public var updated: [ManagedObjectID]
@@ -48,8 +48,8 @@ public struct SavedChanges: Sendable, Hashable {
 extension PersistentStoreCoordinator {
   /// Returns a sequence of the changes of all later saves. The saves of each store are in commit order.
   ///
-  /// It includes the saves of every context, and changes by others that stores report. Whole-file stores report them when they load a file
-  /// that another process has saved. Each caller gets its own sequence, which ends when the coordinator is deallocated or the
+  /// It includes the saves of every context, and changes by other processes that stores report. Whole-file stores report them when they
+  /// load a file that another process has saved. Each caller gets its own sequence, which ends when the coordinator is deallocated or the
   /// iterating task is cancelled.
   ///
   /// - Parameter limit: the maximum number of changes that wait for a slow reader. When there are more, the oldest are dropped. Defaults to

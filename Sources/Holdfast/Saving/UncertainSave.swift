@@ -59,16 +59,18 @@ final class UncertainSave {
     guard part.coordinator.persistentStores.contains(store) else { throw ContextError.missingStore(objects.map(\.id)) }
     guard store.base.answers.supports(SaveOutcomeRequest.self) else {
       throw unknown(
-        "This type of store can't report it. Fetch the objects in another context and compare them. Then call "
+        "This type of store can't report the outcome. Fetch the objects in another context and compare them. Then call "
           + "resolveUncertainSave(wasCommitted:), or roll back.", isRetryable: false)
     }
     let outcome: SaveOutcome
     do {
       outcome = try store.wrapping(SaveOutcomeRequest.operation) { try store.base.answers.perform(request, options: options) }
     } catch {
-      throw unknown("The store couldn't be asked. Save again later; nothing is lost.", cause: error, isRetryable: true)
+      throw unknown("The request for the outcome failed. Save again later; nothing is lost.", cause: error, isRetryable: true)
     }
-    if case .unknown = outcome { throw unknown("The store doesn't know it yet. Save again later; nothing is lost.", isRetryable: true) }
+    if case .unknown = outcome {
+      throw unknown("The store doesn't know the outcome yet. Save again later; nothing is lost.", isRetryable: true)
+    }
     return outcome
   }
 

@@ -20,7 +20,9 @@ extension DocumentRecord {
     return records
   }
 
-  /// Whether records contain a relationship's to-many destinations: it is ordered, or stores links that no row contains.
+  /// Whether records contain the destinations of a relationship.
+  ///
+  /// They do if it is to-many, and either ordered or stored as links instead of in rows.
   static func isWritten(_ relationship: ManagedObjectModel.Relationship) -> Bool {
     relationship.isToMany && (relationship.isOrdered || relationship.storesLinks)
   }
@@ -64,7 +66,7 @@ final class DocumentLoading {
 
   private func take(_ record: DocumentRecord) throws {
     guard let entity = loader.model.entity(named: record.entity), !entity.isAbstract else {
-      throw damaged("A record has an entity that isn't in the model.", record)
+      throw damaged("The entity \"\(record.entity.prefix(40))\" isn't in the model, or is abstract.", record)
     }
     guard TableLoader.keys.contains(record.key), record.version >= 0 else { throw damaged("A record's key or version is invalid.", record) }
     var values = [StoreValue](repeating: .null, count: entity.slots.count)
@@ -112,7 +114,9 @@ final class DocumentLoading {
     if relationship.storesLinks { links[relationship, default: []] += found }
     if relationship.isOrdered {
       let keys = record.orderKeys[relationship.name] ?? targets.indices.map(UsualOrder.key)
-      guard keys.count == targets.count else { throw damaged("The order of \(relationship.name) doesn't match its destinations.", record) }
+      guard keys.count == targets.count else {
+        throw damaged("\(relationship.name) has \(targets.count) destinations but \(keys.count) order keys.", record)
+      }
       orders[relationship, default: ([], [])].links += found
       orders[relationship, default: ([], [])].keys += keys
     }
@@ -120,9 +124,9 @@ final class DocumentLoading {
   }
 
   private func damaged(_ reason: String, _ record: DocumentRecord) -> StoreError {
-    let name = loader.model.entity(named: record.entity)?.name ?? "an unknown entity"
+    let name = loader.model.entity(named: record.entity)?.name ?? "unknown entity"
     return StoreError(
       .damaged, operation: "open the store", path: path,
-      reason: "\(reason) Location: the object of \(name) with key \(record.key). Restore the file from a backup.")
+      reason: "\(reason) Location: \(name), key \(record.key). Restore the file from a backup.")
   }
 }

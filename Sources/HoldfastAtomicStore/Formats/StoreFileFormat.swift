@@ -68,7 +68,7 @@ public struct StoreImage: Sendable {
 }
 
 extension StoreFileFormat {
-  /// Keys are unique within the family of a root entity.
+  /// Keys are unique among all entities with the same root.
   public var keySpace: KeySpace { .family }
 
   /// Returns nil: the format reads entire files.

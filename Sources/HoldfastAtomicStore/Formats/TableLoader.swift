@@ -12,8 +12,8 @@ public final class TableLoader {
   public let path: String?
   /// Whether the file's digest is right. Defaults to true.
   ///
-  /// A format sets it to false for a file that it reads although its digest is wrong or missing. The ``StoreFileHeader/lineage`` in such
-  /// a file describes the version before the edit, so the loader adds the digest of the file to it.
+  /// A format sets it to false for a file that it reads although its digest is wrong or missing. Such a file may have been edited by hand.
+  /// Its ``StoreFileHeader/lineage`` then describes the version before the edit, so the loader appends the file's digest.
   public var isVerified = true
   private let keySpace: KeySpace
   private var begun: (header: StoreFileHeader, schema: TableSchema)?
@@ -36,14 +36,14 @@ public final class TableLoader {
     rows = model.entities.map { _ in [] }
   }
 
-  /// Passes the header of the file.
+  /// Begins loading with the file's header.
   ///
   /// - Returns: The identity to build batches with.
   /// - Throws: ``/HoldfastStore/StoreError`` with code `incompatibleModel` if the file was written with another model, `damaged` if
   ///   its generation isn't in ``StoreFileHeader/generations``.
   public func begin(_ header: StoreFileHeader) throws -> StoreIdentity { try beginTables(header).identity }
 
-  /// Passes the header of the file, like ``begin(_:)``, and returns the schema of the tables.
+  /// Begins loading with the file's header, like ``begin(_:)``, and returns the schema of the tables.
   public func beginTables(_ header: StoreFileHeader) throws -> TableSchema {
     precondition(begun == nil, "begin(_:) was called twice for one file.")
     if !StoreFileHeader.generations.contains(header.generation) { throw damaged("The generation number \(header.generation) is invalid.") }
@@ -58,7 +58,8 @@ public final class TableLoader {
   ///
   /// The batch becomes a page of the table, so large batches are better.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` with code `tooLarge` if the rows so far exceed ``WholeFileOptions/largestRows``.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `tooLarge` if the rows added so far need more memory than
+  ///   ``WholeFileOptions/largestRows`` allows.
   public func take(_ batch: RowBatch, of entity: EntityIndex) throws {
     if let excess = memory?.add(batch.count, batch.layout) {
       throw StoreError(.tooLarge, operation: "open the store", path: path, reason: excess)
@@ -68,8 +69,8 @@ public final class TableLoader {
 
   /// Adds links of a many-to-many relationship, in any order.
   ///
-  /// The source of each link is the object on the side that stores the links. To-many relationships without inverse are stored the
-  /// same way.
+  /// Pass the side whose ``/HoldfastStore/ManagedObjectModel/Relationship/storesLinks`` is true. The source of each link is the object on
+  /// that side. To-many relationships without an inverse are stored the same way.
   public func take(links: [SaveRequest.Link], of relationship: ManagedObjectModel.Relationship) {
     var changes = SaveRequest.LinkChanges(entity: relationship.entityIndex, relationship: relationship.index)
     changes.added = LinkOrder.sorted(links)
@@ -88,14 +89,15 @@ public final class TableLoader {
     request.orders.append(changes)
   }
 
-  /// Adds the second listing of links that the file lists at both ends.
+  /// Adds links for comparison, if the file contains each link at both of its ends.
   ///
-  /// Both listings must contain the same links, apart from those of missing objects.
+  /// Pass the links of one end as rows or with ``take(links:of:)``, and those of the other end to this method. Both ends must contain the
+  /// same links, except links of missing objects.
   public func take(stated links: LinkDigest, of relationship: ManagedObjectModel.Relationship) { stated.append((links, relationship)) }
 
   /// The valid keys of objects.
   public static let keys: ClosedRange<ObjectKey> = 1...ObjectKey(1 << 62)
-  /// The valid next keys: one more than the last key is allowed.
+  /// The valid values of an entity's next key. It can be one above the maximum key.
   public static let nextKeys: ClosedRange<ObjectKey> = 1...ObjectKey(1 << 62 + 1)
 
   /// Builds the tables.

@@ -56,7 +56,7 @@ extension TableGeneration {
     tables[schema.tableOfEntity[entity]].view(key)
   }
 
-  /// Whether an object with a key exists in the family of an entity.
+  /// Whether an object with a key exists among the entities with the same root as an entity.
   public func hasRow(entity: EntityIndex, key: ObjectKey) -> Bool { !tables[schema.tableOfEntity[entity]].location(key).isNone }
 
   /// Calls `body` with all rows of an entity, without subentities, in batches.

@@ -75,7 +75,7 @@ public final class ExternalDataFolder: Sendable {
     state = Mutex(State())
   }
 
-  /// Removes files that wait for removal, regardless of pins, and closes the folders.
+  /// Removes the files that are scheduled for removal, regardless of pins, and closes the folders.
   public func close() {
     let waiting = state.withLock { state in
       defer { state.waiting = [] }
@@ -247,7 +247,7 @@ public final class ExternalDataFolder: Sendable {
 
   /// Removes files of unfinished saves that no row names.
   ///
-  /// A save is unfinished if it was killed, didn't report its outcome, or hasn't yet removed the files that it gave up. Does
+  /// A save is unfinished if it was killed, didn't report its outcome, or hasn't yet removed the files that it replaced or deleted. Does
   /// nothing if there are no notes, regardless of the number of files.
   ///
   /// - Parameter isNamed: Returns whether a current row names the file at a place. If the model doesn't contain the place, it must
@@ -333,7 +333,7 @@ public final class ExternalDataPin: Sendable {
 
   deinit { end() }
 
-  /// Allows removal of files that were given up meanwhile. A second call does nothing.
+  /// Allows removal of files that were replaced or deleted meanwhile. A second call does nothing.
   public func end() {
     if !hasEnded.exchange(true, ordering: .acquiringAndReleasing) { folder.unpin(moment) }
   }

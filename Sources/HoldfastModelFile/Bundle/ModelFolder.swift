@@ -30,14 +30,14 @@ final class ModelFolder {
 
   deinit { close(descriptor) }
 
-  /// A folder in this one.
+  /// Opens a subfolder.
   func folder(_ name: String, operation: String = "read the model") throws(ModelFileError) -> ModelFolder {
     let found = retrying { holdfast_openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0) }
     guard found >= 0 else { throw ModelFileError(errno, operation: operation, path: "\(path)/\(name)") }
     return ModelFolder(path: "\(path)/\(name)", found)
   }
 
-  /// Creates a folder in this one that only its owner can use.
+  /// Creates a subfolder. Only its owner can access it.
   func makeFolder(_ name: String) throws(ModelFileError) {
     guard mkdirat(descriptor, name, 0o700) == 0 else { throw ModelFileError(errno, operation: "write the model", path: "\(path)/\(name)") }
   }
@@ -137,10 +137,11 @@ final class ModelFolder {
     return true
   }
 
-  /// Makes the names durable. Ignores failures, because some file systems can't sync folders.
+  /// Synchronizes the folder, so that created and renamed entries survive a power loss. Ignores failures, because some file systems can't
+  /// synchronize folders.
   func synchronize() { _ = holdfast_synchronize(descriptor) }
 
-  /// Renames a folder in this one to its final name, which must be unused.
+  /// Renames a subfolder to its final name, which must be unused.
   func rename(_ name: String, to other: String) throws(ModelFileError) {
     guard renameat(descriptor, name, descriptor, other) == 0 else {
       throw ModelFileError(errno, operation: "write the model", path: "\(path)/\(other)")
@@ -148,7 +149,7 @@ final class ModelFolder {
     synchronize()
   }
 
-  /// Removes a folder in this one with everything that this module has put there. Ignores failures.
+  /// Removes a subfolder and its contents. Ignores failures.
   func removeTree(_ name: String) {
     if let inner = try? folder(name) {
       for child in (try? inner.names(limit: Int.max)) ?? [] {
@@ -158,7 +159,7 @@ final class ModelFolder {
     unlinkat(descriptor, name, AT_REMOVEDIR)
   }
 
-  // Outside of the class, its methods don't hide the library's functions.
+  // Inside the class, `read` and `write` mean its own methods, so functions at file scope call those of the C library.
   private static func posixRead(_ file: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int { libraryRead(file, buffer) }
   private static func posixWrite(_ file: Int32, _ buffer: UnsafeRawBufferPointer) -> Int { libraryWrite(file, buffer) }
 }
@@ -181,7 +182,7 @@ extension ModelFileError {
       switch number {
       case ENOENT: (.notFound, " Check the path.")
       case EACCES, EPERM, EROFS: (.notPermitted, " Check the permissions of the file and its folder.")
-      case ENOTDIR: (.notAModel, " A component of the path is a file, or a symbolic link inside a model, which isn't followed.")
+      case ENOTDIR: (.notAModel, " A component of the path is a file, or a symbolic link inside a model. Such links aren't followed.")
       case ELOOP: (.notAModel, " It is a symbolic link inside a model. Such links aren't followed.")
       default: (.inputOutput, "")
       }

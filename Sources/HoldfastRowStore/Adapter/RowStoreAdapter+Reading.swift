@@ -106,7 +106,7 @@ extension RowStore {
 }
 
 extension ManagedObjectModel {
-  /// The concrete entities of an entity's family.
+  /// The concrete entities among an entity and its subentities.
   func concreteEntities(of entity: Entity) -> [Entity] { entity.concreteIndexes.map { entities[$0] } }
 }
 

@@ -89,7 +89,7 @@ struct RowStoreSettings {
     do { return (Name.metadata, try RowStoreSettings.encode(metadata)) } catch {
       throw StoreError(
         .unstorableValue, operation: "write the metadata",
-        reason: "It has a value that can't be stored, such as the ID of an object that was never saved.", cause: error)
+        reason: "The metadata has a value that can't be stored, such as the ID of an object that was never saved.", cause: error)
     }
   }
 

@@ -84,7 +84,7 @@ struct RowSave<Store: RowStore> {
   }
 
   private func view(_ row: StoredRow) throws -> RowView {
-    guard let entity = model.entity(named: row.entity) else { throw RowStoreError.damaged("Its entity isn't in the model.", row) }
+    guard let entity = model.entity(named: row.entity) else { throw RowStoreError.damaged("The entity isn't in the model.", row) }
     let builder = RowBatchBuilder(entity: entity, identity: identity)
     try builder.append(key: row.key, version: row.version, values: row.values)
     return builder.seal()[0]

@@ -151,7 +151,7 @@ extension AttributeDescription: Codable {
 /// let place = CompositeDescription("Place", [AttributeDescription("latitude", .double), AttributeDescription("longitude", .double)])
 /// ```
 ///
-/// An element may be composite itself. Stores keep each element that isn't a group as a separate value. Stores and queries name it by its
+/// An element may be composite itself. Stores keep each element that isn't composite as a separate value. Stores and queries name it by its
 /// path, such as `home.latitude`.
 public struct CompositeDescription: Sendable, Hashable, Codable {
   /// The name, unique in the model.
@@ -159,7 +159,7 @@ public struct CompositeDescription: Sendable, Hashable, Codable {
   /// The elements, in any order.
   public var elements: [AttributeDescription]
 
-  /// Declares a group.
+  /// Declares a composite.
   public init(_ name: String, _ elements: [AttributeDescription]) {
     self.name = name
     self.elements = elements

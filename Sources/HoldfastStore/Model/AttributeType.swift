@@ -28,7 +28,7 @@
   case transformable
   /// The ID of an object in any store, stored as the text of its URI.
   case objectID
-  /// A group of attributes; see ``CompositeDescription``. The elements have values, the group itself doesn't.
+  /// A group of attributes; see ``CompositeDescription``. Only the elements have values.
   case composite
   /// Any value, for transient attributes only.
   case undefined

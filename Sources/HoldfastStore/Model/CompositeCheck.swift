@@ -2,7 +2,7 @@
 struct CompositeCheck {
   let byName: [String: CompositeDescription]
   private(set) var problems: [ModelError.Problem] = []
-  /// The number of values and nested groups in each composite, or nil if it contains itself or exceeds a limit.
+  /// The number of values and nested composites in each composite, or nil if it contains itself or exceeds a limit.
   private var counts: [String: Int?] = [:]
 
   /// The maximum number of values in an attribute. Nested composites multiply it.
@@ -53,7 +53,7 @@ struct CompositeCheck {
     return found
   }
 
-  /// The number of values and groups in an attribute; 1 if it isn't composite.
+  /// The number of values and nested composites in an attribute; 1 if it isn't composite.
   func valueCount(_ attribute: AttributeDescription) -> Int {
     guard attribute.type == .composite, let name = attribute.compositeName, let count = counts[name] else { return 1 }
     return (count ?? 0) + 1
@@ -65,7 +65,7 @@ struct CompositeCheck {
     if outer.contains(name) || outer.count >= ModelBounds.nestedComposites { return nil }
     var sum: Int? = 0
     for element in composite.elements {
-      // The group itself counts as one, because groups without values multiply too.
+      // The composite itself counts as one, because composites without values multiply too.
       let part = element.type == .composite ? count(element.compositeName ?? "", within: outer.union([name])).map { $0 + 1 } : 1
       sum = sum.flatMap { sum in part.map { sum + $0 } }.flatMap { $0 > CompositeCheck.largestCount ? nil : $0 }
     }

@@ -4,9 +4,9 @@
 /// let cloud = ConfigurationDescription("cloud", ["Person", "Address"])
 /// ```
 ///
-/// A store with a configuration contains only objects of the entities that the configuration names. A superentity doesn't include its
-/// subentities, so objects of one family may be in several stores. An entity may be in several configurations, or in none. Configurations
-/// aren't part of version hashes.
+/// A store with a configuration contains only objects of the entities that the configuration names. Naming a superentity doesn't include
+/// its subentities, so they can be in different stores than the superentity. An entity may be in several configurations, or in none.
+/// Configurations aren't part of version hashes.
 public struct ConfigurationDescription: Sendable, Hashable, Codable {
   /// The name, unique in the model.
   public var name: String
@@ -43,7 +43,7 @@ extension ModelCheck {
       var named: Set<String> = []
       for name in configuration.entities {
         if !known.contains(name) { report("The entity \(name) doesn't exist.") }
-        if !named.insert(name).inserted { report("It contains the entity \(name) twice.") }
+        if !named.insert(name).inserted { report("The configuration contains the entity \(name) twice.") }
       }
     }
     return found
@@ -59,7 +59,7 @@ extension ModelCheck {
     }
     let known = Set(entities.map(\.name))
     for template in templates where !known.contains(template.entity) {
-      found.append(ModelError.Problem(path: "fetch request \(template.name)", reason: "Its entity \(template.entity) doesn't exist."))
+      found.append(ModelError.Problem(path: "fetch request \(template.name)", reason: "The entity \(template.entity) doesn't exist."))
     }
     return found
   }

@@ -3,8 +3,8 @@
 /// | text | value |
 /// |---|---|
 /// | `name`, `owner.name` | a copy of an attribute of the object, or of a to-one destination |
-/// | `uppercase:(name)` `lowercase:(name)` | its text in upper or lower case |
-/// | `canonical:(name)` | its text without case and diacritics, which searches compare |
+/// | `uppercase:(name)` `lowercase:(name)` | the attribute's text in upper or lower case |
+/// | `canonical:(name)` | the attribute's text without case and diacritics, as comparisons with `[cd]` use it |
 /// | `walks.@count`, `count:(walks)` | the number of objects in a to-many relationship |
 /// | `walks.minutes.@sum`, `sum:(walks.minutes)` | the sum of a number over these objects; nil counts as 0 |
 /// | `now()` | the date of the save that changed the object |

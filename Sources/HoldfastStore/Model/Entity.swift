@@ -17,7 +17,7 @@ extension ManagedObjectModel {
     public let rootIndex: EntityIndex
     /// The indexes of this entity and all its subentities, which follow it.
     public let familyIndexes: Range<EntityIndex>
-    /// The indexes of the entities in this family that aren't abstract.
+    /// The indexes of this entity and its subentities, without abstract ones.
     public let concreteIndexes: [EntityIndex]
     /// Whether only subentities have objects.
     public let isAbstract: Bool
@@ -32,7 +32,7 @@ extension ManagedObjectModel {
     public let slots: [Slot]
     /// The stored attributes in slot order. Elements of composite attributes are separate.
     public let attributes: [Attribute]
-    /// The composite attributes: the superentity's first, then its own by name. Nested ones follow their group.
+    /// The composite attributes: the superentity's first, then its own by name. Nested ones follow the one that contains them.
     public let composites: [CompositeAttribute]
     /// The transient attributes: the superentity's first, then its own by name.
     ///
@@ -204,7 +204,7 @@ extension ManagedObjectModel {
     public let declaration: AttributeDescription
     /// Whether an object can be saved without any of the elements.
     public let isOptional: Bool
-    /// The slots of the elements, including nested groups. Empty if there are no elements.
+    /// The slots of the elements, including those of nested composite attributes. Empty if there are no elements.
     public let slots: Range<SlotIndex>
 
     /// The name of the ``CompositeDescription``.
@@ -259,7 +259,7 @@ extension ManagedObjectModel {
     public var isManyToMany: Bool { isToMany && inverseIsToMany }
     /// Whether stores keep the relationship's links as pairs of keys, named from this side.
     ///
-    /// If not, rows have the links, or the inverse names them.
+    /// If not, rows contain the links, or the links are named from the inverse's side.
     public var storesLinks: Bool { isManyToMany && namesLinks }
     /// Whether the relationship has an inverse.
     public var hasInverse: Bool { inverseIndex >= 0 }

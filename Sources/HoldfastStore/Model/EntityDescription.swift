@@ -21,10 +21,10 @@ public struct EntityDescription: Sendable, Hashable {
   public var relationships: [RelationshipDescription]
   /// The fetched properties in any order, without inherited ones.
   public var fetchedProperties: [FetchedPropertyDescription]
-  /// Groups of properties whose values are unique in the entity and its subentities.
+  /// The uniqueness constraints: lists of properties whose values together are unique in the entity and its subentities.
   ///
-  /// A group contains names of attributes and to-one relationships, own or inherited. As in SQL, an object is exempt if one of its values
-  /// is nil.
+  /// A constraint contains names of attributes and to-one relationships, own or inherited. As in SQL, an object is exempt if one of its
+  /// values is nil.
   public var uniquenessConstraints: [[String]]
   /// The indexes to create, in stores that support them.
   public var indexes: [FetchIndexDescription]

@@ -15,8 +15,8 @@ public final class ManagedObjectModel: Sendable {
   ///
   /// The entity at index i has the number i + 1.
   ///
-  /// Root entities are ordered by name, ignoring case. Each entity is followed by its subentities in the same order, so a family is
-  /// contiguous. This is a file format: don't change it.
+  /// Root entities are ordered by name, ignoring case. Each entity is followed by its subentities in the same order, so an
+  /// entity and its subentities are contiguous. This is a file format: don't change it.
   public let entities: [Entity]
   /// The ordered relationships, in entity order and then by name.
   ///

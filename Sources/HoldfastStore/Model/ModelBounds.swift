@@ -15,9 +15,11 @@ package enum ModelBounds {
 
   /// The first limit that is exceeded. Runs before other checks, in time proportional to the declarations.
   static func problems(_ entities: [EntityDescription], _ composites: [CompositeDescription]) -> [ModelError.Problem] {
-    if entities.count > Self.entities { return [problem("model", "It has \(entities.count) entities; the maximum is \(Self.entities).")] }
+    if entities.count > Self.entities {
+      return [problem("model", "The model has \(entities.count) entities; the maximum is \(Self.entities).")]
+    }
     if composites.count > Self.composites {
-      return [problem("model", "It has \(composites.count) composites; the maximum is \(Self.composites).")]
+      return [problem("model", "The model has \(composites.count) composites; the maximum is \(Self.composites).")]
     }
     if let large = composites.first(where: { $0.elements.count > CompositeCheck.largestCount }) {
       return [problem("composite \(large.name)", "It has \(large.elements.count) elements; the maximum is \(CompositeCheck.largestCount).")]

@@ -1,4 +1,4 @@
-/// Finds all problems of declarations.
+/// Finds every problem in a model's entities and composite attributes.
 struct ModelCheck {
   private let entities: [EntityDescription]
   let byName: [String: EntityDescription]
@@ -35,14 +35,15 @@ struct ModelCheck {
     for name in names where !ModelCheck.isName(name) { found.append(problem("\(entity.name).\(name)", ModelCheck.nameRule)) }
     for attribute in entity.attributes { found += problems(in: attribute, of: entity) }
     for property in entity.fetchedProperties where byName[property.fetchRequest.entity] == nil {
-      found.append(problem("\(entity.name).\(property.name)", "The entity \(property.fetchRequest.entity) of its request doesn't exist."))
+      found.append(
+        problem("\(entity.name).\(property.name)", "The entity \(property.fetchRequest.entity) of the fetch request doesn't exist."))
     }
     for relationship in entity.relationships { found += problems(in: relationship, of: entity) }
     found += problemsInGroups(of: entity)
     return found
   }
 
-  /// The superentities of an entity, nearest first. In a circle, each occurs once.
+  /// The superentities of an entity, nearest first. If the inheritance is circular, each occurs once.
   func superentities(of entity: EntityDescription) -> [EntityDescription] {
     var found: [EntityDescription] = []
     var next = entity.superentity.flatMap { byName[$0] }
@@ -82,7 +83,7 @@ struct ModelCheck {
     return name.utf8.allSatisfy { (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || $0 == 95 }
   }
 
-  /// Whether a path names an element of a group, at any depth.
+  /// Whether a path names an element of a composite attribute, directly or nested.
   static func isElement(_ path: String, of group: String) -> Bool {
     path.utf8.count > group.utf8.count && path.utf8.starts(with: group.utf8) && path.utf8.dropFirst(group.utf8.count).first == 46
   }
@@ -113,23 +114,28 @@ struct ModelCheck {
         found.append(
           problem(
             path,
-            "Its inverse \(destination.name).\(inverse.name) points to \(inverse.destination) and has \(inverse.inverse ?? "nothing") as its inverse. "
-              + "Make it point to \(entity.name), with the inverse \(relationship.name)."
+            "The inverse \(destination.name).\(inverse.name) points to \(inverse.destination) and declares "
+              + "\(inverse.inverse.map { "the inverse \($0)" } ?? "no inverse"). "
+              + "Change \(destination.name).\(inverse.name) to point to \(entity.name), with the inverse \(relationship.name)."
           ))
       }
       if inverse.isTransient != relationship.isTransient {
         found.append(
-          problem(path, "Only one of it and its inverse \(destination.name).\(inverse.name) is transient. Make both transient, or neither.")
-        )
+          problem(
+            path,
+            "Only one of this relationship and its inverse \(destination.name).\(inverse.name) is transient. "
+              + "Make both transient, or neither."
+          ))
       }
     } else if let above = superentities(of: destination).first(where: { $0.relationships.contains { $0.name == name } }) {
       found.append(
         problem(
           path,
-          "Its inverse is declared by \(above.name), so objects of its other subentities have it, too. Make \(above.name) the destination.")
+          "The inverse \(name) is declared by \(above.name), a superentity of \(destination.name), so objects of other entities also "
+            + "have it. Set the destination to \(above.name).")
       )
     } else {
-      found.append(problem(path, "Its inverse \(destination.name).\(name) doesn't exist."))
+      found.append(problem(path, "The inverse \(destination.name).\(name) doesn't exist."))
     }
     return found
   }
@@ -137,7 +143,7 @@ struct ModelCheck {
   private func problems(inCountsOf relationship: RelationshipDescription, _ path: String) -> [ModelError.Problem] {
     var found: [ModelError.Problem] = []
     if relationship.isToMany {
-      // In models created by programs, -1 means no bound. The number is part of the version hash.
+      // Some Core Data models use a maximum of -1 for no limit. It is valid, because changing it to 0 would change the version hash.
       if relationship.minCount < 0 || relationship.maxCount < -1 { found.append(problem(path, "A minimum or maximum count is negative.")) }
       if relationship.maxCount > 0 && relationship.minCount > relationship.maxCount {
         found.append(problem(path, "The minimum count \(relationship.minCount) is above the maximum count \(relationship.maxCount)."))

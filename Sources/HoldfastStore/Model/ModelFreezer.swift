@@ -130,7 +130,7 @@ struct ModelFreezer {
 
   private func composites(_ shape: Shape) -> [ManagedObjectModel.CompositeAttribute] {
     shape.attributes.groups.map { group in
-      // Element names begin with the group's name, so they are contiguous in byte order.
+      // Element names begin with the composite attribute's name, so they are contiguous in byte order.
       let first = shape.slots.firstIndex { ModelCheck.isElement($0, of: group.name) } ?? 0
       let count = shape.slots.count { ModelCheck.isElement($0, of: group.name) }
       let start = SlotIndex(shape.inheritedSlots + first)

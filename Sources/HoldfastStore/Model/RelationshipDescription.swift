@@ -24,8 +24,8 @@ public struct RelationshipDescription: Sendable, Hashable {
   /// The name of the inverse relationship, which may be this one itself. Nil for none.
   ///
   /// Without an inverse, an object isn't updated when a destination object is deleted: a to-one relationship then points to an object
-  /// without a row. As in Core Data's files, a destination object of a to-many relationship without an inverse has only one owner. Saving
-  /// it in another owner's relationship removes it from the previous owner's.
+  /// without a row. As in Core Data's files, a destination object of a to-many relationship without an inverse has only one owner. If it
+  /// is saved in another owner's relationship, it is removed from the previous owner's relationship.
   public var inverse: String?
   /// Whether the relationship can have any number of destination objects. If false, it has at most one.
   public var isToMany: Bool
@@ -44,7 +44,7 @@ public struct RelationshipDescription: Sendable, Hashable {
   public var minCount: Int
   /// The maximum number of objects in a to-many relationship, or 0 for no bound.
   ///
-  /// Some Core Data models use -1 for no bound, so their version hash differs.
+  /// Some Core Data models use -1 for no bound. They have a different version hash than models with 0.
   public var maxCount: Int
   /// Whether the objects of a to-many relationship have an order, which stores keep.
   public var isOrdered: Bool

@@ -6,7 +6,7 @@ struct StoredAttributes {
     let name: String
     let declaration: AttributeDescription
     let isOptional: Bool
-    /// Nil within an optional group, because a new object begins without the group.
+    /// Nil within an optional composite attribute, because a new object begins without a value of that attribute.
     let defaultValue: StoreValue?
   }
 

@@ -1,8 +1,9 @@
 extension QueryExpression {
   /// The maximum nesting of a query.
   ///
-  /// A comparison of attributes and constants is one level. Each AND, OR, NOT, ANY or ALL around it adds one level, and a comparison of a
-  /// computed value or a condition adds two. Chains count once: an AND directly inside an AND, an OR inside an OR, or a NOT inside a NOT.
+  /// A comparison of attributes and constants is one level. Each AND, OR, NOT, ANY or ALL around it adds one level. A comparison of a
+  /// computed value or a condition adds two levels. Chains count once: an AND directly inside an AND, an OR inside an OR, or a NOT inside a
+  /// NOT.
   ///
   /// A request with deeper nesting throws a ``QueryError`` before it queries a store. This limit is safe on a thread with a stack of 512
   /// KiB: such a query takes at most 300 KiB in a debug build.

@@ -8,7 +8,8 @@ public protocol RelatedRowReader: AnyObject {
 
 /// The rows that a query reaches through relationships, read from their stores.
 ///
-/// Before a batch is tested, the rows that it references along the query's relationships are fetched, all rows of a step together.
+/// Before a batch is tested, the rows that it references along the query's relationships are fetched: for each relationship of a path, all
+/// rows together.
 public final class RelatedRows: EvaluationSource {
   private let reader: any RelatedRowReader
   private let crossings: [QueryCrossing]

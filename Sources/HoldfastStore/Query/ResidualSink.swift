@@ -1,4 +1,4 @@
-/// Does the work that the store didn't do: tests and sorts rows, applies offset and limit, and passes the rest on.
+/// Does the work that the store didn't do: tests and sorts rows, applies offset and limit, and passes on the remaining rows.
 ///
 /// Without sorting, a limit stops the store early. With sorting, a limit bounds the number of rows kept in memory.
 public final class ResidualSink: RowSink {

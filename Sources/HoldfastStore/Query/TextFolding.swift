@@ -12,8 +12,8 @@
 /// Folding well-formed text twice is the same as folding it once. Damaged text is safe to fold and compare: bytes that aren't well-formed
 /// UTF-8 stay unchanged. The empty set compares plain bytes.
 ///
-/// The tables of a set are created when they are first needed for text that isn't ASCII. "Allocates no memory" applies from then on. Bits
-/// without a name are ignored.
+/// The tables of a set are created when they are first needed for text that isn't ASCII. The call that creates them allocates memory, even
+/// if its method is documented to allocate none. Bits without a name are ignored.
 public struct TextFolding: OptionSet, Sendable, Hashable, Codable {
   /// The bits of the set.
   public let rawValue: UInt8

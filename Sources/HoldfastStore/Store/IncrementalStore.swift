@@ -1,8 +1,8 @@
 /// A persistent store: the protocol that every backend implements.
 ///
-/// Calls are synchronous and may block. A background context sends them from a thread outside the cooperative pool, another context from the
-/// thread that uses it. Several threads call a store at once: reads run concurrently with each other and with a save. The coordinator never
-/// runs two saves of one store at a time.
+/// Calls are synchronous and may block. A background context sends them from a thread outside the cooperative pool. Other contexts send
+/// them from the thread that uses the context. Several threads call a store at once: reads run concurrently with each other and with a
+/// save. The coordinator never runs two saves of one store at a time.
 ///
 /// Each requirement below lists what the caller must guarantee (*Requires*), what the store does (*Behaviour*), which other calls may run at
 /// the same time (*Isolation*), and what it throws (*Errors*). Each rule under *Behaviour* has the number that the conformance kit reports.
@@ -15,7 +15,7 @@
 /// - **Q1**: A request that ends early because of its options throws `timedOut` or `cancelled`. It never returns a partial answer.
 /// - **Q2**: A request throws `cancelled` only if its options have a cancellation. The options of faults have none, because an object
 ///   without its row would appear to have no values.
-/// - **Q3**: After such an error, the view and the store answer other requests.
+/// - **Q3**: After such an error, the view and the store still answer other requests.
 ///
 /// Requirements throw ``StoreError``. The coordinator wraps any other error in one.
 public protocol IncrementalStore: AnyObject, Sendable {
@@ -48,8 +48,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// - **O3**: Refuses a store created with a model whose version hashes or layout hashes differ (``ModelCompatibility``), and leaves it
   ///   unchanged. Refuses data that isn't a store of this type, too.
   /// - **O4**: The amount of data read doesn't grow with the size of the store, unless the store keeps all rows in memory.
-  /// - **O6**: While another store has the same data open, opening throws `alreadyOpen` or `locked`, or both stores work. Then each sees
-  ///   the other's saves, at the latest after its own next save, and no committed save is lost.
+  /// - **O6**: While another store has the same data open, opening throws `alreadyOpen` or `locked`, or both stores work. If both work,
+  ///   each sees the other's saves, at the latest after its own next save, and no committed save is lost.
   /// - **O7**: If the data was damaged, opening it or the first request that reads it throws. A store never returns other values instead.
   ///   A store that can't detect all damage says so in its documentation.
   ///
@@ -83,8 +83,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
 
   /// Delivers the rows that a plan selects.
   ///
-  /// *Requires*: The plan uses declared capabilities only. Counts and aggregates have no sort terms, offset or limit. The view belongs to this store and
-  /// hasn't ended.
+  /// *Requires*: The plan uses declared capabilities only. Counts and aggregates have no sort terms, offset or limit. The view belongs to
+  /// this store and hasn't ended.
   ///
   /// *Behaviour*
   /// - **F1**: Delivers every row of the concrete entities that matches the predicate, each once, and no other row.
@@ -103,9 +103,8 @@ public protocol IncrementalStore: AnyObject, Sendable {
   ///
   /// *Errors*: `inputOutput`, `damaged`, `wrongType`, `tooLarge`, `cancelled`, `timedOut`. Errors thrown by the sink are rethrown.
   ///
-  /// A plan can be within the capabilities and still contain values that the store can't process. Then it throws `unsupportedRequest` before
-  /// it delivers a row.
-  /// The framework then sends a simpler plan and evaluates the rest itself.
+  /// A plan can be within the capabilities and still contain values that the store can't process. The store then throws
+  /// `unsupportedRequest` before it delivers a row. The framework sends a simpler plan and evaluates the rest itself.
   func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws
 
   /// Delivers the rows with the requested keys.
@@ -303,8 +302,8 @@ public struct StoreMetadata: Sendable {
   ///
   /// The store saves and returns their values like any others. The framework evaluates predicates, sort terms and aggregates of these
   /// attributes itself, and the plans that it sends contain none. It also checks their uniqueness constraints. A slot of an entity is
-  /// incomparable for all entities of the family that have it. Derived attributes and relationships must be comparable; if one is listed,
-  /// opening the store fails with code ``StoreError/Code/unsupportedModel``.
+  /// incomparable for its superentities and subentities that have the slot, too. Derived attributes and relationships must be comparable;
+  /// if one is listed, opening the store fails with code ``StoreError/Code/unsupportedModel``.
   public var incomparableSlots: [EntityIndex: Set<SlotIndex>]
 
   /// Creates store metadata.

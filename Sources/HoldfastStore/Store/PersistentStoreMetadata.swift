@@ -61,7 +61,7 @@ public enum ModelCompatibility {
     }
     throw StoreError(
       .incompatibleModel, operation: "open the store", path: path,
-      reason: "It was made with another version of the model; these entities differ: \(parts.joined(separator: ", ")). "
+      reason: "The store was created with another version of the model. These entities differ: \(parts.joined(separator: ", ")). "
         + "Migrate the store, or open it with its own model.")
   }
 }

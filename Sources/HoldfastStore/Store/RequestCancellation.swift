@@ -2,8 +2,8 @@ import Synchronization
 
 /// Cancels requests, once, from any thread.
 ///
-/// Cancelling the task that sends a request also cancels the request. Only ``RequestOptions/check(_:)`` observes that. Handlers aren't
-/// called, because Swift reports the cancellation of a task only to asynchronous functions.
+/// Cancelling the task that sends a request also cancels the request. Only ``RequestOptions/check(_:)`` observes this. Handlers
+/// aren't called, because Swift reports the cancellation of a task only to asynchronous functions.
 public final class RequestCancellation: Sendable {
   private struct State {
     var isCancelled = false

@@ -14,8 +14,8 @@ extension RequestOptions {
   /// The operation runs in a task of its own. If the request is cancelled, or its deadline passes, the task is cancelled. A cancelled request
   /// waits until the task has ended. A request whose deadline has passed doesn't wait any longer, so the operation may still be running.
   ///
-  /// The call blocks its thread. Contexts send requests from threads outside Swift's cooperative pool, so it never blocks a thread of the pool
-  /// unless a program calls a store directly in a task.
+  /// The call blocks its thread. A background context sends requests from a thread outside Swift's cooperative pool. Other contexts send
+  /// them from the thread that uses the context, which can be a thread of the pool.
   ///
   /// - Parameters:
   ///   - operation: The operation as a verb phrase, for errors: "fetch rows".

@@ -9,10 +9,9 @@
 /// A store over a network answers it, because a connection can break while the server commits. The server keeps the IDs of recent saves.
 ///
 /// *Behaviour*
-/// - **S16**: Returns what happened to the save. After ``SaveOutcome/committed(_:)``, readers see the save, and **S15** holds for the receipt.
-///   ``SaveOutcome/notCommitted`` is final: the save never takes effect, and the store throws when a save with this ID is prepared or
-///   committed later. The store gives the same answer when it is asked again, except that ``SaveOutcome/unknown`` can become one of the
-///   others.
+/// - **S16**: Returns what happened to the save. After ``SaveOutcome/committed(_:)``, readers see the save, and **S15** holds for the
+///   receipt. ``SaveOutcome/notCommitted`` is final: the save never takes effect, and the store throws when a save with this ID is prepared
+///   or committed later. A repeated request returns the same answer, except that ``SaveOutcome/unknown`` can become one of the others.
 ///
 /// Also works after the store was reopened. If the store no longer knows the save, it returns ``SaveOutcome/unknown``.
 ///

@@ -95,7 +95,7 @@ public struct StoreAnswers: Sendable {
   }
 
   fileprivate static func unsupported<Request: StoreRequest>(_ type: Request.Type) -> StoreError {
-    StoreError(.unsupportedRequest, operation: type.operation, reason: "This type of store doesn't support it.")
+    StoreError(.unsupportedRequest, operation: type.operation, reason: "This type of store doesn't support this request.")
   }
 }
 

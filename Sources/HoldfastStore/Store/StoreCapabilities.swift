@@ -151,14 +151,14 @@ public struct StoreCapabilities: Sendable, Hashable, Codable {
   public var snapshots = false
   /// Comparing expected versions in ``IncrementalStore/prepare(_:options:)``.
   ///
-  /// Without it, the framework compares them under the store's save lock before it prepares the save. Another process can still change a row in
-  /// between.
+  /// Without it, the framework compares them under the store's save lock before it prepares the save. Another process can still change a
+  /// row in between.
   ///
-  /// Every store keeps the versions of a request, declared or not. A row without a version has version 0; see ``RowVersion``. If
-  /// the expected and the stored version are both 0, the framework compares the row's values with those that the context read, except
-  /// derived attributes.
+  /// Every store keeps the versions in a save request, whether it declares this capability or not. A row without a version has version 0;
+  /// see ``RowVersion``. If the expected and the stored version are both 0, the framework compares the row's values with those that the
+  /// context read, except derived attributes.
   public var versions = false
-  /// Keeping the rows it has read in memory. Reading them again costs nothing, so the framework doesn't cache them.
+  /// Keeping rows in memory after they were read. Reading them again costs nothing, so the framework doesn't cache them.
   public var residentRows = false
   /// Keeping large values in external files, for attributes that allow it.
   ///

@@ -19,6 +19,6 @@ public final class StoreHost: Sendable {
   /// *Requires*: A read view that begins after the call sees the changes. The caller holds no lock that requests to the store acquire.
   ///
   /// Any thread can call this method at any time, even during a request. Don't report saves of this store: that removes their rows from the
-  /// cache and announces the changes twice. If nothing else holds the coordinator any more, the call closes the store.
+  /// cache and announces the changes twice. If nothing else retains the coordinator, the call closes the store.
   public func objectsChanged(_ change: StoreChange) { receive(change) }
 }

@@ -60,7 +60,7 @@ extension StoreLocation: CustomStringConvertible, CustomDebugStringConvertible, 
 extension StoreLocation: Codable {
   private enum CodingKeys: String, CodingKey { case description, path }
 
-  /// Decodes a location. That of a server has its description as address, because encoding omits the address.
+  /// Decodes a location. A server's location then has the description as its address, because encoding omits the address.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     let description = try values.decode(String.self, forKey: .description)

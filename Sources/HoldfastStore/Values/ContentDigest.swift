@@ -2,7 +2,8 @@ import HoldfastSupport
 
 /// A digest that detects damage: XXH64 of the xxHash specification, with seed 0.
 ///
-/// It is fast but not secure: anyone can construct different contents with the same digest. Bytes may be added in pieces of any size.
+/// The digest is fast but not secure: anyone can construct different contents with the same digest. Bytes may be added in pieces of any
+/// size.
 ///
 /// ```swift
 /// var digest = ContentDigest()

@@ -1,7 +1,7 @@
 /// Identifies an object in a store.
 ///
 /// An ID has 16 bytes; it is cheap to copy, compare and hash. Two IDs are equal if their store, **root** entity and key are equal. Keys are
-/// unique among all entities with the same root, and a link may only know the declared entity.
+/// unique among all entities with the same root, and the ID in a link may contain the declared entity instead of the concrete one.
 ///
 /// The ID of an unsaved object is *temporary*: its key is negative, and it belongs to no store. Saving replaces it with a permanent ID.
 ///

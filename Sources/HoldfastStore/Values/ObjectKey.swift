@@ -1,7 +1,7 @@
-/// The key of an object: a number that is unique within an entity's family.
+/// The key of an object: a number that is unique among all entities with the same root.
 ///
-/// A family is an entity without a parent and all entities that inherit from it. Keys of saved objects are positive. A store may use all
-/// positive numbers; the framework uses negative keys for objects that haven't been saved.
+/// A root is an entity without a superentity. Keys of saved objects are positive. A store may use all positive numbers; the framework uses
+/// negative keys for objects that haven't been saved.
 @frozen public struct ObjectKey: TypedInteger {
   /// The key as an integer.
   public let rawValue: Int64

@@ -74,7 +74,7 @@ public final class RowBatchBuilder {
   /// The number of rows appended since the last ``seal()``.
   @inlinable public var count: Int { rowCount }
 
-  /// Whether the page is full. If so, call ``seal()``.
+  /// Whether the batch is full. If so, call ``seal()``.
   @inlinable public var isFull: Bool { used + bytesUsed + stride > 65_536 }
 
   // MARK: Rows from values
@@ -90,7 +90,7 @@ public final class RowBatchBuilder {
   public func append(key: ObjectKey, version: RowVersion, values: [StoreValue]) throws {
     guard values.count == layout.columns.count else {
       throw StoreError(
-        .wrongType, operation: "append a row", reason: "It has \(values.count) values for \(layout.columns.count) slots.")
+        .wrongType, operation: "append a row", reason: "The row has \(values.count) values for \(layout.columns.count) slots.")
     }
     beginRow(key: key, version: version)
     for (slot, value) in zip(layout.slots, values) where !appendValue(value, layout.columns[slot]) {

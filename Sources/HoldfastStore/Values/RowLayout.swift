@@ -28,7 +28,8 @@ public enum ColumnType: Sendable, Hashable, Codable {
 /// A cell of text or bytes contains the length in its upper half and an offset from the row's start in its lower half. The offset is below
 /// 2^31. The bit above it marks the bytes as the name of an external file (``RowPointer/isExternal(_:)``).
 ///
-/// A page contains the fixed parts of all rows, then the bytes of all rows. Reading one slot of many rows therefore doesn't touch any text.
+/// A batch contains the fixed parts of all rows, then the bytes of all rows. Reading one slot of many rows therefore doesn't access any
+/// text.
 ///
 /// The offset of a cell depends only on its slot. Code for a slot of a superentity also reads rows of every subentity.
 public final class RowLayout: Sendable, Hashable {

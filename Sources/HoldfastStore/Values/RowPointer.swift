@@ -73,7 +73,8 @@
     !layout.slots.contains { differs(from: other, $0, layout.kinds[$0]) && !slots.contains($0) }
   }
 
-  /// Whether two rows with the same layout, whose kinds of cells are given, have equal values in some slots. Ignores keys and versions.
+  /// Whether two rows with the same layout have equal values in some slots. Ignores keys and versions. The layout is given by its kinds of
+  /// cells.
   public func hasSameValues(as other: RowPointer, in slots: [SlotIndex], _ kinds: [CellKind]) -> Bool {
     !slots.contains { differs(from: other, $0, kinds[$0]) }
   }

@@ -12,7 +12,7 @@
 
   /// The version after this one.
   ///
-  /// It is the next number. Only a file edited by hand can contain the maximum. The next version is then 1. Stores compare versions for
+  /// The next number. After the maximum, which only a file edited by hand can contain, the next version is 1. Stores compare versions for
   /// equality; caches treat the greater version as the newer one.
   @inlinable public var next: RowVersion { rawValue == .max ? 1 : RowVersion(rawValue + 1) }
 }

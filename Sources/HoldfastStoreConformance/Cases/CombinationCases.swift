@@ -1,6 +1,7 @@
 import HoldfastStore
 
-/// F1–F3, F6: combinations of output, predicate, sort terms, window and subentities, compared with the reference evaluator.
+/// Tests rules F1–F3 and F6 of the store contract: combinations of output, predicate, sort terms, window and subentities, compared with
+/// the reference evaluator.
 enum CombinationCases {
   static let all =
     [false, true].flatMap { hasPredicate in

@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// S1, S2, S5: saves that must fail and change nothing.
+/// Tests rules S1, S2 and S5 of the store contract: saves that must fail and change nothing.
 enum ConflictCases {
   private static let versions = StoreCapabilities.with { $0.versions = true }
   private static let uniqueness = StoreCapabilities.with { $0.uniqueness = true }

@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// O7: damaged files. Without ``StorePlace/file``, the cases do nothing.
+/// Tests rule O7 of the store contract: damaged files. Without ``StorePlace/file``, the cases do nothing.
 enum DamageCases {
   static let all = [
     StoreConformanceCase("O7", "a changed byte is detected, or changes no answer") { run in

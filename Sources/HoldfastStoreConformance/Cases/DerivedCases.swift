@@ -6,7 +6,7 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// S13, S14: values derived from other objects.
+/// Tests rules S13 and S14 of the store contract: values derived from other objects.
 enum DerivedCases {
   static let all = [
     StoreConformanceCase("S13", "derived values are set regardless of the version, which doesn't change", values),

@@ -1,7 +1,7 @@
 import HoldfastStore
 
-/// S3, S6, S7: saves on a full disk, in killed processes and before power losses. The cases do nothing at places that don't simulate
-/// these.
+/// Tests rules S3, S6 and S7 of the store contract: saves on a full disk, in killed processes and before power losses. The cases do
+/// nothing at places that don't simulate these.
 enum DurabilityCases {
   static let all = [
     StoreConformanceCase("S3", "prepare refuses a save that doesn't fit on the disk", noRoom),

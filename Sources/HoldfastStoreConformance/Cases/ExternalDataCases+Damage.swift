@@ -6,7 +6,7 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// X2: damaged and missing external files. Without ``StorePlace/externalFiles``, the case does nothing.
+/// Tests rule X2 of the store contract: damaged and missing external files. Without ``StorePlace/externalFiles``, the case does nothing.
 extension ExternalDataCases {
   /// How the contents of a file change.
   private enum Damage: CaseIterable {

@@ -6,8 +6,8 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// X1–X4: values in external files. The kit assumes that a value of 1 MiB is stored externally. Smaller values only have to be
-/// returned unchanged.
+/// Tests rules X1–X4 of the store contract: values in external files. The kit assumes that a value of 1 MiB is stored externally. Smaller
+/// values only have to be returned unchanged.
 enum ExternalDataCases {
   static let all = [
     StoreConformanceCase("X1", "values of every size are returned unchanged, also after reopening", requires: needed, sizes),

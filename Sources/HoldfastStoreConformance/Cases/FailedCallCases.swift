@@ -1,7 +1,8 @@
 import HoldfastFiles
 import HoldfastStore
 
-/// S5, S6: calls of the file system that fail during a save. The cases do nothing at places without ``StorePlace/onFileSystem``.
+/// Tests rules S5 and S6 of the store contract: calls of the file system that fail during a save. The cases do nothing at places without
+/// ``StorePlace/onFileSystem``.
 enum FailedCallCases {
   static let all = [
     StoreConformanceCase("S5", "a preparation whose file-system call fails changes nothing, and the next save works") { run in

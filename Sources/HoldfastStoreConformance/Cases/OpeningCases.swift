@@ -6,7 +6,7 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// C1–C3, O1–O5, M1: capabilities, optional requests, opening, closing, metadata.
+/// Tests rules C1–C3, O1–O5 and M1 of the store contract: capabilities, optional requests, opening, closing, metadata.
 enum OpeningCases {
   static let all = [
     StoreConformanceCase("C1", "capabilities never change", declaredCapabilities),

@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// Q1–Q3: deadlines and cancellations. A store may ignore them.
+/// Tests rules Q1–Q3 of the store contract: deadlines and cancellations. A store may ignore them.
 enum OptionCases {
   static let all = [
     StoreConformanceCase("Q1", "a cancelled fetch throws `cancelled` or delivers every row", cancelledFetch),

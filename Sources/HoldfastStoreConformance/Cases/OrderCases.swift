@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// F2, F3, F6: sorting, windows, counts and aggregates.
+/// Tests rules F2, F3 and F6 of the store contract: sorting, windows, counts and aggregates.
 enum OrderCases {
   static let all =
     AttributeType.storedCases.map { type in

@@ -1,8 +1,8 @@
 import HoldfastFiles
 import HoldfastStore
 
-/// O6, V4: stores of two processes at one place. The cases do nothing at places without ``StorePlace/onFileSystem``, or if the second store
-/// is refused.
+/// Tests rules O6 and V4 of the store contract: stores of two processes at one place. The cases do nothing at places without
+/// ``StorePlace/onFileSystem``, or if the second store is refused.
 enum OtherProcessCases {
   static let all = [
     StoreConformanceCase("O6", "no save of two processes at one place is lost", saves),

@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// S16, S17: outcomes of saves, and ascending versions.
+/// Tests rules S16 and S17 of the store contract: outcomes of saves, and ascending versions.
 enum OutcomeCases {
   static let all = [
     StoreConformanceCase("S16", "a save that took effect isn't reported as not committed", committedSave),

@@ -1,7 +1,7 @@
 import HoldfastStore
 import Synchronization
 
-/// F7, F8, S8: reading while another thread saves.
+/// Tests rules F7, F8 and S8 of the store contract: reading while another thread saves.
 ///
 /// The order in which the threads run varies, but a correct store passes in every order.
 enum ParallelReadingCases {

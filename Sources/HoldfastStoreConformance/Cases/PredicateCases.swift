@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// F1 for each declared capability: the store must return the same rows as the reference evaluator.
+/// Tests rule F1 of the store contract for each declared capability: the store must return the same rows as the reference evaluator.
 enum PredicateCases {
   static let all =
     AttributeType.storedCases.flatMap(typeCases) + [

@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// F1, F4–F7, R1, R2 without predicates and sorts: the minimum that every store supports.
+/// Tests rules F1, F4–F7, R1 and R2 of the store contract without predicates and sorts: the minimum that every store supports.
 enum ReadingCases {
   static let all =
     [

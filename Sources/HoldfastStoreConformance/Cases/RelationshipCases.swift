@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// L1–L4: targets of to-many relationships.
+/// Tests rules L1–L4 of the store contract: destinations of to-many relationships.
 enum RelationshipCases {
   static let all = [
     StoreConformanceCase("L1", "one-to-many targets of one or many sources", oneToMany),

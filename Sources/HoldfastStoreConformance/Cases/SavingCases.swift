@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// K1, S10, S15: keys, the effects of a save, and its receipt.
+/// Tests rules K1, S10 and S15 of the store contract: keys, the effects of a save, and its receipt.
 enum SavingCases {
   static let all = [
     StoreConformanceCase("K1", "the requested number of keys, ascending, positive and unique", keys),
@@ -11,7 +11,7 @@ enum SavingCases {
     StoreConformanceCase("S10", "rows are inserted, updated and deleted as requested", rows),
     StoreConformanceCase("S10", "an update without changed values changes only the version", versionOnly),
     StoreConformanceCase("S10", "many random saves", manySaves),
-    StoreConformanceCase("S10", "each of 70 attributes changes alone", wideRows),
+    StoreConformanceCase("S10", "each of 70 attributes is updated separately", wideRows),
     StoreConformanceCase("S15", "the rows of a receipt are those that readers see", receipts),
     StoreConformanceCase("S10", "encoding and decoding the request doesn't change the result", codedRequest),
   ]
@@ -70,7 +70,7 @@ enum SavingCases {
         }
       }
     }
-    run.expectEqual(try store.store.reserveKeys([]), [], "the keys of no demands")
+    run.expectEqual(try store.store.reserveKeys([]), [], "the keys reserved for an empty list")
   }
 
   private static func keysAfterReopening(_ run: CaseRun) throws {

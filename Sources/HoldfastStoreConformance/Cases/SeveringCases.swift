@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// S11: references to a deleted row, for each delete rule and each shape of relationship.
+/// Tests rule S11 of the store contract: references to a deleted row, for each delete rule and each shape of relationship.
 enum SeveringCases {
   static let all =
     DeleteRule.allCases.flatMap { rule in

@@ -1,7 +1,8 @@
 import HoldfastStore
 import Synchronization
 
-/// K1, O6, S5: several threads and stores that share one place, and saves that fail. No two saves of one store run at a time.
+/// Tests rules K1, O6 and S5 of the store contract: several threads and stores that share one place, and saves that fail. No two saves of
+/// one store run at a time.
 enum SharedPlaceCases {
   static let all = [
     StoreConformanceCase("K1", "keys reserved by several threads are different", keysOfThreads),

@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// V1–V4, S4, S8, S9: what readers see during saves.
+/// Tests rules V1–V4, S4, S8 and S9 of the store contract: what readers see during saves.
 enum ViewCases {
   static let all = [
     StoreConformanceCase("V1", "a save doesn't change a snapshot", requires: .with { $0.snapshots = true }, snapshotStays),

@@ -48,12 +48,12 @@ import Testing
       found == [
         "Wrong.colour: The transformer's values are of type Colour, the property's of type String.", "Wrong.tags: Its slot is 16, not 1.",
         "Wrong.unknown: No transformer is registered as Nobody. Pass one to the container or coordinator, or bind a property of type Data.",
-        "Wrong.name: The model says another kind of property.",
+        "Wrong.name: The model declares another kind of property.",
         "Wrong.home: The Swift type doesn't list the model's element since.",
         "Wrong.home: The element zip has the type string in the model, which its Swift type can't hold.",
         "Wrong.home: Place has no element town.",
         "Wrong.home: Its slot is 3, not 5.", "Wrong.score: The model's type is double, which the Swift type can't hold.",
-        "Wrong.hits: Its slot is 0, not 2.", "Wrong.price: The model says another kind of property.",
+        "Wrong.hits: Its slot is 0, not 2.", "Wrong.price: The model declares another kind of property.",
         "Wrong.mood: The model's type is string, which the Swift type can't hold.",
         "Wrong.nothing: Spot has no property of this name.",
       ])

@@ -384,9 +384,9 @@ import Testing
       try TestStore.memory.makePlace(model: Web.model, classes: [WrongNode.self]).context()
     }
     for line in [
-      "WrongNode.pick: Its slot is 5, not 0.", "WrongNode.mate: The model says a transient relationship.",
-      "WrongNode.queue: The model says a transient relationship.", "WrongNode.seen: The model says that it has no order.",
-      "WrongNode.parent: The model says another kind of property.",
+      "WrongNode.pick: Its slot is 5, not 0.", "WrongNode.mate: The model declares a transient relationship.",
+      "WrongNode.queue: The model declares a transient relationship.", "WrongNode.seen: The relationship isn't ordered in the model.",
+      "WrongNode.parent: The model declares another kind of property.",
     ] { #expect(error.reason.contains(line), "\(error.reason)") }
   }
 

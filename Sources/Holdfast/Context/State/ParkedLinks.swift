@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// The transient links of released objects. Confined to the context.
+/// The links of transient relationships of released objects. Confined to the context.
 ///
 /// No caller references these objects any more, but they still exist in the store. An object that is recreated for the same key gets the
 /// links back.
@@ -35,7 +35,7 @@ final class ParkedLinks {
 }
 
 extension ManagedObjectContext {
-  /// The object at the other end of a transient link, recreated if it was released and has parked links.
+  /// The object at the other end of a transient relationship's link, recreated if it was released and has parked links.
   ///
   /// Nil if the object isn't registered and has no parked links, which can't happen for a relationship with an inverse.
   func linked(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject? {
@@ -43,7 +43,7 @@ extension ManagedObjectContext {
     return parkedLinks.entity(graph.entities[entity].root, key).map { make($0, key) }
   }
 
-  /// The destination of a transient link; nil if it is being deleted or was deleted.
+  /// The destination of a transient relationship's link; nil if it is being deleted or was deleted.
   func linkedTarget(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject? {
     let known = linked(entity, key)
     return withExtendedLifetime(known) { target(entity, key, nil, position: 0) }

@@ -9,7 +9,7 @@ final class EntityChecks: Sendable {
   let transientLinks: [ManagedObjectModel.Relationship]
   /// To-many relationships that are required or have a minimum or maximum count.
   let counted: [ManagedObjectModel.Relationship]
-  /// Relationships with a to-many inverse that requires objects and loses one when an object of this entity is deleted.
+  /// Relationships whose inverse is a to-many relationship that requires objects. Deleting an object of this entity removes it from there.
   let losing: [ManagedObjectModel.Relationship]
 
   init(_ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) {
@@ -33,15 +33,15 @@ final class EntityChecks: Sendable {
   }
 }
 
-/// The checks of a composite attribute: a required group has a value, and a group with a value has its required elements.
+/// The checks of a composite attribute. If it is required, it has a value. If it has a value, it has its required elements.
 struct GroupCheck: Sendable {
   private let name: String
   private let slots: Range<SlotIndex>
-  /// Whether the group is required, if its outer group has a value.
+  /// Whether the attribute is required, if the composite attribute that contains it has a value.
   private let isMandatory: Bool
-  /// The slots of the outer group; nil when there is none.
+  /// The slots of the composite attribute that contains this one; nil if there is none.
   private let outer: Range<SlotIndex>?
-  /// The elements that are required when an optional group has a value. Slot checks don't cover them.
+  /// The elements that are required if an optional composite attribute has a value. Slot checks don't cover them.
   private let mandatory: [(slot: SlotIndex, name: String)]
 
   /// Nil when there is nothing to check.
@@ -49,7 +49,7 @@ struct GroupCheck: Sendable {
     name = group.name
     slots = group.slots
     outer = entity.composites.last { group.name.hasPrefix($0.name + ".") }?.slots
-    // When required elements are reported one by one, a failure of the group would be redundant.
+    // If required elements are reported one by one, a failure of the entire attribute would be redundant.
     isMandatory = !group.declaration.isOptional && !entity.attributes.contains { group.slots.contains($0.slot) && !$0.isOptional }
     mandatory =
       !group.isOptional

@@ -1,7 +1,8 @@
 import HoldfastStore
 
 extension SaveOperation {
-  /// Validates every object and reports all failures together, those of the objects' own validation first.
+  /// Validates every object and reports all failures together. Those from the objects' own validation methods, such as
+  /// `validateForInsert()`, come first.
   func validate() throws {
     var failures = ownFailures
     try context.refusingFaultErrors {
@@ -18,7 +19,7 @@ extension SaveOperation {
     let checks = context.graph.checks[entity]
     if object.flags.contains(.hasPrivateRow), let row = object.row { checks.collectFailures(row, object, &failures) }
     for relationship in checks.counted where isTouched(object, relationship) { validateCount(object, relationship, &failures) }
-    // Fetched objects have no transient links until they are set, so only new objects are required to have them.
+    // The transient relationships of a fetched object are empty until they are set, so only new objects are required to have destinations.
     for relationship in checks.transientLinks where object.isInserted || !object.targets(relationship.toManyIndex).isEmpty {
       validateCount(object, relationship, &failures)
     }
@@ -29,16 +30,17 @@ extension SaveOperation {
     object.isInserted || (object.toMany?[relationship.toManyIndex].base ?? .untouched) != .untouched
   }
 
-  /// A to-many relationship of one object, identified by the object's row, because the object may be released meanwhile.
+  /// A to-many relationship of an object. It contains the object's key instead of a reference, because the object may be released
+  /// meanwhile.
   private struct Losing: Hashable {
     let root: EntityIndex
     let key: ObjectKey
     let toManyIndex: Int
   }
 
-  /// Validates relationships that lose deleted objects and may then have too few.
+  /// Validates the count of each to-many relationship from which the save removes deleted objects.
   private func validateThoseThatLose(_ failures: inout [ContextError]) throws {
-    // Deleted objects of several entities of a family may have the same owner.
+    // Deleted objects of different subentities may have the same owner.
     var counted: Set<Losing> = []
     for entity in context.entities {
       for relationship in context.graph.checks[entity.index].losing {
@@ -52,7 +54,8 @@ extension SaveOperation {
     }
   }
 
-  /// The objects that deleted objects of an entity reference, each once and with its row. Objects without a row are left out.
+  /// Returns the objects that an entity's deleted objects reference, without duplicates. Reads their rows, and omits objects without a
+  /// row.
   private func owners(
     of relationship: ManagedObjectModel.Relationship, losing entity: ManagedObjectModel.Entity
   ) throws -> ContiguousArray<ManagedObject> {
@@ -84,13 +87,14 @@ extension SaveOperation {
 
   private func validateDelete(_ object: ManagedObject, _ failures: inout [ContextError]) throws {
     for relationship in object.entity.relationships + object.entity.transientRelationships where relationship.deleteRule == .deny {
-      // Objects without a row don't prevent the deletion.
+      // A destination whose row no longer exists doesn't prevent the deletion.
       let targets = try context.existing(context.targets(of: object, relationship), of: relationship)
       if targets.isEmpty { continue }
       failures.append(
         ContextError(
           .deniedDelete, objectID: object.id, property: relationship.name,
-          reason: "The object can't be deleted while the relationship references objects. Delete those first, or remove them from it.",
+          reason: "The object can't be deleted while this relationship has destination objects. Delete them first, or remove them from the "
+            + "relationship.",
           objectIDs: targets.map(\.objectID)))
     }
   }
