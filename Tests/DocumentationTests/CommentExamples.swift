@@ -145,6 +145,11 @@ enum LargeKennel {
     return dogs.map(\.name)
   }
 
+  static func explainFirstTen(_ context: ManagedObjectContext) throws {
+    let request = FetchRequest<Dog>(where: \.age > 3, limit: 10)
+    print(try context.explain(request))
+  }
+
   static func ages(_ context: ManagedObjectContext) throws -> [[String: StoreValue]] {
     let request = DictionaryFetchRequest<Dog>(columns: ["breed": .property("breed"), "age": .average("age")], groupedBy: ["breed"])
     return try context.fetch(request)

@@ -11,7 +11,9 @@ import Testing
 @Suite struct OverlayTests {
   struct Harness: StoreHarness {
     var capabilities: StoreCapabilities { StoreDescription.overlay(over: .memory()).makeStore().capabilities }
-    func makePlace() -> StorePlace { StorePlace(.overlay(over: .memory(), contents: OverlayContents())) }
+    func makePlace() -> StorePlace {
+      StorePlace(.overlay(over: .memory(contents: MemoryStoreContents()), contents: OverlayContents()))
+    }
   }
 
   @Test(arguments: StoreConformance.cases(for: Harness().capabilities))

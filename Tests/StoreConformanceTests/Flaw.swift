@@ -123,14 +123,14 @@ enum Flaw: String, CaseIterable, Sendable {
       .inventsMissingBytes, .servesDamagedFiles, .forgetsAnswers, .answersLater, .windowsInAnyOrder, .answersUnopened,
       .keysIgnorePredicate, .keysIgnoreSorts, .keysIgnoreOffset, .aggregatesIgnorePredicate, .windowsBeforePredicate,
       .ignoresWindowsWithPredicate, .changesFirstWordOnly, .failsAfterFailure, .writesUnchangedExternalValues,
-      .keepsFilesOfReplacedValues, .comparesDecimalsWith34Digits, .comparesMilliseconds, .convertsLineEndingsOfConstants,
+      .keepsFilesOfReplacedValues, .comparesMilliseconds, .convertsLineEndingsOfConstants,
       .distinguishesNegativeZero, .sumsNaNAsNil, .explainsWithValues:
       .sqlite
     case .ignoresDigest, .ignoresDamagedModel, .ignoresDamagedNextKeys, .comparesFileSizes, .doesNotSynchronize, .hidesFailedCommits,
       .failsCommitsThatTookEffect, .failsAfterFailedCall:
       .json
-    // SQLite refuses NaN.
-    case .sortsNaNFirst: .evaluating
+    // SQLite refuses NaN, and doesn't compare decimals.
+    case .sortsNaNFirst, .comparesDecimalsWith34Digits: .evaluating
     case .keepsLineage: .document
     case .losesSavesOfOtherStores, .reservesKeysPerStore: .server
     default: .memory

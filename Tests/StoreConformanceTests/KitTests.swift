@@ -3,6 +3,7 @@ import Foundation
 import HoldfastMemoryStore
 import HoldfastStore
 import HoldfastStoreConformance
+import HoldfastStoreWrappers
 import Synchronization
 import Testing
 
@@ -178,7 +179,7 @@ import Testing
 
   /// Declines windows of sorted rows and more than 20 sources, and can't compare names.
   private final class DecliningStore: ForwardingStore {
-    let base: any IncrementalStore = MemoryStore()
+    let base: any IncrementalStore = EvaluatingStore(MemoryStore())
 
     func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
       var metadata = try base.open(model: model, host: host)
@@ -209,11 +210,11 @@ import Testing
 
   private struct DecliningHarness: StoreHarness {
     var declinesRequests = true
-    var capabilities: StoreCapabilities { MemoryStore().capabilities }
+    var capabilities: StoreCapabilities { DecliningStore().capabilities }
     func makePlace() -> StorePlace { StorePlace(StoreDescription(type: "declining") { DecliningStore() }) }
   }
 
-  private static let readingCases = StoreConformance.cases(for: MemoryStore().capabilities).filter {
+  private static let readingCases = StoreConformance.cases(for: DecliningHarness().capabilities).filter {
     ["F1", "F2", "F3", "F6", "L1"].contains($0.rule)
   }
 

@@ -132,7 +132,7 @@ import Testing
     let blocked = Self.save(coordinator, [0])
     gated.hasBegun.wait()
     let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes), dog = context.dog("late")
-    context.assign(dog, to: coordinator.persistentStores[0])
+    try context.assign(dog, to: coordinator.persistentStores[0])
     context.requestTimeout = .milliseconds(20)
     let error = try #require(throws: StoreError.self) { try context.save() }
     #expect(error.code == .timedOut && error.isRetryable)
