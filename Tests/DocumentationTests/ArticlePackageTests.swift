@@ -51,5 +51,9 @@ import Testing
     let products = try Repository.text("Package.swift").matches(of: #/\.library\(name: "(\w+)"/#).map { String($0.1) }
     let named = Set(manifest.joined().matches(of: #/\.product\(name: "(\w+)"/#).map { String($0.1) })
     #expect(dump.contains("\"\(target)\"") && named.count == productCount && named.isSubset(of: products), "\(dump)")
+    // Otherwise the reader's package wouldn't compile.
+    let code = try Snippet.all(in: Repository.text(article), of: article).flatMap(\.lines)
+    let imported = Set(code.compactMap { $0.wholeMatch(of: #/(?:public )?import (\w+)/#).map { String($0.1) } })
+    #expect(imported.subtracting([target, "Foundation", "FoundationEssentials", "Synchronization", "Testing"]).isSubset(of: named))
   }
 }
