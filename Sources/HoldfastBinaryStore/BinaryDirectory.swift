@@ -15,7 +15,7 @@ struct BinaryDirectory: Sendable {
 
   /// Reads and checks the header, footer and directory. The time is linear in the number of sections.
   ///
-  /// - Parameter allowsUnverified: Whether digests may differ.
+  /// - Parameter allowsUnverified: Whether digests that don't match are accepted.
   /// - Throws: ``StoreError`` with code `notAStore`, `newerFormat` or `damaged`, and errors from reading the file.
   init(_ file: FileBytes, _ errors: BinaryErrors, allowsUnverified: Bool) throws {
     let header = try BinaryDirectory.read(file, at: 0, BinaryLayout.headerByteCount, errors)

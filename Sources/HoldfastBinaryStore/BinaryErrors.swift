@@ -30,7 +30,7 @@ struct BinaryErrors: Sendable {
   func unverified(_ part: String) -> StoreError {
     error(
       .damaged,
-      "The digest of \(part) doesn't match: the file is damaged. Restore it from a backup. To read what is left of it, open it with "
-        + "allowsUnverified.")
+      "The digest of \(part) doesn't match: the file is damaged. Restore it from a backup. To read the undamaged data, open the file "
+        + "with allowsUnverified.")
   }
 }

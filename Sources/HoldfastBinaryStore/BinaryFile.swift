@@ -21,10 +21,10 @@ final class BinaryFile: PagedStoreFile {
   private let allowsUnverified: Bool
   private let entries: [SectionEntry]
   private let subjects: BinarySubjects
-  /// For each entity, the indexes of its sections of rows in the directory.
+  /// For each entity, the positions of its row sections in the directory.
   private let rowSections: [Range<Int>]
   private let rowCounts: [Int]
-  /// For each constraint, the indexes of its index sections in the directory; nil if the file has no index.
+  /// For each constraint, the positions of its index sections in the directory; nil if the file has no index.
   private let indexPlaces: [Range<Int>?]
   private let decoders: [RowSectionDecoder]
   /// The sections of rows that were read, by directory index. Guarded because any thread can read.
@@ -41,7 +41,7 @@ final class BinaryFile: PagedStoreFile {
     let opened = try BinaryOpening(file, errors, allowsUnverified: allowsUnverified)
     let info = try opened.info()
     header = info.header
-    if !header.nextKeys.values.allSatisfy(TableLoader.nextKeys.contains) { throw errors.damaged("One of the next keys is out of range.") }
+    if !header.nextKeys.values.allSatisfy(TableLoader.nextKeys.contains) { throw errors.damaged("An entity's next key is out of range.") }
     schema = try TableLoader(model: model, path: errors.path).beginTables(info.header)
     subjects = try BinarySubjects(info, schema, errors)
     entries = opened.directory.entries
@@ -53,7 +53,9 @@ final class BinaryFile: PagedStoreFile {
     for entity in model.entities {
       if let excess = memory.add(rowCounts[entity.index], entity.layout) { throw errors.tooLarge(excess) }
     }
-    for entry in entries where !subjects.knows(entry) { throw errors.newerFormat("a section for something that isn't in the model") }
+    for entry in entries where !subjects.knows(entry) {
+      throw errors.newerFormat("a section for an entity, relationship or constraint that isn't in the model")
+    }
     indexPlaces = BinaryFile.indexPlaces(entries, subjects, allowsUnverified: allowsUnverified)
   }
 
@@ -218,7 +220,8 @@ final class BinaryFile: PagedStoreFile {
     }
     if !difference.isEven {
       throw errors.damaged(
-        "The index of \(constraint.names.joined(separator: ", ")) of \(schema.model.entities[constraint.entity].name) contradicts its rows."
+        "The index of \(constraint.names.joined(separator: ", ")) of \(schema.model.entities[constraint.entity].name) "
+          + "doesn't match the rows."
       )
     }
   }
@@ -232,7 +235,7 @@ final class BinaryFile: PagedStoreFile {
     _ links: [SectionEntry], _ lists: [SectionEntry], of relationship: ManagedObjectModel.Relationship, into loader: TableLoader
   ) throws {
     guard links.isEmpty || relationship.storesLinks, lists.isEmpty || relationship.isOrdered else {
-      throw errors.newerFormat("links or lists that the model has no place for")
+      throw errors.newerFormat("links or lists of a relationship that doesn't store them")
     }
     if !links.isEmpty {
       var found: [SaveRequest.Link] = []
@@ -240,7 +243,7 @@ final class BinaryFile: PagedStoreFile {
       for entry in links { try withSection(entry) { try LinkSections.read($0, entry, into: &found) } }
       loader.take(links: found, of: relationship)
     }
-    // Even without a section: then the relationship must have no links.
+    // Required even without a section, to check that the relationship then has no links.
     if relationship.isOrdered {
       var found: [SaveRequest.Link] = [], keys: [Int64] = []
       for entry in lists { try withSection(entry) { try OrderSections.read($0, entry, into: &found, &keys) } }
@@ -285,7 +288,7 @@ struct BinaryOpening {
     _ body: (UnsafeRawBufferPointer) throws -> Result
   ) throws -> Result {
     guard let base = malloc(max(entry.byteCount, 1)) else {
-      throw errors.tooLarge("There isn't enough memory for the \(entry.byteCount) bytes of \(entry.name). Free some, and try again.")
+      throw errors.tooLarge("There isn't enough memory for the \(entry.byteCount) bytes of \(entry.name). Free memory and try again.")
     }
     defer { free(base) }
     let section = UnsafeMutableRawBufferPointer(start: base, count: entry.byteCount)

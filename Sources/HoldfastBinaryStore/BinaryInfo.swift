@@ -38,7 +38,7 @@ struct BinaryInfo {
     constraints = image.generation.schema.uniqueConstraints.map { [model.entities[$0.entity].name] + $0.names }
   }
 
-  /// The relationships with sections: those whose links are stored as pairs, and ordered ones.
+  /// The relationships that have sections: those whose links aren't stored in rows, and ordered ones.
   static func listed(_ model: ManagedObjectModel) -> [ManagedObjectModel.Relationship] {
     model.entities.flatMap(\.ownRelationships).filter { $0.isToMany && ($0.storesLinks || $0.isOrdered) }
   }
@@ -85,7 +85,7 @@ struct BinaryInfo {
       let keys = list[Key.nextKeys]?.dictionary, let metadata = list[Key.metadata]?.dictionary,
       let entities = BinaryInfo.names(list[Key.entities]), let relationships = list[Key.relationships]?.array?.map(BinaryInfo.names),
       let constraints = list[Key.constraints]?.array?.map(BinaryInfo.names)
-    else { throw PropertyListError(.notAPropertyList, "A key of the store information is missing.") }
+    else { throw PropertyListError(.notAPropertyList, "An entry of the store information is missing.") }
     header = StoreFileHeader(
       storeUUID: storeUUID, generation: generation, versionHashes: hashes.compactMapValues(\.data),
       layoutHashes: layouts.compactMapValues(\.data), nextKeys: keys.compactMapValues { $0.integer.map { ObjectKey($0) } },
@@ -109,7 +109,7 @@ struct BinarySubjects: Sendable {
   /// For each of the schema's constraints, its number in the file; nil if the file has no index for it.
   let constraintNumbers: [Int?]
 
-  /// - Throws: ``StoreError`` with code `damaged` if two numbers have the same meaning.
+  /// - Throws: ``StoreError`` with code `damaged` if two numbers identify the same entity, relationship or constraint.
   init(_ info: BinaryInfo, _ schema: TableSchema, _ errors: BinaryErrors) throws {
     let model = schema.model
     guard Set(info.entities).count == info.entities.count, Set(info.relationships).count == info.relationships.count,

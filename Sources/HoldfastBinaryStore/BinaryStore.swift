@@ -13,7 +13,7 @@ public enum BinaryStore {
     /// Options shared by all whole-file stores, such as durability, locking, size limits, permissions, and verification.
     public var wholeFile: WholeFileOptions
 
-    /// Makes options.
+    /// Creates options.
     public init(wholeFile: WholeFileOptions = WholeFileOptions()) { self.wholeFile = wholeFile }
   }
 
@@ -27,9 +27,9 @@ extension StoreDescription {
   /// A store in a binary file.
   ///
   /// - Parameters:
-  /// - path: The path of the file. The file doesn't need to exist yet.
-  /// - isReadOnly: Whether the store refuses every change and writes nothing at all.
-  /// - options: How the store treats the file.
+  ///   - path: The path of the file. The file doesn't need to exist yet.
+  ///   - isReadOnly: Whether the store refuses every change and writes nothing. Defaults to false.
+  ///   - options: The options of the store.
   public static func binary(at path: String, isReadOnly: Bool = false, options: BinaryStore.Options = BinaryStore.Options())
     -> StoreDescription
   {

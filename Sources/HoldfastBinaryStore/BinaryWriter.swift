@@ -21,9 +21,9 @@ struct BinaryWriter {
   private var generation: TableGeneration { image.generation }
   private var schema: TableSchema { image.generation.schema }
 
-  /// The approximate size of a section: of rows in memory, of links and lists in the file.
+  /// The approximate size of a section in bytes. Rows are measured in memory, links and lists in the file.
   static let usualByteCount = 1 << 16
-  /// Smaller sections are written again if a neighboring section is, so that they don't accumulate.
+  /// Smaller sections are rewritten if a neighboring section is, so that small sections don't accumulate.
   static let smallByteCount = usualByteCount / 8
 
   init(_ image: StoreImage, model: [UInt8], to file: FileReplacement, after saved: SavedFile?) {
@@ -92,7 +92,7 @@ struct BinaryWriter {
   ///
   /// - Parameters:
   ///   - isKept: Whether to keep a section.
-  ///   - keep: Writes a kept section, and returns whether that succeeded. Nil copies the section.
+  ///   - keep: Writes a kept section, and returns whether that succeeded. Defaults to nil, which copies the section.
   ///   - write: Writes everything in a range of keys.
   private mutating func putSections(
     _ kind: BinaryLayout.Kind, _ subject: Int, isKept: (TableGeneration, FilePart) -> Bool,

@@ -8,12 +8,12 @@ struct IndexChange {
   private let generation: TableGeneration
   /// The sections of the old file, ascending.
   private let parts: [FilePart]
-  /// Whether the constraint's values are the same in all rows, so that no row needs processing.
+  /// Whether the constraint's values are unchanged since the old file, so that no row needs processing.
   let isSame: Bool
   private var added: [IndexSections.Entry] = []
   private var removed: [IndexSections.Entry] = []
 
-  /// If sections have grown beyond this number of entries, the index is divided again.
+  /// If a section has more entries than this, all entries are divided into new sections.
   private static let mostEntries = 4 * IndexSections.usualCount
 
   init(_ number: Int, _ generation: TableGeneration, _ saved: SavedFile?) {
@@ -28,7 +28,7 @@ struct IndexChange {
   /// Adds a row of a new file.
   mutating func add(_ row: RowPointer) { if let entry = entry(row) { added.append(entry) } }
 
-  /// Processes a changed row: its old version, unless it is new, and its new version, unless it was deleted.
+  /// Processes a changed row. `old` is nil for an inserted row, and `new` is nil for a deleted row.
   mutating func change(_ old: RowPointer?, _ new: RowPointer?) {
     let (old, new) = (old.flatMap(entry), new.flatMap(entry))
     if old?.digest == new?.digest { return }
@@ -43,8 +43,8 @@ struct IndexChange {
   /// Releases the collected entries.
   mutating func removeAll() { (added, removed) = ([], []) }
 
-  /// Receives a section: its bytes, its count, the smallest and largest upper half of a digest, and the digest of the bytes if
-  /// known.
+  /// Receives a section: its bytes, the number of entries, the smallest and largest upper half of their digests, and the digest of the
+  /// bytes if known.
   typealias Take = (UnsafeRawBufferPointer, Int, ClosedRange<Int64>, UInt64?) throws -> Void
 
   /// Passes on the sections, ascending.
@@ -113,7 +113,7 @@ struct IndexChange {
     return sections
   }
 
-  /// Removes and returns the entries at the beginning of a sorted slice whose upper half is less than `part`.
+  /// Removes and returns the first entries of a sorted slice: those whose digest's upper half is less than `part`.
   private static func prefix(of entries: inout ArraySlice<IndexSections.Entry>, before part: Int64) -> [IndexSections.Entry] {
     let prefix = entries.prefix { Int64($0.digest >> 32) < part }
     entries = entries.dropFirst(prefix.count)

@@ -3,7 +3,7 @@ import HoldfastStore
 
 /// Sections with indexes of uniqueness constraints.
 ///
-/// A section contains the entries of a range of digests, in any order. An entry has the lower half of a digest, four bytes, and the
+/// A section contains the entries of a range of digests, in any order. An entry consists of the lower half of a digest (four bytes) and the
 /// key of the row. The key has four bytes, or eight if a key of the section needs them. The upper half of the digest determines the
 /// section.
 enum IndexSections {

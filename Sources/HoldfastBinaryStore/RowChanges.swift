@@ -32,7 +32,7 @@ struct RowChanges {
     return changed[start..<max(start, changed.firstPlace { $0.key > part.last })]
   }
 
-  /// Whether a section has no changes, or is large enough, has few changes, and no inserted row between its rows.
+  /// Whether a section can be kept. Its range of keys must have no inserted row. It must have no changes, or few changes and enough bytes.
   func areFew(in part: FilePart) -> Bool {
     let place = added.firstPlace { $0 >= part.first }
     if place < added.count && added[place] <= part.last { return false }

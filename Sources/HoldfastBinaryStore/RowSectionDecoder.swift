@@ -65,7 +65,7 @@ struct RowSectionDecoder {
     let versions = try whole(&reader, count)
     var columns: [Column?] = []
     for slot in layout.slots { columns.append(try column(&reader, count, slot)) }
-    if reader.remaining > 0 { throw SectionFault("It is longer than its rows.") }
+    if reader.remaining > 0 { throw SectionFault("It has data after its rows.") }
     let bytesCount = columns.reduce(0) { $0 + ($1?.bytes.count ?? 0) }
     let batch = try RowBatch.filled(layout: layout, idPrefix: idPrefix, count: count, bytesCount: bytesCount) {
       base throws(SectionFault) in
@@ -76,7 +76,7 @@ struct RowSectionDecoder {
       var place = count * layout.fixedByteCount
       for (slot, column) in zip(layout.slots, columns) { if let column { try fill(column, slot, target, &place) } }
     }
-    guard let batch else { throw SectionFault("Its rows need 2 GiB of memory or more, or more than there is.") }
+    guard let batch else { throw SectionFault("Its rows need at least 2 GiB of memory, or more than is available.") }
     return batch
   }
 
@@ -201,7 +201,7 @@ struct RowSectionDecoder {
         numbers.width == 4
         ? UInt64(UInt32(littleEndian: numbers.offsets.loadUnaligned(fromByteOffset: 4 * index, as: UInt32.self)))
         : UInt64(littleEndian: numbers.offsets.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self))
-      guard offset <= UInt64(range.upperBound - range.lowerBound) else { throw SectionFault("It has keys after its last.") }
+      guard offset <= UInt64(range.upperBound - range.lowerBound) else { throw SectionFault("Its keys don't match the directory.") }
       let key = range.lowerBound + Int64(offset)
       if key <= last { throw SectionFault("Its keys are out of order.") }
       last = key
@@ -239,7 +239,7 @@ struct RowSectionDecoder {
     }
   }
 
-  /// Stores the numbers of rows that have one, and checks that they are in a range.
+  /// Stores the numbers of the rows that have a value, and checks that they are in a range.
   private func fill(
     _ numbers: Whole, presence: UnsafeRawBufferPointer?, in range: ClosedRange<Int64>, _ target: Target, at offset: Int
   ) throws(SectionFault) {
@@ -311,10 +311,10 @@ struct RowSectionDecoder {
       let length = length(column.numbers, index)
       let bytes = UnsafeRawBufferPointer(rebasing: column.bytes[start..<start + length])
       // The column as a whole was checked. A value is valid too, unless it begins inside a character.
-      if isText, let first = bytes.first, first & 0xC0 == 0x80 { throw SectionFault("A text begins inside a character.") }
+      if isText, let first = bytes.first, first & 0xC0 == 0x80 { throw SectionFault("A text begins inside a UTF-8 character.") }
       var cell = UInt64(place + start - index * target.stride) | UInt64(length) << 32
       if column.external != nil && isSet(column.external, index) {
-        if length != 16 { throw SectionFault("The name of a file is invalid.") }
+        if length != 16 { throw SectionFault("The name of an external file is invalid.") }
         cell |= RowLayout.externalBit
       } else if !isText || type == .objectID || type == .decimal {
         try check(bytes, type, slot)

@@ -37,7 +37,7 @@ final class RowSectionPatcher {
   ///   - section: A section made by ``RowSectionEncoder`` or this type.
   ///   - count: The number of its rows.
   ///   - first: The key of its first row.
-  ///   - changes: Ascending by key.
+  ///   - changes: The changes to its rows, sorted by key.
   /// - Returns: Nil if the rows have to be encoded instead: no row is left, a changed key isn't in the section, keys have eight
   ///   bytes, a column needs another form, values are in external files, or the bytes aren't a valid section with this number of
   ///   rows.
@@ -155,7 +155,7 @@ final class RowSectionPatcher {
 
   // MARK: Numbers
 
-  /// Decodes a column of numbers into those of the buffer, one per old row.
+  /// Decodes a column of numbers into the numbers of the buffer, one per old row.
   private func takeNumbers(_ reader: inout ByteReader) -> Bool {
     guard let width = reader.number(UInt8.self), let low = reader.number(Int64.self), let bytes = reader.take(count * Int(width)) else {
       return false

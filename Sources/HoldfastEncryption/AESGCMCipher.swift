@@ -18,8 +18,8 @@
     /// Keep the key in a key store, for example the operating system's, and not next to the file. Derive a key from a password only with a
     /// function for this purpose, such as scrypt.
     ///
-    /// To replace a key, pass the old one in `formerKeys`. The next save encrypts the store's file with the new key. External values keep
-    /// their old key until they are replaced, so keep passing it.
+    /// To replace a key, pass the old one in `formerKeys`. The next save encrypts the store's file with the new key. The files of external
+    /// values keep the old key until the values are replaced, so continue to pass the old key.
     ///
     /// - Parameters:
     ///   - key: The key for new files, with at least 128 bits. Create one with `SymmetricKey(size: .bits256)`.
@@ -62,12 +62,13 @@
     }
   }
 
-  /// A chunk is the nonce, the encrypted contents and the tag. Nonces are random; a file has far fewer than 2^32 chunks.
+  /// Seals chunks. A sealed chunk is the nonce, the encrypted contents and the tag. Nonces are random; a file has far fewer than 2^32
+  /// chunks.
   private struct AESGCMKey: FileKey {
     let key: SymmetricKey
 
     func seal(_ contents: ArraySlice<UInt8>, authenticating associated: [UInt8], into sealed: inout [UInt8]) {
-      // It fails only for contents of more than 64 GiB.
+      // Sealing fails only for contents of more than 64 GiB.
       guard let box = try? AES.GCM.seal(contents, using: key, authenticating: associated) else {
         preconditionFailure("A chunk can't be too large for AES-GCM.")
       }

@@ -11,21 +11,21 @@ import Synchronization
 /// let description = StoreDescription.json(at: path, options: options)
 /// ```
 ///
-/// All contents of the store's file, its backups and its external values are encrypted. Reading finds every changed byte, and every chunk that
-/// was exchanged, left out or appended. A file can't be opened without its key
-/// (``/HoldfastStore/StoreError/Code/notPermitted``), and an unencrypted file can't be opened with one
+/// All contents of the store's file, its backups and its external values are encrypted. Reading detects every changed byte, and every chunk
+/// that was exchanged, left out or appended. An encrypted file can't be opened without its key
+/// (``/HoldfastStore/StoreError/Code/notPermitted``), and a file that isn't encrypted can't be opened with a key
 /// (``/HoldfastStore/StoreError/Code/notAStore``).
 ///
-/// Each file has a key of its own, derived from a random salt. A file is 64 bytes longer than its contents, and 28 bytes for each 16 KiB of them.
-/// Reading one byte decrypts 16 KiB.
+/// Each file has its own key, derived from a random salt. Encryption makes a file longer by 64 bytes, and by 28 bytes for each 16 KiB of
+/// contents. Reading one byte decrypts 16 KiB.
 ///
 /// ## What it doesn't hide
 ///
-/// - Names, sizes and times of files, and so the number and sizes of external values. The name of an external value contains a part of its
-///   SHA-256 digest, by which someone can check whether it is a file that they know. To prevent this, keep values in their rows, with
-///   ``/HoldfastFiles/ExternalDataOptions``.
+/// - Names, sizes and times of files, and therefore the number and sizes of external values. The name of an external value contains a part
+///   of its SHA-256 digest, with which an attacker can check whether the value is a file that they already have. To prevent this, keep
+///   values in their rows, with ``/HoldfastFiles/ExternalDataOptions``.
 /// - The lock file's record, which contains numbers of reserved keys and no values.
-/// - That an earlier version of the file was put back.
+/// - The replacement of a file by an earlier version of it.
 /// - Anything in the memory of the process.
 public final class EncryptedFileSystem: ForwardingFileSystem {
   /// The file system that contains the encrypted files.
@@ -49,12 +49,12 @@ public final class EncryptedFileSystem: ForwardingFileSystem {
 
   // MARK: Calls
 
-  /// Opens the file, and reads its header when its contents are first read.
+  /// Opens the file. Its header is read when its contents are first read.
   public func openForReading(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
     adding(try base.openForReading(name, in: directory))
   }
 
-  /// Creates the file. The first bytes are written together with its header.
+  /// Creates the file. Its header is written together with the first bytes.
   public func create(_ name: String, in directory: StoreFileHandle) throws(FileSystemError) -> StoreFileHandle {
     adding(try base.create(name, in: directory))
   }
@@ -95,7 +95,7 @@ public final class EncryptedFileSystem: ForwardingFileSystem {
 
   /// Closes the file.
   public func close(_ file: StoreFileHandle) throws(FileSystemError) {
-    // First, because another file may get the number as soon as this one is closed.
+    // Before the call, because another file may get the number as soon as this one is closed.
     files.withLock { $0[file.number] = nil }
     try base.close(file)
   }

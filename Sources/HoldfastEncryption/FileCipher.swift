@@ -7,7 +7,7 @@ package protocol FileCipher: Sendable {
   ///
   /// - Parameters:
   ///   - salt: 32 random bytes of the file.
-  ///   - context: Other bytes of the file's header. Another context gives another key.
+  ///   - context: Other bytes of the file's header. A different context results in a different key.
   func fileKey(_ identifier: KeyIdentifier, salt: [UInt8], context: [UInt8]) -> (any FileKey)?
 }
 

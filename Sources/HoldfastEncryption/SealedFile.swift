@@ -4,18 +4,18 @@ import Synchronization
 
 /// An open encrypted file: reads and writes its contents.
 ///
-/// After each ``write(at:_:)``, the file is complete: its last chunk is sealed as the last one. Reads can come from any thread. Writes must not
-/// overlap with other calls, and don't, because stores write new files only.
+/// The file is complete after each ``write(at:_:)``: the last chunk is sealed as the last one. Several threads can read. Writes must not
+/// overlap with other calls. They don't, because stores write new files only.
 final class SealedFile: Sendable {
   private let file: StoreFileHandle
   private let base: any StoreFileSystem
   private let cipher: any FileCipher
-  /// What the first read or write found; nil before.
+  /// The key and the size, which the first read or write determines; nil before that.
   private let state = Mutex<Contents?>(nil)
 
   private struct Contents {
     var key: any FileKey
-    /// The header, until it is written.
+    /// The header of a new file; nil after it was written.
     var unwrittenHeader: [UInt8]?
     var byteCount: Int64
   }
@@ -40,11 +40,11 @@ final class SealedFile: Sendable {
     let chunks = range.lowerBound / SealedLayout.chunkByteCount...(range.upperBound - 1) / SealedLayout.chunkByteCount
     let plain = try open(chunks, contents)
     let start = Int(offset - chunks.lowerBound * SealedLayout.chunkByteCount)
-    // Shorter if another process truncated the file meanwhile.
+    // The result is shorter if another process truncated the file meanwhile.
     output.append(plain.dropFirst(start).prefix(Int(count)))
   }
 
-  /// Reads and opens chunks. Returns fewer if the file ends before.
+  /// Reads and decrypts chunks. Returns fewer bytes if the file ends before.
   private func open(_ chunks: ClosedRange<Int64>, _ contents: Contents) throws(FileSystemError) -> [UInt8] {
     let start = SealedLayout.offset(ofChunk: chunks.lowerBound)
     let plainCount =
@@ -99,7 +99,7 @@ final class SealedFile: Sendable {
     state.withLock { [contents] in $0 = contents }
   }
 
-  /// The new contents of a chunk: the new bytes where there are any, elsewhere the old ones.
+  /// The new contents of a chunk: the new bytes in their range, and the old bytes elsewhere.
   private func merged(_ new: [UInt8], at offset: Int64, with old: Contents, _ chunk: Int64, _ range: Range<Int64>)
     throws(FileSystemError) -> ArraySlice<UInt8>
   {
@@ -113,7 +113,7 @@ final class SealedFile: Sendable {
     return plain[...]
   }
 
-  /// Reads and opens a chunk of a file that this process is writing.
+  /// Reads and decrypts a chunk of a file that this process is writing.
   private func openAll(_ chunk: Int64, _ contents: Contents) throws(FileSystemError) -> [UInt8] {
     let plain = try open(chunk...chunk, contents)
     guard plain.count == SealedLayout.range(ofChunk: chunk, in: contents.byteCount).count else {
@@ -136,7 +136,7 @@ final class SealedFile: Sendable {
       try write(zeros, at: contents.byteCount, contents)
       contents = try self.contents()
     }
-    // Also if the size doesn't change: it releases reserved space.
+    // Also if the size doesn't change, because the call releases reserved space.
     guard byteCount < contents.byteCount, byteCount > 0 else {
       try base.setSize(contents.unwrittenHeader == nil ? SealedLayout.sealedByteCount(of: byteCount) : 0, of: file)
       contents.byteCount = byteCount
@@ -154,7 +154,7 @@ final class SealedFile: Sendable {
 
   // MARK: Opening
 
-  /// Reads the header when it is first needed. An empty file gets a new one.
+  /// Reads the header on first use. An empty file gets a new header.
   private func contents() throws(FileSystemError) -> Contents {
     if let known = state.withLock({ $0 }) { return known }
     let size = try base.status(of: file).identity.size

@@ -1,9 +1,10 @@
 import HoldfastStore
 
-/// The first bytes of an encrypted file, which name its key.
+/// The first bytes of an encrypted file, which identify its key.
 ///
-/// On disk: do not change. Eight characters `HOLDFENC`, four bytes version, four bytes checksum, the key's identifier, the salt. The checksum
-/// distinguishes damage from another key. The key of the file is derived from all of them, so no chunk can be opened with a changed header.
+/// On disk: do not change. It consists of the eight characters `HOLDFENC`, the version (four bytes), the checksum (four bytes), the key's
+/// identifier and the salt. The checksum distinguishes a damaged header from one with another key. The key of the file is derived from the
+/// entire header, so no chunk can be decrypted with a changed header.
 struct SealedFileHeader {
   private static let mark = Array("HOLDFENC".utf8)
   private static let version: [UInt8] = [1, 0, 0, 0]

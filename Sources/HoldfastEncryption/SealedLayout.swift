@@ -1,4 +1,4 @@
-/// Where the contents of an encrypted file are.
+/// The offsets and sizes of the chunks in an encrypted file.
 ///
 /// On disk: do not change.
 ///
@@ -22,8 +22,8 @@ enum SealedLayout {
 
   /// The size of the contents of a file with the given size.
   ///
-  /// If no encrypted file has this size, the last bytes are left out. Then the chunk before them isn't sealed as the last one, so that
-  /// reading it fails.
+  /// An incomplete chunk of at most 28 bytes at the end is ignored. The chunk before it isn't sealed as the last one, so reading that chunk
+  /// fails.
   static func byteCount(ofSealed size: Int64) -> Int64 {
     let chunks = max(size - headerByteCount, 0)
     return chunks / sealedChunkByteCount * chunkByteCount + max(chunks % sealedChunkByteCount - overhead, 0)

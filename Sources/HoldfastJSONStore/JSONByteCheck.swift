@@ -5,7 +5,7 @@ import HoldfastAtomicStore
 ///
 /// The input arrives in pieces of any size. The check doesn't buffer any of it.
 struct JSONByteCheck {
-  /// The number of bytes missing from the current character, and the bounds of the next one.
+  /// The number of bytes missing from the current character, and the bounds of its next byte.
   private var remaining = 0
   private var lower: UInt8 = 0x80
   private var upper: UInt8 = 0xBF
@@ -25,7 +25,7 @@ struct JSONByteCheck {
     case half
   }
 
-  /// Whether the input so far ends between characters and between pairs.
+  /// Whether the input so far doesn't end inside a character, an escape or a pair.
   var isComplete: Bool { remaining == 0 && escape == .none }
 
   /// Checks the next bytes.

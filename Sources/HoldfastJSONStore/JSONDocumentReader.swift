@@ -17,8 +17,7 @@ final class JSONDocumentReader {
   /// Whether the document has ended.
   var isComplete: Bool { place == .end }
 
-  /// Called when an object of the model begins and ends. The parser can send names and values in between directly to
-  /// ``withRows(_:)``.
+  /// Called when a row begins and ends. The parser can send names and values in between directly to ``withRows(_:)``.
   var rowsBeginOrEnd: ((Bool) -> Void)?
   /// Whether an event arrived since the last call of ``takeHeard()``.
   @exclusivity(unchecked) var hasHeard = false
@@ -37,9 +36,9 @@ final class JSONDocumentReader {
   @exclusivity(unchecked) private var member = -1
   /// Whether the document was recognized as this format.
   @exclusivity(unchecked) private var isRecognised = false
-  /// The last name in an object other than a model's object.
+  /// The last name in a JSON object that isn't a row.
   @exclusivity(unchecked) private var name = ""
-  /// The names so far in each open object of that kind.
+  /// The names so far in each open JSON object that isn't a row.
   @exclusivity(unchecked) private var names: [Set<String>] = []
   /// The type name of a metadata value, once read, and whether its value was read.
   @exclusivity(unchecked) private var metadataType: String?
@@ -138,7 +137,7 @@ final class JSONDocumentReader {
   private func deepen() throws {
     depth += 1
     if depth > options.deepestNesting {
-      throw refusal(errors.limit("Its arrays and objects are nested more than \(options.deepestNesting) levels deep.", ""))
+      throw refusal(errors.limit("Arrays and objects are nested more than \(options.deepestNesting) levels deep.", ""))
     }
   }
 
@@ -241,7 +240,7 @@ final class JSONDocumentReader {
     try withRows { try $0.begin(identity: loader.begin(header)) }
   }
 
-  /// Calls the reader of the model's objects.
+  /// Calls the row reader.
   @inline(__always) func withRows(_ body: (JSONRowReader) throws -> Void) throws {
     guard let uncountedRows else { throw unexpected("object of the model") }
     try uncountedRows._withUnsafeGuaranteedRef { try body($0) }
@@ -338,7 +337,9 @@ final class JSONDocumentReader {
 
   private func takeMetadata(_ scalar: JSONMetadata.Scalar) throws {
     if let type = metadataType {
-      guard !hasMetadataValue, let value = JSONMetadata.value(type, scalar) else { throw damaged("A metadata value isn't of its type.") }
+      guard !hasMetadataValue, let value = JSONMetadata.value(type, scalar) else {
+        throw damaged("A metadata value doesn't match its type.")
+      }
       header.metadata[name] = value
       hasMetadataValue = true
     } else if case .string(let text) = scalar {

@@ -69,7 +69,7 @@ extension JSONFormat {
   private func check(_ header: StoreFileHeader) throws {
     for members in [Array(header.versionHashes.keys), Array(header.metadata.keys)] {
       if members.count > options.mostMembers {
-        throw unstorable("\(members.count) names of entities or metadata exceed the limit of \(options.mostMembers) in the options.")
+        throw unstorable("There are \(members.count) entities or metadata values, and the limit in the options is \(options.mostMembers).")
       }
       if members.contains(where: { $0.utf8.count > options.longestName }) {
         throw unstorable("The name of an entity or a metadata value has more than \(options.longestName) bytes.")

@@ -13,8 +13,8 @@ struct JSONModel {
     entities = model.entities.map { JSONEntity($0, written) }
   }
 
-  /// Whether the destinations are in the file: if the rows at the other end don't contain the links, or if the relationship is
-  /// ordered.
+  /// Whether the file contains a relationship's destinations. It does if the relationship is ordered, or if the rows at the other end don't
+  /// contain the links.
   static func isWritten(_ relationship: ManagedObjectModel.Relationship) -> Bool {
     relationship.isToMany && (relationship.isOrdered || relationship.storesLinks)
   }
@@ -30,7 +30,7 @@ struct JSONEntity {
   enum Kind {
     /// The object's key.
     case key
-    /// Its version, when it is not 1.
+    /// The object's version, if it isn't 1.
     case version
     /// An attribute.
     case attribute(slot: SlotIndex, AttributeType)

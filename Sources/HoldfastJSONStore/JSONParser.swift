@@ -77,14 +77,14 @@ struct JSONFeed {
   private let handle: yajl_handle
   private var held: [UInt8] = []
   private var wanted = JSONFeed.pieceByteCount
-  /// The number of bytes passed to yajl before the last piece.
+  /// The number of bytes that yajl has parsed without an error.
   private(set) var offset = 0
 
   init(_ handle: yajl_handle) { self.handle = handle }
 
   /// - Parameters:
-  /// - isLast: Whether to pass on everything that was gathered.
-  /// - heard: Returns whether an event arrived since the last call.
+  ///   - isLast: Whether to pass on everything that was gathered.
+  ///   - heard: Returns whether an event arrived since the last call.
   mutating func take(_ piece: UnsafeRawBufferPointer, isLast: Bool, heard: () -> Bool) -> yajl_status {
     if held.isEmpty && wanted == JSONFeed.pieceByteCount { return parse(piece, heard) }
     held += piece
@@ -119,13 +119,13 @@ struct JSONFeed {
   }
 }
 
-/// Sends an event directly to the reader of the model's objects. See ``tell(_:_:)``.
+/// Sends an event directly to the row reader. See ``tell(_:_:)``.
 @inline(__always) private func tellRows(_ context: UnsafeMutableRawPointer?, _ body: (JSONRowReader) throws -> Void) -> Int32 {
   tell(context) { try $0.withRows(body) }
 }
 
 extension JSONParser {
-  /// Sends values and names inside a model's object, which make up most of a file, directly to the reader of those objects.
+  /// Sends values and names inside a row, which make up most of a file, directly to the row reader.
   fileprivate static func setCallbacks(_ callbacks: UnsafeMutablePointer<yajl_callbacks>, inRow: Bool) {
     if !inRow {
       callbacks.pointee = JSONParser.callbacks()

@@ -226,7 +226,9 @@ final class JSONRowReader {
   }
 
   @inline(__always) private func whole(_ text: UnsafeRawBufferPointer, in range: ClosedRange<Int64>) throws -> Int64 {
-    guard let value = NumberText.integer(text), range.contains(value) else { throw damaged("The value isn't an integer in its range.") }
+    guard let value = NumberText.integer(text), range.contains(value) else {
+      throw damaged("The value isn't an integer in the valid range.")
+    }
     return value
   }
 
@@ -251,7 +253,7 @@ final class JSONRowReader {
     guard case .targets(let place, let isOrdered) = fields.kind(field) else { throw damaged("The value can't be a key.") }
     if links[place].count == links[place].capacity { makeRoom(place) }
     links[place].append(SaveRequest.Link(source: key, target: try storeKey(text)))
-    // Order keys other than the default ones follow the lists, and replace these.
+    // Order keys other than the default ones follow the lists in the file, and replace the defaults.
     if isOrdered { orderKeys[place].append(UsualOrder.key(linkCounts[place])) }
     linkCounts[place] += 1
   }

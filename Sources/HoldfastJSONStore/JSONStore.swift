@@ -13,10 +13,10 @@ public enum JSONStore {
     public var deepestNesting: Int
     /// The maximum length of a member name, in bytes. Defaults to 65,536.
     public var longestName: Int
-    /// The maximum number of members in an object other than a model's object. Defaults to 65,536.
+    /// The maximum number of members in a JSON object that doesn't represent a managed object. Defaults to 65,536.
     public var mostMembers: Int
 
-    /// Makes options.
+    /// Creates options.
     public init(
       wholeFile: WholeFileOptions = WholeFileOptions(), deepestNesting: Int = 64, longestName: Int = 65_536, mostMembers: Int = 65_536
     ) {
@@ -37,9 +37,9 @@ extension StoreDescription {
   /// A store in a JSON file.
   ///
   /// - Parameters:
-  /// - path: The path of the file. The file doesn't need to exist yet.
-  /// - isReadOnly: Whether the store refuses every change and writes nothing at all.
-  /// - options: How the store treats the file.
+  ///   - path: The path of the file. The file doesn't need to exist yet.
+  ///   - isReadOnly: Whether the store refuses every change and writes nothing. Defaults to false.
+  ///   - options: The options of the store.
   public static func json(at path: String, isReadOnly: Bool = false, options: JSONStore.Options = JSONStore.Options()) -> StoreDescription {
     var options = options
     if isReadOnly { options.wholeFile.file.isReadOnly = true }

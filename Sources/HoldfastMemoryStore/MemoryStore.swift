@@ -53,7 +53,7 @@ public final class MemoryStore: IncrementalStore {
   /// Closes the store. The contents keep their rows.
   public func close() throws { closeTables() }
 
-  /// None.
+  /// Answers no requests.
   public var answers: StoreAnswers { .none }
 
   private func closeTables() {
@@ -114,7 +114,7 @@ private final class MemoryPreparedSave: PreparedSave {
   init(preparation: TablePreparation, contents: MemoryStoreContents) { (self.preparation, self.contents) = (preparation, contents) }
   func commit() -> SaveReceipt {
     preparation.publish(token: contents.nextToken())
-    // Without a token, which would cost each save an allocation. Views have it.
+    // Without a token, which would cost each save an allocation. Read views provide the token.
     return SaveReceipt()
   }
   func abort() { preparation.discard() }

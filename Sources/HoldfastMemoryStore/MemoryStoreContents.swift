@@ -59,7 +59,7 @@ public final class MemoryStoreContents: Sendable {
     }
   }
 
-  /// The token of another commit.
+  /// A token for the next commit.
   func nextToken() -> GenerationToken {
     state.withLock { state in
       state.token.number += 1
@@ -110,10 +110,10 @@ enum MemoryStoreError {
   }
 
   static func alreadyOpen(_ operation: String = "open the store") -> StoreError {
-    StoreError(.alreadyOpen, operation: operation, reason: "Its contents are open in another store. Close that store first.")
+    StoreError(.alreadyOpen, operation: operation, reason: "The contents are already open in a store. Close that store first.")
   }
 
   static func notFound(_ operation: String = "open the store") -> StoreError {
-    StoreError(.notFound, operation: operation, reason: "Its contents were never opened for writing, so there is nothing to read.")
+    StoreError(.notFound, operation: operation, reason: "The contents were never opened for writing, so there is nothing to read.")
   }
 }

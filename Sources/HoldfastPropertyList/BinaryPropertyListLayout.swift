@@ -91,7 +91,7 @@ extension BinaryPropertyListLayout {
       let key = try start(ofObject: try reference(dictionary + 1 + place * referenceSize))
       let keyMarker = try marker(key)
       guard keyMarker >> 4 == 5 else { return false }
-      // Only the beginning matters, so the length of a long key isn't read. Its digits come before the text.
+      // Only the beginning of a key matters. The length of a long key, which is stored before its text, isn't read.
       let text = keyMarker & 15 == 15 ? key + 3 : key + 1
       if keyMarker & 15 == 15, try marker(key + 1) != 0x10 { return false }
       if !begins(at: text, with: prefixes) { return false }

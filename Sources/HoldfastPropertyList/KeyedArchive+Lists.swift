@@ -87,7 +87,7 @@ extension KeyedArchive {
     }
     var found: [PropertyList] = []
     while let next = instance["\(prefix)\(found.count)"] { found.append(next) }
-    // An empty list in an old archive has no other keys.
+    // An object without numbered keys is an empty list only if it has no other keys.
     if found.isEmpty,
       instance.fields.keys.contains(where: { !$0.hasPrefix("NS.object") && !$0.hasPrefix("NS.key") && $0 != Instance.classKey })
     {

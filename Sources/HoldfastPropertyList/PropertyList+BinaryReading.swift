@@ -1,7 +1,7 @@
 extension PropertyList {
   /// Reads the binary format (`bplist00`).
   ///
-  /// Parts that the file shares are also shared in memory. An unpaired UTF-16 surrogate becomes U+FFFD.
+  /// An object that the file references several times is stored once in memory. An unpaired UTF-16 surrogate becomes U+FFFD.
   ///
   /// - Throws: ``PropertyListError``. A duplicate key, a key that isn't text, and a set or URL, which aren't part of property lists, are
   ///   errors too.

@@ -2,8 +2,8 @@ public import HoldfastStore
 
 /// The property list that Core Data keeps in stores of every type.
 ///
-/// It describes the store's model and contains the user metadata. Other programs' entries are kept. Keys with certain prefixes are reserved
-/// for stores: Core Data's, and `_Holdfast`. All other keys belong to the user.
+/// It describes the store's model and contains the user metadata. Entries of other programs are preserved. Keys with certain prefixes are
+/// reserved for stores: Core Data's, and `_Holdfast`. All other keys are available to the user.
 public struct StoreMetadataList: Sendable {
   /// The entries of the list.
   public private(set) var entries: [String: PropertyList]

@@ -17,7 +17,7 @@ struct XMLPropertyListScanner {
 
   // MARK: Errors
 
-  /// Counted only for an error.
+  /// The current line. It is computed only for an error.
   var line: PropertyListError.Place { .line(1 + bytes[..<min(place, bytes.count)].count { $0 == 0x0A }) }
 
   func damaged(_ reason: String) -> PropertyListError { PropertyListError(.damaged, at: line, reason) }

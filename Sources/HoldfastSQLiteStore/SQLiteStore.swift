@@ -24,8 +24,8 @@ import Synchronization
 /// let metadata = try store.open(model: model, host: .none)
 /// ```
 ///
-/// A decimal is stored as a SQLite number if one equals it: integers within 64 bits, and decimals of up to 15 digits. A save refuses other
-/// decimals, unless ``SQLiteStoreOptions/storesExactDecimals`` is set. It always refuses a NaN.
+/// A decimal is stored as a SQLite number if that is exact: for integers within 64 bits, and decimals of up to 15 digits. A save refuses
+/// other decimals, unless ``SQLiteStoreOptions/storesExactDecimals`` is set. It always refuses a NaN.
 public final class SQLiteStore: IncrementalStore {
   /// The name of the store type.
   static let storeType = "SQLite"
@@ -155,7 +155,7 @@ public final class SQLiteStore: IncrementalStore {
     }
   }
 
-  /// Returns the destination objects' keys of a to-many relationship.
+  /// Returns the keys of a to-many relationship's destination objects.
   public func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
     let view = try cast(view, "read a relationship")
     return try view.read("read a relationship", needsTransaction: request.sources.count > 1, options) { connection in
@@ -163,7 +163,8 @@ public final class SQLiteStore: IncrementalStore {
     }
   }
 
-  /// Answers requests for external data, for compaction and for explanations. If Holdfast named a file, the digest in its name is compared.
+  /// Answers requests for external data, for compaction and for explanations. If Holdfast named a file of external data, the digest in its
+  /// name is verified.
   public var answers: StoreAnswers { Self.table.bound(to: self) }
 
   private static let table = AnswerTable<SQLiteStore>()
@@ -207,9 +208,10 @@ public final class SQLiteStore: IncrementalStore {
   /// Saves already return large unused ranges to the file system; see <doc:Format>. This method also reclaims the space in partly filled
   /// pages, and all unused space in a file that another program created without incremental auto-vacuum.
   ///
-  /// The time is proportional to the file's size. It needs up to twice the size of the compacted data as free disk space. Saves wait until
-  /// it ends. In journal mode ``SQLiteStoreOptions/JournalMode/wal``, reads continue; in mode ``SQLiteStoreOptions/JournalMode/delete``, it
-  /// waits for them. While a snapshot of an earlier state exists, the file shrinks only at a later save or when the store is closed.
+  /// The time is proportional to the file's size. Compaction needs free disk space of up to twice the size of the compacted data. Saves
+  /// wait until it ends. In journal mode ``SQLiteStoreOptions/JournalMode/wal``, reads continue; in mode
+  /// ``SQLiteStoreOptions/JournalMode/delete``, compaction waits for them. While a snapshot of an earlier state exists, the file shrinks
+  /// only at a later save or when the store is closed.
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` with code `locked` while another process writes, `diskFull`, `readOnly`, `damaged`,
   ///   `inputOutput` or `notOpen`. The file's rows are unchanged then.

@@ -67,8 +67,8 @@ enum UndeclaredAbilities {
 
   /// One line per ability that works.
   ///
-  /// An ability works if the cases that need no other undeclared ability pass. If there are none, it works together with the abilities
-  /// of the cases that pass.
+  /// An ability works if every case passes that needs no other undeclared ability. If there are no such cases, it is reported together with
+  /// the other abilities that the passing cases need.
   static func report(_ results: [Result]) -> [String] {
     Set(results.flatMap(\.missing)).sorted().compactMap { ability in
       let needing = results.filter { $0.missing.contains(ability) }, alone = needing.filter { $0.missing.count == 1 }

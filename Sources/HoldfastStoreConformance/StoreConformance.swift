@@ -8,8 +8,8 @@ public import HoldfastStore
 
 /// The conformance kit: named test cases for every rule of ``/HoldfastStore/IncrementalStore``.
 ///
-/// The kit doesn't depend on a test framework. A test target needs three lines. They don't block the pool of Swift's tasks, even if a request
-/// of the store waits for a task:
+/// The kit doesn't depend on a test framework. A test target needs three lines. Each case runs on its own thread, so it doesn't block
+/// Swift's task pool, even if a request of the store waits for a task:
 ///
 /// ```swift
 /// @Test(arguments: StoreConformance.cases(for: MyHarness().capabilities))
@@ -50,7 +50,7 @@ public enum StoreConformance {
     var results: [UndeclaredAbilities.Result] = []
     for rule in all {
       let missing = rule.requires.abilities(missingIn: harness.capabilities)
-      // A look-up by a unique value is an ability only if it doesn't read all rows, which can't be measured.
+      // A unique look-up is an ability only if it doesn't read all rows, which the cases can't measure.
       if missing.isEmpty || missing.contains("uniqueLookups") { continue }
       let outcome = await rule.outcome(on: StrictHarness(base: harness), CaseLimit(timeLimit))
       results.append(.init(missing: Set(missing), passes: outcome.failures.isEmpty))
@@ -114,7 +114,7 @@ public struct StoreConformanceCase: Sendable, CustomStringConvertible {
     await CaseExecution.run(body, on: harness, limit)
   }
 
-  /// The first of the basic cases before this one that fails; nil if all pass.
+  /// Returns the first basic case before this one that fails, or nil if all pass.
   private func firstFailingBasis(on harness: any StoreHarness, _ limit: CaseLimit) async -> String? {
     for basis in BasicCases.all.prefix(while: { $0.description != description }) {
       if await !basis.outcome(on: harness, limit).failures.isEmpty { return basis.description }
@@ -144,7 +144,7 @@ public struct StoreConformanceFailure: Error, Sendable, CustomStringConvertible 
   public let rule: String
   /// The differences, in the order in which they were found.
   public let failures: [Difference]
-  /// The basic case that fails, too, and is probably the cause; nil if all basic cases pass.
+  /// The basic case that also fails and is probably the cause; nil if all basic cases pass.
   public let cause: String?
 
   init(description rule: String, failures: [Difference], cause: String?) {

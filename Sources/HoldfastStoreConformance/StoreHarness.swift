@@ -16,9 +16,9 @@ public protocol StoreHarness: Sendable {
   /// The capabilities that the stores declare.
   var capabilities: StoreCapabilities { get }
 
-  /// Whether the stores decline some requests that their capabilities allow: they throw `unsupportedRequest` from `fetch` or `tooLarge` from
-  /// `relationships`, or report attributes that they can't compare. The framework then does the rest, and the kit compares the results of both
-  /// together. Defaults to false, and every refusal is a failure.
+  /// Whether the stores decline some requests that their capabilities allow. Declining is to throw `unsupportedRequest` from `fetch` or
+  /// `tooLarge` from `relationships`, or to report attributes that the store can't compare. The framework then does the rest, and the kit
+  /// tests the combined results. Defaults to false: every refusal is a failure.
   var declinesRequests: Bool { get }
 
   /// Creates a place without a store. Each case calls this method, and each call must return a different place.
@@ -44,13 +44,13 @@ public struct StorePlace: Sendable {
   /// Copies the data to a new place, as a process killed now would leave it; nil if the store has no files. A store can have the
   /// data open.
   public var copy: (@Sendable () throws -> StorePlace)?
-  /// The file, for cases that damage it; nil if there is none, or if the store can't detect damage in it.
+  /// The file, for cases that damage it; nil if the store has none, or can't detect damage in it.
   public var file: DamageableFile?
   /// Lists the external files, for cases that damage them; nil if there are none. No store has the data open when the kit calls this
   /// closure.
   public var externalFiles: (@Sendable () throws -> [DamageableFile])?
-  /// Describes a store on a file system, for cases that simulate power losses and calls that fail; nil if the store can't run on one. Each file system
-  /// that the closure receives has one store, always at the same path.
+  /// Describes a store on a file system, for cases that simulate power losses and failed calls; nil if the store can't use the file system.
+  /// Each file system passed to the closure contains one store, always at the same path.
   public var onFileSystem: (@Sendable (any StoreFileSystem) -> StoreDescription)?
   /// Removes the data. The kit calls this closure once, after it closed all stores at the place.
   public var discard: @Sendable () -> Void
@@ -89,7 +89,7 @@ public struct DamageableFile: Sendable {
   /// Creates access to a file.
   ///
   /// - Parameters:
-  ///   - step: The distance between damaged bytes. Defaults to 7; 1 for every byte.
+  ///   - step: The distance between damaged bytes. Defaults to 7. A step of 1 damages every byte.
   ///   - read: Reads the file.
   ///   - write: Replaces the contents of the file.
   ///   - remove: Removes the file. Defaults to nil, which means that the kit doesn't test a missing file.

@@ -15,7 +15,7 @@ struct AnswerComparison {
     var pointer: RowPointer { batch.pointer(index) }
   }
 
-  /// The first difference of objects; nil if only the order differs.
+  /// The first difference between the objects of two answers; nil if only the order differs.
   func difference(_ expected: [RowBatch], _ actual: [RowBatch]) -> Texts? {
     var missing: [RecordedObject: Row] = [:]
     forEach(expected) { row, entity in missing[recorded.object(row.pointer, entity)] = row }
@@ -50,7 +50,7 @@ struct AnswerComparison {
         continue
       }
       let name = entity.slots[slot].name
-      guard showsValues else { return ("another value of \(name)", "a different one") }
+      guard showsValues else { return ("the recorded value of \(name)", "a different value") }
       let values = (expected.pointer.value(slot, column, idPrefix: nil), actual.pointer.value(slot, column, idPrefix: nil))
       return ("\(name) = \(values.0)", "\(values.1)")
     }
@@ -66,7 +66,7 @@ struct AnswerComparison {
 
   // MARK: Groups
 
-  /// Whether groups differ in nothing but the rounding of sums and averages, which depends on the order of the rows.
+  /// Whether groups differ only by the rounding of sums and averages, which depends on the order of the rows.
   func areEqualGroups(_ expected: [RowBatch], _ actual: [RowBatch], _ plan: AggregatePlan) -> Bool {
     let groups = (groups(expected, plan, recorded), groups(actual, plan, replayed))
     guard groups.0.count == groups.1.count else { return false }
@@ -76,7 +76,7 @@ struct AnswerComparison {
     }
   }
 
-  /// The rounded numbers of each group, by the digests of its other columns.
+  /// The numbers of each group that may be rounded, by the digests of its other columns.
   private func groups(_ batches: [RowBatch], _ plan: AggregatePlan, _ digest: AnswerDigest) -> [[UInt64]: [Double]] {
     var groups: [[UInt64]: [Double]] = [:]
     for batch in batches where batch.layout.columns.count == plan.columns.count {

@@ -8,19 +8,19 @@ import HoldfastStore
 
 /// Computes the digest of an answer, so that answers of two stores can be compared.
 ///
-/// Keys, versions and object IDs are those of the recorded store. The digest of rows without an order doesn't depend on their order. It detects
-/// differences but isn't secure.
+/// The digest contains the keys, versions and object IDs of the recorded store. The digest of rows without an order doesn't depend on their
+/// order. It detects differences but isn't secure.
 struct AnswerDigest {
   private let model: ManagedObjectModel
   /// Converts keys and versions to those of the recorded store; nil for an answer of that store.
   private let names: ReplayedNames?
-  /// The number of the identity of the store's own objects.
+  /// The number that identifies the store in the IDs of its own objects.
   private let storeNumber: UInt32
-  /// Whether the recorded store has external files, so that it's unknown which values are in rows.
+  /// Whether the recorded store has external files. The digest then can't contain values that may be in a file instead of a row.
   private let hidesExternalValues: Bool
   /// Whether the digest depends on the order of the rows.
   let isOrdered: Bool
-  /// Whether values are left out. The rows of an answer with the output `keys` may have any.
+  /// Whether values are omitted. An answer with the output `keys` may contain any values.
   let isOfKeys: Bool
   private(set) var value: UInt64 = 0
   private(set) var count = 0
@@ -43,7 +43,7 @@ struct AnswerDigest {
     count += 1
   }
 
-  /// The digests of the destinations of each source: keys and order keys. A store needn't know the entities.
+  /// The digests of each source's destinations: their keys and order keys. Entities are omitted, because a store needn't know them.
   func digests(_ answer: RelationshipAnswer, _ relationship: ManagedObjectModel.Relationship) -> [UInt64] {
     let root = model.destination(of: relationship).rootIndex
     return zip(answer.offsets, answer.offsets.dropFirst()).map { start, end in
@@ -102,7 +102,7 @@ struct AnswerDigest {
     }
   }
 
-  /// An object's entity and key in the recorded store, or for an object of another store the URI.
+  /// The entity and key that an object has in the recorded store, or the URI of an object in another store.
   private func text(_ id: ManagedObjectID) -> String {
     guard id.storeNumber == storeNumber, let entity = model.entity(named: id.entityName) else { return id.uriRepresentation }
     return "\(entity.name)/\(recordedKey(id.key, entity.rootIndex))"

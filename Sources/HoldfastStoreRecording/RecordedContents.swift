@@ -1,8 +1,8 @@
 import HoldfastStore
 
-/// The objects of a store when its recording begins, as the save that would insert them.
+/// The objects that a store has when its recording begins, as a save that inserts them.
 struct RecordedContents {
-  /// A demand for the keys of all objects with the same root entity, so that their order is the same in another store.
+  /// For each root entity, a demand for the keys of all its objects, so that another store keeps their order.
   private(set) var demands: [KeyDemand] = []
   /// The keys of each demand, ascending.
   private(set) var keys: [[ObjectKey]] = []

@@ -2,7 +2,7 @@ import HoldfastStore
 
 /// Converts object IDs of a recorded store for the recording.
 ///
-/// They have the UUID ``storeUUID`` and a number as key there, even if the store has text identifiers.
+/// In the recording, they have the UUID ``storeUUID`` and a number as key, even if the store has text identifiers.
 struct RecordedIDs: Sendable {
   static let storeUUID = "RECORDED"
   private let model: ManagedObjectModel
@@ -17,7 +17,7 @@ struct RecordedIDs: Sendable {
 
   /// Returns the ID in the recording. IDs of other stores don't change.
   ///
-  /// A temporary ID matches no row and can't be encoded. It becomes the ID with key 0, which no row has, either.
+  /// A temporary ID matches no row and can't be encoded. It is replaced by the ID with key 0, which no row has, either.
   func id(_ id: ManagedObjectID) -> ManagedObjectID {
     guard id.storeNumber == storeNumber || id.isTemporaryID, let entity = model.entity(named: id.entityName) else { return id }
     return identity.objectID(entity: entity, key: max(id.key, 0))

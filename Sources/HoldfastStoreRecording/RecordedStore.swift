@@ -40,9 +40,9 @@ private final class RecordedStore: ForwardingStore {
   /// Records a request, forwards it, and records its end.
   ///
   /// - Parameters:
-  ///   - sink: The sink of the request, whose time isn't the store's.
+  ///   - sink: The sink of the request. The recorded duration doesn't include its time.
   ///   - body: Forwards the request. It receives the number of the request's line.
-  ///   - answer: Returns what the recording contains of the result.
+  ///   - answer: Converts the result for the recording.
   fileprivate func recording<Result>(
     _ request: RecordedRequest, sink: RecordingSink? = nil, _ body: (_ line: Int) throws -> Result,
     answer: (Result) -> RecordedAnswer = { _ in .done }
@@ -114,7 +114,7 @@ private final class RecordedStore: ForwardingStore {
     RecordedOpening(type: type, capabilities: capabilities, model: model, includesContents: recorder.includesContents)
   }
 
-  /// Records the objects that the store has, as if they were inserted now.
+  /// Records a save that inserts the objects which the store already has.
   private func recordContents(_ model: ManagedObjectModel, _ ids: RecordedIDs) {
     do {
       let contents = try RecordedContents(base, model)

@@ -17,7 +17,7 @@ enum RecordingLine: Codable {
   case begin(request: RecordedRequest, store: Int)
   /// The end of the request that began in a line.
   ///
-  /// The duration is nil for the requests that stand for the objects the store had before.
+  /// The duration is nil for requests that the program didn't send: those that insert the objects which the store had before.
   case end(line: Int, answer: RecordedAnswer, seconds: Double?)
 
   /// The line in UTF-8, without a line feed.
@@ -41,7 +41,7 @@ enum RecordedRequest: Codable {
   case open(RecordedOpening)
   case close
   case beginRead(ReadViewKind)
-  /// Has no line for its end, because it can't fail.
+  /// Ends a view. The end of this request isn't recorded, because it can't fail.
   case endRead(view: Int)
   case fetch(FetchPlan, view: Int)
   case rows(FaultRequest, view: Int)
@@ -86,7 +86,7 @@ struct RecordedOpening: Codable {
 
 /// How a request ended.
 enum RecordedAnswer: Codable {
-  /// Without an answer to compare.
+  /// The request succeeded, without an answer to compare.
   case done
   case rows(RecordedRows)
   case destinations(RecordedDestinations)
@@ -101,7 +101,7 @@ enum RecordedAnswer: Codable {
 struct RecordedRows: Codable {
   var count: Int
   var digest: RecordedDigest
-  /// Whether the sink needed no more rows, so that the answer is the beginning of all rows.
+  /// Whether the sink needed no more rows, so that only the first rows are recorded.
   var isPartial: Bool
   /// The rows; nil in a recording of digests, except for counts and aggregates.
   var rows: [CodedRows]?
@@ -172,7 +172,7 @@ extension RecordedFailure {
 extension RecordedDestinations {
   init(_ digests: [UInt64], count: Int, keepsDigests: Bool) {
     self.count = count
-    // The same destinations of two sources aren't those of one.
+    // Weights each source's digest, so that equal destinations of different sources have different digests.
     digest = RecordedDigest(digests.enumerated().reduce(0) { $0 &+ $1.element &* UInt64(2 * $1.offset + 1) })
     self.digests = keepsDigests ? digests.map { RecordedDigest($0) } : nil
   }

@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// Passes rows on, and computes what the recording contains of them.
+/// Passes rows on, and converts them for the recording.
 final class RecordingSink: RowSink {
   private let next: any RowSink
   private var digest: AnswerDigest
@@ -44,7 +44,7 @@ final class RecordingSink: RowSink {
     rows.forEach(in: batch) { copies?.last?.append(batch.pointer($0)) }
   }
 
-  /// The rows so far.
+  /// The answer with the rows received so far.
   func answer() -> RecordedAnswer {
     let rows = try? copies?.map { CodedRows(try $0.seal().mappingIDs { ids.id($0) }) }
     return .rows(RecordedRows(count: digest.count, digest: RecordedDigest(digest.value), isPartial: isPartial, rows: rows))

@@ -34,7 +34,7 @@ extension Replay {
         differ("\(expected.count) destinations", "\(actual.count)")
       } else if expected.digest != actual.digest {
         let index = zip(expected.digests ?? [], actual.digests ?? []).enumerated().first { $1.0 != $1.1 }?.offset
-        differ("\(expected.count) destinations", "others\(index.map { " of source \($0)" } ?? "")")
+        differ("\(expected.count) destinations", "other destinations\(index.map { " of source \($0)" } ?? "")")
       }
     case (.data(let byteCount, let digest), .success(.data(let data))):
       var actual = ContentDigest()
@@ -46,14 +46,14 @@ extension Replay {
     count(sent.request, sent.seconds, seconds)
   }
 
-  /// What differs between two answers of rows; nil if nothing does.
+  /// Describes the difference between two answers of rows; nil if there is none.
   private func difference(
     _ request: RecordedRequest, _ expected: RecordedRows, _ sink: ReplaySink, _ store: ReplayedStore, _ reader: RecordingReader
   ) throws -> AnswerComparison.Texts? {
     let actual = sink.digest
-    // Any rows can be the first ones if there is no order.
+    // Without an order, a partial answer can contain any of the rows.
     if expected.digest.value == actual.value || expected.isPartial && !actual.isOrdered && expected.count == actual.count { return nil }
-    var texts = (expected: "\(expected.count) rows", actual: actual.count == expected.count ? "others" : "\(actual.count)")
+    var texts = (expected: "\(expected.count) rows", actual: actual.count == expected.count ? "other rows" : "\(actual.count)")
     guard let coded = expected.rows else { return texts }
     let rows: [RowBatch]
     do { rows = try coded.map { try $0.batch() } } catch { throw reader.damaged("The line contains invalid rows.", cause: error) }
@@ -62,14 +62,14 @@ extension Replay {
       model: store.model, recorded: store.recordedDigest(plan), replayed: actual, showsValues: showsValues)
     switch plan?.output {
     case .aggregates(let aggregates):
-      return comparison.areEqualGroups(rows, sink.rows, aggregates) ? nil : ("\(expected.count) groups", "others")
+      return comparison.areEqualGroups(rows, sink.rows, aggregates) ? nil : ("\(expected.count) groups", "other groups")
     case .count:
       let counts = [rows, sink.rows].map { $0.first.flatMap { $0.count == 1 ? $0[0].values.first?.integer : nil } ?? 0 }
       return ("\(counts[0])", "\(counts[1])")
     case .rows, .keys, nil: break
     }
     if expected.isPartial && !actual.isOrdered { return texts }
-    if expected.count == actual.count { texts = ("the order of \(expected.count) rows", "another one") }
+    if expected.count == actual.count { texts = ("the order of \(expected.count) rows", "another order") }
     return comparison.difference(rows, sink.rows) ?? texts
   }
 
@@ -77,7 +77,7 @@ extension Replay {
   private func isUncertain(_ request: RecordedRequest) -> Bool {
     switch request {
     case .fetch(_, let view), .rows(_, let view), .relationships(_, let view): views[view]?.isUncertain(commits) ?? true
-    // The value in an older view may differ from the current one, which a replay reads.
+    // A replay reads the current value, which may differ from the value in an older view.
     case .externalData: commits.running > 0 || views.values.contains { $0.view != nil && $0.began.begun < commits.begun }
     default: false
     }

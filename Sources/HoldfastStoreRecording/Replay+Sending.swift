@@ -69,7 +69,7 @@ extension Replay {
 
   /// Sends a request.
   ///
-  /// - Parameter own: The time that the replay took for its own work.
+  /// - Parameter own: The time that the replay itself needed, which isn't the store's.
   func answer(_ sent: Sent, _ store: ReplayedStore, own: inout Duration) throws -> Answer {
     switch sent.request {
     case .open, .endRead, .optional: return .done
@@ -116,7 +116,8 @@ extension Replay {
     return .done
   }
 
-  /// The kind of a view in the other store. It may allow one consistent view at a time only, and the wait for another one would never end.
+  /// The kind of a view in the other store. A store may allow only one consistent view at a time, and waiting for another one would never
+  /// end.
   private func replayedKind(_ kind: ReadViewKind, _ store: ReplayedStore) -> ReadViewKind {
     if !store.store.capabilities.snapshots { return .latest }
     return kind == .consistent && views.values.contains { $0.view != nil } ? .snapshot : kind
@@ -128,7 +129,7 @@ extension Replay {
     case .optional: "requests of this type can't be replayed"
     case .fetch(_, let view), .rows(_, let view), .relationships(_, let view):
       views[view]?.view == nil ? "the read view isn't open in the other store" : nil
-    // Only a damaged file has two.
+    // Only a damaged file has two prepared saves of a store.
     case .prepare: saves.values.contains { $0.store === store } ? "another save is prepared in the other store" : nil
     case .commit(let save), .abort(let save): saves[save] == nil ? "the save isn't prepared in the other store" : nil
     default: nil

@@ -9,7 +9,8 @@ import HoldfastStore
 
 /// Sends the requests of a recording to other stores.
 ///
-/// A request is sent when its end is read, because its end is known then: how many rows the sink took, and whether a commit took effect.
+/// A request is sent when its end is read, because the replay needs to know how it ended: how many rows the sink took, or whether a commit
+/// took effect.
 final class Replay {
   private let description: StoreDescription
   private let limit: Int
@@ -57,7 +58,7 @@ final class Replay {
       running[reader.number] = (request, store)
     case .end(let line, let answer, let seconds):
       guard let (request, store) = running.removeValue(forKey: line) else {
-        throw reader.damaged("The line ends a request that doesn't run.")
+        throw reader.damaged("The line ends a request that isn't running.")
       }
       defer { if case .commit = request { commits.running -= 1 } }
       if case .open(let opening) = request { return try open(opening, store, answer, seconds, reader) }
@@ -77,7 +78,7 @@ final class Replay {
       guard let store = stores[store], store.fits(request), obstacle(request, store) == nil,
         let (translated, saved) = try? store.translated(request)
       else { continue }
-      // Without its end, a file could demand any number of keys.
+      // Without the recorded answer, a damaged file could demand any number of keys.
       if case .reserveKeys = request { continue }
       var own = Duration.zero
       _ = try? answer(Sent(request: translated, line: line, answer: .done, seconds: nil, saved: saved), store, own: &own)
@@ -108,7 +109,7 @@ final class Replay {
     guard stores.isEmpty else {
       throw StoreError(
         .unsupportedRequest, operation: "replay the recording",
-        reason: "It has several stores that were open at the same time. Record each with a recorder of its own.")
+        reason: "It contains several stores that were open at the same time. Record each store with its own recorder.")
     }
     result.recordedType = opening.type
     names.areComplete = opening.includesContents
@@ -157,11 +158,11 @@ struct ReplayedSave {
 
 /// A view of a replayed store.
 struct ReplayedView {
-  /// The commits when the recorded view began.
+  /// The numbers of commits when the recorded view began.
   let began: (begun: Int, running: Int)
-  /// The view; nil until the end of the request is read.
+  /// The view in the other store; nil until the end of the recorded request is read.
   var view: (any ReadView)?
-  /// Whether a snapshot began beside a commit; nil for a view that isn't a snapshot.
+  /// Whether a commit ran while the snapshot began; nil if the view isn't a snapshot.
   var isUncertainSnapshot: Bool?
 
   init(_ commits: (begun: Int, running: Int)) { began = commits }

@@ -47,9 +47,9 @@ public struct ReplayReport: Sendable, Hashable, Codable {
   public internal(set) var recordedType = ""
   /// The type of the other store.
   public internal(set) var replayedType: String
-  /// The number of requests that were sent to the other store and whose ends were compared.
+  /// The number of requests that were sent to the other store, and whose answers were compared.
   public internal(set) var requestCount = 0
-  /// The number of answers that differ, without uncertain ones.
+  /// The number of answers that differ, excluding uncertain ones.
   public internal(set) var differenceCount = 0
   /// The first differences, in the order of the recording.
   public internal(set) var differences: [Difference] = []
@@ -62,7 +62,7 @@ public struct ReplayReport: Sendable, Hashable, Codable {
 
   init(replayedType: String) { self.replayedType = replayedType }
 
-  /// Whether no answer differs. Uncertain ones aren't considered.
+  /// Whether no answer differs, apart from uncertain ones.
   public var hasSameAnswers: Bool { differenceCount == 0 }
 }
 

@@ -1,17 +1,17 @@
 import HoldfastStore
 
-/// The keys and versions of a replay, because another store reserves other keys and may choose other versions.
+/// Maps keys and versions between the two stores of a replay, because another store reserves other keys and may choose other versions.
 ///
-/// The keys in a recording with the contents of its store were all reserved. Others belong to no object, such as those in dangling references.
-/// In a recording without contents, keys that weren't reserved are the same in both stores.
+/// If a recording includes the contents of its store, it contains the reservation of every object's key. Other keys belong to no object,
+/// such as those of dangling references. In a recording without contents, keys that weren't reserved are the same in both stores.
 final class ReplayedNames {
   private var replayedKeys: [RecordedObject: ObjectKey] = [:]
   private var recordedKeys: [RecordedObject: ObjectKey] = [:]
-  /// The versions of rows whose versions differ, by recorded object.
+  /// The versions of rows whose versions differ between the stores, by recorded object.
   private var versions: [RecordedObject: [(recorded: RowVersion, replayed: RowVersion)]] = [:]
   /// The largest keys of each root entity.
   private var largest: [EntityIndex: (recorded: ObjectKey, replayed: ObjectKey)] = [:]
-  /// Whether the keys of both stores have the same order, and thus rows that are sorted by key.
+  /// Whether rows sorted by key have the same order in both stores.
   private(set) var keepsOrder = true
 
   /// Whether the recording contains the reservation of every object's key.
@@ -31,7 +31,7 @@ final class ReplayedNames {
     let object = RecordedObject(root: root, key: key)
     if let known = replayedKeys[object] { return known }
     if !areComplete { return key }
-    // Far above the keys of objects, and below the maximum of a coordinator with several stores.
+    // Far above the keys of objects, and below the maximum key in a coordinator with several stores.
     let replayed = ObjectKey(1 << 55 + danglingCount)
     danglingCount += 1
     replayedKeys[object] = replayed
@@ -39,7 +39,7 @@ final class ReplayedNames {
     return replayed
   }
 
-  /// The recorded key of an object; a negative number, which no recorded object has, if it's unknown.
+  /// The recorded key of an object. If the object is unknown, a negative number, which no recorded object has.
   func recordedKey(_ key: ObjectKey, _ root: EntityIndex) -> ObjectKey {
     recordedKeys[RecordedObject(root: root, key: key)] ?? (areComplete ? ObjectKey(-1 - key.rawValue) : key)
   }

@@ -7,9 +7,9 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// An open store that receives the requests of a recorded store, and the translation between them.
+/// An open store that receives the requests of a recorded store, translated.
 final class ReplayedStore {
-  /// A coordinator, because it divides plans by the capabilities of the store.
+  /// Divides plans by the capabilities of the store.
   let coordinator: PersistentStoreCoordinator
   let store: any IncrementalStore
   let model: ManagedObjectModel
@@ -26,7 +26,7 @@ final class ReplayedStore {
 
   // MARK: Requests
 
-  /// Returns a request with the keys, IDs and versions of this store, and of a save the versions of its rows. Requires ``fits(_:)``.
+  /// Returns a request with the keys, IDs and versions of this store, and the versions of the rows in a save. Requires ``fits(_:)``.
   func translated(_ request: RecordedRequest) throws -> (request: RecordedRequest, saved: [SaveTranslation.Saved]) {
     let translation = SaveTranslation(model: model, names: names, identity: identity) { [self] in try value($0, $1, $2) }
     func keys(_ keys: [ObjectKey], _ entity: EntityIndex) -> [ObjectKey] {
@@ -87,7 +87,7 @@ final class ReplayedStore {
 
   // MARK: External files
 
-  /// Returns rows with values instead of the names of external files, unless the recorded store has such files, too.
+  /// Returns rows with values instead of the names of external files, unless the recorded store also has external files.
   func resolved(_ batch: RowBatch) throws -> RowBatch {
     guard store.capabilities.externalData, !recordedCapabilities.externalData, let entity = batch.entity(in: model),
       batch.layout == entity.layout, !entity.externalSlots.isEmpty
@@ -104,7 +104,7 @@ final class ReplayedStore {
     return builder.seal()
   }
 
-  /// The bytes of a value, which needn't be in an external file of this store.
+  /// The bytes of a value that was in an external file of the recorded store. In this store, it can be in a row.
   ///
   /// - Parameter value: The current value of the object.
   func externalData(_ request: ExternalDataRequest, _ value: StoreValue) throws -> Data {
@@ -129,7 +129,7 @@ final class ReplayedStore {
   }
 }
 
-/// Keeps a row.
+/// Keeps the first row that it receives.
 private final class FirstRow: RowSink {
   private(set) var row: RowView?
 

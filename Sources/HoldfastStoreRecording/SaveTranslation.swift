@@ -6,7 +6,7 @@ struct SaveTranslation {
   let names: ReplayedNames
   /// The identity of the other store.
   let identity: StoreIdentity
-  /// Returns the stored value of an object in the other store, in place of an external file of the recorded store.
+  /// Returns the stored value of an object in the other store, which replaces the name of an external file of the recorded store.
   let storedValue: (ManagedObjectModel.Entity, _ key: ObjectKey, SlotIndex) throws -> StoreValue
 
   /// The version of a saved row in both stores.
@@ -54,7 +54,7 @@ struct SaveTranslation {
 
   // MARK: Rows
 
-  /// A row of a list of batches, and its key in the other store.
+  /// A row, its position in a list of batches, and its key in the other store.
   private struct Row {
     var part: Int
     var index: Int

@@ -2,7 +2,7 @@ import HoldfastFiles
 public import HoldfastStore
 import Synchronization
 
-/// Writes the requests of stores to a file, a recording, which ``StoreRecording`` replays.
+/// Writes the requests of stores to a file. ``StoreRecording`` replays this recording.
 ///
 /// ```swift
 /// let recorder = try StoreRecorder(path: recordingPath)
@@ -12,18 +12,19 @@ import Synchronization
 /// The file has a line of JSON when a request begins, and another one when it ends. Each line is written at once, so a recording contains
 /// everything until a crash, even the request that crashed. The file isn't synchronized: it survives the process, not a power failure.
 ///
-/// > Important: A recording contains user data, because a replay needs it: the values of all saves, the constants of all predicates, and the
-/// > user metadata. Protect it like the store. Only its owner can read the file. ``/HoldfastStoreWrappers/TracingStore`` reports requests
-/// > without user data.
+/// > Important: A recording contains user data, because a replay needs it: the values of all saves, the constants of all predicates, and
+/// > the user metadata. Protect it like the store. Only its owner can read the file. ``/HoldfastStoreWrappers/TracingStore`` reports
+/// > requests without user data.
 ///
 /// A recording contains the model, the objects that the store has at the beginning, the requests, and how they ended: rows, destinations,
 /// keys, counts, error codes and durations. It doesn't contain:
 ///
 /// - Objects that a store had before, except those of the first store; see ``init(path:answers:includesContents:)``.
 /// - Reports of changes by other processes (``/HoldfastStore/StoreHost``), and the deadlines and labels of requests.
-/// - The contents of optional requests other than ``/HoldfastStore/ExternalDataRequest``. A replay names, counts and skips them.
+/// - The contents of optional requests other than ``/HoldfastStore/ExternalDataRequest``. A replay skips such requests, and its report
+///   counts them by name.
 ///
-/// Several threads can use the stores. If the file can't be written, recording ends, and the stores work on; see ``failure``.
+/// Several threads can use the stores. If the file can't be written, recording ends, and the stores continue to work; see ``failure``.
 public final class StoreRecorder: Sendable {
   /// What a recording contains of the rows and destinations in answers.
   @nonexhaustive public enum Answers: Sendable, Hashable, Codable {
@@ -49,7 +50,7 @@ public final class StoreRecorder: Sendable {
     var byteCount: Int64 = 0
     var lineCount = 0
     var storeCount = 0
-    /// Whether the next store that is opened is read entirely.
+    /// Whether all objects of the next store that is opened are recorded.
     var recordsContents: Bool
     var failure: StoreError?
   }
@@ -59,8 +60,8 @@ public final class StoreRecorder: Sendable {
   /// - Parameters:
   ///   - path: The path of the file, which must not exist.
   ///   - answers: What the recording contains of rows and destinations. Defaults to ``Answers/values``.
-  ///   - includesContents: Whether the recording begins with the objects that the first store has when it is opened. Opening it then reads all
-  ///     objects, and memory must have room for them. Defaults to true.
+  ///   - includesContents: Whether the recording begins with the objects that the first store has when it is opened. Opening it then reads
+  ///     all objects, which must fit in memory. Defaults to true.
   /// - Throws: ``/HoldfastStore/StoreError`` if the file exists or can't be created.
   public init(path: String, answers: Answers = .values, includesContents: Bool = true) throws {
     self.path = path
@@ -84,7 +85,7 @@ public final class StoreRecorder: Sendable {
   /// The number of lines written.
   public var lineCount: Int { state.withLock { $0.lineCount } }
 
-  /// Whether the store that was just opened has to record its objects. True once.
+  /// Whether the store that was just opened has to record its objects. Returns true only once.
   func beginsContents() -> Bool {
     state.withLock { state in
       defer { state.recordsContents = false }
@@ -119,7 +120,7 @@ public final class StoreRecorder: Sendable {
         state.byteCount += Int64(bytes.count)
         state.lineCount = number
       } catch {
-        // Without a line, the views and saves of later lines would have wrong numbers.
+        // Removes a line that is only partly written. Otherwise, the line numbers that identify views and saves would be wrong.
         try? fileSystem.setSize(state.byteCount, of: file)
         state.failure = failure(error)
       }
@@ -130,6 +131,6 @@ public final class StoreRecorder: Sendable {
   private func failure(_ error: any Error) -> StoreError {
     if let error = error as? FileSystemError { return StoreError(error, operation: "record a request", path: path) }
     return StoreError(
-      .general, operation: "record a request", path: path, reason: "The store couldn't be read, or a request not be encoded.", cause: error)
+      .general, operation: "record a request", path: path, reason: "Reading the store or encoding a request failed.", cause: error)
   }
 }

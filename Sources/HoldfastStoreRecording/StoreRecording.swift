@@ -11,11 +11,11 @@ public import HoldfastStore
 ///
 /// - The same rows, in the same order if it is defined, with the same values and versions.
 /// - The same destinations, counts, groups, external data, and conflicts.
-/// - The same code of errors.
+/// - The same error codes.
 ///
-/// The other store reserves other keys, which the replay exchanges in requests and answers. It sends a request when the recorded one ended,
-/// one after the other. It opens and closes the store, and has the same read views. The framework divides each fetch by the other store's own
-/// capabilities, as it does for a context, and its work is a part of the cost.
+/// The other store reserves other keys. The replay translates the keys in requests and answers. It sends the requests one after the other,
+/// each at the point at which the recorded request ended. It opens and closes the store, and uses the same read views. The framework
+/// divides each fetch by the other store's own capabilities, as it does for a context. This work is included in the cost.
 ///
 /// Limits:
 ///
@@ -23,13 +23,13 @@ public import HoldfastStore
 ///   (``StoreRecorder/init(path:answers:includesContents:)``), it must be a copy of that store as it was then.
 /// - A recording contains the requests that the framework sent to the recorded store. Record the store with the most capabilities, such as
 ///   SQLite: a store with few capabilities receives fetches of all rows only.
-/// - The answer to a request that ran beside a commit depends on which was first. A difference is then counted as uncertain. Sorted rows are
-///   uncertain too if the keys of the stores have another order.
-/// - Requests that failed because of their environment, such as a full disk, aren't sent. Nor are commits that didn't take effect. After a
-///   commit with an unknown outcome, differences can follow.
-/// - If the recorded store has external files, values that may be in one are compared only when they were read from there.
+/// - The answer to a request that ran beside a commit depends on which was first. Such a difference is counted as uncertain. Differences of
+///   sorted rows are also uncertain if the keys have another order in the other store.
+/// - Requests that failed because of their environment, such as a full disk, aren't sent. Neither are commits that didn't take effect.
+///   After a commit with an unknown outcome, differences can follow.
+/// - If the recorded store has external files, values that may be in a file are compared only if the recorded program read the file.
 /// - If the other store finds a request for destinations too large, that is a difference, although the framework would divide the request.
-/// - The report contains the durations of the stores only. Sinks, which process the rows, aren't included.
+/// - The report contains only the durations of the stores. It doesn't include the time of the sinks, which process the rows.
 public struct StoreRecording: Sendable, Hashable {
   /// The path of the file.
   public var path: String
@@ -66,7 +66,7 @@ public struct ReplayError: Error, Sendable, CustomStringConvertible {
   public let line: Int
   /// What is wrong with the line, or why the store couldn't be opened.
   public let cause: StoreError
-  /// The report on the lines before it.
+  /// The report on the lines before that line.
   public let report: ReplayReport
 
   /// The cause in one line.

@@ -1,12 +1,12 @@
 /// Divides a stream of bytes into blocks for a hash function, regardless of the sizes of the inputs.
 ///
-/// Bytes are copied only if several calls fill a block. The middle of a large update is passed on in place.
+/// Only the bytes of incomplete blocks are copied. All other blocks are passed on in place.
 struct BlockBuffer {
   /// The size of a block in bytes.
   let blockSize: Int
-  /// The total number of bytes. Below 2^61: no process can pass more.
+  /// The total number of bytes. It is less than 2^61, because no process can pass more.
   private(set) var totalCount: UInt64 = 0
-  /// The bytes of an incomplete block. Between calls, fewer than ``blockSize``.
+  /// The bytes of an incomplete block. Between calls, there are fewer than ``blockSize``.
   private(set) var pending: [UInt8] = []
 
   init(blockSize: Int) {

@@ -1,6 +1,6 @@
 /// The SHA-256 hash function (FIPS 180-4, section 6.2). ``SHA2`` has the algorithm.
 ///
-/// It isn't a keyed hash: it proves that bytes are unchanged, but not their author. A copy of the value continues independently.
+/// It detects changed bytes. It isn't keyed, so it doesn't authenticate them. A copy of a hasher can be updated independently.
 ///
 /// ```swift
 /// var hasher = SHA256()

@@ -1,7 +1,7 @@
 /// The XXH64 hash function (xxHash fast digest algorithm specification).
 ///
 /// It is fast and detects damage, but it isn't secure: anyone can construct two messages with the same hash. Use ``SHA256`` if that
-/// matters. A copy of the value continues independently.
+/// matters. A copy of a hasher can be updated independently.
 package struct XXHash64: Sendable {
   private let seed: UInt64
   private var lanes: SIMD4<UInt64>

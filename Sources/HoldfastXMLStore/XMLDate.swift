@@ -23,7 +23,7 @@ enum XMLDate {
     }
   }
 
-  /// Here the fraction has at most 63 binary digits, which fit 64 bits.
+  /// Writes a number whose fraction has at most 63 binary digits, so that it fits into 64 bits.
   private static func putUsual(_ magnitude: Double, to output: TextOutput) {
     var whole = UInt64(magnitude)
     let fraction = UInt64((magnitude - Double(whole)) * 0x1p64)
@@ -75,8 +75,8 @@ enum XMLDate {
   /// Parses a number, rounded to the nearest; nil if the text isn't a number.
   static func value(_ text: UnsafeRawBufferPointer) -> Double? { usual(text) ?? NumberText.real(text) ?? XMLText.special(text) }
 
-  /// Parses a number with 20 decimals and a magnitude from 1 to 2^33 seconds. Only dates within a second of the reference date, or
-  /// after 2273, don't qualify.
+  /// Parses a number with 20 decimals and a magnitude from 1 to 2^33 seconds. Only dates within a second of the reference date, or more
+  /// than 272 years before or after it, don't qualify.
   @inline(__always) private static func usual(_ text: UnsafeRawBufferPointer) -> Double? {
     let isNegative = text.first == UInt8(ascii: "-")
     let (start, point) = (isNegative ? 1 : 0, text.count - 21)
@@ -85,8 +85,8 @@ enum XMLDate {
     else { return nil }
     var magnitude = Double(whole)
     if high | low != 0 {
-      // The fraction in units of the last binary digit: the decimals times 2^shift, divided by 10^20. Both sides are reduced by
-      // 2^20.
+      // The fraction in units of the last binary digit: the decimals times 2^shift, divided by 10^20. Both numbers are divided by 2^20
+      // first.
       let shift = 53 - (64 - whole.leadingZeroBitCount)
       let decimals = high.multipliedFullWidth(by: tenDigits)
       let (sum, carry) = decimals.low.addingReportingOverflow(low)

@@ -23,7 +23,7 @@ final class XMLDocumentReader {
   @exclusivity(unchecked) private(set) var isSatisfied = false
   /// Whether the document has no UUID, and the reader wasn't given one to use instead.
   private(set) var lacksUUID = false
-  /// Whether the document type is a store's.
+  /// Whether the document has the document type of a store.
   var hasDocumentType = false
   /// Whether the parser reported an event since it last read bytes.
   @exclusivity(unchecked) var hasEvent = false
@@ -143,14 +143,14 @@ final class XMLDocumentReader {
 
   private func enter(_ next: Place, _ element: UnsafePointer<xmlChar>) throws {
     if hasBegun { throw damaged("The element databaseInfo is after the objects.") }
-    guard seen.insert(next).inserted else { throw damaged("It has two elements \"\(XMLDocumentReader.name(element, most: 40))\".") }
+    guard seen.insert(next).inserted else { throw damaged("The element \"\(XMLDocumentReader.name(element, most: 40))\" appears twice.") }
     place = next
     text = []
   }
 
   private func beginListElement(_ element: UnsafePointer<xmlChar>) throws {
     let deepest = min(options.deepestNesting, XMLParser.deepestNesting)
-    if depth > deepest { throw errors.limit("Its elements are nested more than \(deepest) levels deep.") }
+    if depth > deepest { throw errors.limit("Elements are nested more than \(deepest) levels deep.") }
     if depth == 4, !list.isEmpty { throw damaged("The metadata contains more than one property list.") }
     list.begin(XMLDocumentReader.name(element, most: 40))
   }
@@ -177,7 +177,7 @@ final class XMLDocumentReader {
       if rows == nil, !metadata.header.storeUUID.isEmpty { try stop() }
     case .database:
       if !hasBegun {
-        // An empty element of that name doesn't have to belong to a store.
+        // A document with an empty element "database" isn't necessarily a store.
         if !hasDocumentType && !seen.contains(.info) { throw errors.notAStore() }
         try beginObjects()
       }
@@ -316,7 +316,7 @@ final class XMLDocumentReader {
 
   // MARK: The end
 
-  /// Compares the mark in the metadata with the digest at the end of the file.
+  /// Checks the digest at the end of the file. It must be there exactly if the metadata contains its mark.
   func finish(_ seal: TextSeal.Finding, allowsUnverified: Bool) throws {
     if metadata.isSealed ? seal == .right : seal == .none { return }
     if !allowsUnverified { throw errors.unverified() }

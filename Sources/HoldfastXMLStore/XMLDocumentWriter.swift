@@ -126,7 +126,7 @@ struct XMLDocumentWriter {
     }
   }
 
-  /// Continues a list in another element if it is too long for one.
+  /// Writes a list, in several elements if it is too long for one.
   private func write(_ targets: UnsafeBufferPointer<ObjectKey>, _ fields: XMLFieldTable, _ field: Int) {
     var start = 0
     repeat {

@@ -28,9 +28,9 @@ struct XMLErrors {
   func unverified() -> StoreError {
     error(
       .damaged,
-      "The digest at the end of the file doesn't match its contents, or the digest or the mark in the metadata is missing: the file was "
-        + "damaged, or edited by hand or by another program. Restore it from a backup. If it was edited on purpose, open it with "
-        + "allowsUnverified and save; the save writes a new digest.")
+      "The digest at the end of the file doesn't match its contents, or the digest or the metadata entry _HoldfastSeal is missing: "
+        + "the file was damaged, or edited by hand or by another program. Restore it from a backup. If it was edited on purpose, open it "
+        + "with allowsUnverified and save; the save writes a new digest.")
   }
 
   func limit(_ what: String, _ place: String = "") -> StoreError {

@@ -14,7 +14,7 @@ struct XMLFormat: StoreFileFormat {
   static let type = "XML"
   /// The value of the element `version` in every file that Core Data writes. On disk: do not change.
   static let version: Int64 = 134_481_920
-  /// The newest version of our additions to Core Data's layout that this code can read. On disk: do not change.
+  /// The newest version of Holdfast's additions to Core Data's layout that this code can read. On disk: do not change.
   static let sealVersion: Int64 = 1
   /// The text before and after the digest. On disk: do not change.
   static let seal = TextSeal(before: "<!-- xxh64:", behind: " -->\n")
@@ -106,7 +106,7 @@ struct XMLFormat: StoreFileFormat {
     return []
   }
 
-  /// The property list before the objects.
+  /// The metadata's property list, as XML.
   private func metadata(of image: StoreImage) throws -> String {
     do {
       return try XMLMetadata.list(image, model: encodedModel.bytes(of: image.model), options).xml(isDocument: false)

@@ -17,7 +17,7 @@ struct XMLMetadata {
   /// The smallest key that was never used.
   private var nextKey: ObjectKey = 1
 
-  /// Our keys in the property list. On disk: do not change.
+  /// Holdfast's keys in the property list. On disk: do not change.
   private enum Key {
     static let seal = "_HoldfastSeal"
     static let generation = "_HoldfastGeneration"

@@ -12,7 +12,7 @@ struct XMLModel {
   /// The names of the entities as written, by index.
   let entityNames: NameTable
 
-  /// Names in a model are ASCII and differ by more than case, so no two have the same written form.
+  /// Computes the layout. Names in a model are ASCII and differ by more than case, so no two have the same written form.
   init(_ model: ManagedObjectModel) {
     let toMany = model.entities.flatMap(\.ownRelationships).filter(\.isToMany)
     let listed = toMany.filter { $0.isOrdered || $0.storesLinks }
@@ -113,7 +113,7 @@ struct XMLEntity {
 final class XMLFieldTable {
   let entity: XMLEntity?
   let count: Int
-  /// For each field, the start tag of an attribute, or of a relationship without its end.
+  /// For each field, the start tag of the attribute, or the relationship's tag up to its destination.
   let names: NameTable
   private let kinds: UnsafeMutablePointer<XMLEntity.Kind>
   private let types: NameTable

@@ -1,6 +1,7 @@
 import CLibXML2
 
-/// The names of elements and XML attributes in the parser's dictionary. It stores each name once, so names are compared by address.
+/// The names of elements and XML attributes in the parser's dictionary. The dictionary contains each name once, so names are compared by
+/// address.
 struct XMLNames {
   typealias Name = UnsafePointer<xmlChar>
 

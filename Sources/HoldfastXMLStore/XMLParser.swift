@@ -8,7 +8,7 @@ import HoldfastStore
 ///
 /// - It uses only the streaming parser, which reads bytes from a callback and loads nothing else.
 /// - It refuses everything that could declare or reference an entity.
-/// - It records errors itself, because libxml2 still reports a well-formed document after a handler stopped it.
+/// - It records errors itself, because libxml2 reports a well-formed document even if a handler stopped the parser.
 /// - It sets the encoding, so that libxml2 doesn't guess it.
 /// - It checks that all bytes were consumed, because libxml2 treats a zero byte as the end.
 /// - It doesn't use the push parser, which first searches for the end of each tag and takes a third longer.
@@ -28,7 +28,7 @@ struct XMLParser {
 
   /// Parses the file until the document needs no more of it.
   func parse(_ reader: FileReader) throws {
-    // Once per process, and before several threads could do it at the same time.
+    // Initializes libxml2 once per process, because several threads must not do so at the same time.
     XMLParser.initialize
     let feed = try XMLFeed(reader, document)
     var handlers = XMLParser.handlers()
@@ -63,7 +63,8 @@ struct XMLParser {
 
   private func malformed(_ parser: xmlParserCtxtPtr) -> StoreError {
     let number = parser.pointee.errNo
-    return document.damaged(number == 0 ? "It is truncated or too long." : "It isn't valid XML (libxml2 error \(number)).")
+    return document.damaged(
+      number == 0 ? "The file is truncated, or data follows its end." : "The file isn't valid XML (libxml2 error \(number)).")
   }
 }
 
@@ -79,7 +80,7 @@ private final class XMLFeed {
   private(set) var failure: (any Error)?
   private var tag = LongTag()
 
-  /// Checks the prolog.
+  /// Reads the first piece of the file and checks the prolog.
   init(_ reader: FileReader, _ document: XMLDocumentReader) throws {
     self.reader = reader
     self.document = document
@@ -156,7 +157,7 @@ extension XMLParser {
     let characters: charactersSAXFunc = { context, text, count in
       tell(context) { try $0.characters(UnsafeRawBufferPointer(start: text, count: Int(count))) }
     }
-    // The parser doesn't have to distinguish the two if the handlers are equal.
+    // If both handlers are equal, the parser doesn't have to find out which text is ignorable.
     handlers.characters = characters
     handlers.ignorableWhitespace = characters
     handlers.cdataBlock = { context, _, _ in tell(context) { throw $0.damaged("The file has a CDATA section.") } }

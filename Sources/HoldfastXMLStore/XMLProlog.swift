@@ -40,11 +40,11 @@ struct XMLProlog {
       } else if isNext("<database") {
         return hidden
       } else if isNext("<?") {
-        throw fault("It has a processing instruction before its first element.")
+        throw fault("There is a processing instruction before the first element.")
       } else if isNext("<!") {
-        throw fault("It has an unexpected declaration before its first element.")
+        throw fault("There is an unexpected declaration before the first element.")
       } else {
-        throw fault("Its root element isn't \"database\".")
+        throw fault("The root element isn't \"database\".")
       }
     }
   }
@@ -61,7 +61,7 @@ struct XMLProlog {
     guard let encoding = words.firstRange(of: "encoding") else { return }
     let quoted = words[encoding.upperBound...].drop { $0 == " " || $0 == "=" || $0 == "\t" || $0 == "\n" || $0 == "\r" || $0 == "\r\n" }
     if quoted.dropFirst().prefix(while: { $0 != "\"" && $0 != "'" }).lowercased() != "utf-8" {
-      throw fault("Its declared encoding isn't UTF-8.")
+      throw fault("The declared encoding isn't UTF-8.")
     }
   }
 
@@ -69,7 +69,7 @@ struct XMLProlog {
   private mutating func documentType() throws(StoreError) {
     let hadSpace = skipSpace()
     guard hadSpace, skip("database"), place < bytes.count, !isName(bytes[place]) else {
-      throw fault("Its document type isn't \"database\".")
+      throw fault("The document type isn't \"database\".")
     }
     isRecognised = true
     skipSpace()
@@ -82,7 +82,7 @@ struct XMLProlog {
       }
       skipSpace()
     }
-    guard skip(">") else { throw fault("Its document type has declarations or a public identifier.") }
+    guard skip(">") else { throw fault("The document type has declarations or a public identifier.") }
   }
 
   private func isName(_ byte: UInt8) -> Bool {

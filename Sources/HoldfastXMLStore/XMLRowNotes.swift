@@ -7,7 +7,7 @@ import HoldfastStore
 /// sign in the lowest bit. Keys and order keys are stored as signed differences from the previous one. On disk: do not change.
 ///
 /// 1. The number of objects with a version other than 1. For each one, its key and its version.
-/// 2. The number of ordered relationships with order keys of their own. For each one, its index among the model's ordered
+/// 2. The number of ordered relationships with order keys other than the default ones. For each one, its index among the model's ordered
 ///   relationships, and the number of objects with such order keys. For each of these objects, its key, the number of destinations,
 ///   and their order keys in order.
 struct XMLRowNotes {
@@ -77,7 +77,7 @@ struct XMLRowNotes {
     return low
   }
 
-  /// Whether at least one object has order keys of its own.
+  /// Whether at least one object has order keys other than the default ones.
   var hasOrderKeys: Bool { !orders.isEmpty }
 
   /// The order keys of an object's destinations, or nil if they are the default ones. `place` is the relationship's index.
@@ -150,7 +150,7 @@ private struct NumberWriter {
   mutating func put(signed value: Int64) { put(UInt64(bitPattern: value << 1 ^ value >> 63)) }
 }
 
-/// Reads variable-length integers, 7 bits per byte; nil if the next bytes aren't one.
+/// Reads variable-length integers, 7 bits per byte. The methods return nil if the next bytes aren't such an integer.
 private struct NumberReader {
   private let bytes: [UInt8]
   private var place = 0

@@ -135,7 +135,9 @@ final class XMLRowReader {
 
   private func change(to found: EntityIndex) throws {
     guard let identity else { throw damaged("An object precedes the store's header.") }
-    if model.entities[found].isAbstract { throw damaged("It has an object of the abstract entity \(loader.model.entities[found].name).") }
+    if model.entities[found].isAbstract {
+      throw damaged("The entity \(loader.model.entities[found].name) is abstract and can't have objects.")
+    }
     entity = found
     let table = tables[found] ?? XMLFieldTable(model.entities[found])
     let maker = builders[found] ?? RowBatchBuilder(entity: loader.model.entities[found], identity: identity)
@@ -151,12 +153,12 @@ final class XMLRowReader {
     if builder.isFull { try loader.take(builder.seal(), of: entity) }
   }
 
-  /// Order keys other than the default ones are in the metadata, and replace these.
+  /// Replaces the object's default order keys with those in the metadata, if there are any.
   private func takeOrders() throws {
     for (place, relationship) in loader.model.orderedRelationships.enumerated() {
       guard let keys = notes.orderKeys(place, of: key), let listed = model.listed.firstIndex(of: relationship), linkCounts[listed] > 0
       else { continue }
-      guard keys.count == linkCounts[listed] else { throw damaged("The number of order keys isn't the number of destinations.") }
+      guard keys.count == linkCounts[listed] else { throw damaged("The number of order keys doesn't match the number of destinations.") }
       orderKeys[listed].replaceSubrange((orderKeys[listed].count - keys.count)..., with: keys)
     }
   }
@@ -191,7 +193,7 @@ final class XMLRowReader {
     isExternal = false
     if XMLRowReader.equal(type, fields.type(field)) { return }
     isExternal = type.elementsEqual("external".utf8) && externalSlots[entity].contains(slot)
-    if !isExternal { throw damaged("Its type differs from the model's.") }
+    if !isExternal { throw damaged("The attribute's type differs from the model's.") }
   }
 
   @inline(__always) private static func equal(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
@@ -279,7 +281,7 @@ final class XMLRowReader {
 
   @inline(__always) private func whole(_ text: UnsafeRawBufferPointer, in range: ClosedRange<Int64>) throws -> Int64 {
     guard let value = NumberText.integer(text) ?? NumberText.integer(XMLText.trimmed(text)), range.contains(value) else {
-      throw damaged("The text isn't an integer in its range.")
+      throw damaged("The text isn't an integer in the valid range.")
     }
     return value
   }
@@ -309,14 +311,15 @@ final class XMLRowReader {
     }
   }
 
-  /// A list can continue in another element if the previous one was full. `seen` counts the elements and the keys of a list.
+  /// Throws unless a further element of a list is allowed: the previous one must be full. `seen` counts the elements and the keys of a
+  /// list.
   private func checkContinuation() throws {
     if seen[field] % (mostListed + 1) != 1 { throw damaged("The relationship appears twice.") }
   }
 
   private func check(_ destination: UnsafeRawBufferPointer) throws {
     if String(decoding: destination, as: UTF8.self).uppercased().utf8.elementsEqual(fields.destination(field)) { return }
-    throw damaged("Its destination differs from the model's.")
+    throw damaged("The relationship's destination differs from the model's.")
   }
 
   /// Calls `body` with each key of a list, and returns the number of keys.

@@ -26,7 +26,7 @@ public enum XMLStore {
     /// Lists and keys in the metadata count as values.
     public var mostMembers: Int
 
-    /// Makes options.
+    /// Creates options.
     public init(
       wholeFile: WholeFileOptions = WholeFileOptions(), deepestNesting: Int = 64, longestName: Int = 65_536,
       longestAttributeValue: Int = 10_000_000, largestText: Int = 256 << 20, mostMembers: Int = 1_000_000
@@ -50,9 +50,9 @@ extension StoreDescription {
   /// A store in an XML file, compatible with Core Data's stores of type "XML".
   ///
   /// - Parameters:
-  /// - path: The path of the file. The file doesn't need to exist yet.
-  /// - isReadOnly: Whether the store refuses every change and writes nothing at all.
-  /// - options: How the store treats the file.
+  ///   - path: The path of the file. The file doesn't need to exist yet.
+  ///   - isReadOnly: Whether the store refuses every change and writes nothing. Defaults to false.
+  ///   - options: The options of the store.
   public static func xml(at path: String, isReadOnly: Bool = false, options: XMLStore.Options = XMLStore.Options()) -> StoreDescription {
     var options = options
     if isReadOnly { options.wholeFile.file.isReadOnly = true }

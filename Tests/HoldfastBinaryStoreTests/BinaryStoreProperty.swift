@@ -36,7 +36,7 @@ enum BinaryStoreProperty {
     if case .violation(let rule) = outcome(bytes) { rule } else { nil }
   }
 
-  /// Reads all of a file with valid digests, first page by page and then as a whole.
+  /// Reads all of a file with valid digests, first page by page and then all at once.
   ///
   /// - Returns: the error for a damaged or unsupported file, nil if the file is valid.
   /// - Throws: an error that the store must not throw, or a `WrongAnswer`.
@@ -55,7 +55,7 @@ enum BinaryStoreProperty {
     defer { try? store.close() }
     let view = try store.beginRead(.snapshot, options: .none)
     defer { view.end() }
-    // Reads single pages and index lookups, then verifies the whole file, which compares rows with indexes.
+    // Reads single pages and index lookups, then verifies the entire file, which compares rows with indexes.
     try attempt { try readRows(of: store, in: view, ValueSink()) }
     try attempt { try lookUp(in: store, view) }
     try attempt { try (store as? WholeFileStore)?.verify() }

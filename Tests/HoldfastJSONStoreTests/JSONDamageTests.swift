@@ -115,7 +115,7 @@ import Testing
       ("\"generation\":3", "\"generation\":-3", "generation number is invalid"),
       ("\"metadata\":{}", "\"metadata\":{\"a\":5}", "Unexpected number"),
       ("\"metadata\":{}", "\"metadata\":{\"a\":[\"integer64\"]}", "pair"),
-      ("\"metadata\":{}", "\"metadata\":{\"a\":[\"colour\",1]}", "isn't of its type"),
+      ("\"metadata\":{}", "\"metadata\":{\"a\":[\"colour\",1]}", "doesn't match its type"),
       ("\"uuid\":\"", "\"uuid\":\"x", "UUID is invalid"),
       ("\"version\":1,", "\"version\":1,\"version\":1,", "duplicated or out of order"),
       ("\"version\":1,", "", "duplicated or out of order"),

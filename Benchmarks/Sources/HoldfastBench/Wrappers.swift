@@ -1,7 +1,7 @@
 import ArgumentParser
 import BenchmarkStores
 
-/// The cost of a request of one more wrapper around a store.
+/// Measures what one more wrapper around a store costs per request.
 struct Wrappers: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Measure what one more wrapper around a store costs per request.",

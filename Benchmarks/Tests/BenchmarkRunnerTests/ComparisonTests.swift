@@ -275,7 +275,7 @@ import Testing
         ---------------------  ------  ------  ------  -----  -----------
         open, load everything  sqlite  300 ms  150 ms   0.50  -2 requests
 
-        One of them has only one round, so times can differ by chance.
+        One of the comparisons has only one round, so times can differ by chance.
         """), "\(outcome.printed)")
   }
 

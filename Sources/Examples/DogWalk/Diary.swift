@@ -20,7 +20,7 @@ struct Diary {
     return dog
   }
 
-  /// Runs a closure that reads properties. Throws if one couldn't be read, and later calls read again.
+  /// Runs a closure that reads properties. Throws if a property couldn't be read. The next call reads it again.
   private func reading<Value>(_ body: () -> Value) throws -> Value {
     let value = body()
     // A property can't throw: it returns a placeholder, and the context has the error.

@@ -53,7 +53,7 @@ public final class LogStore: RowStore {
       opened.length += UInt64(line.count) + 1
     }
     // A line without a line break at its end was being written when the process or the system ended. It was never acknowledged.
-    // A file that was cut off inside its last line looks the same, so the store doesn't notice that this save is missing.
+    // A file that was truncated within its last line looks the same, so the store doesn't notice that this save is missing.
     if !isReadOnly { try file.truncate(atOffset: opened.length) }
     return state.withLock { state in
       state = opened
@@ -77,7 +77,7 @@ public final class LogStore: RowStore {
     return Data(String(repeating: "0", count: 16 - digits.utf8.count).utf8) + Data("\(digits) ".utf8) + json + [10]
   }
 
-  /// Unlocks the file. Closing it isn't enough, because a process that is just being started may have it open, too.
+  /// Unlocks the file. Closing it isn't enough, because a process that is being started may have inherited the open file.
   public func close() {
     state.withLock { state in
       if let file = state.file { flock(file.fileDescriptor, LOCK_UN) }

@@ -6,7 +6,7 @@ struct PackageGraph {
 
   // MARK: Traversals
 
-  /// The packages that depend on one, sorted by name.
+  /// The packages that depend on a package, sorted by name.
   func packages(thatDependOn name: String, transitively: Bool) throws -> [Package] {
     let package = try package(named: name)
     var found: Set<Package> = []
@@ -32,7 +32,7 @@ struct PackageGraph {
   }
 
   private func list(_ packages: ToManyRelationship<Package>) -> String? {
-    // Iterating prefetches the rows if the store has them at hand. Testing isEmpty first would not.
+    // Iterating can read the packages' rows in the same request. Testing isEmpty first would request only their keys.
     let names = packages.map(\.name).sorted()
     return names.isEmpty ? nil : names.joined(separator: ", ")
   }
@@ -61,7 +61,7 @@ struct PackageGraph {
     return top(limit, of: sections)
   }
 
-  /// The maintainers with most packages. The groups contain their IDs; one fetch returns the objects.
+  /// The maintainers with the most packages. The groups contain the maintainers' IDs, and a second fetch returns the objects.
   func busiestMaintainers(_ limit: Int) throws -> [(Int64, String)] {
     let request = DictionaryFetchRequest<Package>(
       where: \.version != nil, columns: ["maintainer": .property("maintainer"), "packages": .count()], groupedBy: ["maintainer"])

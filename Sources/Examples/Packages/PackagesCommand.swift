@@ -8,9 +8,9 @@ import ExampleSupport
     Usage: Packages --store memory|json|xml|binary|sqlite [--at PATH] [--from FILE] [--explain] COMMAND
 
       import                               imports an index into the store, replacing the previous one
-      what-depends-on NAME [--transitive]  prints the packages that depend on one, directly or also indirectly
+      what-depends-on NAME [--transitive]  prints the packages that depend on NAME, with --transitive also indirectly
       largest [--by-section] [--limit N]   prints the largest packages or sections, with their installed size in KiB
-      maintainers [--limit N]              prints the maintainers of most packages, with the number of packages
+      maintainers [--limit N]              prints the maintainers with the most packages, and the number of packages
       info NAME                            prints the fields of a package
 
     --from FILE names a file of control stanzas; the default is this machine's index. A memory store imports it for each question.

@@ -9,8 +9,9 @@
 /// The registered objects of one root entity, by key.
 ///
 /// An open-addressing table of 32-bit positions in a dense array of unretained references. It uses about 16 bytes per object and doesn't
-/// hash 16-byte IDs. It has its own probing because of consecutive keys: with a ``HashSlots``, finding 1000 of 100,000 objects by such keys
-/// takes 2.1 to 2.7 times as long if they aren't in the processor's cache, and finding all of them in random order 1.2 to 1.9 times.
+/// hash 16-byte IDs. It has its own probing, because most keys are consecutive. With a ``HashSlots``, finding 1000 of 100,000 objects by
+/// consecutive keys takes 2.1 to 2.7 times as long if they aren't in the processor's cache. Finding all of them in random order takes 1.2
+/// to 1.9 times as long.
 ///
 /// The map doesn't keep objects alive; an object removes itself when it is deinitialized. The owner calls ``destroy()``.
 struct IdentityMap {

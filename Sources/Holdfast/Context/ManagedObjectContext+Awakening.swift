@@ -34,7 +34,7 @@ extension ManagedObjectContext {
     awakenFulfilled()
   }
 
-  /// Whether an object has a row to give up and a class that overrides the callbacks for that.
+  /// Whether an object has a row, and its class overrides a callback for objects that become faults.
   func hearsOfFault(_ object: ManagedObject) -> Bool {
     bound.turnsObjectsIntoFaults && object.row != nil && object.flags.isDisjoint(with: [.inaccessible, .detached])
       && bound.hooks(of: object).contains(.turnIntoFault)

@@ -71,7 +71,7 @@ extension ManagedObjectContext {
     }
   }
 
-  /// Reverts changes of relationships, also at the other ends and where those were removed from other objects.
+  /// Reverts changes of relationships at both ends. An object that was taken from another owner returns to that owner.
   private func takeBack(_ object: ManagedObject) {
     for relationship in object.entity.relationships {
       if relationship.isToMany {
@@ -139,7 +139,7 @@ extension ManagedObjectContext {
     states[relationship.toManyIndex].revert()
   }
 
-  /// Applies an object's changes to the row as it is saved now.
+  /// Applies an object's changes to its currently saved row.
   private func merge(_ object: ManagedObject) throws {
     let entity = object.flags.entityIndex
     let found = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: [object.objectKey]), requests.ofOthers)

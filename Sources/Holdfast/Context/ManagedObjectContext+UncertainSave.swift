@@ -20,9 +20,9 @@ extension ManagedObjectContext {
   ///
   /// Use it for a store that can't report the outcome. Fetch the objects in another context to find out whether the store has the changes.
   ///
-  /// - Parameter wasCommitted: Whether the store has the changes. If true, the objects get the rows that were sent, their `didSave` and
-  ///   the handlers of ``contextDidSave(_:)`` are called, and only later changes remain. If false, all changes remain for the next save.
-  ///   If the value is wrong, the next save of these objects fails, with a conflict if it updates or deletes them. It inserts nothing twice.
+  /// - Parameter wasCommitted: Whether the store has the changes. If true, the objects get the rows that were sent, their `didSave` and the
+  ///   handlers of ``contextDidSave(_:)`` are called, and only later changes remain. If false, all changes remain for the next save. If the
+  ///   value is wrong, the next save of these objects fails, with a conflict if it updates or deletes them. It inserts nothing twice.
   public func resolveUncertainSave(wasCommitted: Bool) {
     checkIsolation()
     precondition(!isSaving, "The outcome of a save was set in a callback of another save.")

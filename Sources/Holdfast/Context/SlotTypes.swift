@@ -1,7 +1,7 @@
 /// The type of each slot's attribute, as an ``AttributeTypeSet`` with one element.
 ///
-/// Relationships and unused entries have the value 0. Each entity has ``ManagedObject/tabulatedSlots`` entries. The address never changes, so
-/// consecutive accesses load it once.
+/// Relationships and unused entries have the value 0. Each entity has ``ManagedObject/tabulatedSlots`` entries. The address never changes,
+/// so consecutive accesses load it once.
 @usableFromInline @frozen struct SlotTypes {
   @usableFromInline let base: UnsafeMutablePointer<UInt32>
 

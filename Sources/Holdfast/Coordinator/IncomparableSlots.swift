@@ -2,7 +2,8 @@ import HoldfastStore
 
 /// The slots whose values a store can't compare, such as encrypted attributes.
 struct IncomparableSlots: Sendable {
-  /// By entity index, with those of superentities and subentities. Empty if the store compares all values.
+  /// The slots by entity index, including those of inherited properties; empty if the store compares all values. A slot that a store
+  /// reports for one entity is also in the lists of its subentities, and of its superentities that have the property.
   private let slots: [Set<SlotIndex>]
 
   static var none: IncomparableSlots { IncomparableSlots() }
@@ -11,8 +12,8 @@ struct IncomparableSlots: Sendable {
 
   /// - Parameters:
   ///   - listed: The slots that a store has reported.
-  /// - Throws: ``/HoldfastStore/StoreError`` with code `unsupportedModel` if a slot doesn't exist or isn't one of an attribute with a value of
-  ///   its own. Stores add to derived values, so these must be comparable. The framework reads destinations by their keys.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `unsupportedModel` if a slot doesn't exist, or isn't that of an attribute with a
+  ///   value of its own. Stores add to derived values, so these must be comparable. The framework reads destinations by their keys.
   init(_ listed: [EntityIndex: Set<SlotIndex>], _ model: ManagedObjectModel, _ location: String?) throws {
     if listed.isEmpty {
       slots = []
@@ -27,7 +28,7 @@ struct IncomparableSlots: Sendable {
             reason: "The store can't compare slot \(slot) of entity \(entity), which isn't an attribute with a value of its own. "
               + "The store may only report attributes that aren't derived.")
         }
-        // An inherited property has the same slot in all entities of its family.
+        // A property has the same slot in the entity that declares it and in all subentities.
         for other in model.entities {
           let isBelow = model.entities[entity].familyIndexes.contains(other.index)
           let isAbove = other.familyIndexes.contains(entity) && other.slotIndexes.contains(slot)

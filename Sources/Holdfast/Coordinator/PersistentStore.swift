@@ -197,8 +197,8 @@ final class OpenFlag: Sendable {
 
 /// The description with which a store was opened.
 ///
-/// A class, like ``UserInfo``: the metadata of an optional or mutex of the struct would be instantiated when a process opens its first store.
-/// That is noticeable, because opening a small store takes less than a millisecond.
+/// A class, like ``UserInfo``: the metadata of an optional or mutex of the struct would be instantiated when a process opens its first
+/// store. That is noticeable, because opening a small store takes less than a millisecond.
 final class OpenedDescription: Sendable {
   let description: StoreDescription
   init(_ description: StoreDescription) { self.description = description }

@@ -60,7 +60,8 @@ extension PersistentStoreCoordinator {
   ///
   /// The copy has the source's UUID, metadata and external data. A coordinator can't have a store and its copy open together.
   ///
-  /// The copy contains one state of the source, which isn't changed. The previous store is unchanged until the copy is complete and durable.
+  /// The copy contains one state of the source, which isn't changed. The previous store is unchanged until the copy is complete and
+  /// durable.
   ///
   /// - Parameters:
   ///   - description: The store to replace. It doesn't need to exist.

@@ -154,7 +154,7 @@ final class CachedRows: ReceivingSink {
     return try next.take(batch, rows)
   }
 
-  /// Whether a batch wasn't collected yet. Batches that arrive entire arrive only once.
+  /// Whether a batch wasn't collected yet. A batch that arrives entirely arrives only once.
   private func isNew(_ batch: RowBatch, _ rows: RowSelection) -> Bool {
     if case .all = rows { return true }
     return known.insert(ObjectIdentifier(batch)).inserted

@@ -120,8 +120,8 @@ public final class PersistentStoreCoordinator: Sendable {
   /// A coordinator can have at most 127 stores in its lifetime, including removed ones. Its open stores must have different UUIDs, so it
   /// can't open a store together with a copy of the file.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` when the store can't be opened, when the model has no configuration of the given name, or in the
-  ///   cases above.
+  /// - Throws: ``/HoldfastStore/StoreError`` when the store can't be opened, when the model has no configuration of the given name, or in
+  ///   the cases above.
   @discardableResult
   public func addPersistentStore(_ description: StoreDescription) throws -> PersistentStore {
     try storesLock.withLock {

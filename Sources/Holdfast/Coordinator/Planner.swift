@@ -165,7 +165,8 @@ struct Planner {
     }
   }
 
-  /// Whether a comparison involves no value that may be in an external file, except with nil. The evaluator refuses others.
+  /// Whether a comparison reads no value that may be in an external file. Comparisons with nil are allowed. The evaluator refuses all
+  /// others.
   private func isInRow(_ left: QueryExpression, _ right: QueryExpression, _ entity: ManagedObjectModel.Entity) -> Bool {
     func mayBeExternal(_ expression: QueryExpression) -> Bool {
       if case .property(let path) = expression { resolve(path, entity)?.mayBeExternal ?? false } else { false }

@@ -114,8 +114,8 @@ private final class RowCacheGeneration {
     static var free: Entry { Entry(key: 0, root: 0, batch: 0, row: 0) }
     var isFree: Bool { root == 0 }
 
-    /// The hash wouldn't depend on the key's uppermost bits, which distinguish stores, so they are added to lower ones. Otherwise equal keys
-    /// of two stores would collide.
+    /// The hash wouldn't depend on the key's uppermost bits, which distinguish stores, so they are added to lower ones. Otherwise equal
+    /// keys of two stores would collide.
     static func hash(_ root: UInt32, _ key: ObjectKey) -> Int {
       multiplicativeHash(key.rawValue &+ key.rawValue >> 40 &+ Int64(root) << 40)
     }

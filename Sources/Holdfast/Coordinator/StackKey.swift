@@ -1,7 +1,7 @@
 /// The coordinator's keys, which combine a store's index with the key in the store.
 ///
-/// The *place* of a store is its index among all stores that the coordinator ever had. In contexts, row groups, links and the shared cache, a
-/// permanent key is `place << 56 | key in the store`. So objects of different stores have different keys, even in unsaved links between
+/// The *place* of a store is its index among all stores that the coordinator ever had. In contexts, row groups, links and the shared cache,
+/// a permanent key is `place << 56 | key in the store`. So objects of different stores have different keys, even in unsaved links between
 /// them, and ascending keys give one order over all stores. The first store has place 0, so both of its keys are equal.
 enum StackKey {
   /// The keys that a store among several can have.

@@ -3,7 +3,7 @@ import HoldfastStore
 extension SaveOperation {
   /// Reserves keys for the new objects: one request per store, by entity, in insertion order. The IDs stay temporary until the commit.
   ///
-  /// Objects of a save that didn't take effect keep the keys that were reserved then.
+  /// If an earlier save didn't take effect, its objects keep the keys that were reserved for that save.
   func obtainPermanentIDs() throws {
     // Temporary keys count down, and the objects are in insertion order.
     guard let first = inserted.first(where: { $0.objectKey < 0 })?.objectKey,

@@ -4,7 +4,7 @@ import HoldfastStore
 extension SaveOperation {
   /// Updates the other ends of changed one-to-one relationships. Usually they are consistent already.
   ///
-  /// They aren't when an end was read before another context or process linked it, or when it keeps its change over another save.
+  /// They aren't when an end was read before another context or process linked it, or when its unsaved change outlasts another save.
   func completePairs() throws {
     guard context.graph.hasPairs else { return }
     try context.refusingFaultErrors {
@@ -40,7 +40,7 @@ extension StoreChanges {
 
   /// Makes the store compare the versions of unchanged other ends of changed one-to-one relationships.
   ///
-  /// As far as this context knows, they are consistent. If another context or process changed one, the save would leave half a link.
+  /// As far as this context knows, they are consistent. If another context or process has changed one, the save would link only one end.
   func lockPartners() {
     guard context.graph.hasPairs else { return }
     var saved = savedKeys(), locked: [EntityIndex: SaveRequest.KeyedRows] = [:]

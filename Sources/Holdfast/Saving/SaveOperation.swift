@@ -85,8 +85,8 @@ final class SaveOperation {
 
   /// Runs a closure with the save locks of all stores.
   ///
-  /// Waits for one lock at a time and holds no other meanwhile, so a store that is busy doesn't keep others from saving. If another lock is
-  /// taken then, releases all, and waits for that one.
+  /// While it waits for a lock, it holds no other lock, so a busy store doesn't prevent saves in other stores. Then it acquires the other
+  /// locks without waiting. If one of them is taken, it releases all locks and waits for that one.
   ///
   /// - Throws: `timedOut` if a lock is taken until the deadline of the save.
   private func withSaveLocks(_ body: () throws -> Bool) throws -> Bool {
@@ -295,9 +295,9 @@ extension ManagedObjectContext {
   /// A ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/durabilityUnknown`` means that everything is saved and
   /// visible, but the disk didn't confirm it. The objects have no unsaved changes, and a power loss may bring back the previous contents.
   ///
-  /// A ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/outcomeUnknown`` means that the commit failed without a known
-  /// outcome, for example because the connection to a server broke. The context keeps its changes, and the store may have them, too. Save
-  /// again: the context first asks the store for the outcome, and then saves what the store doesn't have. See ``hasUncertainSave``.
+  /// A ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/outcomeUnknown`` means that the commit failed without a
+  /// known outcome, for example because the connection to a server broke. The context keeps its changes, and the store may have them, too.
+  /// Save again: the context first asks the store for the outcome, and then saves what the store doesn't have. See ``hasUncertainSave``.
   ///
   /// - Throws: ``ContextError`` for unreadable properties (``ContextError/Code/unreadValues``), validation failures (several in one error,
   ///   1560), conflicts, relationships between stores (133010) and missing stores. ``/HoldfastStore/StoreError`` for other failures.

@@ -258,7 +258,7 @@ extension StoreChanges {
 
   /// The new order keys of an ordered relationship.
   ///
-  /// New and moved objects get one, and further objects where there was no room between two keys.
+  /// New and moved objects get a new key. Other objects get one if there was no room between two keys.
   private func orderChanges(_ relationship: ManagedObjectModel.Relationship) -> SaveRequest.OrderChanges {
     let (index, family) = (relationship.toManyIndex, context.graph.entities[relationship.entityIndex].family)
     let checksDeleted = context.hasDeleted(relationship.destinationIndex)

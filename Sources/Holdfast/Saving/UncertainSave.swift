@@ -20,9 +20,9 @@ import HoldfastStore
 ///    link twice has no effect, so the records are also right for destinations that are read after the save took effect.
 /// 3. New objects of the save have the permanent keys with which they were sent. So if their rows are fetched, they are found, and a retry
 ///    inserts no object twice.
-/// 4. ``links`` and ``rows`` are as they were sent. A change since then is a difference from them.
+/// 4. ``links`` and ``rows`` contain what was sent. A later change is a difference from them.
 final class UncertainSave {
-  /// The changes in the store.
+  /// The changes that were sent to the store.
   let part: StoreChanges
   /// The rows of ``StoreChanges/published``, before a receipt replaces some of them.
   let rows: [RowBatch]
@@ -47,7 +47,7 @@ final class UncertainSave {
     self.links = links
   }
 
-  /// What happened to the save, according to the store. Never unknown.
+  /// The outcome of the save according to the store; never `unknown`.
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` with code `outcomeUnknown` if the store doesn't know it, or can't be reached.
   ///   ``ContextError`` if the store was removed.

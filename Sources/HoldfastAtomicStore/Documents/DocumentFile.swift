@@ -57,7 +57,7 @@ struct DocumentFile<Format: DocumentFormat>: StoreFileFormat {
         reason: "This version of Holdfast can't read the file's header. Open the file with a newer version.")
     }
     throw StoreError(
-      .notAStore, operation: "open the store", path: path, reason: "The file contains no header of a store. Check the path.")
+      .notAStore, operation: "open the store", path: path, reason: "The file doesn't contain a store header. Check the path.")
   }
 
   /// Runs a closure whose errors mean that the file is damaged.

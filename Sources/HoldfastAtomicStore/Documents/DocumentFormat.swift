@@ -25,7 +25,7 @@ public import HoldfastStore
 ///
 /// `StoreDescription.document(_:at:isReadOnly:options:)` describes a store in such a file.
 ///
-/// Opening and saving take time and memory proportional to the size of the file, and so does reading the metadata of a closed store.
+/// Opening, saving, and reading the metadata of a closed store take time and memory proportional to the size of the file.
 ///
 /// To detect mistakes in a format, each save also decodes the bytes that it has encoded. If the records differ, the
 /// save throws `unstorableValue` and the file is unchanged.
@@ -36,7 +36,7 @@ public protocol DocumentFormat: Sendable {
   /// Returns the contents of a file.
   ///
   /// - Parameters:
-  ///   - records: All objects, by entity in the order of the model, then ascending by key.
+  ///   - records: All objects, sorted by entity in the order of the model, then by key.
   ///   - header: The framework's description of the store. It consists of letters, digits, `:`, `+`, `/` and `=`. Write it unchanged,
   ///     before any record.
   /// - Throws: ``/HoldfastStore/StoreError`` with code `unstorableValue` for a value that the format can't represent.
@@ -52,7 +52,7 @@ public protocol DocumentFormat: Sendable {
 }
 
 extension StoreDescription {
-  /// A store in a file of a document format.
+  /// Describes a store in a file that has a document format.
   ///
   /// - Parameters:
   ///   - format: The format of the file.

@@ -45,7 +45,7 @@ struct DocumentHeader {
     return "\(name)\(version)\(digestName)\(zeros):\(encoded):\(Data(model).base64EncodedString())"
   }
 
-  /// Replaces the zeros in the contents of a file by the digest. Nil if the first header in them isn't the given one.
+  /// Replaces the zeros in a file's header with the digest. Returns nil if the first header in the file isn't the given one.
   static func sealed(_ bytes: [UInt8], _ header: String) -> [UInt8]? {
     guard let found = DocumentHeader(bytes), found.text(bytes).elementsEqual(header.utf8) else { return nil }
     var sealed = bytes
@@ -55,7 +55,7 @@ struct DocumentHeader {
 
   // MARK: Reading
 
-  /// Finds the first header in the contents of a file; nil if they contain none.
+  /// Finds the first header in the contents of a file; nil if there is none.
   init?(_ bytes: [UInt8]) {
     let start = Array("\(DocumentHeader.name)\(DocumentHeader.version)\(DocumentHeader.digestName)".utf8)
     guard let place = DocumentHeader.firstPlace(of: start, bytes) else { return nil }

@@ -44,8 +44,9 @@ final class DocumentLoading {
   private let identity: StoreIdentity
   private let path: String
   private var builders: [RowBatchBuilder?]
-  /// The links of many-to-many relationships, and the order keys of ordered ones.
+  /// The links of relationships that aren't stored in rows.
   private var links: [ManagedObjectModel.Relationship: [SaveRequest.Link]] = [:]
+  /// The links and order keys of ordered relationships.
   private var orders: [ManagedObjectModel.Relationship: (links: [SaveRequest.Link], keys: [Int64])] = [:]
 
   init(_ loader: TableLoader, _ identity: StoreIdentity, _ path: String) {

@@ -57,7 +57,7 @@ extension DocumentRecord {
   /// | relationships | the keys of the destinations, separated by spaces |
   /// | a relationship's name followed by `$order` | the order keys, unless they are those of ``UsualOrder`` |
   ///
-  /// Text can contain any character, such as line breaks and zero.
+  /// Text can contain any character, including line breaks and NUL.
   public var fields: [String: String] {
     var fields = values.mapValues(\.documentText)
     fields[Self.keyField] = "\(key)"
@@ -81,7 +81,7 @@ extension DocumentRecord {
     }
   }
 
-  /// The first record, by entity and key, that isn't the same in two documents; nil if all are.
+  /// The first record, by entity and key, that differs between two documents; nil if none differs.
   ///
   /// - Parameters:
   ///   - records: The records that a format has written.

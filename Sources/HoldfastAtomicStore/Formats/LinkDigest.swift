@@ -42,7 +42,7 @@ public struct LinkDigest: Sendable {
   /// Whether both lists contain the same links, with the same counts.
   public var isEven: Bool { cells.allSatisfy { $0.count == 0 && $0.hashes == 0 && $0.sources == 0 && $0.targets == 0 } }
 
-  /// A link that only one list contains, or contains more often; nil if there is none, or if too many differ to identify one.
+  /// A link that one list contains more often than the other; nil if the lists match, or if too many links differ to identify one.
   var odd: SaveRequest.Link? {
     for cell in cells where cell.count.magnitude == 1 {
       let sign = Int64(cell.count)

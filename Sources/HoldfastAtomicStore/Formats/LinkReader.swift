@@ -2,8 +2,8 @@ public import HoldfastStore
 
 /// Reads the links of one to-many relationship of a ``TableGeneration``, object by object.
 ///
-/// Use one reader per file that is written, and read objects in ascending order of their keys. The reader keeps a copy of the
-/// destinations of 256 consecutive keys, so that most calls take two loads.
+/// Use one reader for each file that is written, and read objects in ascending order of their keys. The reader keeps a copy of the
+/// destinations of 256 consecutive keys, so that most calls read only two values from memory.
 public final class LinkReader {
   private let adjacency: AdjacencyIndex
   private let order: OrderIndex?
@@ -55,7 +55,7 @@ public final class LinkReader {
     }
   }
 
-  /// The destinations of one object with their order keys, sorted by these.
+  /// The destinations of one object with their order keys, sorted by order key.
   ///
   /// Destinations of an unordered relationship ascend. A destination without an order key is last, with the key `Int64.max`.
   public func orderedTargets(of key: ObjectKey) -> [(target: ObjectKey, order: Int64)] {

@@ -3,7 +3,7 @@ import HoldfastStore
 /// Checks the tables read from a file for contradictions that a save can't produce. Each check returns a description of the
 /// problem, or nil.
 ///
-/// A reference to a missing object isn't a contradiction: deleting an object leaves it behind if the delete rule is "no action".
+/// A reference to a missing object isn't a contradiction: if the delete rule is "no action", deleting an object leaves references to it.
 struct LoadedTableChecks {
   private let generation: TableGeneration
   private let request: SaveRequest
@@ -16,14 +16,14 @@ struct LoadedTableChecks {
     schema = generation.schema
   }
 
-  /// Keys are within their bounds.
+  /// Checks that keys are in the valid range.
   func keys(_ header: StoreFileHeader) -> String? {
     let keys = generation.tables.map(\.largestKey).filter { $0 != 0 }
     if keys.allSatisfy(TableLoader.keys.contains) && header.nextKeys.values.allSatisfy(TableLoader.nextKeys.contains) { return nil }
     return "An object's key isn't between \(TableLoader.keys.lowerBound) and \(TableLoader.keys.upperBound)."
   }
 
-  /// If keys are unique in the entire store, a relationship can't point to an object of a different root entity than its
+  /// If keys are unique in the entire store, checks that no relationship points to an object whose root entity differs from the
   /// destination's.
   func targets() -> String? {
     if schema.keySpace == .family { return nil }
@@ -47,8 +47,8 @@ struct LoadedTableChecks {
     return nil
   }
 
-  /// No link occurs twice, and a destination of a to-many relationship without inverse has one owner. Both ends of a to-many
-  /// relationship that is its own inverse match.
+  /// Checks that no link occurs twice, and that each destination of a to-many relationship without an inverse has one owner. Also checks
+  /// that both ends of a to-many relationship that is its own inverse match.
   func links() -> String? {
     for changes in request.links {
       let relationship = relationship(changes.entity, changes.relationship)
@@ -64,13 +64,14 @@ struct LoadedTableChecks {
       if !agrees {
         odd = odd ?? zip(changes.added, changes.added.dropFirst()).first { $0 == $1 }?.0.source
         return
-          "The links \(name(relationship)) contradict each other: one occurs twice, or only one end lists it.\(LoadedTableChecks.at(odd))"
+          "Links of the relationship \(name(relationship)) contradict each other: a link occurs twice, a destination has two owners, "
+          + "or only one end contains the link.\(LoadedTableChecks.at(odd))"
       }
     }
     return nil
   }
 
-  /// Both ends of a one-to-one relationship match.
+  /// Checks that both ends of each one-to-one relationship match.
   func pairs() -> String? {
     for relationship in model.entities.flatMap(\.ownRelationships) where !relationship.isToMany && !relationship.inverseIsToMany {
       guard let inverse = model.inverse(of: relationship), case .slot(let index) = schema.storage(of: relationship),
@@ -83,12 +84,12 @@ struct LoadedTableChecks {
           odd = link.target
         }
       }
-      if odd != nil { return "\(name(relationship)) and its inverse don't match.\(LoadedTableChecks.at(odd))" }
+      if odd != nil { return "The relationship \(name(relationship)) and its inverse don't match.\(LoadedTableChecks.at(odd))" }
     }
     return nil
   }
 
-  /// The list of an ordered relationship contains each linked object exactly once, and no others.
+  /// Checks that the list of an ordered relationship contains each linked object exactly once, and no other objects.
   func orders() -> String? {
     for changes in request.orders {
       let relationship = relationship(changes.entity, changes.relationship)
@@ -102,14 +103,14 @@ struct LoadedTableChecks {
       }
       if next < changes.links.count { odd = odd ?? changes.links[next].source }
       if odd != nil {
-        return "The ordered list \(name(relationship)) doesn't contain exactly the objects that are linked to its owner."
+        return "The list of the ordered relationship \(name(relationship)) doesn't contain exactly the owner's destinations."
           + LoadedTableChecks.at(odd)
       }
     }
     return nil
   }
 
-  /// Links that the file lists at both ends match.
+  /// Checks that links that the file contains at both ends match.
   func stated(_ stated: [(LinkDigest, ManagedObjectModel.Relationship)]) -> String? {
     for (links, relationship) in stated {
       var links = links, last: (source: ObjectKey, exists: Bool) = (ObjectKey(.min), false)
@@ -118,8 +119,8 @@ struct LoadedTableChecks {
         if last.exists { links.subtract(source: link.source, target: link.target) }
       }
       if links.isEven { continue }
-      let which = links.odd.map { " For example, only one end lists the link from object \($0.source) to object \($0.target)." } ?? ""
-      return "The links \(name(relationship)) and those of its inverse don't match.\(which)"
+      let which = links.odd.map { " For example, only one end contains the link from object \($0.source) to object \($0.target)." } ?? ""
+      return "The links of the relationship \(name(relationship)) and of its inverse don't match.\(which)"
     }
     return nil
   }

@@ -5,7 +5,7 @@ public struct RowMemory {
   private let limit: Int
   private var taken = 0
 
-  /// Begins to count.
+  /// Creates a counter without rows.
   ///
   /// - Parameters:
   ///   - options: The options with the limit.

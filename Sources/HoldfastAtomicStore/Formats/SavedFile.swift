@@ -41,7 +41,7 @@ public struct SavedFile: Sendable {
     }.map { found[$0] }
   }
 
-  /// Reads a section and compares its digest.
+  /// Reads a section and verifies its digest.
   ///
   /// - Returns: Whether the section is intact and was passed to `body`. If false, write its content from memory.
   public func copy(_ part: FilePart, _ body: (UnsafeRawBufferPointer) throws -> Void) throws -> Bool {

@@ -96,7 +96,7 @@ extension StoreFileFormat {
 }
 
 extension StoreFileHeader {
-  /// Adds the digest of the file to its lineage, if the file has none, or was edited after it was saved.
+  /// Adds the file's digest to the lineage if the lineage is empty, or if the file was edited after it was saved.
   fileprivate mutating func identify(_ reader: FileReader, isVerified: Bool) throws {
     var lineage = Lineage(self.lineage)
     if isVerified && !lineage.saves.isEmpty { return }

@@ -29,7 +29,7 @@ public struct StoreFileHeader: Sendable {
   /// Metadata of other programs that Holdfast preserves, if the format has room for it.
   public var kept: [String: PropertyList] = [:]
 
-  /// The valid generation numbers. A store with the last one can be read but no longer saved.
+  /// The valid generation numbers. A store whose generation is the maximum can be read but no longer saved.
   public static let generations: ClosedRange<Int64> = 1...(1 << 62)
 
   /// Creates a header.
@@ -46,7 +46,7 @@ public struct StoreFileHeader: Sendable {
     self.metadata = metadata
   }
 
-  /// Creates the header of a file with rows of a model.
+  /// Creates the header of a file for the tables of a schema.
   init(
     storeUUID: String, generation: Int64, lineage: Lineage, schema: TableSchema, hashes: ModelHashes, nextKeys: [ObjectKey],
     metadata: [String: StoreValue], kept: [String: PropertyList] = [:]
@@ -61,8 +61,8 @@ public struct StoreFileHeader: Sendable {
     self.kept = kept
   }
 
-  /// The next key to reserve for each table: the value in the file, but larger than any key in use. If keys are unique in the
-  /// entire store, all values are equal.
+  /// The next key to reserve for each table: the value in the file, or the largest key plus one if that is larger. If keys are unique in
+  /// the entire store, all values are equal.
   func nextKeys(_ schema: TableSchema, largestKeys: [ObjectKey]) -> [ObjectKey] {
     var keys = largestKeys.map { $0.advanced(by: 1) }
     for entity in schema.model.entities where entity.rootIndex == entity.index {

@@ -22,10 +22,11 @@ extension TableGeneration {
 
   /// Calls `body` with the rows of an entity that changed since an older generation.
   ///
-  /// Rows of subentities aren't included. The old row is nil for an inserted row, the new row for a deleted one. Some unchanged
-  /// rows may be included. Keys ascend, unless the family has keys far beyond all others.
+  /// Rows of subentities aren't included. `old` is nil for an inserted row, and `new` is nil for a deleted row. Some unchanged rows may be
+  /// included. Keys ascend, unless the table contains keys far beyond all others. The table contains the rows of all entities with the same
+  /// root.
   ///
-  /// Takes time proportional to the number of pages of the family, its keys divided by 1,024, and the keys near changed ones.
+  /// Takes time proportional to the number of pages of the table, its keys divided by 1,024, and the keys near changed ones.
   public func forEachChange(
     since old: TableGeneration, of entity: EntityIndex, keys: ClosedRange<ObjectKey>,
     _ body: (_ old: RowPointer?, _ new: RowPointer?) throws -> Void

@@ -10,7 +10,7 @@ public final class TableLoader {
   public let model: ManagedObjectModel
   /// The path of the file, for error messages.
   public let path: String?
-  /// Whether the file's digest is right. Defaults to true.
+  /// Whether the file's digest is valid. Defaults to true.
   ///
   /// A format sets it to false for a file that it reads although its digest is wrong or missing. Such a file may have been edited by hand.
   /// Its ``StoreFileHeader/lineage`` then describes the version before the edit, so the loader appends the file's digest.

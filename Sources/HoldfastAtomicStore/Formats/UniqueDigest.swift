@@ -8,10 +8,10 @@ public import HoldfastStore
   import Darwin
 #endif
 
-/// The digest of a uniqueness constraint's values that files store: XXH64.
+/// The digest of the values of a uniqueness constraint, as stored in files: XXH64.
 ///
-/// The input is the values in the order of the constraint. An integer, Boolean or key is 8 bytes, little-endian; so is an IEEE 754
-/// floating-point number. Text and binary data are their byte count as 8 such bytes, then the bytes. On disk: do not change.
+/// The input is the values in the order of the constraint. An integer, Boolean, key or IEEE 754 floating-point number is 8 bytes,
+/// little-endian. Text and binary data begin with their byte count, also as 8 bytes. On disk: do not change.
 public enum UniqueDigest {
   /// The digest of a row's values; nil if one is missing or NaN.
   public static func value(of row: RowPointer, _ constraint: UniqueConstraint) -> UInt64? {

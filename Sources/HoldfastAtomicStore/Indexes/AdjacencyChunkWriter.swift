@@ -3,7 +3,7 @@ import HoldfastStore
 /// Writes chunks of an ``AdjacencyIndex``.
 ///
 /// One function serves new chunks, additions and removals. Separate functions would save at most 1.5 % of the instructions of a first save
-/// with 300,000 links. A second function makes the chunks of an index that was empty and gets dense links.
+/// with 300,000 links. A second function builds the chunks when dense links are added to an empty index.
 enum AdjacencyChunkWriter {
   typealias Links = UnsafeBufferPointer<SaveRequest.Link>
 
@@ -15,7 +15,7 @@ enum AdjacencyChunkWriter {
     return (old.isEmpty ? noEntries : old).withUnsafeBufferPointer { merged($0, added, removed) }
   }
 
-  /// A chunk in the usual form, but without entries.
+  /// A chunk that has the same layout as others but no entries.
   private static let noEntries: [Int64] = [0, 0, 0, 0, 0]
 
   private static func bits(_ links: Links) -> (UInt64, UInt64, UInt64, UInt64) {

@@ -30,10 +30,10 @@ struct AdjacencyIndex: Sendable {
   /// Creates an empty index.
   init() {}
 
-  /// The source with an offset in a chunk.
+  /// The source key at an offset in a chunk.
   @inline(__always) private static func source(_ place: Int64, _ low: Int) -> ObjectKey { ObjectKey(place << shift + Int64(low)) }
 
-  /// The chunks with the sources in a range.
+  /// The numbers of the chunks that contain the sources in a range.
   private static func places(_ sources: ClosedRange<ObjectKey>) -> ClosedRange<Int64> {
     sources.lowerBound.rawValue >> shift...sources.upperBound.rawValue >> shift
   }
@@ -59,7 +59,7 @@ struct AdjacencyIndex: Sendable {
     }
   }
 
-  /// Calls `body` with each source in a range that has destinations, and with these. Both are in ascending order.
+  /// Calls `body` with each source in a range and its destinations, in ascending order. Skips sources without destinations.
   func forEachSource(in sources: ClosedRange<ObjectKey>, _ body: (ObjectKey, UnsafeBufferPointer<ObjectKey>) throws -> Void) rethrows {
     try chunks.forEach(in: AdjacencyIndex.places(sources)) { place, chunk in
       try chunk.words.withUnsafeBufferPointer { words in
@@ -72,8 +72,8 @@ struct AdjacencyIndex: Sendable {
     }
   }
 
-  /// Whether the links from sources in a range are unchanged between another index and this changed copy of it. False means only
-  /// that a link may have changed.
+  /// Whether this changed copy of `other` still has the same links from the sources in a range. False means only that a link may have
+  /// changed.
   func hasSameLinks(as other: AdjacencyIndex, sources: ClosedRange<ObjectKey>) -> Bool {
     chunks.shares(AdjacencyIndex.places(sources), with: other.chunks)
   }

@@ -29,7 +29,7 @@ enum Hashing {
     return hash
   }
 
-  /// The last one to seven bytes; the last eight if there are that many.
+  /// The last one to seven bytes; the last eight if `bytes` has at least eight.
   @inline(__always) private static func tail(_ bytes: UnsafeRawBufferPointer, from offset: Int) -> UInt64 {
     if bytes.count >= 8 { return bytes.loadUnaligned(fromByteOffset: bytes.count - 8, as: UInt64.self) }
     var word: UInt64 = 0

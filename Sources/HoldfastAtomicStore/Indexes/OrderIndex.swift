@@ -23,7 +23,7 @@ struct OrderedTargets: KeyMapElement {
 
 /// The order of the destinations of one relationship, by owner. Copies share unchanged chunks.
 struct OrderIndex: Sendable {
-  /// Allows a sparser map than usual because often few objects of a family have a list.
+  /// Allows a sparser map than usual, because often few owners have a list.
   private var sources = KeyMap<OrderedTargets>(shift: 6, spread: 16)
 
   /// The order keys of some destinations of an owner.
@@ -32,8 +32,8 @@ struct OrderIndex: Sendable {
     return targets.map { known.key(of: $0) }
   }
 
-  /// Whether the order keys of owners in a range are unchanged between another index and this changed copy of it. False means only
-  /// that a key may have changed.
+  /// Whether this changed copy of `other` still has the same order keys for the owners in a range. False means only that a key may have
+  /// changed.
   func hasSameKeys(as other: OrderIndex, sources keys: ClosedRange<ObjectKey>) -> Bool {
     sources.shares(keys.rawValues, with: other.sources, allowsSparse: true)
   }

@@ -1,10 +1,10 @@
 import HoldfastStore
 
-/// A hash index of a uniqueness constraint: finds the keys whose values have a hash. Copies share unchanged segments.
+/// A hash index of a uniqueness constraint: finds the keys of the rows whose values have a hash. Copies share unchanged segments.
 ///
-/// Open addressing with linear probing in segments of 512 slots. The upper bits of a hash select the segment, the lower bits the
-/// slot. A write copies only the affected segment: changing one of 100,000 entries in a copy takes a twenty-fourth of the time that it would
-/// take if one table had all entries. Different values can have the same hash, so callers compare the rows.
+/// Open addressing with linear probing in segments of 512 slots. The upper bits of a hash select the segment, the lower bits the slot. A
+/// write copies only the affected segment: changing one of 100,000 entries in a copy is 24 times as fast as with a single table. Different
+/// values can have the same hash, so callers compare the rows.
 struct UniqueIndex: Sendable {
   /// A slot of a segment. Empty if the hash is 0.
   private struct Place: Sendable {
@@ -30,7 +30,7 @@ struct UniqueIndex: Sendable {
   /// Creates an empty index.
   init() {}
 
-  /// Whether the index is unchanged since it was copied from, or to, another one. False means only that it may have changed.
+  /// Whether an index and its copy are both unchanged since the copy was made. False means only that one may have changed.
   func isSame(as other: UniqueIndex) -> Bool {
     if count != other.count { return false }
     if count == 0 { return true }

@@ -8,9 +8,9 @@ protocol KeyMapElement: Sendable {
 
 /// A map from Int64 keys to values, with copy-on-write storage per chunk.
 ///
-/// Keys are mostly allocated consecutively. The dense part stores their values in chunks that are indexed by the shifted key: a
-/// lookup takes two loads. The sparse part stores keys far beyond all others, which a file may contain, in hash tables. These are
-/// segmented so that a write copies only one segment.
+/// Keys are mostly allocated consecutively. The dense part stores their values in chunks that are indexed by the shifted key, so a lookup
+/// reads only two values from memory. The sparse part is for keys far beyond all others, which a file may contain. It is a hash table in
+/// segments, so that a write copies only one segment.
 ///
 /// Copying the map takes constant time. The first write to a chunk or segment after that copies it.
 struct KeyMap<Element: KeyMapElement>: Sendable {
@@ -20,7 +20,7 @@ struct KeyMap<Element: KeyMapElement>: Sendable {
   private let spread: Int64
   /// The dense part. A chunk without values is an empty array.
   private var chunks: [[Element]] = []
-  /// The sparse part: empty, or a power of two of segments. A key is in at most one of the two parts.
+  /// The segments of the sparse part; their number is zero or a power of two. A key is in at most one of the two parts.
   private var segments: [[Int64: Element]] = []
   private var sparseCount = 0
   /// Replaced with each change of the sparse part, to detect changes by identity.
@@ -77,8 +77,8 @@ struct KeyMap<Element: KeyMapElement>: Sendable {
     return before
   }
 
-  /// The maximum number of chunks in the dense part: a small minimum, or ``spread`` times the chunks that the present keys would
-  /// fill.
+  /// The maximum number of chunks in the dense part: 64 plus ``spread`` times the number of chunks that the current keys would fill, but at
+  /// least the current number.
   private var denseLimit: Int64 { max(Int64(chunks.count), 64 + spread * (Int64(count) >> shift)) }
 
   private mutating func setDense(_ place: Int, _ key: Int64, _ element: Element) -> Element {
@@ -114,11 +114,11 @@ struct KeyMap<Element: KeyMapElement>: Sendable {
     for entry in old.joined() { segments[segment(entry.key)][entry.key] = entry.value }
   }
 
-  /// Whether the values of the keys in a range are unchanged between another map and this changed copy of it. Compares chunks by
-  /// address; false means only that a value may have changed.
+  /// Whether this changed copy of `other` still has the same values for the keys in a range. Compares chunks by address; false means only
+  /// that a value may have changed.
   ///
-  /// Always false if either map has a sparse part, because iterating over the other keys range by range would then take too long.
-  /// Callers that don't iterate pass `allowsSparse`; the sparse parts are then compared by identity.
+  /// False if either map has a sparse part. Otherwise, callers would iterate over the remaining keys range by range, and each iteration
+  /// would visit all keys. Callers that don't iterate pass `allowsSparse`; the sparse parts are then compared by identity.
   func shares(_ keys: ClosedRange<Int64>, with other: KeyMap, allowsSparse: Bool = false) -> Bool {
     guard segments.isEmpty && other.segments.isEmpty || allowsSparse && sparseMark === other.sparseMark else { return false }
     let last = Int64(max(chunks.count, other.chunks.count)) - 1
@@ -149,7 +149,7 @@ struct KeyMap<Element: KeyMapElement>: Sendable {
     }
   }
 
-  /// The offsets, in a chunk of `count` keys that begins at `first`, of the keys in a range.
+  /// The offsets of the keys in a range within a chunk of `count` keys that begins at `first`.
   private func offsets(in keys: ClosedRange<Int64>, from first: Int64, _ count: Int) -> Range<Int> {
     let end = keys.upperBound < first + Int64(count) ? Int(max(keys.upperBound - first + 1, 0)) : count
     let start = Int(max(keys.lowerBound - first, 0))

@@ -29,9 +29,9 @@ public protocol PagedStoreFile: Sendable {
   /// The row of an entity, without subentities, that has a key; nil if there is none.
   func row(entity: EntityIndex, key: ObjectKey) throws -> RowView?
 
-  /// The keys of the rows whose values of a constraint have a digest, and possibly of others.
+  /// The keys of the rows whose values of a constraint have a digest.
   ///
-  /// Returns nil if the file has no index for the constraint.
+  /// May include keys of other rows. Returns nil if the file has no index for the constraint.
   ///
   /// - Parameters:
   ///   - digest: The ``UniqueDigest`` of the values.

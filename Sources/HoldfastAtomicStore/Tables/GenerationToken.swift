@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// Identifies the rows of a ``TableStore`` in state tokens: two numbers, which no two states of a store share.
+/// Identifies the rows of a ``TableStore`` in state tokens, by a pair of numbers that is different in each state of a store.
 public struct GenerationToken: Sendable, Hashable {
   /// A random number of the open store that made the state.
   public var session: UInt64

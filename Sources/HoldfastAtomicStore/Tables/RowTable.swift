@@ -97,13 +97,13 @@ struct RowTable: Sendable {
     }
   }
 
-  /// Calls `body` with the old and new versions of an entity's rows that differ between another table and this changed copy of it.
-  /// Takes time proportional to the number of pages in the other table and of keys near changed ones.
+  /// Calls `body` with the old and new version of each row of an entity that differs between `old` and this changed copy of it. Takes time
+  /// proportional to the number of pages in `old` and of keys near changed ones.
   func forEachChange(
     since old: RowTable, of entity: EntityIndex, keys: ClosedRange<ObjectKey>,
     _ body: (_ old: RowPointer?, _ new: RowPointer?) throws -> Void
   ) rethrows {
-    // The number of a released page is reused.
+    // Page numbers are reused, so compare the pages too.
     let same = old.pages.indices.map { number in
       old.pages[number].map { number < pages.count && pages[number]?.batch === $0.batch } ?? false
     }
@@ -114,8 +114,7 @@ struct RowTable: Sendable {
     }
   }
 
-  /// Whether the rows in a key range are unchanged between another table and this changed copy of it. False means only that a row
-  /// may have changed.
+  /// Whether this changed copy of `other` still has the same rows in a key range. False means only that a row may have changed.
   func hasSameLocations(as other: RowTable, keys: ClosedRange<ObjectKey>) -> Bool {
     directory.shares(keys.rawValues, with: other.directory)
   }

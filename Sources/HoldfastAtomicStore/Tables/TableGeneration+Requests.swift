@@ -28,7 +28,7 @@ extension PagedGeneration {
 
 extension PlannedRows {
   fileprivate func carryOut(_ plan: FetchPlan, into sink: any RowSink) throws {
-    guard plan.sorts.isEmpty, plan.offset == 0, plan.limit == nil else { throw TableError.undeclared("a sorted or windowed fetch") }
+    guard plan.sorts.isEmpty, plan.offset == 0, plan.limit == nil else { throw TableError.undeclared("sorting, offset or limit") }
     guard let predicate = plan.predicate else { return try fetchAll(plan, into: sink) }
     let lookup = try UniqueLookup(predicate, entity: schema.model.entities[plan.entity], schema: schema)
     let matches = try rows(matching: lookup, plan)
@@ -44,7 +44,7 @@ extension PlannedRows {
         if builder.count > 0, try sink.take(builder.seal(), .all) == .enough { return }
       }
     case .count: _ = try sink.take(.count(matches.count), .all)
-    case .aggregates: throw TableError.undeclared("an aggregate")
+    case .aggregates: throw TableError.undeclared("aggregates")
     }
   }
 
@@ -55,7 +55,7 @@ extension PlannedRows {
     case .keys:
       try forEachBatch(of: plan.concreteEntities) { try sink.take(keys(of: $1, $2, entity: $0), .all) }
     case .count: _ = try sink.take(.count(plan.concreteEntities.reduce(0) { $0 + rowCount(of: $1) }), .all)
-    case .aggregates: throw TableError.undeclared("an aggregate")
+    case .aggregates: throw TableError.undeclared("aggregates")
     }
   }
 
@@ -172,10 +172,12 @@ struct PageRun {
   }
 }
 
-/// The errors of the tables.
+/// The errors that tables throw.
 enum TableError {
   static func undeclared(_ what: String) -> StoreError {
-    StoreError(.unsupportedRequest, operation: "fetch rows", reason: "The store doesn't evaluate \(what). Evaluate it on the fetched rows.")
+    StoreError(
+      .unsupportedRequest, operation: "fetch rows",
+      reason: "The store doesn't support \(what). Fetch all rows, and evaluate the query on them.")
   }
 
   static func notOpen(_ operation: String) -> StoreError {
@@ -201,7 +203,7 @@ enum TableError {
   static func noMoreKeys(_ entity: ManagedObjectModel.Entity) -> StoreError {
     StoreError(
       .unstorableValue, operation: "reserve keys of \(entity.name)",
-      reason: "There are no keys left after \(TableLoader.keys.upperBound). Copy the objects to a new store.")
+      reason: "There are no keys left; the maximum is \(TableLoader.keys.upperBound). Copy the objects to a new store.")
   }
 
   static func wrongLayout(_ entity: ManagedObjectModel.Entity) -> StoreError {

@@ -12,7 +12,7 @@ struct TableSave {
   private var orders: [OrderIndex]
   /// The owners that lose destinations, by ordered relationship.
   private var losing: [Set<ObjectKey>]
-  /// The added and removed links of to-one relationships, by index. The source of a link is the destination's key, the target the
+  /// The added and removed links of to-one relationships, by adjacency index. The source of a link is the destination's key, the target the
   /// row's key.
   private var added: [[SaveRequest.Link]]
   private var removed: [[SaveRequest.Link]]
@@ -270,8 +270,7 @@ struct TableSave {
     }
   }
 
-  /// Enforces that a destination of a to-many relationship without inverse has one owner. If the save names several, the last one
-  /// wins.
+  /// Enforces that a destination of a to-many relationship without an inverse has one owner. If the save names several, the last one wins.
   private func takeAway(_ changes: inout SaveRequest.LinkChanges, _ backward: Int) {
     let last = Dictionary(changes.added.map { ($0.target, $0.source) }, uniquingKeysWith: { _, last in last })
     changes.added.removeAll { last[$0.target] != $0.source }
@@ -362,7 +361,7 @@ struct TableSave {
         if builder.isFull { copies.append(builder.seal()) }
       }
       if builder.count > 0 { copies.append(builder.seal()) }
-      // A value that becomes nil leaves its constraints; it can't violate one.
+      // Setting values to nil can't violate a constraint, so the new values needn't be indexed.
       for copy in copies { replace(by: copy, entity) }
       newValues = []
     }

@@ -4,7 +4,7 @@ public import HoldfastStore
 public final class TableSchema: Sendable {
   /// The model.
   public let model: ManagedObjectModel
-  /// The store, for creating object IDs.
+  /// The identity of the store, for creating object IDs.
   public let identity: StoreIdentity
   /// The scope in which keys are unique.
   public let keySpace: KeySpace
@@ -125,7 +125,7 @@ public final class TableSchema: Sendable {
   private static func constraints(of family: [ManagedObjectModel.Entity]) -> [Constraint] {
     var found: [Constraint] = []
     for entity in family {
-      // Inherited constraints belong to the superentity and apply to its entire family.
+      // Inherited constraints belong to the superentity and apply to all its subentities.
       for place in entity.inheritedConstraintCount..<entity.uniqueSlots.count {
         // A constraint that is declared twice counts once.
         let names = entity.uniquenessConstraints[place]

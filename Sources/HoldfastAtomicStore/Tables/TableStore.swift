@@ -19,7 +19,7 @@ public final class TableStore: Sendable {
     var source: RowSource
     var nextKeys: [ObjectKey]
     var isSaving = false
-    /// Identifies the rows; nil without tokens.
+    /// Identifies the rows; nil if the store doesn't use tokens.
     var token: GenerationToken?
   }
 
@@ -85,7 +85,7 @@ public final class TableStore: Sendable {
 
   /// Begins a read view of the current generation, in constant time.
   ///
-  /// Both kinds of view pin the generation.
+  /// The view pins the generation, so it can serve as either kind of view.
   public func beginRead() throws -> any ReadView { try beginRead(keeping: nil) }
 
   /// Begins a read view that keeps external files until it ends.

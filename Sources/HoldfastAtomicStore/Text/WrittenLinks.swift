@@ -1,9 +1,9 @@
 public import HoldfastStore
 
-/// The destinations of a to-many relationship that a text file lists with their owner.
+/// The destinations of a to-many relationship that a text file stores with their owner.
 ///
-/// Deleting an object can leave links behind if the delete rule is "no action". If the other side of the relationship stores the
-/// links, the file contains none from missing objects. This side omits them too, so that both sides match.
+/// Deleting an object leaves its links behind if the delete rule is "no action". The side that stores the links doesn't write them, because
+/// a missing object has no row in the file. The other side omits them too, so that both sides match.
 public final class WrittenLinks {
   @usableFromInline let links: LinkReader
   private let generation: TableGeneration
@@ -33,7 +33,7 @@ public final class WrittenLinks {
     found.withUnsafeBufferPointer(body)
   }
 
-  /// The destinations of an object with their order keys, sorted by these.
+  /// The destinations of an object with their order keys, sorted by order key.
   public func ordered(of key: ObjectKey) -> [(target: ObjectKey, order: Int64)] {
     let targets = links.orderedTargets(of: key)
     return lacksSome ? targets.filter { exists($0.target) } : targets

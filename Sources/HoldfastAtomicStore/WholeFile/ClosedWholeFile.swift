@@ -22,8 +22,8 @@ struct ClosedWholeFile: Sendable {
 
   // MARK: Metadata
 
-  /// Reads only the header, so damage after it isn't detected. If the digest is at the end of the file, damaged or edited metadata aren't
-  /// detected either: the result is reliable only if the file opens.
+  /// Reads only the header, so damage after it isn't detected. If the digest is at the end of the file, damaged or edited metadata isn't
+  /// detected either: the result is reliable only if the file can be opened.
   private func metadata() throws -> PersistentStoreMetadata {
     let header = try reading(MetadataRequest.operation) { try format.readHeader($0) }
     return PersistentStoreMetadata(
@@ -70,7 +70,8 @@ struct ClosedWholeFile: Sendable {
     try checkWritable(operation)
     guard let sourcePath = source.path else {
       throw StoreError(
-        .unsupportedRequest, operation: operation, path: path, reason: "The source isn't a file: \(source). Only files can be copied here.")
+        .unsupportedRequest, operation: operation, path: path,
+        reason: "The source isn't a file: \(source). Only a store in a file can be copied.")
     }
     let original = try DurableFile(path: sourcePath, options: options.file.readOnly, operation: operation)
     defer { original.close() }
@@ -91,7 +92,7 @@ struct ClosedWholeFile: Sendable {
 
   /// Copies a file and verifies the copy.
   private func copy(_ original: DurableFile, to replacement: FileReplacement, _ operation: String) throws -> StoredContents {
-    // The reader may start again if another process changes the file. So the bytes are copied after it has ended.
+    // The reader may restart if another process changes the file, so the bytes are copied after it has finished.
     let bytes = try original.read(operation: operation) { reader in
       _ = try located(at: original.path) { try format.readHeader(reader) }
       return reader.bytes
@@ -107,7 +108,7 @@ struct ClosedWholeFile: Sendable {
 
   // MARK: Contents
 
-  /// What a file says about its store's other files.
+  /// The contents of a store's file that identify its external files.
   private struct StoredContents {
     var storeUUID = ""
     var externalIDs: Set<UUID> = []
@@ -150,7 +151,7 @@ struct ClosedWholeFile: Sendable {
     throw StoreError(.readOnly, operation: operation, path: path, reason: "The store description is read-only.")
   }
 
-  /// The file in its folder; nil if the folder doesn't exist.
+  /// The store's file, which may not exist yet; nil if its folder doesn't exist.
   private func openFolder(_ operation: String) throws(StoreError) -> DurableFile? {
     do throws(StoreError) { return try DurableFile(path: path, options: options.file, operation: operation) } catch {
       guard error.code == .notFound else { throw error }
@@ -184,12 +185,12 @@ extension DurableFileOptions {
 }
 
 extension StoreDescription {
-  /// A store in one file of a format, read-only if the options say so.
+  /// Describes a store in one file. It is read-only if its file options are.
   ///
   /// - Parameters:
   ///   - format: The format of the file.
   ///   - path: The path of the file. The file doesn't need to exist yet.
-  ///   - options: How the store treats the file.
+  ///   - options: The options of the store.
   public init(format: any StoreFileFormat, at path: String, options: WholeFileOptions) {
     self.init(
       type: format.storeType, at: .file(path), isReadOnly: options.file.isReadOnly,

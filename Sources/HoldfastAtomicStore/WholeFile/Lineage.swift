@@ -9,8 +9,8 @@ import HoldfastStore
 /// it loads an older version, such as a restored backup, it gets a new number. Therefore, a version that contains a save of a session also
 /// contains the earlier saves of that session, and the versions on which they were based.
 ///
-/// A file lists the latest ``most`` sessions. If as many others have saved the store since this process read it, the current version can't
-/// be recognised as a descendant.
+/// A file lists the latest ``most`` sessions. If that many others have saved the store since this process read it, the current version
+/// can't be recognized as a descendant.
 struct Lineage: Equatable, Sendable {
   /// The last save of a session.
   struct Save: Equatable, Sendable {
@@ -18,7 +18,7 @@ struct Lineage: Equatable, Sendable {
     var generation: Int64
   }
 
-  /// The latest save comes first; each session is listed once.
+  /// The latest save comes first; each session occurs once.
   private(set) var saves: [Save] = []
 
   /// The maximum number of sessions in a file.
@@ -67,7 +67,7 @@ struct Lineage: Equatable, Sendable {
     }
   }
 
-  /// The digest of all bytes of a file. It identifies the file if the session that made it isn't in the file.
+  /// The digest of all bytes of a file. It identifies a file that doesn't record the session that wrote it.
   static func digest(of reader: FileReader) throws -> UInt64 {
     reader.rewind()
     var digest = ContentDigest()

@@ -3,10 +3,10 @@ import HoldfastStore
 import Synchronization
 
 extension OpenedFile {
-  /// Reserves keys while holding the lock. The lock file contains the keys that other processes reserved. The file is checked as
+  /// Reserves keys while holding the lock. The lock file contains the keys that other processes reserved. The store's file is checked as
   /// well, because a process that used a copy has another lock file.
   func reserveKeys(_ demands: [KeyDemand]) throws -> [[ObjectKey]] {
-    // Refuse before touching the lock file.
+    // These demands reserve nothing or throw, so they don't need the lock file.
     if demands.allSatisfy({ $0.count == 0 }) || tables.isReadOnly { return try namingFile { try tables.reserveKeys(demands) } }
     let replacement = try begin()
     defer { replacement.abort() }

@@ -48,7 +48,8 @@ extension OpenedFile {
     guard known.descends(from: found) else {
       throw replaced(
         "Another program replaced the file with a version that doesn't contain this store's last save: it was made from an older copy, "
-          + "edited without a record of saves, or saved by \(Lineage.most) others since. Close the store and open the current file.")
+          + "written by a program that doesn't record saves, or saved by \(Lineage.most) other open stores since. "
+          + "Close the store and open the current file.")
     }
     // Saves of this session that the older version doesn't contain must not count as contained in later ones.
     written.withLock { $0.session = Lineage.newSession() }

@@ -31,14 +31,14 @@ extension OpenedFile {
     }
   }
 
-  /// Inserting existing keys is a programming error, unless another process inserted the rows after the keys were allocated.
+  /// Prepares the tables. If an inserted key already exists because another process replaced the file, throws a retryable error.
   private func prepareTables(_ request: SaveRequest) throws -> TablePreparation {
     do {
       return try tables.prepare(request)
     } catch let error as StoreError where error.code == .general && written.withLock({ $0.hasGoneOn }) {
       throw StoreError(
         .storeReplaced, operation: "save",
-        reason: "Another program replaced the file with a version in which other objects have the keys of new objects here. "
+        reason: "Another program replaced the file with a version in which other objects have the keys of this save's new objects. "
           + "Save again: the new objects get other keys.", cause: error, isRetryable: true)
     }
   }
@@ -118,6 +118,6 @@ extension OpenedFile {
     StoreError(
       .unstorableValue, operation: "save", path: path,
       reason:
-        "The file's generation \(StoreFileHeader.generations.upperBound) is the last one. Copy the objects to a new store.")
+        "The file has the maximum generation, \(StoreFileHeader.generations.upperBound). Copy the objects to a new store.")
   }
 }

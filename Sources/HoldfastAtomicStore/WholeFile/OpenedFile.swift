@@ -45,8 +45,8 @@ final class OpenedFile: Sendable {
     var hashes: ModelHashes?
     /// Whether a version of another process has replaced the one that was opened.
     var hasGoneOn = false
-    /// The file that this process last wrote, or opened page by page, from which a save copies unchanged sections. It remains valid for unchanged
-    /// rows even if another file has replaced it.
+    /// The file that this process last wrote, or opened page by page. A save copies unchanged sections from it. It remains valid for
+    /// unchanged rows even if another file has replaced it.
     var saved: SavedSource = .none
   }
 
@@ -91,7 +91,7 @@ final class OpenedFile: Sendable {
     return try files.read(request.id, operation: request.description(in: tables.schema.model))
   }
 
-  /// Removes external files that killed saves left behind.
+  /// Removes external files that interrupted saves left behind.
   func collectFiles() {
     files?.collect { place, id in
       let model = tables.schema.model

@@ -4,8 +4,8 @@ import Synchronization
 
 /// A save that is written to a temporary file and can replace the store's file.
 ///
-/// Its rows are published if the file is in place, even if the disk didn't confirm durability, because other processes already see
-/// it. Otherwise they are discarded.
+/// Its rows are published once the file is in place, even if the disk didn't confirm durability, because other processes already see the
+/// file. Otherwise the rows are discarded.
 final class WholeFileSave: PreparedSave {
   /// Guarded because a save can end on another thread than the one that prepared it. Nil after the end, so that a finished save that is
   /// still referenced doesn't keep the file open.

@@ -14,15 +14,15 @@ import Synchronization
 ///
 /// **Other processes.** Each save takes a lock and checks whether another process has replaced the file:
 ///
-/// - If the file contains a later version of the same store, that version is loaded first, and the save is applied to it. Rows that
-///   both have changed are conflicts, so no changes are lost.
+/// - If the file contains a later version of the same store, that version is loaded first, and the save is applied to it. Rows that both
+///   processes changed are conflicts, so no changes are lost.
 /// - If the file is missing or contains a different store, the save throws.
 /// - If the file is a copy that diverged, the save throws. A file names the latest 32 open stores that saved it, so divergence is always
-///   detected. If 32 others saved the file since this store read or saved it, the save throws as well. So does a save after a program
-///   without this record, such as a text editor, has changed an older version.
+///   detected. The save also throws if 32 others saved the file since this store read or saved it, or if a program that doesn't keep this
+///   record, such as a text editor, changed an older version.
 ///
 /// Keys for new objects are reserved in the lock file, after checking the store's file, so that no two processes reserve the same
-/// keys. A process that saves a copy has another lock file. If it has used the keys of new objects here, the save throws
+/// keys. A process that saves a copy has another lock file. If it has used the keys of this store's new objects, the save throws
 /// `storeReplaced` with ``/HoldfastStore/StoreError/isRetryable``; saving again uses other keys.
 ///
 /// Reading never waits for the lock and never checks the file. Changes by other processes become visible when this store reserves
@@ -165,7 +165,7 @@ public final class WholeFileStore: IncrementalStore {
 
   /// Reserves keys, counting up from 1 for each root entity.
   ///
-  /// Keys that other processes reserved or used are skipped. If another process has saved the file, that version is loaded here.
+  /// Keys that other processes reserved or used are skipped. If another process has saved the file, this store loads that version.
   public func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
     try open(to: "reserve keys").reserveKeys(demands)
   }

@@ -9,7 +9,7 @@ import HoldfastPropertyList
 /// The file `.xccurrentversion` of a model with several versions: a property list with the current version's folder.
 enum CurrentVersionFile {
   static let name = ".xccurrentversion"
-  /// A typical file has 250 bytes.
+  /// The maximum size in bytes. A typical file has 250 bytes.
   static let maximumByteCount = 8 << 10
 
   private struct List: Decodable {

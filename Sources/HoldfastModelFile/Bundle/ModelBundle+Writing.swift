@@ -14,9 +14,9 @@ extension ModelBundle {
   /// The path and the documents determine every byte: the same document always gives the same file.
   ///
   /// - Parameters:
-  ///   - versions: The documents, by the name of their version. For a path that ends with `.xcdatamodel`, exactly one, whose name is
-  ///     ignored.
-  ///   - currentVersion: The current version: one of these, or an existing one.
+  ///   - versions: The documents, by the name of their version. If the path ends with `.xcdatamodel`, exactly one document is allowed, and
+  ///     its name is ignored.
+  ///   - currentVersion: The current version: one of `versions`, or an existing one.
   ///   - path: The folder, whose name ends with `.xcdatamodeld` or `.xcdatamodel`.
   /// - Throws: ``ModelFileError``: `unwritable` for a document that XML can't represent or a name that a folder can't have,
   ///   `unknownVersion`, `notAModel`, `notPermitted`, `inputOutput`. Documents are serialized before any file is changed.
@@ -62,7 +62,7 @@ extension ModelBundle {
     return files
   }
 
-  /// Lets `body` fill the folder at the path, or a new folder beside it, which is then renamed.
+  /// Calls `body` with the folder at the path. If nothing is at the path, creates a folder beside it, and renames that folder afterwards.
   private static func write(to path: String, _ body: (ModelFolder) throws(ModelFileError) -> Void) throws(ModelFileError) {
     let parent = try ModelFolder(path: ModelPath.parent(path), operation: "write the model")
     let name = ModelPath.lastComponent(path)
@@ -90,7 +90,7 @@ extension ModelBundle {
       try folder.folder(name, operation: "write the model").replace(ModelPath.contents, with: file.bytes)
     }
     folder.synchronize()
-    // A file with the same name is left unchanged, and so is a missing file if the first version is the current one.
+    // The file stays unchanged if it already names this version. An existing model without the file needs none for its first version.
     if let said = try? ModelBundle.currentVersion(in: folder, among: names), said == currentVersion, !present.isEmpty { return }
     try folder.replace(
       CurrentVersionFile.name, with: CurrentVersionFile.bytes(naming: ModelPath.folderName(ofVersion: currentVersion)))

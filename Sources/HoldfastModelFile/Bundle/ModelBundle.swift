@@ -10,20 +10,20 @@
 /// }
 /// ```
 ///
-/// It contains the names of the versions and reads a version on demand. So an unreadable version, such as an old binary one, doesn't affect
-/// the others.
+/// A bundle contains only the names of the versions, and reads a version on demand. Therefore an unreadable version, such as an old binary
+/// one, doesn't affect the others.
 public struct ModelBundle: Sendable, Hashable {
   /// The path of the folder.
   public let path: String
   /// The names of the versions, sorted by their UTF-8 bytes. A version is named after its folder, without `.xcdatamodel`.
   public let versionNames: [String]
-  /// The current version.
+  /// The name of the current version.
   ///
-  /// `.xccurrentversion` names it. If that file is missing or names none, it is the first version.
+  /// It is read from the file `.xccurrentversion`. If that file is missing or contains no name, the first version is the current one.
   public let currentVersionName: String
   /// The limits for reading versions.
   public let options: ModelFileOptions
-  /// Whether the folder contains folders of versions, instead of one version itself.
+  /// Whether the folder contains a folder for each version, instead of being a version itself.
   public let isVersioned: Bool
 
   /// Finds the versions of a model. Doesn't read any version.

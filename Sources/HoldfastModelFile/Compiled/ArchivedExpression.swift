@@ -74,7 +74,7 @@ struct ArchivedOperator: Equatable {
   ]
 
   let word: String
-  /// The letters for case, diacritics, normalisation and locale.
+  /// The letters of the options: case, diacritics, normalisation and locale.
   let options: String
 
   var text: String { options.isEmpty ? word : "\(word)[\(options)]" }
@@ -82,7 +82,7 @@ struct ArchivedOperator: Equatable {
 
 /// The texts of expressions.
 enum ArchivedText {
-  /// Reserved words. A name that is one needs a `#` before it.
+  /// The reserved words. A name that is equal to one of them is written with a `#` before it.
   private static let reserved: Set<String> = [
     "AND", "OR", "IN", "NOT", "ALL", "ANY", "SOME", "NONE", "LIKE", "CASEINSENSITIVE", "CI", "MATCHES", "CONTAINS", "BEGINSWITH",
     "ENDSWITH",
@@ -105,7 +105,7 @@ enum ArchivedText {
     case .date(let seconds): "CAST(\(seconds), \"NSDate\")"
     case .string(let text): quoted(text)
     case .array(let values): "{\(values.map(constant).joined(separator: ", "))}"
-    // Readers refuse these, because a predicate's text can't represent them.
+    // These values don't occur: the reader refuses them, because a predicate's text can't represent them.
     case .data, .uid, .dictionary: "?"
     }
   }

@@ -1,9 +1,9 @@
 import HoldfastPropertyList
 import HoldfastStore
 
-/// Reads predicates and expressions of an archive. Throws an error that names anything unknown.
+/// Reads predicates and expressions of an archive. Unknown classes and options are errors.
 ///
-/// It has limits, because elements may be shared: a few objects could represent a very large expression.
+/// The reader has limits, because elements can be shared: a few objects could represent a very large expression.
 struct ArchivedExpressionReader {
   private static let largestDepth = 32
   /// The number of elements that may still be read.
@@ -126,7 +126,7 @@ struct ArchivedExpressionReader {
     }
   }
 
-  /// Functions of predicates are methods of one class.
+  /// Reads a function call. All functions of predicates are methods of the same class.
   private mutating func function(_ part: ArchivedPart, _ depth: Int) throws(ModelFileError) -> ArchivedExpression {
     let operand = try required(part, "NSOperand"), name = try part.requiredText("NSSelectorName")
     guard operand.className == "NSConstantValueExpression", try operand.text("NSConstantValueClassName") == "_NSPredicateUtilities" else {

@@ -40,7 +40,7 @@ struct ArchivedPart {
     throw failure("The value of \(key) isn't text.")
   }
 
-  /// The text of a key; nil if there is none or it is empty, because Xcode uses both.
+  /// The text of a key; nil if the text is missing or empty, because Xcode writes both for no text.
   func filledText(_ key: String) throws(ModelFileError) -> String? {
     try text(key).flatMap { $0.isEmpty ? nil : $0 }
   }
@@ -123,9 +123,9 @@ extension ModelFileError {
   init(_ code: Code, path: String? = nil, element: String? = nil, cause: PropertyListError) {
     let reason =
       switch cause.code {
-      case .tooLarge, .tooDeep: "It exceeds the limits."
-      case .notAPropertyList: "It isn't a compiled model."
-      default: "It is damaged, or was written by an unknown program."
+      case .tooLarge, .tooDeep: "The archive exceeds the limits."
+      case .notAPropertyList: "The data isn't a compiled model."
+      default: "The archive is damaged, or was written by an unknown program."
       }
     let isTooLarge = [.tooLarge, .tooDeep].contains(cause.code)
     self.init(isTooLarge ? .tooLarge : code, path: path, element: element, reason: reason, cause: cause)

@@ -12,7 +12,7 @@ public import HoldfastStore
 /// has the same version hashes as Core Data's, so it opens the stores that Core Data created with it.
 ///
 /// Compiled models lack some information of Xcode's files, such as the composite of an attribute and the editor's drawing. ``notes`` lists
-/// what they contain that a ``/HoldfastStore/ManagedObjectModel`` can't represent.
+/// what the file contains and a ``/HoldfastStore/ManagedObjectModel`` can't represent.
 public struct CompiledModel: Sendable {
   /// The model.
   public let model: ManagedObjectModel
@@ -23,7 +23,7 @@ public struct CompiledModel: Sendable {
   ///
   /// - Parameters:
   ///   - path: The file or the folder.
-  ///   - version: The name of the version. Defaults to the current one. A `.mom` file is the version of its name.
+  ///   - version: The name of the version. Defaults to the current one. A `.mom` file has one version, named after the file.
   ///   - options: The limits.
   /// - Throws: ``ModelFileError``, like ``init(bytes:path:options:)`` and ``CompiledModelBundle/init(contentsOf:options:)``.
   public init(

@@ -42,13 +42,13 @@ extension CompiledModelReader {
     return name == "NSManagedObject" ? nil : name
   }
 
-  /// The renaming identifier. Compiled models have one for everything; only one that differs from the name matters.
+  /// The renaming identifier; nil if it equals the name. Compiled models contain an identifier for every element.
   func renamingIdentifier(_ part: ArchivedPart, _ name: String) throws(ModelFileError) -> String? {
     let identifier = try part.filledText("NSRenamingIdentifier")
     return identifier == name ? nil : identifier
   }
 
-  /// The texts by key. Other values are noted.
+  /// The texts by key. Adds a note for each value that isn't a text.
   mutating func userInfo(_ part: ArchivedPart) throws(ModelFileError) -> [String: String] {
     var info: [String: String] = [:]
     for (key, reference) in try part.entries("NSUserInfo") {
@@ -86,16 +86,16 @@ extension CompiledModelReader {
 
   // MARK: Indexes
 
-  /// The indexes without those that Core Data made from marks that belong to another index. Such an index has the name of its property and
-  /// duplicates the other one.
+  /// The indexes, without the duplicates that Core Data created from marks of properties. A duplicate is named after its properties, and
+  /// another index has the same elements.
   private func withoutShadows(_ indexes: [FetchIndexDescription]) -> [FetchIndexDescription] {
     indexes.filter { index in
       index.name != index.properties.joined(separator: "_") || !indexes.contains { $0.name != index.name && $0.elements == index.elements }
     }
   }
 
-  /// Indexes in the forms of Xcode before 9: compound indexes, and marks of single properties. Newer models also have these, as duplicates
-  /// of their indexes for older frameworks.
+  /// Indexes in the forms of Xcode before 9: compound indexes, and marks of single properties. Newer models contain duplicates of their
+  /// indexes in these forms, for older frameworks. Those are left out.
   private func oldIndexes(_ part: ArchivedPart, _ marked: [String], besides indexes: [FetchIndexDescription]) throws(ModelFileError)
     -> [FetchIndexDescription]
   {
@@ -117,7 +117,7 @@ extension CompiledModelReader {
       guard let index = try ArchivedPart(archive, reference, as: part.element) else { continue }
       let name = try index.requiredText("NSIndexName")
       if try index.part("NSPartialIndexPredicate") != nil {
-        note(part, "The condition of the index \(name.quoted) was omitted. The index is for all objects.")
+        note(part, "The condition of the index \(name.quoted) was omitted, so the index contains all objects.")
       }
       var elements: [FetchIndexElement] = []
       var isWhole = true

@@ -15,16 +15,16 @@ extension CompiledModelReader {
     let element = "property \(name.quoted) of entity \(entity.name.quoted)"
     guard let part = try ArchivedPart(archive, reference, as: element) else { throw entity.part.failure("A property is missing.") }
     if part.className == "_NSPropertyDescriptionProxy" {
-      if inherited == nil { throw part.failure("It refers to an inherited property, but none has this name.") }
+      if inherited == nil { throw part.failure("The property is inherited, but no superentity has a property with this name.") }
       return nil
     }
-    guard try part.requiredText("NSPropertyName") == name else { throw part.failure("Its name differs from its key.") }
+    guard try part.requiredText("NSPropertyName") == name else { throw part.failure("The property's name differs from its key.") }
     guard let inherited else { return (try declaration(part, name, entity), try part.flag("NSIsIndexed")) }
     // Entities contain copies of inherited properties.
     let notes = declarations.notes.count
     let copy = try declaration(part, name, entity)
     declarations.notes.removeSubrange(notes...)
-    if copy != inherited { note(part, "It differs from the inherited property. The inherited one is used.") }
+    if copy != inherited { note(part, "The entity's copy differs from the inherited property, which is used.") }
     return nil
   }
 
@@ -103,7 +103,7 @@ extension CompiledModelReader {
 
   private mutating func derivation(_ part: ArchivedPart) throws(ModelFileError) -> String {
     if try part.part("NSFilteringPredicate") != nil {
-      note(part, "It is derived from some objects only. The condition was omitted, so it is derived from all objects.")
+      note(part, "The condition of the derived attribute was omitted. Its value is derived from all objects.")
     }
     guard let expression = try part.part("NSDerivationExpression") else { throw part.failure("The derivation expression is missing.") }
     return try expressions.expression(expression).text
@@ -119,7 +119,7 @@ extension CompiledModelReader {
       }
     }
     for reason in rules.reasons { note(part, reason) }
-    // Xcode gives each rule an error number. A text is the message of a rule made by hand.
+    // Xcode stores an error number for each rule. A text is the message of a rule that Xcode didn't create.
     for reference in try part.list("NSValidationWarnings") {
       if let message = try? archive.string(reference) { note(part, "The message \(message.quoted) of a rule was omitted.") }
     }

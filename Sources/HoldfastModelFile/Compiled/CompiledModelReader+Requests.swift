@@ -1,7 +1,7 @@
 import HoldfastStore
 
 extension CompiledModelReader {
-  /// The keys that are read, and keys that matter only if their value isn't the usual one.
+  /// The keys that are read, and keys that are noted only if they have an unusual value.
   private static let knownKeys: Set<String> = [
     "NSEntity", "NSPredicate", "NSResultType", "NSFetchLimit", "NSBatchSize", "NSFetchRequestFlags", "NSHasFetchRequestFlags",
     "NSSortDescriptors", "NSValuesToFetch", "NSValuesToGroupBy", "NSHavingPredicate", "NSFetchOffset",
@@ -38,7 +38,8 @@ extension CompiledModelReader {
     return request
   }
 
-  /// The text of a predicate. If it has no text, returns one that matches nothing, because matching all objects would be wrong.
+  /// The text of a predicate. If a predicate can't be written as text, returns one that matches nothing. Matching all objects would be
+  /// wrong.
   private mutating func predicateFormat(_ part: ArchivedPart) throws(ModelFileError) -> String {
     do throws(ModelFileError) { return try expressions.predicate(part).text } catch {
       guard error.code == .unsupported else { throw error }

@@ -22,7 +22,7 @@ struct CompiledModelReader {
   }
 
   mutating func note(_ part: ArchivedPart, _ reason: String) {
-    // More notes wouldn't help.
+    // A damaged or unknown file could cause any number of notes.
     let most = 1_000
     if declarations.notes.count < most {
       declarations.notes.append(CompiledModelNote(element: part.element, reason: reason))
@@ -31,7 +31,7 @@ struct CompiledModelReader {
     }
   }
 
-  /// Notes the values of unknown keys, which may be new or very old.
+  /// Adds a note for each unknown key that has a value. Such keys may be new or very old.
   mutating func noteKeys(of part: ArchivedPart, besides known: Set<String>) throws(ModelFileError) {
     for key in try part.keys(besides: known) { note(part, "The unknown setting \(key.quoted) was omitted.") }
   }
@@ -87,8 +87,8 @@ struct CompiledModelReader {
         throw ModelFileError(.tooLarge, reason: "The model has more than \(options.maximumEntityCount) entities.")
       }
       guard let part = try ArchivedPart(archive, reference, as: "entity \(name.quoted)") else { continue }
-      guard part.className == "NSEntityDescription" else { throw part.failure("Its class \(part.className.quoted) isn't an entity.") }
-      guard try part.requiredText("NSEntityName") == name else { throw part.failure("Its name differs from its key.") }
+      guard part.className == "NSEntityDescription" else { throw part.failure("The class \(part.className.quoted) isn't an entity.") }
+      guard try part.requiredText("NSEntityName") == name else { throw part.failure("The entity's name differs from its key.") }
       parts.append(CompiledEntityPart(name: name, superentity: try part.part("NSSuperentity")?.requiredText("NSEntityName"), part: part))
     }
     return parts
@@ -125,13 +125,13 @@ struct CompiledModelReader {
       let element = "configuration \(name.quoted)"
       guard declarations.configurations.count < options.maximumEntityCount, let list = try ArchivedPart(archive, reference, as: element)
       else {
-        throw ModelFileError(.malformed, element: element, reason: "It isn't a list of entities.")
+        throw ModelFileError(.malformed, element: element, reason: "The configuration isn't a list of entities.")
       }
       let references: [PropertyList]
       do { references = try archive.elements(reference) ?? [] } catch { throw ModelFileError(.malformed, element: element, cause: error) }
       for reference in references where members.count <= parts.count {
         guard let entity = try ArchivedPart(archive, reference, as: element), let name = names[entity.instance.number] else {
-          throw list.failure("It contains an entity that isn't in the model.")
+          throw list.failure("The configuration contains an entity that isn't in the model.")
         }
         members.append(name)
       }
@@ -155,17 +155,17 @@ struct CompiledEntityTree {
     let byName = Dictionary(parts.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     var placed: Set<String> = []
     for part in parts {
-      // From this entity upwards, up to the first one already placed.
+      // This entity and its superentities, up to the first one that is already in the result.
       var chain: [CompiledEntityPart] = []
       var next: CompiledEntityPart? = part
       while let entity = next, !placed.contains(entity.name) {
         chain.append(entity)
         guard chain.count <= ModelSizeCheck.maximumInheritance else {
-          throw part.part.failure("It inherits from more than \(ModelSizeCheck.maximumInheritance) entities, or from itself.")
+          throw part.part.failure("The entity inherits from more than \(ModelSizeCheck.maximumInheritance) entities, or from itself.")
         }
         next = entity.superentity.flatMap { byName[$0] }
         if let name = entity.superentity, next == nil {
-          throw entity.part.failure("It inherits from \(name.quoted), which isn't in the model.")
+          throw entity.part.failure("The entity inherits from \(name.quoted), which isn't in the model.")
         }
       }
       for entity in chain.reversed() {

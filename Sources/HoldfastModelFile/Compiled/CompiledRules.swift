@@ -26,7 +26,7 @@ struct CompiledRules {
       reasons.append("The rule \(predicate.text.quoted) was omitted, because it isn't a bound, a length or a pattern.")
       return
     }
-    if !set(bound) { reasons.append("The rule \(predicate.text.quoted) was omitted, because there is another one of the same kind.") }
+    if !set(bound) { reasons.append("The rule \(predicate.text.quoted) was omitted, because the attribute has another rule of this kind.") }
   }
 
   /// Notes a rule that couldn't be read.
@@ -78,7 +78,7 @@ struct CompiledRules {
     }
   }
 
-  /// False if the bound already has another value.
+  /// Sets a bound. Returns false if the bound already has another value.
   private mutating func set(_ bound: Bound) -> Bool {
     switch bound {
     case .minimum(let value): return Self.set(&validation.minimum, value)

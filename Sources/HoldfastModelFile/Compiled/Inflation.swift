@@ -16,7 +16,7 @@ enum Inflation {
     let limit = min(limit, isLarge ? limit : max(product, smallestLimit))
     guard packed.count <= limit else { throw tooLarge(limit) }
     var stream = z_stream()
-    guard holdfast_inflate_begin_raw(&stream) == Z_OK else { throw failure("There isn't enough memory to decompress it.") }
+    guard holdfast_inflate_begin_raw(&stream) == Z_OK else { throw failure("There isn't enough memory to decompress the model.") }
     defer { inflateEnd(&stream) }
     var input = packed
     return try input.withUnsafeMutableBufferPointer { input throws(ModelFileError) in
@@ -39,7 +39,7 @@ enum Inflation {
       guard count <= limit - out.count else { throw tooLarge(limit) }
       out += piece[..<count]
       if result == Z_STREAM_END {
-        if stream.avail_in > 0 { throw failure("There are bytes after its end.") }
+        if stream.avail_in > 0 { throw failure("There are bytes after the end of the compressed data.") }
         return out
       }
       // No progress is possible if the output buffer or the input is exhausted, which zlib reports as an error.
@@ -50,6 +50,6 @@ enum Inflation {
   private static func failure(_ reason: String) -> ModelFileError { ModelFileError(.malformed, reason: reason) }
 
   private static func tooLarge(_ limit: Int) -> ModelFileError {
-    ModelFileError(.tooLarge, reason: "It would expand to more than \(limit) bytes, which is too large for a model.")
+    ModelFileError(.tooLarge, reason: "The data would expand to more than \(limit) bytes, which is too large for a model.")
   }
 }

@@ -1,8 +1,10 @@
 import HoldfastPropertyList
 import HoldfastStore
 
-/// The archive of a compiled model, with limits on what is read from it. Many objects can refer to one, so a small archive could describe a
-/// huge model. Therefore a shared object counts each time it is read.
+/// The archive of a compiled model, with limits on what is read from it.
+///
+/// Many objects can reference the same one, so a small archive could describe a huge model. Therefore a shared object counts each time it
+/// is read.
 final class ModelArchive {
   private let archive: KeyedArchive
   private let mostValues: Int

@@ -9,12 +9,12 @@ enum ContentsParser {
   private static let pieceByteCount = 1 << 16
 
   static func parse(_ bytes: [UInt8], _ options: ModelFileOptions) throws(ModelFileError) -> ModelElement {
-    // Once per process, before several threads could do it at the same time.
+    // Initializes the library once per process, before several threads could do so at the same time.
     initialize
     let builder = TreeBuilder()
     let result = withExtendedLifetime(builder) {
       bytes.withUnsafeBytes { bytes in
-        // With a given encoding, the parser would treat the byte order mark as text.
+        // Skips the byte order mark. The parser would treat it as text, because the encoding is set.
         run(bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? UnsafeRawBufferPointer(rebasing: bytes[3...]) : bytes, builder)
       }
     }
@@ -144,7 +144,7 @@ extension TreeBuilder {
       let reason = message.split(separator: "\n").first.map(String.init) ?? "error \(error.pointee.code)"
       builder(context)?.fail("It isn't valid XML: \(reason).", line: error.pointee.line > 0 ? Int(error.pointee.line) : nil)
     }
-    // The scan refuses all of these. If one gets here anyway, parsing fails.
+    // The scan refuses all of these. If the parser finds one nevertheless, parsing fails.
     handlers.internalSubset = { context, _, _, _ in builder(context)?.fail("The file has a document type.") }
     handlers.reference = { context, _ in builder(context)?.fail("The file refers to an undeclared entity.") }
     handlers.processingInstruction = { context, _, _ in builder(context)?.fail("The file has a processing instruction.") }

@@ -29,7 +29,7 @@ struct ContentsWriter {
     var written: Set<String> = []
     for attribute in AttributeOrder.sorted(element) {
       try check(attribute.name, of: element)
-      guard written.insert(attribute.name).inserted else { throw unwritable(element, "It has two attributes \(attribute.name.quoted).") }
+      guard written.insert(attribute.name).inserted else { throw unwritable(element, "Two attributes are named \(attribute.name.quoted).") }
       bytes += Array(" \(attribute.name)=\"".utf8)
       try writeValue(attribute, of: element)
       bytes.append(UInt8(ascii: "\""))

@@ -17,7 +17,7 @@ enum AttributeReader {
     attribute.preservesValueInHistoryOnDeletion = try reader.flag("preserveAfterDeletion")
     attribute.allowsCloudEncryption = try reader.flag("allowsCloudEncryption")
     if type == .composite { attribute.compositeName = try reader.required("composite") }
-    // Xcode keeps them when a transformable attribute gets another type. They have no effect there, but aren't lost.
+    // Xcode keeps both when a transformable attribute gets another type. They have no effect then, but the model keeps them, too.
     attribute.valueTransformerName = reader.text("valueTransformerName")
     attribute.valueClassName = reader.text("customClassName")
     return attribute
@@ -32,7 +32,7 @@ enum AttributeReader {
   private static func defaultValue(_ reader: ElementReader, _ type: AttributeType) throws(ModelFileError) -> StoreValue? {
     if let converted = ConvertedDefault.value(reader, type) { return converted }
     return switch type {
-    // The text shows the date in the language in which it was entered.
+    // `defaultValueString` isn't read: it contains the date in the language in which it was entered.
     case .date: try reader.value("defaultDateTimeInterval", .date)
     case .binaryData, .transformable, .objectID, .composite, .undefined: nil
     default: try reader.value("defaultValueString", type)
@@ -49,7 +49,7 @@ enum AttributeReader {
       .range(try reader.value("minDateTimeInterval", .date), try reader.value("maxDateTimeInterval", .date))
     case _ where type.isNumber:
       .range(try reader.value("minValueString", type), try reader.value("maxValueString", type))
-    // Left over from another type of the attribute.
+    // Rules in the file remain from an earlier type of the attribute.
     default: .none
     }
   }
@@ -65,7 +65,7 @@ enum AttributeTypeText {
     return types
   }()
 
-  /// Nil for the type that is written by omitting it.
+  /// The text of a type; nil for a type that is written by omitting the XML attribute.
   static func text(_ type: AttributeType) -> String? {
     switch type {
     case .integer16: "Integer 16"

@@ -105,8 +105,8 @@ extension ModelElement {
   /// Writes a text. In model files an empty text is the same as a missing one, so it is refused.
   ///
   /// - Parameters:
-  ///   - kind: The model's term for it: "hash modifier".
-  ///   - what: The element that it belongs to, for the error.
+  ///   - kind: The term for the text, for the error: "hash modifier".
+  ///   - what: The element that has the text, for the error.
   mutating func say(_ name: String, _ text: String?, _ kind: String, of what: String) throws(ModelFileError) {
     if text?.isEmpty == true { throw ModelFileError(unwritable: what, "A model file can't contain an empty \(kind). Omit it.") }
     self[name] = text

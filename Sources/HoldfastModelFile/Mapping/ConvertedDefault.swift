@@ -34,7 +34,7 @@ extension ModelDocument {
 extension ConvertedDefault {
   fileprivate init?(_ element: ModelElement, of owner: String) {
     let reader = ElementReader(element, "attribute")
-    // With an unknown type there is no model either, and its error names the attribute. A derived attribute has no default.
+    // Reading the model reports an unknown type. A derived attribute has no default.
     guard let type = try? AttributeReader.type(reader), let value = ConvertedDefault.value(reader, type),
       (try? reader.flag("derived")) == false
     else { return nil }

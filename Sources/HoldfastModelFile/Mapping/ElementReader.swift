@@ -7,15 +7,15 @@ struct ElementReader {
   let what: String
 
   /// - Parameters:
-  ///   - kind: The model's term for it: "attribute".
-  ///   - owner: The element that it belongs to; nil for the model itself.
+  ///   - kind: The term for the element, for errors: "attribute".
+  ///   - owner: The element that contains this one; nil for the model itself.
   init(_ element: ModelElement, _ kind: String, of owner: String? = nil) {
     self.element = element
     let name = element["name"].map { " \($0.quoted)" } ?? ""
     what = "\(kind)\(name)" + (owner.map { " of \($0)" } ?? "")
   }
 
-  /// The text of an attribute; nil if it is missing or empty, because Xcode writes both.
+  /// The text of an attribute; nil if the text is missing or empty, because Xcode writes both for no text.
   func text(_ name: String) -> String? { element[name].flatMap { $0.isEmpty ? nil : $0 } }
 
   /// The text of a required attribute.

@@ -77,8 +77,8 @@ enum EntityWriter {
       ])
   }
 
-  /// Writes a request. A request equal to a new one has no settings. Otherwise, it has the settings that differ, and some that are YES by
-  /// default.
+  /// Writes a request. If all settings have their default values, writes none. Otherwise writes the settings that differ, and some that
+  /// default to YES.
   static func element(_ request: FetchRequestDescription, _ what: String) throws(ModelFileError) -> ModelElement {
     var element = ModelElement("fetchRequest", ["name": request.name, "entity": request.entity])
     try element.say("predicateString", request.predicateFormat, "predicate", of: what)

@@ -1,8 +1,8 @@
 import HoldfastStore
 
-/// Marks indexes of a model file that no store can create as ignored, so that the model can be read.
+/// Marks indexes of a model file as ignored if no store can create them, so that the model can be read.
 ///
-/// Xcode and Core Data accept such indexes. In a model declared in code they are errors, unless the program marks them itself.
+/// Xcode and Core Data accept such indexes. In a model declared in code, an index that isn't marked this way is an error.
 struct IgnoredIndexes {
   private let byName: [String: EntityDescription]
 
@@ -44,7 +44,7 @@ struct IgnoredIndexes {
 }
 
 extension FetchIndexElement {
-  /// The name of the object itself in a model file.
+  /// The property name that represents the object itself in a model file.
   static let wholeObject = "self"
 
   /// Whether the element isn't a property but the object itself or an expression, such as `lowercase:(name)`.

@@ -22,7 +22,7 @@ extension ManagedObjectModel {
   ///
   /// - Parameters:
   ///   - path: An `.xcdatamodeld`, `.xcdatamodel` or `.momd` folder, or a `.mom` file. The extension determines the format.
-  ///   - version: The name of the version. Defaults to the current one. A `.mom` file is the version of its name.
+  ///   - version: The name of the version. Defaults to the current one. A `.mom` file has one version, named after the file.
   ///   - options: The limits.
   /// - Throws: ``ModelFileError``.
   public convenience init(

@@ -5,7 +5,7 @@ extension ManagedObjectModel {
   ///
   /// - Parameters:
   ///   - paths: `.xcdatamodeld` or `.xcdatamodel` folders.
-  ///   - options: The limits for each.
+  ///   - options: The limits for each file.
   /// - Throws: ``ModelFileError``: the errors of reading, and `contradictory` like ``merging(_:)``.
   public static func merged(
     contentsOf paths: [String], options: ModelFileOptions = ModelFileOptions()
@@ -58,7 +58,7 @@ extension ManagedObjectModel {
       guard known == declaration else {
         throw ModelFileError(
           .contradictory, operation: "merge the models", element: "\(kind) \(name(declaration).quoted)",
-          reason: "It differs between two models. Rename one, or omit one model.")
+          reason: "Two models declare it differently. Rename one of the declarations, or omit one of the models.")
       }
     }
     return joined

@@ -55,7 +55,7 @@ extension ModelDocument {
   ///
   /// - Throws: ``ModelFileError`` with code `unwritable` for a model that a file can't represent. <doc:ModelFiles> lists the reasons.
   public init(_ model: ManagedObjectModel) throws(ModelFileError) {
-    // The values of Xcode 15.
+    // The values that Xcode 15 writes.
     root = ModelElement(
       "model",
       [

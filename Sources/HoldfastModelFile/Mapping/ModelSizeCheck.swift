@@ -1,11 +1,11 @@
 import HoldfastStore
 
-/// Refuses models in which a few elements represent very many. A subentity has all properties of its superentities, and a composite
+/// Refuses models that are small in the file and too large in memory. A subentity has all properties of its superentities, and a composite
 /// attribute has all elements of its composite.
 struct ModelSizeCheck {
-  /// More levels of inheritance than any model has. Circular inheritance exceeds it, too.
+  /// The maximum number of superentities. It is above that of every model; circular inheritance exceeds it, too.
   static let maximumInheritance = 100
-  /// More properties than any store can keep in a row.
+  /// The maximum number of properties of an entity. It is more than any store can keep in a row.
   static let maximumPropertiesOfEntity = 5_000
 
   private let model: ModelDeclarations
@@ -59,7 +59,7 @@ struct ModelSizeCheck {
       guard found.count <= ModelSizeCheck.maximumInheritance else {
         throw ModelFileError(
           .tooLarge, element: "entity \(entity.name.quoted)",
-          reason: "It inherits from more than \(ModelSizeCheck.maximumInheritance) entities, or from itself.")
+          reason: "The entity inherits from more than \(ModelSizeCheck.maximumInheritance) entities, or from itself.")
       }
       next = above.superentity.flatMap { entities[$0] }
     }

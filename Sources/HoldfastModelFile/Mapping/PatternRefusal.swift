@@ -1,7 +1,7 @@
 import HoldfastStore
 
 extension ModelFileOptions {
-  /// Throws for a model with a regular expression if these options refuse them.
+  /// Throws if an attribute has a regular expression and these options refuse them.
   func checkPatterns(_ entities: [EntityDescription], _ composites: [CompositeDescription]) throws(ModelFileError) {
     if !refusesPatterns { return }
     for entity in entities { try refusePatterns(entity.attributes, "entity \(entity.name.quoted)") }
@@ -12,6 +12,6 @@ extension ModelFileOptions {
     guard let attribute = attributes.first(where: { $0.validation.regularExpression != nil }) else { return }
     throw ModelFileError(
       .refusedPattern, element: "attribute \(attribute.name.quoted) of \(owner)",
-      reason: "It has a regular expression, which the options refuse. Remove the pattern, or unset refusesPatterns if you trust the file.")
+      reason: "The options refuse its regular expression. Remove the pattern, or unset refusesPatterns if you trust the file.")
   }
 }

@@ -20,7 +20,7 @@ extension SQLiteDatabase {
     try SQLiteFileSystem.placingTemporaryFiles(names) { () throws(StoreError) in
       try connection.withAttachedDatabases(upTo: 1) { () throws(StoreError) in try connection.run("VACUUM") }
     }
-    // Otherwise the file would shrink at a later save. It does so anyway if a reader still needs the old pages.
+    // Without this checkpoint, the file would shrink only at a later save. It still does if a reader needs the old pages.
     checkpointNow()
   }
 }

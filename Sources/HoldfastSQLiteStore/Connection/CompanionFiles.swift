@@ -30,11 +30,11 @@ struct CompanionFiles {
     throw StoreError(
       .failed, operation: SQLiteFile.opening, path: path,
       reason: "A transaction over several databases was interrupted. Its journal (-journal) names another file, which SQLite would "
-        + "delete. This framework makes no such transactions. If you know which program made the journal, open the file with it; "
-        + "otherwise restore the store from a copy.")
+        + "delete. Holdfast doesn't make such transactions. If you know which program made the journal, open the file with it; "
+        + "otherwise restore the store from a backup.")
   }
 
-  /// Why one of the files can't be used; nil if it can, or doesn't exist.
+  /// Why one of the files can't be used; nil if it can be used or doesn't exist.
   func problem(_ suffix: String, owner: UInt32?) -> String? {
     guard let status = try? OperatingSystem.status(of: databaseName + suffix) else { return nil }
     return FileTrust.problem(

@@ -13,8 +13,8 @@ enum ConnectionRole {
 /// The SQL and the numbers that set up a connection.
 ///
 /// Every setting is explicit, even SQLite's defaults, because distributions compile SQLite with different ones. A setting takes 1 to 2 µs.
-/// The first one that needs the schema takes longer (80 µs for 20 tables and 20 indexes), which the first query would need anyway. Those
-/// come last, after the settings that make reading a hostile file safer.
+/// The first one that needs the schema takes longer (80 µs for 20 tables and 20 indexes), but the first query would need that time anyway.
+/// Settings that need the schema come last, after those that make reading a hostile file safer.
 struct ConnectionSettings {
   /// A script to run before anything else.
   let script: String
@@ -41,7 +41,7 @@ struct ConnectionSettings {
       "journal_size_limit=\(64 << 20)",
     ]
     if isNewFile && role == .writer {
-      // Only an empty file accepts these. Other programs use the same values.
+      // Only an empty file accepts these settings. Other programs use the same values.
       settings += ["page_size=\(Self.pageBytes)", "encoding='UTF-8'", "auto_vacuum=2"]
     }
     if role == .reader || options.isReadOnly { settings.append("query_only=1") }
@@ -62,7 +62,7 @@ struct ConnectionSettings {
     self.script = script
   }
 
-  /// `EXTRA`: like `FULL`, and without a log also syncs the folder after the journal was removed. Otherwise the journal could reappear
+  /// `EXTRA` is like `FULL`. Without a log, it also syncs the folder after the journal was removed. Otherwise the journal could reappear
   /// after a power loss, and the next opening would roll the save back (SQLite, *PRAGMA Statements*, "synchronous").
   static let fullSyncing = 3
 

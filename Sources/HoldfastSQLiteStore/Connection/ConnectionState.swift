@@ -4,7 +4,7 @@ import Synchronization
 
 /// The state that a connection shares with its statements: the handle, the counters and error reporting.
 ///
-/// It lets statements avoid a reference to their connection, which references them.
+/// Statements reference this state instead of their connection, because the connection references the statements.
 ///
 /// Confined like the connection, except for ``interrupt()``.
 final class ConnectionState {

@@ -19,8 +19,8 @@ enum IndexlessFile {
     }
   }
 
-  /// The addresses of the changed functions by those of the originals. SQLite has only a few, and they are constants. The mutex protects
-  /// the dictionary.
+  /// The addresses of the changed method tables, by the addresses of the originals. SQLite has only a few of these tables, and they never
+  /// change. The mutex protects the dictionary.
   private static let tables = Mutex<[UInt: UInt]>([:])
 
   private static func methods(like original: UnsafePointer<sqlite3_io_methods>) -> UnsafePointer<sqlite3_io_methods>? {

@@ -102,7 +102,7 @@ enum ListTable {
     return UnsafeMutableRawPointer(cursor).assumingMemoryBound(to: Cursor.self)
   }
 
-  /// Requires the list before its values are read.
+  /// Plans a query of the table. The list must be bound before its values are read.
   private static func plan(_ info: inout sqlite3_index_info) -> Int32 {
     for index in 0..<Int(info.nConstraint) {
       let constraint = info.aConstraint[index]

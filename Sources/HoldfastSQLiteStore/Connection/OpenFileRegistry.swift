@@ -62,7 +62,7 @@ enum OpenFileRegistry {
           .alreadyOpen, operation: SQLiteFile.opening, path: file.path,
           reason: "This process, or the one it was forked from, already has the file open. Use the open store, or close it first.")
       }
-      // Both would use the log at this path.
+      // Both stores would use the log at this path.
       guard !openFiles.contains(where: { $0.path == file.path }) else {
         throw StoreError(
           .alreadyOpen, operation: SQLiteFile.opening, path: file.path,

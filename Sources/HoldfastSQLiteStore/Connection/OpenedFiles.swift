@@ -80,12 +80,12 @@ final class OpenedFiles: Sendable {
   func closed() {
     state.withLock { state in
       state.connections -= 1
-      // A log that has to be removed must stay recognisable.
+      // If the log has to be removed, its identity is still needed.
       if state.connections == 0 && !state.isOverwritten && !state.isLogInMovedFile { state.forgetLog() }
     }
   }
 
-  /// Requires the database to be that store from now on.
+  /// Records the store's UUID. From now on, the database must contain this store.
   func isStore(_ uuid: String) { state.withLock { $0.storeUUID = uuid } }
 
   /// Forgets the log. Call it when the file was converted to a rollback journal.
@@ -161,7 +161,7 @@ final class OpenedFiles: Sendable {
   /// Whether the path no longer names the file.
   var isMoved: Bool { OperatingSystem.node(of: file.path) != file.node }
 
-  /// Whether the log may be moved into the file that was moved away, which no process has overwritten.
+  /// Whether the log may be moved into the file that was moved away. Not if a process has overwritten the file.
   func mayMoveLogIntoMovedFile(_ connection: SQLiteConnection) -> Bool {
     state.withLock { state in
       if state.isOverwritten { return false }
@@ -244,7 +244,8 @@ final class OpenedFiles: Sendable {
     try compareContents(now, index, before, connection, &state)
   }
 
-  /// Also detects a changed modification time alone: an older copy often has the same size and the same first page.
+  /// Throws if the file was overwritten. A changed modification time is enough, because an older copy often has the same size and first
+  /// page.
   private func compareContents(
     _ now: StoreFileStatus, _ index: LogIndex, _ before: LogIndex.Checkpoints, _ connection: SQLiteConnection, _ state: inout State
   ) throws(StoreError) {

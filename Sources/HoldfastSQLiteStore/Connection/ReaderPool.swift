@@ -71,8 +71,8 @@ final class ReaderPool: Sendable {
 
   /// Lends a connection to `body`, which sees everything committed before.
   ///
-  /// - Throws: `locked`, `timedOut` or `cancelled` if no connection became free in time, `notOpen` after ``close(checkpointing:)``, the error
-  ///   of opening a connection, and the error of `body`.
+  /// - Throws: `locked`, `timedOut` or `cancelled` if no connection became free in time, `notOpen` after ``close(checkpointing:)``, the
+  ///   error of opening a connection, and the error of `body`.
   func withConnection<R>(
     to operation: String, _ options: RequestOptions = .none, _ body: (SQLiteConnection) throws -> R
   ) throws -> R {
@@ -223,7 +223,7 @@ final class ReaderPool: Sendable {
     var seconds = limits.waitSeconds
     // A millisecond more, so that the deadline has passed for every clock.
     if let deadline = options.deadline { seconds = min(seconds, max(0, (deadline - .now) / .seconds(1)) + 0.001) }
-    // It throws if the request was cancelled before. The request then leaves the queue as late.
+    // Throws if the request was cancelled before. The request then leaves the queue with the outcome `isLate`.
     try? options.withCancellationHandler({ [weak self] in self?.state.withLock { $0.requests.giveUp(waiter) } }) {
       waiter.wait(seconds: seconds)
     }
@@ -234,7 +234,7 @@ final class ReaderPool: Sendable {
     StoreError(.notOpen, operation: operation, path: path, reason: "The store was closed. Open it again.")
   }
 
-  /// Takes back a connection at the end of a lease.
+  /// Returns a connection to the pool at the end of a lease.
   ///
   /// - Parameter mayRest: Whether the transaction of a burst may stay open.
   fileprivate func takeBack(_ connection: SQLiteConnection, _ place: Place, mayRest: Bool = false) {
@@ -261,7 +261,7 @@ final class ReaderPool: Sendable {
 }
 
 extension ReaderPool.State {
-  /// Counts one reader less. The request that has waited longest continues.
+  /// Removes a reader from the counts. The request that has waited longest continues.
   fileprivate mutating func leave(_ place: ReaderPool.Place) {
     switch place {
     case .snapshot: snapshots -= 1

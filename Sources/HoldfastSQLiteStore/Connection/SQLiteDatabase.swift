@@ -59,7 +59,7 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
     return connection
   }
 
-  /// The writing connection, opened, in the journal mode of the options.
+  /// The writing connection. Opens it if necessary, and converts the file to the journal mode of the options.
   func writer(to operation: String) throws(StoreError) -> SQLiteConnection {
     if options.isReadOnly {
       throw StoreError(.readOnly, operation: operation, path: file.path, reason: "The store was opened read-only.")
@@ -68,7 +68,7 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
     let connection = try openedWriter()
     connection.operation = operation
     guard journalMode == nil else { return connection }
-    // SQLite can give up a log only while no other connection has the file open, including our idle readers.
+    // SQLite can remove the log only while no other connection has the file open. Idle readers count as well.
     if options.journalMode == .delete { readers.closeIdle() }
     do throws(StoreError) {
       journalMode = try connection.adoptJournalMode(options.journalMode, options)
@@ -130,15 +130,16 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
     }
   }
 
-  /// Undoes a failed commit. Returns whether it certainly has no effect.
+  /// Undoes a failed commit. Returns whether the commit certainly has no effect.
   private func undoCommit() -> Bool {
     guard let (failed, checkpoint) = openWriter, let files else { return false }
     let (isLogged, counter) = (files.hasLog, files.counterAtBegin)
     (openWriter, journalMode) = (nil, nil)
     checkpoint.close()
-    // While it is open, the log's index stays in force. Otherwise it would be rebuilt from the log, which contains the failed commit.
+    // While the failed connection is open, the log's index stays valid. Otherwise the index would be rebuilt from the log, which contains
+    // the failed commit.
     defer { failed.close(checkpointing: false) }
-    // It may have the file locked.
+    // Without a log, the failed connection may have the file locked.
     if !isLogged { failed.close(checkpointing: false) }
     do throws(StoreError) {
       let writer = try openedWriter()
@@ -198,8 +199,8 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
   /// Closes every unused connection. Connections in use are closed when they are returned, and the file counts as open until then. The last
   /// one moves the log into the file.
   ///
-  /// If `checkpointing` is false, the log is left unchanged: for a file that turned out not to be a store of this model. A database
-  /// released without closing closes each connection when it is released.
+  /// If `checkpointing` is false, the log is left unchanged: for a file that turned out not to be a store of this model. If a database is
+  /// released without being closed, each connection is closed when it is released.
   func close(checkpointing: Bool = true) {
     if checkpointing && !options.isReadOnly { completeMovedFile() }
     readers.close(checkpointing: checkpointing)
@@ -212,8 +213,8 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
   /// Checks the file; nil once closed.
   var files: OpenedFiles? { registration?.files }
 
-  /// If the file was moved away or replaced, moves the log into it. The file then has every save, and the log beside the file now at the
-  /// path can be removed. A file that was also overwritten isn't changed.
+  /// If the store's file was moved away or replaced, moves the log into the store's file. The file then contains every save, and the log
+  /// beside the file now at the path can be removed. A file that was also overwritten isn't changed.
   private func completeMovedFile() {
     guard let files, files.isMoved else { return }
     readers.endBursts()

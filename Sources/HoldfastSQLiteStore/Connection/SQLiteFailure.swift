@@ -8,7 +8,7 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// The details of a failed SQLite call that may leave this layer.
+/// The details of a failed SQLite call that are safe to report outside of this module.
 ///
 /// It is the cause of every ``StoreError`` that comes from SQLite. It never contains bound values. The SQL text has placeholders, and the
 /// message is omitted if another program's trigger may have put values into it.
@@ -128,7 +128,7 @@ struct SQLiteFailure: LocalizedError, CustomStringConvertible {
     case .diskFull: "The disk is full, or the file has reached its size limit. Nothing was saved. Free some space and try again."
     case .inputOutput: "The operating system couldn't read or write the file."
     case .locked where resultCode == SQLiteResultCode.busySnapshot:
-      "Another connection saved after this transaction read. Begin the transaction again."
+      "Another connection saved after this transaction began to read. Begin the transaction again."
     case .locked: "Another process or connection holds a lock on the file. Try again later."
     case .readOnly: "The store was opened read-only."
     case .notPermitted where resultCode == SQLiteResultCode.cannotOpenLink: "The path contains a symbolic link. Use the resolved path."

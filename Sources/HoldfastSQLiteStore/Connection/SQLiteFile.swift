@@ -10,7 +10,7 @@ struct SQLiteFile {
 
   /// The absolute path. Its leading slash keeps SQLite from reading it as a URI.
   let path: String
-  /// The name under which SQLite opens it.
+  /// The name under which SQLite opens the file.
   let name: SQLiteFileName
   /// The device and inode when the path was checked.
   let node: FileNode
@@ -123,7 +123,7 @@ struct SQLiteFile {
       case ErrorNumber.nameTooLong:
         "The path, or a name in it, is longer than the operating system allows: usually 4,095 bytes, and 255 for each name. "
           + "Use a shorter path."
-      // Resolving `/` throws it.
+      // Resolving `/` throws this error.
       case ErrorNumber.isDirectory: "There is a folder at the path, not a file."
       default: "The operating system reported: \(ErrorNumber.describe(error.number))."
       }

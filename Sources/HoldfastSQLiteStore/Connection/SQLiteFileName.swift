@@ -62,7 +62,7 @@ struct SQLiteFileName: Sendable {
     }
   }
 
-  /// Replaces such names in a message of SQLite with their paths.
+  /// Replaces names that contain a folder's descriptor, in a message of SQLite, with their paths.
   static func spelledOut(_ message: String) -> String {
     let parts = message.split(separator: Self.descriptors + "/", omittingEmptySubsequences: false)
     guard let first = parts.first, parts.count > 1 else { return message }

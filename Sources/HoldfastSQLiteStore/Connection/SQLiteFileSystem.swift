@@ -16,7 +16,7 @@ import Synchronization
 ///
 /// - A super-journal is never opened. SQLite deletes the file that a journal names as its super-journal, and the journal is untrusted.
 /// - A journal or log is opened only if it passes the checks of ``CompanionFiles``. Opening a store runs them first, for a clear error.
-///   Here they cover files created since then.
+///   Running them again covers files created since then.
 /// - Only journals and logs of open databases are deleted, and never those of read-only databases. A deletion doesn't fail if the file
 ///   system can't sync folders.
 /// - A read-only database's log is opened read-only, so SQLite doesn't create one.

@@ -64,8 +64,8 @@ enum SQLiteLibrary {
     return nil
   }()
 
-  /// Logs, once per file and process, that other programs can lose commits in the file, if the library is affected. Called before something
-  /// is written, because a process that only reads can't lose anything. The article *Which store?* explains it.
+  /// If the library is affected, logs once per file and process that other programs can lose commits in the file. Called before something
+  /// is written, because a process that only reads can't lose anything. The article *Which store?* explains the defect.
   ///
   /// - Returns: Whether it was the first time.
   @discardableResult

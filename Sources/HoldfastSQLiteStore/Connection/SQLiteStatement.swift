@@ -26,7 +26,7 @@ final class SQLiteStatement {
     var handle: OpaquePointer?
     var rest = 0
     let code = text.withUTF8 { bytes in
-      // An empty string has no pointer; SQLite reads nothing from this one.
+      // For an empty string, SQLite reads nothing from the pointer.
       bytes.withMemoryRebound(to: CChar.self) { characters -> Int32 in
         var tail: UnsafePointer<CChar>?
         let code = sqlite3_prepare_v3(
@@ -250,7 +250,7 @@ extension SQLiteStatement {
   /// The UTF-8 bytes of a text, as stored in the file. They may be invalid UTF-8.
   @inline(__always)
   func text(_ column: Int) -> UnsafeRawBufferPointer {
-    // The pointer first: reading it may convert the value, and the length is the converted value's.
+    // Read the pointer first: that may convert the value, and the length is that of the converted value.
     let start = sqlite3_column_text(handle, Int32(truncatingIfNeeded: column))
     return bytes(column, from: UnsafeRawPointer(start))
   }

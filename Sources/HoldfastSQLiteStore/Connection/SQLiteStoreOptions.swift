@@ -28,7 +28,7 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
     case delete
   }
 
-  /// The stores that get fetch indexes that the model declares and the file lacks.
+  /// Which stores get the fetch indexes that the model declares and the file lacks.
   ///
   /// Fetch indexes aren't part of a model's version, so a model can gain one without a migration. A store that this framework created is
   /// marked in its metadata. A store without the mark was created by another program, such as Core Data, which may not expect new indexes.
@@ -70,7 +70,8 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   public var cacheBytes: Int
   /// The number of bytes of the file to map into memory instead of reading them. Defaults to 0.
   ///
-  /// With a mapped file, a disk error or a file truncated by another program kills the process with a signal instead of throwing an error.
+  /// With a mapped file, a signal kills the process if the disk fails or another program truncates the file. Without mapping, such a
+  /// failure throws an error.
   public var mmapBytes: Int
   /// The maximum number of requests that read at the same time. Defaults to 4.
   ///
@@ -96,8 +97,9 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   public var filePermissions: UInt32
   /// Whether to accept shared folders and files owned by other users. Defaults to false.
   ///
-  /// If true, other users may be able to replace files in the store's folder, and may own the files beside the store: SQLite's `-journal`,
-  /// `-wal` and `-shm`, and the folder of external values. ``/HoldfastFiles/DurableFileOptions/allowsSharedFolder`` has the rules.
+  /// If true, the store accepts a folder in which other users can replace files, and files beside the store that other users own: SQLite's
+  /// `-journal`, `-wal` and `-shm`, and the folder of external values. ``/HoldfastFiles/DurableFileOptions/allowsSharedFolder`` has the
+  /// rules.
   public var allowsSharedFolder: Bool
   /// Whether opening creates the file if it doesn't exist. Defaults to true.
   public var createsIfMissing: Bool
@@ -120,21 +122,22 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   /// The limit applies to rows of a fetch or of faults, to the groups of a grouped fetch, and to destination keys of a relationship. A
   /// larger result throws `StoreError.Code.tooLarge`.
   ///
-  /// Rows are counted by batches. A batch has at least one row, which can be as large as its values. SQLite may deliver more rows than the
-  /// fetch returns, if the framework evaluates part of the predicate. Long texts in minimum and maximum aggregates aren't counted.
+  /// The limit is checked after each batch of rows. A batch has at least one row, which can be larger than the limit. SQLite may deliver
+  /// more rows than the fetch returns, if the framework evaluates part of the predicate. Long texts in minimum and maximum aggregates
+  /// aren't counted.
   public var largestFetchBytes: Int?
-  /// Which values are stored in files of their own, if their attribute allows it.
+  /// Which values are stored in separate files, if their attribute allows that.
   ///
   /// The files are `.NAME_SUPPORT/_EXTERNAL_DATA/UUID` beside the store.
   public var externalData: ExternalDataOptions
-  /// Whether decimals that no SQLite number equals are stored as their digits, in a blob. Defaults to false.
+  /// Whether a decimal that no SQLite number represents exactly is stored as a blob of its digits. Defaults to false.
   ///
   /// If false, saving such a decimal throws `StoreError.Code.unstorableValue`. Integers within 64 bits and all decimals of up to 15 digits
-  /// are always stored as numbers, like Core Data's. A blob keeps all 38 digits. This framework reads blobs whatever the option is; other
+  /// are always stored as numbers, as in Core Data's files. A blob keeps all 38 digits. Holdfast reads blobs whatever the option is; other
   /// programs don't expect them.
   public var storesExactDecimals: Bool
 
-  /// The stores that get missing fetch indexes when opened for writing. Defaults to ``IndexAddition/ownStores``.
+  /// Which stores get missing fetch indexes when they are opened for writing. Defaults to ``IndexAddition/ownStores``.
   ///
   /// An index is recognised by its table and columns, so an index that another program created under another name isn't created again. If
   /// another process is writing at that moment, the store opens without the index, and a later opening adds it.

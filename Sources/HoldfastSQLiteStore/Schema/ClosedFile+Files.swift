@@ -32,7 +32,8 @@ extension ClosedFile {
     try checkWritable(operation)
     guard let sourcePath = source.path else {
       throw StoreError(
-        .unsupportedRequest, operation: operation, path: path, reason: "The source isn't a file: \(source). Only files can be copied here.")
+        .unsupportedRequest, operation: operation, path: path,
+        reason: "The source isn't a file: \(source). Only a store in a file can be copied.")
     }
     let original = ClosedFile(path: sourcePath, options: options)
     try original.readOnly(operation) { connection in
@@ -85,7 +86,7 @@ extension ClosedFile {
 
   // MARK: The existing store
 
-  /// What a database says about its store's other files.
+  /// The contents of a database that identify its store's external files.
   struct StoredContents {
     var storeUUID = ""
     var externalIDs: Set<UUID> = []
@@ -122,7 +123,7 @@ extension ClosedFile {
     }
   }
 
-  /// The names of the external files in all rows. Only a store with its model in the file has a known set.
+  /// The names of the external files in all rows. They are known only if the file contains the store's model.
   private func contents(_ connection: SQLiteConnection, _ operation: String) throws -> StoredContents {
     let record = try record(connection, operation)
     var contents = StoredContents(storeUUID: record.uuid)

@@ -1,7 +1,6 @@
 import HoldfastStore
 
-/// A file that isn't open as a store in this process: its metadata, its stored model, compaction, removal and replacement. Needs
-/// no model.
+/// A file that isn't open as a store in this process. Reads its metadata and model, and compacts, removes or replaces it. Needs no model.
 ///
 /// It uses registered connections, like an open store. So it never disturbs a store that this process has open: closing another descriptor
 /// of the store's file would release its locks.

@@ -10,7 +10,8 @@ import HoldfastStore
 /// - check constraints, indexes on expressions, and triggers, which run in every save. ``DerivedTrigger`` recognises triggers that maintain
 ///   derived attributes.
 ///
-/// Objects that no statement of this framework uses are ignored. If the store is opened read-only, so are objects that only writes run.
+/// Objects that no statement of this framework uses are ignored. If the store is opened read-only, objects that only writes run are ignored
+/// as well.
 struct SchemaCheck {
   /// An object of the schema that no store needs, on any table.
   private struct Finding {
@@ -97,7 +98,8 @@ struct SchemaCheck {
     return nil
   }
 
-  /// An index may have columns, collations and sort orders; a partial index also a condition without functions.
+  /// Why an index isn't allowed; nil if it is. An index may have columns, collations and sort orders. A partial index may also have a
+  /// condition without functions.
   private static func problem(ofIndex statement: SQLTokens) -> String? {
     var (depth, isCondition, follows) = (0, false, false)
     for token in statement {

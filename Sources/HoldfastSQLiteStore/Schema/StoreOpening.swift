@@ -91,7 +91,8 @@ struct StoreOpening {
 
   /// The statements for fetch indexes that the model declares and the file lacks, if the options allow adding them.
   ///
-  /// An index is found by its table and columns, whatever its name is. An earlier declaration of the index is found by its name and table.
+  /// An index is found by its table and columns, whatever its name is. An index that an earlier model declared with other columns is found
+  /// by its table and name.
   private func missingIndexes(_ schema: StoreSchema, isOwn: Bool, _ connection: SQLiteConnection) throws -> [String] {
     if database.options.isReadOnly || !database.options.indexAddition.includes(ownStore: isOwn) { return [] }
     if model.entities.allSatisfy(\.indexes.isEmpty) { return [] }

@@ -21,8 +21,8 @@ extension StoreSchema {
     for relationship in namedLinks { try claim(link(relationship).table, "the relationship \(path(relationship))") }
   }
 
-  /// Refuses a family in which two properties need the same column, a property needs a reserved column, or the columns exceed SQLite's
-  /// maximum.
+  /// Refuses a root entity and its subentities if two properties need the same column, a property needs a reserved column, or the columns
+  /// exceed SQLite's maximum.
   private func checkColumns(_ root: ManagedObjectModel.Entity) throws(StoreError) {
     var owners = ["Z_PK": "the store itself", "Z_ENT": "the store itself", "Z_OPT": "the store itself"]
     func claim(_ columns: [String?], _ owner: String) throws(StoreError) {

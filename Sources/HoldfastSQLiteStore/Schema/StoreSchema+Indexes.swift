@@ -10,7 +10,7 @@ extension StoreSchema {
 
     /// The table with which an index is created.
     enum Owner: Hashable {
-      /// The entity with this index in the model.
+      /// The table of the entity at an index in the model.
       case entity(EntityIndex)
       /// A join table.
       case linkTable(String)
@@ -36,7 +36,7 @@ extension StoreSchema {
     }
   }
 
-  /// The indexes of a new file, in order of creation. An index whose name is already used gets a number after it.
+  /// The indexes of a new file, in order of creation. If the name of an index is already used, a number is added to it.
   var indexes: [Index] {
     let declared =
       model.entities.filter { $0.superentityIndex == nil }.flatMap { $0.familyIndexes.flatMap(declaredIndexes) } + namedLinks.map(linkIndex)
@@ -110,7 +110,7 @@ struct IndexNames {
   /// The used names, in upper case: SQLite ignores the case of ASCII letters in names.
   private var used: Set<String>
 
-  /// Begins with the names of tables and other indexes.
+  /// Marks the names of tables and other indexes as used.
   init(besides names: [String]) { used = Set(names.map(SQLName.upper)) }
 
   /// The name itself if it isn't used, otherwise with `_2`, `_3` and so on after it.

@@ -14,14 +14,14 @@ extension StoreSchema {
     return orders.isEmpty ? schema : StoreSchema(model: model, tables: tables, links: schema.links, orderColumns: orders)
   }
 
-  /// `Z_FOK_8LABELS` beside `Z_8LABELS`, `Z_FOK_OWNER` beside `ZOWNER`: named after the relationship's column.
+  /// The order column of a relationship, named after its column: `Z_FOK_8LABELS` beside `Z_8LABELS`, `Z_FOK_OWNER` beside `ZOWNER`.
   static func predictedOrderColumn(_ relationship: ManagedObjectModel.Relationship, _ schema: StoreSchema) -> String {
     let side = schema.places(relationship)
     let named = relationship.isManyToMany && !relationship.hasTargetsToItself && !relationship.isReflexive ? side.far : side.near
     return "Z_FOK_" + named.dropFirst(named.hasPrefix("Z_") ? 2 : 1)
   }
 
-  /// One table for each family, named after its root entity.
+  /// One table for each root entity and its subentities, named after the root entity.
   private static func tables(_ model: ManagedObjectModel, _ numbers: [Int64]) -> [Table] {
     if model.entities.allSatisfy({ $0.familyIndexes.count == 1 }) { return separateTables(model, numbers) }
     let none = Table(name: "", number: 0, columns: [], entityColumns: [], isShared: false)
@@ -61,7 +61,8 @@ extension StoreSchema {
     return own.filter { entity.relationship(inSlot: $0) == nil } + own.filter { entity.relationship(inSlot: $0) != nil }
   }
 
-  /// Properties of different entities of a family with the same column name get digits after it, all but the first.
+  /// A column name that isn't used yet. If properties of several entities in one table have the same name, all except the first get digits
+  /// after it.
   private static func free(_ name: String, _ used: inout [String]) -> String {
     var (candidate, count) = (name, 0)
     while used.contains(candidate) {
@@ -72,7 +73,7 @@ extension StoreSchema {
     return candidate
   }
 
-  /// `Z5_OWNER` beside `ZOWNER`: the entity of the destination object, if the destination has subentities.
+  /// The column with the destination object's entity, such as `Z5_OWNER` beside `ZOWNER`; empty if the destination has no subentities.
   private static func entityColumn(
     _ entity: ManagedObjectModel.Entity, _ slot: SlotIndex, _ column: String, _ model: ManagedObjectModel, _ numbers: [Int64]
   ) -> String {
@@ -81,7 +82,7 @@ extension StoreSchema {
     return destination.familyIndexes.count > 1 ? "Z\(numbers[destination.index])_\(column.dropFirst())" : ""
   }
 
-  /// Join tables with the same column name for the same entity get digits after it.
+  /// Assigns column names of join tables. If several columns have the same name, all except the first get digits after it.
   private struct UsedNames {
     private var counts: [String: Int] = [:]
 
@@ -107,7 +108,8 @@ extension StoreSchema {
     }
   }
 
-  /// `Z_5LABELS`: the name of a join table and of its columns; `Z5LABELS` in the destination's table.
+  /// The name of a join table or of its columns, such as `Z_5LABELS`. Without the underscore, the name of a column in the destination's
+  /// table.
   static func linkColumn(_ number: Int64, _ name: String, hasUnderscore: Bool = true) -> String {
     "Z\(hasUnderscore ? "_" : "")\(number)\(SQLName.upper(name))"
   }

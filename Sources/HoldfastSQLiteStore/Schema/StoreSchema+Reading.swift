@@ -49,7 +49,8 @@ extension StoreSchema {
     }
   }
 
-  /// The join table may be named after either side, and its columns may end with digits that distinguish them from other join tables'.
+  /// Finds the join table of a relationship. It may be named after either side, and its columns may end with digits that distinguish them
+  /// from those of other join tables.
   private static func readSide(
     of relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel, _ numbers: [Int64], _ names: Set<String>,
     _ connection: SQLiteConnection

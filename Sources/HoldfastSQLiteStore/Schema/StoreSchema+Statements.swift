@@ -20,7 +20,8 @@ extension StoreSchema {
     return families + links + StoreSchema.systemTables
   }
 
-  /// The table of a family: the columns of all its entities, by the kind of value, then by entity and name.
+  /// The statement that creates the table of a root entity and its subentities. The columns of all these entities are sorted by the kind of
+  /// value, then by entity and name.
   private func tableCreation(_ root: ManagedObjectModel.Entity) -> String {
     var columns: [(order: [Int], sql: String)] = []
     for index in root.familyIndexes {
@@ -50,7 +51,7 @@ extension StoreSchema {
     orderColumn(relationship).map { ", \(SQLName.quoted($0)) INTEGER" } ?? ""
   }
 
-  /// The to-many relationships without inverse whose destination is in the table of a family.
+  /// The to-many relationships without an inverse whose destination is a root entity or one of its subentities.
   func linksWithoutInverse(_ root: ManagedObjectModel.Entity) -> [ManagedObjectModel.Relationship] {
     StoreSchema.namingRelationships(model).filter { !$0.hasInverse && root.familyIndexes.contains($0.destinationIndex) }
   }

@@ -26,8 +26,8 @@ final class StoreSchema: Sendable {
     }
   }
 
-  /// The join table of a many-to-many pair, seen from one side. For a to-many relationship without inverse, the destination's table, in
-  /// which a column has the owner's key.
+  /// The join table of a many-to-many pair, seen from one side. For a to-many relationship without an inverse, it is the destination's
+  /// table, in which a column contains the owner's key.
   struct LinkSide: Sendable, Hashable {
     /// The table's name.
     var table: String
@@ -105,7 +105,7 @@ final class StoreSchema: Sendable {
     return naming
   }
 
-  /// Assigns the sides of the naming relationships to both ends.
+  /// Assigns the join table of each naming relationship to both of its ends.
   static func links(_ model: ManagedObjectModel, _ sides: [LinkSide]) -> [[LinkSide?]] {
     var links: [[LinkSide?]] = model.entities.map { Array(repeating: nil, count: $0.relationships.count) }
     for (relationship, side) in zip(namingRelationships(model), sides) {

@@ -6,8 +6,8 @@
 
 /// How decimals are stored in a file. In rows they are digits.
 ///
-/// They are SQLite numbers if one equals them, which other programs can read. Otherwise, if the store's options allow it, they are their
-/// digits in a BLOB.
+/// A decimal is stored as a SQLite number if that is exact, so that other programs can read it. Otherwise, if the store's options allow it,
+/// its digits are stored in a BLOB.
 enum DecimalColumn {
   /// With more digits, two decimals can be the same floating-point number.
   private static let exactDigits = 15

@@ -12,7 +12,7 @@ struct DerivedWriting {
   /// Updated rows, by entity and key.
   typealias Rows = [EntityIndex: [ObjectKey: RowBatch]]
 
-  /// The new rows for which the request adds numbers, in a file with triggers. Call it before anything is written.
+  /// The new states of the rows to whose values the request adds numbers, if the file has triggers. Call it before anything is written.
   func rowsUntouchedByTriggers() throws -> Rows {
     var rows: Rows = [:]
     let adds = request.entities.contains { $0.derived.contains { derived in !(0..<derived.rows.count).allSatisfy(derived.isSetOnly) } }

@@ -31,7 +31,7 @@ struct ExternalFiles: Sendable {
     }
   }
 
-  /// Removes the leftover files of killed saves.
+  /// Removes external files that interrupted saves left behind.
   func collect(_ store: OpenStore) {
     folder.collect { place, id in
       guard let entity = store.model.entity(named: place.entity), let slot = entity.slot(named: place.attribute),

@@ -50,7 +50,7 @@ final class FamilyStream {
       self.builder = builder
     }
   }
-  /// The reading of the last row: rows of an entity are mostly adjacent, and most families have one common entity.
+  /// The reading of the last row. Rows of one entity are mostly adjacent, so it usually applies to the next row.
   private var last: Reading?
   /// The runs since the last hand-over, each with the index of its first row in its entity's batch.
   private var runs: [(entity: EntityIndex, start: Int, count: Int)] = []
@@ -62,7 +62,7 @@ final class FamilyStream {
     self.sink = sink
   }
 
-  /// Passes on all rows of a statement. Returns whether more are wanted.
+  /// Passes on all rows of a statement. Returns false if the sink needs no more rows.
   func run(_ statement: SQLiteStatement) throws -> Bool {
     defer { if statement.isRunning { statement.reset() } }
     while try statement.step() {
@@ -71,7 +71,7 @@ final class FamilyStream {
     return true
   }
 
-  /// Passes on rows of a statement whose keys are in a list. Both are in ascending order. Returns whether more are wanted.
+  /// Passes on rows of a statement whose keys are in a list. Both are in ascending order. Returns false if the sink needs no more rows.
   func run(_ statement: SQLiteStatement, only keys: [ObjectKey]) throws -> Bool {
     defer { if statement.isRunning { statement.reset() } }
     var place = 0

@@ -12,7 +12,7 @@ struct FetchBudget {
     if let limit, byteCount > limit { throw FetchBudget.exceeded(limit) }
   }
 
-  /// The maximum number of destination keys, at most what a result can count.
+  /// The maximum number of destination keys: as many as the limit allows, but no more than a result can count.
   var mostTargets: Int { min((limit ?? .max) / MemoryLayout<Int64>.stride, Int(Int32.max)) }
 
   @inline(never)

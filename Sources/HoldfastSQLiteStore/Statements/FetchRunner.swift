@@ -11,9 +11,9 @@ struct FetchRunner {
     case rows, keys, count
     /// Rows or keys of several entities.
     case familyRows, familyKeys
-    /// Some slots only; the others are nil.
+    /// Entire rows, in which only some slots have their values. The others are nil.
     case slots([SlotIndex])
-    /// Some slots and nothing else.
+    /// The values of some slots, without keys and versions.
     case values([SlotIndex])
 
     /// Whether rows are read to be aggregated.

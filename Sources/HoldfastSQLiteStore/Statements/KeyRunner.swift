@@ -11,7 +11,7 @@ struct KeyRunner {
   private static let densestGap = 4
   private static let leastForRange = 32
 
-  /// The smallest and largest of ascending keys, if reading everything between them costs less than reading each.
+  /// The smallest and largest of ascending keys, if reading everything between them costs less than reading each key separately.
   private func range(_ keys: [ObjectKey]) -> ClosedRange<ObjectKey>? {
     guard keys.count >= KeyRunner.leastForRange, let first = keys.first, let last = keys.last else { return nil }
     let (span, overflow) = last.rawValue.subtractingReportingOverflow(first.rawValue)
@@ -205,7 +205,7 @@ struct KeyRunner {
     }
   }
 
-  /// A condition that the source exists. Only a relationship without a delete rule leaves links of deleted objects.
+  /// A condition that the source exists. Only a relationship with the delete rule "no action" leaves links of deleted objects.
   private func existence(_ relationship: ManagedObjectModel.Relationship, _ near: String, alias: String) -> String {
     if relationship.deleteRule != .noAction { return "" }
     return " AND EXISTS (SELECT 1 FROM \(store.table(relationship.entityIndex)) AS s WHERE s.Z_PK = \(alias).\(near))"
@@ -234,7 +234,7 @@ private struct Targets {
     offsets.reserveCapacity(sourceCount + 1)
   }
 
-  /// Appends a destination key, with the order key in the statement's third column. It may be missing in another program's file.
+  /// Appends a destination key, with the order key in the statement's third column. The order key may be missing in another program's file.
   mutating func append(_ key: ObjectKey, _ statement: SQLiteStatement) throws {
     targets.append(key)
     if targets.count > mostTargets { throw FetchBudget.exceeded(budget.limit ?? Int(Int32.max)) }

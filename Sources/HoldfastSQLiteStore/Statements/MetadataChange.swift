@@ -20,7 +20,7 @@ struct MetadataChange {
   func refreshModel() throws {
     let bytes = try store.model.canonicalJSON()
     try store.writing("update the store's model") { writer in
-      // It is mostly unchanged; no lock is taken then.
+      // Usually the model is unchanged, and no lock is taken.
       guard try read(writer).keepsOtherModel(than: bytes) else { return }
       try writer.begin(.immediate)
       var record = try read(writer)

@@ -10,8 +10,8 @@ final class OpenStore: Sendable {
   let database: SQLiteDatabase
   /// The decoders of rows by entity index.
   let decoders: [RowDecoder]
-  /// The columns for reading rows of an entity together with its subentities, by entity index; nil for an entity without subentities.
-  /// Empty if no entity has any.
+  /// The columns for reading rows of an entity together with its subentities, by entity index; nil for an entity without subentities. Empty
+  /// if no entity has subentities.
   private let families: [FamilyColumns?]
   /// The prefix of the IDs of each entity's objects, by entity index.
   let prefixes: [ManagedObjectID]
@@ -53,7 +53,7 @@ final class OpenStore: Sendable {
 
   // MARK: Writing
 
-  /// Runs work on the writer while no save is prepared. Only waiting for the write lock is limited, because the work commits.
+  /// Runs work on the writer while no save is prepared. The deadline limits only the wait for the write lock, because the work commits.
   func writing<R: Sendable>(_ operation: String, _ options: RequestOptions = .none, _ body: (SQLiteConnection) throws -> R) throws -> R {
     try saving.withLock { isPrepared in
       if isPrepared { throw prepared(operation) }
@@ -115,7 +115,7 @@ final class OpenStore: Sendable {
   /// Ends all views and closes all connections.
   func close() {
     views.endAll()
-    // Not with each save, because it is needed only when the store is opened again. It may fail: the next closing does it.
+    // Update the stored model only here, because only the next opening needs it. If that fails, the next closing does it.
     if hasSaved.load(ordering: .relaxed) { try? MetadataChange(store: self).refreshModel() }
     saving.withLock { isPrepared in
       isPrepared = false

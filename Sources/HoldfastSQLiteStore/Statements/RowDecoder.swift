@@ -115,7 +115,7 @@ final class RowDecoder: Sendable {
     return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(value)))
   }
 
-  /// Decodes a column with marks. A text has no mark: the attribute was a text before.
+  /// Decodes a column with marks. A text has no mark, because the attribute was a text attribute when it was saved.
   @inline(never)
   private static func marked(_ value: OpaquePointer?, _ type: Int32, to builder: RowBatchBuilder) -> Bool {
     if type == SQLITE_TEXT {

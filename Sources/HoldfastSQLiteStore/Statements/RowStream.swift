@@ -16,7 +16,7 @@ struct RowStream {
   /// which avoids page faults.
   private static let rowsOfALongScan = 4096
 
-  /// Passes on all rows of a statement. Returns whether more are wanted.
+  /// Passes on all rows of a statement. Returns false if the sink needs no more rows.
   func run(_ statement: SQLiteStatement, _ decoder: RowDecoder) throws -> Bool {
     var count = 0
     defer {
@@ -32,7 +32,7 @@ struct RowStream {
     return true
   }
 
-  /// Passes on rows of a statement whose keys are in a list. Both are in ascending order. Returns whether more are wanted.
+  /// Passes on rows of a statement whose keys are in a list. Both are in ascending order. Returns false if the sink needs no more rows.
   func run(_ statement: SQLiteStatement, _ decoder: RowDecoder, only keys: [ObjectKey]) throws -> Bool {
     defer { if statement.isRunning { statement.reset() } }
     var place = 0
@@ -47,7 +47,7 @@ struct RowStream {
     return true
   }
 
-  /// Passes on rows without columns.
+  /// Passes on the keys and versions of a statement's rows.
   func runKeys(_ statement: SQLiteStatement, _ decoder: RowDecoder) throws {
     defer { if statement.isRunning { statement.reset() } }
     while try statement.step() {

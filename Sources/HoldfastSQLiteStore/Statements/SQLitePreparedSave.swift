@@ -30,7 +30,7 @@ final class SQLitePreparedSave: PreparedSave {
       try ExternalFiles.ids(store.entity(entity), key, slots, store, writer)
     }
     do {
-      // Files that the save gives up are removed after the commit, so the commit must not be lost then.
+      // The files of replaced values are removed after the commit, so the commit must not be lost.
       if save.touchesFiles { try writer.waitForDisk(true, store.database.options) }
       try SaveRunner.run(save.request, store, writer)
       return save

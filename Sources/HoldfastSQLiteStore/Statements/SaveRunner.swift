@@ -9,8 +9,8 @@ final class SaveRunner {
   private let store: OpenStore
   private let writer: SQLiteConnection
   private let request: SaveRequest
-  /// Whether a first attempt violated a uniqueness constraint. This one first clears the constrained columns of all updated rows, so that
-  /// rows can exchange values. After a violation it continues, to find all of them.
+  /// Whether this is the second attempt, after the first one violated a uniqueness constraint. The second attempt first clears the
+  /// constrained columns of all updated rows, so that rows can exchange values. After a violation it continues, to find all violations.
   private let isCareful: Bool
   private var conflicts: [SaveConflict] = []
   private var constraintConflicts: [ConstraintConflict] = []
@@ -336,7 +336,7 @@ final class SaveRunner {
     if constraintConflicts.isEmpty { return }
     throw StoreError(
       .constraintConflict, operation: writer.operation, path: store.path,
-      reason: "\(constraintConflicts.count) times, two objects would have the same values for a uniqueness constraint.",
+      reason: "Uniqueness constraints are violated \(constraintConflicts.count) times: two objects would have the same values.",
       constraintConflicts: constraintConflicts)
   }
 

@@ -30,7 +30,7 @@ struct ScanAggregator {
   private var states: [State] = []
   private var groupValues: [Int64?] = []
   private var nilGroup = -1
-  /// Groups by value, for values from 0 to 65,535.
+  /// The groups of values from 0 to 65,535, by value; -1 for none.
   private var near: [Int32] = []
   private var far: [Int64: Int] = [:]
 
@@ -65,7 +65,7 @@ struct ScanAggregator {
     if plan.groupBy.isEmpty { _ = newGroup(nil) }
   }
 
-  /// Includes the entry in a dictionary.
+  /// The memory of a group, including its entry in a dictionary.
   private var bytesPerGroup: Int { functions.count * MemoryLayout<State>.stride + 48 }
 
   // MARK: Rows

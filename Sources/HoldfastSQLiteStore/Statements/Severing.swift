@@ -64,7 +64,7 @@ struct Severing {
     }
   }
 
-  /// If several columns of a table are cleared, a row can be affected more than once.
+  /// Clears several columns of a table, and raises each affected row's version once, even if several of its columns were cleared.
   private func clearOncePerRow(_ table: String, _ keys: KeysByColumn) throws {
     var touched: Set<ObjectKey> = []
     for (column, keys) in keys.sorted(by: { $0.key < $1.key }) {

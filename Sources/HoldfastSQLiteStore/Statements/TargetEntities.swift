@@ -1,7 +1,7 @@
 import HoldfastStore
 
-/// Finds the entities of objects that saved rows reference, for the columns beside keys. Objects inserted by the same save are in the
-/// request, others in the file.
+/// Finds the entities of objects that saved rows reference, for the entity columns beside keys. Objects inserted by the same save are in
+/// the request, others in the file.
 final class TargetEntities {
   private let store: OpenStore
   private let writer: SQLiteConnection

@@ -53,7 +53,7 @@ enum ConstantForm: Hashable {
   case never
   /// A value that the operand can have.
   case exact(SQLBinding)
-  /// It is between this value and the next larger one that the operand can have.
+  /// The constant is between this value and the next larger one that the operand can have.
   case above(SQLBinding)
 
   init(_ value: StoreValue, for kind: OperandKind) {
@@ -129,7 +129,7 @@ enum ConstantForm: Hashable {
     return .never
   }
 
-  /// An integer that no floating-point number equals.
+  /// Converts an integer that no floating-point number equals.
   private static func real(_ number: Int64) -> ConstantForm {
     let nearest = Double(number)
     let isAbove = nearest >= 0x1p63 || Int64(nearest) > number

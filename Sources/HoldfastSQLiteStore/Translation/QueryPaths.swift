@@ -37,7 +37,7 @@ enum QueryPaths {
   }
 
   static func unsupported(_ what: String) -> StoreError {
-    StoreError(.unsupportedRequest, operation: "translate a query", reason: "\(what) isn't among the store's capabilities.")
+    StoreError(.unsupportedRequest, operation: "translate a query", reason: "\(what) isn't supported by the store.")
   }
 }
 

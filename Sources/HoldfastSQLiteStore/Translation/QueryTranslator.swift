@@ -32,8 +32,8 @@ struct QueryTranslator {
     return "?\(placeholderCount)"
   }
 
-  /// The next placeholders. Only the first has a number, from which SQLite counts on. SQLite looks up the name of each numbered placeholder
-  /// in a list of all, which took half the time of compiling a thousand.
+  /// The next placeholders. Only the first has a number; SQLite numbers the others. SQLite looks up the name of each numbered placeholder
+  /// in a list of all names, which took half of the time of compiling a statement with a thousand.
   private mutating func placeholders(_ count: Int) -> String {
     if count == 0 { return "" }
     let first = placeholder()
@@ -248,7 +248,7 @@ struct QueryTranslator {
     }
   }
 
-  /// Other programs may have stored text where bytes are declared.
+  /// A column as an operand. Casts a data column, because other programs may have stored text in it.
   private func value(_ column: String, _ kind: OperandKind) -> String { kind == .data ? "CAST(\(column) AS BLOB)" : column }
 
   private mutating func count(_ path: PropertyPath, _ scope: inout Scope) throws -> String {

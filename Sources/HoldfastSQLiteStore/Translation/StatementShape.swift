@@ -4,11 +4,11 @@ import HoldfastStore
 ///
 /// It contains everything that the SQL depends on, so equal shapes mean equal statements, without relying on a hash.
 struct StatementShape: Equatable, Sendable {
-  /// The family, and the rest of a short shape. Such shapes need no array.
+  /// The purpose of the statement, and the rest of a short shape. A short shape needs no array.
   private let head: UInt64
   private(set) var bytes: [UInt8] = []
 
-  /// The purpose of a statement. Each family encodes its shape differently.
+  /// The purpose of a statement. Each purpose has its own encoding of shapes.
   enum Family: UInt8 {
     case text, fetch, rowByKey, rowsByRange, targets, targetsByRange, targetRows, insert, update, familyByKey, familyByRange
   }

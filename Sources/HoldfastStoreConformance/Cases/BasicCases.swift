@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// What all other cases depend on: opening, saving, reading and relationships, each with a few rows.
+/// Tests the basics, which all other cases require: opening, saving, reading and relationships, each with a few rows.
 enum BasicCases {
   static let all = [
     StoreConformanceCase("O2", "a store can be created and closed") { try $0.close($0.openNew(ConformanceModel.general)) },

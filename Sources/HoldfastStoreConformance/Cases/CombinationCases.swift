@@ -18,7 +18,7 @@ enum CombinationCases {
       StoreConformanceCase("F6", "aggregates with predicates, with and without subentities", requires: needs(aggregates: true), aggregates),
     ]
 
-  /// One combination.
+  /// A combination of an output, a predicate, sort terms and a window.
   private struct Shape: Sendable {
     let output: FetchOutput
     let hasPredicate: Bool

@@ -24,7 +24,7 @@ enum ConflictCases {
     StoreConformanceCase("S5", "a constraint conflict leaves the store unchanged", requires: uniqueness, nothingAfterConstraintConflict),
   ]
 
-  /// A store with people, three of which were changed or deleted after `before` was read.
+  /// Creates a store with people. Three of them were updated or deleted after `before` was copied.
   private static func changedSince(_ run: CaseRun) throws -> (
     store: TestedStore, now: ExpectedGraph, before: ExpectedGraph, people: [ObjectKey]
   ) {

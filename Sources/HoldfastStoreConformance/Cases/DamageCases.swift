@@ -23,8 +23,8 @@ enum DamageCases {
       try damage(run) { bytes, _ in
         [[0], [0xFF], [10], Array("{}".utf8), Array(repeating: 0, count: 4096), bytes].flatMap { more in
           [
-            Damage("\(more.count) bytes from \(more[0]) after the end") { bytes + more },
-            Damage("\(more.count) bytes from \(more[0]) before the beginning") { more + bytes },
+            Damage("\(more.count) bytes added at the end (first byte: \(more[0]))") { bytes + more },
+            Damage("\(more.count) bytes added at the beginning (first byte: \(more[0]))") { more + bytes },
           ]
         }
       }
@@ -64,9 +64,9 @@ enum DamageCases {
     run.expect(try Answers(run, place, used) == expected, "the answers to be the same after the file was restored", got: "other answers")
   }
 
-  /// Saves a few rows of every kind, and metadata. Small, because each byte is damaged.
+  /// Saves a few rows of every kind, and metadata. The file is small, because the store is opened for each damaged byte.
   ///
-  /// - Returns: The keys of each entity that were reserved. The largest key of people belonged to a row that was deleted.
+  /// - Returns: The reserved keys of each entity. The largest key of `Person` belonged to a row that was deleted.
   private static func fill(_ run: CaseRun, _ place: StorePlace) throws -> [Set<ObjectKey>] {
     let store = try run.open(place, ConformanceModel.general), graph = ExpectedGraph(store)
     let people = try store.keys("Person", 2), company = try store.keys("Company", 1)[0], club = try store.keys("Club", 1)[0]
@@ -91,11 +91,11 @@ enum DamageCases {
     return zip(store.model.entities, unused).map { Set($1).union(graph.rows(of: $0).keys) }
   }
 
-  /// Everything that a store answers.
+  /// The answers of a store to requests of every kind, as text.
   private struct Answers: Equatable {
     private var lines: [String] = []
 
-    /// Opens and closes a store. Then reads its model, because that is reliable only if the store opens.
+    /// Collects the answers of an open store, and closes it. Then reads the stored model, which is reliable only if the store opens.
     init(_ run: CaseRun, _ place: StorePlace, _ used: [Set<ObjectKey>]) throws {
       let store = place.description.makeStore()
       do {

@@ -1,7 +1,7 @@
 import HoldfastStore
 
-/// Tests rules S3, S6 and S7 of the store contract: saves on a full disk, in killed processes and before power losses. The cases do
-/// nothing at places that don't simulate these.
+/// Tests rules S3, S6 and S7 of the store contract: saves on a full disk, in killed processes and before power losses. The cases do nothing
+/// at places that can't simulate these events.
 enum DurabilityCases {
   static let all = [
     StoreConformanceCase("S3", "prepare refuses a save that doesn't fit on the disk", noRoom),
@@ -40,7 +40,7 @@ enum DurabilityCases {
     try store.expectContents(graph, "after a smaller save")
   }
 
-  /// Expects the state after a kill to be that of a graph.
+  /// Expects a process that is killed now to leave exactly the rows and links of a graph.
   private static func expectLeft(_ run: CaseRun, _ place: StorePlace, _ graph: ExpectedGraph, _ when: String) throws {
     guard let left = try run.copy(place) else { return }
     let store = try run.open(left, ConformanceModel.general)

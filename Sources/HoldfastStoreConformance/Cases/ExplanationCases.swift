@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// E1: explanations of fetches, if the store answers such requests.
+/// Tests rule E1 of the store contract: explanations of fetches. Does nothing if the store doesn't support such requests.
 enum ExplanationCases {
   static let all = [
     StoreConformanceCase("E1", "an explanation contains no values of the predicate", explanation)

@@ -55,7 +55,7 @@ extension ExternalDataCases {
     }
   }
 
-  /// Expects an error for one value and the saved bytes of the others, and readable rows. Closes the store.
+  /// Expects all rows to be readable, and all values to be unchanged except for one, which may throw an error. Closes the store.
   private static func expectError(_ run: CaseRun, _ album: Album, _ keys: [ObjectKey], _ images: [Data], _ damage: String) throws {
     var errorCount = 0
     for (key, image) in zip(keys, images) {
@@ -68,7 +68,7 @@ extension ExternalDataCases {
         run.expect(codes.contains(error.code), "an error for damaged data from a damaged file (\(damage))", got: error.description)
       }
     }
-    // A store may have the bytes elsewhere, too.
+    // No error is correct, too: a store may have another copy of the bytes.
     run.expect(errorCount <= 1, "the other value to be readable if one file is damaged (\(damage))", got: "\(errorCount) errors")
     try run.close(album.store)
   }

@@ -13,12 +13,12 @@ enum FailedCallCases {
     },
   ]
 
-  /// The step of a save whose calls fail.
+  /// The step of a save whose file-system calls fail.
   private enum Step: String {
     case prepare, commit
   }
 
-  /// Runs a save for each call that the step makes. One call fails in each of them.
+  /// Saves once for each call that the step makes. In each save, one call fails.
   private static func failEachCall(_ run: CaseRun, of step: Step) throws {
     guard let describe = try run.makePlace().onFileSystem else { return }
     for operation in StoreFileOperation.allCases {
@@ -37,7 +37,7 @@ enum FailedCallCases {
 
   /// Saves while one call fails, and checks the store afterwards.
   ///
-  /// - Returns: Whether the step made as many calls.
+  /// - Returns: Whether the step made enough calls for the failure to occur.
   private static func fail(
     _ operation: StoreFileOperation, _ call: Int, _ number: Int32, in step: Step, _ run: CaseRun,
     _ describe: (any StoreFileSystem) -> StoreDescription
@@ -75,7 +75,7 @@ enum FailedCallCases {
     return isReached
   }
 
-  /// What a caller knows about a save.
+  /// What the result or the error of a save reports to the caller.
   private enum Outcome {
     case saved, notSaved, unknown
   }

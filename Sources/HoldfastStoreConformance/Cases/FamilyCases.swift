@@ -1,7 +1,7 @@
 import HoldfastStore
 
-/// The rules for entities with subentities. Requests include rows of subentities, each in the layout of its own entity, and
-/// declarations of a superentity apply to all of them.
+/// Tests the rules of the store contract for entities with subentities. Requests include rows of subentities, each in the layout of its own
+/// entity, and declarations of a superentity apply to all of them.
 enum FamilyCases {
   static let all = [
     StoreConformanceCase("F1", "a fetch returns an entity's rows with or without its subentities", rowsOfFamilies),

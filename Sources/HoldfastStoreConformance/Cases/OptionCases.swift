@@ -10,7 +10,7 @@ enum OptionCases {
     StoreConformanceCase("Q3", "after a cancelled fetch, its view answers further requests", viewAfterCancellation),
   ]
 
-  /// Cancels the request when the first rows arrive, after an operation.
+  /// A sink that cancels its request when the first rows arrive, and then runs an operation.
   private final class CancellingSink: RowSink {
     let cancellation = RequestCancellation()
     private(set) var rows: [RowView] = []

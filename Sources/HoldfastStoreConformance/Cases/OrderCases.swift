@@ -204,7 +204,7 @@ enum OrderCases {
     }
   }
 
-  /// Whether two rows of a result are equal, if NaN equals NaN.
+  /// Whether two rows of a result are equal. NaN equals NaN here.
   private static func isSame(_ got: [StoreValue], _ expected: [StoreValue]) -> Bool {
     got.count == expected.count && zip(got, expected).allSatisfy { $0 == $1 || $0.isNaN && $1.isNaN }
   }

@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// The rules for ordered relationships.
+/// Tests the rules of the store contract for ordered relationships.
 enum OrderedCases {
   static let all = [
     StoreConformanceCase("L5", "order keys for every shape of relationship", keysOfEveryShape),
@@ -12,8 +12,8 @@ enum OrderedCases {
     StoreConformanceCase("O5", "the order is stored durably", reopening),
   ]
 
-  /// Playlists with entries (one-to-many), tags ordered on both sides (many-to-many) and notes (without inverse), and tags that
-  /// follow each other.
+  /// Playlists with ordered relationships of every shape: entries (one-to-many), tags (many-to-many, ordered on both sides) and notes
+  /// (without an inverse). Tags also follow each other.
   static let model: ManagedObjectModel = {
     do {
       return try ManagedObjectModel(entities: [

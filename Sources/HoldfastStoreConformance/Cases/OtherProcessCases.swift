@@ -9,13 +9,13 @@ enum OtherProcessCases {
     StoreConformanceCase("V4", "views with equal tokens show the same rows after saves of another process", tokens),
   ]
 
-  /// A file system as another process sees it.
+  /// Makes a store treat the file system as if the store ran in another process.
   private struct OtherProcess: ForwardingFileSystem {
     let base: any StoreFileSystem
     var nameSpace: String { "\(base.nameSpace) in another process" }
   }
 
-  /// Opens a store in each of two processes, and inserts people; nil if the second store is refused.
+  /// Opens a store in each of two processes, and inserts people. Returns nil if the second store can't be opened.
   private static func openTwo(_ run: CaseRun) throws -> (stores: [TestedStore], graph: ExpectedGraph, description: StoreDescription)? {
     guard let describe = try run.makePlace().onFileSystem else { return nil }
     let disk = SimulatedFileSystem(), description = describe(disk)
@@ -24,7 +24,7 @@ enum OtherProcessCases {
     return ([first, second], graph, description)
   }
 
-  /// Saves, unless the store refuses the save because of the other process.
+  /// Saves, and returns true. Returns false if the store refuses the save because of the other process.
   private static func save(_ store: TestedStore, _ graph: ExpectedGraph, _ edit: (GraphEdit) -> Void) throws -> Bool {
     do {
       try store.save(graph, edit)
@@ -32,7 +32,8 @@ enum OtherProcessCases {
     } catch let error as StoreError where SharedPlaceCases.isRefusal(error) { return false }
   }
 
-  /// First updates that don't change the size of any value, because a store may compare the sizes of files. Then saves of every kind.
+  /// Begins with updates that don't change the size of any value, because a store may detect changes by the size of the file. Then saves
+  /// changes of every kind.
   private static func saves(_ run: CaseRun) throws {
     guard let (stores, graph, description) = try openTwo(run) else { return }
     let people = graph.rows("Person").keys.sorted()
@@ -62,7 +63,7 @@ enum OtherProcessCases {
     try run.open(description, ConformanceModel.general).expectContents(graph, "after saves of two processes")
   }
 
-  /// A store may notice a save of another process at any request. Reserving keys and saving are opportunities.
+  /// A store may detect a save of another process during any request. Therefore this case also reserves keys and saves in between.
   private static func tokens(_ run: CaseRun) throws {
     guard let (stores, graph, _) = try openTwo(run) else { return }
     let first = stores[0], people = graph.rows("Person").keys.sorted()

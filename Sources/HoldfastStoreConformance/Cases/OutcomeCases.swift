@@ -9,7 +9,7 @@ enum OutcomeCases {
     StoreConformanceCase("S17", "the version of a row ascends with each save", ascendingVersions),
   ]
 
-  /// A store that answers the request; nil if the store under test doesn't.
+  /// Opens a new store. Returns nil if the store under test doesn't support requests for outcomes.
   private static func answeringStore(_ run: CaseRun) throws -> TestedStore? {
     let store = try run.openNew(ConformanceModel.general)
     return store.store.answers.supports(SaveOutcomeRequest.self) ? store : nil

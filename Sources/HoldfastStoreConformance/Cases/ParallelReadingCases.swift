@@ -111,7 +111,7 @@ enum ParallelReadingCases {
     }
   }
 
-  /// Saves some rounds while another thread repeats an observation. An observation ends between two saves.
+  /// Saves in several rounds, while another thread repeats an observation. At least one observation ends between two saves.
   private static func observe(_ run: CaseRun, _ observation: @escaping @Sendable (Reader, Keys) throws -> Void) throws {
     let store = try run.openNew(ConformanceModel.general)
     let graph = ExpectedGraph(store), reader = Reader(store), keys = try insert(store, graph)
@@ -122,7 +122,7 @@ enum ParallelReadingCases {
       do {
         try store.save(graph) { change($0, keys, round) }
       } catch let error as StoreError where error.isRetryable || error.code == .locked {
-        // The reader was in the way.
+        // The reader's view made the save fail, so the save is repeated while the reader has no view.
         try reader.gate.withLock { _ in _ = try store.save(graph) { change($0, keys, round) } }
       }
       reader.committed.store(round, ordering: .sequentiallyConsistent)
@@ -214,7 +214,7 @@ enum ParallelReadingCases {
       let result = Result { try store.store.fetch(store.plan("Person"), in: view, into: sink) }
       view.end()
       do { try sink.save?.wait() } catch let error as StoreError where error.isRetryable || error.code == .locked {
-        // The reader was in the way.
+        // The reader's view made the save fail, so the save is repeated after the view has ended.
         try store.save(edit.request())
       }
       edit.apply()

@@ -44,7 +44,7 @@ enum SeveringCases {
     return Hubs(store: store, graph: graph, hubs: hubs, spokes: spokes, above: above)
   }
 
-  /// Links the first hubs in one shape.
+  /// Links the first hubs by the relationships of a shape.
   private static func connect(_ shape: Shape, _ all: Hubs) throws {
     let (hubs, spokes) = (all.hubs, all.spokes)
     try all.store.save(all.graph) { edit in

@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// The rules for relationships without an inverse, and for those that are their own inverse.
+/// Tests the rules of the store contract for relationships without an inverse, and for those that are their own inverse.
 enum ShapeCases {
   static let all = [
     StoreConformanceCase("L1", "targets of a relationship without an inverse", withoutInverse),

@@ -1,8 +1,8 @@
 import HoldfastStore
 import Synchronization
 
-/// Tests rules K1, O6 and S5 of the store contract: several threads and stores that share one place, and saves that fail. No two saves of
-/// one store run at a time.
+/// Tests rules K1, O6 and S5 of the store contract: several threads and stores that share one place, and saves that fail. The cases never
+/// run two saves of the same store at a time.
 enum SharedPlaceCases {
   static let all = [
     StoreConformanceCase("K1", "keys reserved by several threads are different", keysOfThreads),
@@ -12,7 +12,7 @@ enum SharedPlaceCases {
     StoreConformanceCase("S5", "after saves that don't fit on the disk, older views and the store answer", savesThatFail),
   ]
 
-  /// Opens another store at a place; nil if the store refuses it.
+  /// Opens another store at a place. Returns nil if that store throws `alreadyOpen` or `locked`.
   private static func openSecond(_ run: CaseRun, _ place: StorePlace) throws -> TestedStore? { try openSecond(run, place.description) }
 
   static func openSecond(_ run: CaseRun, _ description: StoreDescription) throws -> TestedStore? {
@@ -98,7 +98,7 @@ enum SharedPlaceCases {
   /// Whether a store may throw this error because another store saves, too.
   static func isRefusal(_ error: StoreError) -> Bool { refusals.contains(error.code) || error.isRetryable }
 
-  /// Two saves by different stores, the second of which begins while the first is prepared.
+  /// Saves in two stores. The second save begins while the first is prepared.
   private static func interleavedSaves(_ run: CaseRun) throws {
     let place = try run.makePlace()
     let first = try run.open(place, ConformanceModel.general)
@@ -135,7 +135,7 @@ enum SharedPlaceCases {
     if saved != [true, true] { try run.open(place, ConformanceModel.general).expectContents(graph, "after saves of two stores") }
   }
 
-  /// Returns which saves succeeded. The others have thrown an error that is allowed.
+  /// Runs two saves, and returns whether each succeeded. Errors that stores at the same place may throw aren't failures.
   private static func interleave(
     _ run: CaseRun, _ first: TestedStore, _ request: SaveRequest, _ second: TestedStore, _ other: SaveRequest, _ what: String
   ) throws -> [Bool] {

@@ -81,7 +81,7 @@ enum ViewCases {
     view.end()
   }
 
-  /// A store without tokens passes.
+  /// A store whose views have no state tokens passes.
   private static func tokens(_ run: CaseRun) throws {
     let store = try run.openNew(ConformanceModel.general)
     let graph = try ConformanceRows.people(store)

@@ -123,7 +123,7 @@ struct CrashEnumerator {
     (0..<moment).map { recording.outcomes(of: $0, at: moment, durableFrom: durableMoments[$0]) }
   }
 
-  /// The number of states, or some number above the limit.
+  /// The number of states. If it exceeds the limit, any number above the limit.
   private var stateCount: Int {
     var sum = 0
     for moment in recording.moments {
@@ -149,7 +149,7 @@ struct CrashEnumerator {
     return count
   }
 
-  /// Advances to the next combination, with one list per digit. Returns false after the last one.
+  /// Advances to the next combination. Each digit is an index in one of the lists. Returns false after the last combination.
   private static func advance(_ digits: inout [Int], _ possible: [[CrashOutcome]]) -> Bool {
     for place in digits.indices {
       digits[place] += 1

@@ -39,7 +39,7 @@ struct FaultPlan: Sendable {
   mutating func add(_ fault: FileFault) { faults.append((fault, 0)) }
   mutating func clear() { faults = [] }
 
-  /// Counts a call and returns its fault, or nil if it should succeed.
+  /// Counts a call and returns its fault, or nil if the call should succeed.
   mutating func enter(_ operation: StoreFileOperation) -> FileFault.Effect? {
     counts[operation, default: 0] += 1
     var effect: FileFault.Effect?

@@ -48,13 +48,12 @@ enum ConformanceModel {
   /// The attribute of `Sample` with a type.
   static func attributeName(_ type: AttributeType) -> String { "a_\(type.rawValue)" }
 
-  /// An entity with more properties than one word of bits has.
+  /// An entity with more than 64 properties, so that one bit for each of them doesn't fit in a word.
   static let wide = make([
     EntityDescription("Wide", attributes: (0..<70).map { AttributeDescription("n\($0 / 10)\($0 % 10)", .integer64, isOptional: true) })
   ])
 
-  /// For a delete rule, hubs to delete and spokes that point to them in every shape. Hubs are also linked to each other and to
-  /// `Above`.
+  /// A model for a delete rule. Hubs, which the cases delete, have relationships of every shape to spokes, to each other and to `Above`.
   static func deleteRule(_ rule: DeleteRule) -> ManagedObjectModel {
     make([
       EntityDescription(
@@ -73,7 +72,7 @@ enum ConformanceModel {
           .toOne("singleHub", to: "Hub", inverse: "single"), .toOne("manyHub", to: "Hub", inverse: "many"),
           .toMany("linkedHubs", to: "Hub", inverse: "linked"),
         ]),
-      // Its name precedes Hub, so its side names the links.
+      // The name sorts before `Hub`, so the links are named by this side of the relationship.
       EntityDescription(
         "Above", attributes: [AttributeDescription("name", .string)], relationships: [.toMany("hubs", to: "Hub", inverse: "above")]),
     ])

@@ -6,7 +6,7 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// The expected contents of a store in the simplest form, used to judge the store's answers. It never queries the store.
+/// A simple model of a store's contents, with which the store's answers are compared. It never queries the store.
 final class ExpectedGraph: EvaluationSource {
   let model: ManagedObjectModel
   let identity: StoreIdentity
@@ -108,7 +108,7 @@ final class ExpectedGraph: EvaluationSource {
   }
 }
 
-/// Changes of an ``ExpectedGraph``, which can also be converted to a save request.
+/// Changes of an ``ExpectedGraph``. They can be applied to the graph, or converted to a save request.
 final class GraphEdit {
   private let graph: ExpectedGraph
   private var inserted: [EntityIndex: [RowView]] = [:]

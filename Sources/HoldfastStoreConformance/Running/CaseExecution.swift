@@ -70,10 +70,10 @@ package struct CaseLimit: Sendable {
   /// Calls the closure at the limit, unless the returned closure is called before.
   let start: @Sendable (_ atLimit: @escaping @Sendable () -> Void) -> @Sendable () -> Void
 
-  /// A limit that a test reaches by itself.
+  /// Creates a limit that a test controls instead of a clock.
   package init(_ start: @escaping @Sendable (_ atLimit: @escaping @Sendable () -> Void) -> @Sendable () -> Void) { self.start = start }
 
-  /// A limit after a duration; none if it is nil.
+  /// Creates a limit after a duration, or none if the duration is nil.
   init(_ duration: Duration?) {
     guard let duration else {
       start = { _ in {} }

@@ -7,7 +7,7 @@ final class CaseRun {
   private(set) var failures: [StoreConformanceFailure.Difference] = []
   private var places: [StorePlace] = []
   private var opened: [any IncrementalStore] = []
-  /// Further failures are dropped.
+  /// The maximum number of failures. Further ones are dropped.
   private static let mostFailures = 20
 
   init(_ harness: any StoreHarness, _ log: RequestLog) { (self.harness, self.log) = (harness, log) }

@@ -21,20 +21,20 @@ final class ParallelWork: Sendable {
     if let error = error.withLock({ $0 }) { throw error }
   }
 
-  /// Gives the work an opportunity to end first. It may be waiting for the caller, so this method gives up after a moment.
+  /// Gives the work an opportunity to end first. Returns after a moment in any case, because the work may be waiting for the caller.
   func yield() {
     if hasEnded.wait(timeout: .now() + .milliseconds(50)) == .success { hasEnded.signal() }
   }
 }
 
-/// The steps of one thread, for which another thread waits.
+/// Counts the steps of one thread, so that another thread can wait for the next step.
 final class ParallelSteps: Sendable {
   private let steps = DispatchSemaphore(value: 0)
   private let hasEnded = Atomic(false)
 
   func step() { steps.signal() }
 
-  /// No step follows.
+  /// Ends the steps, so that no thread waits for another one.
   func end() {
     hasEnded.store(true, ordering: .sequentiallyConsistent)
     steps.signal()

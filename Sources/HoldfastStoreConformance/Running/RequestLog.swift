@@ -1,7 +1,7 @@
 import HoldfastStore
 import Synchronization
 
-/// The requests of one case, for the texts of its failures. Several threads can use it.
+/// The requests of one case, which the descriptions of its failures include. Several threads can use it.
 final class RequestLog: Sendable {
   private struct State {
     var model: ManagedObjectModel?
@@ -34,7 +34,7 @@ final class RequestLog: Sendable {
     return try body()
   }
 
-  /// The last save and the last request, which led to a difference.
+  /// The last save, and the last request that can explain a difference.
   func recent() -> [String] {
     let (save, question, model) = state.withLock { ($0.lastSave, $0.lastQuestion, $0.model) }
     return [save, question].compactMap { $0?.description(model) }
@@ -62,7 +62,7 @@ enum SentRequest: Sendable {
   case optional(String)
   case setMetadata([String])
 
-  /// The request in short form. Without a model, entities have numbers.
+  /// The request in short form. Without a model, numbers replace the names of entities.
   func description(_ model: ManagedObjectModel?) -> String {
     let names = RequestNames(model: model)
     switch self {

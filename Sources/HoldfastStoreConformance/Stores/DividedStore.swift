@@ -2,7 +2,7 @@ import Holdfast
 import HoldfastStore
 import Synchronization
 
-/// A store that may decline plans and large requests, together with the framework, which does what the store declines.
+/// A store that may decline plans and large requests, combined with the framework, which executes what the store declines.
 final class DividedStore: ForwardingStore {
   let base: any IncrementalStore
   /// Divides plans; nil unless the store is open.

@@ -57,7 +57,7 @@ public final class MinimalStore: RowStore {
     if wasOpen { contents.state.withLock { $0.isOpen = false } }
   }
 
-  /// Nothing: every request reads the current rows, which is allowed if snapshots aren't declared.
+  /// Does nothing, because the store declares no snapshots: every request may read the current rows.
   public func snapshot() {}
 
   /// Adds all rows of the entities: the last key first, and odd indexes before even ones.

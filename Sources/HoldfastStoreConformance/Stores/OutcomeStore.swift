@@ -9,7 +9,8 @@ import Synchronization
 
 /// A store wrapper whose commits can end with `outcomeUnknown`, to test the layers above.
 ///
-/// It answers ``/HoldfastStore/SaveOutcomeRequest``, as a server does that keeps the IDs of saves. ``loseCommit(_:)`` makes a commit throw.
+/// It answers ``/HoldfastStore/SaveOutcomeRequest``, like a server that keeps the IDs of saves. Call ``loseCommit(_:)`` to make a commit
+/// throw.
 public final class OutcomeStore: ForwardingStore {
   /// What happens to a save whose commit throws `outcomeUnknown`.
   public enum Loss: Sendable, Hashable, CaseIterable {
@@ -45,7 +46,7 @@ public final class OutcomeStore: ForwardingStore {
     self.reportsOutcomes = reportsOutcomes
   }
 
-  /// Makes a later commit throw `outcomeUnknown`: the next one, or the one after those that were already chosen.
+  /// Makes the next commit throw `outcomeUnknown`. After several calls, as many commits throw, in the order of the calls.
   public func loseCommit(_ loss: Loss) { state.withLock { $0.losses.append(loss) } }
 
   /// Cancels ``loseCommit(_:)``.
@@ -54,7 +55,7 @@ public final class OutcomeStore: ForwardingStore {
   /// Makes the next requests for an outcome return ``/HoldfastStore/SaveOutcome/unknown``.
   public func answerUnknown(times count: Int) { state.withLock { $0.unknownAnswers = count } }
 
-  /// The outcomes of saves, and the wrapped store's external data.
+  /// Answers requests for outcomes, and forwards requests for external data.
   public var answers: StoreAnswers { reportsOutcomes ? Self.table.bound(to: self) : base.answers }
 
   private static let table = AnswerTable<OutcomeStore>()
@@ -97,7 +98,7 @@ public final class OutcomeStore: ForwardingStore {
     return Preparation(try base.prepare(request, options: options), request.origin?.id, self)
   }
 
-  /// Throws if a save was reported as not committed.
+  /// Throws if a save with this ID was reported as not committed.
   private func refuseReported(_ id: UUID?) throws {
     guard let id, case .notCommitted = state.withLock({ $0.outcomes[id] }) else { return }
     throw StoreError(.general, operation: "save", reason: "The save was reported as not committed (rule S16).")

@@ -3,8 +3,8 @@ import Synchronization
 
 /// A store that evaluates queries for another store, which only needs to deliver all rows of an entity.
 ///
-/// It declares every query capability, and answers with the reference evaluator. A coordinator does the same for its stores, and also lets
-/// them do what they declare. This wrapper is for programs that send requests to a store directly:
+/// It declares every query capability, and answers with the reference evaluator. A coordinator does the same for its stores, except for the
+/// parts of a query that a store declares. This wrapper is for programs that send requests to a store directly:
 ///
 /// ```swift
 /// let store = EvaluatingStore(description.makeStore())
@@ -12,8 +12,8 @@ import Synchronization
 /// ```
 ///
 /// A query with a predicate, sort terms, a count or aggregates reads all rows of its entities from the store, and rows that it reaches
-/// through relationships by key. In a view of kind ``/HoldfastStore/ReadViewKind/latest``, or in a store without snapshots, a save in between
-/// can be visible in some of these rows only.
+/// through relationships by key. In a view of kind ``/HoldfastStore/ReadViewKind/latest``, or in a store without snapshots, a save in
+/// between can be visible in some of these rows only.
 public final class EvaluatingStore: ForwardingStore {
   /// The store that is read.
   public let base: any IncrementalStore
@@ -22,7 +22,7 @@ public final class EvaluatingStore: ForwardingStore {
   /// Creates a wrapper of a store that isn't open yet.
   public init(_ base: any IncrementalStore) { self.base = base }
 
-  /// The capabilities of the store, with all query abilities but look-ups by unique values, which mustn't read all rows.
+  /// The capabilities of the store, and all query abilities except unique look-ups, which mustn't read all rows.
   public var capabilities: StoreCapabilities {
     var capabilities = base.capabilities
     (capabilities.comparisons, capabilities.comparedTypes, capabilities.booleanOperators) = (.all, .all, true)
@@ -51,7 +51,7 @@ public final class EvaluatingStore: ForwardingStore {
     try evaluation.run(ViewReader(base, view, options), into: sink)
   }
 
-  /// The answers of the store. It explains the plan that it receives.
+  /// The answers of the store. It explains the plan that it receives from this wrapper.
   public var answers: StoreAnswers { base.answers.intercepted(by: ReducedExplanations()) }
 }
 

@@ -52,7 +52,7 @@ struct PlanEvaluation {
     }
   }
 
-  /// Passes on the keys of rows.
+  /// Passes on rows without their values.
   private final class KeySink: RowSink {
     private let next: any RowSink
     init(_ next: any RowSink) { self.next = next }
@@ -71,7 +71,7 @@ struct PlanEvaluation {
 extension FetchPlan {
   fileprivate var isWindowed: Bool { offset > 0 || limit != nil }
 
-  /// The plan that a store without query abilities receives: this one, if every store can execute it, otherwise one for all rows.
+  /// The plan that a store without query abilities receives. This plan, if every store can execute it, otherwise one for all rows.
   var forEveryStore: FetchPlan {
     let isSimple = predicate == nil && sorts.isEmpty && !isWindowed && (output == .rows || output == .keys)
     return isSimple ? self : FetchPlan(entity: entity, concreteEntities: concreteEntities)

@@ -1,7 +1,7 @@
 import HoldfastRowStore
 import HoldfastStore
 
-/// The open store below an overlay, as rows and links.
+/// The open store below an overlay, read as rows and links.
 struct OverlayBase: Sendable {
   let model: ManagedObjectModel
   let storeUUID: String
@@ -66,7 +66,7 @@ struct OverlayBase: Sendable {
     }
   }
 
-  /// The keys of the rows that reference some objects, from the inverse relationship; nil if it isn't to-many.
+  /// The keys of the rows that reference some objects, read from the inverse relationship; nil without a to-many inverse.
   private func keys(_ query: RowQuery, _ view: any ReadView) throws -> Set<ObjectKey>? {
     guard let references = query.references, let relationship = query.declaredEntity.relationship(inSlot: references.slot),
       let inverse = model.inverse(of: relationship), inverse.isToMany
@@ -91,7 +91,7 @@ struct OverlayBase: Sendable {
     }
   }
 
-  /// The objects that have some destinations, or all objects of the entity if there is no inverse.
+  /// The objects that reference some destinations. Without a to-many inverse, or for all destinations, all objects of the entity.
   private func sources(
     of targets: Set<ObjectKey>?, _ relationship: ManagedObjectModel.Relationship, _ options: RequestOptions, _ view: any ReadView
   ) throws -> Set<ObjectKey> {

@@ -28,7 +28,7 @@ private struct OverlayChanges: Sendable {
     case saved(Value)
     case deleted
 
-    /// The saved value; nil for a deleted one.
+    /// The saved value; nil if the change is a deletion.
     var value: Value? { if case .saved(let value) = self { value } else { nil } }
   }
 
@@ -53,7 +53,7 @@ private final class OverlayRows: RowStore {
   private struct Session: Sendable {
     /// The store below; nil unless this store is open.
     var base: OverlayBase?
-    /// Whether this store has the contents open, and not another one.
+    /// Whether this store, and not another one, has the contents open.
     var hasContents = false
   }
 
@@ -136,12 +136,12 @@ extension StoredLink {
   fileprivate var ends: SaveRequest.Link { SaveRequest.Link(source: source, target: target) }
 }
 
-/// A row store of an overlay, which also opens the store below.
+/// The row store of an overlay. It also opens the store below.
 private final class OverlayStore: ForwardingStore {
   let base: any IncrementalStore
   private let rows: OverlayRows
   private let makeOther: @Sendable () -> any IncrementalStore
-  /// Objects below have smaller keys.
+  /// The first key of new objects. The keys of the store below must be smaller.
   private static var firstKey: ObjectKey { ObjectKey(1 << 48) }
 
   init(_ contents: OverlayContents, _ makeOther: @escaping @Sendable () -> any IncrementalStore) {
@@ -170,7 +170,7 @@ extension StoreDescription {
   /// let sandbox = StoreDescription.overlay(over: .sqlite(at: path))
   /// ```
   ///
-  /// - Objects have the same keys and other IDs than in the other store, because an overlay has a UUID of its own.
+  /// - Objects have the same keys as in the other store but different IDs, because an overlay has its own UUID.
   /// - The changes are in `contents`. To keep them longer than the program, copy the objects to another store.
   /// - Keys of the other store must be less than 2^48. Otherwise reading throws `unsupportedModel`.
   /// - Saves of other programs to the other store aren't shown, if it has snapshots. Without snapshots, it must not change.

@@ -12,7 +12,7 @@ import Synchronization
 
 /// Lets requests pass within limits, in the order of their arrival.
 final class RequestGate: Sendable {
-  /// A request that waits for another one to end.
+  /// A waiting request.
   private final class Waiter: Sendable {
     let semaphore = DispatchSemaphore(value: 0)
   }
@@ -34,8 +34,8 @@ final class RequestGate: Sendable {
 
   /// Runs a request when the limits allow it.
   ///
-  /// - Parameter holdsView: Whether the request reads in a view that keeps something that others may wait for, such as a connection. It counts
-  ///   then, but doesn't wait for others to end: they could be waiting for the view.
+  /// - Parameter holdsView: Whether the request uses a view that holds something that other requests may wait for, such as a connection.
+  ///   Such a request is counted, but doesn't wait for others to end, because they could be waiting for the view.
   func passing<Result>(_ operation: String, _ options: RequestOptions, holdsView: Bool = false, _ body: () throws -> Result) throws
     -> Result
   {
@@ -83,7 +83,7 @@ final class RequestGate: Sendable {
     grantNext()
   }
 
-  /// Lets the first waiting requests begin, as far as there is room.
+  /// Lets the first waiting requests begin, as many as the limit allows.
   private func grantNext() {
     state.withLock { state in
       while !state.waiters.isEmpty, hasRoom(state) {
@@ -106,7 +106,7 @@ final class RequestGate: Sendable {
     if start > .now { try RequestGate.wait(DispatchSemaphore(value: 0), until: start, operation, options) }
   }
 
-  /// Waits for a signal or a time, whichever is first. Without a time, only for the signal.
+  /// Waits for a signal or until a time, whichever is first. Without a time, waits for the signal only.
   ///
   /// - Throws: `cancelled` or `timedOut` of the options.
   private static func wait(
@@ -126,7 +126,7 @@ final class RequestGate: Sendable {
       semaphore.wait()
       return .success
     }
-    // A time in a thousand years is none.
+    // A time of more than 30 years is unlimited.
     let seconds = max(0, (end - .now) / .seconds(1))
     return semaphore.wait(timeout: seconds < 1e9 ? .now() + seconds : .distantFuture)
   }

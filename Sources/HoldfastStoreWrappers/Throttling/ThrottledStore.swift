@@ -8,10 +8,10 @@ public import HoldfastStore
 /// let slow = description.wrapped { ThrottledStore($0, ThrottleLimits(concurrentRequests: 4, requestsPerSecond: 100)) }
 /// ```
 ///
-/// Requests wait in the order of their arrival. A waiting request ends when its deadline passes or it is cancelled. Opening, closing, commits
-/// and optional requests don't wait. A sink can send other requests during a fetch: they count as part of it, so that they can't wait for
-/// themselves. Requests in a view of a kind other than ``/HoldfastStore/ReadViewKind/latest`` don't wait for others to end, because others may
-/// be waiting for the view's connection. More requests than the maximum can therefore run, as many as there are such views.
+/// Requests wait in the order of their arrival. A waiting request ends when its deadline passes or it is cancelled. Opening, closing,
+/// commits and optional requests don't wait. A sink can send other requests during a fetch. They count as part of the fetch, so it never
+/// waits for itself. Requests in a view of a kind other than ``/HoldfastStore/ReadViewKind/latest`` don't wait for other requests to end,
+/// because those may be waiting for the view's connection. Each such view can therefore add one request to the maximum.
 public final class ThrottledStore: ForwardingStore {
   /// The wrapped store.
   public let base: any IncrementalStore
@@ -69,7 +69,7 @@ private final class HeldView: ReadView {
 
   func end() { base.end() }
 
-  /// The wrapped store's view, and whether it keeps its state.
+  /// Returns the wrapped store's view, and whether it keeps its state until it ends.
   static func parts(_ view: any ReadView) -> (view: any ReadView, isHeld: Bool) {
     (view as? HeldView).map { ($0.base, true) } ?? (view, false)
   }
@@ -82,7 +82,7 @@ public struct ThrottleLimits: Sendable, Hashable {
   /// The maximum number of requests that begin per second, evenly distributed; nil for no maximum.
   public var requestsPerSecond: Double?
 
-  /// Creates limits. Both default to none. Traps if a limit isn't positive.
+  /// Creates limits. Both default to nil, for no maximum. Traps if a limit isn't positive.
   public init(concurrentRequests: Int? = nil, requestsPerSecond: Double? = nil) {
     precondition(concurrentRequests.map { $0 > 0 } ?? true, "The maximum number of concurrent requests must be positive.")
     precondition(requestsPerSecond.map { $0 > 0 } ?? true, "The maximum number of requests per second must be positive.")

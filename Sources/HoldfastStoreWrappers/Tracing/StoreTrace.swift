@@ -51,7 +51,7 @@ public struct StoreTrace: Sendable {
   public var start: ContinuousClock.Instant
   /// How long the request took.
   public var duration: Duration
-  /// The error's code, or `general` for another error than ``/HoldfastStore/StoreError``; nil if the request succeeded.
+  /// The error's code, or `general` if the error isn't a ``/HoldfastStore/StoreError``; nil if the request succeeded.
   public var errorCode: StoreError.Code?
 
   init(_ operation: Operation, _ options: RequestOptions = .none) {
@@ -64,7 +64,8 @@ public struct StoreTrace: Sendable {
   /// The duration in seconds.
   public var seconds: Double { duration / .seconds(1) }
 
-  /// The trace with the names of OpenTelemetry's semantic conventions for database clients, and `holdfast.` before others.
+  /// The trace as attributes with the names of OpenTelemetry's semantic conventions for database clients. Other names begin with
+  /// `holdfast.`.
   ///
   /// - Parameter system: The name of the store type, for `db.system.name`.
   public func attributes(system: String) -> [String: String] {

@@ -3,10 +3,11 @@
   public import Tracing
 
   extension TracingStore {
-    /// Wraps a store, and makes a span for each request. Requires the trait `Tracing`.
+    /// Wraps a store, and creates a span for each request. Requires the trait `Tracing`.
     ///
-    /// A span is a child of the current span, and the current span of the request: requests that a store sends over a network while it
-    /// answers become its children. Its name is the operation and the entity, its attributes are those of ``StoreTrace/attributes(system:)``.
+    /// The span is a child of the current span, and is itself the current span during the request. Requests that a store sends over a
+    /// network while it answers become its children. The span's name is the operation and the entity, and its attributes are those of
+    /// ``StoreTrace/attributes(system:)``.
     ///
     /// - Parameters:
     ///   - base: The store.
@@ -33,7 +34,7 @@
       }
     }
 
-    /// `withSpan` records the error and sets the status.
+    /// Sets the attributes. `withSpan` records the error and sets the status.
     private func describe(_ trace: StoreTrace, in span: SomeTracer.Span) {
       // The span has its own duration.
       for (name, value) in trace.attributes(system: system) where name != "holdfast.duration" {

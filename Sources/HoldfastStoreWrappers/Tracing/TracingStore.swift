@@ -8,8 +8,8 @@ import Synchronization
 /// let traced = description.wrapped { TracingStore($0, system: "sqlite", logger: Logger(label: "store")) }
 /// ```
 ///
-/// A trace is reported on the thread of the request, after the request. Duration and row count of a fetch include the work of the sink, which
-/// may send other requests.
+/// A trace is reported on the thread of the request, after the request. Duration and row count of a fetch include the work of the sink,
+/// which may send other requests.
 public final class TracingStore: ForwardingStore {
   /// The wrapped store.
   public let base: any IncrementalStore
@@ -41,7 +41,7 @@ public final class TracingStore: ForwardingStore {
   ///   - system: The name of the store type, such as "sqlite".
   ///   - logger: The logger. Defaults to one with the label `holdfast.store`.
   ///   - level: The level of requests that succeed. Failed ones are logged at the level `warning` or higher. Defaults to `debug`.
-  ///   - slow: The duration from which a request is logged at the level `warning`. Defaults to nil, for none.
+  ///   - slow: The duration from which a request is logged at the level `warning`. Defaults to nil, for no such limit.
   public convenience init(
     _ base: any IncrementalStore, system: String, logger: Logger = Logger(label: "holdfast.store"), level: Logger.Level = .debug,
     slow: Duration? = nil

@@ -116,7 +116,7 @@ import Testing
       zoo.extra["age"] = ["NSValidationPredicates": b.list(bounds)]
     }
     #expect(try attribute("age", in: compiled).validation == .range(.int16(3), nil))
-    #expect(compiled.notes.map(\.reason) == ["The rule \"SELF >= 4\" was omitted, because there is another one of the same kind."])
+    #expect(compiled.notes.map(\.reason) == ["The rule \"SELF >= 4\" was omitted, because the attribute has another rule of this kind."])
   }
 
   @Test func whatIsNotKnownIsNoted() throws {
@@ -138,7 +138,7 @@ import Testing
       "The unknown setting \"NSNewSetting\" was omitted.", "Unknown bits in the flags 33 were omitted.",
       "The default value doesn't match the type and was omitted.", "The default value of class \"UIColor\" was omitted.",
       "The value for \"n\" in the user info isn't text and was omitted.",
-      "The condition of the index \"byName\" was omitted. The index is for all objects.",
+      "The condition of the index \"byName\" was omitted, so the index contains all objects.",
       "The index \"byName\" has an expression or an unknown kind and was omitted.", "The order was omitted.",
       "The flags 31 are unknown. The default flags are used.",
       "The predicate was omitted, so the request finds nothing. Predicates of the class \"NSBlockPredicate\" aren't supported.",

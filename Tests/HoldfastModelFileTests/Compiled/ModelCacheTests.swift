@@ -31,7 +31,7 @@ import Testing
   @Test func damagedStreamsAreRefused() {
     let packed = Self.stored(ZooArchive().bytes())
     for count in stride(from: 0, to: packed.count, by: 97) { #expect(Self.failure(Array(packed[..<count]))?.code == .malformed) }
-    #expect(Self.failure(packed + [0])?.reason == "There are bytes after its end.")
+    #expect(Self.failure(packed + [0])?.reason == "There are bytes after the end of the compressed data.")
     #expect(Self.failure([7])?.path == "store")
   }
 

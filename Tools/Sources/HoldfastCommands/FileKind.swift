@@ -7,7 +7,7 @@ enum FileKind {
   /// A pipe, a socket or a device.
   case other
 
-  /// Nil if there is nothing, or its attributes can't be read. Follows symbolic links.
+  /// Creates a kind; nil if nothing is at the path, or its attributes can't be read. Follows symbolic links.
   init?(_ path: String) {
     let resolved = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
     switch (try? FileManager.default.attributesOfItem(atPath: resolved))?[.type] as? FileAttributeType {

@@ -39,7 +39,7 @@ struct GraphEdge: Hashable {
   let inverseName: String?
   let isToMany: Bool
   let isOptional: Bool
-  /// For the inverse. True if there is none, because any number of objects can then point to the same destination.
+  /// Whether the inverse is to-many. True without an inverse, because any number of objects can then point to the same destination.
   let inverseIsToMany: Bool
   let inverseIsOptional: Bool
 
@@ -99,10 +99,11 @@ enum MermaidGraph {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// Inside quotation marks, keywords have no meaning (`class`, `end`, `one`, `to` and so on). A quotation mark can't be escaped.
+  /// Quotes a name, because keywords (`class`, `end`, `one`, `to` and so on) have no meaning inside quotation marks. Removes quotation
+  /// marks, which can't be escaped.
   private static func quoted(_ name: String) -> String { "\"\(name.filter { $0 != "\"" })\"" }
 
-  /// The name of an attribute, which can't be quoted. Three names would be read as key markers.
+  /// The name of an attribute, which can't be quoted. Three names get an underscore, because Mermaid would read them as key markers.
   private static func attributeName(_ name: String) -> String { ["pk", "fk", "uk"].contains(name.lowercased()) ? name + "_" : name }
 }
 
@@ -134,7 +135,7 @@ enum DotGraph {
     return (lines + ["}"]).joined(separator: "\n") + "\n"
   }
 
-  /// Inside quotation marks, keywords have no meaning (`node`, `edge`, `graph` and so on, in any case).
+  /// Quotes a name, because keywords (`node`, `edge`, `graph` and so on, in any case) have no meaning inside quotation marks.
   private static func quoted(_ name: String) -> String { "\"\(name.replacingOccurrences(of: "\"", with: "\\\""))\"" }
 }
 

@@ -48,7 +48,7 @@ public struct ModelSource: Sendable {
       currentName = stem.isEmpty ? name : stem
       versions = [Version(name: currentName, isCurrent: true, model: model, document: nil)]
     }
-    if versions.isEmpty { throw CommandError(path: path, reason: "None of its versions can be read.", cause: unreadable.first?.error) }
+    if versions.isEmpty { throw CommandError(path: path, reason: "None of the versions can be read.", cause: unreadable.first?.error) }
   }
 
   typealias Bundle = (kind: String, currentName: String, versions: [Version], unreadable: [(name: String, error: any Error)])

@@ -64,7 +64,7 @@ public struct StoreReport: Codable, Sendable, Hashable {
     if let path {
       let source = try ModelSource(path: path)
       guard let version = source.versions.first(where: { metadata.isCompatible(with: $0.model) }) else {
-        throw CommandError(path: path, reason: "None of its versions is the model of the store \(file.path).")
+        throw CommandError(path: path, reason: "None of the model's versions matches the store \(file.path).")
       }
       return (version.model, "\(path), version \(version.name)")
     }
@@ -74,7 +74,7 @@ public struct StoreReport: Codable, Sendable, Hashable {
         return nil
       }
       if metadata.isCompatible(with: kept.model) { return kept }
-      notes.append("The model in the store isn't the one it was created with, so its rows aren't counted.")
+      notes.append("The store contains another model than the one it was created with, so its rows aren't counted.")
     } catch {
       notes.append("\(error.reason) Pass the model with --model.\(error.cause.map { " Cause: \($0)" } ?? "")")
     }

@@ -4,15 +4,15 @@ public enum SavePhase: String, CaseIterable, Sendable {
   case ones = "S1"
   /// A save of ten changed persons.
   case ten = "S10"
-  /// A save of a hundred.
+  /// A save of a hundred changed persons.
   case hundred = "S100"
-  /// A save of a thousand.
+  /// A save of a thousand changed persons.
   case thousand = "S1000"
 
   /// The number of saves.
   public var saveCount: Int { self == .ones ? 20 : 1 }
 
-  /// The positions in the sample of the changed persons. They differ between phases.
+  /// The positions of the changed persons in the sample. They differ between phases.
   public var places: Range<Int> {
     switch self {
     case .ones: 0..<20

@@ -34,7 +34,7 @@ public struct BaselineText {
   private var remarks: [String] {
     var remarks: [String] = []
     if report.machine != baseline.machine { remarks.append("The earlier comparison ran on another machine: compare counts, not times.") }
-    if !hasSpread { remarks.append("One of them has only one round, so times can differ by chance.") }
+    if !hasSpread { remarks.append("One of the comparisons has only one round, so times can differ by chance.") }
     for (noise, name) in [(baseline.noise, "earlier"), (report.noise, "later")] where noise?.isTooGreat == true {
       remarks.append("The \(name) comparison ran on a machine that was too busy for meaningful times.")
     }

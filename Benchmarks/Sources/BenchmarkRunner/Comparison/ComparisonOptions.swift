@@ -18,7 +18,7 @@ public struct ComparisonOptions: Hashable, Sendable {
   public var baseline: String?
   /// A file of maximum counts.
   public var thresholds: String?
-  /// Whether to write that file from the current counts, rather than read it.
+  /// Whether to write the file of maximum counts from the current counts, instead of reading it.
   public var writesThresholds = false
 
   /// The default comparison.

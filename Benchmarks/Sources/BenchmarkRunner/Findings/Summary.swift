@@ -17,7 +17,7 @@ public struct Summary: Hashable, Codable, Sendable {
   public var wall: Spread
   /// The CPU time of all threads in seconds.
   public var cpu: Spread
-  /// The median wall time divided by that of the fastest store in the same phase; nil if that is too short.
+  /// The median wall time divided by that of the fastest store in the same phase; nil if the fastest time is too short.
   public var ratio: Double?
   /// The peak resident memory in KiB.
   public var peakKilobytes: Int64

@@ -19,7 +19,7 @@ struct GrowthSection {
 
   private var sizes: [Int] { unique(all.map(\.size)).sorted() }
 
-  /// The phases that at least one store was measured in with several sizes.
+  /// The phases in which at least one store was measured with several sizes.
   private var phases: [PhaseText] {
     unique(all.map(\.phase)).filter { phase in lines(phase).contains { $0.points.count > 1 } }.map { PhaseText.of($0, input) }
   }

@@ -222,7 +222,7 @@ struct PeopleWorkloads {
     return try withExtendedLifetime(objects) { PeopleGraph(context: try run.newContext(), count: run.context.size) }
   }
 
-  /// The store's own memory is part of having everything loaded, so memory is counted from the beginning.
+  /// Memory is counted from the beginning, because the store's own memory is part of having everything loaded.
   private func readGraph(_ run: StoreRun, _ graph: PeopleGraph, since beginning: Mark) throws -> [StoredPerson] {
     run.begin()
     let persons = try graph.all()

@@ -8,7 +8,7 @@ final class RequestCounter: Sendable {
   let relationships = Atomic(0)
   let keyReservations = Atomic(0)
   let saves = Atomic(0)
-  /// Returns the store's statement count. Set when the store is created, and again when it is closed.
+  /// Returns the number of statements. It is set when the store is created, and again when the store is closed.
   private let statementCount = Mutex<(@Sendable () -> Int?)?>(nil)
 
   /// The number of all requests.
@@ -17,7 +17,7 @@ final class RequestCounter: Sendable {
   /// The number of statements that the store executed; nil if it has no statements.
   var statements: Int? { statementCount.withLock { $0 }?() }
 
-  /// Keeps the current number, because a closed store doesn't have one.
+  /// Keeps the current number of statements, because a closed store doesn't report one.
   func keepStatements() {
     let last = statements
     statementCount.withLock { $0 = { last } }

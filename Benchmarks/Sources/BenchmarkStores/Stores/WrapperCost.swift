@@ -3,11 +3,11 @@ import HoldfastStore
 
 /// Measures what a wrapper adds to a request: reading one row by its key.
 public struct WrapperCost {
-  /// Nanoseconds per request, and per request and wrapper.
+  /// The measured costs in nanoseconds.
   public struct Result: Sendable {
-    /// A request to the bare store: the median of all rounds.
+    /// The cost of a request to the bare store: the median of all rounds.
     public var request: Double
-    /// One more wrapper: the median, the least and the most of all rounds.
+    /// The cost that each wrapper adds to a request: the median, the minimum and the maximum of all rounds.
     public var median, least, most: Double
   }
 
@@ -16,7 +16,7 @@ public struct WrapperCost {
   private let depth: Int
   private let request: FaultRequest
 
-  /// Makes a store with one row, and a number of wrappers around it.
+  /// Creates a store with one row, and a number of wrappers around it.
   public init(depth: Int) throws {
     let model = try ManagedObjectModel(entities: [EntityDescription("Item", attributes: [AttributeDescription("number", .integer64)])])
     let store = MemoryStore()
@@ -33,7 +33,7 @@ public struct WrapperCost {
     self.depth = depth
   }
 
-  /// Measures both in turn.
+  /// Measures requests to the bare store and to the wrapped store, in turn.
   public func measured(rounds: Int, requests: Int) throws -> Result {
     var plain: [Double] = [], added: [Double] = []
     for _ in 0..<rounds {

@@ -10,7 +10,7 @@ struct ChangeSet {
   private(set) var refusedValues: [RefusedValue] = []
   /// The stores to which new objects were assigned, by temporary key; nil if none.
   private var assignments: [ObjectKey: PersistentStore]?
-  /// Whether reading destinations dropped recorded changes without an effect. The other end may still have them recorded.
+  /// Whether reading destinations dropped recorded changes that have no effect. The other end may still have them recorded.
   var hasDroppedLinkRecords = false
 
   init(entityCount: Int) { counts = ContiguousArray(repeating: 0, count: entityCount) }

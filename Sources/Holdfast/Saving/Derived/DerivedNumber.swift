@@ -6,7 +6,7 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// A count, a sum, or a difference to add to one. Whole numbers are exact, and decimals within 38 digits.
+/// A count, a sum, or a difference to add to a count or sum. Whole numbers are exact, and so are decimals of up to 38 digits.
 enum DerivedNumber: Equatable {
   /// 128 bits can't overflow: there are never enough 64-bit numbers to sum.
   case whole(Int128)

@@ -23,7 +23,7 @@ extension DerivationPlan.Own {
     }
   }
 
-  /// Whether the value of a changed row must be recomputed: its source changed, it was set, or it is missing.
+  /// Whether the derived value in a changed row must be recomputed: the source changed, or the derived value was set or is missing.
   func isDue(_ row: RowPointer, _ committed: RowPointer, _ kinds: [CellKind]) -> Bool {
     let from: SlotIndex
     switch source {

@@ -6,7 +6,7 @@ final class DerivedValues {
   struct Change {
     /// The attribute's value after the save.
     var value: StoreValue
-    /// The number that the store adds to its own; nil when it sets the value.
+    /// The number that the store adds to its stored number; nil if the store sets ``value``.
     var added: StoreValue?
   }
 

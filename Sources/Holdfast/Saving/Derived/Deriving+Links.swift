@@ -42,7 +42,7 @@ extension Deriving {
     }
   }
 
-  /// The saved destinations that are deleted or whose number changes.
+  /// The destinations that this save deletes, or whose summed value it changes.
   private func touchedTargets(_ aggregate: DerivationPlan.Aggregate) -> Set<ObjectKey> {
     var keys: Set<ObjectKey> = []
     for object in savedObjects(of: aggregate.relationship.destinationIndex) where !object.isInserted {
@@ -68,7 +68,8 @@ extension Deriving {
     return found
   }
 
-  /// Reads the owners of destinations before the save: all owners of touched ones, and for others at least the given links.
+  /// Reads the owners that destinations had before the save: all owners of touched destinations, and for others at least those in the given
+  /// links.
   private func formerOwners(
     _ aggregate: DerivationPlan.Aggregate, _ inverse: ManagedObjectModel.Relationship, _ asked: [SaveRequest.Link],
     _ touched: Set<ObjectKey>
@@ -108,7 +109,7 @@ extension Deriving {
     return true
   }
 
-  /// Finds the affected owners in a relationship without an inverse. The owners of a destination can only be fetched.
+  /// Finds the affected owners in a relationship without an inverse. Only a fetch finds the owners of a destination.
   private func noteOwnersWithoutInverse(
     _ place: Int, _ changes: (added: [SaveRequest.Link], removed: [SaveRequest.Link]), _ touched: Set<ObjectKey>
   ) throws {

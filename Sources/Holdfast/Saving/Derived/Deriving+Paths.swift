@@ -22,7 +22,7 @@ extension Deriving {
 
   /// Whether the copy of a changed object must be recomputed.
   ///
-  /// This is so when the object is new, its relationship changed, or the copy was set or is missing.
+  /// It must be if the object is new, if its relationship changed, or if the copy was set or is missing.
   private func isConcerned(_ object: ManagedObject, _ path: DerivationPlan.Path, _ led: Set<ObjectKey>) -> Bool {
     guard let new = after(object) else { return false }
     guard let old = before(object) else { return true }

@@ -17,10 +17,10 @@ final class Deriving {
   var stored: StoredRows { values.stored }
   /// The objects whose rows this save writes or deletes, by entity index.
   ///
-  /// Objects that count as changed only because other objects reference them aren't included. Their versions aren't compared, so the context
-  /// may have outdated values.
+  /// Objects that count as changed only because other objects reference them aren't included. Their versions aren't compared, so the
+  /// context may have outdated values.
   private(set) var saved: [[ManagedObject]]
-  /// The keys of these objects that were saved before, by root entity.
+  /// The keys of the objects in ``saved`` that aren't new, by root entity.
   private var savedKeys: [Set<ObjectKey>]
   /// The differences of aggregates, by the aggregate's index and the owner's key in the context.
   private var differences: [[ObjectKey: Difference]]
@@ -34,7 +34,7 @@ final class Deriving {
   /// The context's keys of new objects, by root entity and permanent key. Built when links are first read.
   private var temporaryKeys: [[ObjectKey: ObjectKey]]?
 
-  /// The owners of destinations before the save: all owners of touched ones, and owners in changed links for others.
+  /// The owners that destinations had before the save: all owners of touched destinations, and for others those in changed links.
   struct FormerOwners {
     let relationship: ManagedObjectModel.Relationship
     let touched: Set<ObjectKey>
@@ -149,7 +149,7 @@ final class Deriving {
     }
   }
 
-  /// Reads the rows of all owners known to be affected, and of changed objects with such attributes.
+  /// Reads the rows of all owners known to be affected, and of changed objects that have attributes derived from other objects.
   ///
   /// The save publishes the derived values of these rows.
   private func readOwners() throws {

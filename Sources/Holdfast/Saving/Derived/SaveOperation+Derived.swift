@@ -24,7 +24,7 @@ extension SaveOperation {
   private func show(_ row: RowPointer, _ group: RowGroup, _ position: Int, by object: ManagedObject) {
     keepAnswers(object)
     if object.flags.contains(.hasPrivateRow), let base = object.row {
-      // Its private row has values that were set while it was awakened, or changes without effect.
+      // The private row contains values that were set while the object was awakened, or changes without effect.
       let slots = context.graph.derivations?.slots[object.flags.entityIndex] ?? []
       var own = PrivateRow(copying: base, object.entity.layout, room: 64, committed: row)
       for slot in slots { own.copy(slot, of: row, object.entity.layout) }

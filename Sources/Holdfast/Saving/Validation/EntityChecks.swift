@@ -33,7 +33,7 @@ final class EntityChecks: Sendable {
   }
 }
 
-/// The checks of a composite attribute. If it is required, it has a value. If it has a value, it has its required elements.
+/// The checks of a composite attribute. If it is required, it must have a value. If it has a value, it must have its required elements.
 struct GroupCheck: Sendable {
   private let name: String
   private let slots: Range<SlotIndex>

@@ -49,7 +49,7 @@ extension StoreChanges {
   /// The value of a slot that the save writes: for a derived attribute, the new derived value.
   private func valueToSave(_ slot: SlotIndex, of object: ManagedObject, _ entity: ManagedObjectModel.Entity) -> StoreValue {
     let row = object.readRow
-    // The save's date is a placeholder here: it is equal for all objects of a save, so models don't require it to be unique.
+    // Date 0 represents the date of the save. It is equal for all objects of a save, so models don't require it to be unique.
     let own = context.graph.derivations?.own[object.flags.entityIndex].first { $0.slot == slot }
     return own?.value(row, date: 0) ?? row.value(slot, entity.layout.columns[slot], idPrefix: nil)
   }
