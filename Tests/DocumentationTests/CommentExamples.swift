@@ -15,6 +15,21 @@ import Logging
 import Synchronization
 import Testing
 
+/// A class that declares its entity.
+enum DeclaredZoo {
+  final class Animal: ManagedObject {
+    enum Slots {
+      static var name: SlotIndex { SlotIndex(ManagedObject.Slots.count) }
+      static var tag: SlotIndex { SlotIndex(ManagedObject.Slots.count + slotCount(of: String.self)) }
+    }
+    var name: String { get { self[property: Slots.name] } set { self[property: Slots.name] = newValue } }
+    var tag: Int? { get { self[property: Slots.tag] } set { self[property: Slots.tag] = newValue } }
+    override class var declaration: EntityDeclaration? {
+      EntityDeclaration(Animal.self, [.property("name", \Animal.name, default: ""), .property("tag", \Animal.tag, .unique)])
+    }
+  }
+}
+
 /// The smallest class.
 enum SmallKennel {
   final class Dog: ManagedObject {

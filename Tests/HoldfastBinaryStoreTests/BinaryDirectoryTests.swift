@@ -88,7 +88,7 @@ import Testing
       for name in keys.keys { keys[name] = .integer(key) }
       info["nextKeys"] = .dictionary(keys)
     }
-    try expectRefusal(changed, [.damaged], "keys", "\(key)")
+    try expectRefusal(changed, [.damaged], "next key", "\(key)")
   }
 
   // MARK: Subjects

@@ -80,7 +80,7 @@ import Testing
     for waits in [true, false] {
       let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [waits = waits as Bool] in
         let model = try ManagedObjectModel(entities: [EntityDescription("Saver")])
-        let container = try await PersistentContainer(model: model, store: .memory())
+        let container = try PersistentContainer(model: model, store: .memory())
         let background = container.newBackgroundContext()
         if waits {
           try? background.performAndWait { throw Leak(payload: [.init(object: nil), .init(object: try $0.insert(entityNamed: "Saver"))]) }

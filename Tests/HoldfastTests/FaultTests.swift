@@ -198,7 +198,7 @@ import Testing
   @Test(arguments: TestStore.allCases) func aBackgroundContextThatGoesWithChangesGivesTheStoreBack(_ store: TestStore) async throws {
     let place = try store.makePlace()
     func leaveChanges() async throws {
-      let container = try await PersistentContainer(model: Kennel.model, classes: Kennel.classes, store: place.description)
+      let container = try PersistentContainer(model: Kennel.model, classes: Kennel.classes, store: place.description)
       let count = try await container.performBackgroundTask { context in
         context.dog("never saved")
         return try context.count(for: FetchRequest<Dog>())

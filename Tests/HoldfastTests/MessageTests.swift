@@ -252,7 +252,7 @@ import Testing
 
   @Test func handlersRunInTheIsolationOfABackgroundContext() async throws {
     let place = try TestStore.memory.makePlace()
-    let container = try await PersistentContainer(model: Kennel.model, classes: Kennel.classes, store: place.description)
+    let container = try PersistentContainer(model: Kennel.model, classes: Kennel.classes, store: place.description)
     let told = try await container.performBackgroundTask { context in
       var told: [ObjectChanges] = []
       context.objectsDidChange { _, changes in told.append(changes) }

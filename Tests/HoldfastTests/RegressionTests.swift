@@ -672,7 +672,7 @@ extension TestStore.Place {
   /// The bug: objects of a background task stayed in memory when the task's save threw an error.
   @Test func `objects of a background task whose save fails don't stay in memory`() async throws {
     let place = try TestStore.memory.makePlace()
-    let container = try await PersistentContainer(model: Kennel.model, classes: [CountedPerson.self], store: place.description)
+    let container = try PersistentContainer(model: Kennel.model, classes: [CountedPerson.self], store: place.description)
     await #expect(throws: (any Error).self) {
       try await container.performBackgroundTask { context in
         _ = context.insert(CountedPerson.self)

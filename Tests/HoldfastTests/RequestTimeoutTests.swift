@@ -182,7 +182,7 @@ import Testing
   @Test func cancellingATaskEndsTheWaitOfAFetchInABackgroundContext() async throws {
     let place = try TestStore.memory.makePlace()
     let store = WaitingStore(place.description.makeStore())
-    let container = try await PersistentContainer(
+    let container = try PersistentContainer(
       model: Kennel.model, classes: Kennel.classes, stores: [StoreDescription(type: "waiting") { store }])
     let background = container.newBackgroundContext()
     let task = Task { try await background.perform { try $0.fetch(FetchRequest<Dog>()).count } }

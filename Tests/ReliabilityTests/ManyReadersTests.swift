@@ -51,7 +51,7 @@ import Testing
     async throws
   {
     let options = SQLiteStoreOptions(journalMode: journal, maximumReaders: connections, readerTimeoutSeconds: 1e6)
-    let container = try await PersistentContainer(
+    let container = try PersistentContainer(
       model: Harbour.model, classes: Harbour.classes, store: .sqlite(at: path, options: options))
     let ids = try await container.performBackgroundTask { context in
       try context.fetchObjectIDs(FetchRequest<Ship>(sortedBy: [FetchSortDescriptor(\Ship.number)]))
@@ -73,7 +73,7 @@ import Testing
 
   @Test func contextsThatAddUpFaultsSaveTheCorrectTotal() async throws {
     let options = SQLiteStoreOptions(maximumReaders: 1, readerTimeoutSeconds: 1e6)
-    let container = try await PersistentContainer(
+    let container = try PersistentContainer(
       model: Harbour.model, classes: Harbour.classes, store: .sqlite(at: path, options: options))
     let ids = try await container.performBackgroundTask { try $0.fetchObjectIDs(FetchRequest<Ship>()) }
     try await withThrowingTaskGroup(of: Void.self) { group in

@@ -143,7 +143,7 @@ import Testing
 
   @Test func aBackgroundContextIsNotUsedOutsideItsPerform() async {
     let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      let container = try await PersistentContainer(model: Harbour.model, classes: Harbour.classes, store: .memory())
+      let container = try PersistentContainer(model: Harbour.model, classes: Harbour.classes, store: .memory())
       let background = container.newBackgroundContext()
       // The compiler doesn't let a context escape, so its address is passed as a number.
       let address = await background.perform { UInt(bitPattern: Unmanaged.passRetained($0).toOpaque()) }
@@ -156,7 +156,7 @@ import Testing
   /// On Linux, the runtime doesn't print a message for this trap.
   @Test func theViewContextIsNotUsedOffTheMainActor() async {
     await #expect(processExitsWith: .failure) {
-      let container = try await PersistentContainer(model: Harbour.model, classes: Harbour.classes, store: .memory())
+      let container = try PersistentContainer(model: Harbour.model, classes: Harbour.classes, store: .memory())
       let address = await MainActor.run { UInt(bitPattern: Unmanaged.passRetained(container.viewContext).toOpaque()) }
       await Task.detached {
         guard let pointer = UnsafeRawPointer(bitPattern: address) else { return }

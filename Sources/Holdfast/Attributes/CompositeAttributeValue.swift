@@ -21,6 +21,15 @@ public protocol CompositeAttributeValue: Sendable {
   init()
   /// Every element of the composite, in any order. Use a stored constant: each access of the attribute reads it.
   static var elements: CompositeElements<Self> { get }
+  /// The number of slots: one for each element, and those of composite elements. Defaults to counting ``elements``.
+  ///
+  /// A class with a declaration adds it to the slots of further properties. If it is a constant, those are constants too.
+  static var slotCount: Int { get }
+}
+
+extension CompositeAttributeValue {
+  /// The number of slots of ``elements``.
+  @inlinable public static var slotCount: Int { elements.slotCount }
 }
 
 /// The elements of a struct that represents a composite attribute, written as an array literal.

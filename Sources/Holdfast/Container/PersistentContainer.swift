@@ -11,8 +11,14 @@ public import HoldfastStore
 public final class PersistentContainer: Sendable {
   /// The coordinator of the container's stores.
   public let persistentStoreCoordinator: PersistentStoreCoordinator
-  /// The context of the main actor.
-  @MainActor public let viewContext: ManagedObjectContext
+  /// The context of the main actor, created when it is first used. A program without a main actor, such as a server, doesn't need it.
+  @MainActor public var viewContext: ManagedObjectContext {
+    if let createdViewContext { return createdViewContext }
+    let context = ManagedObjectContext(coordinator: persistentStoreCoordinator, bound: bound, isolation: .main)
+    createdViewContext = context
+    return context
+  }
+  @MainActor private var createdViewContext: ManagedObjectContext?
   private let bound: BoundClasses
 
   /// Creates a container and opens a store.
@@ -23,7 +29,7 @@ public final class PersistentContainer: Sendable {
   ///   - transformers: the transformers of transformable attributes. Defaults to a registry with only the default transformer.
   ///   - store: the store's type, location and options.
   /// - Throws: ``ContextError`` when a class doesn't match the model, ``/HoldfastStore/StoreError`` when the store can't be opened.
-  @MainActor public convenience init(
+  public convenience init(
     model: ManagedObjectModel, classes: [ManagedObject.Type] = [],
     transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(), store: StoreDescription
   ) throws {
@@ -32,10 +38,26 @@ public final class PersistentContainer: Sendable {
       try PersistentStoreCoordinator(model: model, transformers: transformers, store: store))
   }
 
+  /// Creates a container whose model is what classes declare, and opens a store.
+  ///
+  /// - Parameters:
+  ///   - classes: The classes, each with a ``ManagedObject/declaration``. Their superclasses, and the classes of their relationships'
+  ///     destinations, are added. Pass subclasses, which nothing leads to.
+  ///   - transformers: The transformers of transformable attributes. Defaults to a registry with only the default transformer.
+  ///   - store: The store's type, location and options.
+  /// - Throws: ``ContextError`` if a class has no declaration, or doesn't match it; ``/HoldfastStore/ModelError`` if the model is invalid;
+  ///   ``/HoldfastStore/StoreError`` if the store can't be opened.
+  public convenience init(
+    for classes: ManagedObject.Type..., transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(), store: StoreDescription
+  ) throws {
+    var declared = try DeclaredClasses(classes)
+    try self.init(model: declared.model(), classes: declared.types, transformers: transformers, store: store)
+  }
+
   /// Creates a container and opens several stores; see ``PersistentStoreCoordinator/init(model:transformers:stores:)``.
   ///
   /// - Throws: the errors of ``init(model:classes:transformers:store:)``.
-  @MainActor public convenience init(
+  public convenience init(
     model: ManagedObjectModel, classes: [ManagedObject.Type] = [],
     transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(), stores: [StoreDescription]
   ) throws {
@@ -44,10 +66,9 @@ public final class PersistentContainer: Sendable {
       try PersistentStoreCoordinator(model: model, transformers: transformers, stores: stores))
   }
 
-  @MainActor private init(_ bound: BoundClasses, _ coordinator: PersistentStoreCoordinator) {
+  private init(_ bound: BoundClasses, _ coordinator: PersistentStoreCoordinator) {
     self.bound = bound
     persistentStoreCoordinator = coordinator
-    viewContext = ManagedObjectContext(coordinator: coordinator, bound: bound, isolation: .main)
   }
 
   /// The data model.

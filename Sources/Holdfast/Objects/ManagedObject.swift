@@ -70,8 +70,13 @@ open class ManagedObject {
   /// Empty for classes that can represent any entity, such as `ManagedObject` itself.
   open class var entityName: String { self == ManagedObject.self ? "" : String(describing: self) }
 
+  /// The entity that the class declares; nil for a class whose entity is declared in a model.
+  open class var declaration: EntityDeclaration? { nil }
+
   /// The properties of the class with slots, types and key paths; checked against the model when the class is bound.
-  open class var properties: [PropertyBinding] { [] }
+  ///
+  /// Defaults to those of the ``declaration``.
+  open class var properties: [PropertyBinding] { declaration?.bindings ?? [] }
 
   /// Called once, when the object is inserted with its default values. Override it to compute further defaults.
   open func awakeFromInsert() {}

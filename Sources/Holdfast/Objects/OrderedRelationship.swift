@@ -20,6 +20,9 @@
 /// dog.walks.sort { $0.date < $1.date }
 /// ```
 public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTargets {
+  /// True: the objects have an order.
+  public static var isOrdered: Bool { true }
+
   let owner: ManagedObject
   let index: Int
 

@@ -106,6 +106,13 @@ public struct PropertyBinding {
     PropertyBinding(name, index, .toMany(Destination.self, isOrdered: true), keyPath)
   }
 
+  /// Binds a to-many relationship that may be ordered.
+  static func targets<Root: ManagedObject, Value: RelationshipTargets>(
+    _ name: String, _ keyPath: @escaping () -> KeyPath<Root, Value>, index: Int
+  ) -> PropertyBinding {
+    PropertyBinding(name, index, .toMany(Value.Destination.self, isOrdered: Value.isOrdered), keyPath)
+  }
+
   /// Binds a transient to-one relationship.
   public static func transientToOne<Root: ManagedObject, Destination: ManagedObject>(
     _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Destination?>, index: Int

@@ -1,7 +1,7 @@
 /// The destination objects of a to-many relationship, ordered or not. Key paths in predicates use it.
-public protocol RelationshipTargets {
-  /// The class of the objects.
-  associatedtype Destination: ManagedObject
+public protocol RelationshipTargets<Destination>: RelationshipValue {
+  /// Whether the objects have an order.
+  static var isOrdered: Bool { get }
 }
 
 /// The destination objects of a to-many relationship: an unordered set that also updates the inverse.
@@ -13,6 +13,9 @@ public protocol RelationshipTargets {
 ///
 /// Changing the relationship during iteration is safe: the iteration continues over the objects at its start.
 public struct ToManyRelationship<Destination: ManagedObject>: RelationshipTargets {
+  /// False: the objects have no order.
+  public static var isOrdered: Bool { false }
+
   let owner: ManagedObject
   let index: Int
 

@@ -60,11 +60,11 @@ import Testing
   }
 
   @Test func theContainerTakesTransformersToo() async throws {
-    let container = try await PersistentContainer(
+    let container = try PersistentContainer(
       model: Atlas.model, classes: [Spot.self], transformers: Atlas.transformers, store: .memory())
     await MainActor.run { #expect(container.viewContext.spot("A").colour == nil) }
-    await #expect(throws: ContextError.self) {
-      _ = try await PersistentContainer(model: Atlas.model, classes: [Spot.self], stores: [.memory()])
+    #expect(throws: ContextError.self) {
+      _ = try PersistentContainer(model: Atlas.model, classes: [Spot.self], stores: [.memory()])
     }
   }
 

@@ -1,0 +1,103 @@
+public import HoldfastStore
+
+/// A rule or setting of an attribute in a class's declaration, such as ``unique`` or ``range(_:)-(ClosedRange<Bound>)``.
+public struct AttributeOption {
+  /// Changes the attribute's description.
+  let apply: (inout DeclaredAttribute) -> Void
+
+  /// No two objects have the same value. Objects without a value are exempt.
+  public static var unique: AttributeOption { AttributeOption { $0.isUnique = true } }
+
+  /// The attribute type in stores. By default it is the widest that the Swift type can represent, such as Integer 64 for `Int`.
+  public static func type(_ type: AttributeType) -> AttributeOption { AttributeOption { $0.description.type = type } }
+
+  /// Numbers or dates in a range.
+  public static func range<Bound: AttributeValue & Comparable>(_ range: ClosedRange<Bound>) -> AttributeOption {
+    bounds(range.lowerBound, range.upperBound)
+  }
+
+  /// Numbers or dates from a minimum on.
+  public static func range<Bound: AttributeValue & Comparable>(_ range: PartialRangeFrom<Bound>) -> AttributeOption {
+    bounds(range.lowerBound, nil)
+  }
+
+  /// Numbers or dates up to a maximum.
+  public static func range<Bound: AttributeValue & Comparable>(_ range: PartialRangeThrough<Bound>) -> AttributeOption {
+    bounds(nil, range.upperBound)
+  }
+
+  /// Text with a number of UTF-16 code units in a range, as in Core Data.
+  public static func length(_ range: ClosedRange<Int>) -> AttributeOption { lengths(range.lowerBound, range.upperBound) }
+
+  /// Text with at least a number of UTF-16 code units.
+  public static func length(_ range: PartialRangeFrom<Int>) -> AttributeOption { lengths(range.lowerBound, nil) }
+
+  /// Text with at most a number of UTF-16 code units.
+  public static func length(_ range: PartialRangeThrough<Int>) -> AttributeOption { lengths(nil, range.upperBound) }
+
+  /// Text that entirely matches a regular expression; see ``/HoldfastStore/AttributeValidation/regularExpression``.
+  public static func pattern(_ expression: String) -> AttributeOption {
+    AttributeOption { $0.description.validation.regularExpression = expression }
+  }
+
+  /// Bytes that stores may keep in separate files.
+  public static var external: AttributeOption { AttributeOption { $0.description.allowsExternalBinaryDataStorage = true } }
+
+  /// A value that each save computes from an expression, such as `"walks.@count"`.
+  public static func derived(_ expression: String) -> AttributeOption {
+    AttributeOption {
+      $0.description.derivationExpression = expression
+      $0.description.isOptional = true
+    }
+  }
+
+  /// The name in the previous version of the model.
+  public static func renamed(from name: String) -> AttributeOption { AttributeOption { $0.description.renamingIdentifier = name } }
+
+  /// Text added to the version hash, to distinguish versions that are otherwise equal.
+  public static func versionHashModifier(_ text: String) -> AttributeOption {
+    AttributeOption { $0.description.versionHashModifier = text }
+  }
+
+  /// Custom text by key.
+  public static func userInfo(_ userInfo: [String: String]) -> AttributeOption { AttributeOption { $0.description.userInfo = userInfo } }
+
+  private static func bounds(_ minimum: (any AttributeValue)?, _ maximum: (any AttributeValue)?) -> AttributeOption {
+    AttributeOption {
+      $0.description.validation.minimum = minimum?.storeValue
+      $0.description.validation.maximum = maximum?.storeValue
+    }
+  }
+
+  private static func lengths(_ minimum: Int?, _ maximum: Int?) -> AttributeOption {
+    AttributeOption {
+      $0.description.validation.minimumLength = minimum
+      $0.description.validation.maximumLength = maximum
+    }
+  }
+}
+
+/// An attribute while its options are applied.
+struct DeclaredAttribute {
+  var description: AttributeDescription
+  var isUnique = false
+
+  /// The attribute with the given options. Bounds and the default value get the attribute's type, if they can be represented in it.
+  init(_ name: String, _ type: AttributeType, isOptional: Bool, default value: StoreValue?, _ options: [AttributeOption]) {
+    description = AttributeDescription(name, type, isOptional: isOptional, default: value)
+    for option in options { option.apply(&self) }
+    let type = description.type
+    func converted(_ value: StoreValue?) -> StoreValue? { value.map { $0.converted(to: type) ?? $0 } }
+    description.defaultValue = converted(description.defaultValue)
+    description.validation.minimum = converted(description.validation.minimum)
+    description.validation.maximum = converted(description.validation.maximum)
+  }
+}
+
+extension AttributeTypeSet {
+  /// The type of an attribute whose declaration names none: the widest type of numbers, and text rather than URIs.
+  var declaredType: AttributeType {
+    for type in [AttributeType.integer64, .integer32, .string, .binaryData] where contains(type) { return type }
+    return types.first ?? .undefined
+  }
+}

@@ -1,0 +1,151 @@
+import FoundationEssentials
+import Holdfast
+import HoldfastMemoryStore
+import HoldfastStoreConformance
+import Testing
+
+/// Classes that declare their entities make a model, and their accessors use its slots.
+@Suite struct DeclarationTests {
+  @Test func theModelIsWhatTheClassesDeclare() throws {
+    let declared = try ManagedObjectModel.declared(by: [Farm.Cow.self]), written = try Farm.model.get()
+    let texts = try [declared, written].map { String(decoding: try $0.canonicalJSON(), as: UTF8.self) }
+    #expect(texts[0] == texts[1])
+    #expect(declared.entityVersionHashesByName == written.entityVersionHashesByName)
+  }
+
+  @Test func aSlotIsTheSuperclassesCountAndTheSlotsOfTheNamesBefore() throws {
+    let cow = try #require(try Farm.model.get().entity(named: "Cow"))
+    let slots: [String: SlotIndex] = [
+      "name": Farm.Animal.Slots.name, "owner": Farm.Animal.Slots.owner, "milk": Farm.Cow.Slots.milk, "mood": Farm.Cow.Slots.mood,
+      "tag": Farm.Cow.Slots.tag, "field.corner.x": Farm.Cow.Slots.field,
+    ]
+    for (name, slot) in slots { #expect(cow.slot(named: name) == slot, "\(name)") }
+    #expect(Farm.Field.slotCount == 3 && Farm.Animal.Slots.count == 2)
+  }
+
+  @Test(arguments: TestStore.allCases) func valuesAreSavedAndReadThroughTheAccessors(_ store: TestStore) throws {
+    let place = try store.makePlace(model: Farm.model.get(), classes: [Farm.Animal.self, Farm.Cow.self, Farm.Farmer.self])
+    let context = try place.context()
+    let ann = context.insert(Farm.Farmer.self), bella = context.insert(Farm.Cow.self), calf = context.insert(Farm.Cow.self)
+    #expect(bella.name == "nobody" && bella.mood == .wild && bella.tag == nil && bella.field == nil && ann.home.x == 0)
+    (bella.name, bella.milk, bella.mood, bella.tag, bella.owner) = ("Bella", 21.5, .calm, 7, ann)
+    bella.field = Farm.Field(name: "north", corner: Farm.Point(x: 1, y: 2))
+    ann.home = Farm.Point(x: 3, y: 4)
+    ann.photo = Data([1, 2, 3])
+    bella.calves.append(calf)
+    calf.milk = 0
+    try context.save()
+    try place.close()
+
+    let again = try place.context()
+    let found = try #require(try again.fetch(FetchRequest<Farm.Cow>(where: \Farm.Cow.tag == 7)).first)
+    #expect(found.name == "Bella" && found.milk == 21.5 && found.mood == .calm)
+    #expect(found.field?.name == "north" && found.field?.corner?.y == 2)
+    #expect(found.owner?.home.y == 4 && found.owner?.photo == Data([1, 2, 3]) && found.owner?.herd == 1)
+    #expect(found.calves.count == 1 && found.calves[0].mothers.contains(found) && found.owner?.animals.contains(found) == true)
+    let owned = FetchRequest<Farm.Cow>(where: (\Farm.Cow.field).then(\.corner).then(\.x) == 1.0)
+    #expect(try again.fetch(owned) == [found])
+  }
+
+  @MainActor @Test func aContainerNeedsOnlyTheClassesThatNothingLeadsTo() throws {
+    let container = try PersistentContainer(for: Farm.Cow.self, store: .memory())
+    #expect(container.managedObjectModel.entities.map(\.name) == ["Animal", "Cow", "Farmer"])
+    let farmer = container.viewContext.insert(Farm.Farmer.self)
+    let cow = container.viewContext.insert(Farm.Cow.self)
+    cow.owner = farmer
+    #expect(Array(farmer.animals).map { $0 is Farm.Cow } == [true])
+  }
+
+  @Test func configurationsContainTheClassesThatNameThem() throws {
+    final class Kept: ManagedObject {
+      override class var declaration: EntityDeclaration? {
+        var declaration = EntityDeclaration(Kept.self, [])
+        declaration.configurations = ["local", "shared"]
+        return declaration
+      }
+    }
+    final class Local: ManagedObject {
+      override class var declaration: EntityDeclaration? {
+        var declaration = EntityDeclaration(Local.self, [])
+        declaration.configurations = ["local"]
+        return declaration
+      }
+    }
+    let model = try ManagedObjectModel.declared(by: [Kept.self, Local.self])
+    #expect(model.configurations == [ConfigurationDescription("local", ["Kept", "Local"]), ConfigurationDescription("shared", ["Kept"])])
+  }
+
+  // MARK: Mistakes
+
+  private func reason(_ classes: ManagedObject.Type...) throws -> String {
+    let error = try #require(throws: ContextError.self) { try ManagedObjectModel.declared(by: classes) }
+    #expect(error.code == .classMismatch)
+    return "\(error)"
+  }
+
+  @Test func aClassWithoutADeclarationIsNamedWithTheReasonWhyItIsNeeded() throws {
+    final class Plain: ManagedObject {}
+    final class Pointing: ManagedObject {
+      var plain: Plain? { self[property: 0] }
+      override class var declaration: EntityDeclaration? { EntityDeclaration(Pointing.self, [.property("plain", \Pointing.plain)]) }
+    }
+    class Above: ManagedObject {
+      override class var declaration: EntityDeclaration? { EntityDeclaration(Above.self, []) }
+    }
+    final class Below: Above {}
+    let text = try reason(Pointing.self, Below.self)
+    #expect(text.contains("Plain: Pointing.plain has objects of it, and it has no declaration of its own."))
+    #expect(text.contains("Below: It was passed, and it has no declaration of its own."))
+  }
+
+  final class Knot: ManagedObject {
+    var first: Knot? { self[property: 0] }
+    var second: Knot? { self[property: 1] }
+    var third: Knot? { self[property: 2] }
+    var number: Int { self[property: 3] }
+    override class var declaration: EntityDeclaration? {
+      EntityDeclaration(
+        Knot.self,
+        [
+          .property("first", \Knot.first, inverse: \Knot.second), .property("second", \Knot.second),
+          .property("third", \Knot.third, inverse: \Knot.second), .property("number", \Knot.number),
+        ])
+    }
+  }
+
+  @Test func twoRelationshipsWithOneInverseAreNamed() throws {
+    #expect(try reason(Knot.self).contains("Knot.third: Its inverse Knot.second is the inverse of another relationship."))
+  }
+
+  @Test func anAccessorWithAnotherSlotIsFoundWhenTheClassIsBound() throws {
+    final class Wrong: ManagedObject {
+      var age: Int {
+        get { self[property: 1] }
+        set { self[property: 0] = newValue }
+      }
+      var size: Int {
+        get { self[property: 1] }
+        set { self[property: 1] = newValue }
+      }
+      override class var declaration: EntityDeclaration? {
+        EntityDeclaration(Wrong.self, [.property("age", \Wrong.age), .property("size", \Wrong.size)])
+      }
+    }
+    let model = try ManagedObjectModel.declared(by: [Wrong.self])
+    let error = try #require(throws: ContextError.self) {
+      try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: .memory()), classes: [Wrong.self])
+    }
+    #expect("\(error)".contains("Wrong.age: Its getter uses slot 1, not 0."))
+  }
+
+  @Test func aDefaultValueOfAnotherTypeIsAProblemOfTheModel() throws {
+    final class Odd: ManagedObject {
+      var age: Int { self[property: 0] }
+      override class var declaration: EntityDeclaration? {
+        EntityDeclaration(Odd.self, [.property("age", \Odd.age, .type(.integer16), default: 70_000)])
+      }
+    }
+    let error = try #require(throws: ModelError.self) { try ManagedObjectModel.declared(by: [Odd.self]) }
+    #expect(error.problems.map(\.path) == ["Odd.age"])
+  }
+}
