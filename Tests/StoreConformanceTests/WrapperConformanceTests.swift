@@ -52,10 +52,14 @@ struct WrappedHarness: StoreHarness {
 /// The wrappers of the kit itself.
 @Suite struct KitStoreConformanceTests {
   static let recording = WrappedHarness(base: MemoryHarness()) { RecordingStore($0) }
+  static let outcome = WrappedHarness(base: MemoryHarness()) { OutcomeStore($0) }
   static let faultInjecting = WrappedHarness(base: MemoryHarness()) { FaultInjectingStore($0) }
 
   @Test(arguments: StoreConformance.cases(for: recording.capabilities))
   func aRecordingStoreHoldsTheRules(_ rule: StoreConformanceCase) async throws { try await rule.run(on: Self.recording, timeLimit: nil) }
+
+  @Test(arguments: StoreConformance.cases(for: outcome.capabilities))
+  func anOutcomeStoreHoldsTheRules(_ rule: StoreConformanceCase) async throws { try await rule.run(on: Self.outcome, timeLimit: nil) }
 
   @Test(arguments: StoreConformance.cases(for: faultInjecting.capabilities))
   func aFaultInjectingStoreWithoutFaultsHoldsTheRules(_ rule: StoreConformanceCase) async throws {

@@ -55,12 +55,17 @@ public final class OutcomeStore: ForwardingStore {
   /// Makes the next requests for an outcome return ``/HoldfastStore/SaveOutcome/unknown``.
   public func answerUnknown(times count: Int) { state.withLock { $0.unknownAnswers = count } }
 
-  /// Answers requests for outcomes, and forwards requests for external data.
-  public var answers: StoreAnswers { reportsOutcomes ? Self.table.bound(to: self) : base.answers }
+  /// Answers requests for outcomes, and forwards requests for external data if the wrapped store answers them.
+  public var answers: StoreAnswers {
+    if !reportsOutcomes { return base.answers }
+    return (base.answers.supports(ExternalDataRequest.self) ? Self.tableWithExternalData : Self.table).bound(to: self)
+  }
 
   private static let table = AnswerTable<OutcomeStore>()
     .answering(SaveOutcomeRequest.self) { store, request, _ in try store.outcome(of: request.id) }
-    .answering(ExternalDataRequest.self) { store, request, options in try store.base.answers.perform(request, options: options) }
+  private static let tableWithExternalData = table.answering(ExternalDataRequest.self) { store, request, options in
+    try store.base.answers.perform(request, options: options)
+  }
 
   private func outcome(of id: UUID) throws -> SaveOutcome {
     let isUnknown = state.withLock { state in
