@@ -13,7 +13,7 @@ enum IndexSections {
     var key: Int64
   }
 
-  /// The average number of entries in a section.
+  /// The maximum average number of entries in a section. With more, the number of sections is doubled.
   static let usualCount = 4096
 
   /// The entries of a section, without the upper halves of their digests.
@@ -75,7 +75,7 @@ enum IndexSections {
 
     /// Removes entries of eight bytes.
     private mutating func removeNarrow(_ gone: Set<Place>) -> Bool {
-      // A small bitmap of digests shows quickly that most entries stay.
+      // A small bitmap of digests avoids looking up most entries that stay.
       var marks = [UInt64](repeating: 0, count: 1 << 6)
       for place in gone { marks[Int(place.digest & 63)] |= 1 << UInt64(place.digest >> 6 & 63) }
       let before = count

@@ -2,8 +2,8 @@ public import HoldfastStore
 
 /// Reads one state of a file sequentially, in chunks.
 ///
-/// Returns exactly the bytes that the file had when it was opened. Valid only while the closure that receives it runs; its
-/// ``bytes`` can be kept longer.
+/// If the file is changed in place while the closure runs, the closure is called again. Its last call receives exactly the bytes that the
+/// file had when it was opened. Valid only while the closure that receives it runs; its ``bytes`` can be kept longer.
 public final class FileReader {
   /// The maximum size of a chunk in bytes.
   public static let largestChunk = 1 << 20
@@ -38,8 +38,8 @@ public final class FileReader {
   ///
   /// All chunks but the last have the full size.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError`` if the disk fails or the file was truncated meanwhile. Rethrow the latter, so that the
-  ///   closure is called again with a new reader.
+  /// - Throws: ``/HoldfastStore/StoreError`` if the disk fails or the file was truncated meanwhile. Rethrow it to end the closure. If
+  ///   the file was truncated, the closure is called again with a new reader.
   public func next() throws(StoreError) -> UnsafeRawBufferPointer? {
     precondition(!isEnded, "A FileReader can be used only while the closure that receives it runs.")
     let wanted = Int(min(Int64(chunk.count), byteCount - offset))

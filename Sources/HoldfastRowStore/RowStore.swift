@@ -45,14 +45,11 @@
 /// Opening the data a second time throws `alreadyOpen` or `locked`.
 ///
 /// Requirements throw ``/HoldfastStore/StoreError``. The coordinator wraps any other error in one.
-public protocol RowStore: AnyObject, Sendable {
-  /// The state that requests read. `Void` for a store that always reads the current state.
-  associatedtype Snapshot: Sendable
-
+public protocol RowStore: RowSource, AnyObject {
   /// The operations that the store performs. Returns the same value on each call.
   ///
   /// - Comparisons, Boolean operators, traversal, unique look-ups, sorting, windowing and their limits are the parts of a query that
-  ///   ``rows(matching:in:into:)`` evaluates.
+  ///   ``RowSource/rows(matching:in:into:)`` evaluates.
   /// - `snapshots` means that a snapshot never changes.
   /// - `versions` means that the framework compares versions in the snapshot that it reads for a save. Without it, the comparison is a
   ///   request of its own.
@@ -71,19 +68,6 @@ public protocol RowStore: AnyObject, Sendable {
   ///
   /// If the capabilities include `snapshots`, rows and links of the snapshot never change. Any thread, also during a save.
   func snapshot() throws -> Snapshot
-
-  /// Adds the rows that a query selects to an output, each once.
-  ///
-  /// The output may send requests to the store, so don't hold a lock that these requests acquire.
-  ///
-  /// A query consists of conditions. The store must evaluate those that its ``capabilities`` declare, and can ignore the others: it may add
-  /// more rows than the query selects. Any thread, also during a save.
-  func rows(matching query: RowQuery, in snapshot: Snapshot, into output: RowOutput) throws
-
-  /// Returns the links that a query selects, each once. The store may return other links of the relationship, too.
-  ///
-  /// Any thread, also during a save.
-  func links(matching query: LinkQuery, in snapshot: Snapshot) throws -> [StoredLink]
 
   /// Applies all changes or none. The changes are durable when the call returns, and all later snapshots contain them.
   ///

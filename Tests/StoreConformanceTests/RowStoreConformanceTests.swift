@@ -68,4 +68,51 @@ struct LogHarness: StoreHarness {
     #expect(try #require(throws: StoreError.self) { try context.save() }.code == .outcomeUnknown)
     try coordinator.close()
   }
+
+  // MARK: Row sources
+
+  /// An owner with two ordered pets.
+  private struct Pets: RowSource {
+    func rows(matching query: RowQuery, in snapshot: Void, into output: RowOutput) throws {
+      let rows = [
+        StoredRow(entity: "Owner", key: 1, version: 1, values: []),
+        StoredRow(entity: "Pet", key: 1, version: 1, values: [.int64(1)]),
+        StoredRow(entity: "Pet", key: 2, version: 4, values: [.int64(1)]),
+      ]
+      for row in rows where query.entities.contains(where: { $0.name == row.entity }) { try output.add(row) }
+    }
+
+    func links(matching query: LinkQuery, in snapshot: Void) -> [StoredLink] {
+      query.relationship == "Owner.pets"
+        ? [1, 2].map { StoredLink(relationship: "Owner.pets", source: 1, target: $0, order: $0.rawValue) } : []
+    }
+
+    static let model = Result {
+      try ManagedObjectModel(entities: [
+        EntityDescription("Owner", relationships: [.toMany("pets", to: "Pet", inverse: "owner", isOrdered: true)]),
+        EntityDescription("Pet", relationships: [.toOne("owner", to: "Owner", inverse: "pets")]),
+      ])
+    }
+
+    /// The changes of a save that deletes an object.
+    static func changes(deleting entity: String, version: RowVersion = 1) throws -> RowChanges {
+      let model = try model.get(), identity = StoreIdentity.intern(storeUUID: UUID().uuidString, model: model)
+      var changes = SaveRequest.EntityChanges(entity: try #require(model.entity(named: entity)).index)
+      changes.deleted = SaveRequest.KeyedRows(keys: [1], expectedVersions: [version])
+      return try SaveRequest(entities: [changes]).rowChanges(in: (), of: Pets(), model: model, identity: identity)
+    }
+  }
+
+  @Test func referencesToDeletedObjectsAreSeveredForAnyRowSource() throws {
+    let changes = try Pets.changes(deleting: "Owner")
+    #expect(changes.deletedRows.map(\.entity) == ["Owner"] && changes.deletedLinks.count == 2)
+    #expect(changes.savedRows.sorted { $0.key < $1.key }.map(\.values) == [[.null], [.null]])
+    #expect(Set(changes.savedRows.map(\.version)) == [2, 5])
+  }
+
+  @Test func theOrderOfDeletedObjectsIsPrunedForAnyRowSource() throws {
+    let changes = try Pets.changes(deleting: "Pet")
+    #expect(changes.deletedLinks == [StoredLink(relationship: "Owner.pets", source: 1, target: 1)] && changes.savedRows.isEmpty)
+    #expect(try #require(throws: StoreError.self) { try Pets.changes(deleting: "Pet", version: 3) }.conflicts.count == 1)
+  }
 }

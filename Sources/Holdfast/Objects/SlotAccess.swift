@@ -2,8 +2,9 @@ import HoldfastStore
 
 /// Checks that an accessor's slot exists in the object's entity and has a type that the accessor can read and write.
 ///
-/// A slot written by hand may be wrong. Binding a class checks the properties that it lists. These checks cover every access in all builds,
-/// before memory is touched. They read one word of a table shared by all objects of a context.
+/// A slot written by hand may be wrong. Binding a class checks only the properties in its list. The functions below check every access in all
+/// builds, before memory is touched. For attributes in the first 64 slots, the check reads one word of a table that all objects of a context
+/// share.
 extension ManagedObject {
   /// The number of slots per entity in the table; others are looked up in the model.
   @inlinable static var tabulatedSlots: Int { 64 }
@@ -79,7 +80,7 @@ extension ManagedObject {
 
   final func trap(_ asked: String, _ actual: String) -> Never {
     fatalError(
-      "\(type(of: self)) used \(asked) of \(entity.name), but \(actual). Correct the number or the type in the class's accessors; they are compared with the model "
-        + "when the container is made, for every property that the class lists.")
+      "\(type(of: self)) used \(asked) of \(entity.name), but \(actual). Correct the number or the type in the class's accessors; if the class lists the "
+        + "property, creating the container reports such an error.")
   }
 }

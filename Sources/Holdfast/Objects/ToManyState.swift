@@ -1,4 +1,4 @@
-/// The state of one to-many relationship of an object beyond its group's answer: 48 bytes.
+/// One object's state of a to-many relationship: what differs from the destinations that its ``RowGroup`` has read. 48 bytes.
 ///
 /// ```text
 ///               ┌──────── add, remove ────────┐
@@ -115,8 +115,8 @@ struct ToManyState {
 
   /// Records a new destination. Returns false if it is already there.
   ///
-  /// - Parameter isNew: Whether the other end didn't have the link. A new object then doesn't have it either; another object's list may
-  ///   have been read later and contain it.
+  /// - Parameter isNew: Whether the other end is known not to have had the link. A new object's list then doesn't contain it, either. The list
+  ///   of a saved object may have been read later and contain it.
   mutating func add(_ key: ObjectKey, isNew: Bool) -> Bool {
     defer { checkInvariants() }
     if isKnown {
@@ -127,7 +127,7 @@ struct ToManyState {
     }
     if base == .untouched { base = .unfired }
     let recorded = recorded()
-    // While the destinations aren't in memory, the reverted removal may have removed nothing.
+    // If the destinations aren't in memory, the store may not have the link whose removal was recorded. So the addition is recorded, too.
     if !recorded.pointee.removed.isEmpty && recorded.pointee.removed.remove(key) && base == .fired {
       // The destination returns to another position.
       if recorded.pointee.order != nil { recorded.pointee.isMoved = true }
@@ -160,7 +160,7 @@ struct ToManyState {
 
   /// Records a change that the destinations in memory already include.
   ///
-  /// They were read before another context changed the link; the other end recorded it as a change.
+  /// The two ends were read before and after another context changed the link. So setting the link is a change only at the other end.
   mutating func recordUnheard(_ key: ObjectKey, isAddition: Bool) {
     let recorded = recorded()
     if isAddition { _ = recorded.pointee.added.insert(key) } else { _ = recorded.pointee.removed.insert(key) }
@@ -168,7 +168,7 @@ struct ToManyState {
 
   /// Sets the destinations from the store's answer and applies recorded changes. Changes without an effect are dropped.
   ///
-  /// - Returns: Whether all changes are kept. The other end may still have dropped ones recorded.
+  /// - Returns: Whether all changes are kept. If not, the other end may still record those that were dropped.
   mutating func fire(_ keys: LinkList) -> Bool {
     defer { checkInvariants() }
     contents.destroy()
@@ -187,7 +187,7 @@ struct ToManyState {
   /// Clears the record of moves, after they were reverted.
   mutating func forgetMove() { changes?.pointee.isMoved = false }
 
-  /// Removes the record of a destination while the destinations aren't in memory; its end of the link is authoritative.
+  /// Removes the record of a destination while the destinations aren't in memory. The destination object's end determines the link.
   mutating func forgetUnseen(_ key: ObjectKey) {
     defer { checkInvariants() }
     guard base == .unfired, let changes else { return }
@@ -271,8 +271,8 @@ struct ToManyState {
 
   /// Accepts the changes that a save has sent as saved. Later changes stay recorded.
   ///
-  /// The destinations may have been read since, before or after the save took effect. So the records don't show which sent changes were
-  /// reverted; known contents do.
+  /// The destinations may have been read after the save was sent, and either before or after it took effect. So the records don't show which
+  /// sent changes were reverted meanwhile. The contents do, if they are in memory.
   mutating func settle(_ sent: Sent) {
     defer { checkInvariants() }
     if base == .untouched { return }
@@ -308,7 +308,7 @@ struct ToManyState {
     switch base {
     case .untouched: if !contents.isEmpty || !added.isEmpty || !removed.isEmpty { return 1 }
     case .unfired: if !contents.isEmpty || added.contains(where: removed.contains) { return 2 }
-    // A damaged file may list a destination twice, so that one of them remains when it is removed. Data never traps.
+    // Removed keys may be in the contents: a damaged file may list a destination twice, and removing it leaves one.
     case .fired: if !added.allSatisfy(contents.contains) { return 3 }
     case .new: if !added.isEmpty || !removed.isEmpty { return 4 }
     }

@@ -85,7 +85,7 @@ extension RowStoreAdapter {
   }
 }
 
-extension RowStore {
+extension RowSource {
   /// Calls a closure with each row that a query selects.
   func forEachRow(
     _ query: RowQuery, in snapshot: Snapshot, _ body: (StoredRow, ManagedObjectModel.Entity) throws -> SinkDemand

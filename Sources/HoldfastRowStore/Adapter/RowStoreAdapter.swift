@@ -162,10 +162,9 @@ final class RowStoreAdapter<Store: RowStore>: IncrementalStore {
   func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
     let session = try current("save")
     if isReadOnly { throw RowStoreError.readOnly("save", location) }
-    var save = try RowSave(store, session, request, options)
-    var changes = try save.changes()
-    changes.origin = request.origin
-    changes.options = options
+    let changes = try request.rowChanges(
+      in: try store.snapshot(), of: store, model: session.model, identity: session.identity,
+      comparesVersions: store.capabilities.versions, options: options)
     return RowPreparation(self, changes)
   }
 

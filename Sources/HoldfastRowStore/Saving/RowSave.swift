@@ -2,24 +2,22 @@
 ///
 /// It reads the rows and links that the request concerns, applies the steps in the order of ``/HoldfastStore/SaveRequest``, and returns the
 /// differences. Nothing is written.
-struct RowSave<Store: RowStore> {
+struct RowSave<Source: RowSource> {
   let request: SaveRequest
   let model: ManagedObjectModel
   private let identity: StoreIdentity
-  var rows: TouchedRows<Store>
-  var links: TouchedLinks<Store>
+  var rows: TouchedRows<Source>
+  var links: TouchedLinks<Source>
   /// Rows whose version was raised because a reference was removed, by root entity.
-  var raised: Set<TouchedRows<Store>.Place> = []
+  var raised: Set<TouchedRows<Source>.Place> = []
   private let comparesVersions: Bool
 
-  init(_ store: Store, _ session: RowStoreAdapter<Store>.Session, _ request: SaveRequest, _ options: RequestOptions) throws {
-    let snapshot = try store.snapshot()
-    comparesVersions = store.capabilities.versions
-    self.request = request
-    model = session.model
-    identity = session.identity
-    rows = TouchedRows(store, snapshot, session.model, options)
-    links = TouchedLinks(store, snapshot, session.model, options)
+  init(
+    _ request: SaveRequest, model: ManagedObjectModel, identity: StoreIdentity, comparesVersions: Bool, rows: TouchedRows<Source>,
+    links: TouchedLinks<Source>
+  ) {
+    (self.request, self.model, self.identity, self.comparesVersions) = (request, model, identity, comparesVersions)
+    (self.rows, self.links) = (rows, links)
   }
 
   /// The changes to apply.

@@ -1,5 +1,5 @@
 /// The links that a save reads and changes.
-struct TouchedLinks<Store: RowStore> {
+struct TouchedLinks<Source: RowSource> {
   /// The links of one relationship.
   private struct Table {
     /// The stored links that have been read, with their order keys.
@@ -15,14 +15,14 @@ struct TouchedLinks<Store: RowStore> {
     var order: Int64? { if case .saved(let order) = self { order } else { nil } }
   }
 
-  private let store: Store
-  private let snapshot: Store.Snapshot
+  private let source: Source
+  private let snapshot: Source.Snapshot
   private let model: ManagedObjectModel
   private let options: RequestOptions
   private var tables: [ManagedObjectModel.Relationship: Table] = [:]
 
-  init(_ store: Store, _ snapshot: Store.Snapshot, _ model: ManagedObjectModel, _ options: RequestOptions) {
-    self.store = store
+  init(_ source: Source, _ snapshot: Source.Snapshot, _ model: ManagedObjectModel, _ options: RequestOptions) {
+    self.source = source
     self.snapshot = snapshot
     self.model = model
     self.options = options
@@ -31,7 +31,7 @@ struct TouchedLinks<Store: RowStore> {
   mutating func read(_ relationship: ManagedObjectModel.Relationship, sources: Set<ObjectKey>? = nil, targets: Set<ObjectKey>? = nil) throws
   {
     let query = LinkQuery(relationship: model.linkName(relationship), sources: sources, targets: targets, options: options)
-    for link in try store.selectedLinks(query, in: snapshot) {
+    for link in try source.selectedLinks(query, in: snapshot) {
       tables[relationship, default: Table()].stored[SaveRequest.Link(source: link.source, target: link.target)] = link.order
     }
   }

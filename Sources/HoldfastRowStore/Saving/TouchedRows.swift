@@ -1,5 +1,5 @@
 /// The rows that a save reads and changes.
-struct TouchedRows<Store: RowStore> {
+struct TouchedRows<Source: RowSource> {
   /// A row's root entity and key.
   struct Place: Hashable {
     let root: EntityIndex
@@ -13,14 +13,14 @@ struct TouchedRows<Store: RowStore> {
     var isChanged = false
   }
 
-  private let store: Store
-  private let snapshot: Store.Snapshot
+  private let source: Source
+  private let snapshot: Source.Snapshot
   private let model: ManagedObjectModel
   private let options: RequestOptions
   private var touched: [Place: Touched] = [:]
 
-  init(_ store: Store, _ snapshot: Store.Snapshot, _ model: ManagedObjectModel, _ options: RequestOptions) {
-    self.store = store
+  init(_ source: Source, _ snapshot: Source.Snapshot, _ model: ManagedObjectModel, _ options: RequestOptions) {
+    self.source = source
     self.snapshot = snapshot
     self.model = model
     self.options = options
@@ -51,7 +51,7 @@ struct TouchedRows<Store: RowStore> {
   /// Keeps the selected rows. A row that the save has changed stays as it is.
   private mutating func take(_ query: RowQuery) throws {
     var found: [StoredRow] = []
-    try store.forEachRow(query, in: snapshot) { row, _ in
+    try source.forEachRow(query, in: snapshot) { row, _ in
       found.append(row)
       return .more
     }
