@@ -42,7 +42,7 @@ public final class PersistentContainer: Sendable {
   ///
   /// - Parameters:
   ///   - classes: The classes, each with a ``ManagedObject/declaration``. Their superclasses, and the classes of their relationships'
-  ///     destinations, are added. Pass subclasses, which nothing leads to.
+  ///     destinations, are added. Pass subclasses, because no other class names them.
   ///   - transformers: The transformers of transformable attributes. Defaults to a registry with only the default transformer.
   ///   - store: The store's type, location and options.
   /// - Throws: ``ContextError`` if a class has no declaration, or doesn't match it; ``/HoldfastStore/ModelError`` if the model is invalid;

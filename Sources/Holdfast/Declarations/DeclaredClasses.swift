@@ -2,7 +2,7 @@ public import HoldfastStore
 
 /// The classes of a model that is made of their declarations.
 struct DeclaredClasses {
-  /// The classes, each after those that lead to it.
+  /// The classes, each after its superclass.
   private(set) var types: [ManagedObject.Type] = []
   private var declarations: [EntityDeclaration] = []
   private var known: Set<ObjectIdentifier> = []
@@ -139,7 +139,7 @@ extension ManagedObjectModel {
   /// Creates the model that classes declare; see ``EntityDeclaration``.
   ///
   /// The model also contains the entities of their superclasses, and of the classes of their relationships' destinations. Pass subclasses,
-  /// which nothing leads to.
+  /// because no other class names them.
   ///
   /// - Throws: ``ContextError`` with code ``ContextError/Code/classMismatch`` if a class has no declaration, or inverses contradict each
   ///   other; ``/HoldfastStore/ModelError`` if the model is invalid.

@@ -3,7 +3,8 @@ import HoldfastStore
 extension FetchRunner {
   /// How SQLite would execute a plan: its statement, and the steps of the query plan (SQLite documentation, "EXPLAIN QUERY PLAN").
   ///
-  /// The statement has placeholders instead of values. Which index SQLite chooses doesn't depend on the values.
+  /// The statement has placeholders instead of values. SQLite's choice of an index depends on values only in a file with statistics, which
+  /// another program made with ANALYZE.
   func explanation(of plan: FetchPlan) throws -> String {
     guard let fetch = try statement(for: plan) else { return "No statement, because the entity is abstract and has no subentities." }
     fetch.reset()
