@@ -49,15 +49,8 @@ struct DeclaredClasses {
   ///
   /// - Throws: ``ContextError`` if inverses contradict each other; ``/HoldfastStore/ModelError`` if the model is invalid.
   mutating func model() throws -> ManagedObjectModel {
-    let inverses = inverses()
+    let inverses = inverses(), composites = composites()
     try throwProblems()
-    var composites: [String: CompositeDescription] = [:]
-    for declaration in declarations {
-      for property in declaration.properties {
-        guard case .composite(let source, _) = property.kind else { continue }
-        for description in source.descriptions() { composites[description.name] = description }
-      }
-    }
     let names = Set(declarations.flatMap(\.configurations)).sorted()
     let configurations = names.map { name in
       ConfigurationDescription(name, declarations.filter { $0.configurations.contains(name) }.map(\.type.entityName))
@@ -65,6 +58,24 @@ struct DeclaredClasses {
     return try ManagedObjectModel(
       entities: declarations.map { entity($0, inverses) }, configurations: configurations,
       composites: composites.values.sorted { $0.name < $1.name })
+  }
+
+  /// The composites of all properties, by name. Structs in different types can have the same name, but not in a model.
+  private mutating func composites() -> [String: CompositeDescription] {
+    var composites: [String: CompositeDescription] = [:]
+    for declaration in declarations {
+      for property in declaration.properties {
+        guard case .composite(let source, _) = property.kind else { continue }
+        for description in source.descriptions() {
+          if let known = composites.updateValue(description, forKey: description.name), known != description {
+            problems.append(
+              "\(declaration.type).\(property.name): Another struct is also named \(description.name) and has other elements. Rename one "
+                + "of both.")
+          }
+        }
+      }
+    }
+    return composites
   }
 
   private func entity(_ declaration: EntityDeclaration, _ inverses: [RelationshipName: String]) -> EntityDescription {

@@ -2,8 +2,8 @@ public import HoldfastStore
 
 /// The entity that a class declares: its properties and what applies to all of them.
 ///
-/// A model is made of the declarations of its classes; see ``PersistentContainer/init(for:transformers:store:)``. Names of properties appear
-/// here and in the accessors only:
+/// A model is made of the declarations of its classes; see ``PersistentContainer/init(for:transformers:store:)``. Names of properties
+/// appear here and in the accessors only:
 ///
 /// ```swift
 /// final class Animal: ManagedObject {

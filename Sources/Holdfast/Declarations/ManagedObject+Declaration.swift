@@ -65,10 +65,10 @@ extension ManagedObject {
 }
 
 /// The number of a to-many relationship among those of its entity.
-@frozen public struct ToManyIndex: Sendable, Hashable {
+@frozen public struct ToManyIndex: TypedInteger {
   /// The number, from 0 on.
   public let rawValue: Int
 
-  /// Creates an index.
-  @inlinable public init(_ rawValue: Int) { self.rawValue = rawValue }
+  /// Creates an index from an integer.
+  @inlinable @inline(__always) public init(rawValue: Int) { self.rawValue = rawValue }
 }

@@ -2,8 +2,8 @@ public import HoldfastStore
 
 /// One property in the declaration of a class: its name, its key path, and what applies to it.
 ///
-/// The overloads of `property` differ in the type of the key path's value. So the Swift type decides whether the property is an attribute, a
-/// composite attribute, a to-one or a to-many relationship. A type that is none of them doesn't compile.
+/// The overloads of `property` differ in the type of the key path's value. So the Swift type decides whether the property is an attribute,
+/// a composite attribute, a to-one or a to-many relationship. A type that is none of them doesn't compile.
 public struct PropertyDeclaration {
   enum Kind {
     case attribute(DeclaredAttribute)

@@ -98,6 +98,25 @@ import Testing
     #expect(text.contains("Below: It was passed, and it has no declaration of its own."))
   }
 
+  private enum Other {
+    /// Named as another struct, with other elements.
+    struct Point: CompositeAttributeValue {
+      var depth = 0.0
+      static let elements: CompositeElements<Point> = [.attribute("depth", \.depth)]
+    }
+  }
+
+  @Test func twoStructsWithOneNameAreNamed() throws {
+    final class Placed: ManagedObject {
+      var here: Farm.Point? { self[property: 0] }
+      var there: Other.Point? { self[property: 2] }
+      override class var declaration: EntityDeclaration? {
+        EntityDeclaration(Placed.self, [.property("here", \Placed.here), .property("there", \Placed.there)])
+      }
+    }
+    #expect(try reason(Placed.self).contains("Placed.there: Another struct is also named Point and has other elements."))
+  }
+
   final class Knot: ManagedObject {
     var first: Knot? { self[property: 0] }
     var second: Knot? { self[property: 1] }
