@@ -3,7 +3,7 @@ public import HoldfastStore
 /// Rows and links that can be read: the reading half of a ``RowStore``.
 ///
 /// A type that conforms to ``/HoldfastStore/IncrementalStore`` can conform to this protocol, too, so that
-/// ``/HoldfastStore/SaveRequest/rowChanges(in:of:model:identity:comparesVersions:options:)`` does the work of `prepare`.
+/// `SaveRequest.rowChanges(in:of:model:identity:)` does the work of `prepare`.
 public protocol RowSource: Sendable {
   /// The state that requests read. `Void` for a source that always reads the current state.
   associatedtype Snapshot: Sendable
