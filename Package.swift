@@ -1,4 +1,5 @@
 // swift-tools-version: 6.2
+import CompilerPluginSupport
 import PackageDescription
 
 let package = Package(
@@ -29,6 +30,7 @@ let package = Package(
     .executable(name: "BowTies", targets: ["BowTies"]),
   ],
   traits: [
+    .trait(name: "Macros", description: "The macros @Entity and @Composite. Needs swift-syntax, whose first build takes minutes."),
     .trait(name: "Encryption", description: "Encrypted files: EncryptedFileSystem with AES-GCM. Needs swift-crypto."),
     .trait(name: "Tracing", description: "Spans of store requests: TracingStore with a tracer. Needs swift-distributed-tracing."),
     .default(enabledTraits: []),
@@ -38,6 +40,7 @@ let package = Package(
     // Resolved only by packages that enable a trait.
     .package(url: "https://github.com/apple/swift-crypto", "3.12.0"..<"5.0.0"),
     .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.2.0"),
+    .package(url: "https://github.com/swiftlang/swift-syntax", "600.0.1"..<"604.0.0"),
   ],
   targets: [
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite3"])]),
@@ -71,7 +74,29 @@ let package = Package(
       name: "HoldfastSQLiteStore",
       dependencies: ["HoldfastFiles", "HoldfastPropertyList", "HoldfastStore", "CSQLite", .product(name: "Logging", package: "swift-log")]),
     .target(name: "HoldfastModelFile", dependencies: ["HoldfastPropertyList", "HoldfastStore", "CHoldfastPOSIX", "CLibXML2", "CZlib"]),
-    .target(name: "Holdfast", dependencies: ["HoldfastPropertyList", "HoldfastStore", "HoldfastSupport"]),
+    // A plugin can't be imported without compiling everything for the host, too. So what it does is in a library that tests import.
+    .target(
+      name: "HoldfastMacros",
+      dependencies: [
+        .product(name: "SwiftParser", package: "swift-syntax", condition: .when(traits: ["Macros"])),
+        .product(name: "SwiftSyntax", package: "swift-syntax", condition: .when(traits: ["Macros"])),
+        .product(name: "SwiftSyntaxBuilder", package: "swift-syntax", condition: .when(traits: ["Macros"])),
+        .product(name: "SwiftSyntaxMacros", package: "swift-syntax", condition: .when(traits: ["Macros"])),
+        .product(name: "SwiftDiagnostics", package: "swift-syntax", condition: .when(traits: ["Macros"])),
+      ]),
+    .macro(
+      name: "HoldfastMacrosPlugin",
+      dependencies: [
+        "HoldfastMacros", .product(name: "SwiftSyntax", package: "swift-syntax", condition: .when(traits: ["Macros"])),
+        .product(name: "SwiftSyntaxMacros", package: "swift-syntax", condition: .when(traits: ["Macros"])),
+        .product(name: "SwiftCompilerPlugin", package: "swift-syntax", condition: .when(traits: ["Macros"])),
+      ]),
+    .target(
+      name: "Holdfast",
+      dependencies: [
+        "HoldfastPropertyList", "HoldfastStore", "HoldfastSupport",
+        .target(name: "HoldfastMacrosPlugin", condition: .when(traits: ["Macros"])),
+      ]),
     .target(name: "HoldfastStoreConformance", dependencies: ["Holdfast", "HoldfastFiles", "HoldfastRowStore", "HoldfastStore"]),
     // The example programs parse their command lines themselves, so that packages that use the libraries resolve no package for them.
     .target(
@@ -189,6 +214,18 @@ let package = Package(
         .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Encryption"])),
         .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"])),
       ]),
+    // The macros and what their classes do. Without the macros it has no tests.
+    .testTarget(
+      name: "HoldfastMacrosTests",
+      dependencies: [
+        "TestSupport", "Holdfast", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore",
+        "HoldfastSQLiteStore", "HoldfastMacros",
+        .product(name: "SwiftParser", package: "swift-syntax", condition: .when(traits: ["Macros"])),
+        .product(name: "SwiftSyntax", package: "swift-syntax", condition: .when(traits: ["Macros"])),
+        .product(name: "SwiftSyntaxMacros", package: "swift-syntax", condition: .when(traits: ["Macros"])),
+        .product(name: "SwiftSyntaxMacroExpansion", package: "swift-syntax", condition: .when(traits: ["Macros"])),
+        .product(name: "SwiftDiagnostics", package: "swift-syntax", condition: .when(traits: ["Macros"])),
+      ]),
     // Damaged files, full disks, locks, killed processes, wrong values and misuse, through the whole stack.
     .testTarget(
       name: "ReliabilityTests",
@@ -219,7 +256,7 @@ for target in package.targets where target.type != .system {
 // Scripts/test compiles the library with optimisation and assertions: the tests take a third of the processor time, and run the code that
 // programs run. The conformance kit and the model files would take longer to optimise than their tests gain.
 if Context.environment["HOLDFAST_OPTIMIZED"] != nil {
-  let unoptimized = ["HoldfastStoreConformance", "HoldfastModelFile"]
+  let unoptimized = ["HoldfastStoreConformance", "HoldfastModelFile", "HoldfastMacros"]
   for target in package.targets where target.type == .regular || target.type == .test {
     let isOptimized = target.type == .regular && !unoptimized.contains(target.name)
     let optimization = isOptimized ? ["-O", "-assert-config", "Debug"] : []
@@ -227,5 +264,28 @@ if Context.environment["HOLDFAST_OPTIMIZED"] != nil {
     let module = target.type == .test ? ["-no-emit-module-separately-wmo"] : []
     target.swiftSettings?.append(
       .unsafeFlags(optimization + module + ["-whole-module-optimization", "-num-threads", "2", "-gnone"]))
+  }
+}
+
+// With the folder of the toolchain's own swift-syntax here, the macros are compiled in seconds and without the trait. Scripts/test sets it.
+if let folder = Context.environment["HOLDFAST_HOST_SYNTAX"] {
+  let libraries = [
+    "SwiftBasicFormat", "SwiftCompilerPluginMessageHandling", "SwiftDiagnostics", "SwiftOperators", "SwiftParser", "SwiftSyntax",
+    "SwiftSyntaxBuilder", "SwiftSyntaxMacroExpansion", "SwiftSyntaxMacros",
+  ]
+  package.dependencies.removeAll {
+    if case .sourceControl(_, let location, _) = $0.kind { location.hasSuffix("/swift-syntax") } else { false }
+  }
+  for target in package.targets where target.type != .system {
+    target.swiftSettings?.append(.define("Macros"))
+    let uses = target.dependencies.count
+    target.dependencies.removeAll { if case .targetItem("HoldfastMacrosPlugin", _) = $0 { true } else { false } }
+    if target.dependencies.count < uses { target.dependencies.append("HoldfastMacrosPlugin") }
+    guard ["HoldfastMacros", "HoldfastMacrosPlugin", "HoldfastMacrosTests"].contains(target.name) else { continue }
+    target.dependencies.removeAll { if case .productItem(_, "swift-syntax", _, _) = $0 { true } else { false } }
+    target.swiftSettings?.append(.unsafeFlags(["-I", folder]))
+    target.linkerSettings = [
+      .unsafeFlags(["-L", folder, "-Xlinker", "-rpath", "-Xlinker", folder] + libraries.map { "-l\($0)" })
+    ]
   }
 }

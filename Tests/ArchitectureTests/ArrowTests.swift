@@ -25,7 +25,8 @@ private let allowed: [String: Set<String>] = [
   "HoldfastBinaryStore": ["HoldfastAtomicStore", "HoldfastPropertyList", "HoldfastStore"],
   "HoldfastSQLiteStore": ["HoldfastFiles", "HoldfastPropertyList", "HoldfastStore", "CSQLite", "Logging"],
   "HoldfastModelFile": ["HoldfastPropertyList", "HoldfastStore", "CHoldfastPOSIX", "CLibXML2", "CZlib"],
-  "Holdfast": ["HoldfastPropertyList", "HoldfastStore", "HoldfastSupport"],
+  "HoldfastMacros": ["SwiftDiagnostics", "SwiftParser", "SwiftSyntax", "SwiftSyntaxBuilder", "SwiftSyntaxMacros"],
+  "Holdfast": ["HoldfastMacrosPlugin", "HoldfastPropertyList", "HoldfastStore", "HoldfastSupport"],
   "TestSupport": [
     "Holdfast", "HoldfastStore", "HoldfastAtomicStore", "HoldfastEncryption", "HoldfastStoreConformance", "HoldfastSupport",
   ],
@@ -76,12 +77,12 @@ private let everywhere: Set<String> = [
   @Test func thePackageDependsOnSwiftLogAloneWithoutTraits() throws {
     let manifest = try String(contentsOf: Self.root.appendingPathComponent("Package.swift"), encoding: .utf8)
     #expect(
-      manifest.matches(of: /\.package\(url: "https:\/\/github.com\/apple\/([a-z-]+)"/).map(\.1) == [
-        "swift-log", "swift-crypto", "swift-distributed-tracing",
+      manifest.matches(of: /\.package\(url: "https:\/\/github.com\/(?:apple|swiftlang)\/([a-z-]+)"/).map(\.1) == [
+        "swift-log", "swift-crypto", "swift-distributed-tracing", "swift-syntax",
       ])
-    #expect(manifest.components(separatedBy: ".package(url:").count == 4)
+    #expect(manifest.components(separatedBy: ".package(url:").count == 5)
     #expect(manifest.contains(".default(enabledTraits: [])"))
-    for use in manifest.matches(of: /package: "(swift-crypto|swift-distributed-tracing)"(.*)\)/) {
+    for use in manifest.matches(of: /package: "(swift-crypto|swift-distributed-tracing|swift-syntax)"(.*)\)/) {
       #expect(use.2.hasPrefix(", condition: .when(traits: "))
     }
   }

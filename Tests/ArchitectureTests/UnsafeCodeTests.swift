@@ -9,6 +9,7 @@ private let allowedCounts = [
   "HoldfastAtomicStore": 22, "HoldfastMemoryStore": 0,
   "HoldfastJSONStore": 9, "HoldfastXMLStore": 11, "HoldfastBinaryStore": 11, "HoldfastSQLiteStore": 18, "HoldfastModelFile": 4,
   "Holdfast": 18, "HoldfastStoreConformance": 3, "Examples": 1,
+  "HoldfastMacros": 0, "HoldfastMacrosPlugin": 0,
 ]
 
 @Suite struct UnsafeCodeTests {

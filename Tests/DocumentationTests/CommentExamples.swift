@@ -19,8 +19,8 @@ import Testing
 enum DeclaredZoo {
   final class Animal: ManagedObject {
     enum Slots {
-      static var name: SlotIndex { SlotIndex(ManagedObject.Slots.count) }
-      static var tag: SlotIndex { SlotIndex(ManagedObject.Slots.count + slotCount(of: String.self)) }
+      static var name: SlotIndex { SlotIndex(ManagedObject.SlotCounts.slots) }
+      static var tag: SlotIndex { name.advanced(by: slotCount(of: String.self)) }
     }
     var name: String { get { self[property: Slots.name] } set { self[property: Slots.name] = newValue } }
     var tag: Int? { get { self[property: Slots.tag] } set { self[property: Slots.tag] = newValue } }
@@ -55,6 +55,17 @@ enum SmallKennel {
     dog.name = "Fido"
     try container.viewContext.save()
     return (container, dog)
+  }
+
+  /// What snapshots, insertions and reading show.
+  static func son(_ context: ManagedObjectContext) throws -> [String] {
+    let fido = context.insert(Dog.self) { $0.name = "Fido" }
+    var snapshot = try ManagedObjectSnapshot(fido)
+    snapshot.name += " II"
+    let son = try context.insert(snapshot)
+    let dogs = [fido, son]
+    let names = try context.reading { dogs.map(\.name) }
+    return names
   }
 
   static func location() -> StoreLocation {
@@ -92,8 +103,8 @@ enum LargeKennel {
     var isRetired: Bool { get { self[Slot.isRetired] } set { self[Slot.isRetired] = newValue } }
     var name: String { get { self[Slot.name] } set { self[Slot.name] = newValue } }
     var owner: Owner? { get { toOne(Slot.owner) } set { setToOne(Slot.owner, newValue) } }
-    var friends: ToManyRelationship<Dog> { toMany(Slot.friends) }
-    var walks: OrderedRelationship<Walk> { ordered(Slot.walks) }
+    var friends: ToMany<Dog> { toMany(Slot.friends) }
+    var walks: OrderedToMany<Walk> { ordered(Slot.walks) }
     override class var properties: [PropertyBinding] {
       [
         .attribute("age", \Dog.age, slot: Slot.age), .attribute("breed", \Dog.breed, slot: Slot.breed),

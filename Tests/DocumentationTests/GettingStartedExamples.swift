@@ -23,7 +23,7 @@ final class Author: ManagedObject {
   enum Slot { static let name: SlotIndex = 0, books = 0 }
   override class var entityName: String { "Author" }
   var name: String { get { self[Slot.name] } set { self[Slot.name] = newValue } }
-  var books: ToManyRelationship<Book> { toMany(Slot.books) }
+  var books: ToMany<Book> { toMany(Slot.books) }
   override class var properties: [PropertyBinding] {
     [.attribute("name", \Author.name, slot: Slot.name), .toMany("books", \Author.books, index: Slot.books)]
   }

@@ -9,7 +9,7 @@ import HoldfastMemoryStore
 enum FirstGraph {
   final class Dog: ManagedObject {
     var name: String { get { self[0] } set { self[0] = newValue } }
-    var walks: ToManyRelationship<Walk> { toMany(0) }
+    var walks: ToMany<Walk> { toMany(0) }
     override class var properties: [PropertyBinding] {
       [.attribute("name", \Dog.name, slot: 0), .toMany("walks", \Dog.walks, index: 0)]
     }
@@ -48,7 +48,7 @@ final class Symphony: Work {
   enum SymphonySlot { static let number = SlotIndex(Slot.count), movements = 0 }
   override class var entityName: String { "Symphony" }
   var number: Int { get { self[SymphonySlot.number] } set { self[SymphonySlot.number] = newValue } }
-  var movements: OrderedRelationship<Movement> { ordered(SymphonySlot.movements) }
+  var movements: OrderedToMany<Movement> { ordered(SymphonySlot.movements) }
   override class var properties: [PropertyBinding] {
     super.properties + [
       .attribute("number", \Symphony.number, slot: SymphonySlot.number),

@@ -21,7 +21,7 @@ import Testing
       get { self[Dog.Slot.notes] }
       set { self[Dog.Slot.notes] = newValue }
     }
-    var friends: ToManyRelationship<Pet> { toMany(Dog.Slot.friends) }
+    var friends: ToMany<Pet> { toMany(Dog.Slot.friends) }
     override class var properties: [PropertyBinding] {
       [
         .attribute("age", \Pet.age, slot: Dog.Slot.age), .attribute("name", \Pet.name, slot: Dog.Slot.name),

@@ -72,7 +72,7 @@ import Testing
     let context = try place.context()
     // The room and the cat of a ring that are part of the cycle.
     let first = try object("House", "1", context)
-    let room = first.toMany(0) as ToManyRelationship<ManagedObject>
+    let room = first.toMany(0) as ToMany<ManagedObject>
     let through = try #require(try room.first { try $0.toMany(forKey: "cats").contains { try !$0.toMany(forKey: "houses").isEmpty } })
     let begin: ManagedObject
     switch start {

@@ -85,6 +85,6 @@ extension Person {
   fileprivate var greeting: String { "Hello \(name)" }
 }
 
-extension ToManyRelationship {
+extension ToMany {
   fileprivate var first: Destination? { first { _ in true } }
 }

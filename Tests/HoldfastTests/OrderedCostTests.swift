@@ -15,7 +15,7 @@ import Testing
   }()
 
   /// A saved and loaded list of entries, and another entry.
-  private func list(_ count: Int) throws -> (entries: OrderedRelationship<ManagedObject>, beside: ManagedObject) {
+  private func list(_ count: Int) throws -> (entries: OrderedToMany<ManagedObject>, beside: ManagedObject) {
     let context = try TestStore.memory.makePlace(model: Self.model, classes: []).context()
     let entries = try context.insert(entityNamed: "List").ordered(forKey: "entries")
     for _ in 0..<count { entries.append(try context.insert(entityNamed: "Entry")) }
@@ -25,7 +25,7 @@ import Testing
     return (entries, beside)
   }
 
-  private func move(_ moves: Int, in entries: OrderedRelationship<ManagedObject>) -> Duration {
+  private func move(_ moves: Int, in entries: OrderedToMany<ManagedObject>) -> Duration {
     var random = SeededGenerator(seed: 1)
     let count = entries.count
     // The first change copies the list.

@@ -9,8 +9,8 @@ final class Album: ManagedObject {
     get { self[0] }
     set { self[0] = newValue }
   }
-  var genres: OrderedRelationship<Genre> { ordered(0) }
-  var tracks: OrderedRelationship<Track> { ordered(1) }
+  var genres: OrderedToMany<Genre> { ordered(0) }
+  var tracks: OrderedToMany<Track> { ordered(1) }
   override class var properties: [PropertyBinding] {
     [.attribute("name", \Album.name, slot: 0), .toMany("genres", \Album.genres, index: 0), .toMany("tracks", \Album.tracks, index: 1)]
   }
@@ -37,7 +37,7 @@ final class Genre: ManagedObject {
     get { self[0] }
     set { self[0] = newValue }
   }
-  var albums: OrderedRelationship<Album> { ordered(0) }
+  var albums: OrderedToMany<Album> { ordered(0) }
   override class var properties: [PropertyBinding] {
     [.attribute("name", \Genre.name, slot: 0), .toMany("albums", \Genre.albums, index: 0)]
   }

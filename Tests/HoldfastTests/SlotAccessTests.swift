@@ -93,7 +93,7 @@ import Testing
       get { toOne(1) }
       set { setToOne(0, newValue) }
     }
-    var staff: ToManyRelationship<WrongRelationships> { toMany(0) }
+    var staff: ToMany<WrongRelationships> { toMany(0) }
     var score: Double? {
       get { self[transient: 0] }
       set { self[transient: 1] = newValue }
@@ -135,7 +135,7 @@ import Testing
       get { self[transient: 0] ?? Double(staff.count) }
       set { self[transient: 0] = newValue }
     }
-    var staff: ToManyRelationship<Unusual> { toMany(1) }
+    var staff: ToMany<Unusual> { toMany(1) }
     override class var properties: [PropertyBinding] {
       [
         .attribute("age", \Unusual.age, slot: 0), .attribute("first", \Unusual.first, slot: 2), .attribute("last", \Unusual.last, slot: 4),
@@ -208,8 +208,8 @@ import Testing
       case .toOneOfAnAttribute: _ = toOne(0) as Unlisted?
       case .toOneBeyond: setToOne(5, nil)
       case .toOneIDOfAnAttribute: _ = toOneID(2)
-      case .toManyBeyond: _ = (toMany(2) as ToManyRelationship<Unlisted>).count
-      case .orderedOfASet: _ = (ordered(1) as OrderedRelationship<Unlisted>).count
+      case .toManyBeyond: _ = (toMany(2) as ToMany<Unlisted>).count
+      case .orderedOfASet: _ = (ordered(1) as OrderedToMany<Unlisted>).count
       case .transientBeyond: self[transient: 1] = 4
       case .transformableOfAText: _ = self[transformable: 2] as Date?
       case .relationshipToAnotherClass:

@@ -14,8 +14,8 @@ import Testing
     let stale: Dog
     let fresh: Dog
     /// The relationship of each dog that contains the other.
-    let staleList: ToManyRelationship<Dog>
-    let freshList: ToManyRelationship<Dog>
+    let staleList: ToMany<Dog>
+    let freshList: ToMany<Dog>
 
     /// - Parameters:
     ///   - cuts: whether this context removes the link that the second one added. Otherwise it adds the link that the second one removed.

@@ -9,7 +9,7 @@ final class Dog: ManagedObject {
     get { self[Slot.name] }
     set { self[Slot.name] = newValue }
   }
-  var walks: OrderedRelationship<Walk> { ordered(Slot.walks) }
+  var walks: OrderedToMany<Walk> { ordered(Slot.walks) }
   override class var properties: [PropertyBinding] {
     [.attribute("name", \Dog.name, slot: Slot.name), .toMany("walks", \Dog.walks, index: Slot.walks)]
   }

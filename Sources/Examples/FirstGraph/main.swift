@@ -4,7 +4,7 @@ import HoldfastMemoryStore
 
 final class Dog: ManagedObject {
   var name: String { get { self[0] } set { self[0] = newValue } }
-  var walks: ToManyRelationship<Walk> { toMany(0) }
+  var walks: ToMany<Walk> { toMany(0) }
   override class var properties: [PropertyBinding] {
     [.attribute("name", \Dog.name, slot: 0), .toMany("walks", \Dog.walks, index: 0)]
   }

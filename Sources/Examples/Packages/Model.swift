@@ -36,11 +36,11 @@ final class Package: ManagedObject {
   }
 
   /// The packages that it needs, and those that need it: two ends of one relationship. Setting one sets the other.
-  var dependencies: ToManyRelationship<Package> { toMany(Slot.dependencies) }
-  var dependents: ToManyRelationship<Package> { toMany(Slot.dependents) }
+  var dependencies: ToMany<Package> { toMany(Slot.dependencies) }
+  var dependents: ToMany<Package> { toMany(Slot.dependents) }
   /// The names that it provides, and the packages that provide this name.
-  var provides: ToManyRelationship<Package> { toMany(Slot.provides) }
-  var providers: ToManyRelationship<Package> { toMany(Slot.providers) }
+  var provides: ToMany<Package> { toMany(Slot.provides) }
+  var providers: ToMany<Package> { toMany(Slot.providers) }
 
   override class var properties: [PropertyBinding] {
     [
@@ -63,7 +63,7 @@ final class Maintainer: ManagedObject {
     get { self[Slot.name] }
     set { self[Slot.name] = newValue }
   }
-  var packages: ToManyRelationship<Package> { toMany(Slot.packages) }
+  var packages: ToMany<Package> { toMany(Slot.packages) }
   override class var properties: [PropertyBinding] {
     [.attribute("name", \Maintainer.name, slot: Slot.name), .toMany("packages", \Maintainer.packages, index: Slot.packages)]
   }

@@ -31,7 +31,7 @@ struct PackageGraph {
     return fields.compactMap { name, text in text.map { "\(name): \($0)" } }
   }
 
-  private func list(_ packages: ToManyRelationship<Package>) -> String? {
+  private func list(_ packages: ToMany<Package>) -> String? {
     // Iterating can read the packages' rows in the same request. Testing isEmpty first would request only their keys.
     let names = packages.map(\.name).sorted()
     return names.isEmpty ? nil : names.joined(separator: ", ")

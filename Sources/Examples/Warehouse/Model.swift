@@ -12,7 +12,7 @@ final class Warehouse: ManagedObject {
     get { self[Slot.city] }
     set { self[Slot.city] = newValue }
   }
-  var goods: ToManyRelationship<Good> { toMany(Slot.goods) }
+  var goods: ToMany<Good> { toMany(Slot.goods) }
   override class var properties: [PropertyBinding] {
     [.attribute("city", \Warehouse.city, slot: Slot.city), .toMany("goods", \Warehouse.goods, index: Slot.goods)]
   }

@@ -84,6 +84,24 @@ extension CompositeElements where Root: CompositeAttributeValue {
   }
 }
 
+extension CompositeElements where Root: CompositeAttributeValue {
+  /// The values of the slots; nulls for nil.
+  @usableFromInline func storeValues(_ root: Root?) -> [StoreValue] { elements.flatMap { $0.storeValues(root) } }
+
+  /// The composite attribute with the given values in its slots; nil if all are null. Builds a temporary row.
+  func value(of values: [StoreValue]) -> Root? {
+    let columns = slotTypes.map { ColumnType.attribute($0.declaredType) }
+    let builder = RowBatchBuilder(layout: RowLayout(columns), idPrefix: nil)
+    builder.beginRow(key: 0, version: 0)
+    for (value, column) in zip(values, columns) {
+      if case .attribute(let type) = column, !builder.appendValue(value.converted(to: type) ?? .null, column) { return nil }
+    }
+    builder.endRow()
+    let row = builder.seal()
+    return withExtendedLifetime(row) { load(row.pointer(0), 0) }
+  }
+}
+
 /// An element of a struct that represents a composite attribute.
 public struct CompositeElement<Root>: Sendable {
   /// The name in the model.
@@ -95,15 +113,17 @@ public struct CompositeElement<Root>: Sendable {
   @usableFromInline let leaves: @Sendable () -> [(name: String, types: AttributeTypeSet)]
   @usableFromInline let load: @Sendable (inout Root, RowPointer, SlotIndex) -> Void
   @usableFromInline let store: @Sendable (Root, ManagedObject, SlotIndex) -> Void
+  /// The values of the slots; nulls for an absent composite attribute.
+  @usableFromInline let storeValues: @Sendable (Root?) -> [StoreValue]
 
   @usableFromInline init(
     name: String, slotCount: Int, keyPath: any PartialKeyPath<Root> & Sendable,
     leaves: @escaping @Sendable () -> [(name: String, types: AttributeTypeSet)],
     load: @escaping @Sendable (inout Root, RowPointer, SlotIndex) -> Void,
-    store: @escaping @Sendable (Root, ManagedObject, SlotIndex) -> Void
+    store: @escaping @Sendable (Root, ManagedObject, SlotIndex) -> Void, storeValues: @escaping @Sendable (Root?) -> [StoreValue]
   ) {
     (self.name, self.slotCount, self.keyPath) = (name, slotCount, keyPath)
-    (self.leaves, self.load, self.store) = (leaves, load, store)
+    (self.leaves, self.load, self.store, self.storeValues) = (leaves, load, store, storeValues)
   }
 
   /// An element with a single value.
@@ -113,7 +133,8 @@ public struct CompositeElement<Root>: Sendable {
     let access = StoredPart(keyPath)
     return CompositeElement(
       name: name, slotCount: 1, keyPath: keyPath, leaves: { [(name, Value.attributeTypes)] },
-      load: { access.set(Value.load($1, $2), in: &$0) }, store: { access.get($0).store(in: $1, $2) })
+      load: { access.set(Value.load($1, $2), in: &$0) }, store: { access.get($0).store(in: $1, $2) },
+      storeValues: { [$0.map { access.get($0).storeValue } ?? .null] })
   }
 
   /// An element that is an optional composite attribute.
@@ -124,7 +145,8 @@ public struct CompositeElement<Root>: Sendable {
     return CompositeElement(
       name: name, slotCount: Value.elements.slotCount, keyPath: keyPath,
       leaves: { Value.elements.leavesBelow(name) }, load: { access.set(Value.elements.load($1, $2), in: &$0) },
-      store: { Value.elements.store(access.get($0), in: $1, $2) })
+      store: { Value.elements.store(access.get($0), in: $1, $2) },
+      storeValues: { Value.elements.storeValues($0.flatMap { access.get($0) }) })
   }
 
   /// An element that is a composite attribute. If none of its own elements has a value, it reads as `Value()`.
@@ -135,8 +157,27 @@ public struct CompositeElement<Root>: Sendable {
     return CompositeElement(
       name: name, slotCount: Value.elements.slotCount, keyPath: keyPath,
       leaves: { Value.elements.leavesBelow(name) }, load: { access.set(Value.elements.load($1, $2) ?? Value(), in: &$0) },
-      store: { Value.elements.store(access.get($0), in: $1, $2) })
+      store: { Value.elements.store(access.get($0), in: $1, $2) },
+      storeValues: { Value.elements.storeValues($0.map { access.get($0) }) })
   }
+}
+
+/// One name for all kinds of elements, for generated code: the type of the key path decides.
+extension CompositeElement {
+  /// An element with a single value.
+  @inlinable public static func element<Value: AttributeValue & SendableMetatype>(
+    _ name: String, _ keyPath: any WritableKeyPath<Root, Value> & Sendable
+  ) -> CompositeElement { attribute(name, keyPath) }
+
+  /// An element that is an optional composite attribute.
+  @inlinable public static func element<Value: CompositeAttributeValue>(
+    _ name: String, _ keyPath: any WritableKeyPath<Root, Value?> & Sendable
+  ) -> CompositeElement { composite(name, keyPath) }
+
+  /// An element that is a composite attribute. If none of its own elements has a value, it reads as `Value()`.
+  @inlinable public static func element<Value: CompositeAttributeValue>(
+    _ name: String, _ keyPath: any WritableKeyPath<Root, Value> & Sendable
+  ) -> CompositeElement { composite(name, keyPath) }
 }
 
 extension CompositeElements {

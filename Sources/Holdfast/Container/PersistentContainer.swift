@@ -50,7 +50,8 @@ public final class PersistentContainer: Sendable {
   public convenience init(
     for classes: ManagedObject.Type..., transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(), store: StoreDescription
   ) throws {
-    var declared = try DeclaredClasses(classes)
+    var declared = try DeclaredClasses(classes), transformers = transformers
+    declared.register(in: &transformers)
     try self.init(model: declared.model(), classes: declared.types, transformers: transformers, store: store)
   }
 

@@ -92,7 +92,7 @@ extension ManagedObjectContext {
   /// The objects at the other end, except those being deleted.
   func targets(of object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> [ManagedObject] {
     if relationship.isToMany {
-      return Array(ToManyRelationship<ManagedObject>(owner: object, index: relationship.toManyIndex))
+      return Array(ToMany<ManagedObject>(owner: object, index: relationship.toManyIndex))
     }
     return object.toOne(relationship).map { [$0] } ?? []
   }

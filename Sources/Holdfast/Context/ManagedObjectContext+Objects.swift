@@ -3,6 +3,32 @@ public import HoldfastStore
 extension ManagedObjectContext {
   /// Inserts a new object of a class, with default values and a temporary ID. Sends no store request.
   public func insert<Object: ManagedObject>(_ type: Object.Type = Object.self) -> Object {
+    unsafeDowncast(insertObject(insertableEntity(of: type)), to: Object.self)
+  }
+
+  /// Inserts a new object of a class and sets its properties. Sends no store request.
+  ///
+  /// ```swift
+  /// let fido = context.insert(Dog.self) { $0.name = "Fido" }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - type: The class.
+  ///   - body: Sets properties. It is called after ``ManagedObject/awakeFromInsert()``.
+  /// - Throws: The closure's error. The object is discarded then, without its delete rules.
+  @discardableResult public func insert<Object: ManagedObject, Failure: Error>(
+    _ type: Object.Type = Object.self, _ body: (Object) throws(Failure) -> Void
+  ) throws(Failure) -> Object {
+    let object = insert(type)
+    do { try body(object) } catch {
+      discard(object)
+      throw error
+    }
+    return object
+  }
+
+  /// The entity of a class of which objects can be inserted. Traps if there is none.
+  func insertableEntity(of type: ManagedObject.Type) -> EntityIndex {
     guard let entity = persistentStoreCoordinator.model.entity(named: type.entityName) else {
       preconditionFailure("The model has no entity \(type.entityName), the entity of class \(type).")
     }
@@ -10,7 +36,7 @@ extension ManagedObjectContext {
       ClassBinding.isKind(bound.classes[entity.index], of: type),
       "\(type) isn't bound to the model; pass it to the container.")
     precondition(!entity.isAbstract, "\(entity.name) is abstract; insert an object of one of its subentities.")
-    return unsafeDowncast(insertObject(entity.index), to: Object.self)
+    return entity.index
   }
 
   /// Inserts a new object of an entity. Sends no store request.
@@ -32,11 +58,25 @@ extension ManagedObjectContext {
   }
 
   private func insertObject(_ entity: EntityIndex) -> ManagedObject {
+    let object = bound.classes[entity].init(seedForInsertion(entity))
+    register(new: object)
+    object.awakeFromInsert()
+    return object
+  }
+
+  /// The values for the initializer of a new object.
+  func seedForInsertion(_ entity: EntityIndex) -> ManagedObjectSeed {
     checkIsolation()
-    let key = temporaryIDs.makeKey()
-    let object = make(entity, key, .inserted)
+    return ManagedObjectSeed(
+      context: self, key: temporaryIDs.makeKey(), flags: ObjectFlags(entityIndex: entity).union(.inserted))
+  }
+
+  /// Registers a new object and gives it its default values.
+  func register(new object: ManagedObject) {
+    registry.insert(object)
+    let entity = object.flags.entityIndex
     let row = PrivateRow(copying: graph.newRow(entity), entities[entity].layout, room: 64, committed: nil)
-    row.setKey(key)
+    row.setKey(object.objectKey)
     object.row = row.pointer
     object.flags.insert(.hasPrivateRow)
     // Most new objects are linked soon. To-many states that are allocated now are next to the object in memory, so linking accesses them
@@ -44,8 +84,19 @@ extension ManagedObjectContext {
     if (1...4).contains(graph.entities[entity].toManyCount) { _ = object.toManyStates() }
     if graph.entities[entity].transientCount > 0 { object.setTransientDefaults() }
     noteChange(object)
-    object.awakeFromInsert()
-    return object
+    object.setComputedDefaults()
+  }
+
+  /// Removes a new object whose initial values couldn't be set. No delete rule is applied, so its destinations stay.
+  private func discard(_ object: ManagedObject) {
+    for relationship in object.entity.relationships {
+      if relationship.isToMany {
+        ToMany<ManagedObject>(owner: object, index: relationship.toManyIndex).removeAll()
+      } else {
+        object.setToOne(relationship.slot, nil)
+      }
+    }
+    delete(object)
   }
 
   /// Returns the object with an ID, as a fault unless it is registered.

@@ -59,6 +59,27 @@ public struct AttributeOption {
     AttributeOption { $0.description.versionHashModifier = text }
   }
 
+  /// Whether the history keeps the last value of deleted objects; see
+  /// ``/HoldfastStore/AttributeDescription/preservesValueInHistoryOnDeletion``.
+  public static var preservedInHistory: AttributeOption { AttributeOption { $0.description.preservesValueInHistoryOnDeletion = true } }
+
+  /// An attribute that is kept in memory only, for ``PropertyDeclaration/transient(_:_:_:)``. It may have any type.
+  public static var transient: AttributeOption { AttributeOption { $0.description.isTransient = true } }
+
+  /// Values of any `Codable` type, stored as JSON, for ``PropertyDeclaration/codable(_:_:_:)-(String,KeyPath<Root,Value>,AttributeOption...)``.
+  public static var codable: AttributeOption { AttributeOption { $0.description.type = .transformable } }
+
+  /// Values that the default transformer converts to bytes and back, for ``PropertyDeclaration/transformable(_:_:_:)``.
+  public static var transformable: AttributeOption { AttributeOption { $0.description.type = .transformable } }
+
+  /// Values that a registered transformer converts to bytes and back, for ``PropertyDeclaration/transformable(_:_:_:)``.
+  public static func transformable(by transformer: String) -> AttributeOption {
+    AttributeOption {
+      $0.description.type = .transformable
+      $0.description.valueTransformerName = transformer
+    }
+  }
+
   /// Custom text by key.
   public static func userInfo(_ userInfo: [String: String]) -> AttributeOption { AttributeOption { $0.description.userInfo = userInfo } }
 
@@ -81,6 +102,8 @@ public struct AttributeOption {
 struct DeclaredAttribute {
   var description: AttributeDescription
   var isUnique = false
+  /// The transformer that the container registers, and its name.
+  var transformer: (name: String, transformer: any AttributeTransformer)?
 
   /// The attribute with the given options. Bounds and the default value get the attribute's type, if they can be represented in it.
   init(_ name: String, _ type: AttributeType, isOptional: Bool, default value: StoreValue?, _ options: [AttributeOption]) {

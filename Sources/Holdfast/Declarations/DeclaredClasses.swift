@@ -78,6 +78,14 @@ struct DeclaredClasses {
     return composites
   }
 
+  /// Registers the transformers of `Codable` attributes, unless others have their names.
+  func register(in registry: inout AttributeTransformerRegistry) {
+    for property in declarations.flatMap(\.properties) {
+      guard case .attribute(let attribute) = property.kind, let (name, transformer) = attribute.transformer else { continue }
+      if registry[name] == nil { registry.register(transformer, forName: name) }
+    }
+  }
+
   private func entity(_ declaration: EntityDeclaration, _ inverses: [RelationshipName: String]) -> EntityDescription {
     var entity = EntityDescription(
       declaration.type.entityName, superentity: DeclaredClasses.superclass(of: declaration.type)?.entityName,
@@ -90,7 +98,7 @@ struct DeclaredClasses {
       case .attribute(let attribute):
         entity.attributes.append(attribute.description)
         if attribute.isUnique { entity.uniquenessConstraints.append([property.name]) }
-      case .composite(_, let description): entity.attributes.append(description)
+      case .composite(_, let attribute): entity.attributes.append(attribute.description)
       case .relationship(var description, _, _):
         description.inverse = inverses[RelationshipName(declaration.type, property.name)]
         entity.relationships.append(description)
@@ -157,5 +165,14 @@ extension ManagedObjectModel {
   public static func declared(by classes: [ManagedObject.Type]) throws -> ManagedObjectModel {
     var classes = try DeclaredClasses(classes)
     return try classes.model()
+  }
+}
+
+extension AttributeTransformerRegistry {
+  /// Registers the transformers of the `Codable` attributes that classes declare, unless others have their names. A container does this.
+  ///
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/classMismatch`` if a class has no declaration.
+  public mutating func registerCodableAttributes(of classes: [ManagedObject.Type]) throws {
+    try DeclaredClasses(classes).register(in: &self)
   }
 }

@@ -8,8 +8,8 @@ public import HoldfastStore
 /// ```swift
 /// final class Animal: ManagedObject {
 ///   enum Slots {
-///     static var name: SlotIndex { SlotIndex(ManagedObject.Slots.count) }
-///     static var tag: SlotIndex { SlotIndex(ManagedObject.Slots.count + slotCount(of: String.self)) }
+///     static var name: SlotIndex { SlotIndex(ManagedObject.SlotCounts.slots) }
+///     static var tag: SlotIndex { name.advanced(by: slotCount(of: String.self)) }
 ///   }
 ///   var name: String { get { self[property: Slots.name] } set { self[property: Slots.name] = newValue } }
 ///   var tag: Int? { get { self[property: Slots.tag] } set { self[property: Slots.tag] = newValue } }
@@ -19,11 +19,11 @@ public import HoldfastStore
 /// }
 /// ```
 ///
-/// The entity has the name of the class. If the superclass has a declaration, its entity is the superentity. Transient attributes and
-/// relationships can't be declared here; a class that has some needs a model.
+/// The entity has the name of the class. If the superclass has a declaration, its entity is the superentity.
 public struct EntityDeclaration {
   let type: ManagedObject.Type
-  let properties: [PropertyDeclaration]
+  /// The class's own properties, in any order.
+  public var properties: [PropertyDeclaration]
   /// Whether only subentities have objects. Defaults to false.
   public var isAbstract = false
   /// The uniqueness constraints over several properties: lists of names. Those of one property are ``AttributeOption/unique``.
@@ -45,8 +45,8 @@ public struct EntityDeclaration {
   ///
   /// - Parameters:
   ///   - type: The class that returns the declaration.
-  ///   - properties: The class's own properties, in any order.
-  public init<Class: ManagedObject>(_ type: Class.Type, _ properties: [PropertyDeclaration]) {
+  ///   - properties: The class's own properties, in any order. Defaults to none.
+  public init<Class: ManagedObject>(_ type: Class.Type, _ properties: [PropertyDeclaration] = []) {
     self.type = type
     self.properties = properties
   }
@@ -54,18 +54,55 @@ public struct EntityDeclaration {
   /// The declaration of the superclass; nil if there is none.
   private var above: EntityDeclaration? { (_getSuperclass(type) as? ManagedObject.Type)?.declaration }
 
-  /// The number of slots of an object.
-  private var slotCount: Int { properties.reduce(above?.slotCount ?? 0) { $0 + $1.slotCount } }
+  /// The numbers of places of an object's properties.
+  private var count: PropertyCount { properties.reduce(above?.count ?? PropertyCount()) { $0.adding($1.place) } }
 
-  /// The number of to-many relationships of an object.
-  private var toManyCount: Int { properties.reduce(above?.toManyCount ?? 0) { $0 + ($1.isToMany ? 1 : 0) } }
-
-  /// The bindings of the class's own properties, with the slots that a model gives them: after those of the superclass, by name.
+  /// The bindings of the superclass's properties, and of the class's own, with the slots that a model gives them: by name.
   var bindings: [PropertyBinding] {
-    var slot = above?.slotCount ?? 0, index = above?.toManyCount ?? 0
-    return properties.sorted { Array($0.name.utf8).lexicographicallyPrecedes(Array($1.name.utf8)) }.map { property in
-      defer { if property.isToMany { index += 1 } else { slot += property.slotCount } }
-      return property.binding(property.isToMany ? index : slot)
+    let above = above
+    var count = above?.count ?? PropertyCount()
+    return (above?.bindings ?? [])
+      + properties.sorted { Array($0.name.utf8).lexicographicallyPrecedes(Array($1.name.utf8)) }.map { property in
+        defer { count = count.adding(property.place) }
+        return property.binding(count[property.place])
+      }
+  }
+}
+
+/// Where an object keeps the value of a property.
+enum PropertyPlace {
+  /// In a row, in a number of slots.
+  case slots(Int)
+  case toMany
+  case transient
+  case transientLink
+}
+
+/// The numbers of an object's slots, to-many relationships, transient attributes and transient relationships.
+private struct PropertyCount {
+  private var slots = 0
+  private var toMany = 0
+  private var transients = 0
+  private var transientLinks = 0
+
+  func adding(_ place: PropertyPlace) -> PropertyCount {
+    var count = self
+    switch place {
+    case .slots(let more): count.slots += more
+    case .toMany: count.toMany += 1
+    case .transient: count.transients += 1
+    case .transientLink: count.transientLinks += 1
+    }
+    return count
+  }
+
+  /// The number that counts a property's place.
+  subscript(place: PropertyPlace) -> Int {
+    switch place {
+    case .slots: slots
+    case .toMany: toMany
+    case .transient: transients
+    case .transientLink: transientLinks
     }
   }
 }

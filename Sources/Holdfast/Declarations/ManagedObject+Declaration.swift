@@ -2,15 +2,17 @@ public import HoldfastStore
 
 /// What the accessors of a class with a declaration use. Written by hand or generated, they all have the same form.
 extension ManagedObject {
-  /// The slots of a class's properties: the numbers of its attributes and to-one relationships in a row, and of its to-many relationships.
-  ///
-  /// A class with a declaration has an enumeration of this name, with one constant for each property and the number of slots of an object.
-  /// The slots of the superclass come first, then the class's own in the order of their names.
-  public enum Slots {
-    /// The number of slots of an object without properties.
-    @inlinable @inline(__always) public static var count: Int { 0 }
-    /// The number of to-many relationships of an object without properties.
-    @inlinable @inline(__always) public static var toManyCount: Int { 0 }
+  /// The numbers of an object's places for properties. A class with a declaration has an enumeration of this name, which adds its own to
+  /// those of its superclass.
+  public enum SlotCounts {
+    /// The number of slots in a row: attributes and to-one relationships.
+    @inlinable @inline(__always) public static var slots: Int { 0 }
+    /// The number of to-many relationships.
+    @inlinable @inline(__always) public static var toMany: Int { 0 }
+    /// The number of transient attributes.
+    @inlinable @inline(__always) public static var transients: Int { 0 }
+    /// The number of transient relationships.
+    @inlinable @inline(__always) public static var transientLinks: Int { 0 }
   }
 
   /// An attribute.
@@ -37,15 +39,37 @@ extension ManagedObject {
     set { self[composite: slot] = newValue }
   }
 
-  /// A to-many relationship.
-  public final subscript<Destination: ManagedObject>(property index: ToManyIndex) -> ToManyRelationship<Destination> {
-    toMany(index.rawValue)
+  /// A to-many relationship. Setting it replaces the objects by those of another relationship.
+  public final subscript<Destination: ManagedObject>(property index: ToManyIndex) -> ToMany<Destination> {
+    get { toMany(index.rawValue) }
+    set {
+      let relationship: ToMany<Destination> = toMany(index.rawValue)
+      if !flags.contains(.probe) { relationship.replaceAll(with: newValue) }
+    }
   }
 
-  /// An ordered relationship.
-  public final subscript<Destination: ManagedObject>(property index: ToManyIndex) -> OrderedRelationship<Destination> {
-    ordered(index.rawValue)
+  /// An ordered relationship. Setting it replaces the objects by those of another relationship.
+  public final subscript<Destination: ManagedObject>(property index: ToManyIndex) -> OrderedToMany<Destination> {
+    get { ordered(index.rawValue) }
+    set {
+      let relationship: OrderedToMany<Destination> = ordered(index.rawValue)
+      if !flags.contains(.probe) { relationship.replaceAll(with: newValue) }
+    }
   }
+
+  /// Inserts a new object of the class, for initializers that then set properties and call ``finishInsertion()``. Sends no store request.
+  ///
+  /// Traps if the class isn't bound to a model, or its entity is abstract.
+  public convenience init(insertedInto context: ManagedObjectContext) {
+    let entity = context.insertableEntity(of: Self.self)
+    precondition(
+      context.bound.classes[entity] == Self.self, "\(Self.self) isn't bound to its entity; \(context.bound.classes[entity]) is.")
+    self.init(context.seedForInsertion(entity))
+    context.register(new: self)
+  }
+
+  /// Ends an initializer that began with ``init(insertedInto:)``: calls ``awakeFromInsert()``.
+  public final func finishInsertion() { awakeFromInsert() }
 
   /// The number of slots of an attribute.
   @inlinable @inline(__always) public static func slotCount<Value: AttributeValue>(of type: Value.Type) -> Int { 1 }
@@ -62,6 +86,16 @@ extension ManagedObject {
   @inlinable @inline(__always) public static func slotCount<Value: CompositeAttributeValue>(of type: Value.Type) -> Int {
     Value.slotCount
   }
+}
+
+extension ManagedObject {
+  /// Explains a property whose type isn't possible.
+  @available(
+    *, unavailable,
+    message:
+      "The type of a managed property is an AttributeValue, a CompositeAttributeValue, an optional class with @Entity, or ToMany. For any Codable type, add @Attribute(.codable)."
+  )
+  public static func slotCount<Value>(of type: Value.Type) -> Int { 0 }
 }
 
 /// The number of a to-many relationship among those of its entity.

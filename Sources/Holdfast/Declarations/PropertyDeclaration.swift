@@ -7,20 +7,15 @@ public import HoldfastStore
 public struct PropertyDeclaration {
   enum Kind {
     case attribute(DeclaredAttribute)
-    case composite(CompositeSource, AttributeDescription)
+    case composite(CompositeSource, DeclaredAttribute)
     case relationship(RelationshipDescription, to: ManagedObject.Type, inverse: (() -> AnyKeyPath)?)
   }
 
   let name: String
   let kind: Kind
-  /// The number of slots in a row. A to-many relationship has none.
-  let slotCount: Int
-  /// Binds the property to a slot, or to the index of a to-many relationship.
+  let place: PropertyPlace
+  /// Binds the property to a slot, or to another index of its place.
   let binding: (Int) -> PropertyBinding
-
-  var isToMany: Bool {
-    if case .relationship(let description, _, _) = kind { description.isToMany } else { false }
-  }
 
   // MARK: Attributes
 
@@ -33,14 +28,20 @@ public struct PropertyDeclaration {
   ///   - keyPath: The property.
   ///   - options: Rules and settings.
   ///   - value: The value of new objects. Defaults to none.
+  ///   - initial: The value that ``ManagedObject/setComputedDefaults()`` sets. It is also the default value if its type is an enumeration
+  ///     or another type with raw values. Defaults to none.
   public static func property<Root: ManagedObject, Value: AttributeValue>(
-    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, _ options: AttributeOption..., default value: Value? = nil
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, _ options: AttributeOption...,
+    default value: Value? = nil,
+    initially initial: @autoclosure () -> Value? = nil
   ) -> PropertyDeclaration {
-    let stored = value?.storeValue
+    let stored = (value ?? (unwrapped(Value.self) is any RawRepresentable.Type ? initial() : nil))?.storeValue
     let attribute = DeclaredAttribute(
       name, Value.attributeTypes.declaredType, isOptional: Value.self is any AnyOptional.Type, default: stored == .null ? nil : stored,
       options)
-    return PropertyDeclaration(name: name, kind: .attribute(attribute), slotCount: 1) { .attribute(name, keyPath(), slot: SlotIndex($0)) }
+    return PropertyDeclaration(name: name, kind: .attribute(attribute), place: .slots(1)) {
+      .attribute(name, keyPath(), slot: SlotIndex($0))
+    }
   }
 
   /// Declares a transformable attribute, read and written as the values of its transformer.
@@ -48,113 +49,158 @@ public struct PropertyDeclaration {
   /// - Parameters:
   ///   - name: The name.
   ///   - keyPath: The property.
-  ///   - transformer: The name of the transformer; nil for the default transformer.
-  ///   - options: Rules and settings.
+  ///   - options: Rules and settings. ``AttributeOption/transformable(by:)`` names the transformer.
   public static func transformable<Root: ManagedObject, Value>(
-    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, by transformer: String?, _ options: AttributeOption...
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, _ options: AttributeOption...
   ) -> PropertyDeclaration {
-    var attribute = DeclaredAttribute(name, .transformable, isOptional: Value.self is any AnyOptional.Type, default: nil, options)
-    attribute.description.valueTransformerName = transformer
-    return PropertyDeclaration(name: name, kind: .attribute(attribute), slotCount: 1) {
+    let attribute = DeclaredAttribute(name, .transformable, isOptional: Value.self is any AnyOptional.Type, default: nil, options)
+    return PropertyDeclaration(name: name, kind: .attribute(attribute), place: .slots(1)) {
       .transformable(name, keyPath(), slot: SlotIndex($0))
     }
+  }
+
+  /// Declares an optional attribute of any `Codable` type, stored as JSON. The container registers its ``CodableTransformer``.
+  ///
+  /// - Parameters:
+  ///   - name: The name.
+  ///   - keyPath: The property.
+  ///   - options: Rules and settings.
+  public static func codable<Root: ManagedObject, Value: Codable & Sendable>(
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value?>, _ options: AttributeOption...
+  ) -> PropertyDeclaration {
+    PropertyDeclaration(name: name, kind: codable(name, Value.self, options), place: .slots(1)) {
+      .transformable(name, keyPath(), slot: SlotIndex($0))
+    }
+  }
+
+  /// Declares an attribute of any `Codable` type, stored as JSON. The container registers its ``CodableTransformer``.
+  ///
+  /// - Parameters:
+  ///   - name: The name.
+  ///   - keyPath: The property.
+  ///   - options: Rules and settings.
+  public static func codable<Root: ManagedObject, Value: Codable & Sendable>(
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, _ options: AttributeOption...
+  ) -> PropertyDeclaration {
+    PropertyDeclaration(name: name, kind: codable(name, Value.self, options), place: .slots(1)) {
+      .transformable(name, keyPath(), slot: SlotIndex($0))
+    }
+  }
+
+  /// Optional in the model, because a property without a value reads as its initial value.
+  private static func codable<Value: Codable & Sendable>(
+    _ name: String, _ type: Value.Type, _ options: [AttributeOption]
+  ) -> Kind {
+    var attribute = DeclaredAttribute(name, .transformable, isOptional: true, default: nil, options)
+    let transformer = "Codable.\(Value.self)"
+    attribute.description.valueTransformerName = transformer
+    attribute.transformer = (transformer, CodableTransformer<Value>())
+    return .attribute(attribute)
+  }
+
+  /// Declares a transient attribute, which is kept in memory only and may have any type.
+  ///
+  /// - Parameters:
+  ///   - name: The name.
+  ///   - keyPath: The property.
+  ///   - options: Rules and settings.
+  public static func transient<Root: ManagedObject, Value>(
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, _ options: AttributeOption...
+  ) -> PropertyDeclaration {
+    let types = (unwrapped(Value.self) as? any AttributeValue.Type)?.attributeTypes
+    var attribute = DeclaredAttribute(name, types?.declaredType ?? .undefined, isOptional: true, default: nil, options)
+    attribute.description.isTransient = true
+    return PropertyDeclaration(name: name, kind: .attribute(attribute), place: .transient) { .transient(name, keyPath(), index: $0) }
   }
 
   // MARK: Composite attributes
 
   /// Declares an optional composite attribute.
+  ///
+  /// - Parameters:
+  ///   - name: The name.
+  ///   - keyPath: The property.
+  ///   - options: Rules and settings.
+  ///   - initial: The value that ``ManagedObject/setComputedDefaults()`` sets. The model has no default value. Defaults to none.
   public static func property<Root: ManagedObject, Value: CompositeAttributeValue>(
-    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value?>
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value?>, _ options: AttributeOption...,
+    initially initial: @autoclosure () -> Value? = nil
   ) -> PropertyDeclaration {
-    PropertyDeclaration(name: name, kind: composite(name, Value.self), slotCount: Value.slotCount) {
+    PropertyDeclaration(name: name, kind: composite(name, Value.self, options), place: .slots(Value.slotCount)) {
       .composite(name, keyPath(), slot: SlotIndex($0))
     }
   }
 
   /// Declares a composite attribute that reads as `Value()` if it has no value.
+  ///
+  /// - Parameters:
+  ///   - name: The name.
+  ///   - keyPath: The property.
+  ///   - options: Rules and settings.
+  ///   - initial: The value that ``ManagedObject/setComputedDefaults()`` sets. The model has no default value. Defaults to none.
   public static func property<Root: ManagedObject, Value: CompositeAttributeValue>(
-    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, _ options: AttributeOption...,
+    initially initial: @autoclosure () -> Value? = nil
   ) -> PropertyDeclaration {
-    PropertyDeclaration(name: name, kind: composite(name, Value.self), slotCount: Value.slotCount) {
+    PropertyDeclaration(name: name, kind: composite(name, Value.self, options), place: .slots(Value.slotCount)) {
       .composite(name, keyPath(), slot: SlotIndex($0))
     }
   }
 
   /// Optional in the model, because a struct whose elements have no values reads as `Value()`.
-  private static func composite<Value: CompositeAttributeValue>(_ name: String, _ type: Value.Type) -> Kind {
+  private static func composite<Value: CompositeAttributeValue>(_ name: String, _ type: Value.Type, _ options: [AttributeOption]) -> Kind {
     let source = CompositeSource(type)
-    return .composite(source, .composite(name, source.name, isOptional: true))
+    var attribute = DeclaredAttribute(name, .composite, isOptional: true, default: nil, options)
+    attribute.description.compositeName = source.name
+    return .composite(source, attribute)
   }
 
   // MARK: Relationships
 
-  /// Declares a to-one relationship.
+  /// Declares a relationship: to-one if the property is an optional object, otherwise to-many.
   ///
   /// - Parameters:
   ///   - name: The name.
   ///   - keyPath: The property.
-  ///   - deleteRule: What happens to the destination when the object is deleted. Defaults to nullify.
-  ///   - isOptional: Whether the relationship may be nil when the object is saved. Defaults to true.
-  ///   - inverse: The relationship of the destination that points back. One of both ends names the other. Defaults to none.
-  public static func property<Root: ManagedObject, Destination: ManagedObject, Inverse: RelationshipValue<Root>>(
-    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Destination?>, deleteRule: DeleteRule = .nullify,
-    isOptional: Bool = true, inverse: @autoclosure @escaping () -> KeyPath<Destination, Inverse>
-  ) -> PropertyDeclaration {
-    toOne(name, keyPath, deleteRule, isOptional, inverse)
-  }
-
-  /// Declares a to-one relationship whose inverse, if there is one, is declared at the other end.
-  public static func property<Root: ManagedObject, Destination: ManagedObject>(
-    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Destination?>, deleteRule: DeleteRule = .nullify,
-    isOptional: Bool = true
-  ) -> PropertyDeclaration {
-    toOne(name, keyPath, deleteRule, isOptional, nil)
-  }
-
-  private static func toOne<Root: ManagedObject, Destination: ManagedObject>(
-    _ name: String, _ keyPath: @escaping () -> KeyPath<Root, Destination?>, _ deleteRule: DeleteRule, _ isOptional: Bool,
-    _ inverse: (() -> AnyKeyPath)?
-  ) -> PropertyDeclaration {
-    let description = RelationshipDescription.toOne(
-      name, to: Destination.entityName, inverse: nil, isOptional: isOptional, deleteRule: deleteRule)
-    return PropertyDeclaration(
-      name: name, kind: .relationship(description, to: Destination.self, inverse: inverse), slotCount: 1
-    ) { .toOne(name, keyPath(), slot: SlotIndex($0)) }
-  }
-
-  /// Declares a to-many relationship, ordered if the property is an ``OrderedRelationship``.
-  ///
-  /// - Parameters:
-  ///   - name: The name.
-  ///   - keyPath: The property.
+  ///   - options: Rules and settings.
   ///   - deleteRule: What happens to the destinations when the object is deleted. Defaults to nullify.
-  ///   - count: The permitted numbers of destinations when the object is saved. Defaults to any number.
   ///   - inverse: The relationship of the destinations that points back. One of both ends names the other.
-  public static func property<Root: ManagedObject, Value: RelationshipTargets, Inverse: RelationshipValue<Root>>(
-    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, deleteRule: DeleteRule = .nullify,
-    count: ClosedRange<Int>? = nil, inverse: @autoclosure @escaping () -> KeyPath<Value.Destination, Inverse>
+  public static func property<Root: ManagedObject, Value: RelationshipValue, Inverse: RelationshipValue<Root>>(
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, _ options: RelationshipOption...,
+    deleteRule: DeleteRule = .nullify, inverse: @autoclosure @escaping () -> KeyPath<Value.Destination, Inverse>
   ) -> PropertyDeclaration {
-    toMany(name, keyPath, deleteRule, count, inverse)
+    relationship(name, keyPath, options, deleteRule, inverse)
   }
 
-  /// Declares a to-many relationship whose inverse, if there is one, is declared at the other end.
-  public static func property<Root: ManagedObject, Value: RelationshipTargets>(
-    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, deleteRule: DeleteRule = .nullify,
-    count: ClosedRange<Int>? = nil
+  /// Declares a relationship whose inverse, if there is one, is declared at the other end.
+  ///
+  /// - Parameters:
+  ///   - name: The name.
+  ///   - keyPath: The property.
+  ///   - options: Rules and settings.
+  ///   - deleteRule: What happens to the destinations when the object is deleted. Defaults to nullify.
+  public static func property<Root: ManagedObject, Value: RelationshipValue>(
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, _ options: RelationshipOption...,
+    deleteRule: DeleteRule = .nullify
   ) -> PropertyDeclaration {
-    toMany(name, keyPath, deleteRule, count, nil)
+    relationship(name, keyPath, options, deleteRule, nil)
   }
 
-  private static func toMany<Root: ManagedObject, Value: RelationshipTargets>(
-    _ name: String, _ keyPath: @escaping () -> KeyPath<Root, Value>, _ deleteRule: DeleteRule, _ count: ClosedRange<Int>?,
+  private static func relationship<Root: ManagedObject, Value: RelationshipValue>(
+    _ name: String, _ keyPath: @escaping () -> KeyPath<Root, Value>, _ options: [RelationshipOption], _ deleteRule: DeleteRule,
     _ inverse: (() -> AnyKeyPath)?
   ) -> PropertyDeclaration {
-    let description = RelationshipDescription.toMany(
-      name, to: Value.Destination.entityName, inverse: nil, isOptional: (count?.lowerBound ?? 0) == 0, deleteRule: deleteRule,
-      minCount: count?.lowerBound ?? 0, maxCount: count?.upperBound ?? 0, isOrdered: Value.isOrdered)
+    let destination = Value.Destination.entityName
+    var description =
+      Value.isToMany
+      ? RelationshipDescription.toMany(name, to: destination, inverse: nil, deleteRule: deleteRule, isOrdered: Value.isOrdered)
+      : .toOne(name, to: destination, inverse: nil, deleteRule: deleteRule)
+    for option in options { option.apply(&description) }
+    let isTransient = description.isTransient
     return PropertyDeclaration(
-      name: name, kind: .relationship(description, to: Value.Destination.self, inverse: inverse), slotCount: 0
-    ) { .targets(name, keyPath, index: $0) }
+      name: name, kind: .relationship(description, to: Value.Destination.self, inverse: inverse),
+      place: isTransient ? .transientLink : Value.isToMany ? .toMany : .slots(1)
+    ) { .relationship(name, keyPath, $0, isTransient: isTransient) }
   }
 }
 
@@ -162,9 +208,17 @@ public struct PropertyDeclaration {
 public protocol RelationshipValue<Destination> {
   /// The class of the destination objects.
   associatedtype Destination: ManagedObject
+  /// Whether the relationship can have several objects.
+  static var isToMany: Bool { get }
+  /// Whether the objects have an order.
+  static var isOrdered: Bool { get }
 }
 
 extension Optional: RelationshipValue where Wrapped: ManagedObject {
   /// The class of the destination object.
   public typealias Destination = Wrapped
+  /// False: an optional object is a to-one relationship.
+  public static var isToMany: Bool { false }
+  /// False: a single object has no order.
+  public static var isOrdered: Bool { false }
 }

@@ -100,9 +100,9 @@ extension ManagedObject {
     }
     for object in objects { try check(object, for: relationship) }
     if relationship.isOrdered {
-      return OrderedRelationship<ManagedObject>(owner: self, index: relationship.toManyIndex).replaceAll(with: objects)
+      return OrderedToMany<ManagedObject>(owner: self, index: relationship.toManyIndex).replaceAll(with: objects)
     }
-    let wanted = Set(objects), targets = ToManyRelationship<ManagedObject>(owner: self, index: relationship.toManyIndex)
+    let wanted = Set(objects), targets = ToMany<ManagedObject>(owner: self, index: relationship.toManyIndex)
     for object in targets where !wanted.contains(object) { targets.remove(object) }
     for object in objects { targets.insert(object) }
   }
@@ -182,8 +182,8 @@ extension ManagedObject {
 
   private func objects(of relationship: ManagedObjectModel.Relationship) -> [ManagedObject] {
     // Iterating an ordered relationship reads ahead; copying it as a collection doesn't.
-    if relationship.isOrdered { return OrderedRelationship<ManagedObject>(owner: self, index: relationship.toManyIndex).map { $0 } }
-    return Array(ToManyRelationship<ManagedObject>(owner: self, index: relationship.toManyIndex))
+    if relationship.isOrdered { return OrderedToMany<ManagedObject>(owner: self, index: relationship.toManyIndex).map { $0 } }
+    return Array(ToMany<ManagedObject>(owner: self, index: relationship.toManyIndex))
   }
 
   private func value(at names: ArraySlice<String>, of path: String) throws -> PropertyValue {

@@ -2,18 +2,18 @@ import HoldfastStore
 
 extension ManagedObject {
   /// The ordered relationship with an index, for accessors of typed subclasses.
-  public final func ordered<Destination: ManagedObject>(_ index: Int) -> OrderedRelationship<Destination> {
-    OrderedRelationship(owner: self, index: toManyIndex(index, isOrdered: true))
+  public final func ordered<Destination: ManagedObject>(_ index: Int) -> OrderedToMany<Destination> {
+    OrderedToMany(owner: self, index: toManyIndex(index, isOrdered: true))
   }
 
   /// The destination objects of an ordered relationship, by its name.
   ///
   /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` if the entity has no ordered relationship with that name.
-  public final func ordered(forKey key: String) throws -> OrderedRelationship<ManagedObject> {
+  public final func ordered(forKey key: String) throws -> OrderedToMany<ManagedObject> {
     guard let relationship = entity.anyRelationship(named: key), relationship.isOrdered else {
       throw ContextError(.unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no ordered relationship of this name.")
     }
-    return OrderedRelationship(owner: self, index: relationship.toManyIndex)
+    return OrderedToMany(owner: self, index: relationship.toManyIndex)
   }
 
   /// The destinations of an ordered relationship as a mutable list, read if necessary; nil if the store fails.

@@ -128,18 +128,18 @@ extension ManagedObject {
   // MARK: To-many
 
   /// The to-many relationship with an index, for accessors of typed subclasses.
-  public final func toMany<Destination: ManagedObject>(_ index: Int) -> ToManyRelationship<Destination> {
-    ToManyRelationship(owner: self, index: toManyIndex(index))
+  public final func toMany<Destination: ManagedObject>(_ index: Int) -> ToMany<Destination> {
+    ToMany(owner: self, index: toManyIndex(index))
   }
 
   /// The destination objects of a to-many relationship, by its name.
   ///
   /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` if the entity has no to-many relationship with that name.
-  public final func toMany(forKey key: String) throws -> ToManyRelationship<ManagedObject> {
+  public final func toMany(forKey key: String) throws -> ToMany<ManagedObject> {
     guard let relationship = entity.anyRelationship(named: key), relationship.isToMany else {
       throw ContextError(.unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no to-many relationship of this name.")
     }
-    return ToManyRelationship(owner: self, index: relationship.toManyIndex)
+    return ToMany(owner: self, index: relationship.toManyIndex)
   }
 
   /// The states of the to-many relationships, allocated by the first change.

@@ -29,19 +29,19 @@ extension ManagedObject {
   }
 
   /// A transient to-many relationship, for accessors of typed subclasses.
-  public final func transientToMany<Destination: ManagedObject>(_ index: Int) -> ToManyRelationship<Destination> {
+  public final func transientToMany<Destination: ManagedObject>(_ index: Int) -> ToMany<Destination> {
     readForAwakening()
-    return ToManyRelationship(owner: self, index: checked(index, isToOne: false))
+    return ToMany(owner: self, index: checked(index, isToOne: false))
   }
 
   /// A transient ordered relationship, for accessors of typed subclasses.
-  public final func transientOrdered<Destination: ManagedObject>(_ index: Int) -> OrderedRelationship<Destination> {
+  public final func transientOrdered<Destination: ManagedObject>(_ index: Int) -> OrderedToMany<Destination> {
     readForAwakening()
     let place = checked(index, isToOne: false)
     if !flags.contains(.probe) && !plan.toMany[place].isOrdered {
       trap("transient relationship \(index) as an ordered one", "it has no order")
     }
-    return OrderedRelationship(owner: self, index: place)
+    return OrderedToMany(owner: self, index: place)
   }
 
   /// The to-many index of a transient relationship. Traps if the entity has no such relationship.

@@ -78,6 +78,11 @@ open class ManagedObject {
   /// Defaults to those of the ``declaration``.
   open class var properties: [PropertyBinding] { declaration?.bindings ?? [] }
 
+  /// Called when the object is inserted, before ``awakeFromInsert()``, to set default values that are computed, such as the current date.
+  ///
+  /// The macro `@Entity` overrides it in a class whose properties have initial values that aren't literals. An override calls `super` first.
+  open func setComputedDefaults() {}
+
   /// Called once, when the object is inserted with its default values. Override it to compute further defaults.
   open func awakeFromInsert() {}
 

@@ -94,23 +94,31 @@ public struct PropertyBinding {
 
   /// Binds a to-many relationship.
   public static func toMany<Root: ManagedObject, Destination: ManagedObject>(
-    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, ToManyRelationship<Destination>>, index: Int
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, ToMany<Destination>>, index: Int
   ) -> PropertyBinding {
     PropertyBinding(name, index, .toMany(Destination.self, isOrdered: false), keyPath)
   }
 
   /// Binds an ordered relationship.
   public static func toMany<Root: ManagedObject, Destination: ManagedObject>(
-    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, OrderedRelationship<Destination>>, index: Int
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, OrderedToMany<Destination>>, index: Int
   ) -> PropertyBinding {
     PropertyBinding(name, index, .toMany(Destination.self, isOrdered: true), keyPath)
   }
 
-  /// Binds a to-many relationship that may be ordered.
-  static func targets<Root: ManagedObject, Value: RelationshipTargets>(
-    _ name: String, _ keyPath: @escaping () -> KeyPath<Root, Value>, index: Int
+  /// Binds a relationship of any kind.
+  static func relationship<Root: ManagedObject, Value: RelationshipValue>(
+    _ name: String, _ keyPath: @escaping () -> KeyPath<Root, Value>, _ index: Int, isTransient: Bool
   ) -> PropertyBinding {
-    PropertyBinding(name, index, .toMany(Value.Destination.self, isOrdered: Value.isOrdered), keyPath)
+    let destination = Value.Destination.self
+    let kind: Kind =
+      switch (Value.isToMany, isTransient) {
+      case (false, false): .toOne(destination)
+      case (false, true): .transientToOne(destination)
+      case (true, false): .toMany(destination, isOrdered: Value.isOrdered)
+      case (true, true): .transientToMany(destination, isOrdered: Value.isOrdered)
+      }
+    return PropertyBinding(name, index, kind, keyPath)
   }
 
   /// Binds a transient to-one relationship.
@@ -122,14 +130,14 @@ public struct PropertyBinding {
 
   /// Binds a transient to-many relationship.
   public static func transientToMany<Root: ManagedObject, Destination: ManagedObject>(
-    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, ToManyRelationship<Destination>>, index: Int
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, ToMany<Destination>>, index: Int
   ) -> PropertyBinding {
     PropertyBinding(name, index, .transientToMany(Destination.self, isOrdered: false), keyPath)
   }
 
   /// Binds a transient ordered relationship.
   public static func transientToMany<Root: ManagedObject, Destination: ManagedObject>(
-    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, OrderedRelationship<Destination>>, index: Int
+    _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, OrderedToMany<Destination>>, index: Int
   ) -> PropertyBinding {
     PropertyBinding(name, index, .transientToMany(Destination.self, isOrdered: true), keyPath)
   }

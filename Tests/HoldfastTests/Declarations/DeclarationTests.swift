@@ -20,7 +20,7 @@ import Testing
       "tag": Farm.Cow.Slots.tag, "field.corner.x": Farm.Cow.Slots.field,
     ]
     for (name, slot) in slots { #expect(cow.slot(named: name) == slot, "\(name)") }
-    #expect(Farm.Field.slotCount == 3 && Farm.Animal.Slots.count == 2)
+    #expect(Farm.Field.slotCount == 3 && Farm.Animal.SlotCounts.slots == 2)
   }
 
   @Test(arguments: TestStore.allCases) func valuesAreSavedAndReadThroughTheAccessors(_ store: TestStore) throws {
@@ -43,6 +43,7 @@ import Testing
     #expect(found.field?.name == "north" && found.field?.corner?.y == 2)
     #expect(found.owner?.home.y == 4 && found.owner?.photo == Data([1, 2, 3]) && found.owner?.herd == 1)
     #expect(found.calves.count == 1 && found.calves[0].mothers.contains(found) && found.owner?.animals.contains(found) == true)
+    #expect(try again.fetch(FetchRequest<Farm.Cow>(where: \Farm.Cow.name == "Bella")) == [found])
     let owned = FetchRequest<Farm.Cow>(where: (\Farm.Cow.field).then(\.corner).then(\.x) == 1.0)
     #expect(try again.fetch(owned) == [found])
   }

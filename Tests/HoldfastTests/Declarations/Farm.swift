@@ -20,10 +20,12 @@ enum Farm {
 
   class Animal: ManagedObject {
     enum Slots {
-      static var name: SlotIndex { SlotIndex(ManagedObject.Slots.count) }
-      static var owner: SlotIndex { SlotIndex(ManagedObject.Slots.count + slotCount(of: String.self)) }
-      static var count: Int { ManagedObject.Slots.count + slotCount(of: String.self) + slotCount(of: Farmer?.self) }
-      static var toManyCount: Int { ManagedObject.Slots.toManyCount }
+      static var name: SlotIndex { SlotIndex(ManagedObject.SlotCounts.slots) }
+      static var owner: SlotIndex { name.advanced(by: slotCount(of: String.self)) }
+    }
+    enum SlotCounts {
+      static var slots: Int { Slots.owner.rawValue + slotCount(of: Farmer?.self) }
+      static var toMany: Int { ManagedObject.SlotCounts.toMany }
     }
     var name: String {
       get { self[property: Slots.name] }
@@ -44,17 +46,15 @@ enum Farm {
 
   final class Cow: Animal {
     enum Slots {
-      static var field: SlotIndex { SlotIndex(Animal.Slots.count) }
-      static var milk: SlotIndex { SlotIndex(Animal.Slots.count + slotCount(of: Field?.self)) }
-      static var mood: SlotIndex { SlotIndex(Animal.Slots.count + slotCount(of: Field?.self) + slotCount(of: Double.self)) }
-      static var tag: SlotIndex {
-        SlotIndex(Animal.Slots.count + slotCount(of: Field?.self) + slotCount(of: Double.self) + slotCount(of: Mood.self))
-      }
-      static var calves: ToManyIndex { ToManyIndex(Animal.Slots.toManyCount) }
-      static var mothers: ToManyIndex { ToManyIndex(Animal.Slots.toManyCount + 1) }
+      static var field: SlotIndex { SlotIndex(Animal.SlotCounts.slots) }
+      static var milk: SlotIndex { field.advanced(by: slotCount(of: Field?.self)) }
+      static var mood: SlotIndex { milk.advanced(by: slotCount(of: Double.self)) }
+      static var tag: SlotIndex { mood.advanced(by: slotCount(of: Mood.self)) }
+      static var calves: ToManyIndex { ToManyIndex(Animal.SlotCounts.toMany) }
+      static var mothers: ToManyIndex { ToManyIndex(Animal.SlotCounts.toMany + 1) }
     }
-    var calves: OrderedRelationship<Cow> { self[property: Slots.calves] }
-    var mothers: ToManyRelationship<Cow> { self[property: Slots.mothers] }
+    var calves: OrderedToMany<Cow> { self[property: Slots.calves] }
+    var mothers: ToMany<Cow> { self[property: Slots.mothers] }
     var field: Field? {
       get { self[property: Slots.field] }
       set { self[property: Slots.field] = newValue }
@@ -77,7 +77,7 @@ enum Farm {
         [
           .property("tag", \Cow.tag, .unique, .type(.integer32)), .property("mood", \Cow.mood, default: .wild),
           .property("milk", \Cow.milk, .range(0...60), .renamed(from: "yield")), .property("field", \Cow.field),
-          .property("mothers", \Cow.mothers, count: 0...2, inverse: \Cow.calves), .property("calves", \Cow.calves, deleteRule: .cascade),
+          .property("mothers", \Cow.mothers, .count(0...2), inverse: \Cow.calves), .property("calves", \Cow.calves, deleteRule: .cascade),
         ])
       declaration.indexes = [FetchIndexDescription("byMilk", ["milk"])]
       return declaration
@@ -86,12 +86,12 @@ enum Farm {
 
   final class Farmer: ManagedObject {
     enum Slots {
-      static var herd: SlotIndex { SlotIndex(ManagedObject.Slots.count) }
-      static var home: SlotIndex { SlotIndex(ManagedObject.Slots.count + slotCount(of: Int?.self)) }
-      static var photo: SlotIndex { SlotIndex(ManagedObject.Slots.count + slotCount(of: Int?.self) + slotCount(of: Point.self)) }
-      static var animals: ToManyIndex { ToManyIndex(ManagedObject.Slots.toManyCount) }
+      static var herd: SlotIndex { SlotIndex(ManagedObject.SlotCounts.slots) }
+      static var home: SlotIndex { herd.advanced(by: slotCount(of: Int?.self)) }
+      static var photo: SlotIndex { home.advanced(by: slotCount(of: Point.self)) }
+      static var animals: ToManyIndex { ToManyIndex(ManagedObject.SlotCounts.toMany) }
     }
-    var animals: ToManyRelationship<Animal> { self[property: Slots.animals] }
+    var animals: ToMany<Animal> { self[property: Slots.animals] }
     var herd: Int? {
       get { self[property: Slots.herd] }
       set { self[property: Slots.herd] = newValue }

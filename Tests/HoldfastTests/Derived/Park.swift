@@ -93,7 +93,7 @@ extension ManagedObject {
     setToOne(relationship.slot, target)
   }
 
-  func many(_ name: String) -> ToManyRelationship<ManagedObject> {
+  func many(_ name: String) -> ToMany<ManagedObject> {
     do { return try toMany(forKey: name) } catch { fatalError("\(error)") }
   }
 }

@@ -163,7 +163,7 @@ class Spot: ManagedObject {
     get { self[transient: Slot.score] }
     set { self[transient: Slot.score] = newValue }
   }
-  var nearby: ToManyRelationship<Spot> { toMany(Slot.nearby) }
+  var nearby: ToMany<Spot> { toMany(Slot.nearby) }
 
   override class var properties: [PropertyBinding] {
     [

@@ -100,9 +100,9 @@ final class Dog: ManagedObject {
     get { self[Slot.weight] }
     set { self[Slot.weight] = newValue }
   }
-  var friends: ToManyRelationship<Dog> { toMany(Slot.friends) }
-  var friendOf: ToManyRelationship<Dog> { toMany(Slot.friendOf) }
-  var vaccinations: ToManyRelationship<Vaccination> { toMany(Slot.vaccinations) }
+  var friends: ToMany<Dog> { toMany(Slot.friends) }
+  var friendOf: ToMany<Dog> { toMany(Slot.friendOf) }
+  var vaccinations: ToMany<Vaccination> { toMany(Slot.vaccinations) }
 
   override class var properties: [PropertyBinding] {
     [
@@ -132,8 +132,8 @@ final class Person: ManagedObject {
     get { self[Slot.name] }
     set { self[Slot.name] = newValue }
   }
-  var dogs: ToManyRelationship<Dog> { toMany(Slot.dogs) }
-  var licences: ToManyRelationship<Licence> { toMany(Slot.licences) }
+  var dogs: ToMany<Dog> { toMany(Slot.dogs) }
+  var licences: ToMany<Licence> { toMany(Slot.licences) }
   override class var properties: [PropertyBinding] {
     [
       .attribute("city", \Person.city, slot: Slot.city), .attribute("name", \Person.name, slot: Slot.name),

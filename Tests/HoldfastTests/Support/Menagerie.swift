@@ -55,9 +55,9 @@ class Animal: ManagedObject {
     get { toOne(Slot.keeper) }
     set { setToOne(Slot.keeper, newValue) }
   }
-  var friends: ToManyRelationship<Animal> { toMany(Slot.friends) }
-  var friendOf: ToManyRelationship<Animal> { toMany(Slot.friendOf) }
-  var visits: ToManyRelationship<Visit> { toMany(Slot.visits) }
+  var friends: ToMany<Animal> { toMany(Slot.friends) }
+  var friendOf: ToMany<Animal> { toMany(Slot.friendOf) }
+  var visits: ToMany<Visit> { toMany(Slot.visits) }
   override class var properties: [PropertyBinding] {
     [
       .attribute("chip", \Animal.chip, slot: Slot.chip), .attribute("name", \Animal.name, slot: Slot.name),
@@ -74,7 +74,7 @@ class Bird: Animal {
     get { self[BirdSlot.wingspan] }
     set { self[BirdSlot.wingspan] = newValue }
   }
-  var hunters: ToManyRelationship<Cat> { toMany(BirdSlot.hunters) }
+  var hunters: ToMany<Cat> { toMany(BirdSlot.hunters) }
   override class var properties: [PropertyBinding] {
     super.properties + [
       .attribute("wingspan", \Bird.wingspan, slot: BirdSlot.wingspan), .toMany("hunters", \Bird.hunters, index: BirdSlot.hunters),
@@ -117,7 +117,7 @@ class Keeper: ManagedObject {
     get { self[Slot.name] }
     set { self[Slot.name] = newValue }
   }
-  var animals: ToManyRelationship<Animal> { toMany(Slot.animals) }
+  var animals: ToMany<Animal> { toMany(Slot.animals) }
   override class var properties: [PropertyBinding] {
     [.attribute("name", \Keeper.name, slot: Slot.name), .toMany("animals", \Keeper.animals, index: Slot.animals)]
   }

@@ -185,7 +185,7 @@ import Testing
         if found != expected { throw Difference(description: "\(name).\(what) is \(found), not \(expected). \(log)") }
       }
       func read(_ found: Node?) -> [String] { found.map { [$0.name] } ?? [] }
-      func set(_ found: ToManyRelationship<Node>) throws -> [String] {
+      func set(_ found: ToMany<Node>) throws -> [String] {
         let names = found.map(\.name).sorted()
         if found.count != names.count { throw Difference(description: "\(found.count) are counted where \(names) are. \(log)") }
         return names

@@ -368,8 +368,8 @@ import Testing
     override class var entityName: String { "Node" }
     var pick: WrongNode? { transientToOne(0) }
     var mate: WrongNode? { toOne(0) }
-    var queue: ToManyRelationship<WrongNode> { toMany(0) }
-    var seen: OrderedRelationship<WrongNode> { transientOrdered(10) }
+    var queue: ToMany<WrongNode> { toMany(0) }
+    var seen: OrderedToMany<WrongNode> { transientOrdered(10) }
     override class var properties: [PropertyBinding] {
       [
         .transientToOne("pick", \WrongNode.pick, index: 0), .toOne("mate", \WrongNode.mate, slot: 0),
@@ -397,7 +397,7 @@ import Testing
     }
     await #expect(processExitsWith: .failure) {
       let node = try TestStore.memory.makePlace(model: Web.model, classes: Web.classes).context().node("a")
-      let _: ToManyRelationship<Node> = node.transientToMany(Node.Slot.pick)
+      let _: ToMany<Node> = node.transientToMany(Node.Slot.pick)
     }
     await #expect(processExitsWith: .failure) {
       try TestStore.memory.makePlace(model: Web.model, classes: Web.classes).context().node("a").setTransientToOne(-1, nil)

@@ -45,7 +45,7 @@ class Node: ManagedObject {
     get { toOne(Slot.parent) }
     set { setToOne(Slot.parent, newValue) }
   }
-  var children: ToManyRelationship<Node> { toMany(Slot.children) }
+  var children: ToMany<Node> { toMany(Slot.children) }
   var pick: Node? {
     get { transientToOne(Slot.pick) }
     set { setTransientToOne(Slot.pick, newValue) }
@@ -66,12 +66,12 @@ class Node: ManagedObject {
     get { transientToOne(Slot.last) }
     set { setTransientToOne(Slot.last, newValue) }
   }
-  var pickedBy: ToManyRelationship<Node> { transientToMany(Slot.pickedBy) }
-  var peers: ToManyRelationship<Node> { transientToMany(Slot.peers) }
-  var queue: OrderedRelationship<Node> { transientOrdered(Slot.queue) }
-  var queuedIn: ToManyRelationship<Node> { transientToMany(Slot.queuedIn) }
-  var seen: ToManyRelationship<Node> { transientToMany(Slot.seen) }
-  var held: ToManyRelationship<Leaf> { transientToMany(Slot.held) }
+  var pickedBy: ToMany<Node> { transientToMany(Slot.pickedBy) }
+  var peers: ToMany<Node> { transientToMany(Slot.peers) }
+  var queue: OrderedToMany<Node> { transientOrdered(Slot.queue) }
+  var queuedIn: ToMany<Node> { transientToMany(Slot.queuedIn) }
+  var seen: ToMany<Node> { transientToMany(Slot.seen) }
+  var held: ToMany<Leaf> { transientToMany(Slot.held) }
 
   override class var properties: [PropertyBinding] {
     [
@@ -93,7 +93,7 @@ final class Leaf: Node {
     static let holder = 11
   }
   override class var entityName: String { "Leaf" }
-  var things: ToManyRelationship<Leaf> { toMany(LeafSlot.things) }
+  var things: ToMany<Leaf> { toMany(LeafSlot.things) }
   var holder: Node? {
     get { transientToOne(LeafSlot.holder) }
     set { setTransientToOne(LeafSlot.holder, newValue) }

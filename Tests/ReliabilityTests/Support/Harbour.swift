@@ -116,7 +116,7 @@ final class Ship: ManagedObject {
     get { self[Slot.uid] }
     set { self[Slot.uid] = newValue }
   }
-  var routes: ToManyRelationship<Route> { toMany(Slot.routes) }
+  var routes: ToMany<Route> { toMany(Slot.routes) }
 
   /// A computed property that the table below leaves out.
   var unlisted: Int { tons }
@@ -146,7 +146,7 @@ final class Berth: ManagedObject {
     get { self[Slot.number] }
     set { self[Slot.number] = newValue }
   }
-  var ships: ToManyRelationship<Ship> { toMany(Slot.ships) }
+  var ships: ToMany<Ship> { toMany(Slot.ships) }
   override class var properties: [PropertyBinding] {
     [
       .attribute("count", \Berth.count, slot: Slot.count), .attribute("number", \Berth.number, slot: Slot.number),
@@ -166,7 +166,7 @@ final class Route: ManagedObject {
     get { self[Slot.number] }
     set { self[Slot.number] = newValue }
   }
-  var ships: ToManyRelationship<Ship> { toMany(Slot.ships) }
+  var ships: ToMany<Ship> { toMany(Slot.ships) }
   override class var properties: [PropertyBinding] {
     [
       .attribute("count", \Route.count, slot: Slot.count), .attribute("number", \Route.number, slot: Slot.number),

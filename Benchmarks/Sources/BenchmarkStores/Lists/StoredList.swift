@@ -8,7 +8,7 @@ final class StoredList: ManagedObject {
     get { self[0] }
     set { self[0] = newValue }
   }
-  var entries: OrderedRelationship<StoredEntry> { ordered(0) }
+  var entries: OrderedToMany<StoredEntry> { ordered(0) }
   override class var properties: [PropertyBinding] {
     [.attribute("name", \StoredList.name, slot: 0), .toMany("entries", \StoredList.entries, index: 0)]
   }
@@ -25,8 +25,8 @@ final class StoredEntry: ManagedObject {
     get { self[1] }
     set { self[1] = newValue }
   }
-  var linkedFrom: ToManyRelationship<StoredEntry> { toMany(0) }
-  var links: ToManyRelationship<StoredEntry> { toMany(1) }
+  var linkedFrom: ToMany<StoredEntry> { toMany(0) }
+  var links: ToMany<StoredEntry> { toMany(1) }
   override class var properties: [PropertyBinding] {
     [
       .toOne("list", \StoredEntry.list, slot: 0), .attribute("number", \StoredEntry.number, slot: 1),

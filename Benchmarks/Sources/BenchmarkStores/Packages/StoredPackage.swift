@@ -66,17 +66,17 @@ final class StoredPackage: ManagedObject {
     set { self[Slot.version] = newValue }
   }
 
-  var breaks: ToManyRelationship<StoredPackage> { toMany(Slot.breaks) }
-  var conflicts: ToManyRelationship<StoredPackage> { toMany(Slot.conflicts) }
-  var depends: ToManyRelationship<StoredPackage> { toMany(Slot.depends) }
-  var preDepends: ToManyRelationship<StoredPackage> { toMany(Slot.preDepends) }
-  var provides: ToManyRelationship<StoredPackage> { toMany(Slot.provides) }
-  var recommends: ToManyRelationship<StoredPackage> { toMany(Slot.recommends) }
-  var replaces: ToManyRelationship<StoredPackage> { toMany(Slot.replaces) }
-  var suggests: ToManyRelationship<StoredPackage> { toMany(Slot.suggests) }
+  var breaks: ToMany<StoredPackage> { toMany(Slot.breaks) }
+  var conflicts: ToMany<StoredPackage> { toMany(Slot.conflicts) }
+  var depends: ToMany<StoredPackage> { toMany(Slot.depends) }
+  var preDepends: ToMany<StoredPackage> { toMany(Slot.preDepends) }
+  var provides: ToMany<StoredPackage> { toMany(Slot.provides) }
+  var recommends: ToMany<StoredPackage> { toMany(Slot.recommends) }
+  var replaces: ToMany<StoredPackage> { toMany(Slot.replaces) }
+  var suggests: ToMany<StoredPackage> { toMany(Slot.suggests) }
 
   /// The packages that this one refers to in its relations of a kind.
-  func links(_ kind: PackageRelationKind) -> ToManyRelationship<StoredPackage> {
+  func links(_ kind: PackageRelationKind) -> ToMany<StoredPackage> {
     switch kind {
     case .depends: depends
     case .preDepends: preDepends
@@ -122,7 +122,7 @@ final class StoredSection: ManagedObject {
     get { self[Slot.name] }
     set { self[Slot.name] = newValue }
   }
-  var packages: ToManyRelationship<StoredPackage> { toMany(Slot.packages) }
+  var packages: ToMany<StoredPackage> { toMany(Slot.packages) }
 
   override class var properties: [PropertyBinding] {
     [
@@ -147,7 +147,7 @@ final class StoredMaintainer: ManagedObject {
     get { self[Slot.name] }
     set { self[Slot.name] = newValue }
   }
-  var packages: ToManyRelationship<StoredPackage> { toMany(Slot.packages) }
+  var packages: ToMany<StoredPackage> { toMany(Slot.packages) }
 
   override class var properties: [PropertyBinding] {
     [

@@ -62,8 +62,8 @@ final class StoredPerson: ManagedObject {
     get { self[Slot.uid] }
     set { self[Slot.uid] = newValue }
   }
-  var friendOf: ToManyRelationship<StoredPerson> { toMany(Slot.friendOf) }
-  var friends: ToManyRelationship<StoredPerson> { toMany(Slot.friends) }
+  var friendOf: ToMany<StoredPerson> { toMany(Slot.friendOf) }
+  var friends: ToMany<StoredPerson> { toMany(Slot.friends) }
 
   override class var properties: [PropertyBinding] {
     [
@@ -93,7 +93,7 @@ final class StoredCompany: ManagedObject {
     get { self[Slot.name] }
     set { self[Slot.name] = newValue }
   }
-  var employees: ToManyRelationship<StoredPerson> { toMany(Slot.employees) }
+  var employees: ToMany<StoredPerson> { toMany(Slot.employees) }
 
   override class var properties: [PropertyBinding] {
     [

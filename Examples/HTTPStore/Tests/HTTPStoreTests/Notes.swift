@@ -30,7 +30,7 @@ final class Folder: ManagedObject {
     get { self[0] }
     set { self[0] = newValue }
   }
-  var notes: ToManyRelationship<Note> { toMany(0) }
+  var notes: ToMany<Note> { toMany(0) }
   override class var properties: [PropertyBinding] {
     [.attribute("name", \Folder.name, slot: 0), .toMany("notes", \Folder.notes, index: 0)]
   }

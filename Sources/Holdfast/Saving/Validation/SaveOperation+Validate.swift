@@ -69,7 +69,7 @@ extension SaveOperation {
   }
 
   private func validateCount(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship, _ failures: inout [ContextError]) {
-    let targets = ToManyRelationship<ManagedObject>(owner: object, index: relationship.toManyIndex), count = targets.count
+    let targets = ToMany<ManagedObject>(owner: object, index: relationship.toManyIndex), count = targets.count
     func fail(_ code: ContextError.Code, _ reason: String, bound: Int? = nil) {
       var failure = ContextError(code, objectID: object.id, property: relationship.name, reason: reason)
       failure.validation = bound.map { ValidationFailure(bound: .int64(Int64($0))) }

@@ -1,7 +1,9 @@
 /// The destination objects of a to-many relationship, ordered or not. Key paths in predicates use it.
-public protocol RelationshipTargets<Destination>: RelationshipValue {
-  /// Whether the objects have an order.
-  static var isOrdered: Bool { get }
+public protocol RelationshipTargets<Destination>: RelationshipValue {}
+
+extension RelationshipTargets {
+  /// True: the relationship can have several objects.
+  public static var isToMany: Bool { true }
 }
 
 /// The destination objects of a to-many relationship: an unordered set that also updates the inverse.
@@ -12,7 +14,7 @@ public protocol RelationshipTargets<Destination>: RelationshipValue {
 /// memory, the change is applied when it is read or saved. Objects being deleted aren't included.
 ///
 /// Changing the relationship during iteration is safe: the iteration continues over the objects at its start.
-public struct ToManyRelationship<Destination: ManagedObject>: RelationshipTargets {
+public struct ToMany<Destination: ManagedObject>: RelationshipTargets {
   /// False: the objects have no order.
   public static var isOrdered: Bool { false }
 
@@ -66,13 +68,32 @@ public struct ToManyRelationship<Destination: ManagedObject>: RelationshipTarget
     for object in self where !kept.contains(object) { remove(object) }
   }
 
+  /// Adds an object unless the relationship contains it; the same as ``insert(_:)``, for code that handles both kinds of relationships.
+  public func append(_ object: Destination) { insert(object) }
+
+  /// Adds several objects; the same as ``formUnion(_:)``.
+  public func append(contentsOf objects: some Sequence<Destination>) { formUnion(objects) }
+
+  /// Replaces the objects. Reads the relationship and takes time proportional to its number of objects.
+  public func replaceAll(with objects: some Sequence<Destination>) {
+    let wanted = Array(objects)
+    formIntersection(wanted)
+    formUnion(wanted)
+  }
+
+  /// An object of the relationship; nil if there is none. Which one is unspecified.
+  public var first: Destination? {
+    var objects = makeIterator()
+    return objects.next()
+  }
+
   /// Removes all objects.
   public func removeAll() {
     for object in self { remove(object) }
   }
 }
 
-extension ToManyRelationship: Sequence {
+extension ToMany: Sequence {
   /// Iterates over the current objects.
   public struct Iterator: IteratorProtocol {
     private let context: ManagedObjectContext

@@ -1,7 +1,7 @@
 /// The destination objects of an ordered relationship: a random-access collection of distinct objects that also updates the inverse.
 ///
 /// The value refers to the object's relationship. It is cheap to create and always reflects the current state. Changes apply to the object
-/// at once. The first read sends one store request for all siblings, like ``ToManyRelationship``. Objects added from the other side are
+/// at once. The first read sends one store request for all siblings, like ``ToMany``. Objects added from the other side are
 /// appended. Objects being deleted aren't included.
 ///
 /// The collection contains each object once. Like an ordered set, it isn't a `MutableCollection`, whose algorithms temporarily store an
@@ -19,7 +19,7 @@
 /// dog.walks.move(from: 3, to: 1)
 /// dog.walks.sort { $0.date < $1.date }
 /// ```
-public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTargets {
+public struct OrderedToMany<Destination: ManagedObject>: RelationshipTargets {
   /// True: the objects have an order.
   public static var isOrdered: Bool { true }
 
@@ -49,8 +49,8 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
 
   private static func key(at position: Int, in targets: Targets) -> ObjectKey {
     precondition(
-      position >= 0 && position < OrderedRelationship.count(of: targets),
-      "Position \(position) of an ordered relationship of \(OrderedRelationship.count(of: targets)) objects was requested.")
+      position >= 0 && position < OrderedToMany.count(of: targets),
+      "Position \(position) of an ordered relationship of \(OrderedToMany.count(of: targets)) objects was requested.")
     switch targets {
     case .list(let list): return list.key(at: position)
     case .plain(let keys): return keys.withKeys { $0[position] }
@@ -117,8 +117,8 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
 
   /// Moves the object at a position to another position, counted after the move.
   public func move(from source: Int, to target: Int) {
-    let targets = targets, count = OrderedRelationship.count(of: targets)
-    let moved = OrderedRelationship.key(at: source, in: targets)
+    let targets = targets, count = OrderedToMany.count(of: targets)
+    let moved = OrderedToMany.key(at: source, in: targets)
     precondition(target >= 0 && target < count, "An object was moved to position \(target) of an ordered relationship of \(count) objects.")
     guard source != target, let list else { return }
     list.move(moved, to: target)
@@ -177,12 +177,12 @@ public struct OrderedRelationship<Destination: ManagedObject>: RelationshipTarge
   }
 }
 
-extension OrderedRelationship: RandomAccessCollection {
+extension OrderedToMany: RandomAccessCollection {
   /// 0.
   public var startIndex: Int { 0 }
 
   /// The number of objects. Sends at most one store request, and none if the relationship is in memory.
-  public var endIndex: Int { OrderedRelationship.count(of: targets) }
+  public var endIndex: Int { OrderedToMany.count(of: targets) }
 
   /// The number of objects. Sends at most one store request, and none if the relationship is in memory.
   public var count: Int { owner.isProbe(.count(index)) ? owner.recorder?.count ?? 0 : endIndex }
@@ -193,7 +193,7 @@ extension OrderedRelationship: RandomAccessCollection {
       var siblings: FaultSiblings?
       var place = 0
       let targets = targets
-      let key = OrderedRelationship.key(at: position, in: targets)
+      let key = OrderedToMany.key(at: position, in: targets)
       switch targets {
       case .plain(.answer(let answer, let range)): (siblings, place) = (answer, range.lowerBound + position)
       case .list where index < 0:
@@ -203,7 +203,7 @@ extension OrderedRelationship: RandomAccessCollection {
         context.readAhead(destination, list.keys(in: start..<start + RowGroup.size)[...])
       default: break
       }
-      return OrderedRelationship.object(key, context, destination, siblings, place)
+      return OrderedToMany.object(key, context, destination, siblings, place)
     }
     nonmutating set { replace(at: position, with: newValue) }
   }
@@ -236,7 +236,7 @@ extension OrderedRelationship: RandomAccessCollection {
   /// Whether the collection contains an object.
   public func contains(_ object: Destination) -> Bool {
     if owner.plan.toMany[index].inverseSlot < 0, owner.toMany?[index].order != nil { return firstIndex(of: object) != nil }
-    return ToManyRelationship<Destination>(owner: owner, index: index).contains(object)
+    return ToMany<Destination>(owner: owner, index: index).contains(object)
   }
 
   /// Iterates over the current objects in order. Changes during iteration are safe.
@@ -247,7 +247,7 @@ extension OrderedRelationship: RandomAccessCollection {
     private let isTransient: Bool
     private var place = 0
 
-    init(_ relationship: OrderedRelationship) {
+    init(_ relationship: OrderedToMany) {
       context = relationship.context
       destination = relationship.destination
       isTransient = relationship.index < 0
@@ -264,7 +264,7 @@ extension OrderedRelationship: RandomAccessCollection {
         let (key, siblings, position) = target()
         if context.isDeleted(destination, key) { continue }
         if isTransient, let object = context.linkedTarget(destination, key) { return object.typed() }
-        return OrderedRelationship.object(key, context, destination, siblings, position)
+        return OrderedToMany.object(key, context, destination, siblings, position)
       }
       return nil
     }

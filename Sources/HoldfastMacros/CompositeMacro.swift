@@ -1,0 +1,83 @@
+#if Macros
+  package import SwiftSyntax
+  import SwiftSyntaxBuilder
+  package import SwiftSyntaxMacros
+
+  /// `@Composite`: makes a struct the type of composite attributes.
+  package struct CompositeMacro: MemberMacro, ExtensionMacro {
+    package static func expansion(
+      of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax, conformingTo protocols: [TypeSyntax],
+      in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+      var problems = Problems()
+      defer { problems.report(to: context) }
+      guard let type = declaration.as(StructDeclSyntax.self) else {
+        problems.error("notAStruct", at: node, "@Composite is for structs.")
+        return []
+      }
+      let elements = elements(of: type, &problems), access = type.modifiers.access
+      let list = elements.map { "  .element(\"\($0.name)\", \\.\($0.reference)),\n" }.joined()
+      let counts = elements.map { "  count += ManagedObject.slotCount(of: \($0.type).self)\n" }.joined()
+      let members: [DeclSyntax] = [
+        "\(raw: access)static let elements: CompositeElements<\(type.name.trimmed)> = [\n\(raw: list)]",
+        "\(raw: access)static var slotCount: Int {\n  var count = 0\n\(raw: counts)  return count\n}",
+      ]
+      return members + initializers(of: type, access, elements)
+    }
+
+    /// The initializers that the struct needs and the compiler doesn't add: it adds none that are public, and none beside others.
+    private static func initializers(
+      of type: StructDeclSyntax, _ access: String, _ elements: [(name: String, reference: String, type: String, initial: String)]
+    ) -> [DeclSyntax] {
+      let own = type.memberBlock.members.compactMap { $0.decl.as(InitializerDeclSyntax.self) }
+      let hasEmpty = own.contains { $0.signature.parameterClause.parameters.isEmpty }
+      if hasEmpty || (own.isEmpty && access.isEmpty) { return [] }
+      let empty: DeclSyntax = "\(raw: access)init() {}"
+      if !own.isEmpty || elements.isEmpty { return [empty] }
+      let parameters = elements.map { "\($0.reference): \($0.type) = \($0.initial)" }.joined(separator: ", ")
+      let lines = elements.map { "  self.\($0.reference) = \($0.reference)\n" }.joined()
+      return [empty, "\(raw: access)init(\(raw: parameters)) {\n\(raw: lines)}"]
+    }
+
+    package static func expansion(
+      of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax, providingExtensionsOf type: some TypeSyntaxProtocol,
+      conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
+    ) throws -> [ExtensionDeclSyntax] {
+      guard declaration.is(StructDeclSyntax.self), !protocols.isEmpty else { return [] }
+      return [try ExtensionDeclSyntax("extension \(type.trimmed): CompositeAttributeValue {}")]
+    }
+
+    private static func elements(
+      of type: StructDeclSyntax, _ problems: inout Problems
+    ) -> [(name: String, reference: String, type: String, initial: String)] {
+      type.memberBlock.members.compactMap { member in
+        guard let variable = member.decl.as(VariableDeclSyntax.self), ManagedProperty.isManaged(variable) else { return nil }
+        guard variable.isVar else {
+          var corrected = variable
+          corrected.bindingSpecifier = .keyword(.var, leadingTrivia: variable.bindingSpecifier.leadingTrivia, trailingTrivia: .space)
+          problems.error(
+            "constant", at: variable.bindingSpecifier, "An element is a variable: its value is read from a store.",
+            .replace(variable, by: corrected, "Replace 'let' by 'var'"))
+          return nil
+        }
+        guard variable.bindings.count == 1, let binding = variable.bindings.first,
+          let pattern = binding.pattern.as(IdentifierPatternSyntax.self)
+        else {
+          problems.error("severalBindings", at: variable, "Declare each element on its own.")
+          return nil
+        }
+        let initial = binding.initializer.map { InitialValue(expression: $0.value) }
+        guard let type = binding.typeAnnotation?.type.trimmedDescription ?? initial?.type else {
+          problems.error("missingType", at: pattern, "The type of '\(pattern.identifier.text)' must be written: the macro can't infer it.")
+          return nil
+        }
+        if initial == nil, !TypeText(type).isOptional {
+          problems.error(
+            "noInitialValue", at: pattern,
+            "An element has an initial value or is optional: a struct without values is made before it is read.")
+        }
+        return (pattern.identifier.text.filter { $0 != "`" }, pattern.identifier.text, type, initial?.text ?? "nil")
+      }
+    }
+  }
+#endif

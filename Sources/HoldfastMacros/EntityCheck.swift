@@ -1,0 +1,239 @@
+#if Macros
+  import SwiftSyntax
+  import SwiftSyntaxBuilder
+
+  /// Finds mistakes in a class with `@Entity`.
+  struct EntityCheck {
+    private(set) var problems = Problems()
+
+    /// The class with the attribute; nil with a problem if it is none.
+    mutating func classDeclaration(_ declaration: some DeclGroupSyntax, _ node: AttributeSyntax) -> ClassDeclSyntax? {
+      if let type = declaration.as(ClassDeclSyntax.self) { return type }
+      problems.error(
+        "notAClass", at: node, "@Entity is for classes: an entity's objects have an identity. For a group of values, use @Composite.")
+      return nil
+    }
+
+    mutating func check(_ type: ClassDeclSyntax, _ node: AttributeSyntax) {
+      checkSuperclass(type)
+      checkFinal(type, node)
+      for member in type.memberBlock.members {
+        if let variable = member.decl.as(VariableDeclSyntax.self) { check(variable) }
+        if let list = member.decl.as(MacroExpansionDeclSyntax.self), ["Unique", "Index"].contains(list.macroName.text) { check(list) }
+        if let condition = member.decl.as(IfConfigDeclSyntax.self) { check(condition) }
+      }
+    }
+
+    private mutating func check(_ list: MacroExpansionDeclSyntax) {
+      for argument in list.arguments {
+        let elements = argument.expression.as(ArrayExprSyntax.self)?.elements
+        if let elements, elements.allSatisfy({ $0.expression.is(KeyPathExprSyntax.self) }) { continue }
+        problems.error(
+          "notKeyPaths", at: argument, "Write each list as an array of key paths, because the macro reads the names in the text.")
+      }
+    }
+
+    private mutating func check(_ condition: IfConfigDeclSyntax) {
+      let members = condition.clauses.compactMap { $0.elements?.as(MemberBlockItemListSyntax.self) }.flatMap { Array($0) }
+      let isManaged = members.contains { member in
+        member.decl.is(MacroExpansionDeclSyntax.self) || member.decl.as(VariableDeclSyntax.self).map(ManagedProperty.isManaged) == true
+      }
+      if isManaged {
+        problems.error(
+          "conditional", at: condition, "The properties of an entity can't depend on #if: a store has the same for all programs.")
+      }
+    }
+
+    private mutating func checkSuperclass(_ type: ClassDeclSyntax) {
+      guard type.inheritanceClause == nil else { return }
+      var corrected = type
+      corrected.name.trailingTrivia = []
+      corrected.inheritanceClause = InheritanceClauseSyntax(
+        colon: .colonToken(trailingTrivia: .space),
+        inheritedTypes: [InheritedTypeSyntax(type: IdentifierTypeSyntax(name: .identifier("ManagedObject")), trailingTrivia: .space)])
+      problems.error(
+        "noSuperclass", at: type.name, "\(type.name.text) must inherit from ManagedObject, or from another class with @Entity.",
+        .replace(type, by: corrected, "Inherit from ManagedObject"))
+    }
+
+    /// A class that isn't final calls its accessors through a table. Only a class with subclasses needs that.
+    private mutating func checkFinal(_ type: ClassDeclSyntax, _ node: AttributeSyntax) {
+      let isOpenToSubclasses = type.modifiers.contains { [.keyword(.final), .keyword(.open)].contains($0.name.tokenKind) }
+      if isOpenToSubclasses || MacroArguments(node.arguments).has(label: "isAbstract") { return }
+      var final = type
+      final.modifiers = type.modifiers + [DeclModifierSyntax(name: .keyword(.final, trailingTrivia: .space))]
+      if type.modifiers.isEmpty {
+        final.modifiers = [
+          DeclModifierSyntax(name: .keyword(.final, leadingTrivia: type.classKeyword.leadingTrivia, trailingTrivia: .space))
+        ]
+        final.classKeyword.leadingTrivia = []
+      }
+      problems.warning(
+        "notFinal", at: type.name,
+        "\(type.name.text) isn't final. Only a superentity needn't be; write `@Entity(isAbstract: true)`, or false if it has objects itself.",
+        .replace(type, by: final, "Make the class final"))
+    }
+
+    // MARK: Properties
+
+    private mutating func check(_ variable: VariableDeclSyntax) {
+      guard checkIsManaged(variable), checkForm(variable), let property = ManagedProperty(variable) else { return }
+      checkType(property)
+      checkRelationship(property)
+      checkInitialValue(property)
+      if variable.attribute(named: "Attribute") != nil, let relationship = variable.attribute(named: "Relationship") {
+        problems.error(
+          "attributeAndRelationship", at: relationship, "A property is an attribute or a relationship. Remove one of both macros.")
+      }
+      let name = (variable.attribute(named: "Attribute") ?? variable.attribute(named: "Relationship")).map { MacroArguments($0.arguments) }
+      if let name, name.has(label: "name"), name.string("name") == nil {
+        problems.error(
+          "computedName", at: variable, "The name in the model must be a literal, because the order of the slots depends on it.")
+      }
+    }
+
+    /// Reports observers, and macros on properties that aren't managed.
+    private mutating func checkIsManaged(_ variable: VariableDeclSyntax) -> Bool {
+      if ManagedProperty.isManaged(variable) { return true }
+      if let block = variable.bindings.first?.accessorBlock, case .accessors(let list) = block.accessors,
+        let observer = list.first(where: { [.keyword(.willSet), .keyword(.didSet)].contains($0.accessorSpecifier.tokenKind) })
+      {
+        problems.error(
+          "observer", at: observer,
+          "A managed property can't have observers: its value also changes without its setter. Use onChange of the context, or willSave().")
+      } else if let macro = variable.attribute(named: "Attribute") ?? variable.attribute(named: "Relationship") {
+        problems.error("notStored", at: macro, "Only a stored property of objects is managed.")
+      }
+      return false
+    }
+
+    /// Reports `let`, several properties in one declaration, and types that the text doesn't say.
+    private mutating func checkForm(_ variable: VariableDeclSyntax) -> Bool {
+      guard let binding = variable.bindings.first else { return false }
+      if !variable.isVar {
+        var corrected = variable
+        corrected.bindingSpecifier = .keyword(.var, leadingTrivia: variable.bindingSpecifier.leadingTrivia, trailingTrivia: .space)
+        problems.error(
+          "constant", at: variable.bindingSpecifier, "A managed property is a variable: its value is read from a store.",
+          .replace(variable, by: corrected, "Replace 'let' by 'var'"))
+        return false
+      }
+      guard variable.bindings.count == 1, let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else {
+        problems.error("severalBindings", at: variable, "Declare each managed property on its own.")
+        return false
+      }
+      if binding.typeAnnotation == nil, binding.initializer.flatMap({ InitialValue(expression: $0.value).type }) == nil {
+        var corrected = binding
+        corrected.pattern = PatternSyntax(pattern.trimmed)
+        corrected.typeAnnotation = TypeAnnotationSyntax(
+          colon: .colonToken(trailingTrivia: .space), type: IdentifierTypeSyntax(name: .identifier("<#Type#>")),
+          trailingTrivia: binding.initializer == nil ? [] : .space)
+        problems.error(
+          "missingType", at: pattern, "The type of '\(pattern.identifier.text)' must be written: the macro can't infer it.",
+          .replace(binding, by: corrected, "Insert a type"))
+        return false
+      }
+      return true
+    }
+
+    private mutating func checkType(_ property: ManagedProperty) {
+      guard let binding = property.variable.bindings.first else { return }
+      if property.type.text.hasSuffix("!"), let type = binding.typeAnnotation?.type {
+        problems.error(
+          "implicitlyUnwrapped", at: type, "A property that can be nil has an optional type.",
+          .replace(
+            type, by: TypeSyntax("\(raw: property.type.text.dropLast())?").with(\.trailingTrivia, type.trailingTrivia), "Make it optional"))
+      }
+      guard property.kind == .value, property.type.isCollection else { return }
+      guard let element = property.type.element, !property.type.isOptional, binding.initializer == nil,
+        let annotation = binding.typeAnnotation
+      else {
+        problems.error("collection", at: binding, "A collection isn't an attribute. Add `@Attribute(.codable)`.")
+        return
+      }
+      problems.error(
+        "collection", at: annotation.type,
+        "A collection isn't an attribute. For objects, use ToMany<\(element)>; for values, add `@Attribute(.codable)`.",
+        .replace(
+          annotation.type, by: TypeSyntax("ToMany<\(raw: element)>").with(\.trailingTrivia, annotation.type.trailingTrivia),
+          "Make it a to-many relationship"))
+    }
+
+    private mutating func checkRelationship(_ property: ManagedProperty) {
+      let macro = property.variable.attribute(named: "Relationship")
+      if property.kind == .toMany, macro == nil {
+        var corrected = property.variable
+        let leading = corrected.leadingTrivia
+        corrected.leadingTrivia = []
+        corrected.attributes =
+          [.attribute("@Relationship(inverse: \\<#Class#>.<#property#>) ")] + corrected.attributes
+        corrected.leadingTrivia = leading
+        problems.warning(
+          "noInverse", at: property.variable,
+          "A to-many relationship has an inverse. Name it here, or write `@Relationship` if the other class does, or if there is none.",
+          .replace(property.variable, by: corrected, "Add an inverse"))
+      }
+      if macro != nil, !property.type.isToMany, !property.type.isOptional, !property.type.text.hasSuffix("!"),
+        let type = property.variable.bindings.first?.typeAnnotation?.type
+      {
+        problems.error(
+          "nonoptionalToOne", at: type,
+          "A to-one relationship is optional: it is nil until it is set, and after its object was deleted. For one that each saved object "
+            + "has, add `.required`.",
+          .replace(type, by: TypeSyntax("\(raw: type.trimmedDescription)?").with(\.trailingTrivia, type.trailingTrivia), "Make it optional")
+        )
+      }
+    }
+
+    private mutating func checkInitialValue(_ property: ManagedProperty) {
+      guard let binding = property.variable.bindings.first, let initializer = binding.initializer else {
+        return checkTransient(property)
+      }
+      var corrected = binding
+      corrected.initializer = nil
+      corrected.typeAnnotation?.trailingTrivia = []
+      let removed = Correction.replace(binding, by: corrected, "Remove the initial value")
+      if property.type.isToMany
+        || (property.variable.attribute(named: "Relationship") != nil && property.initial?.kind != InitialValue.Kind.none)
+      {
+        problems.error(
+          "relationshipWithValue", at: initializer.value, "A relationship has no initial value. Set it after the insertion.", removed)
+      } else if property.initial?.contradicts(property.type.text) == true {
+        problems.error(
+          "wrongDefault", at: initializer.value, "The initial value isn't of the property's type \(property.type.text).", removed)
+      } else if property.isDerived {
+        problems.error("derivedWithValue", at: initializer.value, "A derived attribute has no initial value: saves compute it.", removed)
+      } else if property.kind == .transient, !property.type.isOptional, property.initial?.kind == .computed {
+        problems.error(
+          "computedTransient", at: initializer.value,
+          "A transient attribute would compute this each time it is read without a value. Make it optional, and set it when it is first used.",
+          .replace(binding, by: binding.optional(property.type), "Make it optional"))
+      }
+    }
+
+    /// Values that aren't in the row, or are made by a transformer, have no zero.
+    private mutating func checkTransient(_ property: ManagedProperty) {
+      guard property.kind == .transient || property.isTransformed, !property.type.isOptional,
+        let type = property.variable.bindings.first?.typeAnnotation?.type
+      else { return }
+      problems.error(
+        "valueWithoutZero", at: type,
+        "A \(property.kind == .transient ? "transient" : "transformable") attribute can be absent. Make it optional, or give it an initial "
+          + "value, which it then reads as.",
+        .replace(
+          type, by: TypeSyntax("\(raw: type.trimmedDescription)?").with(\.trailingTrivia, type.trailingTrivia), "Make it optional"))
+    }
+  }
+
+  extension PatternBindingSyntax {
+    /// The property with an optional type and without an initial value.
+    fileprivate func optional(_ type: TypeText) -> PatternBindingSyntax {
+      var optional = self
+      optional.pattern.trailingTrivia = []
+      optional.initializer = nil
+      optional.typeAnnotation = TypeAnnotationSyntax(
+        colon: .colonToken(trailingTrivia: .space), type: TypeSyntax("\(raw: type.wrapped)?"))
+      return optional
+    }
+  }
+#endif

@@ -1,0 +1,76 @@
+#if Macros
+  import SwiftSyntax
+  import SwiftSyntaxMacros
+
+  /// A class with `@Entity`, as far as its text says.
+  struct EntityClass {
+    let name: String
+    let superclass: String
+    let isFinal: Bool
+    let properties: [ManagedProperty]
+    /// What members of the class that others use begin with, such as `public `.
+    let access: String
+    /// The same for members that subclasses override.
+    let overriddenAccess: String
+    /// The arguments of `@Entity`.
+    let arguments: MacroArguments
+    /// The names in each `#Unique` and `#Index`.
+    let uniquenessConstraints: [[String]]
+    let indexes: [[String]]
+
+    init(_ declaration: ClassDeclSyntax, _ attribute: AttributeSyntax) {
+      name = declaration.name.text
+      superclass = declaration.inheritanceClause?.inheritedTypes.first?.type.trimmedDescription ?? "ManagedObject"
+      properties = declaration.memberBlock.members.compactMap { $0.decl.as(VariableDeclSyntax.self).flatMap(ManagedProperty.init) }
+      isFinal = declaration.modifiers.contains { $0.name.tokenKind == .keyword(.final) }
+      access = declaration.modifiers.access
+      let isOpen = declaration.modifiers.contains { $0.name.tokenKind == .keyword(.open) }
+      overriddenAccess = isOpen ? "open " : access
+      arguments = MacroArguments(attribute.arguments)
+      let own = Dictionary(properties.map { ($0.reference.filter { $0 != "`" }, $0.name) }) { first, _ in first }
+      uniquenessConstraints = EntityClass.names(in: "Unique", declaration, own)
+      indexes = EntityClass.names(in: "Index", declaration, own)
+    }
+
+    /// The properties in the order of their slots.
+    var sorted: [ManagedProperty] {
+      properties.sorted { Array($0.name.utf8).lexicographicallyPrecedes(Array($1.name.utf8)) }
+    }
+
+    /// The lists of names in the macros with a name, such as `#Index<Dog>([\.name], [\.home.city])`.
+    private static func names(in macro: String, _ declaration: ClassDeclSyntax, _ own: [String: String]) -> [[String]] {
+      declaration.memberBlock.members.compactMap { $0.decl.as(MacroExpansionDeclSyntax.self) }.filter { $0.macroName.text == macro }
+        .flatMap { expansion in
+          expansion.arguments.compactMap { argument in
+            argument.expression.as(ArrayExprSyntax.self)?.elements.compactMap { element in
+              element.expression.as(KeyPathExprSyntax.self).map { path(of: $0, own) }
+            }
+          }
+        }
+    }
+
+    /// The path of names of a key path.
+    private static func path(of keyPath: KeyPathExprSyntax, _ own: [String: String]) -> String {
+      let names = keyPath.components.compactMap { component -> String? in
+        if case .property(let property) = component.component { property.declName.baseName.text.filter { $0 != "`" } } else { nil }
+      }
+      return ([own[names.first ?? ""] ?? names.first ?? ""] + names.dropFirst()).joined(separator: ".")
+    }
+  }
+
+  extension DeclModifierListSyntax {
+    var isPrivate: Bool { contains { [.keyword(.private), .keyword(.fileprivate)].contains($0.name.tokenKind) && $0.detail == nil } }
+
+    /// `public `, `package ` or nothing.
+    var access: String {
+      for modifier in self {
+        switch modifier.name.tokenKind {
+        case .keyword(.public) where modifier.detail == nil, .keyword(.open): return "public "
+        case .keyword(.package) where modifier.detail == nil: return "package "
+        default: continue
+        }
+      }
+      return ""
+    }
+  }
+#endif

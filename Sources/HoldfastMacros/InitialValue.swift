@@ -1,0 +1,122 @@
+#if Macros
+  import SwiftSyntax
+
+  /// The initial value of a property, as far as its text says.
+  struct InitialValue {
+    enum Kind {
+      /// A literal: the same value each time.
+      case literal
+      /// A member such as `.calm`, or an array of members. It may be a constant or computed.
+      case member
+      /// Anything else, such as `Date()`.
+      case computed
+      case none
+    }
+
+    let expression: ExprSyntax
+
+    var text: String { expression.trimmedDescription }
+
+    /// The text as an operand: in parentheses unless it is a literal or a collection.
+    var operand: String { kind == .literal || kind == .member ? text : "(\(text))" }
+
+    var kind: Kind {
+      if expression.is(NilLiteralExprSyntax.self) { return .none }
+      if isLiteral { return .literal }
+      if isMember(expression) { return .member }
+      if let array = expression.as(ArrayExprSyntax.self), array.elements.allSatisfy({ isMember($0.expression) }) { return .member }
+      if let dictionary = expression.as(DictionaryExprSyntax.self), dictionary.content.is(TokenSyntax.self) { return .member }
+      return .computed
+    }
+
+    private func isMember(_ expression: ExprSyntax) -> Bool { expression.is(MemberAccessExprSyntax.self) }
+
+    private var isLiteral: Bool {
+      if let text = expression.as(StringLiteralExprSyntax.self) { return text.segments.allSatisfy { $0.is(StringSegmentSyntax.self) } }
+      return literalType != nil
+    }
+
+    /// The type of a literal, unless its context says otherwise.
+    private var literalType: String? {
+      let number = expression.as(PrefixOperatorExprSyntax.self).flatMap { $0.operator.text == "-" ? $0.expression : nil } ?? expression
+      if number.is(IntegerLiteralExprSyntax.self) { return "Int" }
+      if number.is(FloatLiteralExprSyntax.self) { return "Double" }
+      if expression.is(BooleanLiteralExprSyntax.self) { return "Bool" }
+      return expression.is(StringLiteralExprSyntax.self) ? "String" : nil
+    }
+
+    /// The type that a property without a type annotation has: that of a literal, of `Type(…)`, or of `Type.member`. Nil if the text doesn't
+    /// say it.
+    var type: String? {
+      if let literalType { return literalType }
+      if let call = expression.as(FunctionCallExprSyntax.self) { return call.mayFail ? nil : InitialValue.typeName(call.calledExpression) }
+      return expression.as(MemberAccessExprSyntax.self)?.base.flatMap(InitialValue.typeName)
+    }
+
+    /// The name of a type, by the rule that types begin with capitals: `Date`, `Farm.Point`, `Set<Int>`.
+    private static func typeName(_ expression: ExprSyntax) -> String? {
+      let last: String? =
+        if let reference = expression.as(DeclReferenceExprSyntax.self) {
+          reference.baseName.text
+        } else if let generic = expression.as(GenericSpecializationExprSyntax.self) {
+          typeName(generic.expression)
+        } else {
+          expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text
+        }
+      return last?.first?.isUppercase == true ? expression.trimmedDescription : nil
+    }
+
+    /// Whether the value is a literal that a type of the standard library or Foundation can't have.
+    func contradicts(_ type: String) -> Bool {
+      guard kind == .literal, let literalType else { return false }
+      let accepted: [String: [String]] = [
+        "Int": ["Int"], "Int16": ["Int"], "Int32": ["Int"], "Int64": ["Int"], "Double": ["Int", "Double"], "Float": ["Int", "Double"],
+        "Decimal": ["Int", "Double"], "Bool": ["Bool"], "String": ["String"], "Date": [], "UUID": [], "Data": [], "URL": [],
+      ]
+      return accepted[TypeText(type).wrapped].map { !$0.contains(literalType) } ?? false
+    }
+  }
+
+  extension FunctionCallExprSyntax {
+    /// Whether the text looks like an initializer that returns an optional, such as `URL(string: "…")`.
+    fileprivate var mayFail: Bool {
+      guard let first = arguments.first else { return false }
+      if let label = first.label { return ["rawValue", "string", "uuidString", "exactly", "base64Encoded"].contains(label.text) }
+      return first.expression.is(StringLiteralExprSyntax.self)
+    }
+  }
+
+  /// A type as it is written.
+  struct TypeText {
+    let text: String
+
+    init(_ text: String) { self.text = text }
+
+    var isOptional: Bool { text.hasSuffix("?") || text.hasPrefix("Optional<") }
+
+    /// The type that an optional wraps; otherwise the type itself.
+    var wrapped: String {
+      if text.hasSuffix("?") { return String(text.dropLast()) }
+      return text.hasPrefix("Optional<") ? String(text.dropFirst("Optional<".count).dropLast()) : text
+    }
+
+    private var unqualified: Substring { text.hasPrefix("Holdfast.") ? text.dropFirst("Holdfast.".count) : text[...] }
+
+    var isOrdered: Bool { unqualified.hasPrefix("OrderedToMany<") }
+
+    var isToMany: Bool { unqualified.hasPrefix("ToMany<") || isOrdered }
+
+    /// The element of an array or a set.
+    var element: String? {
+      let text = wrapped
+      if text.hasPrefix("["), text.hasSuffix("]"), !text.contains(":") { return String(text.dropFirst().dropLast()) }
+      for generic in ["Array<", "Set<"] where text.hasPrefix(generic) && text.hasSuffix(">") {
+        return String(text.dropFirst(generic.count).dropLast())
+      }
+      return nil
+    }
+
+    /// Whether it is a collection, which can't be the type of an attribute.
+    var isCollection: Bool { element != nil || wrapped.hasPrefix("[") || wrapped.hasPrefix("Dictionary<") }
+  }
+#endif

@@ -1,0 +1,129 @@
+#if Macros
+  import SwiftParser
+  import SwiftSyntax
+
+  /// A property of a class with `@Entity` whose value the framework keeps.
+  struct ManagedProperty {
+    /// Where and how an object keeps the value. Among attributes and to-one relationships the text can't distinguish; the compiler does.
+    enum Kind {
+      case value
+      case transformable
+      case codable
+      case toMany
+      case transient
+      case transientToOne
+      case transientToMany
+    }
+
+    let variable: VariableDeclSyntax
+    /// The name as it is written, perhaps in backticks.
+    let reference: String
+    /// The name in the model.
+    let name: String
+    let kind: Kind
+    let type: TypeText
+    let initial: InitialValue?
+    /// The arguments of `@Attribute` or `@Relationship` for the declaration, such as `.unique` and `deleteRule: .cascade`.
+    let arguments: [String]
+    /// Whether saves compute the value.
+    let isDerived: Bool
+
+    /// Whether the row has slots for the property.
+    var hasSlots: Bool { kind == .value || isTransformed }
+
+    /// Whether the row has bytes that a transformer decodes.
+    var isTransformed: Bool { kind == .transformable || kind == .codable }
+
+    /// Whether a new object has no value until one is set.
+    var isRequired: Bool { initial == nil && !type.isOptional }
+
+    /// The property of a variable; nil for variables that aren't managed, or whose type is unknown.
+    init?(_ variable: VariableDeclSyntax) {
+      guard ManagedProperty.isManaged(variable), variable.isVar, variable.bindings.count == 1, let binding = variable.bindings.first,
+        let pattern = binding.pattern.as(IdentifierPatternSyntax.self)
+      else { return nil }
+      let initial = binding.initializer.map { InitialValue(expression: $0.value) }
+      guard let type = binding.typeAnnotation?.type.trimmedDescription ?? initial?.type else { return nil }
+      let attribute = variable.attribute(named: "Attribute"), relationship = variable.attribute(named: "Relationship")
+      let options = MacroArguments((attribute ?? relationship)?.arguments)
+      self.variable = variable
+      self.type = TypeText(type)
+      self.initial = initial
+      reference = pattern.identifier.text
+      name = options.string("name") ?? reference.filter { $0 != "`" }
+      arguments = options.texts(except: ["name"])
+      isDerived = options.has("derived")
+      kind =
+        if self.type.isToMany {
+          options.has("transient") ? .transientToMany : .toMany
+        } else if options.has("transient") {
+          relationship == nil ? .transient : .transientToOne
+        } else {
+          options.has("codable") ? .codable : options.has("transformable") ? .transformable : .value
+        }
+    }
+
+    /// Whether a variable of a class with `@Entity` is managed: a stored property of objects.
+    static func isManaged(_ variable: VariableDeclSyntax) -> Bool {
+      let excluded: Set<Keyword> = [.static, .class, .lazy, .weak, .unowned, .override]
+      let modifiers = variable.modifiers.compactMap { modifier -> Keyword? in
+        if case .keyword(let keyword) = modifier.name.tokenKind { keyword } else { nil }
+      }
+      return excluded.isDisjoint(with: modifiers) && variable.bindings.allSatisfy { $0.accessorBlock == nil }
+    }
+  }
+
+  /// The arguments of a macro.
+  struct MacroArguments {
+    private let list: [LabeledExprSyntax]
+
+    init(_ arguments: AttributeSyntax.Arguments?) {
+      list = if case .argumentList(let list)? = arguments { Array(list) } else { [] }
+    }
+
+    /// Whether an option is among the arguments without labels: `.name` or `.name(…)`.
+    func has(_ option: String) -> Bool {
+      list.contains { argument in
+        let expression = argument.expression.as(FunctionCallExprSyntax.self)?.calledExpression ?? argument.expression
+        return argument.label == nil && expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text == option
+      }
+    }
+
+    /// The literal text with a label.
+    func string(_ label: String) -> String? {
+      let literal = list.first { $0.label?.text == label }?.expression.as(StringLiteralExprSyntax.self)
+      return literal?.representedLiteralValue
+    }
+
+    func has(label: String) -> Bool { list.contains { $0.label?.text == label } }
+
+    /// The arguments as they are written, in order.
+    func texts(except labels: [String] = []) -> [String] {
+      list.filter { argument in !labels.contains { $0 == argument.label?.text } }.map { argument in
+        (argument.label.map { "\($0.text): " } ?? "") + argument.expression.trimmedDescription
+      }
+    }
+
+    /// The arguments with labels.
+    var labelled: [(label: String, value: String)] {
+      list.compactMap { argument in argument.label.map { ($0.text, argument.expression.trimmedDescription) } }
+    }
+  }
+
+  extension VariableDeclSyntax {
+    var isVar: Bool { bindingSpecifier.tokenKind == .keyword(.var) }
+
+    func attribute(named name: String) -> AttributeSyntax? { attributes.first(named: name) }
+  }
+
+  extension AttributeListSyntax {
+    /// The attribute with a name, perhaps after the name of the module.
+    func first(named name: String) -> AttributeSyntax? {
+      for case .attribute(let attribute) in self {
+        let text = attribute.attributeName.trimmedDescription
+        if text == name || text == "Holdfast.\(name)" { return attribute }
+      }
+      return nil
+    }
+  }
+#endif

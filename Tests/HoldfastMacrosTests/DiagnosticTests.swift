@@ -1,0 +1,120 @@
+#if Macros
+  import Testing
+
+  /// Mistakes are reported in sentences at their places, and most with a correction.
+  @Suite struct DiagnosticTests {
+    struct Mistake: CustomTestStringConvertible, Sendable {
+      /// A class, or the properties of one.
+      let source: String
+      let message: String
+      let corrected: String?
+
+      var testDescription: String { message }
+
+      init(_ source: String, _ message: String, corrected: String? = nil) {
+        (self.source, self.message, self.corrected) = (source, message, corrected)
+      }
+
+      /// A mistake in a property, which is line 2 of a class.
+      static func property(_ source: String, _ message: String, corrected: String? = nil) -> Mistake {
+        func inClass(_ line: String) -> String { "@Entity final class Dog: ManagedObject {\n  \(line)\n}" }
+        return Mistake(inClass(source), message, corrected: corrected.map(inClass))
+      }
+    }
+
+    static let mistakes: [Mistake] = [
+      Mistake(
+        "@Entity struct Dog {}",
+        "1:1 error: @Entity is for classes: an entity's objects have an identity. For a group of values, use @Composite."),
+      Mistake(
+        "@Entity final class Dog {}", "1:21 error: Dog must inherit from ManagedObject, or from another class with @Entity.",
+        corrected: "@Entity final class Dog: ManagedObject {}"),
+      Mistake(
+        "@Entity class Dog: ManagedObject {}",
+        "1:15 warning: Dog isn't final. Only a superentity needn't be; write `@Entity(isAbstract: true)`, or false if it has objects itself.",
+        corrected: "@Entity final class Dog: ManagedObject {}"),
+      Mistake(
+        "@Entity\npublic class Dog: ManagedObject {}",
+        "2:14 warning: Dog isn't final. Only a superentity needn't be; write `@Entity(isAbstract: true)`, or false if it has objects itself.",
+        corrected: "@Entity\npublic final class Dog: ManagedObject {}"),
+      .property(
+        "let name: String", "2:3 error: A managed property is a variable: its value is read from a store.", corrected: "var name: String"),
+      .property(
+        "var age = years(3)", "2:7 error: The type of 'age' must be written: the macro can't infer it.",
+        corrected: "var age: <#Type#> = years(3)"),
+      .property("var age = 1, size = 2", "2:3 error: Declare each managed property on its own."),
+      .property(
+        "var age = 1 { didSet {} }",
+        "2:17 error: A managed property can't have observers: its value also changes without its setter. Use onChange of the context, or "
+          + "willSave()."),
+      .property("@Attribute(.unique) static var age = 1", "2:3 error: Only a stored property of objects is managed."),
+      .property(
+        "var walks: [Walk]",
+        "2:14 error: A collection isn't an attribute. For objects, use ToMany<Walk>; for values, add `@Attribute(.codable)`.",
+        corrected: "var walks: ToMany<Walk>"),
+      .property(
+        "var walks: ToMany<Walk>",
+        "2:3 warning: A to-many relationship has an inverse. Name it here, or write `@Relationship` if the other class does, or if there is "
+          + "none.", corrected: #"@Relationship(inverse: \<#Class#>.<#property#>) var walks: ToMany<Walk>"#),
+      .property(
+        #"@Relationship(inverse: \Owner.dog) var owner: Owner"#,
+        "2:49 error: A to-one relationship is optional: it is nil until it is set, and after its object was deleted. For one that each saved "
+          + "object has, add `.required`.", corrected: #"@Relationship(inverse: \Owner.dog) var owner: Owner?"#),
+      .property(
+        "@Relationship var owner: Owner? = Owner()",
+        "2:37 error: A relationship has no initial value. Set it after the insertion.", corrected: "@Relationship var owner: Owner?"),
+      .property(
+        #"var age: Int = "3""#, "2:18 error: The initial value isn't of the property's type Int.", corrected: "var age: Int"),
+      .property(
+        "var name: String? = 3", "2:23 error: The initial value isn't of the property's type String?.", corrected: "var name: String?"),
+      .property("var isOld: Bool = 1.5", "2:21 error: The initial value isn't of the property's type Bool.", corrected: "var isOld: Bool"),
+      .property(
+        #"@Attribute(.derived("walks.@count")) var count: Int = 3"#,
+        "2:57 error: A derived attribute has no initial value: saves compute it.",
+        corrected: #"@Attribute(.derived("walks.@count")) var count: Int"#),
+      .property(
+        "@Attribute(.transient) var size: Int",
+        "2:36 error: A transient attribute can be absent. Make it optional, or give it an initial value, which it then reads as.",
+        corrected: "@Attribute(.transient) var size: Int?"),
+      .property(
+        "@Attribute @Relationship var owner: Owner?", "2:14 error: A property is an attribute or a relationship. Remove one of both macros."
+      ),
+      .property(
+        "@Attribute(name: other) var age: Int",
+        "2:3 error: The name in the model must be a literal, because the order of the slots depends on it."),
+      Mistake(
+        "final class Dog: ManagedObject {\n  @Attribute(.unique) var age: Int\n}",
+        "2:3 error: @Attribute is for the properties of a class with @Entity."),
+      .property("var sizes: [String: Int]", "2:7 error: A collection isn't an attribute. Add `@Attribute(.codable)`."),
+      .property("var owner: Owner!", "2:14 error: A property that can be nil has an optional type.", corrected: "var owner: Owner?"),
+      .property(
+        #"var link = URL(string: "a:b")"#, "2:7 error: The type of 'link' must be written: the macro can't infer it.",
+        corrected: #"var link: <#Type#> = URL(string: "a:b")"#),
+      .property(
+        "@Attribute(.transient) var made = Date()",
+        "2:37 error: A transient attribute would compute this each time it is read without a value. Make it optional, and set it when it is "
+          + "first used.", corrected: "@Attribute(.transient) var made: Date?"),
+      .property(
+        "#Unique<Dog>(names)", "2:16 error: Write each list as an array of key paths, because the macro reads the names in the text."),
+      Mistake(
+        "@Entity final class Dog: ManagedObject {\n  #if DEBUG\n  var age = 1\n  #endif\n}",
+        "2:3 error: The properties of an entity can't depend on #if: a store has the same for all programs."),
+      Mistake(
+        "extension Dog {\n  #Unique<Dog>([\\.age])\n}", "2:3 error: #Unique is for a class with @Entity, and not for its extensions."),
+      Mistake("@Composite class Place {}", "1:1 error: @Composite is for structs."),
+      Mistake(
+        "@Composite struct Place { let city: String? }", "1:27 error: An element is a variable: its value is read from a store.",
+        corrected: "@Composite struct Place { var city: String? }"),
+      Mistake(
+        "@Composite struct Place { var city: String }",
+        "1:31 error: An element has an initial value or is optional: a struct without values is made before it is read."),
+    ]
+
+    @Test(arguments: mistakes) func aMistakeIsReportedOnceAtItsPlace(_ mistake: Mistake) {
+      let expansion = Expansion(mistake.source)
+      #expect(expansion.messages == [mistake.message])
+      if let corrected = mistake.corrected { #expect(expansion.corrected == corrected) }
+      #expect((expansion.corrected != mistake.source) == (mistake.corrected != nil))
+    }
+  }
+#endif

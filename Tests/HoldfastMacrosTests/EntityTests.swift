@@ -1,0 +1,168 @@
+#if Macros
+  import Foundation
+  import Holdfast
+  import HoldfastBinaryStore
+  import HoldfastJSONStore
+  import HoldfastMemoryStore
+  import HoldfastSQLiteStore
+  import HoldfastXMLStore
+  import TestSupport
+  import Testing
+
+  /// Classes with `@Entity` make a model, and their properties keep values.
+  @Suite struct EntityTests {
+    @Test func theModelIsWhatTheClassesDeclare() throws {
+      let declared = try ManagedObjectModel.declared(by: [Ranch.Cow.self]), written = try Ranch.model.get()
+      let texts = try [declared, written].map { String(decoding: try $0.canonicalJSON(), as: UTF8.self) }
+      #expect(texts[0] == texts[1])
+      #expect(declared.entityVersionHashesByName == written.entityVersionHashesByName)
+    }
+
+    @Test func slotsAreThoseOfTheModel() throws {
+      let cow = try #require(try Ranch.model.get().entity(named: "Cow"))
+      let slots: [String: SlotIndex] = [
+        "born": Ranch.Animal.Slots.born, "owner": Ranch.Animal.Slots.owner, "count": Ranch.Cow.Slots.count,
+        "default": Ranch.Cow.Slots.`default`, "field.centre.x": Ranch.Cow.Slots.field, "notes": Ranch.Cow.Slots.notes,
+        "size": Ranch.Cow.Slots.extent, "tag": Ranch.Cow.Slots.tag,
+      ]
+      for (name, slot) in slots { #expect(cow.slot(named: name) == slot, "\(name)") }
+      #expect(Ranch.Cow.SlotCounts.slots == cow.slots.count && Ranch.Cow.SlotCounts.toMany == 2)
+      #expect(Ranch.Cow.SlotCounts.transients == 2 && Ranch.Cow.SlotCounts.transientLinks == 3)
+    }
+
+    private static let stores: [@Sendable (TemporaryFolder) -> StoreDescription] = [
+      { _ in .memory() }, { .json(at: $0.file("ranch.json")) }, { .xml(at: $0.file("ranch.xml")) },
+      { .binary(at: $0.file("ranch.holdfast")) }, { .sqlite(at: $0.file("ranch.sqlite")) },
+    ]
+
+    @Test(arguments: stores.indices) func propertiesKeepTheirValues(_ store: Int) async throws {
+      let folder = TemporaryFolder()
+      let container = try PersistentContainer(for: Ranch.Cow.self, store: EntityTests.stores[store](folder))
+      try await container.performBackgroundTask { context in
+        let ann = Ranch.Farmer(context: context, photo: Data([1, 2]), home: Ranch.Point(x: 3, y: 4))
+        let bella = Ranch.Cow(context: context, tag: 7, milk: 21.5, field: Ranch.Field(name: "north", corner: Ranch.Point(x: 1, y: 2)))
+        (bella.name, bella.owner, bella.notes, bella.isSelected, bella.sizes) = ("Bella", ann, ["old", "red"], true, ["left": 3])
+        let calf = Ranch.Cow(context: context, milk: 0)
+        bella.calves.append(calf)
+        calf.leader = bella
+        calf.friends.insert(bella)
+        #expect(calf.name == "nobody" && calf.notes == [] && !calf.isSelected && calf.sizes == nil && calf.field == nil)
+        #expect(calf.mood == .wild && calf.marks == .ear && calf.count == 3 && calf.`default` && calf.extent == 1.5)
+        #expect(abs(calf.born.timeIntervalSinceNow) < 3600 && calf.id != bella.id)
+        try context.save()
+        #expect(bella.isSelected && bella.follower === calf && Array(calf.friends) == [bella])
+      }
+      try await container.performBackgroundTask { context in
+        let bella = try #require(try context.fetch(FetchRequest<Ranch.Cow>(where: \Ranch.Cow.tag == 7)).first)
+        #expect(bella.name == "Bella" && bella.milk == 21.5 && bella.field?.corner?.y == 2 && bella.field?.centre.x == 0)
+        #expect(bella.notes == ["old", "red"] && !bella.isSelected && bella.follower == nil)
+        #expect(bella.owner?.home.y == 4 && bella.owner?.photo == Data([1, 2]) && bella.owner?.herd == 1)
+        #expect(bella.calves.count == 1 && bella.calves[0].mothers.contains(bella))
+        bella.calves[0].calves = bella.calves
+        #expect(bella.calves.count == 1 && bella.calves[0].calves.count == 1)
+        let other = context.insert(Ranch.Cow.self) { $0.milk = 1 }
+        other.mothers = bella.calves[0].mothers
+        #expect(other.mothers.count == 2)
+      }
+    }
+
+    @Test func aFailedClosureInsertsNothing() async throws {
+      let container = try PersistentContainer(for: Ranch.Cow.self, store: .memory())
+      await container.performBackgroundTask { context in
+        struct Refused: Error {}
+        #expect(throws: Refused.self) { try context.insert(Ranch.Cow.self) { _ in throw Refused() } }
+        #expect(!context.hasChanges)
+      }
+    }
+
+    // MARK: Snapshots
+
+    @Test func aSnapshotIsEncodedByNameAndAppliedAgain() async throws {
+      let container = try PersistentContainer(for: Ranch.Cow.self, store: .memory())
+      let snapshot = try await container.performBackgroundTask { context in
+        let bella = Ranch.Cow(context: context, tag: 7, milk: 21.5, field: Ranch.Field(name: "north"))
+        (bella.name, bella.notes, bella.owner) = ("Bella", ["old"], Ranch.Farmer(context: context))
+        try context.save()
+        return try Ranch.Cow.Snapshot(bella)
+      }
+      let json = try JSONEncoder().encode(snapshot)
+      let values = try #require(try JSONSerialization.jsonObject(with: json) as? [String: Any])
+      #expect(values["name"] as? String == "Bella" && values["tag"] as? Int == 7 && values["mood"] as? Int == 1)
+      #expect((values["field"] as? [String: Any])?["name"] as? String == "north" && values["isSelected"] == nil && values["calves"] == nil)
+      var decoded = try JSONDecoder().decode(Ranch.Cow.Snapshot.self, from: json)
+      #expect(decoded == snapshot && decoded.owner == snapshot.owner && decoded.owner != nil)
+      decoded.name = "Bella II"
+      decoded.tag = nil
+      decoded.field = Ranch.Field(name: "south", centre: Ranch.Point(x: 1, y: 2))
+      let changed = decoded
+      try await container.performBackgroundTask { context in
+        let copy = try context.insert(changed)
+        #expect(copy.name == "Bella II" && copy.tag == nil && copy.milk == 21.5 && copy.notes == ["old"] && copy.owner?.herd == 1)
+        #expect(copy.field?.name == "south" && copy.field?.centre.y == 2 && copy.mood == .wild)
+        try context.save()
+      }
+    }
+
+    @Test func aSnapshotWithoutAnObjectHasTheDefaultValues() throws {
+      let snapshot = Ranch.Cow.Snapshot()
+      #expect(snapshot.name == "nobody" && snapshot.mood == .wild && snapshot.count == 3 && snapshot.tag == nil && snapshot.milk == 0)
+      let decoded = try JSONDecoder().decode(Ranch.Cow.Snapshot.self, from: Data(#"{"tag": 8, "unknown": true, "field": null}"#.utf8))
+      #expect(decoded.tag == 8 && decoded.count == 3 && decoded.field == nil)
+      #expect(throws: DecodingError.self) { try JSONDecoder().decode(Ranch.Cow.Snapshot.self, from: Data(#"{"tag": "x"}"#.utf8)) }
+    }
+
+    @Test func aSnapshotOfADeletedObjectIsAnError() async throws {
+      let container = try PersistentContainer(for: Ranch.Cow.self, store: .memory())
+      let id = try await container.performBackgroundTask { context in
+        let cow = Ranch.Cow(context: context, milk: 1)
+        try context.save()
+        return cow.objectID
+      }
+      try await container.performBackgroundTask { context in
+        let cow = try #require(try context.object(with: id) as? Ranch.Cow)
+        try container.persistentStoreCoordinator.deleteAll(id, Ranch.Cow.self)
+        let error = #expect(throws: ContextError.self) { try Ranch.Cow.Snapshot(cow) }
+        #expect(error?.code == .missingObject)
+        try context.save()
+      }
+    }
+
+    @Test func aDestinationOfAnotherStoreIsRefused() async throws {
+      let container = try PersistentContainer(for: Ranch.Cow.self, store: .memory())
+      let other = try PersistentContainer(for: Ranch.Cow.self, store: .memory())
+      let snapshot = try await other.performBackgroundTask { context in
+        let cow = Ranch.Cow(context: context, milk: 1)
+        cow.owner = Ranch.Farmer(context: context)
+        try context.save()
+        return try Ranch.Cow.Snapshot(cow)
+      }
+      await container.performBackgroundTask { context in
+        let error = #expect(throws: ContextError.self) { try context.insert(snapshot) }
+        #expect(error?.code == .foreignObject && !context.hasChanges)
+      }
+    }
+
+    @Test func whatASnapshotDoesNotSetKeepsItsDefault() async throws {
+      let snapshot = try JSONDecoder().decode(Ranch.Cow.Snapshot.self, from: Data(#"{"milk": 3, "tag": 7}"#.utf8))
+      var same = Ranch.Cow.Snapshot()
+      (same.milk, same.tag) = (3, 7)
+      #expect(snapshot == same)
+      let container = try PersistentContainer(for: Ranch.Cow.self, store: .memory())
+      try await container.performBackgroundTask { context in
+        let cow = try context.insert(snapshot)
+        #expect(abs(cow.born.timeIntervalSinceNow) < 3600 && cow.mood == .wild && cow.milk == 3)
+        try context.save()
+        #expect(try Ranch.Cow.Snapshot(cow).tag == 7)
+      }
+    }
+  }
+
+  extension PersistentStoreCoordinator {
+    /// Deletes an object in a context of its own.
+    fileprivate func deleteAll(_ id: ManagedObjectID, _ classes: ManagedObject.Type...) throws {
+      let context = try ManagedObjectContext(coordinator: self, classes: [Ranch.Animal.self, Ranch.Farmer.self] + classes)
+      context.delete(try context.existingObject(with: id))
+      try context.save()
+    }
+  }
+#endif

@@ -1,0 +1,202 @@
+#if Macros
+  import Testing
+
+  /// The source that the macros add, word for word. Programs may contain copies of it.
+  @Suite struct ExpansionTests {
+    @Test func anEntityGetsAccessorsSlotsADeclarationAnInitializerAndASnapshot() {
+      let expansion = Expansion(
+        #"""
+        @Entity final class Dog: ManagedObject {
+          @Attribute(.unique) var chip: String?
+          var name = ""
+          @Relationship(deleteRule: .cascade, inverse: \Walk.dog) var walks: ToMany<Walk>
+        }
+        """#)
+      #expect(expansion.messages == [])
+      #expect(
+        Expansion.flat(expansion.text)
+          == Expansion.flat(
+            #"""
+            final class Dog: ManagedObject {
+              var chip: String? {
+                get {
+                  self[property: Slots.chip]
+                }
+                set {
+                  self[property: Slots.chip] = newValue
+                }
+              }
+              var name {
+                get {
+                  self[property: Slots.name]
+                }
+                set {
+                  self[property: Slots.name] = newValue
+                }
+              }
+              var walks: ToMany<Walk> {
+                get {
+                  self[property: Slots.walks]
+                }
+                set {
+                  self[property: Slots.walks] = newValue
+                }
+              }
+
+              enum Slots {
+                static var chip: SlotIndex { SlotIndex(ManagedObject.SlotCounts.slots) }
+                static var name: SlotIndex { chip.advanced(by: slotCount(of: String?.self)) }
+                static var walks: ToManyIndex { ToManyIndex(ManagedObject.SlotCounts.toMany + 0) }
+              }
+
+              enum SlotCounts {
+                static var slots: Int { Slots.name.rawValue + slotCount(of: String.self) }
+                static var toMany: Int { ManagedObject.SlotCounts.toMany + 1 }
+                static var transients: Int { ManagedObject.SlotCounts.transients }
+                static var transientLinks: Int { ManagedObject.SlotCounts.transientLinks }
+              }
+
+              override class var entityName: String { "Dog" }
+
+              override class var declaration: EntityDeclaration? {
+                var declaration = EntityDeclaration(Dog.self)
+                declaration.properties.append(.property("chip", \Dog.chip, .unique))
+                declaration.properties.append(.property("name", \Dog.name, default: ""))
+                declaration.properties.append(.property("walks", \Dog.walks, deleteRule: .cascade, inverse: \Walk.dog))
+                return declaration
+              }
+
+              convenience init(context managedObjectContext: ManagedObjectContext, chip: String? = nil, name: String = "") {
+                self.init(insertedInto: managedObjectContext)
+                self.chip = chip
+                self.name = name
+                finishInsertion()
+              }
+
+              typealias Snapshot = ManagedObjectSnapshot<Dog>
+            }
+            """#))
+    }
+
+    @Test func settingsOfTheEntityBecomeThoseOfTheDeclaration() {
+      let expansion = Expansion(
+        #"""
+        @Entity(name: "Beast", isAbstract: true, configurations: ["all"]) open class Animal: Being {
+          var born: Date = .now
+          @Attribute(name: "rank") var order: Int?
+          #Unique<Animal>([\.order, \.home?.city])
+          #Index<Animal>([\.born], [\.order, \.born])
+        }
+        """#)
+      for line in [
+        #"declaration.isAbstract = true"#, #"declaration.configurations = ["all"]"#,
+        #"declaration.uniquenessConstraints.append(["rank", "home.city"])"#,
+        #"declaration.indexes.append(FetchIndexDescription("rank_born", ["rank", "born"]))"#,
+        #"declaration.properties.append(.property("born", \Animal.born, initially: .now))"#,
+        #"open override class var entityName: String { "Beast" }"#, "open override func setComputedDefaults() {",
+        "public enum Slots {", "public static var born: SlotIndex { SlotIndex(Being.SlotCounts.slots) }",
+        "public static var order: SlotIndex { born.advanced(by: slotCount(of: Date.self)) }",
+        "public typealias Snapshot = ManagedObjectSnapshot<Animal>",
+      ] {
+        #expect(expansion.contains(line), "\(line) in\n\(expansion.text)")
+      }
+      #expect(!expansion.contains("convenience init"))
+    }
+
+    @Test func accessorsDependOnWhereTheValueIs() {
+      let expansion = Expansion(
+        #"""
+        @Entity final class Cow: ManagedObject {
+          @Attribute(.transformable(by: "Colour")) var colour: Colour?
+          @Attribute(.codable) var notes: [String] = []
+          @Attribute(.transient) var isSelected = false
+          @Relationship(.transient) var leader: Cow?
+          @Relationship(.transient) var herd: OrderedToMany<Cow>
+          var title: String { "Cow" }
+          static var shared: Int = 3
+          lazy var cache = 3
+        }
+        """#)
+      for line in [
+        "self[transformable: Slots.colour]", "self[transformable: Slots.notes] ?? []", "self[transient: Slots.isSelected] ?? false",
+        "setTransientToOne(Slots.leader, newValue)", "transientOrdered(Slots.herd)",
+        #".transformable("colour", \Cow.colour, .transformable(by: "Colour"))"#, #".codable("notes", \Cow.notes, .codable)"#,
+        #".transient("isSelected", \Cow.isSelected, .transient)"#, #".property("leader", \Cow.leader, .transient)"#,
+        #"var title: String { "Cow" }"#, "static var shared: Int = 3", "lazy var cache = 3",
+      ] {
+        #expect(expansion.contains(line), "\(line) in\n\(expansion.text)")
+      }
+    }
+
+    @Test func theInitializerLeavesOutWhatItsCallersCannotSee() {
+      let expansion = Expansion(
+        #"""
+        @Entity public final class Cow: ManagedObject {
+          public var milk: Double
+          public var born: Date = .now
+          var mood = Mood.calm
+          private var secret: Int?
+        }
+        @Entity final class Calf: ManagedObject {
+          private var secret: Int
+        }
+        """#)
+      for line in [
+        "public convenience init(context managedObjectContext: ManagedObjectContext, milk: Double, born: Date? = nil) {",
+        "if let born { self.born = born }",
+        "fileprivate convenience init(context managedObjectContext: ManagedObjectContext, secret: Int) {",
+      ] {
+        #expect(expansion.contains(line), "\(line) in\n\(expansion.text)")
+      }
+    }
+
+    @Test func anInitialValueIsOneOperand() {
+      let expansion = Expansion(
+        "@Entity final class Cow: ManagedObject {\n  @Attribute(.codable) var size: Size = isBig ? .big : .small\n}")
+      #expect(expansion.contains("self[transformable: Slots.size] ?? (isBig ? .big : .small)"))
+    }
+
+    @Test func aCompositeGetsItsElements() {
+      let expansion = Expansion(
+        #"""
+        @Composite public struct Place {
+          var city: String?
+          var point = Point()
+        }
+        """#)
+      #expect(expansion.messages == [])
+      #expect(
+        Expansion.flat(expansion.text)
+          == Expansion.flat(
+            #"""
+            public struct Place {
+              var city: String?
+              var point = Point()
+
+              public static let elements: CompositeElements<Place> = [
+                .element("city", \.city),
+                .element("point", \.point),
+              ]
+
+              public static var slotCount: Int {
+                var count = 0
+                count += ManagedObject.slotCount(of: String?.self)
+                count += ManagedObject.slotCount(of: Point.self)
+                return count
+              }
+
+              public init() {
+              }
+
+              public init(city: String? = nil, point: Point = Point()) {
+                self.city = city
+                self.point = point
+              }
+            }
+
+            extension Place: CompositeAttributeValue {
+            }
+            """#))
+    }
+  }
+#endif
