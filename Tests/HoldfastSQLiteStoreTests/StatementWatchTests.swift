@@ -144,9 +144,10 @@ import Testing
   @Test func aFetchWhoseTaskIsCancelledEndsWithinItsStatement() async throws {
     try makeMesh()
     let store = SQLiteStore(path: folder.file())
-    let coordinator = try PersistentStoreCoordinator(model: Self.model, store: StoreDescription(type: "SQLite") { store })
+    // On a queue of its own: on a thread of the concurrency pool, the fetch could keep this test from ever cancelling it.
+    let background = try PersistentContainer(model: Self.model, store: StoreDescription(type: "SQLite") { store }).newBackgroundContext()
     let readers = try store.opened("watch").database.readers
-    let task = Task { try ManagedObjectContext(coordinator: coordinator).fetch(Self.endlessRequest()).count }
+    let task = Task { try await background.perform { try $0.fetch(Self.endlessRequest()).count } }
     // Once the fetch has a connection, it notices the cancellation only in its statement.
     let hasBegun = await eventually { readers.leasedCount > 0 }
     #expect(hasBegun)
