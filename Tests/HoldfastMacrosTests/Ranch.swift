@@ -109,8 +109,8 @@
           CompositeDescription(
             "Field",
             [
-              AttributeDescription("name", .string, isOptional: true), .composite("corner", "Point", isOptional: true),
-              .composite("centre", "Point", isOptional: true),
+              .composite("centre", "Point", isOptional: true), .composite("corner", "Point", isOptional: true),
+              AttributeDescription("name", .string, isOptional: true),
             ]),
           CompositeDescription(
             "Point", [AttributeDescription("x", .double, isOptional: true), AttributeDescription("y", .double, isOptional: true)]),

@@ -66,7 +66,7 @@ public struct AttributeOption {
   /// An attribute that is kept in memory only, for ``PropertyDeclaration/transient(_:_:_:)``. It may have any type.
   public static var transient: AttributeOption { AttributeOption { $0.description.isTransient = true } }
 
-  /// Values of any `Codable` type, stored as JSON, for ``PropertyDeclaration/codable(_:_:_:)-(String,KeyPath<Root,Value>,AttributeOption...)``.
+  /// Values of any `Codable` type, stored as JSON, for `PropertyDeclaration.codable`.
   public static var codable: AttributeOption { AttributeOption { $0.description.type = .transformable } }
 
   /// Values that the default transformer converts to bytes and back, for ``PropertyDeclaration/transformable(_:_:_:)``.

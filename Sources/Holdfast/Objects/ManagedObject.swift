@@ -52,7 +52,7 @@ open class ManagedObject {
   /// The position in the owner: a row of the group, or a destination of the siblings.
   @exclusivity(unchecked) final var position: UInt32 = 0
 
-  /// The context makes objects; use ``ManagedObjectContext/insert(_:)``.
+  /// The context makes objects; use ``ManagedObjectContext/insert(_:)-(Object.Type)``.
   public required init(_ seed: ManagedObjectSeed) {
     managedObjectContext = seed.context
     objectKey = seed.key
