@@ -42,7 +42,7 @@
     }
   #endif
 #else
-  /// Without the trait `Macros` there are no macros, and nothing runs this program.
+  /// Without the trait `Macros` nothing runs this program.
   @main enum Plugin {
     static func main() {}
   }

@@ -27,7 +27,7 @@ extension ManagedObjectContext {
     return object
   }
 
-  /// The entity of a class of which objects can be inserted. Traps if there is none.
+  /// The entity of a class whose objects can be inserted. Traps if there is none.
   func insertableEntity(of type: ManagedObject.Type) -> EntityIndex {
     guard let entity = persistentStoreCoordinator.model.entity(named: type.entityName) else {
       preconditionFailure("The model has no entity \(type.entityName), the entity of class \(type).")

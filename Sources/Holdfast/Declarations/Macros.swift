@@ -27,12 +27,12 @@
   ///
   /// - the accessors of the properties,
   /// - ``ManagedObject/declaration``, and the numbers that the accessors use,
-  /// - an initializer with the attributes and to-one relationships as parameters, `Dog(context: context, name: "Fido")`, unless the entity is
-  ///   abstract. It requires the properties that are neither optional nor have an initial value,
+  /// - in a `final` class, an initializer with the class's own attributes and to-one relationships as parameters,
+  ///   `Dog(context: context, name: "Fido")`. It requires the properties that are neither optional nor have an initial value,
   /// - `Dog.Snapshot`, a ``ManagedObjectSnapshot``.
   ///
   /// - Parameters:
-  ///   - name: The name of the entity, a literal. Defaults to the name of the class.
+  ///   - name: The name of the entity. Defaults to the name of the class.
   ///   - isAbstract: Whether only subentities have objects. Write it, with either value, for a class that has subclasses.
   ///   - uniquenessConstraints: See ``EntityDeclaration/uniquenessConstraints``. ``Unique(_:)`` has key paths instead of names.
   ///   - indexes: See ``EntityDeclaration/indexes``. ``Index(_:)`` has key paths instead of names.
