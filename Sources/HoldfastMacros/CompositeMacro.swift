@@ -53,11 +53,8 @@
       type.memberBlock.members.compactMap { member in
         guard let variable = member.decl.as(VariableDeclSyntax.self), ManagedProperty.isManaged(variable) else { return nil }
         guard variable.isVar else {
-          var corrected = variable
-          corrected.bindingSpecifier = .keyword(.var, leadingTrivia: variable.bindingSpecifier.leadingTrivia, trailingTrivia: .space)
           problems.error(
-            "constant", at: variable.bindingSpecifier, "An element is a variable: its value is read from a store.",
-            .replace(variable, by: corrected, "Replace 'let' by 'var'"))
+            "constant", at: variable.bindingSpecifier, "An element is a variable: its value is read from a store.", .makeVariable(variable))
           return nil
         }
         guard variable.bindings.count == 1, let binding = variable.bindings.first,

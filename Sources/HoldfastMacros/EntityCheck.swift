@@ -111,11 +111,9 @@
     private mutating func checkForm(_ variable: VariableDeclSyntax) -> Bool {
       guard let binding = variable.bindings.first else { return false }
       if !variable.isVar {
-        var corrected = variable
-        corrected.bindingSpecifier = .keyword(.var, leadingTrivia: variable.bindingSpecifier.leadingTrivia, trailingTrivia: .space)
         problems.error(
           "constant", at: variable.bindingSpecifier, "A managed property is a variable: its value is read from a store.",
-          .replace(variable, by: corrected, "Replace 'let' by 'var'"))
+          .makeVariable(variable))
         return false
       }
       guard variable.bindings.count == 1, let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else {

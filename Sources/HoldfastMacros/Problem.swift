@@ -28,6 +28,13 @@
     static func replace(_ old: some SyntaxProtocol, by new: some SyntaxProtocol, _ message: String) -> Correction {
       Correction(message: message, change: .replace(oldNode: Syntax(old), newNode: Syntax(new)))
     }
+
+    /// Replaces `let` by `var`.
+    static func makeVariable(_ constant: VariableDeclSyntax) -> Correction {
+      var variable = constant
+      variable.bindingSpecifier = .keyword(.var, leadingTrivia: constant.bindingSpecifier.leadingTrivia, trailingTrivia: .space)
+      return .replace(constant, by: variable, "Replace 'let' by 'var'")
+    }
   }
 
   /// The diagnostics of one expansion.

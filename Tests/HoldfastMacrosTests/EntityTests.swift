@@ -75,6 +75,44 @@
       }
     }
 
+    @Test func aFailedInsertionDeletesNoDestination() async throws {
+      struct Refused: Error {}
+      let container = try PersistentContainer(for: Ranch.Cow.self, store: .memory())
+      try await container.performBackgroundTask { context in
+        let calf = Ranch.Cow(context: context, milk: 0)
+        try context.save()
+        #expect(throws: Refused.self) {
+          try context.insert(Ranch.Cow.self) {
+            $0.calves.append(calf)
+            throw Refused()
+          }
+        }
+        try context.save()
+        #expect(try context.fetch(FetchRequest<Ranch.Cow>()) == [calf] && !calf.isDeleted && calf.mothers.isEmpty)
+      }
+    }
+
+    @Entity(name: "Ticket", isAbstract: true) class Numbered: ManagedObject {
+      var number = 0
+      override func awakeFromInsert() { number += 7 }
+    }
+    @Entity final class Receipt: Numbered {
+      var total: Int
+      override func awakeFromInsert() {
+        super.awakeFromInsert()
+        total += 1
+      }
+    }
+
+    @Test func anObjectAwakesAfterItsInitializerHasSetItsProperties() throws {
+      let model = try ManagedObjectModel.declared(by: [Receipt.self])
+      #expect(model.entities.map(\.name) == ["Ticket", "Receipt"])
+      let context = try ManagedObjectContext(
+        coordinator: PersistentStoreCoordinator(model: model, store: .memory()), classes: [Numbered.self, Receipt.self])
+      let receipt = Receipt(context: context, total: 5)
+      #expect(receipt.number == 7 && receipt.total == 6)
+    }
+
     // MARK: Snapshots
 
     @Test func aSnapshotIsEncodedByNameAndAppliedAgain() async throws {

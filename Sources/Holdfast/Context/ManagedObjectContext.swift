@@ -121,8 +121,8 @@ public final class ManagedObjectContext {
     registry.object(entity, key)
   }
 
-  func make(_ entity: EntityIndex, _ key: ObjectKey, _ state: ObjectFlags = ObjectFlags(rawValue: 0)) -> ManagedObject {
-    let seed = ManagedObjectSeed(context: self, key: key, flags: ObjectFlags(entityIndex: entity).union(state))
+  func make(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject {
+    let seed = ManagedObjectSeed(context: self, key: key, flags: ObjectFlags(entityIndex: entity))
     let object = bound.classes[entity].init(seed)
     registry.insert(object)
     return object

@@ -102,9 +102,7 @@ extension ManagedObject {
     if relationship.isOrdered {
       return OrderedToMany<ManagedObject>(owner: self, index: relationship.toManyIndex).replaceAll(with: objects)
     }
-    let wanted = Set(objects), targets = ToMany<ManagedObject>(owner: self, index: relationship.toManyIndex)
-    for object in targets where !wanted.contains(object) { targets.remove(object) }
-    for object in objects { targets.insert(object) }
+    ToMany<ManagedObject>(owner: self, index: relationship.toManyIndex).replaceAll(with: objects)
   }
 
   /// Sets a property by its name to a value returned by ``value(forKey:)``, of this object or another.
