@@ -3,8 +3,8 @@ import TestSupport
 import Testing
 
 /// The compiler refuses each way of sending an object, a context or a pointer to a row to another thread. It also refuses an index or a
-/// version in the place of another number, and a switch without a default case over an enum that will grow. A case is a small file that
-/// imports the framework. `// EXPECT:` has a part of the compiler's message. A case without that line must compile.
+/// version in the place of another number, a switch without a default case over an enum that will grow, and queries that no store could
+/// evaluate. A case is a small file that imports the framework. `// EXPECT:` has a part of the compiler's message. A case without that line must compile.
 @Suite(.serialized) struct LeakTests {
   @Test(arguments: LeakCase.all) func theCompilerSaysWhatItShould(_ leak: LeakCase) throws {
     let output = try leak.compile()
@@ -42,8 +42,13 @@ struct LeakCase: CustomTestStringConvertible, Sendable {
 
     final class Dog: ManagedObject {
       override class var entityName: String { "Dog" }
-      var name: String { get { self[0] } set { self[0] = newValue } }
-      override class var properties: [PropertyBinding] { [.attribute("name", \\Dog.name, slot: 0)] }
+      var age: Int { get { self[0] } set { self[0] = newValue } }
+      var name: String { get { self[1] } set { self[1] = newValue } }
+      var friends: ToMany<Dog> { toMany(0) }
+    }
+    final class Walk: ManagedObject {
+      override class var entityName: String { "Walk" }
+      var dog: Dog? { get { toOne(0) } set { setToOne(0, newValue) } }
     }
 
     """

@@ -80,8 +80,7 @@ func trailModel() throws -> ManagedObjectModel {
   }
   try context.save()
 
-  let north = FetchRequest<Trail>(
-    where: (\Trail.start).then(\.latitude) > 60, sortedBy: [FetchSortDescriptor((\Trail.start).then(\.latitude))])
+  let north = FetchRequest<Trail>(sortedBy: [.ascending(\.start.latitude)]) { $0.start.latitude > 60 }
   return try context.fetch(north).map { "\($0.title) \(try $0.value(forKeyPath: "start.latitude").storeValue ?? .null)" }
 }
 

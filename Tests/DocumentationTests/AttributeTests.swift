@@ -33,6 +33,6 @@ import Testing
     spot.score = 4
     try context.save()
     #expect(spot.colour?.green == 2 && spot.home?.city == "Oslo" && spot.score == 4)
-    #expect(try context.fetch(FetchRequest<SmallAtlas.Spot>(where: (\SmallAtlas.Spot.home).then(\.latitude) > 59)) == [spot])
+    #expect(try context.fetch(SmallAtlas.Spot.self) { $0.home.latitude > 59 } == [spot])
   }
 }

@@ -158,21 +158,21 @@ enum LargeKennel {
   }
 
   static func requests(_ yesterday: Date) -> [FetchRequest<Dog>] {
-    let request = FetchRequest<Dog>(where: \.age > 3 && (\Dog.name).beginsWith("A", .caseInsensitive))
-    let walked = FetchRequest<Dog>(where: (\Dog.walks).any(\.date > yesterday))
-    let ofAnna = FetchRequest<Dog>(where: (\Dog.owner).then(\.name) == "Anna")
+    let request = FetchRequest<Dog> { $0.age > 3 && $0.name.beginsWith("A", .caseInsensitive) }
+    let walked = FetchRequest<Dog> { $0.walks.any { $0.date > yesterday } }
+    let ofAnna = FetchRequest<Dog> { $0.owner.name == "Anna" }
     return [request, walked, ofAnna]
   }
 
   static func firstTen(_ context: ManagedObjectContext) throws -> [String] {
-    var request = FetchRequest<Dog>(where: \.age > 3, sortedBy: [FetchSortDescriptor(\Dog.name)])
+    var request = FetchRequest<Dog>(sortedBy: [.ascending(\.name)]) { $0.age > 3 }
     request.fetchLimit = 10
     let dogs = try context.fetch(request)
     return dogs.map(\.name)
   }
 
   static func explainFirstTen(_ context: ManagedObjectContext) throws {
-    let request = FetchRequest<Dog>(where: \.age > 3, limit: 10)
+    let request = FetchRequest<Dog>(limit: 10) { $0.age > 3 }
     print(try context.explain(request))
   }
 
@@ -183,7 +183,7 @@ enum LargeKennel {
 
   static func retire(_ background: BackgroundContext) async throws -> Int {
     let count = try await background.perform { context in
-      let old = try context.fetch(FetchRequest<Dog>(where: \.age > 12))
+      let old = try context.fetch(Dog.self) { $0.age > 12 }
       for dog in old { dog.isRetired = true }
       try context.save()
       return old.count

@@ -16,7 +16,7 @@ import Testing
   @Test @MainActor func aContainerSavesADog() throws {
     let (container, dog) = try SmallKennel.container()
     #expect(!dog.objectID.isTemporaryID)
-    #expect(try container.viewContext.fetch(FetchRequest<SmallKennel.Dog>(where: \.name == "Fido")) == [dog])
+    #expect(try container.viewContext.fetch(SmallKennel.Dog.self) { $0.name == "Fido" } == [dog])
   }
 
   @Test func aValueIsAskedForBeforeItIsSet() throws {
@@ -38,7 +38,7 @@ import Testing
       let context = try ManagedObjectContext(coordinator: coordinator, classes: [SmallKennel.Dog.self])
       context.insert(SmallKennel.Dog.self).name = "Fido"
       try context.save()
-      #expect(try context.count(for: FetchRequest<SmallKennel.Dog>()) == 1)
+      #expect(try context.count(SmallKennel.Dog.self) == 1)
       try coordinator.close()
     }
     #expect(try WrapperExamples.evaluating(.memory(), model).capabilities.aggregates)
@@ -56,7 +56,7 @@ import Testing
       let context = try ManagedObjectContext(coordinator: coordinator, classes: [SmallKennel.Dog.self])
       context.insert(SmallKennel.Dog.self).name = "Fido"
       try context.save()
-      #expect(try context.count(for: FetchRequest<SmallKennel.Dog>()) == 1)
+      #expect(try context.count(SmallKennel.Dog.self) == 1)
       try coordinator.close()
     }
     #expect(try WrapperExamples.replay(recordings[0], folder.file("copy.sqlite")).hasSameAnswers)
@@ -81,12 +81,12 @@ import Testing
     dogs[2].friends.insert(dogs[0])
     try context.save()
     let other = try ManagedObjectContext(coordinator: coordinator, classes: classes)
-    let found = try other.fetch(FetchRequest<LargeKennel.Dog>(where: \.name == "Argos"))
+    let found = try other.fetch(LargeKennel.Dog.self) { $0.name == "Argos" }
     #expect(Set(found.flatMap { $0.friends.map { $0.name } }) == ["Rex", "Ajax"])
     other.delete(try #require(found.first?.friends.first { $0.name == "Rex" }))
     try other.save()
     #expect(found[0].friends.map { $0.name } == ["Ajax"])
-    #expect(try other.count(for: FetchRequest<LargeKennel.Dog>()) == 2)
+    #expect(try other.count(LargeKennel.Dog.self) == 2)
   }
 
   @Test func aRecordingStoreRecordsItsRequests() throws { try SmallKennel.recording() }
@@ -105,7 +105,7 @@ import Testing
   }
 
   @MainActor private func dog(_ name: String, _ container: PersistentContainer) throws -> LargeKennel.Dog {
-    try #require(try container.viewContext.fetch(FetchRequest<LargeKennel.Dog>(where: \.name == name)).first)
+    try #require(try container.viewContext.fetchOne(LargeKennel.Dog.self) { $0.name == name })
   }
 
   @Test @MainActor func walksAreInsertedMovedAndSorted() throws {
@@ -142,7 +142,7 @@ import Testing
   @Test @MainActor func aBackgroundContextRetiresOldDogs() async throws {
     let container = try kennel()
     #expect(try await LargeKennel.retire(container.newBackgroundContext()) == 1)
-    #expect(try container.viewContext.count(for: FetchRequest<LargeKennel.Dog>(where: \.isRetired == true)) == 1)
+    #expect(try container.viewContext.count(LargeKennel.Dog.self) { $0.isRetired == true } == 1)
   }
 
   @Test @MainActor func listeningEndsWithItsTask() async throws {

@@ -47,7 +47,7 @@ struct Shelf {
   @MainActor static func main() async throws {
     let container = try PersistentContainer(
       model: shelfModel(), classes: [Author.self, Book.self], store: .sqlite(at: "shelf.sqlite"))
-    if try container.viewContext.count(for: FetchRequest<Book>()) == 0 { try fill(container.viewContext) }
+    if try container.viewContext.count(Book.self) == 0 { try fill(container.viewContext) }
     print(try titles(before: 1816, container.viewContext))
     print(try await add("Persuasion", 1817, by: "Jane Austen", to: container), "books")
   }
@@ -66,14 +66,14 @@ func fill(_ context: ManagedObjectContext) throws {
 }
 
 func titles(before year: Int, _ context: ManagedObjectContext) throws -> [String] {
-  let request = FetchRequest<Book>(where: \.year < year, sortedBy: [FetchSortDescriptor(\Book.title)])
+  let request = FetchRequest<Book>(sortedBy: [.ascending(\.title)]) { $0.year < year }
   return try context.fetch(request).map(\.title)
 }
 
 func add(_ title: String, _ year: Int, by name: String, to container: PersistentContainer) async throws -> Int {
   try await container.performBackgroundTask { context in
-    guard let author = try context.fetch(FetchRequest<Author>(where: \.name == name)).first else { return 0 }
-    if try context.count(for: FetchRequest<Book>(where: \.title == title)) == 0 {
+    guard let author = try context.fetchOne(Author.self, where: { $0.name == name }) else { return 0 }
+    if try context.count(Book.self, where: { $0.title == title }) == 0 {
       let book = context.insert(Book.self)
       book.title = title
       book.year = year
@@ -109,7 +109,7 @@ func refusal(of title: String, _ context: ManagedObjectContext) throws -> String
 /// The title before and after a refresh that shows the change of a background context.
 @MainActor func seeChanges(_ container: PersistentContainer) async throws -> [String] {
   let context = container.viewContext
-  guard let emma = try context.fetch(FetchRequest<Book>(where: \.title == "Emma")).first else { return [] }
+  guard let emma = try context.fetchOne(Book.self, where: { $0.title == "Emma" }) else { return [] }
   let id = emma.objectID  // an ID is Sendable, an object isn't
   try await container.performBackgroundTask { context in
     guard let same = try context.existingObject(with: id) as? Book else { return }

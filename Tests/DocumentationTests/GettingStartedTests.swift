@@ -44,10 +44,10 @@ import Testing
   @Test @MainActor func anAuthorTakesTheBooksAlong() async throws {
     try await onEachStore { (container) async throws -> Void in
       let context = container.viewContext
-      let austen = try #require(try context.fetch(FetchRequest<Author>()).first)
+      let austen = try #require(try context.fetchOne(Author.self))
       context.delete(austen)
       try context.save()
-      #expect(try context.count(for: FetchRequest<Book>()) == 0)
+      #expect(try context.count(Book.self) == 0)
     }
   }
 }

@@ -30,7 +30,7 @@ private typealias Walk = FirstGraph.Walk
 
 func forgetLongWalks(_ container: PersistentContainer) async throws -> Int {
   try await container.performBackgroundTask { context in
-    let long = try context.fetch(FetchRequest<Walk>(where: \.minutes > 60))
+    let long = try context.fetch(Walk.self) { $0.minutes > 60 }
     for walk in long { context.delete(walk) }
     try context.save()
     return long.count
@@ -90,8 +90,8 @@ final class Movement: ManagedObject {
   try context.save()
 
   // A fetch of Work returns each object as an instance of its class; Symphony inherits \.title.
-  let works = try context.fetch(FetchRequest<Work>(sortedBy: [FetchSortDescriptor(\Work.title)]))
-  let third = try context.fetch(FetchRequest<Symphony>(where: \.title == "Eroica" && \.number == 3))
+  let works = try context.fetch(Work.self, sortedBy: \.title)
+  let third = try context.fetch(Symphony.self) { $0.title == "Eroica" && $0.number == 3 }
   return works.map(\.title) + third.flatMap { $0.movements.map(\.tempo) }
 }
 

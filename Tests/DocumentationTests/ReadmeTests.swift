@@ -12,7 +12,7 @@ import Testing
     for minutes in [25, 61, 90] { container.viewContext.insert(FirstGraph.Walk.self).minutes = minutes }
     try container.viewContext.save()
     #expect(try await forgetLongWalks(container) == 2)
-    #expect(try container.viewContext.count(for: FetchRequest<FirstGraph.Walk>()) == 1)
+    #expect(try container.viewContext.count(FirstGraph.Walk.self) == 1)
   }
 
   /// The line that keeps the first graph in a file.
@@ -27,7 +27,7 @@ import Testing
         store: kind == "json" ? .json(at: path) : .sqlite(at: path))
       container.viewContext.insert(FirstGraph.Dog.self).name = "Fido"
       try container.viewContext.save()
-      #expect(try container.viewContext.count(for: FetchRequest<FirstGraph.Dog>()) == run)
+      #expect(try container.viewContext.count(FirstGraph.Dog.self) == run)
       try container.persistentStoreCoordinator.close()
     }
   }

@@ -24,7 +24,7 @@ import Testing
   }
 
   private func one(_ context: ManagedObjectContext, _ title: String) throws -> Book {
-    try #require(try context.fetch(FetchRequest<Book>(where: \.title == title)).first)
+    try #require(try context.fetchOne(Book.self) { $0.title == title })
   }
 
   @Test func aConflictIsSavedOver() throws {
@@ -108,7 +108,7 @@ import Testing
     let (store, context) = try recording()
     try fill(context)
     store.clear()
-    let request = FetchRequest<Book>(where: \.year < 1812, sortedBy: [FetchSortDescriptor(\Book.title)], limit: 1)
+    let request = FetchRequest<Book>(sortedBy: [.ascending(\.title)], limit: 1) { $0.year < 1812 }
     #expect(try context.fetch(request).map(\.title) == ["Sense and Sensibility"])
     let plans = store.requests.compactMap { if case .fetch(let plan) = $0 { plan } else { nil } }
     #expect(plans.count == 1 && plans[0].predicate == nil && plans[0].sorts.isEmpty && plans[0].limit == nil)

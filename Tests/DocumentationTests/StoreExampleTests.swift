@@ -11,7 +11,7 @@ import Testing
     let context = try ManagedObjectContext(coordinator: coordinator, classes: [SmallKennel.Dog.self])
     context.insert(SmallKennel.Dog.self).name = "Fido"
     try context.save()
-    #expect(try context.fetch(FetchRequest<SmallKennel.Dog>()).map(\.name) == ["Fido"])
+    #expect(try context.fetch(SmallKennel.Dog.self).map(\.name) == ["Fido"])
   }
 
   @Test func aStoreAnswersTheRequestsInItsTable() throws {

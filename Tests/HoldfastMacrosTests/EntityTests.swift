@@ -53,7 +53,7 @@
         #expect(bella.isSelected && bella.follower === calf && Array(calf.friends) == [bella])
       }
       try await container.performBackgroundTask { context in
-        let bella = try #require(try context.fetch(FetchRequest<Ranch.Cow>(where: \Ranch.Cow.tag == 7)).first)
+        let bella = try #require(try context.fetch(FetchRequest<Ranch.Cow> { $0.tag == 7 }).first)
         #expect(bella.name == "Bella" && bella.milk == 21.5 && bella.field?.corner?.y == 2 && bella.field?.centre.x == 0)
         #expect(bella.notes == ["old", "red"] && !bella.isSelected && bella.follower == nil)
         #expect(bella.owner?.home.y == 4 && bella.owner?.photo == Data([1, 2]) && bella.owner?.herd == 1)

@@ -22,7 +22,7 @@ import Testing
     // All receive the saves in the same order.
     #expect(heard == ["first 1 0", "second 1 0", "first 0 1", "second 0 1", "first 0 1", "second 0 1"])
     #expect(!context.hasChanges && dog.age == 3)
-    #expect(try place.context().one(\Dog.name == "Fido")?.age == 3)
+    #expect(try place.context().one(Dog.self) { $0.name == "Fido" }?.age == 3)
   }
 
   private final class Saver: ManagedObject {

@@ -33,11 +33,11 @@ import Testing
             return nil
           } catch { return (error as? StoreError)?.code.rawValue ?? "\(error)" }
         }
-        let request = FetchRequest<Dog>(where: \.name == "d0", sortedBy: [FetchSortDescriptor((\Dog.owner).then(\.name))])
+        let request = FetchRequest<Dog>(sortedBy: [.ascending(\.owner.name)]) { $0.name == "d0" }
         #expect(code { _ = try context.fetch(FetchRequest<Dog>()) } == "cancelled")
         #expect(code { _ = try context.fetch(request) } == "cancelled")
         #expect(code { _ = try context.count(for: FetchRequest<Dog>()) } == "cancelled")
-        #expect(code { _ = try context.fetchObjectIDs(FetchRequest<Dog>(where: \.age > 3)) } == "cancelled")
+        #expect(code { _ = try context.fetchObjectIDs(FetchRequest<Dog> { $0.age > 3 }) } == "cancelled")
         #expect(code { _ = try context.fetch(DictionaryFetchRequest<Dog>(columns: ["n": .count()])) } == "cancelled")
         #expect(recorder.requests.isEmpty)
         context.rollback()
@@ -64,7 +64,7 @@ import Testing
       try context.save()
       #expect(context.faultError == nil && !context.hasChanges)
     }
-    #expect(try place.context().fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)])).map(\.age) == [4, 1])
+    #expect(try place.context().fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])).map(\.age) == [4, 1])
   }
 
   @Test(arguments: TestStore.allCases) func aFetchEndsAtTheNextBatchWhenItsTaskIsCancelled(_ store: TestStore) async throws {

@@ -40,7 +40,7 @@ import Testing
       sqlite.withLock { $0 = store as? SQLiteStore }
       return store
     }
-    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
     #expect(dogs.count == count)
     recorder.clear()
     let before = sqlite.withLock { $0?.statementCount ?? 0 }

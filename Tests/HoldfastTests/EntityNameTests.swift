@@ -30,7 +30,7 @@ import Testing
     tug.name = "Theodore"
     #expect(tug.entity.name == "Tug" && context.insert(Boat.self).entity.name == "Boat" && context.insert(Raft.self).entity.name == "Barge")
     try context.save()
-    #expect(try context.fetch(FetchRequest<Boat>(where: \.name == "Theodore")).map { type(of: $0) == Tug.self } == [true])
+    #expect(try context.fetch(FetchRequest<Boat> { $0.name == "Theodore" }).map { type(of: $0) == Tug.self } == [true])
     #expect(try context.fetch(FetchRequest<Raft>()).count == 1)
   }
 

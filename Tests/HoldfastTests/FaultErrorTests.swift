@@ -30,7 +30,8 @@ import Testing
     try first.save()
     let id = fido.objectID
     let (context, failing) = try place.faulty()
-    let rex = try #require(try context.one(\Dog.name == "Rex")), known = try #require(try context.one(\Person.name == "Ann"))
+    let rex = try #require(try context.one(Dog.self) { $0.name == "Rex" }),
+      known = try #require(try context.one(Person.self) { $0.name == "Ann" })
     // The weakest store delivers every row.
     context.persistentStoreCoordinator.rowCache.removeAll()
     return Scene(
@@ -50,7 +51,7 @@ import Testing
     let error = try #require(throws: ContextError.self) { try scene.context.save() }
     #expect(error.code == .unreadValues && error.objectIDs == [scene.fido.objectID] && (error.cause as? StoreError)?.code == .locked)
     #expect(scene.context.hasChanges)
-    #expect(try scene.other().one(\Dog.name == "Rex")?.age == 5)
+    #expect(try scene.other().one(Dog.self) { $0.name == "Rex" }?.age == 5)
   }
 
   /// Ways to acknowledge errors.
@@ -72,10 +73,11 @@ import Testing
     case .refreshAll: try context.refreshAllObjects()
     }
     #expect(acknowledgement == .refresh || context.faultError == nil)
-    let rex = try #require(try context.one(\Dog.name == "Rex")), fido = try #require(try context.one(\Dog.name == "Fido"))
+    let rex = try #require(try context.one(Dog.self) { $0.name == "Rex" }),
+      fido = try #require(try context.one(Dog.self) { $0.name == "Fido" })
     rex.age = fido.age + 1
     try context.save()
-    #expect(try scene.other().one(\Dog.name == "Rex")?.age == 4)
+    #expect(try scene.other().one(Dog.self) { $0.name == "Rex" }?.age == 4)
   }
 
   @Test(arguments: TestStore.allCases) func afterAnErrorTheNextAccessReadsAgain(_ store: TestStore) throws {
@@ -111,7 +113,7 @@ import Testing
     try context.refresh(scene.ann, mergeChanges: true)
     scene.rex.age = scene.ann.dogs.count
     try context.save()
-    #expect(try scene.other().one(\Dog.name == "Rex")?.age == 1)
+    #expect(try scene.other().one(Dog.self) { $0.name == "Rex" }?.age == 1)
   }
 
   @Test(arguments: TestStore.allCases) func whatWasReadInCallbacksOfTheSaveCounts(_ store: TestStore) throws {
@@ -125,7 +127,7 @@ import Testing
     }
     rex.age = 6
     #expect(try #require(throws: ContextError.self) { try context.save() }.code == .unreadValues)
-    #expect(try scene.other().one(\Dog.name == "Rex")?.age == 5)
+    #expect(try scene.other().one(Dog.self) { $0.name == "Rex" }?.age == 5)
   }
 
   @Test(arguments: TestStore.allCases) func anObjectThatIsChangedUnreadIsNotSavedBeforeItIsRefreshed(_ store: TestStore) throws {
@@ -141,7 +143,7 @@ import Testing
         try context.refresh(fido, mergeChanges: true)
         #expect(fido.name == "Fidel" && fido.age == 3)
         try context.save()
-        #expect(try scene.other().one(\Dog.name == "Fidel")?.age == 3)
+        #expect(try scene.other().one(Dog.self) { $0.name == "Fidel" }?.age == 3)
       } else {
         context.rollback()
         #expect(fido.name == "Fido" && fido.age == 3 && !fido.isInaccessible)
@@ -160,7 +162,7 @@ import Testing
     try context.refresh(fido, mergeChanges: false)
     fido.age += 1
     try context.save()
-    #expect(try scene.other().one(\Dog.name == "Fido")?.age == 4)
+    #expect(try scene.other().one(Dog.self) { $0.name == "Fido" }?.age == 4)
   }
 
   private final class Meter: ManagedObject {
@@ -231,12 +233,12 @@ import Testing
   @Test(arguments: TestStore.allCases) func aDeletedRowRefusesNoSave(_ store: TestStore) throws {
     let scene = try scene(store)
     let other = try scene.other()
-    other.delete(try #require(try other.one(\Dog.name == "Fido")))
+    other.delete(try #require(try other.one(Dog.self) { $0.name == "Fido" }))
     try other.save()
     scene.rex.age = scene.fido.age
     #expect(scene.fido.isInaccessible && (scene.context.faultError as? ContextError)?.code == .missingObject)
     try scene.context.save()
-    #expect(try scene.other().one(\Dog.name == "Rex")?.age == 0)
+    #expect(try scene.other().one(Dog.self) { $0.name == "Rex" }?.age == 0)
   }
 
   @Test(arguments: TestStore.allCases) func aStoreThatWasClosedRefusesSaves(_ store: TestStore) throws {
@@ -252,7 +254,7 @@ import Testing
     scene.context.faultErrorPolicy = .placeholder
     copyUnreadAge(scene)
     try scene.context.save()
-    #expect(try scene.other().one(\Dog.name == "Rex")?.age == 0)
+    #expect(try scene.other().one(Dog.self) { $0.name == "Rex" }?.age == 0)
     // Methods that throw do so under every policy.
     try scene.context.refresh(scene.fido, mergeChanges: false)
     scene.failing.fail(.beginRead, with: Self.busy)
@@ -365,7 +367,7 @@ import Testing
       for _ in 0..<4 { now.step(dogs, &random) }
       do {
         // Every program fetches at least once.
-        if Bool.random(using: &random) || round == 0 { _ = try context.fetch(FetchRequest<Dog>(where: \.age > 3)) }
+        if Bool.random(using: &random) || round == 0 { _ = try context.fetch(FetchRequest<Dog> { $0.age > 3 }) }
         try context.save()
         saved = now
       } catch {

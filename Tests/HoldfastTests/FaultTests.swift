@@ -68,8 +68,8 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func settingAnInverseReadsNoRelationship(_ store: TestStore) throws {
     let (context, recorder) = try kennel(store, dogs: 30).recording()
-    let owner = try #require(try context.one(\Person.name == "person 0"))
-    let dog = try #require(try context.one(\Dog.name == "dog 1"))
+    let owner = try #require(try context.one(Person.self) { $0.name == "person 0" })
+    let dog = try #require(try context.one(Dog.self) { $0.name == "dog 1" })
     recorder.clear()
     for number in 0..<100 {
       let fresh = context.dog("new \(number)", owner: owner)
@@ -94,7 +94,7 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func aSaveSendsOnlyWhatChanged(_ store: TestStore) throws {
     let (context, recorder) = try kennel(store, dogs: 20).recording()
-    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
     dogs[0].age = 90
     dogs[1].age = dogs[1].age
     dogs[2].friends.insert(dogs[3])
@@ -112,7 +112,7 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func faultsWhoseLinksChangedAreReadTogetherByTheSave(_ store: TestStore) throws {
     let place = try kennel(store, dogs: 300)
-    let ids = try place.context().fetchObjectIDs(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    let ids = try place.context().fetchObjectIDs(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
     let (context, recorder) = try place.recording()
     let coordinator = context.persistentStoreCoordinator
     let dogs = try ids.map { try #require(coordinator.managedObjectID(forURIRepresentation: $0.uriRepresentation)) }
@@ -132,7 +132,7 @@ import Testing
       #expect(dog.owner === dog.owner)
       for friend in dog.friends { #expect(dogs.contains { $0 === friend }) }
     }
-    #expect(try context.fetch(FetchRequest<Dog>(where: \.age > 3)).allSatisfy { found in dogs.contains { $0 === found } })
+    #expect(try context.fetch(FetchRequest<Dog> { $0.age > 3 }).allSatisfy { found in dogs.contains { $0 === found } })
   }
 
   @Test(arguments: TestStore.allCases) func unreferencedObjectsAreReleased(_ store: TestStore) throws {
@@ -143,7 +143,7 @@ import Testing
     }
     #expect(context.registeredObjects.isEmpty)
     do {
-      let dog = try #require(try context.one(\Dog.name == "dog 7"))
+      let dog = try #require(try context.one(Dog.self) { $0.name == "dog 7" })
       dog.age = 99
     }
     #expect(context.registeredObjects.count == 1)
@@ -159,7 +159,7 @@ import Testing
       faulty.store = store
       return store
     }
-    let dog = try #require(try context.one(\Dog.name == "dog 1"))
+    let dog = try #require(try context.one(Dog.self) { $0.name == "dog 1" })
     let failing = try #require(faulty.store)
     failing.fail(.rows, with: StoreError(.inputOutput, operation: "read", reason: "The test says so."))
     let owner = try #require(dog.owner)
@@ -180,7 +180,7 @@ import Testing
         return store
       }
       let failing = try #require(box.store)
-      let dog = try #require(try context.one(\Dog.name == "dog 1"))
+      let dog = try #require(try context.one(Dog.self) { $0.name == "dog 1" })
       dog.age = 77
       let fresh = context.dog("fresh", owner: dog.owner)
       failing.fail(call, with: StoreError(.diskFull, operation: "save", reason: "The test says so.", isRetryable: true))

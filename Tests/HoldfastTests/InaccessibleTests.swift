@@ -20,8 +20,8 @@ import Testing
     dog.collar = first.insert(Collar.self)
     try first.save()
     let context = try place.context()
-    let fido = try #require(isFault ? context.object(with: dog.objectID) as? Dog : context.one(\Dog.name == "Fido"))
-    let person = try #require(try context.one(\Person.name == "Ann"))
+    let fido = try #require(isFault ? context.object(with: dog.objectID) as? Dog : context.one(Dog.self) { $0.name == "Fido" })
+    let person = try #require(try context.one(Person.self) { $0.name == "Ann" })
     first.delete(dog)
     try first.save()
     #expect(fido.isFault == isFault)
@@ -46,7 +46,7 @@ import Testing
   }
 
   private func perform(_ deed: Deed, _ scene: Scene) throws {
-    let fido = scene.fido, rex = try #require(try scene.context.one(\Dog.name == "Rex"))
+    let fido = scene.fido, rex = try #require(try scene.context.one(Dog.self) { $0.name == "Rex" })
     switch deed {
     case .setNumber: fido.age = 4
     case .setText: fido.notes = "a text that is long enough to need some room of its own, wherever that is"
@@ -70,7 +70,7 @@ import Testing
       try perform(deed, scene)
       try context.processPendingChanges()
       _ = (scene.fido.name, scene.fido.owner?.name, scene.fido.friends.count, scene.fido.collar?.color, scene.fido.description)
-      _ = try context.fetch(FetchRequest<Dog>(where: \.age > 0 && (\Dog.owner).then(\.name) == "Ann"))
+      _ = try context.fetch(FetchRequest<Dog> { $0.age > 0 && $0.owner.name == "Ann" })
       // Either the object has nothing to save, or the save reports that it is deleted and changes nothing.
       do {
         try context.save()
@@ -83,7 +83,7 @@ import Testing
       #expect(!context.hasChanges)
       try context.save()
       let last = try scene.place.context()
-      #expect(try last.count(for: FetchRequest<Dog>(where: \.name == "Fido")) == 0 && last.count(for: FetchRequest<Dog>()) == 1)
+      #expect(try last.count(for: FetchRequest<Dog> { $0.name == "Fido" }) == 0 && last.count(for: FetchRequest<Dog>()) == 1)
     }
   }
 
@@ -123,7 +123,7 @@ import Testing
     first.dog("Fido", owner: ann)
     first.person("Bob")
     try first.save()
-    let context = try place.context(), fido = try #require(try context.one(\Dog.name == "Fido"))
+    let context = try place.context(), fido = try #require(try context.one(Dog.self) { $0.name == "Fido" })
     #expect(fido.age == 1)
     first.delete(ann)
     try first.save()
@@ -136,8 +136,8 @@ import Testing
     fido.owner = nil
     for _ in 0..<2 {
       #expect(try context.fetch(FetchRequest<Person>()).map(\.name) == ["Bob"])
-      #expect(try context.count(for: FetchRequest<Person>(where: \.name != "Bob" && (\Person.dogs).count() == 0)) == 0)
-      #expect(try context.count(for: FetchRequest<Dog>(where: (\Dog.owner).then(\.name) == "Ann")) == 0)
+      #expect(try context.count(for: FetchRequest<Person> { $0.name != "Bob" && $0.dogs.count == 0 }) == 0)
+      #expect(try context.count(for: FetchRequest<Dog> { $0.owner.name == "Ann" }) == 0)
       #expect(context.faultError == nil)
     }
     let error = try #require(throws: ContextError.self) { try context.save() }
@@ -153,12 +153,12 @@ import Testing
     let ann = first.person("Ann"), gone = first.dog("Rex", owner: ann)
     first.dog("Fido", owner: ann)
     try first.save()
-    let context = try place.context(), same = try #require(try context.one(\Person.name == "Ann"))
+    let context = try place.context(), same = try #require(try context.one(Person.self) { $0.name == "Ann" })
     #expect(same.dogs.count == 2)
     first.delete(gone)
     try first.save()
     context.delete(same)
-    #expect(try context.fetch(FetchRequest<Dog>(where: (\Dog.owner).then(\.name) != "Ann")).map(\.name) == ["Fido"])
+    #expect(try context.fetch(FetchRequest<Dog> { $0.owner.name != "Ann" }).map(\.name) == ["Fido"])
     #expect(context.faultError == nil)
     try context.save()
     #expect(try place.context().fetch(FetchRequest<Dog>()).map(\.owner) == [nil])

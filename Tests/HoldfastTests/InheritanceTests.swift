@@ -44,7 +44,7 @@ extension Animal {
 
   @Test(arguments: TestStore.allCases) func aFetchOfASuperEntityGivesObjectsOfEachSubentityAsTheirOwnClass(_ store: TestStore) throws {
     let context = try filled(store).context()
-    let animals = try context.fetch(FetchRequest<Animal>(sortedBy: [FetchSortDescriptor(\Animal.name)]))
+    let animals = try context.fetch(FetchRequest<Animal>(sortedBy: [.ascending(\.name)]))
     #expect(animals.map(\.name) == ["Felix", "Polly", "Robin", "Tom"])
     #expect(animals.map { String(describing: type(of: $0)) } == ["Cat", "Parrot", "Bird", "Cat"])
     #expect((animals[1] as? Parrot)?.words == 200 && (animals[1] as? Bird)?.wingspan == 0.5 && (animals[0] as? Cat)?.lives == 3)
@@ -52,8 +52,8 @@ extension Animal {
     #expect(try context.fetch(FetchRequest<Bird>()).count == 2)
     #expect(try context.count(for: FetchRequest<Animal>()) == 4 && context.count(for: FetchRequest<Parrot>()) == 1)
     #expect(Set(try context.fetchObjectIDs(FetchRequest<Animal>()).map(\.entityName)) == ["Cat", "Parrot", "Bird"])
-    #expect(try context.fetch(FetchRequest<Animal>(where: \.chip == 2)).map(\.name) == ["Tom"])
-    #expect(try context.fetch(FetchRequest<Bird>(where: \.chip == 2)).isEmpty)
+    #expect(try context.fetch(FetchRequest<Animal> { $0.chip == 2 }).map(\.name) == ["Tom"])
+    #expect(try context.fetch(FetchRequest<Bird> { $0.chip == 2 }).isEmpty)
   }
 
   @Test(arguments: TestStore.allCases) func subentitiesCanBeLeftOut(_ store: TestStore) throws {
@@ -79,7 +79,7 @@ extension Animal {
     let context = try place.context()
     let head = try #require(try context.fetch(FetchRequest<HeadKeeper>()).first)
     #expect(Set(head.animals.map { "\(type(of: $0)) \($0.name)" }) == ["Parrot Polly", "Cat Tom"])
-    let tom = try #require(try context.one(\Cat.lives == 9))
+    let tom = try #require(try context.one(Cat.self) { $0.lives == 9 })
     #expect(tom.keeper is HeadKeeper && tom.keeper?.name == "Hedy" && tom.prey is Parrot)
     #expect(tom.toOneID(Animal.Slot.keeper)?.entityName == "HeadKeeper")
     #expect(tom.friendOf.map(\.name) == ["Polly"])
@@ -92,8 +92,9 @@ extension Animal {
   @Test(arguments: TestStore.allCases) func linksBetweenEntitiesOfAFamilyAreKeptInStep(_ store: TestStore) throws {
     let place = try filled(store)
     let context = try place.context()
-    let ann = try #require(try context.one(\Keeper.name == "Ann")), polly = try #require(try context.fetch(FetchRequest<Parrot>()).first)
-    let felix = try #require(try context.one(\Cat.lives == 3))
+    let ann = try #require(try context.one(Keeper.self) { $0.name == "Ann" }),
+      polly = try #require(try context.fetch(FetchRequest<Parrot>()).first)
+    let felix = try #require(try context.one(Cat.self) { $0.lives == 3 })
     ann.animals.insert(polly)
     ann.animals.insert(felix)
     felix.friends.insert(polly)
@@ -101,7 +102,7 @@ extension Animal {
     #expect(polly.keeper === ann && ann.animals.count == 3 && polly.friendOf.count == 1 && polly.hunters.count == 2)
     try context.save()
     let other = try place.context()
-    let same = try #require(try other.one(\Keeper.name == "Ann"))
+    let same = try #require(try other.one(Keeper.self) { $0.name == "Ann" })
     #expect(Set(same.animals.map(\.name)) == ["Polly", "Felix", "Robin"])
     #expect(try other.fetch(FetchRequest<HeadKeeper>()).first?.animals.map(\.name) == ["Tom"])
     #expect(try other.fetch(FetchRequest<Parrot>()).first.map { Set($0.hunters.map(\.name)) } == ["Felix", "Tom"])
@@ -111,25 +112,26 @@ extension Animal {
     let context = try filled(store).context()
     let kea = context.animal(Parrot.self, "Kea")
     kea.words = 5
-    let byName = FetchRequest<Animal>(where: \.name < "Q", sortedBy: [FetchSortDescriptor(\Animal.name)])
+    let byName = FetchRequest<Animal>(sortedBy: [.ascending(\.name)]) { $0.name < "Q" }
     #expect(try context.fetch(byName).map(\.name) == ["Felix", "Kea", "Polly"])
-    try context.one(\Cat.lives == 3)?.name = "Zorro"
+    try context.one(Cat.self) { $0.lives == 3 }?.name = "Zorro"
     #expect(try context.fetch(byName).map(\.name) == ["Kea", "Polly"])
     context.delete(kea)
     #expect(try context.fetch(byName).map(\.name) == ["Polly"])
-    var window = FetchRequest<Animal>(sortedBy: [FetchSortDescriptor(\Animal.name)])
+    var window = FetchRequest<Animal>(sortedBy: [.ascending(\.name)])
     window.fetchOffset = 1
     window.fetchLimit = 2
     #expect(try context.fetch(window).map(\.name) == ["Robin", "Tom"])
-    #expect(try context.fetch(FetchRequest<Keeper>(where: (\Keeper.animals).any(\.name == "Zorro"))).isEmpty)
-    try context.one(\Cat.name == "Zorro")?.keeper = try context.one(\Keeper.name == "Ann")
-    #expect(try context.fetch(FetchRequest<Keeper>(where: (\Keeper.animals).any(\.name == "Zorro"))).map(\.name) == ["Ann"])
+    #expect(try context.fetch(FetchRequest<Keeper> { $0.animals.any { $0.name == "Zorro" } }).isEmpty)
+    try context.one(Cat.self) { $0.name == "Zorro" }?.keeper = try context.one(Keeper.self) { $0.name == "Ann" }
+    #expect(try context.fetch(FetchRequest<Keeper> { $0.animals.any { $0.name == "Zorro" } }).map(\.name) == ["Ann"])
   }
 
   @Test(arguments: TestStore.allCases) func deleteRulesOfASuperEntityHoldForSubentities(_ store: TestStore) throws {
     let place = try filled(store)
     let context = try place.context()
-    let felix = try #require(try context.one(\Cat.lives == 3)), polly = try #require(try context.fetch(FetchRequest<Parrot>()).first)
+    let felix = try #require(try context.one(Cat.self) { $0.lives == 3 }),
+      polly = try #require(try context.fetch(FetchRequest<Parrot>()).first)
     let head = try #require(try context.fetch(FetchRequest<HeadKeeper>()).first)
     context.delete(felix)
     context.delete(polly)
@@ -137,7 +139,7 @@ extension Animal {
     try context.save()
     let other = try place.context()
     #expect(try other.fetch(FetchRequest<Visit>()).isEmpty)
-    #expect(try other.one(\Cat.name == "Tom")?.prey == nil)
+    #expect(try other.one(Cat.self) { $0.name == "Tom" }?.prey == nil)
     try other.fetch(FetchRequest<HeadKeeper>()).forEach { other.delete($0) }
     try other.save()
     #expect(try place.context().fetch(FetchRequest<Animal>()).allSatisfy { $0.keeper?.name != "Hedy" })
@@ -244,26 +246,29 @@ extension Animal {
 
   @Test(arguments: TestStore.allCases) func predicatesAndSortsOfASuperClassServeSubclasses(_ store: TestStore) throws {
     let context = try filled(store).context()
-    #expect(try context.fetch(FetchRequest<Parrot>(where: \.name == "Polly")).count == 1)
-    let request = FetchRequest<Cat>(
-      where: FetchPredicate(inherited: \Animal.name > "A") && \.lives < 20,
-      sortedBy: [FetchSortDescriptor(inherited: FetchSortDescriptor(\Animal.name, ascending: false))])
+    #expect(try context.fetch(FetchRequest<Parrot> { $0.name == "Polly" }).count == 1)
+    let isNamed = FetchPredicate<Animal> { $0.name > "A" }
+    let byName = FetchSortDescriptor<Animal>.descending(\.name)
+    let request = FetchRequest<Cat>(sortedBy: [FetchSortDescriptor<Cat>(inherited: byName)]) {
+      FetchPredicate<Cat>(inherited: isNamed)
+      $0.lives < 20
+    }
     #expect(try context.fetch(request).map(\.name) == ["Tom", "Felix"])
   }
 
   @Test(arguments: TestStore.allCases) func keyPathsOfInheritedPropertiesAreFoundInTheTablesOfTheirClasses(_ store: TestStore) throws {
     let context = try filled(store).context()
-    #expect(try context.fetch(FetchRequest<Cat>(where: \.name == "Tom" && \.chip == 2)).count == 1)
-    #expect(try context.fetch(FetchRequest<Cat>(where: (\Cat.keeper).then(\.name) == "Hedy")).map(\.name) == ["Tom"])
-    #expect(try context.fetch(FetchRequest<Parrot>(where: (\Parrot.friends).count() == 2 && \.wingspan > 0.1)).map(\.name) == ["Polly"])
-    #expect(try context.fetch(FetchRequest<Parrot>(where: (\Parrot.hunters).any(\.name == "Tom"))).count == 1)
-    #expect(try context.fetch(FetchRequest<HeadKeeper>(sortedBy: [FetchSortDescriptor(\HeadKeeper.name)])).map(\.name) == ["Hedy"])
+    #expect(try context.fetch(FetchRequest<Cat> { $0.name == "Tom" && $0.chip == 2 }).count == 1)
+    #expect(try context.fetch(FetchRequest<Cat> { $0.keeper.name == "Hedy" }).map(\.name) == ["Tom"])
+    #expect(try context.fetch(FetchRequest<Parrot> { $0.friends.count == 2 && $0.wingspan > 0.1 }).map(\.name) == ["Polly"])
+    #expect(try context.fetch(FetchRequest<Parrot> { $0.hunters.any { $0.name == "Tom" } }).count == 1)
+    #expect(try context.fetch(FetchRequest<HeadKeeper>(sortedBy: [.ascending(\.name)])).map(\.name) == ["Hedy"])
   }
 
   @Test(arguments: TestStore.allCases) func aKeyPathThatReadsSeveralPropertiesIsNoneOfThem(_ store: TestStore) throws {
     let context = try filled(store).context()
-    #expect(throws: QueryError.self) { try context.fetch(FetchRequest<Cat>(where: \.label == "Tom")) }
-    #expect(throws: QueryError.self) { try context.fetch(FetchRequest<Cat>(where: \.constant == "Tom")) }
+    #expect(throws: QueryError.self) { try context.fetch(FetchRequest<Cat> { $0.label == "Tom" }) }
+    #expect(throws: QueryError.self) { try context.fetch(FetchRequest<Cat> { $0.constant == "Tom" }) }
   }
 
   // MARK: Faults
@@ -312,7 +317,7 @@ extension Animal {
     }
     // The objects of each entity are siblings, even if the entities alternate.
     try walk("from each") { context in
-      try context.fetch(FetchRequest<Animal>(sortedBy: [FetchSortDescriptor(\Animal.name)])).reduce(0) { length, animal in
+      try context.fetch(FetchRequest<Animal>(sortedBy: [.ascending(\.name)])).reduce(0) { length, animal in
         animal.visits.reduce(length) { $0 + $1.day }
       }
     }
@@ -330,7 +335,7 @@ extension Animal {
     #expect(visits.count == 1)
     // Without delete rules, the store only removes this row.
     let coordinator = try place.coordinator()
-    let felix = try #require(try place.context().one(\Cat.lives == 3))
+    let felix = try #require(try place.context().one(Cat.self) { $0.lives == 3 })
     var changes = SaveRequest.EntityChanges(entity: felix.entity.index)
     changes.deleted = SaveRequest.KeyedRows(keys: [felix.objectID.key], expectedVersions: [felix.readRow.version])
     try #require(coordinator.persistentStores.last).base.prepare(SaveRequest(entities: [changes])).commit()
@@ -342,7 +347,8 @@ extension Animal {
   @Test(arguments: TestStore.allCases) func aKeyOfAnotherKindOfObjectIsDamageAndNoTrap(_ store: TestStore) throws {
     let place = try filled(store)
     let coordinator = try place.coordinator()
-    let tom = try #require(try place.context().one(\Cat.name == "Tom")), felix = try #require(try place.context().one(\Cat.name == "Felix"))
+    let tom = try #require(try place.context().one(Cat.self) { $0.name == "Tom" }),
+      felix = try #require(try place.context().one(Cat.self) { $0.name == "Felix" })
     let cat = tom.entity
     let builder = RowBatchBuilder(layout: cat.layout, idPrefix: try #require(coordinator.persistentStores.last).prefixes[cat.index])
     builder.append(tom.readRow, key: tom.objectKey, version: tom.readRow.version.next)
@@ -357,8 +363,8 @@ extension Animal {
     // Whether the other cat is registered or not.
     for registersOther in [false, true] {
       let context = try place.context()
-      let hunter = try #require(try context.one(\Cat.chip == 2))
-      let other = registersOther ? try context.one(\Cat.lives == 3) : nil
+      let hunter = try #require(try context.one(Cat.self) { $0.chip == 2 })
+      let other = registersOther ? try context.one(Cat.self) { $0.lives == 3 } : nil
       withExtendedLifetime(other) {
         let prey = hunter.prey
         #expect(prey == nil || prey?.name == "" && prey?.isInaccessible == true)

@@ -16,59 +16,52 @@ import Testing
     return (place, context)
   }
 
-  private func names(_ context: ManagedObjectContext, _ predicate: FetchPredicate<Dog>) throws -> [String] {
-    try context.fetch(FetchRequest(where: predicate, sortedBy: [FetchSortDescriptor(\Dog.name)])).map(\.name)
+  private func names(
+    _ context: ManagedObjectContext, @FetchPredicateBuilder<Dog> _ conditions: (FetchPath<Dog, Dog>) -> FetchPredicate<Dog>
+  ) throws -> [String] {
+    try context.fetch(FetchRequest(sortedBy: [.ascending(\.name)], where: conditions)).map(\.name)
   }
 
   @Test(arguments: TestStore.allCases) func chainsThroughToOneRelationshipsAreFollowed(_ store: TestStore) throws {
     let (place, context) = try context(store)
     withExtendedLifetime(place) {}
-    #expect(try names(context, \.owner?.name == "Ann") == ["Fido"])
-    #expect(try names(context, \.owner?.name > "Ann") == ["Rex", "Tom"])
-    #expect(try names(context, \.owner?.city == nil) == ["Rex", "Stray", "Tom"])
-    #expect(try names(context, \.owner?.name != nil && \.age < 6) == ["Fido", "Rex"])
-    #expect(try names(context, (\Dog.owner?.name).beginsWith("B")) == ["Rex", "Tom"])
-    #expect(try names(context, (\Dog.owner?.name).isIn(["Ann", nil])) == ["Fido", "Stray"])
-    #expect(try names(context, \.owner!.name == "Bob") == ["Rex", "Tom"])
-    #expect(try names(context, \.collar?.dog?.owner?.name == "Ann") == [])
-    let ann = try context.one(\Person.name == "Ann")
-    #expect(try names(context, \.collar?.dog == nil && \.owner == ann) == ["Fido"])
+    #expect(try names(context) { $0.owner.name == "Ann" } == ["Fido"])
+    #expect(try names(context) { $0.owner.name > "Ann" } == ["Rex", "Tom"])
+    #expect(try names(context) { $0.owner.city == nil } == ["Rex", "Stray", "Tom"])
+    #expect(try names(context) { $0.owner != nil && $0.age < 6 } == ["Fido", "Rex"])
+    #expect(try names(context) { $0.owner.name.beginsWith("B") } == ["Rex", "Tom"])
+    #expect(try names(context) { $0.owner.name == "Ann" || $0.owner == nil } == ["Fido", "Stray"])
+    #expect(try names(context) { $0.owner.name == "Bob" } == ["Rex", "Tom"])
+    #expect(try names(context) { $0.collar.dog.owner.name == "Ann" } == [])
+    let ann = try context.one(Person.self) { $0.name == "Ann" }
+    #expect(try names(context) { $0.collar.dog == nil && $0.owner == ann } == ["Fido"])
     let sorted = try context.fetch(
-      FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.owner?.name, ascending: false), FetchSortDescriptor(\Dog.name)]))
+      FetchRequest<Dog>(sortedBy: [.descending(\.owner.name), .ascending(\.name)]))
     #expect(sorted.map(\.name) == ["Rex", "Tom", "Fido", "Stray"])
   }
 
   @Test(arguments: TestStore.allCases) func countsOfToManyRelationshipsAreCounts(_ store: TestStore) throws {
     let (place, context) = try context(store)
     withExtendedLifetime(place) {}
-    #expect(try context.fetch(FetchRequest<Person>(where: \.dogs.count > 1)).map(\.name) == ["Bob"])
-    #expect(try names(context, \.friends.count == 1) == ["Rex"])
-    #expect(try names(context, \.owner?.dogs.count == 2) == ["Rex", "Tom"])
-    #expect(try names(context, (\Dog.owner).then(\.dogs.count) == 1) == ["Fido"])
-  }
-
-  @Test(arguments: TestStore.allCases) func theWrappedValueOfAnOptionalAttributeIsTheAttribute(_ store: TestStore) throws {
-    let (place, context) = try context(store)
-    withExtendedLifetime(place) {}
-    #expect(try names(context, \.weight! > 3) == ["Fido"])
-    #expect(try names(context, \.weight! < 3).isEmpty)
+    #expect(try context.fetch(FetchRequest<Person> { $0.dogs.count > 1 }).map(\.name) == ["Bob"])
+    #expect(try names(context) { $0.friends.count == 1 } == ["Rex"])
+    #expect(try names(context) { $0.owner.dogs.count == 2 } == ["Rex", "Tom"])
+    #expect(try names(context) { $0.owner.dogs.count == 1 } == ["Fido"])
   }
 
   @Test(arguments: TestStore.allCases) func whatIsComputedIsRefusedByTheRequest(_ store: TestStore) throws {
     let (place, context) = try context(store)
     withExtendedLifetime(place) {}
     let computed: [FetchPredicate<Dog>] = [
-      \.isOld == true, \.doubleAge == 6, \.ageOrNothing == 3, \.shoutedName == "FIDO", \.owner?.greeting == "Hello Ann",
-      \.friends.isEmpty == true,
-      \.twiceTheFriends == 2, \.owner?.name.count == 3, \.oldestFriend?.name == "Tom", \.owner?.dogs.first?.age == 3,
+      FetchPredicate { $0.isOld }, FetchPredicate { $0.doubleAge == 6 }, FetchPredicate { $0.ageOrNothing == 3 },
+      FetchPredicate { $0.shoutedName == "FIDO" }, FetchPredicate { $0.owner.greeting == "Hello Ann" },
+      FetchPredicate { $0.twiceTheFriends == 2 }, FetchPredicate { $0.oldestFriend.name == "Tom" },
     ]
     for (number, predicate) in computed.enumerated() {
       let error = #expect(throws: QueryError.self, "\(number)") { try context.fetch(FetchRequest(where: predicate)) }
       #expect(error?.reason.contains("none of the properties listed in") == true, "\(number): \(String(describing: error))")
     }
-    #expect(throws: QueryError.self) { try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.doubleAge)])) }
-    #expect(throws: QueryError.self) { try context.fetch(FetchRequest<Person>(sortedBy: [FetchSortDescriptor((\Person.dogs).count())])) }
-    #expect(throws: QueryError.self) { try context.fetch(FetchRequest<Person>(sortedBy: [FetchSortDescriptor(\Person.dogs.count)])) }
+    #expect(throws: QueryError.self) { try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.doubleAge)])) }
   }
 }
 

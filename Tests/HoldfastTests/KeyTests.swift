@@ -17,9 +17,9 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func aToManyRelationshipGivesItsObjects(_ store: TestStore) throws {
     let context = try kennel(store).context()
-    let ann = try #require(try context.one(\Person.name == "Ann"))
+    let ann = try #require(try context.one(Person.self) { $0.name == "Ann" })
     let dogs = try #require(try ann.value(forKey: "dogs").objects)
-    #expect(Set(dogs) == Set(try context.fetch(FetchRequest<Dog>(where: \.age < 9))))
+    #expect(Set(dogs) == Set(try context.fetch(FetchRequest<Dog> { $0.age < 9 })))
     #expect(try ann.value(forKey: "licences") == .objects([]))
     #expect(try ann.value(forKey: "licences").storeValue == nil && ann.value(forKey: "name").objects == nil)
     context.delete(dogs[0])
@@ -30,9 +30,10 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func settingAnArrayReplacesTheObjectsAndInversesFollow(_ store: TestStore) throws {
     let place = try kennel(store), context = try place.context()
-    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
     let (argos, fido, rex) = (dogs[0], dogs[1], dogs[2])
-    let ann = try #require(try context.one(\Person.name == "Ann")), bob = try #require(try context.one(\Person.name == "Bob"))
+    let ann = try #require(try context.one(Person.self) { $0.name == "Ann" }),
+      bob = try #require(try context.one(Person.self) { $0.name == "Bob" })
     try ann.setValue([argos, rex, argos], forKey: "dogs")
     #expect(Set(ann.dogs) == [argos, rex] && bob.dogs.isEmpty && fido.owner == nil && argos.owner === ann)
     try fido.setValue([argos, fido], forKey: "friends")
@@ -44,7 +45,7 @@ import Testing
     try fido.setValue([], forKeyPath: "friends")
     try context.save()
     let last = try place.context()
-    #expect(Set(try #require(try last.one(\Person.name == "Ann")).dogs.map(\.name)) == ["Argos", "Rex"])
+    #expect(Set(try #require(try last.one(Person.self) { $0.name == "Ann" }).dogs.map(\.name)) == ["Argos", "Rex"])
   }
 
   @Test(arguments: TestStore.allCases) func anArrayGivesAnOrderedRelationshipItsOrder(_ store: TestStore) throws {
@@ -72,9 +73,10 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func whatDoesNotFitIsRefusedAndChangesNothing(_ store: TestStore) throws {
     let place = try kennel(store), context = try place.context(), other = try place.context()
-    let ann = try #require(try context.one(\Person.name == "Ann")), fido = try #require(try context.one(\Dog.name == "Fido"))
-    let foreign = try #require(try other.one(\Dog.name == "Fido"))
-    let rex = try #require(try context.one(\Dog.name == "Rex"))
+    let ann = try #require(try context.one(Person.self) { $0.name == "Ann" }),
+      fido = try #require(try context.one(Dog.self) { $0.name == "Fido" })
+    let foreign = try #require(try other.one(Dog.self) { $0.name == "Fido" })
+    let rex = try #require(try context.one(Dog.self) { $0.name == "Rex" })
     context.delete(rex)
     try context.save()
     func code(_ body: () throws -> Void) throws -> ContextError.Code { try #require(throws: ContextError.self, performing: body).code }
@@ -93,7 +95,8 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func pathsThroughToManyRelationshipsCollect(_ store: TestStore) throws {
     let context = try kennel(store).context()
-    let ann = try #require(try context.one(\Person.name == "Ann")), fido = try #require(try context.one(\Dog.name == "Fido"))
+    let ann = try #require(try context.one(Person.self) { $0.name == "Ann" }),
+      fido = try #require(try context.one(Dog.self) { $0.name == "Fido" })
     #expect(Set(try #require(try ann.value(forKeyPath: "dogs.name").storeValues)) == [.string("Fido"), .string("Rex")])
     #expect(try ann.value(forKeyPath: "dogs.@count") == .int64(2) && fido.value(forKeyPath: "owner.dogs.@count") == .int64(2))
     #expect(try fido.value(forKeyPath: "owner.dogs").objects?.count == 2)

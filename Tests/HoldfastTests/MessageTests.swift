@@ -30,7 +30,8 @@ import Testing
   @Test(arguments: TestStore.allCases) func changesAreReportedOnceAtTheEndOfProcessing(_ store: TestStore) throws {
     let (place, context, ear) = try listening(store)
     withExtendedLifetime(place) {}
-    let fido = try #require(try context.one(\Dog.name == "Fido")), rex = try #require(try context.one(\Dog.name == "Rex"))
+    let fido = try #require(try context.one(Dog.self) { $0.name == "Fido" }),
+      rex = try #require(try context.one(Dog.self) { $0.name == "Rex" })
     #expect(ear.messages.isEmpty)
     let new = context.dog("New")
     fido.age = 4
@@ -58,7 +59,8 @@ import Testing
   @Test(arguments: TestStore.allCases) func deletionsAreReportedWithThoseOfTheirCascades(_ store: TestStore) throws {
     let (place, context, ear) = try listening(store)
     withExtendedLifetime(place) {}
-    let fido = try #require(try context.one(\Dog.name == "Fido")), ann = try #require(fido.owner), collar = try #require(fido.collar)
+    let fido = try #require(try context.one(Dog.self) { $0.name == "Fido" }), ann = try #require(fido.owner),
+      collar = try #require(fido.collar)
     fido.age = 9
     context.delete(fido)
     try context.processPendingChanges()
@@ -80,7 +82,8 @@ import Testing
   @Test(arguments: TestStore.allCases) func refreshingRollingBackAndResettingAreReported(_ store: TestStore) throws {
     let (place, context, ear) = try listening(store)
     withExtendedLifetime(place) {}
-    let fido = try #require(try context.one(\Dog.name == "Fido")), rex = try #require(try context.one(\Dog.name == "Rex"))
+    let fido = try #require(try context.one(Dog.self) { $0.name == "Fido" }),
+      rex = try #require(try context.one(Dog.self) { $0.name == "Rex" })
     fido.age = 9
     try context.refresh(fido, mergeChanges: false)
     try context.processPendingChanges()
@@ -130,8 +133,8 @@ import Testing
       saved.messages.append(changes)
     }
     let new = context.dog("New")
-    let fido = try #require(try context.one(\Dog.name == "Fido")), collar = try #require(fido.collar)
-    let rex = try #require(try context.one(\Dog.name == "Rex")), ann = try #require(fido.owner)
+    let fido = try #require(try context.one(Dog.self) { $0.name == "Fido" }), collar = try #require(fido.collar)
+    let rex = try #require(try context.one(Dog.self) { $0.name == "Rex" }), ann = try #require(fido.owner)
     ear.messages = []
     fido.age = 101
     rex.age = 6
@@ -144,7 +147,7 @@ import Testing
     #expect(
       Set(ear.messages.flatMap(\.deleted)) == [fido.objectID, collar.objectID]
         && Set(ear.messages.flatMap(\.updated)).contains(rex.objectID))
-    #expect(try place.context().one(\Dog.name == "New")?.notes == "checked")
+    #expect(try place.context().one(Dog.self) { $0.name == "New" }?.notes == "checked")
     // Nothing was changed, changes had no effect, or the save was refused.
     try context.save()
     #expect(before == 1 && saved.messages.isEmpty)
@@ -159,7 +162,7 @@ import Testing
 
   @Test func whatAHandlerChangesComesWithTheNextMessageAndIsSaved() throws {
     let (place, context, ear) = try listening(.memory)
-    let rex = try #require(try context.one(\Dog.name == "Rex"))
+    let rex = try #require(try context.one(Dog.self) { $0.name == "Rex" })
     context.objectsDidChange { context, changes in
       if changes.updated.contains(rex.objectID) && rex.weight == nil { rex.weight = 12 }
     }
@@ -169,7 +172,7 @@ import Testing
     try context.processPendingChanges()
     #expect(ear.last() == ObjectChanges(updated: [rex.objectID]))
     try context.save()
-    #expect(try place.context().one(\Dog.weight == 12)?.age == 6)
+    #expect(try place.context().one(Dog.self) { $0.weight == 12 }?.age == 6)
   }
 
   @Test func observersReceiveNothingBeforeTheyStartOrAfterTheyCancel() throws {
@@ -208,7 +211,7 @@ import Testing
     try context.refresh(dog, mergeChanges: false)
     #expect(context.observers?.take().isEmpty == true && dog.flags.contains(.listed))
     try context.save()
-    #expect(try place.context().one(\Dog.age == 3) != nil)
+    #expect(try place.context().one(Dog.self) { $0.age == 3 } != nil)
   }
 
   /// Each message equals the random changes since the previous one.
@@ -218,7 +221,7 @@ import Testing
     let (place, context, ear) = try listening(store)
     withExtendedLifetime(place) {}
     var dogs = try context.fetch(FetchRequest<Dog>())
-    let ann = try #require(try context.one(\Person.name == "Ann"))
+    let ann = try #require(try context.one(Person.self) { $0.name == "Ann" })
     for _ in 0..<60 {
       var (inserted, updated, deleted): (Set<Dog>, Set<Dog>, Set<Dog>) = ([], [], [])
       var updatedOwners: Set<ManagedObjectID> = []

@@ -17,7 +17,7 @@ import Testing
     for count in [1, 4, 5, 30] {
       let wanted = dogs.shuffled().prefix(count), ids = wanted.map { StoreValue.objectID($0.objectID) }
       let found = try other.fetch(
-        FetchRequest<Dog>(where: FetchPredicate(.membership(.object, ids)), sortedBy: [FetchSortDescriptor(\Dog.age)]))
+        FetchRequest<Dog>(where: FetchPredicate(.membership(.object, ids)), sortedBy: [.ascending(\.age)]))
       #expect(found.map(\.age) == wanted.map(\.age).sorted(), "\(count)")
       let rest = try other.count(for: FetchRequest<Dog>(where: FetchPredicate(.not(.membership(.object, ids)))))
       #expect(rest == 50 - count)

@@ -68,7 +68,7 @@ final class Genre: ManagedObject {
   }
 
   private func album(_ name: String, _ context: ManagedObjectContext) throws -> Album {
-    if let known = try context.one(\Album.name == name) { return known }
+    if let known = try context.one(Album.self, where: { $0.name == name }) { return known }
     let album = context.insert(Album.self)
     album.name = name
     return album
@@ -105,7 +105,7 @@ final class Genre: ManagedObject {
     #expect(titles(album) == "xebycd")
     let other = try place.context(), same = try self.album("A", other)
     #expect(titles(same) == "xebycd")
-    #expect(try other.one(\Track.title == "a")?.album == nil)
+    #expect(try other.one(Track.self) { $0.title == "a" }?.album == nil)
     same.tracks.move(from: 0, to: 5)
     same.tracks.swapAt(0, 2)
     #expect(titles(same) == "ybecdx")
@@ -145,7 +145,7 @@ final class Genre: ManagedObject {
     let place = try filled(store)
     let context = try place.context(), album = try album("A", context)
     for letter in "fg" { track(String(letter), context).album = album }
-    try context.one(\Track.title == "b")?.album = nil
+    try context.one(Track.self) { $0.title == "b" }?.album = nil
     try context.save()
     #expect(try titles(self.album("A", place.context())) == "acdefg")
     let other = try place.context(), same = try self.album("A", other)
@@ -154,7 +154,7 @@ final class Genre: ManagedObject {
     try other.save()
     #expect(try titles(self.album("A", place.context())) == "acdefgh")
     let new = try self.album("New", other)
-    for title in ["c", "a"] { try other.one(\Track.title == title)?.album = new }
+    for title in ["c", "a"] { try other.one(Track.self) { $0.title == title }?.album = new }
     #expect(titles(new) == "ca" && titles(same) == "defgh")
     try other.save()
     #expect(try titles(self.album("New", place.context())) == "ca" && titles(self.album("A", place.context())) == "defgh")
@@ -173,7 +173,8 @@ final class Genre: ManagedObject {
     albums[1].genres.reverse()
     try context.save()
     let other = try place.context()
-    let jazz = try #require(try other.one(\Genre.name == "jazz")), folk = try #require(try other.one(\Genre.name == "folk"))
+    let jazz = try #require(try other.one(Genre.self) { $0.name == "jazz" }),
+      folk = try #require(try other.one(Genre.self) { $0.name == "folk" })
     #expect(jazz.albums.map(\.name) == ["C", "A", "B"] && folk.albums.map(\.name) == ["A", "B", "C"])
     let b = try album("B", other)
     #expect(b.genres.map(\.name) == ["folk", "jazz"])
@@ -183,7 +184,7 @@ final class Genre: ManagedObject {
     #expect(b.genres.map(\.name) == ["jazz", "folk"])
     try other.save()
     let last = try place.context()
-    #expect(try last.one(\Genre.name == "folk")?.albums.map(\.name) == ["B", "A", "C"])
+    #expect(try last.one(Genre.self) { $0.name == "folk" }?.albums.map(\.name) == ["B", "A", "C"])
     #expect(try album("B", last).genres.map(\.name) == ["jazz", "folk"])
   }
 
@@ -205,7 +206,7 @@ final class Genre: ManagedObject {
     let place = try filled(store), context = try place.context()
     let album = try album("A", context)
     _ = titles(album)
-    try context.one(\Track.title == "b").map(context.delete)
+    try context.one(Track.self) { $0.title == "b" }.map(context.delete)
     #expect(titles(album) == "acde" && album.tracks.count == 4 && album.tracks[1].title == "c")
     album.tracks.move(from: 3, to: 1)
     album.tracks.insert(track("x", context), at: 1)
@@ -213,7 +214,7 @@ final class Genre: ManagedObject {
     try context.save()
     #expect(titles(album) == "axecd" && album.tracks.firstIndex { $0.title == "e" } == 2)
     #expect(try titles(self.album("A", place.context())) == "axecd")
-    try context.one(\Track.title == "x").map(context.delete)
+    try context.one(Track.self) { $0.title == "x" }.map(context.delete)
     context.rollback()
     #expect(titles(album) == "axecd")
     context.delete(album)
@@ -223,8 +224,8 @@ final class Genre: ManagedObject {
 
   @Test(arguments: TestStore.allCases) func predicatesReachThroughOrderedRelationships(_ store: TestStore) throws {
     let context = try filled(store).context()
-    #expect(try context.count(for: FetchRequest<Album>(where: (\Album.tracks).any(\.title == "c") && (\Album.tracks).count() == 5)) == 1)
-    #expect(try context.count(for: FetchRequest<Album>(where: (\Album.tracks).all(\.title < "c"))) == 0)
+    #expect(try context.count(for: FetchRequest<Album> { $0.tracks.any { $0.title == "c" } && $0.tracks.count == 5 }) == 1)
+    #expect(try context.count(for: FetchRequest<Album> { $0.tracks.all { $0.title < "c" } }) == 0)
   }
 
   /// Random changes of two albums compared with plain arrays. Prints its seed; HOLDFAST_SEED repeats a run.
@@ -270,7 +271,7 @@ final class Genre: ManagedObject {
         case 10 where count > 0:
           // Removed and added again.
           let title = now[name]?.randomElement(using: &random) ?? ""
-          let track = try context.one(\Track.title == title)
+          let track = try context.one(Track.self) { $0.title == title }
           track?.album = nil
           track?.album = album
           now[name]?.removeAll { $0 == title }

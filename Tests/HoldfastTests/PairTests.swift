@@ -16,9 +16,9 @@ import Testing
     }
     do {
       let a = try place.context(), b = try place.context()
-      let fido = try #require(try a.one(\Dog.name == "Fido")), collar = try #require(try a.fetch(FetchRequest<Collar>()).first)
+      let fido = try #require(try a.one(Dog.self) { $0.name == "Fido" }), collar = try #require(try a.fetch(FetchRequest<Collar>()).first)
       fido.collar = collar
-      let rex = try #require(try b.one(\Dog.name == "Rex"))
+      let rex = try #require(try b.one(Dog.self) { $0.name == "Rex" })
       rex.collar = try b.fetch(FetchRequest<Collar>()).first
       try b.save()
       #expect(throws: ContextError.self) { try a.save() }
@@ -27,7 +27,7 @@ import Testing
     }
     try place.close()
     let last = try place.context()
-    let fido = try #require(try last.one(\Dog.name == "Fido")), rex = try #require(try last.one(\Dog.name == "Rex"))
+    let fido = try #require(try last.one(Dog.self) { $0.name == "Fido" }), rex = try #require(try last.one(Dog.self) { $0.name == "Rex" })
     #expect(fido.collar?.dog === fido)
     #expect(rex.collar == nil)
   }
@@ -43,17 +43,17 @@ import Testing
     }
     do {
       let a = try place.context()
-      let rex = try #require(try a.one(\Dog.name == "Rex")), collar = try #require(try a.fetch(FetchRequest<Collar>()).first)
+      let rex = try #require(try a.one(Dog.self) { $0.name == "Rex" }), collar = try #require(try a.fetch(FetchRequest<Collar>()).first)
       rex.collar = collar
       // Reverts only one of the two dogs.
-      let fido = try #require(try a.one(\Dog.name == "Fido"))
+      let fido = try #require(try a.one(Dog.self) { $0.name == "Fido" })
       #expect(fido.collar == nil)
       try a.refresh(fido, mergeChanges: false)
       try a.save()
     }
     try place.close()
     let last = try place.context()
-    let fido = try #require(try last.one(\Dog.name == "Fido")), rex = try #require(try last.one(\Dog.name == "Rex"))
+    let fido = try #require(try last.one(Dog.self) { $0.name == "Fido" }), rex = try #require(try last.one(Dog.self) { $0.name == "Rex" })
     for dog in [fido, rex] { if let collar = dog.collar { #expect(collar.dog === dog, "\(dog.name)") } }
   }
 
@@ -70,10 +70,10 @@ import Testing
     }
     do {
       let a = try place.context(), b = try place.context()
-      let rex = try #require(try a.one(\Dog.name == "Rex")), collar = try #require(try a.fetch(FetchRequest<Collar>()).first)
+      let rex = try #require(try a.one(Dog.self) { $0.name == "Rex" }), collar = try #require(try a.fetch(FetchRequest<Collar>()).first)
       rex.collar = collar
       if deletesDog {
-        b.delete(try #require(try b.one(\Dog.name == "Fido")))
+        b.delete(try #require(try b.one(Dog.self) { $0.name == "Fido" }))
       } else {
         b.delete(try #require(try b.fetch(FetchRequest<Collar>()).first))
       }
@@ -99,9 +99,9 @@ import Testing
     }
     do {
       let a = try place.context(), b = try place.context()
-      let fido = try #require(try a.one(\Dog.name == "Fido")), rex = try #require(try a.one(\Dog.name == "Rex"))
+      let fido = try #require(try a.one(Dog.self) { $0.name == "Fido" }), rex = try #require(try a.one(Dog.self) { $0.name == "Rex" })
       #expect(fido.collar == nil && rex.collar == nil)
-      try b.one(\Dog.name == "Fido")?.collar = b.fetch(FetchRequest<Collar>()).first
+      try b.one(Dog.self) { $0.name == "Fido" }?.collar = b.fetch(FetchRequest<Collar>()).first
       try b.save()
       let collar = try #require(try a.fetch(FetchRequest<Collar>()).first)
       #expect(collar.dog === fido)
@@ -123,9 +123,9 @@ import Testing
       try setup.save()
     }
     let a = try place.context(), b = try place.context()
-    let fido = try #require(try a.one(\Dog.name == "Fido"))
+    let fido = try #require(try a.one(Dog.self) { $0.name == "Fido" })
     #expect(fido.collar == nil)
-    try b.one(\Dog.name == "Fido")?.collar = b.fetch(FetchRequest<Collar>()).first
+    try b.one(Dog.self) { $0.name == "Fido" }?.collar = b.fetch(FetchRequest<Collar>()).first
     try b.save()
     let collar = try #require(try a.fetch(FetchRequest<Collar>()).first)
     collar.dog = nil
@@ -135,7 +135,7 @@ import Testing
     try a.refreshAllObjects()
     try a.save()
     let last = try place.context()
-    #expect(try last.one(\Dog.name == "Fido")?.collar == nil)
+    #expect(try last.one(Dog.self) { $0.name == "Fido" }?.collar == nil)
     #expect(try last.fetch(FetchRequest<Collar>()).first?.dog == nil)
   }
 

@@ -28,11 +28,12 @@ import Testing
       #expect(Set(found.map { ObjectIdentifier($0) }) == Set(matching.map { ObjectIdentifier($0) }), comment)
       #expect(found.count == matching.count, comment)
       request.fetchOffset = Int.random(in: 0..<5, using: &random)
-      request.fetchLimit = Int.random(in: 0..<12, using: &random)
+      let limit = Int.random(in: -1..<12, using: &random)
+      request.fetchLimit = limit < 0 ? nil : limit
       // Without a sort and a window, any order is correct.
-      if sorts.isEmpty && request.fetchOffset == 0 && request.fetchLimit == 0 { continue }
+      if sorts.isEmpty && request.fetchOffset == 0 && request.fetchLimit == nil { continue }
       let ordered = matching.sorted { Obvious.precedes($0, $1, sorts) }
-      let window = ordered.dropFirst(request.fetchOffset).prefix(request.fetchLimit == 0 ? .max : request.fetchLimit)
+      let window = ordered.dropFirst(request.fetchOffset).prefix(request.fetchLimit ?? .max)
       #expect(try context.fetch(request).map(\.objectID) == window.map(\.objectID), comment)
       #expect(try context.fetchObjectIDs(request) == window.map(\.objectID), comment)
     }
@@ -84,7 +85,7 @@ import Testing
   }
 
   private func change(_ context: ManagedObjectContext, _ random: inout SeededGenerator) throws {
-    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.init(\Dog.chip)]))
+    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.chip)]))
     for dog in dogs.prefix(12) {
       dog.age = Int.random(in: -2...6, using: &random)
       dog.name = names.randomElement(using: &random) ?? ""

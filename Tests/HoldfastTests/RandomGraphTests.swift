@@ -39,11 +39,15 @@ import Testing
     var counter = 0
     var log: [String] = []
     func dog(_ name: String) throws -> Dog {
-      guard let dog = try context.one(\Dog.name == name) else { throw Difference(description: "There is no dog \(name). \(log)") }
+      guard let dog = try context.one(Dog.self, where: { $0.name == name }) else {
+        throw Difference(description: "There is no dog \(name). \(log)")
+      }
       return dog
     }
     func person(_ name: String) throws -> Person {
-      guard let person = try context.one(\Person.name == name) else { throw Difference(description: "There is no person \(name). \(log)") }
+      guard let person = try context.one(Person.self, where: { $0.name == name }) else {
+        throw Difference(description: "There is no person \(name). \(log)")
+      }
       return person
     }
     for n in 0..<45 {

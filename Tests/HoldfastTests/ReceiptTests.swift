@@ -161,7 +161,7 @@ import Testing
     #expect(error?.code == .damaged && error?.reason.contains("took effect") == true)
     #expect(!context.hasChanges && dog.age == 5)
     trigger.state.withLock { $0 = Trigger.State() }
-    #expect(try another(context).fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.age)])).map(\.age) == [5, 9])
+    #expect(try another(context).fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.age)])).map(\.age) == [5, 9])
     dog.age = 6
     try context.save()
   }

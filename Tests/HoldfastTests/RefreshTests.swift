@@ -18,9 +18,9 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func aRefreshedObjectShowsWhatOthersSaved(_ store: TestStore) throws {
     let place = try kennel(store), context = try place.context(), other = try place.context()
-    let fido = try #require(try context.one(\Dog.name == "Fido"))
+    let fido = try #require(try context.one(Dog.self) { $0.name == "Fido" })
     #expect(fido.age == 3 && fido.friends.count == 1)
-    let same = try #require(try other.one(\Dog.name == "Fido"))
+    let same = try #require(try other.one(Dog.self) { $0.name == "Fido" })
     same.age = 4
     same.friends.removeAll()
     try other.save()
@@ -31,8 +31,10 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func refreshingWithoutMergingTakesChangesBackOnBothEnds(_ store: TestStore) throws {
     let place = try kennel(store), context = try place.context()
-    let fido = try #require(try context.one(\Dog.name == "Fido")), rex = try #require(try context.one(\Dog.name == "Rex"))
-    let ann = try #require(try context.one(\Person.name == "Ann")), bob = try #require(try context.one(\Person.name == "Bob"))
+    let fido = try #require(try context.one(Dog.self) { $0.name == "Fido" }),
+      rex = try #require(try context.one(Dog.self) { $0.name == "Rex" })
+    let ann = try #require(try context.one(Person.self) { $0.name == "Ann" }),
+      bob = try #require(try context.one(Person.self) { $0.name == "Bob" })
     fido.name = "Fidelio"
     fido.owner = bob
     fido.friends.remove(rex)
@@ -43,16 +45,18 @@ import Testing
     #expect(ann.dogs.count == 1 && bob.dogs.count == 1 && rex.friendOf.count == 1 && rex.friends.isEmpty)
     try context.save()
     let last = try place.context()
-    #expect(try last.one(\Dog.name == "Fido")?.owner?.name == "Ann" && last.one(\Dog.name == "Rex")?.friendOf.count == 1)
+    #expect(
+      try last.one(Dog.self) { $0.name == "Fido" }?.owner?.name == "Ann" && last.one(Dog.self) { $0.name == "Rex" }?.friendOf.count == 1)
   }
 
   @Test(arguments: TestStore.allCases) func mergedChangesAreSavedOverWhatOthersSaved(_ store: TestStore) throws {
     let place = try kennel(store), context = try place.context(), other = try place.context()
-    let fido = try #require(try context.one(\Dog.name == "Fido")), rex = try #require(try context.one(\Dog.name == "Rex"))
+    let fido = try #require(try context.one(Dog.self) { $0.name == "Fido" }),
+      rex = try #require(try context.one(Dog.self) { $0.name == "Rex" })
     fido.name = "Fidelio, which is long"
     fido.weight = 12
     fido.friendOf.insert(rex)
-    let same = try #require(try other.one(\Dog.name == "Fido"))
+    let same = try #require(try other.one(Dog.self) { $0.name == "Fido" })
     same.age = 4
     same.notes = "changed by another"
     same.friends.insert(same)
@@ -64,15 +68,15 @@ import Testing
     #expect(fido.friends.count == 2 && fido.friendOf.count == 2 && fido.hasChanges)
     #expect(Set(fido.changedValues().keys) == ["name", "weight"])
     try context.save()
-    let last = try #require(try place.context().one(\Dog.age == 4))
+    let last = try #require(try place.context().one(Dog.self) { $0.age == 4 })
     #expect(last.name == "Fidelio, which is long" && last.notes == "changed by another" && last.friendOf.count == 2)
   }
 
   @Test(arguments: TestStore.allCases) func anObjectThatIsGoneCannotBeMerged(_ store: TestStore) throws {
     let place = try kennel(store), context = try place.context(), other = try place.context()
-    let fido = try #require(try context.one(\Dog.name == "Fido"))
+    let fido = try #require(try context.one(Dog.self) { $0.name == "Fido" })
     fido.age = 9
-    try other.one(\Dog.name == "Fido").map(other.delete)
+    try other.one(Dog.self) { $0.name == "Fido" }.map(other.delete)
     try other.save()
     let error = try #require(throws: ContextError.self) { try context.refresh(fido, mergeChanges: true) }
     #expect(error.code == .missingObject && error.coreDataCode == 133000 && fido.age == 9)
@@ -82,7 +86,7 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func refreshingAllObjectsKeepsChangesAndNewObjects(_ store: TestStore) throws {
     let place = try kennel(store), context = try place.context(), other = try place.context()
-    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
     let new = context.dog("New", age: 1)
     dogs[0].weight = 7
     for dog in try other.fetch(FetchRequest<Dog>()) { dog.age = 20 }
@@ -90,18 +94,18 @@ import Testing
     try context.refreshAllObjects()
     #expect(dogs.map(\.age) == [20, 20] && dogs[0].weight == 7 && new.name == "New" && new.isInserted)
     try context.save()
-    #expect(try place.context().fetch(FetchRequest<Dog>(where: \.age == 20 && \.weight == 7)).count == 1)
+    #expect(try place.context().fetch(FetchRequest<Dog> { $0.age == 20 && $0.weight == 7 }).count == 1)
   }
 
   @Test(arguments: TestStore.allCases) func changedAndCommittedValuesTellTheDifference(_ store: TestStore) throws {
     let place = try kennel(store), context = try place.context()
-    let fido = try #require(try context.one(\Dog.name == "Fido"))
+    let fido = try #require(try context.one(Dog.self) { $0.name == "Fido" })
     #expect(fido.changedValues().isEmpty)
     fido.age = 8
     fido.owner = nil
     #expect(fido.changedValues() == ["age": .int16(8), "owner": .null])
     let before = try fido.committedValues(forKeys: ["age", "owner", "name"])
-    let ann = try #require(try context.one(\Person.name == "Ann"))
+    let ann = try #require(try context.one(Person.self) { $0.name == "Ann" })
     #expect(before == ["age": .int16(3), "owner": .objectID(ann.objectID), "name": .string("Fido")])
     #expect(try fido.committedValues().count == fido.entity.slots.count)
     fido.age = 3
@@ -117,7 +121,7 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func pathsOfKeysReachThroughToOneRelationships(_ store: TestStore) throws {
     let context = try kennel(store).context()
-    let fido = try #require(try context.one(\Dog.name == "Fido"))
+    let fido = try #require(try context.one(Dog.self) { $0.name == "Fido" })
     #expect(try fido.value(forKeyPath: "owner.city") == .string("Oslo") && fido.value(forKeyPath: "age") == .int16(3))
     #expect(try fido.value(forKeyPath: "collar.dog.name") == .null)
     try fido.setValue(.string("Bergen"), forKeyPath: "owner.city")

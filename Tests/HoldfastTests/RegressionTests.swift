@@ -75,10 +75,10 @@ extension TestStore.Place {
     setup.reset()
     let context = try place.context()
     context.persistentStoreCoordinator.rowCache.removeAll()
-    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
     for dog in dogs.prefix(60) { #expect(dog.owner?.name.isEmpty == false) }
     do {
-      let lastPerson = try #require(try context.one(\Person.name == "p179"))
+      let lastPerson = try #require(try context.one(Person.self) { $0.name == "p179" })
       lastPerson.name = "Robert"
       try context.save()
     }
@@ -92,7 +92,7 @@ extension TestStore.Place {
     let place = try makePeopleWithDogs(.sqlite)
     let coordinator = try place.coordinator()
     let deletingContext = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
-    let dog = try deletingContext.one(\Dog.name == "d0")!
+    let dog = try deletingContext.one(Dog.self) { $0.name == "d0" }!
     let id = dog.objectID
     // Read the row, and delete the object before the row is published.
     let collector = RowCollector()
@@ -117,7 +117,8 @@ extension TestStore.Place {
     try filling.save()
     let (saving, _) = try place.recording { HookedStore($0, hook) }
     let reading = try ManagedObjectContext(coordinator: saving.persistentStoreCoordinator, classes: Kennel.classes)
-    let dog = try #require(try saving.one(\Dog.name == "rex")), other = try #require(try reading.one(\Dog.name == "rex"))
+    let dog = try #require(try saving.one(Dog.self) { $0.name == "rex" }),
+      other = try #require(try reading.one(Dog.self) { $0.name == "rex" })
     var ageDuringCommit = 0
     hook.beforeCommit = {
       try? reading.refresh(other, mergeChanges: false)
@@ -138,9 +139,10 @@ extension TestStore.Place {
     for number in 0..<20 { filling.dog("d\(number)", age: number).chip = Int64(100 - number) }
     try filling.save()
     // Nested more deeply than SQLite evaluates.
-    var isYoung = \Dog.age >= 0
-    for _ in 0..<10 { isYoung = (isYoung || \Dog.age == -1) && \Dog.age < 100 }
-    for predicate in [\Dog.chip > 0 && \Dog.chip < 1000, \Dog.chip > 0 && \Dog.chip < 1000 && isYoung] {
+    var isYoung = FetchPredicate<Dog> { $0.age >= 0 }
+    for _ in 0..<10 { isYoung = (isYoung || FetchPredicate<Dog> { $0.age == -1 }) && FetchPredicate<Dog> { $0.age < 100 } }
+    let isChipped = FetchPredicate<Dog> { $0.chip > 0 && $0.chip < 1000 }
+    for predicate in [isChipped, isChipped && isYoung] {
       let request = FetchRequest<Dog>(where: predicate, offset: 2, limit: 3)
       #expect(try place.context().fetch(request).map(\.name) == ["d2", "d3", "d4"])
     }
@@ -155,11 +157,11 @@ extension TestStore.Place {
     for number in 0..<friendCount { savedDog.friends.insert(savingContext.dog("f\(number)", age: 3)) }
     try savingContext.save()
     let readingContext = try place.context()
-    let readDog = try #require(try readingContext.one(\Dog.name == "rex"))
+    let readDog = try #require(try readingContext.one(Dog.self) { $0.name == "rex" })
     #expect(readDog.friends.map(\.age) == Array(repeating: 3, count: friendCount))
     for friend in savedDog.friends { friend.age = 9 }
     try savingContext.save()
-    #expect(try readingContext.one(\Dog.name == "f0")?.age == 9)
+    #expect(try readingContext.one(Dog.self) { $0.name == "f0" }?.age == 9)
     #expect(readDog.friends.map(\.age) == Array(repeating: 9, count: friendCount))
   }
 
@@ -174,7 +176,7 @@ extension TestStore.Place {
     try setup.save()
     try place.close()
     let context = try place.context()
-    let fido = try #require(try context.one(\Dog.name == "Fido"))
+    let fido = try #require(try context.one(Dog.self) { $0.name == "Fido" })
     let (notes, chip, weight): (String, Int64, Double) = (fido[Dog.Slot.notes], fido[Dog.Slot.chip], fido[Dog.Slot.weight])
     #expect(notes == "" && chip == 0 && weight == 0)
     fido.notes = "good"
@@ -222,7 +224,7 @@ extension TestStore.Place {
     licence.holder = holder
     try setup.save()
     let (context, failing) = try place.faulty()
-    let person = try #require(try context.one(\Person.name == "P"))
+    let person = try #require(try context.one(Person.self) { $0.name == "P" })
     context.delete(person)
     try context.processPendingChanges()
     failing.fail(.relationships, with: readError)
@@ -242,7 +244,8 @@ extension TestStore.Place {
     owner.friends.insert(keptFriend)
     try setup.save()
     let (context, failing) = try place.faulty()
-    let dog = try #require(try context.one(\Dog.name == "a")), formerFriend = try #require(try context.one(\Dog.name == "b"))
+    let dog = try #require(try context.one(Dog.self) { $0.name == "a" }),
+      formerFriend = try #require(try context.one(Dog.self) { $0.name == "b" })
     dog.friends.remove(formerFriend)
     failing.fail(.relationships, onCall: 1, with: readError)
     _ = formerFriend.friendOf.count
@@ -253,7 +256,7 @@ extension TestStore.Place {
     context.acknowledgeFaultErrors()
     try context.save()
     let checkingContext = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: Kennel.classes)
-    #expect(try checkingContext.one(\Dog.name == "a")?.friends.map(\.name) == ["x"])
+    #expect(try checkingContext.one(Dog.self) { $0.name == "a" }?.friends.map(\.name) == ["x"])
   }
 
   /// The bug: the fetch returned the stored order, because only the predicate was checked for unsaved changes of other objects.
@@ -263,7 +266,7 @@ extension TestStore.Place {
     for name in ["A", "B"] { context.dog("of \(name)", age: 1, owner: context.person(name)) }
     try context.save()
     context.reset()
-    let byOwner = FetchRequest<Dog>(sortedBy: [FetchSortDescriptor((\Dog.owner).then(\.name))])
+    let byOwner = FetchRequest<Dog>(sortedBy: [.ascending(\.owner.name)])
     #expect(try context.fetch(byOwner).map(\.name) == ["of A", "of B"])
     let owner = try #require(try context.fetch(byOwner).first?.owner)
     owner.name = "Z"
@@ -276,7 +279,7 @@ extension TestStore.Place {
   func `a fetched row doesn't replace the row of a changed object`(_ store: TestStore) throws {
     let place = try makePeopleWithDogs(store)
     let (context, failing) = try place.faulty()
-    let dog = try #require(try context.one(\Dog.name == "d1"))
+    let dog = try #require(try context.one(Dog.self) { $0.name == "d1" })
     failing.fail(.rows, with: readError)
     let owner = try #require(dog.owner)
     #expect(owner.name == "" && owner.isInaccessible)
@@ -295,7 +298,7 @@ extension TestStore.Place {
     await #expect(processExitsWith: .success) {
       let place = try RegressionTests().makePeopleWithDogs(.memory)
       let (context, failing) = try place.faulty()
-      guard let dog = try context.one(\Dog.name == "d1") else { fatalError() }
+      guard let dog = try context.one(Dog.self, where: { $0.name == "d1" }) else { fatalError() }
       failing.fail(.rows, with: readError)
       guard let owner = dog.owner else { fatalError() }
       _ = owner.name
@@ -312,7 +315,7 @@ extension TestStore.Place {
   func `looking up an object by its ID doesn't discard changes made after a failed read`(_ store: TestStore) throws {
     let place = try makePeopleWithDogs(store)
     let (context, failing) = try place.faulty()
-    let dog = try #require(try context.one(\Dog.name == "d1"))
+    let dog = try #require(try context.one(Dog.self) { $0.name == "d1" })
     failing.fail(.rows, with: readError)
     let owner = try #require(dog.owner)
     _ = owner.name
@@ -326,12 +329,12 @@ extension TestStore.Place {
   func `a fetch throws if it can't read what it needs to apply pending changes`(_ store: TestStore) throws {
     let place = try makePeopleWithDogs(store)
     let (context, failing) = try place.faulty()
-    let bob = try #require(try context.one(\Person.name == "Bob"))
+    let bob = try #require(try context.one(Person.self) { $0.name == "Bob" })
     bob.dogs.insert(context.dog("d9"))
     // Bob has changed, so the context evaluates the predicate itself. For that, it reads his dogs.
     failing.fail(.relationships, onCall: 1, with: readError)
     #expect(throws: (any Error).self) {
-      _ = try context.fetch(FetchRequest<Person>(where: (\Person.dogs).any(\Dog.name == "d1")))
+      _ = try context.fetch(FetchRequest<Person> { $0.dogs.any { $0.name == "d1" } })
     }
   }
 
@@ -341,7 +344,7 @@ extension TestStore.Place {
     let place = try makePeopleWithDogs(store)
     let task = Task {
       let context = try ManagedObjectContext(coordinator: place.coordinator(), classes: Kennel.classes)
-      let dog = try context.one(\Dog.name == "d1")
+      let dog = try context.one(Dog.self) { $0.name == "d1" }
       withUnsafeCurrentTask { $0?.cancel() }
       return dog?.owner?.name
     }
@@ -355,10 +358,10 @@ extension TestStore.Place {
   @Test(arguments: TestStore.allCases)
   func `saving a dog after its owner was deleted doesn't conflict`(_ store: TestStore) throws {
     let context = try makePeopleWithDogs(store).context()
-    let bob = try #require(try context.one(\Person.name == "Bob"))
+    let bob = try #require(try context.one(Person.self) { $0.name == "Bob" })
     context.delete(bob)
     try context.processPendingChanges()
-    var request = FetchRequest<Dog>(where: \Dog.name == "d1")
+    var request = FetchRequest<Dog> { $0.name == "d1" }
     request.includesPendingChanges = true
     let dog = try #require(try context.fetch(request).first)
     try context.save()
@@ -373,10 +376,10 @@ extension TestStore.Place {
   @Test(arguments: TestStore.allCases)
   func `saving a dog again after it was changed with its owner's deletion doesn't conflict`(_ store: TestStore) throws {
     let context = try makePeopleWithDogs(store).context()
-    let bob = try #require(try context.one(\Person.name == "Bob"))
+    let bob = try #require(try context.one(Person.self) { $0.name == "Bob" })
     context.delete(bob)
     try context.processPendingChanges()
-    let dog = try #require(try context.one(\Dog.name == "d1"))
+    let dog = try #require(try context.one(Dog.self) { $0.name == "d1" })
     dog.age = 8
     try context.save()
     dog.age = 9
@@ -387,7 +390,7 @@ extension TestStore.Place {
   @Test(arguments: TestStore.allCases)
   func `a save throws if a required relationship points to a deleted object`(_ store: TestStore) throws {
     let context = try makePeopleWithDogs(store).context()
-    let dog = try #require(try context.one(\Dog.name == "d0"))
+    let dog = try #require(try context.one(Dog.self) { $0.name == "d0" })
     context.delete(dog)
     try context.processPendingChanges()
     let vaccination = context.insert(Vaccination.self)
@@ -401,7 +404,7 @@ extension TestStore.Place {
   func `an object whose required relationship points to a deleted object isn't stored`(_ store: TestStore) throws {
     let place = try makePeopleWithDogs(store)
     let context = try place.context()
-    let dog = try #require(try context.one(\Dog.name == "d0"))
+    let dog = try #require(try context.one(Dog.self) { $0.name == "d0" })
     context.delete(dog)
     try context.processPendingChanges()
     let vaccination = context.insert(Vaccination.self)
@@ -422,7 +425,7 @@ extension TestStore.Place {
       try setup.save()
     }
     let context = try place.context()
-    let dog = try #require(try context.one(\Dog.name == "a"))
+    let dog = try #require(try context.one(Dog.self) { $0.name == "a" })
     #expect(dog.friends.count == 1)
     let discardedFriend = context.dog("b")
     dog.friends.insert(discardedFriend)
@@ -537,7 +540,7 @@ extension TestStore.Place {
 
   static func fetchWithMaximumLimit(_ store: TestStore) throws {
     let context = try RegressionTests().makePeopleWithDogs(store).context()
-    let request = FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)], offset: 1, limit: .max)
+    let request = FetchRequest<Dog>(sortedBy: [.ascending(\.name)], offset: 1, limit: .max)
     let dogCount = try context.fetch(request).count
     precondition(dogCount == 1)
   }
@@ -601,8 +604,9 @@ extension TestStore.Place {
       try setup.save()
     }
     let (context, otherContext) = (try place.context(), try otherPlace.context())
-    let owner = try #require(try context.one(\Person.name == "person 0"))
-    let stranger = try #require(try otherContext.one(\Person.name == "person 0")), dog = try #require(try context.one(\Dog.name == "rex"))
+    let owner = try #require(try context.one(Person.self) { $0.name == "person 0" })
+    let stranger = try #require(try otherContext.one(Person.self) { $0.name == "person 0" }),
+      dog = try #require(try context.one(Dog.self) { $0.name == "rex" })
     #expect(owner.objectID.key == stranger.objectID.key)
     func count(_ path: PropertyPath?, _ comparison: ComparisonOperator, _ id: ManagedObjectID) throws -> Int {
       let value = path.map { QueryExpression.property($0) } ?? .object
@@ -633,7 +637,7 @@ extension TestStore.Place {
     let (owner, stranger) = (context.person("owner"), otherContext.person("stranger"))
     context.dog("rex", owner: owner)
     #expect(owner.objectID != stranger.objectID)
-    #expect(try context.count(for: FetchRequest(where: \Dog.owner == owner)) == 1)
+    #expect(try context.count(Dog.self) { $0.owner == owner } == 1)
     let value = QueryExpression.constant(.objectID(stranger.objectID))
     let request = FetchRequest<Dog>(where: FetchPredicate(.comparison(.property("owner"), .equalTo, value, [])))
     #expect(try context.count(for: request) == 0)

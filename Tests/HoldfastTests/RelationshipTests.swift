@@ -17,16 +17,16 @@ import Testing
     #expect(fido.friends.count == 1 && fido.friendOf.count == 1)
     try context.save()
     let other = try place.context()
-    let same = try #require(try other.one(\Person.name == "Bob"))
+    let same = try #require(try other.one(Person.self) { $0.name == "Bob" })
     #expect(Set(same.dogs.map(\.name)) == ["Fido", "Rex"])
-    let dog = try #require(try other.one(\Dog.name == "Fido"))
+    let dog = try #require(try other.one(Dog.self) { $0.name == "Fido" })
     #expect(dog.friends.map(\.name) == ["Rex"] && dog.friendOf.map(\.name) == ["Rex"])
     dog.owner = nil
     #expect(same.dogs.count == 1)
     same.dogs.removeAll()
-    #expect(try other.one(\Dog.name == "Rex")?.owner == nil)
+    #expect(try other.one(Dog.self) { $0.name == "Rex" }?.owner == nil)
     try other.save()
-    #expect(try place.context().one(\Person.name == "Bob")?.dogs.count == 0)
+    #expect(try place.context().one(Person.self) { $0.name == "Bob" }?.dogs.count == 0)
   }
 
   @Test(arguments: TestStore.allCases) func aOneToOneRelationshipIsTakenFromItsFormerPartner(_ store: TestStore) throws {
@@ -45,9 +45,9 @@ import Testing
     #expect(rex.collar === red)
     try context.save()
     let other = try place.context()
-    #expect(try other.one(\Dog.name == "Fido")?.collar?.color == "blue")
-    #expect(try other.one(\Dog.name == "Rex")?.collar?.color == "red")
-    #expect(try other.one(\Collar.color == "blue")?.dog?.name == "Fido")
+    #expect(try other.one(Dog.self) { $0.name == "Fido" }?.collar?.color == "blue")
+    #expect(try other.one(Dog.self) { $0.name == "Rex" }?.collar?.color == "red")
+    #expect(try other.one(Collar.self) { $0.color == "blue" }?.dog?.name == "Fido")
   }
 
   @Test(arguments: TestStore.allCases) func changesToARelationshipThatWasNotReadWaitForIt(_ store: TestStore) throws {
@@ -58,19 +58,21 @@ import Testing
     dogs[0].friends.insert(dogs[1])
     try context.save()
     let other = try place.context()
-    let same = try #require(try other.one(\Person.name == "Ann"))
-    let first = try #require(try other.one(\Dog.name == "dog 0")), last = try #require(try other.one(\Dog.name == "dog 4"))
+    let same = try #require(try other.one(Person.self) { $0.name == "Ann" })
+    let first = try #require(try other.one(Dog.self) { $0.name == "dog 0" }),
+      last = try #require(try other.one(Dog.self) { $0.name == "dog 4" })
     other.dog("new", owner: same)
     last.owner = nil
     first.friends.insert(last)
-    first.friends.insert(try #require(try other.one(\Dog.name == "dog 1")))
+    first.friends.insert(try #require(try other.one(Dog.self) { $0.name == "dog 1" }))
     #expect(Set(same.dogs.map(\.name)) == ["dog 0", "dog 1", "dog 2", "dog 3", "new"])
     #expect(Set(first.friends.map(\.name)) == ["dog 1", "dog 4"])
     #expect(last.friendOf.map(\.name) == ["dog 0"])
     try other.save()
     let third = try place.context()
-    #expect(Set(try #require(try third.one(\Person.name == "Ann")).dogs.map(\.name)) == ["dog 0", "dog 1", "dog 2", "dog 3", "new"])
-    #expect(Set(try #require(try third.one(\Dog.name == "dog 0")).friends.map(\.name)) == ["dog 1", "dog 4"])
+    #expect(
+      Set(try #require(try third.one(Person.self) { $0.name == "Ann" }).dogs.map(\.name)) == ["dog 0", "dog 1", "dog 2", "dog 3", "new"])
+    #expect(Set(try #require(try third.one(Dog.self) { $0.name == "dog 0" }).friends.map(\.name)) == ["dog 1", "dog 4"])
   }
 
   @Test(arguments: TestStore.allCases) func removingALinkThatIsNotThereHindersNoOther(_ store: TestStore) throws {
@@ -80,13 +82,13 @@ import Testing
     for dog in dogs.dropFirst(3) { dog.friends.insert(dogs[0]) }
     try context.save()
     let other = try place.context()
-    let again = try other.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    let again = try other.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
     again[1].friends.remove(again[2])
     again[2].friends.remove(again[1])
     again[4].friends.remove(again[0])
     try other.save()
     let third = try place.context()
-    let found = try third.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    let found = try third.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
     #expect(found.map { $0.friends.count } == [0, 0, 0, 1, 0, 1])
     #expect(Set(found[0].friendOf.map(\.name)) == ["dog 3", "dog 5"])
   }
@@ -98,8 +100,8 @@ import Testing
     for number in 0..<4 { context.dog("dog \(number)", owner: ann) }
     try context.save()
     let other = try place.context()
-    let held = try #require(try other.one(\Dog.name == "dog 2"))
-    other.delete(try #require(try other.one(\Person.name == "Ann")))
+    let held = try #require(try other.one(Dog.self) { $0.name == "dog 2" })
+    other.delete(try #require(try other.one(Person.self) { $0.name == "Ann" }))
     try other.processPendingChanges()
     #expect(held.owner == nil && held.isUpdated)
     try other.save()
@@ -108,7 +110,7 @@ import Testing
     try other.save()
     let third = try place.context()
     #expect(try third.fetch(FetchRequest<Dog>()).allSatisfy { $0.owner == nil })
-    #expect(try third.count(for: FetchRequest<Dog>(where: \.owner == nil)) == 4)
+    #expect(try third.count(for: FetchRequest<Dog> { $0.owner == nil }) == 4)
   }
 
   @Test(arguments: TestStore.allCases) func aQueryBeforeTheSaveSeesRelationshipsToDeletedObjectsCleared(_ store: TestStore) throws {
@@ -118,11 +120,11 @@ import Testing
     for number in 0..<3 { context.dog("dog \(number)", owner: number == 0 ? bob : ann) }
     try context.save()
     let other = try place.context()
-    other.delete(try #require(try other.one(\Person.name == "Ann")))
-    #expect(try other.count(for: FetchRequest<Dog>(where: \.owner == nil)) == 2)
-    #expect(try other.fetch(FetchRequest<Dog>(where: (\Dog.owner).then(\.name) != "Bob")).count == 2)
+    other.delete(try #require(try other.one(Person.self) { $0.name == "Ann" }))
+    #expect(try other.count(for: FetchRequest<Dog> { $0.owner == nil }) == 2)
+    #expect(try other.fetch(FetchRequest<Dog> { $0.owner.name != "Bob" }).count == 2)
     try other.save()
-    #expect(try place.context().count(for: FetchRequest<Dog>(where: \.owner == nil)) == 2)
+    #expect(try place.context().count(for: FetchRequest<Dog> { $0.owner == nil }) == 2)
   }
 
   @Test(arguments: TestStore.allCases) func deletedObjectsDisappearFromListsThatWereReadBefore(_ store: TestStore) throws {
@@ -132,14 +134,14 @@ import Testing
     for number in 0..<4 { fido.friends.insert(context.dog("friend \(number)")) }
     try context.save()
     let other = try place.context()
-    let same = try #require(try other.one(\Dog.name == "Fido"))
+    let same = try #require(try other.one(Dog.self) { $0.name == "Fido" })
     #expect(same.friends.count == 4)
-    other.delete(try #require(try other.one(\Dog.name == "friend 1")))
+    other.delete(try #require(try other.one(Dog.self) { $0.name == "friend 1" }))
     #expect(same.friends.count == 3)
     try other.save()
     #expect(same.friends.count == 3)
     #expect(Set(same.friends.map(\.name)) == ["friend 0", "friend 2", "friend 3"])
-    #expect(try place.context().one(\Dog.name == "Fido")?.friends.count == 3)
+    #expect(try place.context().one(Dog.self) { $0.name == "Fido" }?.friends.count == 3)
   }
 
   @Test(arguments: TestStore.allCases) func cascadeDeletesTheOtherEnd(_ store: TestStore) throws {
@@ -156,7 +158,7 @@ import Testing
     }
     try context.save()
     let other = try place.context()
-    other.delete(try #require(try other.one(\Dog.name == "Fido")))
+    other.delete(try #require(try other.one(Dog.self) { $0.name == "Fido" }))
     try other.save()
     let third = try place.context()
     #expect(try third.count(for: FetchRequest<Vaccination>()) == 2)

@@ -86,7 +86,7 @@ import Testing
     context.name = "import"
     context.requestTimeout = .seconds(1000)
     let before = ContinuousClock.now
-    let dogs = try context.fetch(FetchRequest<Dog>(where: (\Dog.owner).then(\.name) == "Ann", sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]) { $0.owner.name == "Ann" })
     #expect(dogs.map(\.age) == [3, 3, 3])
     #expect((try context.existingObject(with: try #require(ids.last)) as? Person)?.dogs.count == 3)
     dogs[0].age = 4
@@ -143,7 +143,7 @@ import Testing
     let error = #expect(throws: StoreError.self) { try context.save() }
     #expect(error?.code == .timedOut && context.hasChanges, "\(String(describing: error))")
     let other = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: Kennel.classes)
-    #expect(try other.count(for: FetchRequest<Dog>(where: \.age == 3)) == 3)
+    #expect(try other.count(for: FetchRequest<Dog> { $0.age == 3 }) == 3)
     noted.clear()
     context.requestTimeout = nil
     try context.save()

@@ -18,7 +18,7 @@ import Testing
     let other = try place.context()
     other.name = "two"
     try context.save()
-    let same = try #require(try other.one(\Dog.age == 8))
+    let same = try #require(try other.one(Dog.self) { $0.age == 8 })
     other.delete(same)
     let rex = other.dog("Rex")
     try other.save()

@@ -18,7 +18,7 @@ import Testing
     let bare = context.dog("bare")
     try context.save()
     try place.close()
-    let again = try #require(try place.context().one(\Dog.chip == .max))
+    let again = try #require(try place.context().one(Dog.self) { $0.chip == .max })
     #expect(again.name == "Zoë 🐕‍🦺")
     #expect(again.age == -32_768)
     #expect(again.weight == .leastNonzeroMagnitude)
@@ -42,7 +42,7 @@ import Testing
     try context.save()
     #expect(!dog.objectID.isTemporaryID && !dog.isInserted)
     #expect(dog.objectID != temporary)
-    let other = try #require(try place.context().one(\Dog.name == "Fido"))
+    let other = try #require(try place.context().one(Dog.self) { $0.name == "Fido" })
     #expect(other.objectID == dog.objectID)
     let uri = dog.objectID.uriRepresentation
     #expect(uri.hasPrefix("x-coredata://") && uri.contains("/Dog/p"))
@@ -124,7 +124,7 @@ import Testing
     context.reset()
     #expect(!context.hasChanges && context.registeredObjects.isEmpty)
     #expect(dog.name == "")
-    let again = try #require(try context.one(\Dog.name == "Fido"))
+    let again = try #require(try context.one(Dog.self) { $0.name == "Fido" })
     #expect(again !== dog)
   }
 
@@ -133,9 +133,9 @@ import Testing
     let first = try place.context()
     first.dog("Fido")
     try first.save()
-    let mine = try #require(try first.one(\Dog.name == "Fido"))
+    let mine = try #require(try first.one(Dog.self) { $0.name == "Fido" })
     let second = try place.context()
-    let theirs = try #require(try second.one(\Dog.name == "Fido"))
+    let theirs = try #require(try second.one(Dog.self) { $0.name == "Fido" })
     theirs.age = 7
     try second.save()
     mine.age = 8
@@ -144,11 +144,11 @@ import Testing
     #expect(first.hasChanges && mine.age == 8)
     first.rollback()
     first.reset()
-    let again = try #require(try first.one(\Dog.name == "Fido"))
+    let again = try #require(try first.one(Dog.self) { $0.name == "Fido" })
     #expect(again.age == 7)
     again.age = 9
     try first.save()
-    #expect(try place.context().one(\Dog.name == "Fido")?.age == 9)
+    #expect(try place.context().one(Dog.self) { $0.name == "Fido" }?.age == 9)
   }
 
   @Test(arguments: TestStore.allCases) func savingAnObjectThatAnotherContextDeletedIsAConflict(_ store: TestStore) throws {

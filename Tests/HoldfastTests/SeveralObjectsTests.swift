@@ -16,7 +16,7 @@ import Testing
       for letter in letters { album.tracks.append(Scene.track(String(letter), first)) }
       try first.save()
       context = try place.context()
-      self.album = try #require(try context.one(\Album.name == "A"))
+      self.album = try #require(try context.one(Album.self) { $0.name == "A" })
     }
 
     static func track(_ title: String, _ context: ManagedObjectContext) -> Track {
@@ -30,7 +30,7 @@ import Testing
 
     /// Tracks of the album, by letters.
     func known(_ letters: String) throws -> [Track] {
-      try letters.map { letter in try #require(try context.one(\Track.title == String(letter))) }
+      try letters.map { letter in try #require(try context.one(Track.self) { $0.title == String(letter) }) }
     }
 
     var titles: String { album.tracks.map(\.title).joined() }
@@ -43,7 +43,7 @@ import Testing
       }
       try context.save()
       #expect(titles == letters)
-      let other = try place.context(), same = try #require(try other.one(\Album.name == "A"))
+      let other = try place.context(), same = try #require(try other.one(Album.self) { $0.name == "A" })
       #expect(same.tracks.map(\.title).joined() == letters)
       for track in try other.fetch(FetchRequest<Track>()) { #expect((track.album === same) == letters.contains(track.title)) }
     }
@@ -160,8 +160,10 @@ import Testing
     #expect(genres.map(\.name) == ["l", "j"] && made[1].albums.isEmpty && made[0].albums.count == 1)
     try context.save()
     let last = try scene.place.context()
-    #expect(try last.one(\Album.name == "A")?.genres.map(\.name) == ["l", "j"])
-    #expect(try last.one(\Genre.name == "k")?.albums.isEmpty == true && last.one(\Genre.name == "j")?.albums.map(\.name) == ["A"])
+    #expect(try last.one(Album.self) { $0.name == "A" }?.genres.map(\.name) == ["l", "j"])
+    #expect(
+      try last.one(Genre.self) { $0.name == "k" }?.albums.isEmpty == true
+        && last.one(Genre.self) { $0.name == "j" }?.albums.map(\.name) == ["A"])
   }
 
   @Test(arguments: TestStore.allCases) func severalObjectsOfASetAreTakenOut(_ store: TestStore) throws {
@@ -171,9 +173,12 @@ import Testing
     setup.dog("x")
     try setup.save()
     let context = try place.context()
-    func dogs(_ names: String) throws -> [Dog] { try names.map { name in try #require(try context.one(\Dog.name == String(name))) } }
+    func dogs(_ names: String) throws -> [Dog] {
+      try names.map { name in try #require(try context.one(Dog.self) { $0.name == String(name) }) }
+    }
     func names(_ dogs: some Sequence<Dog>) -> String { dogs.map(\.name).sorted().joined() }
-    let same = try #require(try context.one(\Dog.name == "Fido")), owner = try #require(try context.one(\Person.name == "Ann"))
+    let same = try #require(try context.one(Dog.self) { $0.name == "Fido" }),
+      owner = try #require(try context.one(Person.self) { $0.name == "Ann" })
     same.friends.subtract(try dogs("ax"))
     owner.dogs.formIntersection(try dogs("bcx"))
     #expect(names(same.friends) == "bcd" && names(owner.dogs) == "bc")
@@ -187,8 +192,9 @@ import Testing
     same.friends.subtract(try dogs("abx"))
     #expect(!context.hasChanges)
     let last = try place.context()
-    #expect(names(try #require(try last.one(\Dog.name == "Fido")).friends) == "cd")
-    #expect(try last.one(\Dog.name == "b")?.friendOf.isEmpty == true && last.count(for: FetchRequest<Dog>(where: \Dog.owner != nil)) == 0)
+    #expect(names(try #require(try last.one(Dog.self) { $0.name == "Fido" }).friends) == "cd")
+    #expect(
+      try last.one(Dog.self) { $0.name == "b" }?.friendOf.isEmpty == true && last.count(for: FetchRequest<Dog> { $0.owner != nil }) == 0)
   }
 
   @Test func positionsThatAreNotThereAreMisuse() async {

@@ -28,7 +28,7 @@ import Testing
       context = try place.context()
       // Reads a list for each dog, not one request for both.
       context.batchesFaults = false
-      let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+      let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
       stale = dogs[isNamingStale ? 0 : 1]
       fresh = dogs[isNamingStale ? 1 : 0]
       staleList = isNamingStale ? stale.friends : stale.friendOf
@@ -41,7 +41,7 @@ import Testing
   }
 
   private static func versions(_ place: TestStore.Place) throws -> [RowVersion] {
-    try place.context().fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)])).map { $0.readRow.version }
+    try place.context().fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])).map { $0.readRow.version }
   }
 
   @Test(arguments: TestStore.allCases, [(true, true), (true, false), (false, true), (false, false)])
@@ -60,7 +60,7 @@ import Testing
     #expect(try Self.versions(place) == before.map(\.next))
     try place.close()
     let last = try place.context()
-    let fido = try #require(try last.one(\Dog.name == "Fido")), rex = try #require(try last.one(\Dog.name == "Rex"))
+    let fido = try #require(try last.one(Dog.self) { $0.name == "Fido" }), rex = try #require(try last.one(Dog.self) { $0.name == "Rex" })
     #expect(fido.friends.contains(rex) == !way.cuts && rex.friendOf.contains(fido) == !way.cuts)
   }
 
@@ -86,7 +86,7 @@ import Testing
     try setup.save()
     let context = try place.context()
     context.batchesFaults = false
-    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)])), (fido, rex) = (dogs[0], dogs[1])
+    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])), (fido, rex) = (dogs[0], dogs[1])
     #expect(rex.friendOf.count == (inserts ? 1 : 0))
     if inserts { fido.friends.insert(rex) } else { fido.friends.remove(rex) }
     let before = try Self.versions(place)
@@ -105,12 +105,12 @@ import Testing
     try setup.save()
     let context = try place.context()
     context.batchesFaults = false
-    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)])), (fido, rex) = (dogs[0], dogs[1])
+    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])), (fido, rex) = (dogs[0], dogs[1])
     #expect(fido.friends.isEmpty && fido.owner == nil)
     pair.0.friends.insert(pair.1)
     pair.0.owner = owner
     try setup.save()
-    let ann = try context.fetch(FetchRequest<Person>(sortedBy: [FetchSortDescriptor(\Person.name)]))[0]
+    let ann = try context.fetch(FetchRequest<Person>(sortedBy: [.ascending(\.name)]))[0]
     let list = oneToMany ? ann.dogs.map(\.name) : rex.friendOf.map(\.name)
     #expect(list == ["Fido"])
     if oneToMany { fido.owner = ann } else { fido.friends.insert(rex) }
@@ -171,7 +171,7 @@ import Testing
     try FileManager.default.copyItem(at: file, to: copy)
     let other = try ManagedObjectContext(
       coordinator: PersistentStoreCoordinator(model: place.model, store: .json(at: copy.path)), classes: place.classes)
-    let fido = try #require(try other.one(\Dog.name == "Fido"))
+    let fido = try #require(try other.one(Dog.self) { $0.name == "Fido" })
     #expect(fido.friends.count == (cuts ? 1 : 0))
     if cuts { dogs.freshList.remove(dogs.stale) } else { dogs.freshList.insert(dogs.stale) }
     do { try dogs.context.save() } catch let error as ContextError where error.code == .conflict {

@@ -13,15 +13,16 @@ import Testing
     setup.person("Ann")
     try setup.save()
     let context = try place.context()
-    let fido = try #require(try context.one(\Dog.name == "Fido")), rex = try #require(try context.one(\Dog.name == "Rex"))
-    let ann = try #require(try context.one(\Person.name == "Ann"))
+    let fido = try #require(try context.one(Dog.self) { $0.name == "Fido" }),
+      rex = try #require(try context.one(Dog.self) { $0.name == "Rex" })
+    let ann = try #require(try context.one(Person.self) { $0.name == "Ann" })
     if oneToMany { fido.owner = ann } else { fido.friends.insert(rex) }
     for object in context.updatedObjects { try context.refresh(object, mergeChanges: false) }
     #expect(fido.owner == nil && ann.dogs.isEmpty && fido.friends.isEmpty && rex.friendOf.isEmpty)
     try context.save()
     let last = try place.context()
-    #expect(try last.one(\Dog.name == "Fido")?.owner == nil)
-    #expect(try last.one(\Dog.name == "Fido")?.friends.count == 0)
+    #expect(try last.one(Dog.self) { $0.name == "Fido" }?.owner == nil)
+    #expect(try last.one(Dog.self) { $0.name == "Fido" }?.friends.count == 0)
   }
 }
 
@@ -36,7 +37,7 @@ import Testing
       a.name = "A"
       try setup.save()
     }
-    let context = try place.context(), a = try #require(try context.one(\Album.name == "A"))
+    let context = try place.context(), a = try #require(try context.one(Album.self) { $0.name == "A" })
     if oneToMany {
       let tracks = "xyz".map { letter in
         let t = context.insert(Track.self); t.title = String(letter); return t
@@ -57,7 +58,7 @@ import Testing
       #expect(a.genres.map(\.name) == ["y", "z"])
     }
     try context.save()
-    let last = try #require(try place.context().one(\Album.name == "A"))
+    let last = try #require(try place.context().one(Album.self) { $0.name == "A" })
     #expect(oneToMany ? last.tracks.map(\.title) == ["y", "z"] : last.genres.map(\.name) == ["y", "z"])
   }
 }

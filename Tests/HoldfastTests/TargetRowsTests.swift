@@ -16,7 +16,7 @@ import Testing
     return place
   }
 
-  private func rex(_ context: ManagedObjectContext) throws -> Dog { try #require(try context.one(\Dog.name == "rex")) }
+  private func rex(_ context: ManagedObjectContext) throws -> Dog { try #require(try context.one(Dog.self) { $0.name == "rex" }) }
 
   private func reads(_ store: RecordingStore) -> [RecordedRequest] {
     store.requests.filter {
@@ -53,7 +53,7 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func aTargetWithChangesKeepsThem(_ store: TestStore) throws {
     let context = try place(store).context()
-    let ada = try #require(try context.one(\Dog.name == "ada"))
+    let ada = try #require(try context.one(Dog.self) { $0.name == "ada" })
     ada.age = 9
     let rex = try rex(context)
     #expect(rex.friends.map(\.age).sorted() == [3, 3, 9])
@@ -63,7 +63,7 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func aFaultAmongTheTargetsGetsItsRow(_ store: TestStore) throws {
     let place = try place(store)
-    let id = try #require(try place.context().one(\Dog.name == "bob")).objectID
+    let id = try #require(try place.context().one(Dog.self) { $0.name == "bob" }).objectID
     let (context, recorder) = try place.recording()
     let bob = try context.object(with: id)
     let rex = try rex(context)
@@ -76,7 +76,7 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func aTargetThatIsBeingDeletedDoesNotAppear(_ store: TestStore) throws {
     let context = try place(store).context()
-    context.delete(try #require(try context.one(\Dog.name == "cid")))
+    context.delete(try #require(try context.one(Dog.self) { $0.name == "cid" }))
     #expect(try rex(context).friends.map(\.name).sorted() == ["ada", "bob"])
     try context.save()
     #expect(try rex(context).friends.map(\.name).sorted() == ["ada", "bob"])
@@ -89,7 +89,7 @@ import Testing
     for number in 0..<5000 { writer.dog("dog \(number)", age: number % 7, owner: owner) }
     try writer.save()
     let (context, recorder) = try place.recording()
-    let read = try #require(try context.one(\Person.name == "owner"))
+    let read = try #require(try context.one(Person.self) { $0.name == "owner" })
     recorder.clear()
     var (count, ages) = (0, 0)
     for dog in read.dogs { (count, ages) = (count + 1, ages + dog.age) }
@@ -106,7 +106,7 @@ import Testing
     for (number, dog) in dogs.enumerated() { for step in 1...4 { dog.friends.insert(dogs[(number * 7 + step * 131) % dogs.count]) } }
     try maker.save()
     let (context, recorder) = try place.recording()
-    var queue = [try #require(try context.one(\Dog.name == "dog 0"))], seen = Set(queue)
+    var queue = [try #require(try context.one(Dog.self) { $0.name == "dog 0" })], seen = Set(queue)
     recorder.clear()
     while let dog = queue.popLast() {
       for friend in dog.friends where !friend.name.isEmpty && seen.insert(friend).inserted { queue.append(friend) }

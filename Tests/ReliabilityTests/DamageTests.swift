@@ -283,8 +283,8 @@ struct Damaged {
         _ = try context.existingObject(with: object.objectID)
       }
     }
-    _ = try context.count(for: FetchRequest<Ship>(where: (\Ship.berth).then(\.number) == 1))
-    _ = try context.fetch(FetchRequest<Ship>(where: (\Ship.routes).any(\Route.number == 1), sortedBy: [FetchSortDescriptor(\Ship.name)]))
+    _ = try context.count(for: FetchRequest<Ship> { $0.berth.number == 1 })
+    _ = try context.fetch(FetchRequest<Ship>(sortedBy: [.ascending(\.name)]) { $0.routes.any { $0.number == 1 } })
     _ = try context.fetch(
       DictionaryFetchRequest<Ship>(columns: ["n": .count(), "t": .sum("tons"), "b": .property("berth")], groupedBy: ["berth"]))
   }

@@ -64,7 +64,7 @@ import Testing
 enum FullDisk {
   /// Changes, inserts, links and deletes objects, with more bytes than the disk has.
   static func changeTooMuch(_ context: ManagedObjectContext, bytes: Int = 2_000_000) throws -> (Ship, Ship) {
-    let ships = try context.fetch(FetchRequest<Ship>(sortedBy: [FetchSortDescriptor(\Ship.number)]))
+    let ships = try context.fetch(FetchRequest<Ship>(sortedBy: [.ascending(\.number)]))
     let large = context.insert(Ship.self)
     large.name = "Large"
     large.plan = Data(repeating: 7, count: bytes)
@@ -96,10 +96,10 @@ enum FullDisk {
 
   static func expectSaved(_ path: String, planBytes: Int) throws {
     let context = try Harbour.context(.sqlite(at: path))
-    let large = try #require(try context.fetch(FetchRequest<Ship>(where: \Ship.name == "Large")).first)
+    let large = try #require(try context.fetch(FetchRequest<Ship> { $0.name == "Large" }).first)
     #expect(large.plan == Data(repeating: 7, count: planBytes) && large.berth != nil && Array(large.routes).count == 2)
     #expect(try context.count(for: FetchRequest<Ship>()) == Voyage.life)
-    #expect(try context.count(for: FetchRequest<Ship>(where: \Ship.name == "Renamed")) == 1)
+    #expect(try context.count(for: FetchRequest<Ship> { $0.name == "Renamed" }) == 1)
     try context.persistentStoreCoordinator.close()
     #expect(try BareDatabase(path).rows("PRAGMA integrity_check") == ["ok"])
   }

@@ -60,7 +60,7 @@ import Testing
 
   private func expectAll(_ store: FileStore, _ path: String) throws {
     let context = try Harbour.context(store.description(at: path))
-    let routes = try context.fetch(FetchRequest<Route>(sortedBy: [FetchSortDescriptor(\Route.number)]))
+    let routes = try context.fetch(FetchRequest<Route>(sortedBy: [.ascending(\.number)]))
     #expect(routes.map(\.number) == Array(0..<MakingTests.processes))
     try context.persistentStoreCoordinator.close()
     #expect(try store.fault(at: path) == nil)

@@ -37,10 +37,10 @@ import Testing
       guard let ship = try context.object(with: ids[number]) as? Ship else { return -1 }
       if ship.name != "Ship \(number)" || ship.berth?.number != number % 3 { mistakes += 1 }
     }
-    let third = try context.fetch(FetchRequest<Ship>(where: \Ship.number < 30))
+    let third = try context.fetch(FetchRequest<Ship> { $0.number < 30 })
     if third.count != 30 { mistakes += 1 }
     // The framework compares decimals, and reads the ships of each berth while the store delivers the berths.
-    let berths = try context.fetch(FetchRequest<Berth>(where: (\Berth.ships).any(\Ship.price == Decimal(start))))
+    let berths = try context.fetch(FetchRequest<Berth> { $0.ships.any { $0.price == Decimal(start) } })
     if berths.map(\.number) != [start % 3] { mistakes += 1 }
     if context.faultError != nil { mistakes += 1 }
     return mistakes
@@ -54,7 +54,7 @@ import Testing
     let container = try PersistentContainer(
       model: Harbour.model, classes: Harbour.classes, store: .sqlite(at: path, options: options))
     let ids = try await container.performBackgroundTask { context in
-      try context.fetchObjectIDs(FetchRequest<Ship>(sortedBy: [FetchSortDescriptor(\Ship.number)]))
+      try context.fetchObjectIDs(FetchRequest<Ship>(sortedBy: [.ascending(\.number)]))
     }
     let mistakes = try await withThrowingTaskGroup(of: Int.self) { group in
       for number in 0..<200 {

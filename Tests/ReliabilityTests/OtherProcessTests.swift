@@ -128,12 +128,12 @@ import Testing
 
   @Test func concurrentSavesOfAnotherProcessAreAConflictThatNamesTheObjects() async throws {
     let context = try context()
-    let ships = try context.fetch(FetchRequest<Ship>(sortedBy: [FetchSortDescriptor(\Ship.number)]))
+    let ships = try context.fetch(FetchRequest<Ship>(sortedBy: [.ascending(\.number)]))
     let berth = try #require(ships[3].berth)
     let before = berth.count
     await #expect(processExitsWith: .success) { [path = path as String] in
       let other = try Harbour.context(.sqlite(at: path))
-      let ships = try other.fetch(FetchRequest<Ship>(sortedBy: [FetchSortDescriptor(\Ship.number)]))
+      let ships = try other.fetch(FetchRequest<Ship>(sortedBy: [.ascending(\.number)]))
       ships[0].name = "Changed by another"
       other.delete(ships[1])
       ships[4].name = "Changed by another, and not by us"
@@ -154,8 +154,8 @@ import Testing
     // None of the changes is in the store. After rolling back, the context returns the changes of the other process.
     context.rollback()
     context.reset()
-    #expect(try context.count(for: FetchRequest<Ship>(where: \Ship.name == "Ours")) == 0)
-    let names = try context.fetch(FetchRequest<Ship>(where: (\Ship.name).beginsWith("Changed by another")))
+    #expect(try context.count(for: FetchRequest<Ship> { $0.name == "Ours" }) == 0)
+    let names = try context.fetch(FetchRequest<Ship> { $0.name.beginsWith("Changed by another") })
     #expect(names.count == 2)
     names[0].name = "Ours"
     try context.save()

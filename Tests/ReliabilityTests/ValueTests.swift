@@ -195,7 +195,7 @@ import Testing
     #expect(ship.length?.sign == .plus && ship.draught?.sign == .plus)
     try context.save()
     context.reset()
-    let found = try #require(try context.fetch(FetchRequest<Ship>(where: \Ship.length == -0.0)).first)
+    let found = try #require(try context.fetch(FetchRequest<Ship> { $0.length == -0.0 }).first)
     #expect(found.length?.sign == .plus && found.draught?.sign == .plus)
   }
 
@@ -244,13 +244,13 @@ import Testing
 
     // Neither change is in the store. With valid values, both are saved.
     let observer = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: Harbour.classes)
-    #expect(try observer.count(for: FetchRequest<Ship>(where: (\Ship.name).isIn(["Other", "Ship"]))) == 2)
+    #expect(try observer.count(for: FetchRequest<Ship> { $0.name.isIn(["Other", "Ship"]) }) == 2)
     for fixed in [other, ship] {
       (fixed.tons, fixed.crew, fixed.launched, fixed.name) = (5, 5, .distantFuture, "Renamed")
       try fixed.setValue(.uri("https://example.org"), forKey: "page")
     }
     try context.save()
-    #expect(try observer.count(for: FetchRequest<Ship>(where: \Ship.name == "Renamed")) == 2)
+    #expect(try observer.count(for: FetchRequest<Ship> { $0.name == "Renamed" }) == 2)
     try context.persistentStoreCoordinator.close()
   }
 

@@ -12,7 +12,7 @@ struct Wardrobe {
     let coordinator = try PersistentStoreCoordinator(
       model: model, transformers: ["ColorTransformer": CodableTransformer<Color>()], store: store)
     context = try ManagedObjectContext(coordinator: coordinator, classes: [BowTie.self])
-    if try context.count(for: FetchRequest<BowTie>()) == 0 { try importSamples() }
+    if try context.count(BowTie.self) == 0 { try importSamples() }
   }
 
   private func importSamples() throws {
@@ -35,12 +35,12 @@ struct Wardrobe {
 
   /// All bow ties, sorted by name.
   func ties() throws -> [BowTie] {
-    try context.fetch(FetchRequest<BowTie>(sortedBy: [FetchSortDescriptor(\BowTie.name)]))
+    try context.fetch(BowTie.self, sortedBy: \.name)
   }
 
   /// The bow tie with a search key.
   func tie(_ key: String) throws -> BowTie {
-    guard let tie = try context.fetch(FetchRequest<BowTie>(where: \.searchKey == key, limit: 1)).first else { throw NoSuchTie(key: key) }
+    guard let tie = try context.fetchOne(BowTie.self, where: { $0.searchKey == key }) else { throw NoSuchTie(key: key) }
     return tie
   }
 

@@ -13,7 +13,7 @@ struct Diary {
   }
 
   private static func findOrMakeDog(_ name: String, _ context: ManagedObjectContext) throws -> Dog {
-    let request = FetchRequest<Dog>(where: \.name == name, limit: 1)
+    let request = FetchRequest<Dog>(limit: 1) { $0.name == name }
     if let dog = try context.fetch(request).first { return dog }
     let dog = context.insert(Dog.self)
     dog.name = name

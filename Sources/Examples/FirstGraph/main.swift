@@ -28,6 +28,5 @@ for minutes in [25, 40, 90] {
   (walk.minutes, walk.dog) = (minutes, fido)  // fido.walks contains it immediately
 }
 try context.save()
-let long = FetchRequest<Walk>(
-  where: \.minutes > 30 && (\Walk.dog).then(\.name) == "Fido", sortedBy: [FetchSortDescriptor(\Walk.minutes)])
-print(try context.fetch(long).map(\.minutes))  // [40, 90]
+let long = try context.fetch(Walk.self, sortedBy: \.minutes) { $0.minutes > 30 && $0.dog.name == "Fido" }
+print(long.map(\.minutes))  // [40, 90]

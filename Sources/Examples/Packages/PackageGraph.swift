@@ -39,49 +39,47 @@ struct PackageGraph {
 
   /// The package with a name.
   func package(named name: String) throws -> Package {
-    guard let package = try context.fetch(FetchRequest<Package>(where: \.name == name)).first else { throw NoSuchPackage(name: name) }
+    guard let package = try context.fetchOne(Package.self, where: { $0.name == name }) else { throw NoSuchPackage(name: name) }
     return package
   }
 
   // MARK: Fetches
 
   /// The largest packages. The store sorts them and returns only the first ones.
-  func largestPackages(_ limit: Int) throws -> [(Int64, String)] {
-    let request = FetchRequest<Package>(
-      where: \.installedSize > 0, sortedBy: [FetchSortDescriptor(\.installedSize, ascending: false), FetchSortDescriptor(\.name)],
-      limit: limit)
-    return try context.fetch(request).map { ($0.installedSize ?? 0, $0.name) }
+  func largestPackages(_ limit: Int) throws -> [(Int, String)] {
+    let packages = try context.fetch(Package.self, sortedBy: [.descending(\.installedSize), .ascending(\.name)], limit: limit) {
+      $0.installedSize > 0
+    }
+    return packages.map { (Int($0.installedSize ?? 0), $0.name) }
   }
 
   /// The largest sections. The store computes the sums, and no package is read.
-  func largestSections(_ limit: Int) throws -> [(Int64, String)] {
-    let request = DictionaryFetchRequest<Package>(
-      where: \.version != nil, columns: ["section": .property("section"), "size": .sum("installedSize")], groupedBy: ["section"])
-    let sections = try context.fetch(request).map { group in (number(group["size"]), text(group["section"]) ?? "no section") }
-    return top(limit, of: sections)
-  }
-
-  /// The maintainers with the most packages. The groups contain the maintainers' IDs, and a second fetch returns the objects.
-  func busiestMaintainers(_ limit: Int) throws -> [(Int64, String)] {
-    let request = DictionaryFetchRequest<Package>(
-      where: \.version != nil, columns: ["maintainer": .property("maintainer"), "packages": .count()], groupedBy: ["maintainer"])
-    var counts: [ManagedObjectID: Int64] = [:]
-    for group in try context.fetch(request) {
-      if case .objectID(let id)? = group["maintainer"] { counts[id] = number(group["packages"]) }
+  func largestSections(_ limit: Int) throws -> [(Int, String)] {
+    let sections = try context.aggregate(Package.self, by: \.section) {
+      $0.sum(\.installedSize)
+    } where: {
+      $0.version != nil
     }
-    let least = counts.values.sorted(by: >).prefix(limit).last ?? 0
-    let wanted = counts.filter { $0.value >= least }
-    let maintainers = FetchRequest<Maintainer>(where: FetchPredicate(.membership(.object, wanted.keys.map { .objectID($0) })))
-    return top(limit, of: try context.fetch(maintainers).map { (wanted[$0.objectID] ?? 0, $0.name) })
+    return top(limit, of: sections.map { ($0.value, $0.key ?? "no section") })
   }
 
-  private func top(_ limit: Int, of rows: [(Int64, String)]) -> [(Int64, String)] {
+  /// The maintainers with the most packages. The groups contain the maintainers as faults, and a fetch reads those of the answer.
+  func busiestMaintainers(_ limit: Int) throws -> [(Int, String)] {
+    let counts = try context.aggregate(Package.self, by: \.maintainer) {
+      $0.count()
+    } where: {
+      $0.version != nil
+    }
+    let known = counts.filter { $0.key != nil }
+    let least = known.map(\.value).sorted(by: >).prefix(limit).last ?? 0
+    let busiest = known.filter { $0.value >= least }
+    _ = try context.fetch(Maintainer.self) { $0.isIn(busiest.compactMap(\.key)) }
+    return top(limit, of: busiest.map { ($0.value, $0.key?.name ?? "") })
+  }
+
+  private func top(_ limit: Int, of rows: [(Int, String)]) -> [(Int, String)] {
     Array(rows.sorted { ($1.0, $0.1) < ($0.0, $1.1) }.prefix(limit))
   }
-
-  private func number(_ value: StoreValue?) -> Int64 { if case .int64(let number)? = value { number } else { 0 } }
-
-  private func text(_ value: StoreValue?) -> String? { if case .string(let text)? = value { text } else { nil } }
 }
 
 extension Package {

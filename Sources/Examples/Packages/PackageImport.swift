@@ -27,8 +27,8 @@ struct PackageImport {
   }
 
   private func deleteFormerIndex() throws {
-    for package in try context.fetch(FetchRequest<Package>()) { context.delete(package) }
-    for maintainer in try context.fetch(FetchRequest<Maintainer>()) { context.delete(maintainer) }
+    for package in try context.fetch(Package.self) { context.delete(package) }
+    for maintainer in try context.fetch(Maintainer.self) { context.delete(maintainer) }
   }
 
   /// Adds the package of a stanza, unless an earlier stanza had the same name.

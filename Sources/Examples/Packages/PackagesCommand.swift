@@ -64,7 +64,7 @@ import ExampleSupport
   }
 
   /// Formats rows of a number and a text, with the numbers right-aligned.
-  private static func table(_ rows: [(Int64, String)]) -> [String] {
+  private static func table(_ rows: [(Int, String)]) -> [String] {
     let width = rows.map { "\($0.0)".count }.max() ?? 0
     return rows.map { number, text in String(repeating: " ", count: width - "\(number)".count) + "\(number)  \(text)" }
   }

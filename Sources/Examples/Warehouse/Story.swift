@@ -50,7 +50,7 @@ struct Story {
   /// Deletes the warehouses of an earlier run. Deleting an object marks it in its context; the next save deletes its row and, because
   /// of the delete rule, the rows of its goods.
   private func clear() throws -> [String] {
-    let old = try context.fetch(FetchRequest<Warehouse>())
+    let old = try context.fetch(Warehouse.self)
     for warehouse in old { context.delete(warehouse) }
     try context.save()
     return ["Deleted \(old.count) old warehouses."]
@@ -87,10 +87,9 @@ struct Story {
   /// Fetch with a predicate and sort descriptors.
   private func search() throws -> [String] {
     // The compiler checks the key paths. The result contains the matching objects, sorted.
-    let request = FetchRequest<Good>(
-      where: \.amount >= 10 && (\Good.warehouse).then(\.city) == "Hamburg",
-      sortedBy: [FetchSortDescriptor(\Good.price, ascending: false), FetchSortDescriptor(\Good.name)])
-    let goods = try context.fetch(request)
+    let goods = try context.fetch(Good.self, sortedBy: [.descending(\.price), .ascending(\.name)]) {
+      $0.amount >= 10 && $0.warehouse.city == "Hamburg"
+    }
     return ["At least 10 in stock, most expensive first:"] + goods.map { "  \($0.name): \($0.amount) at \($0.price) euros" }
   }
 
@@ -115,14 +114,13 @@ struct Story {
 
   /// Aggregate: the result contains values instead of objects.
   private func count() throws -> [String] {
-    let request = DictionaryFetchRequest<Good>(
-      columns: ["kind": .property("kind"), "goods": .count(), "pieces": .sum("amount"), "dearest": .maximum("price")],
-      groupedBy: ["kind"])
-    let groups = try context.fetch(request).map { group in
-      "  \(text(group["kind"])): \(text(group["goods"])) goods, \(text(group["pieces"])) pieces, at most \(text(group["dearest"])) euros each"
+    let kinds = try context.aggregate(Good.self, by: \.kind) { ($0.count(), $0.sum(\.amount), $0.maximum(\.price)) }
+    let groups = kinds.map { kind, values in
+      let (goods, pieces, dearest) = values
+      return "  \(kind): \(goods) goods, \(pieces) pieces, at most \(dearest ?? 0) euros each"
     }
     // Other values are computed from the objects.
-    let value = try context.fetch(FetchRequest<Good>()).reduce(Decimal(0)) { $0 + $1.price * Decimal($1.amount) }
+    let value = try context.fetch(Good.self).reduce(Decimal(0)) { $0 + $1.price * Decimal($1.amount) }
     return ["By kind:"] + groups + ["Total value: \(value) euros."]
   }
 
@@ -139,7 +137,7 @@ struct Story {
   private func close() throws -> [String] {
     let coordinator = context.persistentStoreCoordinator
     let other = try ManagedObjectContext(coordinator: coordinator, classes: [Warehouse.self, Good.self])
-    let kept = try other.count(for: FetchRequest<Good>())
+    let kept = try other.count(Good.self)
     try coordinator.close()
     return ["The store contains \(kept) goods."]
   }
@@ -147,16 +145,6 @@ struct Story {
   // MARK: Reading
 
   private func good(named name: String) throws -> Good? {
-    try context.fetch(FetchRequest<Good>(where: \.name == name, limit: 1)).first
-  }
-
-  /// The text of a value in a dictionary result.
-  private func text(_ value: StoreValue?) -> String {
-    switch value {
-    case .string(let text): text
-    case .int64(let number): "\(number)"
-    case .decimal(let number): "\(number)"
-    default: "?"
-    }
+    try context.fetchOne(Good.self) { $0.name == name }
   }
 }

@@ -57,11 +57,8 @@ func unwrapped(_ type: Any.Type) -> Any.Type { (type as? any AnyOptional.Type)?.
 
 protocol AnyOptional {
   static var wrappedType: Any.Type { get }
-  /// Extends a key path to an optional with its wrapped value. Returns nil for a key path to another type.
-  static func unwrapping(_ keyPath: AnyKeyPath) -> AnyKeyPath?
 }
 
 extension Optional: AnyOptional {
   static var wrappedType: Any.Type { Wrapped.self }
-  static func unwrapping(_ keyPath: AnyKeyPath) -> AnyKeyPath? { keyPath.appending(path: \Wrapped?.!) }
 }

@@ -16,7 +16,7 @@ public import HoldfastStore
 /// ```
 ///
 /// Binding a class with such a property compares the names, types and number of the elements with the model.
-public protocol CompositeAttributeValue: Sendable {
+public protocol CompositeAttributeValue: FetchPathMembers, Sendable {
   /// Creates a value with default elements. Reading the attribute then overwrites them.
   init()
   /// Every element of the composite, in any order. Use a stored constant: each access of the attribute reads it.
@@ -57,7 +57,7 @@ public struct CompositeElements<Root>: Sendable, ExpressibleByArrayLiteral {
   var leaves: [(name: String, types: AttributeTypeSet)] { elements.flatMap { $0.leaves() } }
 
   /// The name of the element at a key path. Traps when the element isn't listed.
-  func name(_ keyPath: PartialKeyPath<Root>) -> String {
+  func name(_ keyPath: AnyKeyPath) -> String {
     guard let element = elements.first(where: { $0.keyPath == keyPath }) else {
       preconditionFailure("\(Root.self) has no element with the key path \(keyPath). Add it to `elements`.")
     }

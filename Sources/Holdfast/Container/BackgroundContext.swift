@@ -8,7 +8,7 @@ import HoldfastStore
 ///
 /// ```swift
 /// let count = try await background.perform { context in
-///   let old = try context.fetch(FetchRequest<Dog>(where: \.age > 12))
+///   let old = try context.fetch(Dog.self) { $0.age > 12 }
 ///   for dog in old { dog.isRetired = true }
 ///   try context.save()
 ///   return old.count

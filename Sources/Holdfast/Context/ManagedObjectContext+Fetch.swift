@@ -71,26 +71,31 @@ extension ManagedObjectContext {
   /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``. Also throws ``ContextError`` with code
   ///   ``ContextError/Code/invalidRequest`` if a column isn't an attribute, or is neither grouped by nor aggregated.
   public func fetch<Root>(_ request: DictionaryFetchRequest<Root>) throws -> [[String: StoreValue]] {
+    let names = request.columns.keys.sorted()
+    return try groups(request, names.map { request.columns[$0] ?? .count() }).map { row in Dictionary(uniqueKeysWithValues: zip(names, row))
+    }
+  }
+
+  /// The values of columns, an array for each group, sorted by the values of the groups.
+  func groups<Root>(_ request: DictionaryFetchRequest<Root>, _ columns: [DictionaryColumn]) throws -> [[StoreValue]] {
     checkIsolation()
     noticeRemovedStores()
     let entity = try entity(named: request.entityName)
-    let names = request.columns.keys.sorted()
     let groupBy = try request.propertiesToGroupBy.map { try slotInRow($0, entity) }
-    let columns = try names.map { try column(request.columns[$0] ?? .count(), entity, groupBy) }
+    let columns = try columns.map { try column($0, entity, groupBy) }
     let plan = AggregatePlan(groupBy: groupBy, columns: columns)
     let query = FetchQuery(
       entity: entity, predicate: try predicate(request.predicate?.expression, entity),
       output: .aggregates(plan), includesSubentities: request.includesSubentities, options: requests.ofFetch)
     let rows = try persistentStoreCoordinator.aggregate(query, plan)
     let places = columns.indices.filter { if case .group = columns[$0] { true } else { false } }
-    let sorted = rows.sorted { a, b in
+    return rows.sorted { a, b in
       for place in places {
         let order = GroupOrder.order(a[place], b[place], places: self.places)
         if order != 0 { return order < 0 }
       }
       return false
     }
-    return sorted.map { row in Dictionary(uniqueKeysWithValues: zip(names, row)) }
   }
 
   private func slot(_ name: String, _ entity: ManagedObjectModel.Entity) throws -> SlotIndex {
@@ -144,10 +149,10 @@ extension ManagedObjectContext {
     precondition(
       Result.self == ManagedObject.self || ClassBinding.isKind(bound.classes[entity.index], of: Result.self),
       "Objects of \(entity.name) appear as \(bound.classes[entity.index]), not as \(Result.self); pass the class to the container.")
-    precondition(request.fetchLimit >= 0 && request.fetchOffset >= 0, "A limit or offset is negative.")
+    precondition(request.fetchLimit ?? 0 >= 0 && request.fetchOffset >= 0, "A limit or offset is negative.")
     return FetchQuery(
       entity: entity, predicate: try predicate(request.expression, entity), sorts: request.sorts, offset: request.fetchOffset,
-      limit: request.fetchLimit == 0 ? nil : request.fetchLimit, includesSubentities: request.includesSubentities, options: requests.ofFetch
+      limit: request.fetchLimit, includesSubentities: request.includesSubentities, options: requests.ofFetch
     )
   }
 

@@ -144,9 +144,9 @@ struct DeclaredClasses {
 
   /// The relationship at a key path of a class or its superclasses, and the class that declares it.
   private func relationship(_ keyPath: AnyKeyPath, of type: ManagedObject.Type) -> (owner: ManagedObject.Type, name: String)? {
-    guard case .property(let path) = KeyPathNames.expression(keyPath, in: type), path.rest.isEmpty else { return nil }
+    guard let name = KeyPathNames.known(keyPath, in: type) else { return nil }
     for declaration in declarations where ClassBinding.isKind(type, of: declaration.type) {
-      for property in declaration.properties where property.name == path.first {
+      for property in declaration.properties where property.name == name {
         if case .relationship = property.kind { return (declaration.type, property.name) }
       }
     }

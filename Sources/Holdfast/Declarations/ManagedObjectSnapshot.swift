@@ -89,7 +89,7 @@ public import HoldfastStore
   }
 
   private func index(_ keyPath: AnyKeyPath) -> Int {
-    let name = "\(KeyPathNames.path(keyPath, in: Object.self))"
+    let name = KeyPathNames.name(keyPath, in: Object.self)
     guard let index = SnapshotLayout.of(Object.self).starts[name] else {
       preconditionFailure(
         "A snapshot of \(Object.self) has no member \(name): it isn't a property with a value in the row, or it is transformable.")

@@ -214,7 +214,10 @@ public protocol RelationshipValue<Destination> {
   static var isOrdered: Bool { get }
 }
 
-extension Optional: RelationshipValue where Wrapped: ManagedObject {
+/// The value of a to-one relationship's property: an optional object.
+public protocol ToOneValue<Destination>: RelationshipValue {}
+
+extension Optional: RelationshipValue, ToOneValue where Wrapped: ManagedObject {
   /// The class of the destination object.
   public typealias Destination = Wrapped
   /// False: an optional object is a to-one relationship.

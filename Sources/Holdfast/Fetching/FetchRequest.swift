@@ -1,4 +1,8 @@
 /// A sort order by one property, for the objects of a class.
+///
+/// ```swift
+/// let walks = try context.fetch(Walk.self, sortedBy: [.descending(\.minutes), .ascending(\.dog.name, folding: .caseInsensitive)])
+/// ```
 public struct FetchSortDescriptor<Root: ManagedObject>: Sendable, Hashable {
   /// The untyped sort term.
   public let term: SortTerm
@@ -6,7 +10,7 @@ public struct FetchSortDescriptor<Root: ManagedObject>: Sendable, Hashable {
   /// Creates a sort descriptor from a term, for requests that are composed at run time.
   public init(_ term: SortTerm) { self.term = term }
 
-  /// Creates a sort descriptor from one for a superclass: `FetchSortDescriptor(inherited: FetchSortDescriptor(\Animal.name))`.
+  /// Creates a sort descriptor from one for a superclass.
   ///
   /// Traps when `Root` doesn't inherit from that class.
   public init<Above: ManagedObject>(inherited descriptor: FetchSortDescriptor<Above>) {
@@ -14,26 +18,37 @@ public struct FetchSortDescriptor<Root: ManagedObject>: Sendable, Hashable {
     term = descriptor.term
   }
 
-  /// Sorts by an attribute. Nil precedes every value.
+  /// Sorts by an attribute in ascending order, also by one of a to-one relationship's destination. Nil precedes every value.
   ///
-  /// Text is compared by its UTF-8 bytes, after folding if `folding` isn't empty. Sorts in ascending order by default.
-  public init<Value: AttributeValue>(_ path: KeyPath<Root, Value>, ascending: Bool = true, folding: TextFolding = []) {
-    term = SortTerm(KeyPathNames.path(path, in: Root.self), isAscending: ascending, folding: folding)
+  /// Text is compared by its UTF-8 bytes, after folding if `folding` isn't empty.
+  public static func ascending<Value: AttributeValue>(
+    _ path: FetchKeyPath<Root, Value>, folding: TextFolding = []
+  ) -> FetchSortDescriptor {
+    FetchSortDescriptor(path, isAscending: true, folding)
   }
 
-  /// Sorts by an attribute reached through to-one relationships: `FetchSortDescriptor((\Dog.owner).then(\.name))`.
-  public init<Value: AttributeValue>(_ value: FetchValue<Root, Value>, ascending: Bool = true, folding: TextFolding = []) {
-    let path = value.path ?? PropertyPath("<a count or remainder, which cannot be sorted by>")
-    term = SortTerm(path, isAscending: ascending, folding: folding)
+  /// Sorts by an attribute in descending order: the reverse of ``ascending(_:folding:)``.
+  public static func descending<Value: AttributeValue>(
+    _ path: FetchKeyPath<Root, Value>, folding: TextFolding = []
+  ) -> FetchSortDescriptor {
+    FetchSortDescriptor(path, isAscending: false, folding)
+  }
+
+  private init<Value>(_ keyPath: FetchKeyPath<Root, Value>, isAscending: Bool, _ folding: TextFolding) {
+    let path = FetchPath<Root, Root>(nil)[keyPath: keyPath].path
+    term = SortTerm(path ?? PropertyPath("self"), isAscending: isAscending, folding: folding)
   }
 }
+
+/// A key path such as `\.minutes` or `\.dog.name`, which only consists of what a query can evaluate.
+public typealias FetchKeyPath<Root: ManagedObject, Value> = KeyPath<FetchPath<Root, Root>, FetchPath<Root, Value>>
 
 /// A request for objects that match a predicate, in an order.
 ///
 /// ```swift
-/// var request = FetchRequest<Dog>(where: \.age > 3, sortedBy: [FetchSortDescriptor(\Dog.name)])
+/// var request = FetchRequest<Walk>(sortedBy: [.ascending(\.minutes)]) { $0.minutes > 30 }
 /// request.fetchLimit = 10
-/// let dogs = try context.fetch(request)
+/// let walks = try context.fetch(request)
 /// ```
 public struct FetchRequest<Result: ManagedObject>: Sendable, Hashable {
   /// The name of the entity. Defaults to the entity of the class.
@@ -43,8 +58,8 @@ public struct FetchRequest<Result: ManagedObject>: Sendable, Hashable {
   @usableFromInline var sorts: [SortTerm]
   /// The number of objects to skip. Defaults to 0.
   public var fetchOffset: Int
-  /// The maximum number of objects. Defaults to 0, which means no limit, as in Core Data.
-  public var fetchLimit: Int
+  /// The maximum number of objects; nil, the default, for no limit.
+  public var fetchLimit: Int?
   /// Whether the result reflects unsaved changes of the context. Defaults to true.
   public var includesPendingChanges = true
   /// Whether the result includes objects of subentities. Defaults to true.
@@ -53,15 +68,23 @@ public struct FetchRequest<Result: ManagedObject>: Sendable, Hashable {
   /// Creates a request for the objects of a class.
   @inlinable public init(
     where predicate: FetchPredicate<Result>? = nil, sortedBy sortDescriptors: [FetchSortDescriptor<Result>] = [], offset: Int = 0,
-    limit: Int = 0
+    limit: Int? = nil
   ) {
     self.init(entityName: Result.entityName, where: predicate, sortedBy: sortDescriptors, offset: offset, limit: limit)
+  }
+
+  /// Creates a request for the objects of a class that match the conditions of a closure.
+  @inlinable public init(
+    sortedBy sortDescriptors: [FetchSortDescriptor<Result>] = [], offset: Int = 0, limit: Int? = nil,
+    @FetchPredicateBuilder<Result> where conditions: (FetchPath<Result, Result>) -> FetchPredicate<Result>
+  ) {
+    self.init(where: FetchPredicate(conditions), sortedBy: sortDescriptors, offset: offset, limit: limit)
   }
 
   /// Creates a request for the objects of an entity.
   @inlinable public init(
     entityName: String, where predicate: FetchPredicate<Result>? = nil, sortedBy sortDescriptors: [FetchSortDescriptor<Result>] = [],
-    offset: Int = 0, limit: Int = 0
+    offset: Int = 0, limit: Int? = nil
   ) {
     self.entityName = entityName
     expression = predicate?.expression

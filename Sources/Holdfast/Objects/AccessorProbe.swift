@@ -7,8 +7,6 @@ enum PropertyAccess: Hashable {
   case slot(SlotIndex)
   /// The index of a to-many relationship.
   case toMany(Int)
-  /// The index of a to-many relationship whose objects are counted.
-  case count(Int)
   /// The index of a transient attribute.
   case transient(Int)
   /// The index of a transient relationship.
@@ -25,10 +23,12 @@ final class AccessRecorder {
   let slotLimit: Int
   /// The kind of value in every slot; nil for rows without values, which can be read as anything.
   let kind: CellKind?
-  /// The number of objects of every to-many relationship; if nil, to-one relationships are nil too.
-  let count: Int?
+  /// Whether to-one relationships have destinations, which record accesses too. Otherwise, they are nil.
+  let hasDestinations: Bool
 
-  init(slotLimit: Int, kind: CellKind? = nil, count: Int? = nil) { (self.slotLimit, self.kind, self.count) = (slotLimit, kind, count) }
+  init(slotLimit: Int, kind: CellKind? = nil, hasDestinations: Bool = false) {
+    (self.slotLimit, self.kind, self.hasDestinations) = (slotLimit, kind, hasDestinations)
+  }
 }
 
 extension ManagedObject {
@@ -53,7 +53,7 @@ extension ManagedObject {
 
   /// The destination of a to-one relationship of a probe object.
   final func probeDestination<Destination: ManagedObject>() -> Destination? {
-    guard let recorder, recorder.count != nil else { return nil }
+    guard let recorder, recorder.hasDestinations else { return nil }
     let object = Destination(ManagedObjectSeed(context: managedObjectContext, key: 0, flags: flags))
     object.row = row
     object.owner = recorder
@@ -133,14 +133,10 @@ enum AccessorCheck {
 }
 
 extension PropertyAccess {
-  var isCount: Bool {
-    if case .count = self { true } else { false }
-  }
-
   fileprivate var number: Int {
     switch self {
     case .slot(let slot): slot.rawValue
-    case .toMany(let number), .count(let number), .transient(let number), .transientLink(let number): number
+    case .toMany(let number), .transient(let number), .transientLink(let number): number
     }
   }
 }

@@ -6,14 +6,13 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// Finds the properties of a key path by reading it.
+/// Finds the property of a key path by reading it.
 ///
 /// `\Cat.name` and `\Animal.name` are different key paths, even if `Cat` inherits `name` from `Animal`; only the latter is in the table of
-/// `Animal`. Swift also doesn't provide the components of `\Dog.owner?.name`. So the key path is read from an object that records the
-/// properties its accessors use.
+/// `Animal`. So the key path is read from an object that records the properties its accessors use.
 ///
 /// The first probe of a process takes about 2 ms and each further key path 0.2 to 0.7 ms; the result is cached. Without it, every class
-/// would have to list its inherited properties again, and key paths through `?` couldn't be used.
+/// would have to list its inherited properties again.
 ///
 /// A computed property may use an attribute too. So the key path is also read from several rows: it is the attribute only if it returns the
 /// slot's value unchanged, whatever the other slots contain.
@@ -33,29 +32,19 @@ struct KeyPathProbe {
     probe = AccessorProbe(type, entity: 0, [ManagedObject.self], coordinator)
   }
 
-  /// The expression of a key path that isn't among the listed key paths of the class; nil if it can't be determined.
-  static func expression(of keyPath: AnyKeyPath, _ type: ManagedObject.Type) -> QueryExpression? {
+  /// The name of a key path's property that isn't among the listed key paths of the class; nil if it isn't a property of the model.
+  static func name(of keyPath: AnyKeyPath, _ type: ManagedObject.Type) -> String? {
     // A key path that ends in a forced unwrap would trap on rows without values.
     if keyPath.debugDescription.hasSuffix("!") { return nil }
     guard let probe = KeyPathProbe(type) else { return nil }
-    return probe.expression(of: keyPath)
+    return probe.name(of: keyPath)
   }
 
-  private func expression(of keyPath: AnyKeyPath) -> QueryExpression? {
-    let (value, steps) = read(keyPath, count: 17)
-    var (names, rest): ([String], ArraySlice<Step>) = ([], steps[...])
-    while let step = rest.popFirst(), let binding = KeyPathProbe.binding(step) {
-      names.append(binding.name)
-      let path = PropertyPath(names[0], Array(names.dropFirst()))
-      switch binding.kind {
-      case .toOne where !rest.isEmpty, .transientToOne where !rest.isEmpty: continue
-      case .toMany where rest.count == 1 && rest.first?.access.isCount == true: return isCount(keyPath, value) ? .count(path) : nil
-      case .composite(let leaves): rest = rest.dropFirst(leaves().count - 1)
-      default: break
-      }
-      return rest.isEmpty && reads(keyPath, binding, isChained: names.count > 1) ? .property(path) : nil
-    }
-    return nil
+  private func name(of keyPath: AnyKeyPath) -> String? {
+    var rest = read(keyPath).steps[...]
+    guard let step = rest.popFirst(), let binding = KeyPathProbe.binding(step) else { return nil }
+    if case .composite(let leaves) = binding.kind { rest = rest.dropFirst(leaves().count - 1) }
+    return rest.isEmpty && reads(keyPath, binding) ? binding.name : nil
   }
 
   /// The property that an accessor used.
@@ -74,15 +63,9 @@ struct KeyPathProbe {
 
   private typealias Step = (type: ManagedObject.Type, access: PropertyAccess)
 
-  /// Whether a key path returns the number of a relationship's objects, unchanged.
-  private func isCount(_ keyPath: AnyKeyPath, _ value: Any?) -> Bool {
-    unwrapped(Swift.type(of: keyPath).valueType) == Int.self && value as? Int == 17 && read(keyPath, count: 40).value as? Int == 40
-  }
-
   /// Whether a key path returns the value of a property, unchanged.
-  private func reads(_ keyPath: AnyKeyPath, _ binding: PropertyBinding, isChained: Bool) -> Bool {
-    let type = Swift.type(of: keyPath).valueType, right = Swift.type(of: binding.keyPath()).valueType
-    guard isChained ? unwrapped(type) == unwrapped(right) : type == right else { return false }
+  private func reads(_ keyPath: AnyKeyPath, _ binding: PropertyBinding) -> Bool {
+    guard Swift.type(of: keyPath).valueType == Swift.type(of: binding.keyPath()).valueType else { return false }
     // Only values of attributes can be distinguished from computed ones.
     guard case .attribute(let types, let type) = binding.kind else { return true }
     guard binding.slot < KeyPathProbe.mostSlots, let type = type as? any AttributeValue.Type, let kind = types.types.first?.cellKind else {
@@ -90,13 +73,14 @@ struct KeyPathProbe {
     }
     let slot = SlotIndex(binding.slot)
     return (KeyPathProbe.rows(kind, slot) + KeyPathProbe.rows(of: type, slot)).allSatisfy { row in
-      (read(keyPath, count: 0, (row, kind)).value as? any AttributeValue)?.storeValue == type.load(row.pointer(0), slot).storeValue
+      (read(keyPath, (row, kind)).value as? any AttributeValue)?.storeValue == type.load(row.pointer(0), slot).storeValue
     }
   }
 
   /// The value of a key path for an object with a row, and the properties that it used.
-  private func read(_ keyPath: AnyKeyPath, count: Int, _ row: (batch: RowBatch, kind: CellKind)? = nil) -> (value: Any?, steps: [Step]) {
-    let recorder = AccessRecorder(slotLimit: row == nil ? AbsentRow.slotCount : KeyPathProbe.mostSlots, kind: row?.kind, count: count)
+  private func read(_ keyPath: AnyKeyPath, _ row: (batch: RowBatch, kind: CellKind)? = nil) -> (value: Any?, steps: [Step]) {
+    let recorder = AccessRecorder(
+      slotLimit: row == nil ? AbsentRow.slotCount : KeyPathProbe.mostSlots, kind: row?.kind, hasDestinations: true)
     var value: Any?
     probe.record(recorder) { object in
       withExtendedLifetime(row?.batch) {

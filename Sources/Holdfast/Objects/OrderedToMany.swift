@@ -19,7 +19,7 @@
 /// dog.walks.move(from: 3, to: 1)
 /// dog.walks.sort { $0.date < $1.date }
 /// ```
-public struct OrderedToMany<Destination: ManagedObject>: RelationshipTargets {
+public struct OrderedToMany<Destination: ManagedObject>: ToManyValue {
   /// True: the objects have an order.
   public static var isOrdered: Bool { true }
 
@@ -183,9 +183,6 @@ extension OrderedToMany: RandomAccessCollection {
 
   /// The number of objects. Sends at most one store request, and none if the relationship is in memory.
   public var endIndex: Int { OrderedToMany.count(of: targets) }
-
-  /// The number of objects. Sends at most one store request, and none if the relationship is in memory.
-  public var count: Int { owner.isProbe(.count(index)) ? owner.recorder?.count ?? 0 : endIndex }
 
   /// The object at a position; may be a fault. Setting it calls ``replace(at:with:)``.
   public subscript(position: Int) -> Destination {

@@ -29,8 +29,6 @@ public struct PropertyBinding {
   let read: (ManagedObject) -> Void
   /// Calls the setter, if the property has one, with the value of the getter; runs a closure in between.
   let write: (ManagedObject, () -> Void) -> Void
-  /// The key path of the wrapped value, `\.age!`, of a property that can be nil.
-  let unwrappedKeyPath: () -> AnyKeyPath?
 
   private init<Root: ManagedObject, Value>(
     _ name: String, _ slot: Int, _ kind: Kind, _ keyPath: @escaping () -> KeyPath<Root, Value>
@@ -47,7 +45,6 @@ public struct PropertyBinding {
       between()
       object[keyPath: keyPath] = value
     }
-    unwrappedKeyPath = { (Value.self as? any AnyOptional.Type)?.unwrapping(keyPath()) }
   }
 
   /// Binds an attribute.
@@ -148,47 +145,40 @@ enum KeyPathNames {
   private struct Entry {
     /// Keeps the key path alive, so that no other key path gets the same address.
     let keyPath: AnyKeyPath
-    let expression: QueryExpression
+    let name: String
   }
 
   /// Recently used key paths, at the hash of their identity.
   ///
   /// A plain array: a dictionary of key paths would cost more to set up than a process saves by it.
-  private nonisolated(unsafe) static var known: [Entry?] = Array(repeating: nil, count: 512)  // because every access holds the lock
+  private nonisolated(unsafe) static var cache: [Entry?] = Array(repeating: nil, count: 512)  // because every access holds the lock
   private static let lock = Mutex(())
 
-  /// The property path of a key path.
-  static func path(_ keyPath: AnyKeyPath, in type: ManagedObject.Type) -> PropertyPath {
-    if case .property(let path) = expression(keyPath, in: type) { return path }
-    return unlisted(keyPath, type)
-  }
-
-  /// The expression of a key path: a property of the class, one reached by to-one relationships (`\.owner?.name`), or the number of objects
-  /// of a to-many relationship (`\.dogs.count`).
+  /// The name of a key path's property.
   ///
   /// A request with any other key path fails when it is executed, since stores can't evaluate computed properties.
-  static func expression(_ keyPath: AnyKeyPath, in type: ManagedObject.Type) -> QueryExpression {
+  static func name(_ keyPath: AnyKeyPath, in type: ManagedObject.Type) -> String {
+    known(keyPath, in: type)
+      ?? "<key path of type \(Swift.type(of: keyPath).valueType) that is none of the properties listed in \(type).properties>"
+  }
+
+  /// The name of a key path's property; nil if it isn't a property of the model.
+  static func known(_ keyPath: AnyKeyPath, in type: ManagedObject.Type) -> String? {
     let place = multiplicativeHash(Int64(Int(bitPattern: ObjectIdentifier(keyPath)))) & 511
-    let found = lock.withLock { _ -> QueryExpression? in
+    let found = lock.withLock { _ -> String? in
       for probe in 0..<4 {
-        guard let entry = known[(place + probe) & 511] else { break }
-        if entry.keyPath === keyPath { return entry.expression }
+        guard let entry = cache[(place + probe) & 511] else { break }
+        if entry.keyPath === keyPath { return entry.name }
       }
       return nil
     }
     if let found { return found }
-    let listed = binding(of: keyPath, type.properties).map { QueryExpression.property(PropertyPath($0.name)) }
-    guard let expression = listed ?? KeyPathProbe.expression(of: keyPath, type) else { return .property(unlisted(keyPath, type)) }
+    guard let name = binding(of: keyPath, type.properties)?.name ?? KeyPathProbe.name(of: keyPath, type) else { return nil }
     lock.withLock { _ in
-      let free = (0..<4).first { known[(place + $0) & 511] == nil } ?? 0
-      known[(place + free) & 511] = Entry(keyPath: keyPath, expression: expression)
+      let free = (0..<4).first { cache[(place + $0) & 511] == nil } ?? 0
+      cache[(place + free) & 511] = Entry(keyPath: keyPath, name: name)
     }
-    return expression
-  }
-
-  /// A path that no entity has. Its name becomes part of the error message.
-  private static func unlisted(_ keyPath: AnyKeyPath, _ type: ManagedObject.Type) -> PropertyPath {
-    PropertyPath("<key path of type \(Swift.type(of: keyPath).valueType) that is none of the properties listed in \(type).properties>")
+    return name
   }
 
   /// Creates the key paths of only those bindings that can match, since creating one takes as long as a SQL query.
@@ -200,10 +190,6 @@ enum KeyPathNames {
     return bindings.first { binding in
       if case .attribute = binding.kind { false } else { binding.keyPath() == keyPath }
     }
-      ?? bindings.first { binding in
-        guard case .attribute(_, let type) = binding.kind, unwrapped(type) == valueType else { return false }
-        return binding.unwrappedKeyPath() == keyPath
-      }
   }
 }
 

@@ -1,7 +1,7 @@
-/// The destination objects of a to-many relationship, ordered or not. Key paths in predicates use it.
-public protocol RelationshipTargets<Destination>: RelationshipValue {}
+/// The value of a to-many relationship's property: ``ToMany`` or ``OrderedToMany``.
+public protocol ToManyValue<Destination>: RelationshipValue {}
 
-extension RelationshipTargets {
+extension ToManyValue {
   /// True: the relationship can have several objects.
   public static var isToMany: Bool { true }
 }
@@ -14,7 +14,7 @@ extension RelationshipTargets {
 /// memory, the change is applied when it is read or saved. Objects being deleted aren't included.
 ///
 /// Changing the relationship during iteration is safe: the iteration continues over the objects at its start.
-public struct ToMany<Destination: ManagedObject>: RelationshipTargets {
+public struct ToMany<Destination: ManagedObject>: ToManyValue {
   /// False: the objects have no order.
   public static var isOrdered: Bool { false }
 
@@ -23,7 +23,6 @@ public struct ToMany<Destination: ManagedObject>: RelationshipTargets {
 
   /// The number of objects. Sends at most one store request, and none if the relationship is in memory.
   public var count: Int {
-    if owner.isProbe(.count(index)) { return owner.recorder?.count ?? 0 }
     let targets = owner.targets(index)
     let destination = owner.plan.toMany[index].destination
     guard owner.managedObjectContext.hasDeleted(destination) else { return targets.count }

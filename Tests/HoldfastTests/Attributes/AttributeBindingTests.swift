@@ -107,9 +107,9 @@ import Testing
   }
 
   @Test func inheritedPropertiesOfEveryKindAreFoundByTheirKeyPaths() {
-    func name<Value>(_ path: KeyPath<Derived, Value>) -> String { KeyPathNames.path(path, in: Derived.self).description }
+    func name<Value>(_ path: KeyPath<Derived, Value>) -> String { KeyPathNames.name(path, in: Derived.self) }
     #expect([name(\.a), name(\.b), name(\.c), name(\.d)] == ["a", "b", "c", "d"])
     #expect([name(\.e), name(\.f), name(\.g), name(\.h), name(\.i)] == ["e", "f", "g", "h", "i"])
-    #expect((\Derived.f).then(\.latitude).expression == .property("f.latitude"))
+    #expect(FetchPath<Derived, Derived>(nil).f.latitude.queryExpression == .property("f.latitude"))
   }
 }

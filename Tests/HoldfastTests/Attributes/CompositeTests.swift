@@ -92,22 +92,22 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func elementsCanBeUsedInPredicatesAndSorts(_ store: TestStore) throws {
     let context = try atlas(store).context()
-    func names(_ predicate: FetchPredicate<Spot>) throws -> [String] {
-      try context.fetch(FetchRequest<Spot>(where: predicate, sortedBy: [FetchSortDescriptor(\Spot.name)])).map(\.name)
+    func names(@FetchPredicateBuilder<Spot> _ conditions: (FetchPath<Spot, Spot>) -> FetchPredicate<Spot>) throws -> [String] {
+      try context.fetch(FetchRequest<Spot>(sortedBy: [.ascending(\.name)], where: conditions)).map(\.name)
     }
-    #expect(try names((\Spot.home).then(\.city) == "Oslo") == ["A"])
-    #expect(try names((\Spot.home).then(\.city) == nil) == ["C", "D"])
-    #expect(try names((\Spot.home).then(\.at).then(\.latitude) > 59) == ["A"])
-    #expect(try names((\Spot.home).then(\.zip).beginsWith("5")) == ["B"])
-    #expect(try names((\Spot.origin).then(\.longitude).isBetween(6...8)) == ["A", "B", "C", "D"])
-    #expect(try names((\Spot.near).then(\.home).then(\.city) == "Oslo") == ["B"])
-    #expect(try names((\Spot.nearby).any((\Spot.home).then(\.zip).isIn(["5003"]))) == ["A"])
+    #expect(try names { $0.home.city == "Oslo" } == ["A"])
+    #expect(try names { $0.home.city == nil } == ["C", "D"])
+    #expect(try names { $0.home.at.latitude > 59 } == ["A"])
+    #expect(try names { $0.home.zip.beginsWith("5") } == ["B"])
+    #expect(try names { $0.origin.longitude.isIn(6...8) } == ["A", "B", "C", "D"])
+    #expect(try names { $0.near.home.city == "Oslo" } == ["B"])
+    #expect(try names { $0.nearby.any { $0.home.zip.isIn(["5003"]) } } == ["A"])
     let ordered = try context.fetch(
-      FetchRequest<Spot>(sortedBy: [FetchSortDescriptor((\Spot.home).then(\.zip), ascending: false)], limit: 2))
+      FetchRequest<Spot>(sortedBy: [.descending(\.home.zip)], limit: 2))
     #expect(ordered.map(\.name) == ["D", "B"])
     // Including unsaved changes.
     try #require(try context.spot(named: "C")).home = Place(city: "Oslo")
-    let both = try names((\Spot.home).then(\.city) == "Oslo")
+    let both = try names { $0.home.city == "Oslo" }
     #expect(both == ["A", "C"])
   }
 

@@ -198,7 +198,7 @@ import Testing
 
   @Test func queriesSayThatNoStoreHasThem() throws {
     let context = try TestStore.memory.makeAtlas().context()
-    let error = try #require(throws: QueryError.self) { try context.fetch(FetchRequest<Spot>(where: \.score > 1)) }
+    let error = try #require(throws: QueryError.self) { try context.fetch(FetchRequest<Spot> { $0.score > 1 }) }
     #expect(error.reason.contains("transient"))
   }
 

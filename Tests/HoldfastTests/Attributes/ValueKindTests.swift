@@ -21,7 +21,7 @@ import Testing
     let again = try reopened(place)
     #expect(again.link == url && again.text == "mailto:a@b.c")
     #expect(try again.value(forKey: "link") == .uri("https://example.org/a?b=%20c#d"))
-    let found = try again.managedObjectContext.fetch(FetchRequest<Spot>(where: \.link == url && (\Spot.text).beginsWith("mail")))
+    let found = try again.managedObjectContext.fetch(FetchRequest<Spot> { $0.link == url && $0.text.beginsWith("mail") })
     #expect(found == [again])
     // An invalid URI is kept, and reads as nil.
     try again.setValue(.uri(""), forKey: "link")
@@ -44,8 +44,8 @@ import Testing
     let friend = try #require(again.friend)
     #expect(try (again.managedObjectContext.existingObject(with: friend) as? Spot)?.name == "B")
     #expect(try again.value(forKey: "friend") == .objectID(friend))
-    #expect(try again.managedObjectContext.fetch(FetchRequest<Spot>(where: \.friend == friend)) == [again])
-    #expect(try again.managedObjectContext.fetch(FetchRequest<Spot>(where: \.friend == nil)).map(\.name) == ["B"])
+    #expect(try again.managedObjectContext.fetch(FetchRequest<Spot> { $0.friend == friend }) == [again])
+    #expect(try again.managedObjectContext.fetch(FetchRequest<Spot> { $0.friend == nil }).map(\.name) == ["B"])
     // Deleting the object doesn't clear it.
     again.managedObjectContext.delete(try again.managedObjectContext.object(with: friend))
     try again.managedObjectContext.save()
@@ -133,9 +133,9 @@ import Testing
     #expect(try sleepy.mood == nil && sleepy.grade == .fair && sleepy.value(forKey: "mood") == .string("sleepy"))
     sleepy.marks = .wet
     try other.save()
-    #expect(try other.fetch(FetchRequest<Spot>(where: \.mood == .wild)) == [again])
-    #expect(try other.fetch(FetchRequest<Spot>(where: (\Spot.grade).isIn([.bad, .good]))) == [again])
-    #expect(try other.fetch(FetchRequest<Spot>(where: \.marks == .wet)) == [sleepy])
+    #expect(try other.fetch(FetchRequest<Spot> { $0.mood == .wild }) == [again])
+    #expect(try other.fetch(FetchRequest<Spot> { $0.grade.isIn([.bad, .good]) }) == [again])
+    #expect(try other.fetch(FetchRequest<Spot> { $0.marks == .wet }) == [sleepy])
     #expect(try reopened(place, "B").value(forKey: "mood") == .string("sleepy"))
   }
 

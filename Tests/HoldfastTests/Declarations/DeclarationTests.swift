@@ -38,13 +38,13 @@ import Testing
     try place.close()
 
     let again = try place.context()
-    let found = try #require(try again.fetch(FetchRequest<Farm.Cow>(where: \Farm.Cow.tag == 7)).first)
+    let found = try #require(try again.fetch(FetchRequest<Farm.Cow> { $0.tag == 7 }).first)
     #expect(found.name == "Bella" && found.milk == 21.5 && found.mood == .calm)
     #expect(found.field?.name == "north" && found.field?.corner?.y == 2)
     #expect(found.owner?.home.y == 4 && found.owner?.photo == Data([1, 2, 3]) && found.owner?.herd == 1)
     #expect(found.calves.count == 1 && found.calves[0].mothers.contains(found) && found.owner?.animals.contains(found) == true)
-    #expect(try again.fetch(FetchRequest<Farm.Cow>(where: \Farm.Cow.name == "Bella")) == [found])
-    let owned = FetchRequest<Farm.Cow>(where: (\Farm.Cow.field).then(\.corner).then(\.x) == 1.0)
+    #expect(try again.fetch(FetchRequest<Farm.Cow> { $0.name == "Bella" }) == [found])
+    let owned = FetchRequest<Farm.Cow> { $0.field.corner.x == 1.0 }
     #expect(try again.fetch(owned) == [found])
   }
 

@@ -60,15 +60,15 @@ import Testing
     #expect(sourceCounts(recorder).reduce(0, +) == 2500 && sourceCounts(recorder).allSatisfy { $0 <= 1024 })
     recorder.clear()
     // A predicate that the framework evaluates.
-    #expect(try context.count(for: FetchRequest<Person>(where: (\Person.dogs).count() == 1)) == 2500)
+    #expect(try context.count(for: FetchRequest<Person> { $0.dogs.count == 1 }) == 2500)
     #expect(sourceCounts(recorder).reduce(0, +) == 2500 && sourceCounts(recorder).allSatisfy { $0 <= 1024 })
   }
 
   @Test func aStoreDividesARequestForDestinationsByRefusingIt() throws {
     let (context, recorder, store) = try open(try place(people: 300), largestSourceCount: 40)
-    let people = try context.fetch(FetchRequest<Person>(sortedBy: [FetchSortDescriptor(\Person.name)]))
+    let people = try context.fetch(FetchRequest<Person>(sortedBy: [.ascending(\.name)]))
     for person in people { #expect(person.dogs.map(\.name) == ["d" + person.name.dropFirst()]) }
-    #expect(try context.count(for: FetchRequest<Person>(where: (\Person.dogs).count() == 1)) == 300)
+    #expect(try context.count(for: FetchRequest<Person> { $0.dogs.count == 1 }) == 300)
     #expect(store.refusalCount.withLock { $0 } > 0 && context.faultError == nil)
     #expect(sourceCounts(recorder).contains { $0 <= 40 })
   }
@@ -91,7 +91,7 @@ import Testing
     let second = try lastPlan()
     #expect(second.offset == 490 && second.limit == 20)
     // What the store doesn't sort, it can't window.
-    let youngest = FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.age)], limit: 3)
+    let youngest = FetchRequest<Dog>(sortedBy: [.ascending(\.age)], limit: 3)
     #expect(try context.fetch(youngest).map(\.age) == [0, 0, 0])
     let third = try lastPlan()
     #expect(third.limit == nil && third.sorts.isEmpty)

@@ -51,8 +51,8 @@ import Testing
   }
 
   private func answers(_ context: ManagedObjectContext) throws -> [String] {
-    let predicate = \Dog.age > 2 && \Dog.name != "d3",
-      sorts = [FetchSortDescriptor(\Dog.age, ascending: false), FetchSortDescriptor(\Dog.name)]
+    let predicate = FetchPredicate<Dog> { $0.age > 2 && $0.name != "d3" }
+    let sorts: [FetchSortDescriptor<Dog>] = [.descending(\.age), .ascending(\.name)]
     let sorted = FetchRequest<Dog>(where: predicate, sortedBy: sorts, offset: 1, limit: 9)
     let ages = DictionaryFetchRequest<Dog>(
       where: predicate, columns: ["age": .property("age"), "dogs": .count(), "largest": .maximum("chip")], groupedBy: ["age"])
@@ -62,7 +62,7 @@ import Testing
       try context.fetchObjectIDs(sorted).map { "\((try context.existingObject(with: $0) as? Dog)?.chip ?? 0)" }.joined(separator: " "),
       "\(try context.count(for: FetchRequest<Dog>(where: predicate)))",
       "\(try context.fetch(ages).map { $0.sorted { $0.key < $1.key }.map { "\($0)" } })",
-      try context.fetch(FetchRequest<Dog>(where: \Dog.chip == 77)).map { "\($0.chip ?? 0)" }.joined(separator: " "),
+      try context.fetch(FetchRequest<Dog> { $0.chip == 77 }).map { "\($0.chip ?? 0)" }.joined(separator: " "),
     ]
   }
 
@@ -75,7 +75,7 @@ import Testing
   }
 
   @Test func aDeclinedPlanIsSentWithoutSortsAndThenWithoutPredicate() throws {
-    let request = FetchRequest<Dog>(where: \Dog.age > 2, sortedBy: [FetchSortDescriptor(\Dog.age)], limit: 2)
+    let request = FetchRequest<Dog>(sortedBy: [.ascending(\.age)], limit: 2) { $0.age > 2 }
     for (declined, count) in [(DecliningStore.Part.nothing, 1), (.sorts, 2), (.predicate, 3)] {
       let (context, store) = try open(.sqlite, declined)
       #expect(try context.fetch(request).count == 2)
@@ -89,7 +89,7 @@ import Testing
 
   @Test func aRefusalAfterRowsIsAnError() throws {
     let (context, store) = try open(.sqlite, .afterRows)
-    #expect(throws: StoreError.self) { try context.fetch(FetchRequest<Dog>(where: \Dog.age > 2)) }
+    #expect(throws: StoreError.self) { try context.fetch(FetchRequest<Dog> { $0.age > 2 }) }
     #expect(store.plans.withLock { $0.count } == 1, "Rows would have been delivered twice.")
   }
 
@@ -110,10 +110,10 @@ import Testing
       return context
     }
     let requests = [
-      FetchRequest<Dog>(
-        where: \Dog.owner?.name != "o1" && \Dog.age > 0, sortedBy: [FetchSortDescriptor(\Dog.owner?.name), FetchSortDescriptor(\Dog.chip)],
-        offset: 2, limit: 9),
-      FetchRequest<Dog>(where: \Dog.chip > 0, offset: 2, limit: .max), FetchRequest<Dog>(where: \Dog.chip > 0, offset: .max, limit: 3),
+      FetchRequest<Dog>(sortedBy: [.ascending(\.owner.name), .ascending(\.chip)], offset: 2, limit: 9) {
+        $0.owner.name != "o1" && $0.age > 0
+      },
+      FetchRequest<Dog>(offset: 2, limit: .max) { $0.chip > 0 }, FetchRequest<Dog>(offset: .max, limit: 3) { $0.chip > 0 },
     ]
     let memory = try context([.memory(), .memory()])
     let files = try context(
@@ -132,7 +132,7 @@ import Testing
 
   @Test func aStoreThatDeclinesAllPlansFailsWithItsError() throws {
     let (context, store) = try open(.sqlite, .everything)
-    let error = #expect(throws: StoreError.self) { try context.fetch(FetchRequest<Dog>(where: \Dog.age > 2)) }
+    let error = #expect(throws: StoreError.self) { try context.fetch(FetchRequest<Dog> { $0.age > 2 }) }
     #expect(error?.code == .unsupportedRequest && error?.reason.contains("server") == true)
     #expect(store.plans.withLock { $0.count } == 2, "A plan was repeated.")
   }

@@ -7,7 +7,7 @@ import Testing
 /// `explain` tells which work of a fetch each store does, and which the framework does.
 @Suite struct ExplanationTests {
   private func request(limit: Int = 0) -> FetchRequest<Dog> {
-    FetchRequest(where: \Dog.name == "Fido" && \Dog.age > 3, sortedBy: [FetchSortDescriptor(\Dog.age)], limit: limit)
+    FetchRequest(sortedBy: [.ascending(\.age)], limit: limit) { $0.name == "Fido" && $0.age > 3 }
   }
 
   @Test(arguments: TestStore.allCases) func explainingSendsNoOtherRequest(_ store: TestStore) throws {
@@ -20,7 +20,7 @@ import Testing
 
   @Test func SQLiteAddsItsStatementAndTheIndexesThatItUses() throws {
     let context = try TestStore.sqlite.makeAtlas().context()
-    let request = FetchRequest<Spot>(where: (\Spot.home).then(\.city) == "Ulm")
+    let request = FetchRequest<Spot> { $0.home.city == "Ulm" }
     let text = try #require(try context.explain(request).stores.first?.explanation)
     let lines = text.split(separator: "\n")
     #expect(lines.first?.hasPrefix("SELECT ") == true && lines.contains { $0.contains("USING INDEX") }, "\(text)")

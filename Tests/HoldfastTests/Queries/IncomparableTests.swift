@@ -111,16 +111,17 @@ import Testing
       try context.fetch(request).map { "\($0.age)\($0.name)\($0.chip ?? 0)" }.joined(separator: " ")
     }
     let groups = DictionaryFetchRequest<Dog>(
-      where: \Dog.age > 2, columns: ["name": .property("name"), "dogs": .count(), "largest": .maximum("chip")], groupedBy: ["name"])
+      where: FetchPredicate { $0.age > 2 }, columns: ["name": .property("name"), "dogs": .count(), "largest": .maximum("chip")],
+      groupedBy: ["name"])
     let owners = FetchRequest<Person>(
       where: FetchPredicate(
         .any(PropertyPath("dogs"), .comparison(.property(PropertyPath("name")), .equalTo, .constant(.string("d3")), []))),
-      sortedBy: [FetchSortDescriptor(\Person.name)])
+      sortedBy: [.ascending(\.name)])
     return [
-      try show(FetchRequest<Dog>(where: \Dog.name == "d3" && \Dog.age > 2, sortedBy: [FetchSortDescriptor(\Dog.chip)])),
-      try show(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name), FetchSortDescriptor(\Dog.chip)], offset: 3, limit: 9)),
-      try show(FetchRequest<Dog>(where: \Dog.chip == 77)), try show(FetchRequest<Dog>(where: \Dog.chip > 90 || \Dog.age == 1)),
-      "\(try context.count(for: FetchRequest<Dog>(where: \Dog.name != "d1")))",
+      try show(FetchRequest<Dog>(sortedBy: [.ascending(\.chip)]) { $0.name == "d3" && $0.age > 2 }),
+      try show(FetchRequest<Dog>(sortedBy: [.ascending(\.name), .ascending(\.chip)], offset: 3, limit: 9)),
+      try show(FetchRequest<Dog> { $0.chip == 77 }), try show(FetchRequest<Dog> { $0.chip > 90 || $0.age == 1 }),
+      "\(try context.count(for: FetchRequest<Dog> { $0.name != "d1" }))",
       "\(try context.fetch(groups).map { $0.sorted { $0.key < $1.key }.map { "\($0)" } }.sorted { "\($0)" < "\($1)" })",
       try context.fetch(owners).map(\.name).joined(separator: " "),
     ]
@@ -143,7 +144,7 @@ import Testing
 
   @Test func whatTheStoreCanCompareIsStillSent() throws {
     let (context, scrambling) = try open(.sqlite, scrambles: true)
-    _ = try context.fetch(FetchRequest<Dog>(where: \Dog.name == "d3" && \Dog.age > 2, sortedBy: [FetchSortDescriptor(\Dog.age)]))
+    _ = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.age)]) { $0.name == "d3" && $0.age > 2 })
     let plan = try #require(scrambling?.plans.withLock { $0.last })
     #expect(plan.predicate.map { "\($0)" } == "age > 2", "\(plan)")
     #expect(plan.sorts.count == 1)
@@ -157,7 +158,7 @@ import Testing
     context.rollback()
     context.dog("other").chip = 1
     try context.save()
-    #expect(try context.count(for: FetchRequest<Dog>(where: \Dog.chip == 1)) == 1)
+    #expect(try context.count(for: FetchRequest<Dog> { $0.chip == 1 }) == 1)
   }
 
   @Test func aRelationshipOrAnUnknownSlotIsRefused() {

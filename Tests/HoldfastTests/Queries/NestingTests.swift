@@ -66,7 +66,7 @@ import Testing
     for levels in [NestingTests.limit * 2, 100_000] {
       let parts = try onSmallStack { () -> [String] in
         var predicate = FetchPredicate<Dog>(NestingTests.isAge(1))
-        let isOld: FetchPredicate<Dog> = \.age > 0
+        let isOld = FetchPredicate<Dog> { $0.age > 0 }
         for _ in 0..<levels / 2 { predicate = !(predicate && isOld) }
         return try TestStore.allCases.map { store in
           do {
@@ -123,22 +123,21 @@ import Testing
   }
 
   @Test func `extending a predicate doesn't change the original`() {
-    let base = \Dog.age == 1 || \Dog.age == 2
-    let first = base || \Dog.age == 3, second = base || \Dog.age == 4, both = first || second
+    func isAge(_ age: Int) -> FetchPredicate<Dog> { FetchPredicate { $0.age == age } }
+    let base = isAge(1) || isAge(2), first = base || isAge(3), second = base || isAge(4), both = first || second
     func ages(_ predicate: FetchPredicate<Dog>) -> [QueryExpression] { predicate.expression.disjuncts }
     #expect(ages(base) == [1, 2].map { NestingTests.isAge16($0) })
     #expect(ages(first) == [1, 2, 3].map { NestingTests.isAge16($0) })
     #expect(ages(second) == [1, 2, 4].map { NestingTests.isAge16($0) })
     #expect(ages(both) == [1, 2, 3, 1, 2, 4].map { NestingTests.isAge16($0) })
     #expect(first != second)
-    let again: FetchPredicate<Dog> = base || \Dog.age == 3
+    let again = base || isAge(3)
     #expect(first == again)
     #expect((!(!base)).expression == base.expression)
   }
 
   private static func isAge16(_ age: Int) -> QueryExpression {
-    let predicate: FetchPredicate<Dog> = \.age == age
-    return predicate.expression
+    FetchPredicate<Dog> { $0.age == age }.expression
   }
 
   @Test func `a malicious encoded query is refused on a small stack`() throws {

@@ -57,10 +57,10 @@ import Testing
     // Only the store with the entity gets requests, as if it were the only store.
     pack.clearRecords()
     let other = try pack.context()
-    #expect(try other.fetch(FetchRequest<Person>(sortedBy: [FetchSortDescriptor(\Person.name)], limit: 3)).map(\.name) == ["p"])
-    #expect(try other.fetch(FetchRequest<Person>(where: \.name == "q")).isEmpty)
+    #expect(try other.fetch(FetchRequest<Person>(sortedBy: [.ascending(\.name)], limit: 3)).map(\.name) == ["p"])
+    #expect(try other.fetch(FetchRequest<Person> { $0.name == "q" }).isEmpty)
     #expect(pack.recorders[0].requests.isEmpty && pack.recorders[1].plans.count == 2)
-    #expect(try other.one(\Dog.name == "d")?.collar?.color == "red")
+    #expect(try other.one(Dog.self) { $0.name == "d" }?.collar?.color == "red")
     // They can't be assigned to another store.
     let stray = context.person("stray")
     #expect(try #require(throws: ContextError.self) { try context.assign(stray, to: pack.stores[0]) }.code == .noStoreForEntity)

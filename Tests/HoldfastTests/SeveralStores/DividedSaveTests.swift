@@ -56,7 +56,7 @@ import Testing
     // One of them changes, the other doesn't. Both are requested by ID.
     (try other.existingObject(with: b.objectID) as? Dog)?.age = 9
     try other.save()
-    #expect(try pack.context().fetch(FetchRequest<Dog>(where: \.age == 9)).map(\.objectID) == [b.objectID])
+    #expect(try pack.context().fetch(FetchRequest<Dog> { $0.age == 9 }).map(\.objectID) == [b.objectID])
     let onlyB = FetchPredicate<Dog>(.comparison(.object, .equalTo, .constant(.objectID(b.objectID)), []))
     #expect(try pack.context().fetch(FetchRequest(where: onlyB)).map(\.name) == ["b"])
     other.delete(try other.existingObject(with: a.objectID))
@@ -74,20 +74,20 @@ import Testing
     for object in [ann] + dogs { try context.assign(object, to: pack.stores[1]) }
     try context.save()
     let second = try pack.context()
-    let found = try #require(try second.one(\Person.name == "Ann"))
+    let found = try #require(try second.one(Person.self) { $0.name == "Ann" })
     #expect(found.dogs.map(\.name).sorted() == ["d0", "d1", "d2", "d3", "d4"])
-    let first = try #require(try second.one(\Dog.name == "d0"))
+    let first = try #require(try second.one(Dog.self) { $0.name == "d0" })
     #expect(first.owner === found && first.toOneID(Dog.Slot.owner) == found.objectID)
     #expect(try first.committedValues(forKeys: ["owner"]) == ["owner": .objectID(found.objectID)])
     #expect(first.friends.map(\.name).sorted() == ["d1", "d2"])
-    first.friends.remove(try #require(try second.one(\Dog.name == "d1")))
-    second.delete(try #require(try second.one(\Dog.name == "d4")))
+    first.friends.remove(try #require(try second.one(Dog.self) { $0.name == "d1" }))
+    second.delete(try #require(try second.one(Dog.self) { $0.name == "d4" }))
     try second.refresh(first, mergeChanges: true)
     try second.save()
     let third = try pack.context()
-    #expect(try third.one(\Dog.name == "d0")?.friends.map(\.name) == ["d2"])
-    #expect(try third.one(\Person.name == "Ann")?.dogs.count == 4)
-    #expect(try third.one(\Person.name == "else")?.dogs.map(\.name) == ["other"])
+    #expect(try third.one(Dog.self) { $0.name == "d0" }?.friends.map(\.name) == ["d2"])
+    #expect(try third.one(Person.self) { $0.name == "Ann" }?.dogs.count == 4)
+    #expect(try third.one(Person.self) { $0.name == "else" }?.dogs.map(\.name) == ["other"])
   }
 
   @Test(arguments: StorePair.allCases) func aStoreWithoutChangesIsAskedNothing(_ pair: StorePair) throws {
@@ -221,13 +221,13 @@ import Testing
     #expect(context.insertedObjects == [b] && context.updatedObjects == [oldThere] && context.deletedObjects.isEmpty)
     let other = try pack.context()
     #expect(try other.fetch(FetchRequest<Dog>()).map(\.name).sorted() == ["a", "old", "old there"])
-    #expect(try other.one(\Dog.name == "old")?.age == 8 && other.one(\Dog.name == "old there")?.age == 1)
+    #expect(try other.one(Dog.self) { $0.name == "old" }?.age == 8 && other.one(Dog.self) { $0.name == "old there" }?.age == 1)
     // The remaining changes can be saved, to the assigned store.
     pack.clearRecords()
     try context.save()
     #expect(pack.recorders[0].saves.isEmpty)
     #expect(pack.coordinator.persistentStore(for: b.objectID) == pack.stores[1])
-    #expect(try pack.context().one(\Dog.name == "b")?.friends.map(\.name) == ["old there"])
+    #expect(try pack.context().one(Dog.self) { $0.name == "b" }?.friends.map(\.name) == ["old there"])
   }
 
   @Test(arguments: StorePair.allCases) func aConflictInTheSecondStoreNamesItsObject(_ pair: StorePair) throws {
@@ -236,16 +236,16 @@ import Testing
     try a.assign(there, to: pack.stores[1])
     try a.save()
     let b = try pack.context()
-    try b.one(\Dog.name == "there")?.age = 5
+    try b.one(Dog.self) { $0.name == "there" }?.age = 5
     try b.save()
     here.age = 6
     there.age = 7
     let error = try #require(throws: ContextError.self) { try a.save() }
     #expect(error.code == .conflict && error.objectIDs == [there.objectID])
-    #expect(try pack.context().one(\Dog.name == "here")?.age == 1)
+    #expect(try pack.context().one(Dog.self) { $0.name == "here" }?.age == 1)
     try a.refresh(there, mergeChanges: true)
     try a.save()
-    #expect(try pack.context().fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.age)])).map(\.age) == [6, 7])
+    #expect(try pack.context().fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.age)])).map(\.age) == [6, 7])
   }
 
   @Test(arguments: StorePair.allCases) func uniquenessHoldsPerStore(_ pair: StorePair) throws {
@@ -288,7 +288,7 @@ import Testing
     try context.save()
     #expect(coordinator.persistentStore(for: dog.objectID) == coordinator.persistentStores[1])
     #expect(try context.count(for: FetchRequest<Dog>()) == 2)
-    try context.one(\Dog.name == "old")?.age = 3
+    try context.one(Dog.self) { $0.name == "old" }?.age = 3
     #expect(try #require(throws: StoreError.self) { try context.save() }.code == .readOnly)
   }
 

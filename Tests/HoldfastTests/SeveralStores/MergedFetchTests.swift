@@ -23,7 +23,7 @@ import Testing
     var random = SeededGenerator()
     let twins = try TwinGraphs(pair, &random)
     let context = try twins.pack.context()
-    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
     twins.pack.clearRecords()
     #expect(dogs.map(\.name) == dogs.map(\.name).sorted())
     #expect(dogs.count == twins.dogCount)
@@ -46,7 +46,7 @@ import Testing
   @Test func eachStoreGetsTheWholeWindowFromItsBeginning() throws {
     let pack = try StorePack(.sqlites)
     _ = try pack.context().fetch(
-      FetchRequest<Dog>(where: \.age > 3, sortedBy: [FetchSortDescriptor(\Dog.name)], offset: 5, limit: 10))
+      FetchRequest<Dog>(sortedBy: [.ascending(\.name)], offset: 5, limit: 10) { $0.age > 3 })
     for recorder in pack.recorders {
       let plan = try #require(recorder.plans.first)
       #expect(recorder.plans.count == 1 && plan.offset == 0 && plan.limit == 15 && plan.sorts.count == 1 && plan.predicate != nil)
@@ -124,11 +124,11 @@ final class TwinGraphs {
 
   /// The same unsaved changes in both.
   func change(_ random: inout SeededGenerator) throws {
-    let names = try one.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)])).map(\.name)
+    let names = try one.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])).map(\.name)
     for name in names {
       let (chance, age) = (Int.random(in: 0..<6, using: &random), Int.random(in: 0...6, using: &random))
       for context in [one, two] {
-        let dog = try #require(try context.one(\Dog.name == name))
+        let dog = try #require(try context.one(Dog.self) { $0.name == name })
         if chance == 0 { context.delete(dog) }
         if chance == 1 { dog.age = age }
         if chance == 2 { dog.owner = nil }
@@ -138,7 +138,7 @@ final class TwinGraphs {
       let owner = try #require(try one.fetch(FetchRequest<Person>()).map(\.name).sorted().randomElement(using: &random))
       for context in [one, two] {
         let dog = context.dog("new\(index)", age: index)
-        dog.owner = try context.one(\Person.name == owner)
+        dog.owner = try context.one(Person.self) { $0.name == owner }
         if context === two { try two.assign(dog, to: #require(pack.coordinator.persistentStore(for: dog.owner!.objectID))) }
       }
     }
@@ -172,7 +172,7 @@ final class TwinGraphs {
     #expect(try one.fetch(byAge) == two.fetch(byAge), "\(comment)")
     var rest = columns
     rest["age"] = nil
-    let all = DictionaryFetchRequest<Dog>(where: \.age > 2, columns: rest)
+    let all = DictionaryFetchRequest<Dog>(where: FetchPredicate { $0.age > 2 }, columns: rest)
     #expect(try one.fetch(all) == two.fetch(all), "\(comment)")
     let byOwner = DictionaryFetchRequest<Dog>(columns: ["owner": .property("owner"), "count": .count()], groupedBy: ["owner"])
     #expect(try owners(byOwner, one) == owners(byOwner, two), "\(comment)")
@@ -223,35 +223,39 @@ struct RandomQuestion: CustomStringConvertible {
     return (try context.fetch(request).map(\.name), try context.count(for: request), names)
   }
 
+  private func sorted<Value: AttributeValue>(by keyPath: FetchKeyPath<Dog, Value>) -> FetchSortDescriptor<Dog> {
+    ascending ? .ascending(keyPath) : .descending(keyPath)
+  }
+
   private func request(_ context: ManagedObjectContext) throws -> FetchRequest<Dog> {
-    let someone = try context.one(\Person.name == "p\(number % 2).\(number % 3)")
+    let someone = try context.one(Person.self) { $0.name == "p\(number % 2).\(number % 3)" }
     let predicate: FetchPredicate<Dog>? =
       switch test {
       case .all: nil
-      case .age: \.age > number
-      case .name: (\Dog.name).beginsWith("d\(number % 2)") || (\Dog.name).contains("ew")
-      case .city: (\Dog.owner).then(\.city) == "Bern"
-      case .owner: (\Dog.owner).then(\.name) == "p\(number % 2).0"
-      case .ownerIs: \Dog.owner == someone
-      case .friends: (\Dog.friends).any(\.age > number)
-      case .noFriends: (\Dog.friends).count() == number % 3
-      case .owned: \Dog.owner != nil && \Dog.age < number
-      case .mixed: !((\Dog.owner).then(\.city) == "Oslo") && (\Dog.friendOf).all(\.age != number)
+      case .age: FetchPredicate { $0.age > number }
+      case .name: FetchPredicate { $0.name.beginsWith("d\(number % 2)") || $0.name.contains("ew") }
+      case .city: FetchPredicate { $0.owner.city == "Bern" }
+      case .owner: FetchPredicate { $0.owner.name == "p\(number % 2).0" }
+      case .ownerIs: FetchPredicate { $0.owner == someone }
+      case .friends: FetchPredicate { $0.friends.any { $0.age > number } }
+      case .noFriends: FetchPredicate { $0.friends.count == number % 3 }
+      case .owned: FetchPredicate { $0.owner != nil && $0.age < number }
+      case .mixed: FetchPredicate { !($0.owner.city == "Oslo") && $0.friendOf.all { $0.age != number } }
       case .among:
         FetchPredicate(
-          .membership(.object, try context.fetch(FetchRequest<Dog>(where: \.age == number)).map { .objectID($0.objectID) }))
+          .membership(.object, try context.fetch(FetchRequest<Dog> { $0.age == number }).map { .objectID($0.objectID) }))
       }
     var sorts: [FetchSortDescriptor<Dog>] =
       switch order {
       case .none: []
-      case .age: [FetchSortDescriptor(\Dog.age, ascending: ascending)]
-      case .weight: [FetchSortDescriptor(\Dog.weight, ascending: ascending)]
-      case .name: [FetchSortDescriptor(\Dog.name, ascending: ascending)]
-      case .city: [FetchSortDescriptor((\Dog.owner).then(\.city), ascending: ascending)]
+      case .age: [sorted(by: \.age)]
+      case .weight: [sorted(by: \.weight)]
+      case .name: [sorted(by: \.name)]
+      case .city: [sorted(by: \.owner.city)]
       case .ownerThenAge:
-        [FetchSortDescriptor((\Dog.owner).then(\.name), ascending: ascending), FetchSortDescriptor(\Dog.age)]
+        [sorted(by: \.owner.name), .ascending(\.age)]
       }
-    if isTotal { sorts.append(FetchSortDescriptor(\Dog.name)) }
+    if isTotal { sorts.append(FetchSortDescriptor<Dog>.ascending(\.name)) }
     return FetchRequest<Dog>(where: predicate, sortedBy: sorts, offset: offset, limit: limit)
   }
 }

@@ -71,7 +71,7 @@ import Testing
     gated.gate.signal()
     try blocked.wait()
     let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
-    #expect(try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)])).map(\.name) == ["d0", "d1"])
+    #expect(try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])).map(\.name) == ["d0", "d1"])
   }
 
   @Test func aSaveOfSeveralStoresKeepsNoStoreBusyWhileItWaitsForAnother() throws {

@@ -36,7 +36,7 @@ struct MemoryStoreContentsBox {
     try context.save()
     let added = try coordinator.addPersistentStore(place.description)
     #expect(coordinator.persistentStores.count == 2 && coordinator.persistentStores[1] == added)
-    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
     #expect(dogs.map(\.name) == ["added", "there"] && dogs.map { $0.owner?.name } == ["Ann", "Bob"])
   }
 
@@ -56,7 +56,7 @@ struct MemoryStoreContentsBox {
     #expect(throws: StoreError.self) { try removed.setMetadata([:]) }
     // Fetches don't return its saved objects.
     #expect(try pack.context().fetch(FetchRequest<Dog>()).map(\.name) == ["stays"])
-    #expect(try context.fetch(FetchRequest<Dog>(where: \.name == "goes")).isEmpty)
+    #expect(try context.fetch(FetchRequest<Dog> { $0.name == "goes" }).isEmpty)
     // Reading its objects returns nothing and records the reason.
     #expect(goes.name.isEmpty && goes.isInaccessible && goes.friendOf.isEmpty)
     #expect((context.faultError as? ContextError)?.code == .missingStore)
@@ -87,7 +87,7 @@ struct MemoryStoreContentsBox {
     context.acknowledgeFaultErrors()
     b.friends.insert(context.dog("c"))
     try context.save()
-    let dogs = try pack.context().fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    let dogs = try pack.context().fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
     #expect(dogs.map(\.name) == ["b", "c"] && Array(dogs[0].friends) == [dogs[1]])
     #expect(Set(dogs.map(\.objectID.storeIdentifier)) == [pack.stores[0].identifier])
     // A link to an object of the removed store can't be saved.
@@ -100,10 +100,10 @@ struct MemoryStoreContentsBox {
     for index in 0..<30 {
       let dog = context.dog("d\(index)", age: index / 4)
       try context.assign(dog, to: pack.stores[index % 3])
-      if index >= 3, let friend = try context.one(\Dog.name == "d\(index - 3)") { dog.friends.insert(friend) }
+      if index >= 3, let friend = try context.one(Dog.self, where: { $0.name == "d\(index - 3)" }) { dog.friends.insert(friend) }
     }
     try context.save()
-    let sorts = [FetchSortDescriptor(\Dog.age, ascending: false)]
+    let sorts: [FetchSortDescriptor<Dog>] = [.descending(\.age)]
     let dogs = try pack.context().fetch(FetchRequest<Dog>(sortedBy: sorts))
     #expect(dogs.map(\.age) == dogs.map(\.age).sorted(by: >))
     // Objects that are equal in all sorts are in the order of their stores.
@@ -128,7 +128,7 @@ struct MemoryStoreContentsBox {
     #expect(try again.value(forKey: "name") == .string("d") && again.objectID == dog.objectID)
     (again as? Dog)?.age = 3
     try context.save()
-    #expect(try context.count(for: FetchRequest<Dog>(where: \.age == 3)) == 1)
+    #expect(try context.count(for: FetchRequest<Dog> { $0.age == 3 }) == 1)
   }
 
   @Test func aCoordinatorCanBeginWithoutAnyStore() throws {
@@ -190,7 +190,7 @@ struct MemoryStoreContentsBox {
           for round in 0..<60 {
             // Removing a store may make a fetch fail with this error only.
             do {
-              let count = try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)])).count
+              let count = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])).count
               #expect(count >= 50)
             } catch let error as StoreError { #expect(error.code == .notOpen, "\(error)") }
             if number == 0 {

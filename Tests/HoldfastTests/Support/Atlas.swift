@@ -193,5 +193,5 @@ extension ManagedObjectContext {
     return spot
   }
 
-  func spot(named name: String) throws -> Spot? { try one(\Spot.name == name) }
+  func spot(named name: String) throws -> Spot? { try one(Spot.self) { $0.name == name } }
 }

@@ -167,7 +167,9 @@ extension ManagedObjectContext {
     return person
   }
 
-  func one<Object: ManagedObject>(_ predicate: FetchPredicate<Object>) throws -> Object? {
-    try fetch(FetchRequest(where: predicate)).first
+  func one<Object: ManagedObject>(
+    _ type: Object.Type, @FetchPredicateBuilder<Object> where conditions: (FetchPath<Object, Object>) -> FetchPredicate<Object>
+  ) throws -> Object? {
+    try fetch(type, where: conditions).first
   }
 }

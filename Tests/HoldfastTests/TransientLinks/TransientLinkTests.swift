@@ -322,9 +322,9 @@ import Testing
       let error = try #require(throws: QueryError.self) { try context.fetch(request) }
       return error.reason
     }
-    #expect(try reason(FetchRequest(where: \Node.pick == a)) == "Node.pick is transient, so stores have no values of it.")
-    #expect(try reason(FetchRequest(where: (\Node.pick).then(\.name) == "a")).contains("Node.pick is transient"))
-    #expect(try reason(FetchRequest(sortedBy: [FetchSortDescriptor((\Node.pick).then(\.name))])).contains("Node.pick is transient"))
+    #expect(try reason(FetchRequest { $0.pick == a }) == "Node.pick is transient, so stores have no values of it.")
+    #expect(try reason(FetchRequest { $0.pick.name == "a" }).contains("Node.pick is transient"))
+    #expect(try reason(FetchRequest(sortedBy: [.ascending(\.pick.name)])).contains("Node.pick is transient"))
     let isA = QueryExpression.comparison(.property("name"), .equalTo, .constant(.string("a")), [])
     #expect(try reason(FetchRequest(where: FetchPredicate(.any("queue", isA)))).contains("Node.queue is transient"))
   }
@@ -408,7 +408,7 @@ import Testing
     let context = try place(.memory).context()
     let leaf = context.leaf("l")
     try context.save()
-    let error = try #require(throws: QueryError.self) { try context.fetch(FetchRequest(where: \Leaf.mate == leaf)) }
+    let error = try #require(throws: QueryError.self) { try context.fetch(Leaf.self) { $0.mate == leaf } }
     #expect(error.reason == "Leaf.mate is transient, so stores have no values of it.")
   }
 

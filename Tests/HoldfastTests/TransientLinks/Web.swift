@@ -118,5 +118,5 @@ extension ManagedObjectContext {
     return leaf
   }
 
-  func node(named name: String) throws -> Node? { try one(\Node.name == name) }
+  func node(named name: String) throws -> Node? { try one(Node.self) { $0.name == name } }
 }

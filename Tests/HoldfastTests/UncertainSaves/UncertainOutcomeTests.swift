@@ -57,9 +57,9 @@ import Testing
     max.owner = context.person("Ada")
     try context.save()
     let other = try stack.another()
-    #expect(try other.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)])).map(\.age) == [1, 7])
-    #expect(try other.one(\Dog.name == "rex")?.friends.map(\.name) == ["max"])
-    #expect(try other.one(\Dog.name == "max")?.owner?.name == "Ada")
+    #expect(try other.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])).map(\.age) == [1, 7])
+    #expect(try other.one(Dog.self) { $0.name == "rex" }?.friends.map(\.name) == ["max"])
+    #expect(try other.one(Dog.self) { $0.name == "max" }?.owner?.name == "Ada")
   }
 
   @Test func aRetryWhoseOwnChangesAreRefusedKeepsThem() throws {
@@ -73,7 +73,7 @@ import Testing
     #expect(!context.hasUncertainSave && !rex.isInserted && rex.isUpdated && max.isInserted)
     rex.age = 4
     try context.save()
-    #expect(try stack.another().fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)])).map(\.age) == [1, 4])
+    #expect(try stack.another().fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])).map(\.age) == [1, 4])
   }
 
   @Test func anotherContextThatChangedTheRowsCausesAConflict() throws {
@@ -81,7 +81,7 @@ import Testing
     let rex = context.dog("rex")
     stack.saveInVain(.afterCommitting)
     let other = try stack.another()
-    try other.one(\Dog.name == "rex")?.age = 8
+    try other.one(Dog.self) { $0.name == "rex" }?.age = 8
     try other.save()
     rex.name = "maxi"
     let error = try #require(throws: ContextError.self) { try context.save() }
@@ -116,7 +116,7 @@ import Testing
     if loss == .beforeCommitting { return }
     old.age = 5
     try context.save()
-    #expect(try stack.another().one(\Dog.name == "old")?.age == 5)
+    #expect(try stack.another().one(Dog.self) { $0.name == "old" }?.age == 5)
   }
 
   @Test func aResetDiscardsTheLostSave() throws {
@@ -234,7 +234,7 @@ import Testing
       }
     }
     let ages = try await background.perform { context in
-      try context.one(\Dog.name == "rex")?.age = 3
+      try context.one(Dog.self) { $0.name == "rex" }?.age = 3
       try context.save()
       return try context.fetch(FetchRequest<Dog>()).map(\.age)
     }
@@ -300,7 +300,7 @@ import Testing
     for recorder in pack.recorders { recorder.clear() }
     try context.save()
     #expect(!context.hasChanges && !context.hasUncertainSave)
-    let other = try pack.context(), found = try other.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    let other = try pack.context(), found = try other.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
     #expect(found.map(\.objectID) == dogs.map(\.objectID) && found.map(\.age) == [9, 9, 9])
     #expect(found.map(\.owner?.name) == ["person 0", "person 1", "person 2"])
     #expect(pack.recorders[place].savingRequests == [1, 0, 1])

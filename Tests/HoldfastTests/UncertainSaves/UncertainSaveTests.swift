@@ -25,14 +25,14 @@ import Testing
     stack.recorder.withStoreBlocked { #expect(dogs.map(\.name) == ["rex", "max"] && Set(ada.dogs) == Set(dogs)) }
     let other = try stack.another()
     #expect(try Set(other.fetch(FetchRequest<Dog>()).map(\.objectID)) == Set(ids))
-    #expect(try other.one(\Dog.name == "rex")?.owner?.name == "Ada")
-    #expect(try other.one(\Dog.name == "rex")?.friends.map(\.name) == ["max"])
+    #expect(try other.one(Dog.self) { $0.name == "rex" }?.owner?.name == "Ada")
+    #expect(try other.one(Dog.self) { $0.name == "rex" }?.friends.map(\.name) == ["max"])
     #expect(try other.count(for: FetchRequest<Person>()) == 1)
     // The objects have the stored versions.
     dogs[0].age = 7
     ada.name = "Ada L."
     try context.save()
-    #expect(try stack.another().one(\Dog.name == "rex")?.age == 7)
+    #expect(try stack.another().one(Dog.self) { $0.name == "rex" }?.age == 7)
   }
 
   @Test(arguments: TestStore.allCases, Loss.allCases)
@@ -77,7 +77,7 @@ import Testing
       #expect(saved.inserted == [new.objectID.key, newest.objectID.key].sorted())
       #expect(saved.updated == [old.objectID.key: [Dog.Slot.age, Dog.Slot.name]])
     }
-    let dogs = try stack.another().fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(\Dog.name)]))
+    let dogs = try stack.another().fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
     #expect(dogs.map(\.name) == ["new", "newest", "older"] && dogs.map(\.age) == [2, 1, 4])
     #expect(dogs[1].friends.map(\.name) == ["new"] && dogs[1].owner?.name == "Ada")
   }
@@ -92,7 +92,7 @@ import Testing
     stack.saveInVain(loss)
     (dog.age, dog.notes) = (3, "old")
     try context.save()
-    let found = try #require(try stack.another().one(\Dog.name == "rex"))
+    let found = try #require(try stack.another().one(Dog.self) { $0.name == "rex" })
     #expect(found.age == 3 && found.notes == "old")
     #expect(dog.age == 3 && dog.notes == "old" && !dog.hasChanges)
   }
@@ -115,7 +115,7 @@ import Testing
     let other = try stack.another()
     #expect(try other.fetch(FetchRequest<Dog>()).map(\.name) == ["max"])
     #expect(try other.count(for: FetchRequest<Collar>()) == 0)
-    #expect(try other.one(\Person.name == "Ada")?.dogs.count == 1)
+    #expect(try other.one(Person.self) { $0.name == "Ada" }?.dogs.count == 1)
     try context.save()
     context.delete(max)
     try context.save()
@@ -167,11 +167,11 @@ import Testing
     try context.save()
     #expect(Set(a.friends) == [b, d] && c.friendOf.isEmpty && !context.hasChanges)
     let other = try stack.another()
-    #expect(try other.one(\Dog.name == "a")?.friends.map(\.name).sorted() == ["b", "d"])
-    #expect(try other.one(\Dog.name == "c")?.friendOf.isEmpty == true)
+    #expect(try other.one(Dog.self) { $0.name == "a" }?.friends.map(\.name).sorted() == ["b", "d"])
+    #expect(try other.one(Dog.self) { $0.name == "c" }?.friendOf.isEmpty == true)
     a.friends.remove(d)
     try context.save()
-    #expect(try stack.another().one(\Dog.name == "a")?.friends.map(\.name) == ["b"])
+    #expect(try stack.another().one(Dog.self) { $0.name == "a" }?.friends.map(\.name) == ["b"])
   }
 
   @Test(arguments: TestStore.allCases, Loss.allCases)
@@ -192,7 +192,7 @@ import Testing
     #expect(dogs[0].friends.isEmpty)
     try stack.context.save()
     #expect(dogs.allSatisfy { $0.friends.isEmpty && $0.friendOf.isEmpty })
-    #expect(try stack.another().one(\Dog.name == "a")?.friends.isEmpty == true)
+    #expect(try stack.another().one(Dog.self) { $0.name == "a" }?.friends.isEmpty == true)
   }
 
   @Test(arguments: TestStore.allCases, Loss.allCases)
@@ -205,10 +205,10 @@ import Testing
     people[2].dogs.insert(dog)
     try context.save()
     #expect(people.map(\.dogs.count) == [0, 0, 1] && dog.owner == people[2])
-    #expect(try stack.another().one(\Dog.name == "rex")?.owner?.name == "c")
+    #expect(try stack.another().one(Dog.self) { $0.name == "rex" }?.owner?.name == "c")
     dog.owner = nil
     try context.save()
-    #expect(try stack.another().one(\Dog.name == "rex")?.owner == nil)
+    #expect(try stack.another().one(Dog.self) { $0.name == "rex" }?.owner == nil)
   }
 
   @Test(arguments: TestStore.allCases, Loss.allCases)
@@ -226,8 +226,8 @@ import Testing
     try context.save()
     #expect(a.collar == red && red.dog == a && b.collar == nil && blue.dog == nil)
     let other = try stack.another()
-    #expect(try other.one(\Dog.name == "a")?.collar?.color == "red" && other.one(\Dog.name == "b")?.collar == nil)
-    #expect(try other.one(\Collar.color == "blue")?.dog == nil)
+    #expect(try other.one(Dog.self) { $0.name == "a" }?.collar?.color == "red" && other.one(Dog.self) { $0.name == "b" }?.collar == nil)
+    #expect(try other.one(Collar.self) { $0.color == "blue" }?.dog == nil)
   }
 
   private static let lists: ManagedObjectModel = {
@@ -401,7 +401,7 @@ import Testing
     let ada = context.person("Ada"), rex = context.dog("rex", owner: ada)
     stack.saveInVain(loss)
     #expect(try context.fetch(FetchRequest<Dog>()) == [rex])
-    #expect(try context.count(for: FetchRequest<Dog>(where: \.name == "rex")) == 1)
+    #expect(try context.count(for: FetchRequest<Dog> { $0.name == "rex" }) == 1)
     #expect(try context.existingObject(with: rex.objectID) === rex)
     var request = FetchRequest<Dog>()
     request.includesPendingChanges = false
@@ -409,9 +409,9 @@ import Testing
     // Another context links a dog to a person that this context still counts as new.
     if loss == .afterCommitting {
       let other = try stack.another()
-      other.dog("max", owner: try other.one(\Person.name == "Ada"))
+      other.dog("max", owner: try other.one(Person.self) { $0.name == "Ada" })
       try other.save()
-      #expect(try context.one(\Dog.name == "max")?.owner === ada)
+      #expect(try context.one(Dog.self) { $0.name == "max" }?.owner === ada)
     }
     try context.save()
     #expect(try context.count(for: FetchRequest<Person>()) == 1 && !context.hasChanges)

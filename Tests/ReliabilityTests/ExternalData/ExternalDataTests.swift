@@ -113,7 +113,7 @@ import Testing
     let photos = try Gallery.photos(context)
     for photo in photos { photo.title = "\(photo.number)" }
     try context.save()
-    #expect(try context.count(for: FetchRequest<Photo>(where: \Photo.image != nil)) == 3)
+    #expect(try context.count(for: FetchRequest<Photo> { $0.image != nil }) == 3)
     #expect(try reads() == 0)
     #expect(photos[2].image == Gallery.bytes(3, 10))
     #expect(try reads() == 0)

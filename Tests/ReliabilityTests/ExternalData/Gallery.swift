@@ -36,7 +36,7 @@ enum Gallery {
   }
 
   static func photos(_ context: ManagedObjectContext) throws -> [Photo] {
-    try context.fetch(FetchRequest<Photo>(sortedBy: [FetchSortDescriptor(\Photo.number)]))
+    try context.fetch(FetchRequest<Photo>(sortedBy: [.ascending(\.number)]))
   }
 
   @discardableResult

@@ -25,8 +25,8 @@ enum Voyage {
   static func changeNext(_ context: ManagedObjectContext) throws -> Journal {
     let journal = try context.fetch(FetchRequest<Journal>()).first ?? begin(context)
     let next = journal.saves &+ 1
-    let berths = try context.fetch(FetchRequest<Berth>(sortedBy: [FetchSortDescriptor(\Berth.number)]))
-    let routes = try context.fetch(FetchRequest<Route>(sortedBy: [FetchSortDescriptor(\Route.number)]))
+    let berths = try context.fetch(FetchRequest<Berth>(sortedBy: [.ascending(\.number)]))
+    let routes = try context.fetch(FetchRequest<Route>(sortedBy: [.ascending(\.number)]))
     // The store may be damaged.
     guard berths.count == Voyage.berths, routes.count == Voyage.routes, plausible.contains(next) else {
       throw ContextError(.missingObject, reason: "Berths, routes or the number of saves are missing.")
@@ -67,7 +67,7 @@ enum Voyage {
   }
 
   private static func find(_ number: Int, _ context: ManagedObjectContext) throws -> Ship? {
-    try context.fetch(FetchRequest<Ship>(where: \Ship.number == Int64(number))).first
+    try context.fetch(FetchRequest<Ship> { $0.number == Int64(number) }).first
   }
 
   private static func name(_ number: Int) -> String { "Ship \(number)" }

@@ -14,7 +14,7 @@ import Testing
     let harbour = SimulatedHarbour(store)
     try Harbour.makeFile(harbour.description(), saves: 5)
     let context = try harbour.context()
-    let ship = try #require(try context.fetch(FetchRequest<Ship>(where: \Ship.number == 5)).first)
+    let ship = try #require(try context.fetch(FetchRequest<Ship> { $0.number == 5 }).first)
     (ship.tons, ship.crew, ship.isAfloat, ship.length, ship.draught) = (-3, 70_000, false, 0.1, 1.5)
     (ship.price, ship.launched) = (Decimal(string: "12345678901234567890.5"), Date(timeIntervalSinceReferenceDate: -1e9 - 0.25))
     (ship.plan, ship.uid, ship.page) = (Data([0, 1, 0xFF]), UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)), "x:y")
@@ -138,7 +138,7 @@ import Testing
     let whole = try Self.fixture(store)
     let harbour = SimulatedHarbour(store, contents: whole)
     let context = try harbour.context()
-    let ship = try #require(try context.fetch(FetchRequest<Ship>(where: \Ship.number == 3)).first)
+    let ship = try #require(try context.fetch(FetchRequest<Ship> { $0.number == 3 }).first)
     ship.name = "Boat 3"
     try context.save()
     try context.persistentStoreCoordinator.close()

@@ -23,7 +23,7 @@ import Testing
   }
 
   private func ships(_ context: ManagedObjectContext) throws -> [Ship] {
-    try context.fetch(FetchRequest<Ship>(sortedBy: [FetchSortDescriptor(\Ship.number)]))
+    try context.fetch(FetchRequest<Ship>(sortedBy: [.ascending(\.number)]))
   }
 
   /// Copies the folder, changes the copy in another process, and renames the copy's file over the store's file. Keys reserved in the copy's
@@ -61,7 +61,7 @@ import Testing
     }
 
     private static func ship(_ number: Int64, _ context: ManagedObjectContext) throws -> Ship {
-      try #require(try context.fetch(FetchRequest<Ship>(where: \Ship.number == number)).first)
+      try #require(try context.fetch(FetchRequest<Ship> { $0.number == number }).first)
     }
   }
 

@@ -109,7 +109,7 @@ enum Counting {
   }
 
   static func berths(_ context: ManagedObjectContext) throws -> [Berth] {
-    try context.fetch(FetchRequest<Berth>(sortedBy: [FetchSortDescriptor(\Berth.number)]))
+    try context.fetch(FetchRequest<Berth>(sortedBy: [.ascending(\.number)]))
   }
 
   /// Saves `saves` times. After a conflict, repeats the save with the current values.

@@ -201,7 +201,7 @@ import Testing
     try context.save()
     try context.persistentStoreCoordinator.close()
     let again = try Harbour.context(store.description(at: path))
-    let added = try again.fetch(FetchRequest<Ship>(where: \Ship.name == "New"))
+    let added = try again.fetch(FetchRequest<Ship> { $0.name == "New" })
     #expect(added.count == 1)
     added.forEach { again.delete($0) }
     #expect(try Voyage.check(again) == (13, nil))
@@ -228,8 +228,8 @@ struct HarbourIDs: Sendable {
   let berth: ManagedObjectID
 
   init(_ context: ManagedObjectContext) throws {
-    ship = try #require(try context.fetch(FetchRequest<Ship>(where: \Ship.number == 7)).first).objectID
-    berth = try #require(try context.fetch(FetchRequest<Berth>(where: \Berth.number == 1)).first).objectID
+    ship = try #require(try context.fetch(FetchRequest<Ship> { $0.number == 7 }).first).objectID
+    berth = try #require(try context.fetch(FetchRequest<Berth> { $0.number == 1 }).first).objectID
   }
 }
 
@@ -251,9 +251,9 @@ enum Reading: String, CaseIterable, Codable, Sendable {
   private func found(in context: ManagedObjectContext, _ ids: HarbourIDs) throws -> [String] {
     switch self {
     case .fetch: try context.fetch(FetchRequest<Ship>()).map(\.name).sorted()
-    case .sortedFetch: try context.fetch(FetchRequest<Ship>(sortedBy: [FetchSortDescriptor(\Ship.number)])).map(\.name)
-    case .filteredFetch: try context.fetch(FetchRequest<Ship>(where: \Ship.name == "Ship 9")).map { "\($0.number ?? 0)" }
-    case .lookUp: try context.fetch(FetchRequest<Ship>(where: \Ship.number == 8)).map(\.name)
+    case .sortedFetch: try context.fetch(FetchRequest<Ship>(sortedBy: [.ascending(\.number)])).map(\.name)
+    case .filteredFetch: try context.fetch(FetchRequest<Ship> { $0.name == "Ship 9" }).map { "\($0.number ?? 0)" }
+    case .lookUp: try context.fetch(FetchRequest<Ship> { $0.number == 8 }).map(\.name)
     case .fault: [try ship(context, ids).name]
     case .existingObject: ["\(try context.existingObject(with: ids.ship).value(forKey: "name"))"]
     case .toOne: [try ship(context, ids).berth.map { "\($0.number)" } ?? "none"]

@@ -250,7 +250,7 @@ import Testing
   }
 
   private func ship(_ number: Int64, _ context: ManagedObjectContext) throws -> Ship {
-    try #require(try context.fetch(FetchRequest<Ship>(where: \Ship.number == number)).first)
+    try #require(try context.fetch(FetchRequest<Ship> { $0.number == number }).first)
   }
 
   /// Another process saves, which replaces the file.

@@ -60,7 +60,7 @@ import Testing
 
   private func change(_ harm: Harm, _ store: FileStore, _ path: String) throws {
     let context = try Harbour.context(store.description(at: path))
-    let ship = try #require(try context.fetch(FetchRequest<Ship>(sortedBy: [FetchSortDescriptor(\Ship.number)])).first)
+    let ship = try #require(try context.fetch(FetchRequest<Ship>(sortedBy: [.ascending(\.number)])).first)
     switch harm {
     case .shipGone: context.delete(ship)
     case .logChanged: ship.log = "x"

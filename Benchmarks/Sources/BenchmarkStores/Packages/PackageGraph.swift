@@ -6,7 +6,7 @@ struct PackageGraph {
   let context: ManagedObjectContext
 
   /// All packages, in no particular order.
-  func all() throws -> [StoredPackage] { try context.fetch(FetchRequest<StoredPackage>()) }
+  func all() throws -> [StoredPackage] { try context.fetch(StoredPackage.self) }
 
   /// Reads every attribute of packages, with section and maintainer.
   func read(_ packages: [StoredPackage]) -> UInt64 {
@@ -29,18 +29,12 @@ struct PackageGraph {
 
   /// The packages found by a search, sorted by key.
   func search(_ search: PackagePlan.Search) throws -> UInt64 {
-    let size = FetchPredicate<StoredPackage>(
-      .and([
-        (\StoredPackage.installedSize >= search.minimumInstalledSize).expression,
-        (\StoredPackage.installedSize <= search.maximumInstalledSize).expression,
-      ]))
     let found = try context.fetch(
-      FetchRequest(
-        where: (\StoredPackage.name).beginsWith(search.namePrefix) && size && (\StoredPackage.summary).contains(search.summaryPart),
-        sortedBy: [
-          FetchSortDescriptor(\StoredPackage.name), FetchSortDescriptor(\StoredPackage.version),
-          FetchSortDescriptor(\StoredPackage.architecture),
-        ], limit: search.limit))
+      StoredPackage.self, sortedBy: [.ascending(\.name), .ascending(\.version), .ascending(\.architecture)], limit: search.limit
+    ) {
+      $0.name.beginsWith(search.namePrefix) && $0.installedSize >= search.minimumInstalledSize
+        && $0.installedSize <= search.maximumInstalledSize && $0.summary.contains(search.summaryPart)
+    }
     return PackageAnswers.search(found.map(\.key.hash))
   }
 
@@ -52,7 +46,7 @@ struct PackageGraph {
   /// The packages of a section.
   func packages(ofSection section: String?) throws -> [StoredPackage] {
     guard let section else { return [] }
-    return try context.fetch(FetchRequest(where: (\StoredPackage.section).then(\.name) == section))
+    return try context.fetch(StoredPackage.self) { $0.section.name == section }
   }
 
   /// Adds one KiB to each package, without saving.
@@ -70,8 +64,7 @@ struct PackageGraph {
   }
 
   private func package(_ key: PackageKey) throws -> StoredPackage {
-    let request = FetchRequest(
-      where: \StoredPackage.name == key.name && \StoredPackage.version == key.version && \StoredPackage.architecture == key.architecture)
+    let request = FetchRequest<StoredPackage> { $0.name == key.name && $0.version == key.version && $0.architecture == key.architecture }
     guard let package = try context.fetch(request).first else { throw MissingObject("package \(key.name)") }
     return package
   }

@@ -17,14 +17,14 @@ struct PeopleGraph {
   let count: Int
 
   /// All persons, in no particular order.
-  func all() throws -> [StoredPerson] { try context.fetch(FetchRequest<StoredPerson>()) }
+  func all() throws -> [StoredPerson] { try context.fetch(StoredPerson.self) }
 
   /// Reads every attribute of persons.
   func read(_ persons: [StoredPerson]) -> UInt64 { persons.reduce(0) { $0 &+ checksum($1) } }
 
   /// The person with an id, which must be in the store.
   func person(_ id: Int64) throws -> StoredPerson {
-    guard let person = try context.fetch(FetchRequest(where: \StoredPerson.id == id)).first else { throw MissingObject("person \(id)") }
+    guard let person = try context.fetch(StoredPerson.self, where: { $0.id == id }).first else { throw MissingObject("person \(id)") }
     return person
   }
 
@@ -33,10 +33,9 @@ struct PeopleGraph {
 
   /// The first hundred persons of age 30 to 40 whose name begins with "A", sorted by name.
   func search() throws -> UInt64 {
-    let found = try context.fetch(
-      FetchRequest(
-        where: (\StoredPerson.age).isBetween(30...40) && (\StoredPerson.name).beginsWith("A"),
-        sortedBy: [FetchSortDescriptor(\StoredPerson.name)], limit: 100))
+    let found = try context.fetch(StoredPerson.self, sortedBy: \.name, limit: 100) {
+      $0.age.isIn(30...40) && $0.name.beginsWith("A")
+    }
     return found.reduce(UInt64(found.count)) { $0 + UInt64($1.id) }
   }
 
@@ -48,7 +47,7 @@ struct PeopleGraph {
   /// Does the same with one request for all persons.
   func walkTogether() throws -> UInt64 {
     let ids = (0..<sampleSize).map { PeopleDataset.sampleID($0, of: count) }
-    let persons = try context.fetch(FetchRequest(where: (\StoredPerson.id).isIn(Set(ids))))
+    let persons = try context.fetch(StoredPerson.self) { $0.id.isIn(Set(ids)) }
     let found = Dictionary(uniqueKeysWithValues: persons.map { ($0.id, $0) })
     return try ids.reduce(0) { sum, id in
       guard let person = found[id] else { throw MissingObject("person \(id)") }
@@ -58,13 +57,10 @@ struct PeopleGraph {
 
   /// The number of persons, and the average age by company.
   func aggregate() throws -> UInt64 {
-    let groups = try context.fetch(
-      DictionaryFetchRequest<StoredPerson>(
-        columns: ["employer": .property("employer"), "employees": .count(), "age": .average("age")], groupedBy: ["employer"]))
-    return try groups.reduce(UInt64(try context.count(for: FetchRequest<StoredPerson>()))) { sum, group in
-      guard case .int64(let employees) = group["employees"], case .double(let age) = group["age"] else {
-        throw MissingObject("the average age of a company")
-      }
+    let companies = try context.aggregate(StoredPerson.self, by: \.employer) { ($0.count(), $0.average(\.age)) }
+    return try companies.reduce(UInt64(try context.count(StoredPerson.self))) { sum, company in
+      let (employees, age) = company.value
+      guard let age else { throw MissingObject("the average age of a company") }
       return sum + UInt64(employees) + UInt64(age * 1000)
     }
   }

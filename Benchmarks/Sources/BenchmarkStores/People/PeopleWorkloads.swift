@@ -108,7 +108,7 @@ struct PeopleWorkloads {
   /// Measures a request to a store that has already answered another one.
   private func warm(_ name: String, _ run: StoreRun, indexesNames: Bool = false, _ body: (PeopleGraph) throws -> UInt64) throws {
     let graph = try open(run, PeopleModel.make(indexesNames: indexesNames))
-    _ = try graph.context.count(for: FetchRequest(where: \StoredPerson.id == PeopleDataset.id(at: 0)))
+    _ = try graph.context.count(StoredPerson.self) { $0.id == PeopleDataset.id(at: 0) }
     run.begin()
     run.report(name, check: try body(graph))
   }

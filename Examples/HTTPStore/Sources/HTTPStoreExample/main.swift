@@ -32,7 +32,7 @@ for await port in ports {
     try context.save()
   }
   let best = try await container.performBackgroundTask { context in
-    var request = FetchRequest<Note>(where: \.stars > 2, sortedBy: [FetchSortDescriptor(\Note.stars, ascending: false)])
+    var request = FetchRequest<Note>(sortedBy: [.descending(\.stars)]) { $0.stars > 2 }
     request.fetchLimit = 1
     return try context.fetch(request).map(\.title)
   }

@@ -8,7 +8,7 @@ import Testing
 @Suite struct OutageTests {
   private func titles(_ context: BackgroundContext) async throws -> [String] {
     try await context.perform { context in
-      try context.fetch(FetchRequest<Note>(sortedBy: [FetchSortDescriptor(\Note.title)])).map(\.title)
+      try context.fetch(Note.self, sortedBy: \.title).map(\.title)
     }
   }
 
@@ -18,7 +18,7 @@ import Testing
   func anOutageWhileReadingIsARetryableErrorAndTheNextFetchSucceeds(_ failure: Outages.Failure) async throws {
     let (service, context, _) = try await Notes.tenNotes()
     service.service.outages.fail(failure, failure)
-    let error = try #require(await context.perform { context in storeError { try context.fetch(FetchRequest<Note>()) } })
+    let error = try #require(await context.perform { context in storeError { try context.fetch(Note.self) } })
     #expect(error.code == .connectionLost && error.isRetryable)
     #expect(service.takeRequests() == ["POST query", "POST query"])
     #expect(try await titles(context).count == 10)
@@ -54,7 +54,7 @@ import Testing
       await context.perform { context in
         context.requestTimeout = .milliseconds(100)
         defer { context.requestTimeout = nil }
-        return storeError { try context.fetch(FetchRequest<Note>()) }
+        return storeError { try context.fetch(Note.self) }
       })
     #expect(error.code == .timedOut && error.isRetryable)
     service.service.outages.release()
@@ -64,7 +64,7 @@ import Testing
   @Test func aCancelledFetchEndsWhileTheServiceIsSilent() async throws {
     let (service, context, _) = try await Notes.tenNotes()
     service.service.outages.fail(.held)
-    let fetch = Task { try await context.perform { try $0.fetch(FetchRequest<Note>()).count } }
+    let fetch = Task { try await context.perform { try $0.fetch(Note.self).count } }
     while service.service.outages.heldCount == 0 { await Task.yield() }
     fetch.cancel()
     let error = await #expect(throws: StoreError.self) { try await fetch.value }
@@ -77,7 +77,7 @@ import Testing
     let (service, _, url) = try await Notes.tenNotes()
     let context = try await Notes.client(url.replacing("//", with: "//reader:secret@") + "?token=secret")
     await service.stop()
-    let error = try #require(await context.perform { context in storeError { try context.fetch(FetchRequest<Note>()) } })
+    let error = try #require(await context.perform { context in storeError { try context.fetch(Note.self) } })
     #expect(error.path == url && !"\(error)\(error.cause.map { "\($0)" } ?? "")".contains("secret"))
   }
 

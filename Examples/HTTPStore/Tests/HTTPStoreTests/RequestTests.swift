@@ -13,7 +13,7 @@ import Testing
   @Test func aFetchOfOneObjectTransfersOneRow() async throws {
     let (service, context, url) = try await Notes.tenNotes()
     let title = try await context.perform { context in
-      var request = FetchRequest<Note>(where: \.stars > 0, sortedBy: [FetchSortDescriptor(\Note.title, ascending: false)])
+      var request = FetchRequest<Note>(sortedBy: [.descending(\.title)]) { $0.stars > 0 }
       (request.fetchLimit, request.fetchOffset) = (1, 2)
       return try context.fetch(request).first?.title
     }
@@ -27,7 +27,7 @@ import Testing
 
   @Test func aCountTransfersNoRows() async throws {
     let (service, context, url) = try await Notes.tenNotes()
-    #expect(try await context.perform { try $0.count(for: FetchRequest<Note>(where: \.stars == 1)) } == 4)
+    #expect(try await context.perform { try $0.count(Note.self) { $0.stars == 1 } } == 4)
     let received = service.service.outages.takeReceived()
     let body = try await send("POST", url + "/query", try #require(received.first).body).body
     let answer = try JSONDecoder().decode(QueryAnswer.self, from: body)
@@ -37,7 +37,7 @@ import Testing
   @Test func theFrameworkEvaluatesWhatTheServiceCannot() async throws {
     let (service, context, _) = try await Notes.tenNotes()
     let count = try await context.perform { context in
-      let request = FetchRequest<Note>(where: \.stars == 1 && (\Note.title).beginsWith("NOTE", .caseInsensitive))
+      let request = FetchRequest<Note> { $0.stars == 1 && $0.title.beginsWith("NOTE", .caseInsensitive) }
       return try context.fetch(request).count
     }
     let query = try #require(try service.takeQueries().first)
@@ -51,7 +51,7 @@ import Testing
     let other = try await Notes.client(url)
     _ = service.takeRequests()
     let count = try await other.perform { context in
-      try context.fetch(FetchRequest<Folder>()).first?.notes.map(\.title).count
+      try context.fetch(Folder.self).first?.notes.map(\.title).count
     }
     #expect(count == 10)
     #expect(service.takeRequests() == ["POST query", "POST links", "POST query"])
@@ -69,7 +69,7 @@ import Testing
   @Test func changedObjectsAreCheckedBeforeAnyStoreCommits() async throws {
     let (service, context, _) = try await Notes.tenNotes()
     try await context.perform { context in
-      for note in try context.fetch(FetchRequest<Note>()) { note.stars += 1 }
+      for note in try context.fetch(Note.self) { note.stars += 1 }
       _ = service.takeRequests()
       try context.save()
     }
@@ -79,7 +79,7 @@ import Testing
   @Test func theVersionOfAnObjectIsTheEntityTagOfItsRow() async throws {
     let (_, context, url) = try await Notes.tenNotes()
     let key = try await context.perform { context in
-      let note = try #require(try context.fetch(FetchRequest<Note>(where: \.title == "Note 7")).first)
+      let note = try #require(try context.fetch(Note.self) { $0.title == "Note 7" }.first)
       note.title = "Renamed"
       try context.save()
       return note.objectID.key
