@@ -21,7 +21,10 @@ let package = Package(
     .library(name: "HoldfastBinaryStore", targets: ["HoldfastBinaryStore"]),
     .library(name: "HoldfastSQLiteStore", targets: ["HoldfastSQLiteStore"]),
     .library(name: "HoldfastModelFile", targets: ["HoldfastModelFile"]),
+    .library(name: "HoldfastModelCode", targets: ["HoldfastModelCode"]),
     .library(name: "Holdfast", targets: ["Holdfast"]),
+    .plugin(name: "GenerateClasses", targets: ["GenerateClasses"]),
+    .plugin(name: "GenerateClassesInBuild", targets: ["GenerateClassesInBuild"]),
     .library(name: "HoldfastStoreConformance", targets: ["HoldfastStoreConformance"]),
     .executable(name: "FirstGraph", targets: ["FirstGraph"]),
     .executable(name: "DogWalk", targets: ["DogWalk"]),
@@ -74,6 +77,16 @@ let package = Package(
       name: "HoldfastSQLiteStore",
       dependencies: ["HoldfastFiles", "HoldfastPropertyList", "HoldfastStore", "CSQLite", .product(name: "Logging", package: "swift-log")]),
     .target(name: "HoldfastModelFile", dependencies: ["HoldfastPropertyList", "HoldfastStore", "CHoldfastPOSIX", "CLibXML2", "CZlib"]),
+    .target(name: "HoldfastModelCode", dependencies: ["HoldfastStore"]),
+    // What the plugins run. It parses its command line itself, so that packages that use the libraries resolve no package for it.
+    .executableTarget(name: "HoldfastGenerate", dependencies: ["HoldfastModelCode", "HoldfastModelFile", "HoldfastStore"]),
+    .plugin(
+      name: "GenerateClasses",
+      capability: .command(
+        intent: .custom(verb: "generate-classes", description: "Writes classes for the models of a package."),
+        permissions: [.writeToPackageDirectory(reason: "The classes are written beside the models.")]),
+      dependencies: ["HoldfastGenerate"]),
+    .plugin(name: "GenerateClassesInBuild", capability: .buildTool(), dependencies: ["HoldfastGenerate"]),
     // A plugin can't be imported without compiling everything for the host, too. So what it does is in a library that tests import.
     .target(
       name: "HoldfastMacros",
@@ -201,6 +214,10 @@ let package = Package(
     .testTarget(
       name: "HoldfastModelFileTests",
       dependencies: ["TestSupport", "HoldfastModelFile", "HoldfastPropertyList", "HoldfastStore", "HoldfastSQLiteStore", "CSQLite"]),
+    // Its folder `Generated` contains what the generator writes.
+    .testTarget(
+      name: "HoldfastModelCodeTests",
+      dependencies: ["TestSupport", "Holdfast", "HoldfastMemoryStore", "HoldfastModelCode", "HoldfastModelFile", "HoldfastStore"]),
     .testTarget(
       name: "DocumentationTests",
       dependencies: [
@@ -208,7 +225,8 @@ let package = Package(
         "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore",
         "HoldfastSQLiteStore",
         "HoldfastAtomicStore",
-        "HoldfastFiles", "HoldfastStoreConformance", "HoldfastSupport", "HoldfastModelFile", "CSVStore", "HoldfastRowStore",
+        "HoldfastFiles", "HoldfastStoreConformance", "HoldfastSupport", "HoldfastModelCode", "HoldfastModelFile", "CSVStore",
+        "HoldfastRowStore",
         "HoldfastStoreWrappers", "HoldfastStoreRecording", "LogStore", "HoldfastPropertyList", "HoldfastEncryption",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Encryption"])),
@@ -244,7 +262,7 @@ let package = Package(
 
 // Compiler settings of every target. CI treats warnings as errors.
 let strict = Context.environment["HOLDFAST_WARNINGS_AS_ERRORS"] != nil
-for target in package.targets where target.type != .system {
+for target in package.targets where target.type != .system && target.type != .plugin {
   target.swiftSettings =
     [
       .enableUpcomingFeature("ExistentialAny"),
@@ -256,7 +274,7 @@ for target in package.targets where target.type != .system {
 // Scripts/test compiles the library with optimisation and assertions: the tests take a third of the processor time, and run the code that
 // programs run. The conformance kit and the model files would take longer to optimise than their tests gain.
 if Context.environment["HOLDFAST_OPTIMIZED"] != nil {
-  let unoptimized = ["HoldfastStoreConformance", "HoldfastModelFile", "HoldfastMacros"]
+  let unoptimized = ["HoldfastStoreConformance", "HoldfastModelFile", "HoldfastModelCode", "HoldfastMacros"]
   for target in package.targets where target.type == .regular || target.type == .test {
     let isOptimized = target.type == .regular && !unoptimized.contains(target.name)
     let optimization = isOptimized ? ["-O", "-assert-config", "Debug"] : []
@@ -276,7 +294,7 @@ if let folder = Context.environment["HOLDFAST_HOST_SYNTAX"] {
   package.dependencies.removeAll {
     if case .sourceControl(_, let location, _) = $0.kind { location.hasSuffix("/swift-syntax") } else { false }
   }
-  for target in package.targets where target.type != .system {
+  for target in package.targets where target.type != .system && target.type != .plugin {
     target.swiftSettings?.append(.define("Macros"))
     let uses = target.dependencies.count
     target.dependencies.removeAll { if case .targetItem("HoldfastMacrosPlugin", _) = $0 { true } else { false } }

@@ -20,14 +20,19 @@ let package = Package(
       name: "HoldfastCommands",
       dependencies: [
         .product(name: "Holdfast", package: "holdfast"), .product(name: "HoldfastStore", package: "holdfast"),
-        .product(name: "HoldfastModelFile", package: "holdfast"), .product(name: "HoldfastJSONStore", package: "holdfast"),
+        .product(name: "HoldfastModelFile", package: "holdfast"), .product(name: "HoldfastModelCode", package: "holdfast"),
+        .product(name: "HoldfastJSONStore", package: "holdfast"),
         .product(name: "HoldfastXMLStore", package: "holdfast"), .product(name: "HoldfastBinaryStore", package: "holdfast"),
         .product(name: "HoldfastSQLiteStore", package: "holdfast"),
       ]),
     // Parses the command line, and nothing else. Not named like the product, which a file system that ignores case would take for
     // the library.
     .executableTarget(
-      name: "HoldfastTool", dependencies: ["HoldfastCommands", .product(name: "ArgumentParser", package: "swift-argument-parser")]),
+      name: "HoldfastTool",
+      dependencies: [
+        "HoldfastCommands", .product(name: "HoldfastModelCode", package: "holdfast"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
     .testTarget(
       name: "HoldfastCommandsTests",
       dependencies: [

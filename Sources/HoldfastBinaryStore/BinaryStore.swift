@@ -30,11 +30,12 @@ extension StoreDescription {
   ///   - path: The path of the file. The file doesn't need to exist yet.
   ///   - isReadOnly: Whether the store refuses every change and writes nothing. Defaults to false.
   ///   - options: The options of the store.
-  public static func binary(at path: String, isReadOnly: Bool = false, options: BinaryStore.Options = BinaryStore.Options())
+  public static func binary(at path: some StorePath, isReadOnly: Bool = false, options: BinaryStore.Options = BinaryStore.Options())
     -> StoreDescription
   {
     var options = options
     if isReadOnly { options.wholeFile.file.isReadOnly = true }
+    let path = path.filePath
     return StoreDescription(format: BinaryFormat(options: options, path: path), at: path, options: options.wholeFile)
   }
 }

@@ -233,10 +233,20 @@ extension StoreDescription {
   /// On Linux, a path can be as long as the system allows, usually 4,095 bytes. Elsewhere the maximum is SQLite's, 504 bytes. The file's
   /// name has at most 247 bytes. The path isn't a URI. `:memory:` isn't a path either: use `.memory()`. Opening a store with an invalid
   /// path throws `StoreError.Code.invalidPath` and creates no file.
-  public static func sqlite(at path: String, options: SQLiteStoreOptions = SQLiteStoreOptions()) -> StoreDescription {
-    StoreDescription(
-      type: SQLiteStore.storeType, at: .file(path), isReadOnly: options.isReadOnly,
-      administration: ClosedFile.answers.bound(to: ClosedFile(path: path, options: options))
-    ) { SQLiteStore(path: path, options: options) }
+  ///
+  /// - Parameters:
+  ///   - path: The path or URL of the file.
+  ///   - isReadOnly: Whether saves are refused. Defaults to false.
+  ///   - options: Further options.
+  public static func sqlite(
+    at path: some StorePath, isReadOnly: Bool = false, options: SQLiteStoreOptions = SQLiteStoreOptions()
+  ) -> StoreDescription {
+    var options = options
+    if isReadOnly { options.isReadOnly = true }
+    let (path, chosen) = (path.filePath, options)
+    return StoreDescription(
+      type: SQLiteStore.storeType, at: .file(path), isReadOnly: chosen.isReadOnly,
+      administration: ClosedFile.answers.bound(to: ClosedFile(path: path, options: chosen))
+    ) { SQLiteStore(path: path, options: chosen) }
   }
 }

@@ -53,9 +53,12 @@ extension StoreDescription {
   ///   - path: The path of the file. The file doesn't need to exist yet.
   ///   - isReadOnly: Whether the store refuses every change and writes nothing. Defaults to false.
   ///   - options: The options of the store.
-  public static func xml(at path: String, isReadOnly: Bool = false, options: XMLStore.Options = XMLStore.Options()) -> StoreDescription {
+  public static func xml(at path: some StorePath, isReadOnly: Bool = false, options: XMLStore.Options = XMLStore.Options())
+    -> StoreDescription
+  {
     var options = options
     if isReadOnly { options.wholeFile.file.isReadOnly = true }
+    let path = path.filePath
     return StoreDescription(format: XMLFormat(options: options, path: path), at: path, options: options.wholeFile)
   }
 }

@@ -8,6 +8,8 @@ private let allowedCounts = [
   "HoldfastFiles": 8,
   "HoldfastAtomicStore": 22, "HoldfastMemoryStore": 0,
   "HoldfastJSONStore": 9, "HoldfastXMLStore": 11, "HoldfastBinaryStore": 11, "HoldfastSQLiteStore": 18, "HoldfastModelFile": 4,
+  "HoldfastModelCode": 0,
+  "HoldfastGenerate": 0,
   "Holdfast": 18, "HoldfastStoreConformance": 3, "Examples": 1,
   "HoldfastMacros": 0, "HoldfastMacrosPlugin": 0,
 ]

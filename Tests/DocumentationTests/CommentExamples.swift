@@ -65,6 +65,7 @@ enum SmallKennel {
     let son = try context.insert(snapshot)
     let dogs = [fido, son]
     let names = try context.reading { dogs.map(\.name) }
+    print(fido.dump(depth: 1))
     return names
   }
 

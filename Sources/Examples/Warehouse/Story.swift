@@ -86,7 +86,7 @@ struct Story {
 
   /// Fetch with a predicate and sort descriptors.
   private func search() throws -> [String] {
-    // The compiler checks the key paths. The result contains the matching objects, sorted.
+    // The compiler checks the condition. The result contains the matching objects, sorted.
     let goods = try context.fetch(Good.self, sortedBy: [.descending(\.price), .ascending(\.name)]) {
       $0.amount >= 10 && $0.warehouse.city == "Hamburg"
     }

@@ -53,12 +53,8 @@ extension AttributeTransformer {
 }
 
 /// The wrapped type of an optional type, or the type itself if it isn't optional.
-func unwrapped(_ type: Any.Type) -> Any.Type { (type as? any AnyOptional.Type)?.wrappedType ?? type }
+func unwrapped(_ type: Any.Type) -> Any.Type { (type as? any OptionalValue.Type)?.wrappedType ?? type }
 
-protocol AnyOptional {
-  static var wrappedType: Any.Type { get }
-}
-
-extension Optional: AnyOptional {
-  static var wrappedType: Any.Type { Wrapped.self }
+extension OptionalValue {
+  fileprivate static var wrappedType: Any.Type { Wrapped.self }
 }

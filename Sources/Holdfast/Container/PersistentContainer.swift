@@ -72,6 +72,21 @@ public final class PersistentContainer: Sendable {
     persistentStoreCoordinator = coordinator
   }
 
+  /// Closes the stores and removes them with their logs, backups and external data.
+  ///
+  /// Contexts of the container can't read or save any more.
+  ///
+  /// - Throws: The errors of ``PersistentStoreCoordinator/close()`` and ``PersistentStoreCoordinator/destroyPersistentStore(_:)``. Stores
+  ///   before the one that couldn't be removed are gone then.
+  public nonisolated func destroy() throws {
+    let descriptions = persistentStoreCoordinator.persistentStores.map(\.description)
+    try persistentStoreCoordinator.close()
+    // A store without a location has nothing that outlasts it.
+    for description in descriptions where description.location != nil {
+      try PersistentStoreCoordinator.destroyPersistentStore(description)
+    }
+  }
+
   /// The data model.
   public var managedObjectModel: ManagedObjectModel { persistentStoreCoordinator.model }
 

@@ -115,6 +115,13 @@ extension ManagedObjectContext {
     return make(entity, key)
   }
 
+  /// Returns the object with an ID if it is registered in this context; nil otherwise. Never sends a store request.
+  public func registeredObject(for id: ManagedObjectID) -> ManagedObject? {
+    checkIsolation()
+    guard let (entity, key) = try? place(of: id) else { return nil }
+    return registered(entity, key)
+  }
+
   /// Returns the object with an ID after reading its row. Sends at most one store request.
   ///
   /// - Throws: ``ContextError`` with code ``ContextError/Code/missingObject`` (133000) if the row doesn't exist, or the store's error.

@@ -63,7 +63,18 @@ extension ManagedObjectContext {
     try count(for: FetchRequest(where: conditions))
   }
 
-  /// Whether an object of a class matches conditions, including unsaved changes of this context. Reads the key of at most one row.
+  /// Returns the IDs of the objects of a class that match conditions, without creating the objects.
+  ///
+  /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``.
+  public func fetchObjectIDs<Root: ManagedObject>(
+    _ type: Root.Type, @FetchPredicateBuilder<Root> where conditions: (FetchPath<Root, Root>) -> FetchPredicate<Root> = { _ in .all }
+  ) throws -> [ManagedObjectID] {
+    try fetchObjectIDs(FetchRequest(where: conditions))
+  }
+
+  /// Whether an object of a class matches conditions, including unsaved changes of this context.
+  ///
+  /// A store that evaluates the conditions returns at most one key.
   ///
   /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``.
   public func exists<Root: ManagedObject>(

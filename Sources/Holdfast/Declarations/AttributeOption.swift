@@ -83,6 +83,11 @@ public struct AttributeOption {
   /// Custom text by key.
   public static func userInfo(_ userInfo: [String: String]) -> AttributeOption { AttributeOption { $0.description.userInfo = userInfo } }
 
+  /// Any setting of the attribute's description, such as `.setting(\.allowsCloudEncryption, true)`.
+  public static func setting<Value>(_ keyPath: WritableKeyPath<AttributeDescription, Value>, _ value: Value) -> AttributeOption {
+    AttributeOption { $0.description[keyPath: keyPath] = value }
+  }
+
   private static func bounds(_ minimum: (any AttributeValue)?, _ maximum: (any AttributeValue)?) -> AttributeOption {
     AttributeOption {
       $0.description.validation.minimum = minimum?.storeValue

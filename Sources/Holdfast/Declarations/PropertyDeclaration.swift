@@ -37,7 +37,7 @@ public struct PropertyDeclaration {
   ) -> PropertyDeclaration {
     let stored = (value ?? (unwrapped(Value.self) is any RawRepresentable.Type ? initial() : nil))?.storeValue
     let attribute = DeclaredAttribute(
-      name, Value.attributeTypes.declaredType, isOptional: Value.self is any AnyOptional.Type, default: stored == .null ? nil : stored,
+      name, Value.attributeTypes.declaredType, isOptional: Value.self is any OptionalValue.Type, default: stored == .null ? nil : stored,
       options)
     return PropertyDeclaration(name: name, kind: .attribute(attribute), place: .slots(1)) {
       .attribute(name, keyPath(), slot: SlotIndex($0))
@@ -53,7 +53,7 @@ public struct PropertyDeclaration {
   public static func transformable<Root: ManagedObject, Value>(
     _ name: String, _ keyPath: @autoclosure @escaping () -> KeyPath<Root, Value>, _ options: AttributeOption...
   ) -> PropertyDeclaration {
-    let attribute = DeclaredAttribute(name, .transformable, isOptional: Value.self is any AnyOptional.Type, default: nil, options)
+    let attribute = DeclaredAttribute(name, .transformable, isOptional: Value.self is any OptionalValue.Type, default: nil, options)
     return PropertyDeclaration(name: name, kind: .attribute(attribute), place: .slots(1)) {
       .transformable(name, keyPath(), slot: SlotIndex($0))
     }

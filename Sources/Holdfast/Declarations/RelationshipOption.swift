@@ -33,6 +33,11 @@ public struct RelationshipOption {
   /// Text added to the version hash, to distinguish versions that are otherwise equal.
   public static func versionHashModifier(_ text: String) -> RelationshipOption { RelationshipOption { $0.versionHashModifier = text } }
 
+  /// Any setting of the relationship's description, such as `.setting(\.maxCount, 3)`.
+  public static func setting<Value>(_ keyPath: WritableKeyPath<RelationshipDescription, Value>, _ value: Value) -> RelationshipOption {
+    RelationshipOption { $0[keyPath: keyPath] = value }
+  }
+
   /// Custom text by key.
   public static func userInfo(_ userInfo: [String: String]) -> RelationshipOption { RelationshipOption { $0.userInfo = userInfo } }
 }

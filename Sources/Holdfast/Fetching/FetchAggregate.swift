@@ -15,8 +15,13 @@ public struct FetchColumn<Root: ManagedObject, Value> {
 @dynamicMemberLookup public struct FetchCompositeColumn<Root: ManagedObject, Composite: CompositeAttributeValue> {
   let columnName: String
 
-  /// An element.
-  public subscript<Value: AttributeValue>(dynamicMember keyPath: KeyPath<Composite, Value>) -> FetchColumn<Root, Value> {
+  /// An element. Objects without a composite value have none.
+  public subscript<Value: AttributeValue>(dynamicMember keyPath: KeyPath<Composite, Value>) -> FetchColumn<Root, Value?> {
+    FetchColumn(attribute: "\(columnName).\(Composite.propertyName(at: keyPath))")
+  }
+
+  /// An optional element.
+  public subscript<Value: AttributeValue>(dynamicMember keyPath: KeyPath<Composite, Value?>) -> FetchColumn<Root, Value?> {
     FetchColumn(attribute: "\(columnName).\(Composite.propertyName(at: keyPath))")
   }
 
@@ -150,22 +155,12 @@ public struct FetchGroup<Root: ManagedObject> {
   }
 
   /// The minimum of the values; nil if there are none.
-  public func minimum<Value: AttributeValue>(_ keyPath: FetchColumnKeyPath<Root, Value>) -> FetchAggregate<Root, Value?> {
-    FetchAggregate(column: .minimum(name(keyPath))) { $0.attribute() }
-  }
-
-  /// The minimum of the values; nil if there are none.
-  public func minimum<Value: AttributeValue>(_ keyPath: FetchColumnKeyPath<Root, Value?>) -> FetchAggregate<Root, Value?> {
+  public func minimum<Value: OrderedAttributeValue>(_ keyPath: FetchColumnKeyPath<Root, Value>) -> FetchAggregate<Root, Value.Plain?> {
     FetchAggregate(column: .minimum(name(keyPath))) { $0.attribute() }
   }
 
   /// The maximum of the values; nil if there are none.
-  public func maximum<Value: AttributeValue>(_ keyPath: FetchColumnKeyPath<Root, Value>) -> FetchAggregate<Root, Value?> {
-    FetchAggregate(column: .maximum(name(keyPath))) { $0.attribute() }
-  }
-
-  /// The maximum of the values; nil if there are none.
-  public func maximum<Value: AttributeValue>(_ keyPath: FetchColumnKeyPath<Root, Value?>) -> FetchAggregate<Root, Value?> {
+  public func maximum<Value: OrderedAttributeValue>(_ keyPath: FetchColumnKeyPath<Root, Value>) -> FetchAggregate<Root, Value.Plain?> {
     FetchAggregate(column: .maximum(name(keyPath))) { $0.attribute() }
   }
 
@@ -173,8 +168,16 @@ public struct FetchGroup<Root: ManagedObject> {
 }
 
 extension StoreValue {
-  /// The value as an attribute reads it.
-  fileprivate func attribute<Value: AttributeValue>() -> Value { Value.said(by: self) ?? Value.load(AbsentRow.pointer, 0) }
+  /// The value as an attribute reads it. The most frequent types need no temporary row.
+  fileprivate func attribute<Value: AttributeValue>() -> Value {
+    switch self {
+    case .int64(let number): if let value = Int(number) as? Value { return value }
+    case .double(let number): if let value = number as? Value { return value }
+    case .string(let text): if let value = text as? Value { return value }
+    default: break
+    }
+    return Value.said(by: self) ?? Value.load(AbsentRow.pointer, 0)
+  }
 }
 
 // MARK: Requests
@@ -197,8 +200,8 @@ extension ManagedObjectContext {
     var columns: [DictionaryColumn] = []
     repeat columns.append((each aggregates).column)
     let request = DictionaryFetchRequest(where: FetchPredicate(conditions), columns: [:])
-    var row = ResultRow(values: try groups(request, columns).first ?? [])
-    return (repeat (each aggregates).read(row.next()))
+    var row = (try groups(request, columns).first ?? []).makeIterator()
+    return (repeat (each aggregates).read(row.next() ?? .null))
   }
 
   /// Computes values from each group of objects with the same value of a property.
@@ -210,7 +213,9 @@ extension ManagedObjectContext {
   ///
   /// The store computes them if it can. They reflect what is saved there, never unsaved changes of a context.
   ///
-  /// - Returns: An element for each group, sorted by the property, nil first. Destinations are sorted by their IDs.
+  /// - Returns: An element for each group, sorted by the property, nil first. Destinations are sorted by their IDs. A key is what the
+  ///   property would return: if it isn't optional, objects without a value are a group with the type's zero, which can be there twice. The
+  ///   same applies to raw values without a case.
   /// - Throws: The same errors as ``fetch(_:)-(DictionaryFetchRequest<Root>)``.
   public func aggregate<Root: ManagedObject, Key, each Value>(
     _ type: Root.Type, by keyPath: FetchColumnKeyPath<Root, Key>,
@@ -222,21 +227,8 @@ extension ManagedObjectContext {
     repeat columns.append((each aggregates).column)
     let request = DictionaryFetchRequest(where: FetchPredicate(conditions), columns: [:], groupedBy: [key.columnName])
     return try groups(request, columns).map { values in
-      var row = ResultRow(values: values)
-      return (try key.read(row.next(), self), (repeat (each aggregates).read(row.next())))
+      var row = values.makeIterator()
+      return (try key.read(row.next() ?? .null, self), (repeat (each aggregates).read(row.next() ?? .null)))
     }
-  }
-}
-
-/// The values of a result, in the order of its columns.
-private struct ResultRow {
-  let values: [StoreValue]
-  private var count = 0
-
-  init(values: [StoreValue]) { self.values = values }
-
-  mutating func next() -> StoreValue {
-    defer { count += 1 }
-    return count < values.count ? values[count] : .null
   }
 }

@@ -106,6 +106,8 @@ extension FetchCondition {
 @resultBuilder public enum FetchPredicateBuilder<Scope> {
   /// A condition.
   public static func buildExpression(_ condition: some FetchCondition<Scope>) -> FetchPredicate<Scope> { condition.fetchPredicate }
+  /// A predicate, such as `.none`.
+  public static func buildExpression(_ predicate: FetchPredicate<Scope>) -> FetchPredicate<Scope> { predicate }
   /// Explains a value that isn't a condition.
   @available(*, unavailable, message: "A value isn't a condition; compare it: $0.age == 3.")
   public static func buildExpression<Value>(_ path: FetchPath<Scope, Value>) -> FetchPredicate<Scope> { .all }

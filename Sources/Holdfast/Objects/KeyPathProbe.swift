@@ -34,8 +34,6 @@ struct KeyPathProbe {
 
   /// The name of a key path's property that isn't among the listed key paths of the class; nil if it isn't a property of the model.
   static func name(of keyPath: AnyKeyPath, _ type: ManagedObject.Type) -> String? {
-    // A key path that ends in a forced unwrap would trap on rows without values.
-    if keyPath.debugDescription.hasSuffix("!") { return nil }
     guard let probe = KeyPathProbe(type) else { return nil }
     return probe.name(of: keyPath)
   }

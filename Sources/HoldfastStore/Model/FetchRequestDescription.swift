@@ -22,7 +22,7 @@ public struct FetchRequestDescription: Sendable, Hashable {
   public var predicateFormat: String?
   /// The kind of result.
   public var resultType: ResultType
-  /// The maximum number of objects, or 0 for no maximum.
+  /// The maximum number of objects, or 0 for no maximum, as in Core Data's files. In a `FetchRequest`, nil means no maximum.
   public var fetchLimit: Int
   /// The number of objects to read at once, or 0 for all.
   public var fetchBatchSize: Int

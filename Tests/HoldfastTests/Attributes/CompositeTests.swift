@@ -96,6 +96,7 @@ import Testing
       try context.fetch(FetchRequest<Spot>(sortedBy: [.ascending(\.name)], where: conditions)).map(\.name)
     }
     #expect(try names { $0.home.city == "Oslo" } == ["A"])
+    #expect(try names { $0.home == nil } == ["C"] && names { $0.home != nil } == ["A", "B", "D"])
     #expect(try names { $0.home.city == nil } == ["C", "D"])
     #expect(try names { $0.home.at.latitude > 59 } == ["A"])
     #expect(try names { $0.home.zip.beginsWith("5") } == ["B"])
@@ -117,6 +118,8 @@ import Testing
       columns: ["city": .property("home.city"), "count": .count(), "north": .maximum("home.at.latitude")], groupedBy: ["home.city"])
     let found = try context.fetch(request)
     #expect(found.count == 3)
+    let typed = try context.aggregate(Spot.self, by: \.home.city) { ($0.count(), $0.maximum(\.home.at.latitude)) }
+    #expect(typed.map(\.key) == [nil, "Bergen", "Oslo"] && typed.map(\.value.0) == [2, 1, 1])
     #expect(found.contains { $0["city"] == .string("Oslo") && $0["count"] == .int64(1) && $0["north"] == .double(59.9) })
     #expect(found.contains { $0["city"] == .null && $0["count"] == .int64(2) && $0["north"] == .null })
   }

@@ -1,6 +1,7 @@
 public import ArgumentParser
 import Foundation
 public import HoldfastCommands
+import HoldfastModelCode
 
 /// The command line: describes and parses the arguments, and runs the commands.
 @main struct HoldfastCommand: ParsableCommand {
@@ -8,10 +9,32 @@ public import HoldfastCommands
     commandName: "holdfast",
     abstract: "Inspects models and stores of Holdfast and Core Data.",
     discussion: """
-      Only convert writes files. Exit codes: 0 success, 1 an input can't be read or an output can't be written, \
-      2 lint has findings, 64 the command line is invalid.
+      Only convert and generate write files. Exit codes: 0 success, 1 an input can't be read or an output can't be written, \
+      2 lint has findings or a check finds outdated files, 64 the command line is invalid.
       """,
-    subcommands: [Model.self, Store.self])
+    subcommands: [Model.self, Store.self, Generate.self])
+}
+
+struct Generate: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Writes Swift classes for a model: for each entity its class, once, and its properties, always.",
+    discussion: "A file that already has the right text isn't touched.")
+  @Argument(help: "The model, or a store.", completion: .file()) var model: String
+  @Option(help: "The folder for the files.", completion: .directory) var output: String
+  @Option(help: "The version of the model. Defaults to the current one.") var version: String?
+  @Flag(name: .customLong("public"), help: "Let other modules use the classes.") var isPublic = false
+  @Flag(help: "Write nothing. Exit with 2 if a file is missing or outdated.") var check = false
+
+  func run() throws {
+    let result = try Output.asking { () throws(CommandError) in
+      try ModelGenerate.run(model, to: output, version: version, access: isPublic ? .public : .internal, isCheck: check)
+    }
+    let lines =
+      result.files.map { "\(check ? "outdated" : "written"): \($0)" } + result.orphans.map { "of no entity: \($0)" }
+      + result.notes.map { "note: \($0)" }
+    try Output.write(Data(lines.map { $0 + "\n" }.joined().utf8))
+    if check && !(result.files.isEmpty && result.orphans.isEmpty) { throw ExitCode(2) }
+  }
 }
 
 struct Model: ParsableCommand {

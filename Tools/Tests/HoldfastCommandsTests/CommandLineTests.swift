@@ -50,6 +50,22 @@ import Testing
     #expect(store.status == 0 && store.output.contains("model     zoo.json, version zoo"))
   }
 
+  @Test func classesAreGeneratedAndChecked() throws {
+    let fixture = try Fixture()
+    _ = try fixture.writeModel()
+    let arguments = ["generate", "Zoo.xcdatamodeld", "--output", "Classes"]
+    #expect(try run(arguments + ["--check"], in: fixture).status == 2)
+    let first = try run(arguments, in: fixture)
+    #expect(first.status == 0 && first.output.contains("written: Dog+Class.swift\n") && first.errors.isEmpty)
+    #expect(try run(arguments + ["--check"], in: fixture).status == 0)
+    try Data("changed".utf8).write(to: fixture.folder.appendingPathComponent("Classes/Dog+Properties.swift"))
+    let check = try run(arguments + ["--check"], in: fixture)
+    #expect(check.status == 2 && check.output.contains("outdated: Dog+Properties.swift\n") && !check.output.contains("Dog+Class"))
+    #expect(try run(arguments, in: fixture).output.contains("written: Dog+Properties.swift\n"))
+    #expect(try run("generate", "nothing", "--output", "Classes", in: fixture).status == 1)
+    #expect(try run("generate", "Zoo.xcdatamodeld", in: fixture).status == 64)
+  }
+
   @Test func exitCodesAreThoseOfTheReadMe() throws {
     let fixture = try Fixture()
     _ = try fixture.writeModel()

@@ -1,9 +1,10 @@
 import Foundation
-import HoldfastStore
+public import HoldfastStore
 
 /// A model that uses every setting, in Xcode's order.
-enum FullModel {
-  static func model() throws -> ManagedObjectModel {
+public enum FullModel {
+  /// The model.
+  public static func model() throws -> ManagedObjectModel {
     var all = FetchRequestDescription("all", entity: "Item", predicateFormat: "text == $text AND whole16 > 5 AND text != \"<&>\"")
     (all.resultType, all.fetchLimit, all.fetchBatchSize) = (.dictionaries, 10, 5)
     (all.includesSubentities, all.includesPropertyValues, all.includesPendingChanges) = (false, false, false)
@@ -52,7 +53,8 @@ enum FullModel {
     encrypted.allowsCloudEncryption = true
     var colour = AttributeDescription.transformable("colour", by: "ColourTransformer", isOptional: true)
     colour.valueClassName = "[Colour]"
-    var kept = AttributeDescription("kept", .uuid, default: .uuid(UUID()), versionHashModifier: "v", renamingIdentifier: "was")
+    let uuid = UUID(uuidString: "0F1E2D3C-4B5A-6978-8796-A5B4C3D2E1F0") ?? UUID()
+    var kept = AttributeDescription("kept", .uuid, default: .uuid(uuid), versionHashModifier: "v", renamingIdentifier: "was")
     kept.preservesValueInHistoryOnDeletion = true
     let number = Decimal(string: "12345678901234567890.0123456789") ?? 0
     return [

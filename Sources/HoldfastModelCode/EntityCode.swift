@@ -1,0 +1,183 @@
+import HoldfastStore
+
+/// The class of one entity.
+struct EntityCode {
+  private let entity: EntityDescription
+  private let model: ManagedObjectModel
+  private let names: SwiftNames
+  private let accessLevel: ModelCode.Access
+  private let attributes: [AttributeCode]
+  private let relationships: [RelationshipCode]
+
+  init(_ entity: EntityDescription, _ model: ManagedObjectModel, _ names: SwiftNames, _ access: ModelCode.Access) {
+    (self.entity, self.model, self.names, accessLevel) = (entity, model, names, access)
+    attributes = entity.attributes.sorted { SwiftText.precedes($0.name, $1.name) }.map { AttributeCode(attribute: $0, names: names) }
+    relationships = entity.relationships.sorted { SwiftText.precedes($0.name, $1.name) }.map {
+      RelationshipCode($0, of: entity.name, model, names)
+    }
+  }
+
+  /// The name of the class.
+  var className: String { names.className(entity.name) }
+
+  private var superclass: String { entity.superentity.map(names.className) ?? "ManagedObject" }
+  private var access: String { accessLevel == .public ? "public " : "" }
+  private var isFinal: Bool { !entity.isAbstract && !model.declarations.contains { $0.superentity == entity.name } }
+
+  /// What the class can't declare.
+  var notes: [String] {
+    entity.fetchedProperties.map {
+      "\(entity.name).\($0.name): A fetched property is declared, but has no accessor. Fetch its objects with a request."
+    }
+  }
+
+  // MARK: Files
+
+  var classFile: String { SwiftText.file(classSource, accessLevel, isKept: true) }
+  var propertiesFile: String { SwiftText.file(propertiesSource, accessLevel) }
+
+  /// The class itself, to which people add methods.
+  var classSource: String {
+    let kind = isFinal ? "\(access)final class" : accessLevel == .public ? "open class" : "class"
+    let override = (isFinal ? access : accessLevel == .public ? "open " : "") + "override"
+    return """
+      /// An object of the entity \(entity.name).
+      \(kind) \(className): \(superclass) {
+        \(override) class var entityName: String { \(SwiftText.literal(entity.name)) }
+        \(override) class var declaration: EntityDeclaration? { Properties.declaration }
+      }
+
+      """
+  }
+
+  /// The properties, in an extension.
+  var propertiesSource: String {
+    let sections =
+      attributes.map { $0.property(access) } + relationships.map { $0.property(access) } + relationships.map { $0.accessors(access) }
+      + [requests, initializer].compactMap { $0 } + [slots, slotCounts, declaration]
+    return "extension \(className) {\n" + SwiftText.indented(sections.filter { !$0.isEmpty }.joined(separator: "\n\n")) + "\n}\n"
+  }
+
+  // MARK: Creating and fetching
+
+  private var requests: String? {
+    """
+    /// The values of an object that can be sent to other threads, encoded and applied again.
+    \(access)typealias Snapshot = ManagedObjectSnapshot<\(className)>
+
+    /// A request for all objects of the entity.
+    \(access)static func fetchRequest() -> FetchRequest<\(className)> {
+      FetchRequest<\(className)>(entityName: \(SwiftText.literal(entity.name)))
+    }
+    """
+  }
+
+  /// An initializer with all attributes and to-one relationships. Classes with subclasses have none, because these would inherit it.
+  private var initializer: String? {
+    guard isFinal else { return nil }
+    let inherited = superentities
+    let all = (inherited + [entity]).flatMap(\.attributes).sorted { SwiftText.precedes($0.name, $1.name) }
+      .map { AttributeCode(attribute: $0, names: names) }.filter { !$0.attribute.isTransient && !$0.attribute.isDerived }
+    let toOne = (inherited + [entity]).flatMap { entity in entity.relationships.map { RelationshipCode($0, of: entity.name, model, names) }
+    }
+    .filter { !$0.relationship.isToMany }.sorted { SwiftText.precedes($0.relationship.name, $1.relationship.name) }
+    let parameters =
+      ["context managedObjectContext: ManagedObjectContext"]
+      + all.map { attribute in
+        if attribute.isRequired { return "\(attribute.name): \(attribute.type)" }
+        if let literal = attribute.defaultLiteral { return "\(attribute.name): \(attribute.type) = \(literal)" }
+        return "\(attribute.name): \(attribute.wrappedType)? = nil"
+      } + toOne.map { "\($0.name): \($0.type) = nil" }
+    let lines =
+      all.map { attribute in
+        let isOmissible = !attribute.isRequired && attribute.defaultLiteral == nil
+        return isOmissible && attribute.attribute.defaultValue != nil
+          ? "if let \(attribute.name) { self.\(attribute.name) = \(attribute.name) }" : "self.\(attribute.name) = \(attribute.name)"
+      } + toOne.map { "self.\($0.name) = \($0.name)" }
+    return "/// Inserts a new object.\n" + SwiftText.call("\(access)convenience init", parameters, end: " {\n")
+      + SwiftText.indented((["self.init(insertedInto: managedObjectContext)"] + lines + ["finishInsertion()"]).joined(separator: "\n"))
+      + "\n}"
+  }
+
+  private var superentities: [EntityDescription] {
+    var (chain, next): ([EntityDescription], String?) = ([], entity.superentity)
+    while let name = next, chain.count < model.declarations.count, let found = model.declarations.first(where: { $0.name == name }) {
+      chain.insert(found, at: 0)
+      next = found.superentity
+    }
+    return chain
+  }
+
+  // MARK: Slots
+
+  /// The properties with slots in a row, in the order of their slots: names, and numbers of slots as expressions.
+  private var placed: [(modelName: String, name: String, count: String)] {
+    let all =
+      attributes.filter(\.hasSlots).map { ($0.attribute.name, $0.name, $0.slotCount) }
+      + relationships.filter { !$0.relationship.isToMany && !$0.relationship.isTransient }.map {
+        ($0.relationship.name, $0.name, "slotCount(of: \($0.type).self)")
+      }
+    return all.sorted { SwiftText.precedes($0.0, $1.0) }
+  }
+
+  private var transients: [AttributeCode] { attributes.filter(\.attribute.isTransient) }
+  private var toMany: [RelationshipCode] { relationships.filter { $0.relationship.isToMany && !$0.relationship.isTransient } }
+  private var transientLinks: [RelationshipCode] { relationships.filter(\.relationship.isTransient) }
+
+  private var slots: String {
+    var lines: [String] = []
+    for (index, property) in placed.enumerated() {
+      let start =
+        index == 0 ? "SlotIndex(\(superclass).SlotCounts.slots)" : "\(placed[index - 1].name).advanced(by: \(placed[index - 1].count))"
+      lines.append("\(access)static var \(property.name): SlotIndex { \(start) }")
+    }
+    func list(_ names: [String], _ type: String, _ count: String) {
+      for (index, name) in names.enumerated() {
+        lines.append("\(access)static var \(name): \(type) { \(type)(\(superclass).SlotCounts.\(count) + \(index)) }")
+      }
+    }
+    list(toMany.map(\.name), "ToManyIndex", "toMany")
+    list(transients.map(\.name), "Int", "transients")
+    list(transientLinks.map(\.name), "Int", "transientLinks")
+    return "/// Where an object keeps its properties.\n\(access)enum Slots {\n" + lines.map { "  \($0)\n" }.joined() + "}"
+  }
+
+  private var slotCounts: String {
+    let slots = placed.last.map { "Slots.\($0.name).rawValue + \($0.count)" } ?? "\(superclass).SlotCounts.slots"
+    func line(_ name: String, _ own: Int) -> String {
+      "  \(access)static var \(name): Int { \(superclass).SlotCounts.\(name)\(own == 0 ? "" : " + \(own)") }\n"
+    }
+    return "/// The numbers of an object's properties, for subclasses.\n\(access)enum SlotCounts {\n"
+      + "  \(access)static var slots: Int { \(slots) }\n" + line("toMany", toMany.count) + line("transients", transients.count)
+      + line("transientLinks", transientLinks.count) + "}"
+  }
+
+  // MARK: Declaration
+
+  private var declaration: String {
+    var lines = ["var declaration = EntityDeclaration(\(className).self)"]
+    for text in attributes.map({ $0.declaration(in: className) }) + relationships.map({ $0.declaration(in: className) }) {
+      lines.append(SwiftText.append(text, to: "declaration.properties"))
+    }
+    if entity.isAbstract { lines.append("declaration.isAbstract = true") }
+    for constraint in entity.uniquenessConstraints {
+      lines.append("declaration.uniquenessConstraints.append(\(SwiftText.literal(constraint)))")
+    }
+    for index in entity.indexes { lines.append(SwiftText.append(ModelListCode.index(index), to: "declaration.indexes")) }
+    for property in entity.fetchedProperties { lines += ModelListCode.fetchedProperty(property) }
+    if let text = entity.renamingIdentifier { lines.append("declaration.renamingIdentifier = \(SwiftText.literal(text))") }
+    if let text = entity.versionHashModifier { lines.append("declaration.versionHashModifier = \(SwiftText.literal(text))") }
+    if !entity.userInfo.isEmpty { lines.append("declaration.userInfo = \(SwiftText.literal(entity.userInfo))") }
+    let configurations = model.configurations.filter { $0.entities.contains(entity.name) }.map(\.name).sorted()
+    if !configurations.isEmpty { lines.append("declaration.configurations = \(SwiftText.literal(configurations))") }
+    if lines.count == 1 { lines[0] = "let declaration = EntityDeclaration(\(className).self)" }
+    return "/// What the model has of the class.\n\(access)enum Properties {\n  /// The entity.\n"
+      + "  \(access)static var declaration: EntityDeclaration {\n"
+      + SwiftText.indented((lines + ["return declaration"]).joined(separator: "\n"), 4) + "\n  }\n}"
+  }
+}
+
+extension SwiftText {
+  /// The order of names in a model.
+  static func precedes(_ a: String, _ b: String) -> Bool { Array(a.utf8).lexicographicallyPrecedes(Array(b.utf8)) }
+}

@@ -1,0 +1,80 @@
+import HoldfastStore
+
+/// The code of one relationship.
+struct RelationshipCode {
+  let relationship: RelationshipDescription
+  private let owner: String
+  private let model: ManagedObjectModel
+  private let names: SwiftNames
+
+  init(_ relationship: RelationshipDescription, of owner: String, _ model: ManagedObjectModel, _ names: SwiftNames) {
+    (self.relationship, self.owner, self.model, self.names) = (relationship, owner, model, names)
+  }
+
+  /// The name in code.
+  var name: String { SwiftNames.property(relationship.name) }
+  private var destination: String { names.className(relationship.destination) }
+
+  /// The type of the property.
+  var type: String {
+    relationship.isToMany ? "\(relationship.isOrdered ? "OrderedToMany" : "ToMany")<\(destination)>" : "\(destination)?"
+  }
+
+  // MARK: Accessors
+
+  func property(_ access: String) -> String {
+    let inverse = relationship.inverse.map { " The inverse is `\(relationship.destination).\($0)`." } ?? " It has no inverse."
+    let count = relationship.isToMany ? "Objects of \(relationship.destination)" : "An object of \(relationship.destination)"
+    let order = relationship.isOrdered && relationship.isToMany ? ", in order" : ""
+    let memory = relationship.isTransient ? ", kept in memory only" : ""
+    return "/// \(count)\(order)\(memory).\(inverse)\n\(access)var \(name): \(type) {\n\(accessors)\n}"
+  }
+
+  private var accessors: String {
+    if !relationship.isTransient { return "  get { self[property: Slots.\(name)] }\n  set { self[property: Slots.\(name)] = newValue }" }
+    if !relationship.isToMany {
+      return "  get { transientToOne(Slots.\(name)) }\n  set { setTransientToOne(Slots.\(name), newValue) }"
+    }
+    return "  get { \(relationship.isOrdered ? "transientOrdered" : "transientToMany")(Slots.\(name)) }"
+  }
+
+  /// The methods that Core Data's generated code has, for programs that come from there. Empty for to-one relationships.
+  func accessors(_ access: String) -> String {
+    guard relationship.isToMany else { return "" }
+    let suffix = SwiftNames.capitalized(relationship.name)
+    return """
+      /// Adds an object to `\(relationship.name)`.
+      \(access)func addTo\(suffix)(_ object: \(destination)) { \(name).append(object) }
+
+      /// Adds objects to `\(relationship.name)`.
+      \(access)func addTo\(suffix)(_ objects: some Sequence<\(destination)>) { \(name).append(contentsOf: objects) }
+
+      /// Removes an object from `\(relationship.name)`.
+      \(access)func removeFrom\(suffix)(_ object: \(destination)) { \(name).remove(object) }
+
+      /// Removes objects from `\(relationship.name)`.
+      \(access)func removeFrom\(suffix)(_ objects: some Sequence<\(destination)>) {
+        \(name).subtract(objects)
+      }
+      """
+  }
+
+  // MARK: Declaration
+
+  /// The call that declares the relationship.
+  func declaration(in className: String) -> String {
+    let base = relationship
+    var arguments = [SwiftText.literal(base.name), "\\\(className).\(name)"]
+    if base.isTransient { arguments.append(".transient") }
+    if !base.isOptional { arguments.append(".required") }
+    if base.minCount != 0 { arguments.append(".setting(\\.minCount, \(base.minCount))") }
+    if base.maxCount != (base.isToMany ? 0 : 1) { arguments.append(".setting(\\.maxCount, \(base.maxCount))") }
+    if base.isOrdered && !base.isToMany { arguments.append(".setting(\\.isOrdered, true)") }
+    if let text = base.renamingIdentifier { arguments.append(".renamed(from: \(SwiftText.literal(text)))") }
+    if let text = base.versionHashModifier { arguments.append(".versionHashModifier(\(SwiftText.literal(text)))") }
+    if !base.userInfo.isEmpty { arguments.append(".userInfo(\(SwiftText.literal(base.userInfo)))") }
+    if base.deleteRule != .nullify { arguments.append("deleteRule: .\(base.deleteRule)") }
+    if let inverse = base.inverse { arguments.append("inverse: \\\(destination).\(SwiftNames.property(inverse))") }
+    return SwiftText.call(".property", arguments, width: 60)
+  }
+}

@@ -1,0 +1,76 @@
+import HoldfastStore
+
+/// The Swift names of a model's entities and properties.
+struct SwiftNames: Sendable {
+  /// The class of each entity, by the entity's name.
+  private var classes: [String: String] = [:]
+  /// The struct of each composite, by the composite's name.
+  private var structs: [String: String] = [:]
+
+  init(_ model: ManagedObjectModel) {
+    var taken = SwiftNames.types
+    func free(_ candidates: [String]) -> String {
+      var name = candidates.first { SwiftNames.isIdentifier($0) && !taken.contains($0) } ?? SwiftNames.identifier(candidates.last ?? "")
+      while taken.contains(name) { name += "Object" }
+      taken.insert(name)
+      return name
+    }
+    for entity in model.declarations.sorted(by: { $0.name < $1.name }) {
+      // A class name can have the name of a module before it.
+      let named = entity.managedObjectClassName?.split(separator: ".").last.map(String.init)
+      classes[entity.name] = free([named, entity.name].compactMap { $0 }.filter { $0 != "NSManagedObject" })
+    }
+    for composite in model.composites.sorted(by: { $0.name < $1.name }) { structs[composite.name] = free([composite.name]) }
+  }
+
+  func className(_ entity: String) -> String { classes[entity] ?? entity }
+  func structName(_ composite: String) -> String { structs[composite] ?? composite }
+
+  /// The name of a property in code. One that Swift or `ManagedObject` uses itself gets a suffix.
+  static func property(_ name: String) -> String {
+    if members.contains(name) || !isIdentifier(name) { return identifier(name) + "Value" }
+    return keywords.contains(name) ? "`\(name)`" : name
+  }
+
+  /// A property's name as the end of another one, such as `Walks` in `addToWalks`.
+  static func capitalized(_ name: String) -> String { identifier(name.prefix(1).uppercased() + name.dropFirst()) }
+
+  private static func isIdentifier(_ name: String) -> Bool { !name.isEmpty && identifier(name) == name }
+
+  /// The name with an underscore in the place of each character that an identifier can't have.
+  private static func identifier(_ name: String) -> String {
+    let text = String(name.map { $0 == "_" || $0.isLetter || $0.isNumber ? $0 : "_" })
+    return text.first?.isNumber == false ? text : "_" + text
+  }
+
+  /// Names of types that generated code uses, or that can't be declared.
+  private static let types: Set<String> = [
+    "Any", "AnyObject", "Array", "AttributeOption", "Bool", "ClassBinding", "CompositeAttributeValue", "CompositeElements", "Data", "Date",
+    "Decimal", "Dictionary", "Double", "EntityDeclaration", "FetchIndexDescription", "FetchIndexElement", "FetchRequest",
+    "FetchRequestDescription", "FetchedPropertyDescription", "Float", "Int", "Int16", "Int32", "Int64", "ManagedObject",
+    "ManagedObjectContext", "ManagedObjectID", "ManagedObjectModel", "ManagedObjectSnapshot", "Optional", "OrderedToMany", "Properties",
+    "PropertyDeclaration", "Protocol", "RelationshipOption", "Self", "Sequence", "Slots", "SlotCounts", "SlotIndex", "Snapshot",
+    "StoreValue",
+    "String", "ToMany", "ToManyIndex", "Type", "URL", "UUID", "Void",
+  ]
+
+  /// Members of `ManagedObject` and of generated classes, and names that a property can't have even in backticks.
+  static let members: Set<String> = [
+    "attribute", "awakeFromFetch", "awakeFromInsert", "changedValues", "committedValues", "declaration", "description", "debugDescription",
+    "didSave", "didTurnIntoFault", "entity", "entityName", "fetchRequest", "finishInsertion", "hasChanges", "hash", "hashValue", "init",
+    "isDeleted", "isFault", "isInaccessible", "isInserted", "isUpdated", "faultError", "managedObjectContext", "objectID", "ordered",
+    "prepareForDeletion", "properties", "self", "setComputedDefaults", "setToOne", "setTransformableValue", "setTransientToOne", "setValue",
+    "slotCount", "toMany", "toOne", "toOneID", "transformable", "transformableValue", "transient", "transientOrdered", "transientToMany",
+    "transientToOne", "validate", "validateForDelete", "validateForInsert", "validateForUpdate", "validateValue", "value", "willSave",
+    "willTurnIntoFault", "Type",
+  ]
+
+  private static let keywords: Set<String> = [
+    "Any", "as", "associatedtype", "break", "case", "catch", "class", "continue", "default", "defer", "deinit", "do", "else", "enum",
+    "extension", "fallthrough", "false", "fileprivate", "for", "func", "guard", "if", "import", "in", "inout", "internal", "is", "let",
+    "nil",
+    "operator", "precedencegroup", "private", "protocol", "public", "repeat", "rethrows", "return", "static", "struct", "subscript",
+    "super",
+    "switch", "throw", "throws", "true", "try", "typealias", "var", "where", "while",
+  ]
+}

@@ -1,0 +1,83 @@
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Pieces of Swift source code.
+enum SwiftText {
+  /// The first line of files that are always written.
+  static let heading = "// Generated from the model. Don't change it: it is overwritten."
+
+  /// A file of generated code.
+  static func file(_ source: String, _ access: ModelCode.Access, isKept: Bool = false) -> String {
+    let heading = isKept ? "" : heading + "\n\n"
+    let prefix = access == .public ? "public " : ""
+    return heading + "\(prefix)import Foundation\n\(prefix)import Holdfast\n\n" + source
+  }
+
+  /// A string literal.
+  static func literal(_ text: String) -> String {
+    var literal = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"": literal += "\\\""
+      case "\\": literal += "\\\\"
+      case "\n": literal += "\\n"
+      case "\r": literal += "\\r"
+      case "\t": literal += "\\t"
+      case _ where scalar.value < 0x20 || scalar.value == 0x7F || scalar.properties.generalCategory == .format:
+        literal += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
+      default: literal.unicodeScalars.append(scalar)
+      }
+    }
+    return literal + "\""
+  }
+
+  static func literal(_ texts: [String]) -> String { "[" + texts.map { literal($0) }.joined(separator: ", ") + "]" }
+
+  static func literal(_ texts: [String: String]) -> String {
+    if texts.isEmpty { return "[:]" }
+    return "[" + texts.sorted { $0.key < $1.key }.map { "\(literal($0.key)): \(literal($0.value))" }.joined(separator: ", ") + "]"
+  }
+
+  /// A `StoreValue`, such as `.int64(3)`.
+  static func value(_ value: StoreValue) -> String {
+    switch value {
+    case .null: ".null"
+    case .bool(let value): ".bool(\(value))"
+    case .int16(let value): ".int16(\(value))"
+    case .int32(let value): ".int32(\(value))"
+    case .int64(let value): ".int64(\(value))"
+    case .float(let value): ".float(Float(bitPattern: \(value.bitPattern)))"
+    case .double(let value): value.isFinite ? ".double(\(value))" : ".double(Double(bitPattern: \(value.bitPattern)))"
+    case .decimal(let value): ".decimal(Decimal(string: \(literal("\(value)"))) ?? 0)"
+    case .string(let text): ".string(\(literal(text)))"
+    case .date(let seconds): seconds.isFinite ? ".date(\(seconds))" : ".date(Double(bitPattern: \(seconds.bitPattern)))"
+    case .uuid(let value): ".uuid(UUID(uuidString: \(literal(value.uuidString))) ?? UUID())"
+    case .uri(let text): ".uri(\(literal(text)))"
+    case .data(let bytes): ".data(Data(base64Encoded: \(literal(bytes.base64EncodedString()))) ?? Data())"
+    case .externalData, .objectID: ".null"
+    }
+  }
+
+  /// The text with a number of spaces before each line that isn't empty.
+  static func indented(_ text: String, _ count: Int = 2) -> String {
+    let margin = String(repeating: " ", count: count)
+    return text.split(separator: "\n", omittingEmptySubsequences: false).map { $0.isEmpty ? "" : margin + $0 }.joined(separator: "\n")
+  }
+
+  /// A statement that appends a value to a list. Formatters break it like this.
+  static func append(_ value: String, to list: String) -> String {
+    value.contains("\n") ? "\(list).append(\n\(indented(value)))" : "\(list).append(\(value))"
+  }
+
+  /// A call with its arguments, broken into lines if it is longer than a line.
+  static func call(_ function: String, _ arguments: [String], end: String = "", width: Int = 90) -> String {
+    let line = "\(function)(\(arguments.joined(separator: ", ")))\(end)"
+    if line.count <= width { return line }
+    return "\(function)(\n" + arguments.map { "  \($0)" }.joined(separator: ",\n") + "\n)\(end)"
+  }
+}

@@ -1,0 +1,24 @@
+// Generated from the model. Don't change it: it is overwritten.
+
+import Foundation
+import Holdfast
+
+/// The composite attribute Place.
+struct Place: CompositeAttributeValue {
+  /// A composite value.
+  var inner: Point?
+  /// A floating-point number of 64 bits.
+  var lat: Double?
+
+  /// Creates a value without elements.
+  init() {}
+
+  /// The elements.
+  static let elements: CompositeElements<Place> = [
+    .element("inner", \.inner),
+    .element("lat", \.lat),
+  ]
+
+  /// The number of slots.
+  static var slotCount: Int { Point.slotCount + 1 }
+}

@@ -1,0 +1,24 @@
+// Generated from the model. Don't change it: it is overwritten.
+
+import Foundation
+import Holdfast
+
+/// The composite attribute Point.
+struct Point: CompositeAttributeValue {
+  /// A whole number of 16 bits.
+  var x: Int16?
+  /// A whole number of 16 bits.
+  var y: Int16?
+
+  /// Creates a value without elements.
+  init() {}
+
+  /// The elements.
+  static let elements: CompositeElements<Point> = [
+    .element("x", \.x),
+    .element("y", \.y),
+  ]
+
+  /// The number of slots.
+  static var slotCount: Int { 1 + 1 }
+}

@@ -1,0 +1,174 @@
+import Foundation
+import HoldfastModelCode
+import HoldfastModelFile
+import HoldfastStore
+import TestSupport
+import Testing
+
+/// Classes that are generated from models.
+@Suite struct ModelCodeTests {
+  private func kennel() throws -> ManagedObjectModel {
+    try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Dog",
+        attributes: [AttributeDescription("name", .string, default: .string("")), AttributeDescription("chip", .string, isOptional: true)],
+        relationships: [.toMany("walks", to: "Walk", inverse: "dog", deleteRule: .cascade)], uniquenessConstraints: [["chip"]]),
+      EntityDescription(
+        "Walk", attributes: [AttributeDescription("minutes", .integer32)], relationships: [.toOne("dog", to: "Dog", inverse: "walks")]),
+    ])
+  }
+
+  @Test func aClassHasTwoFilesWordForWord() throws {
+    let code = ModelCode(try kennel(), name: "Kennel")
+    #expect(
+      code.files.map(\.name) == [
+        "Dog+Class.swift", "Dog+Properties.swift", "KennelModelClasses.swift", "Walk+Class.swift", "Walk+Properties.swift",
+      ])
+    #expect(code.files.map(\.isKept) == [true, false, false, true, false])
+    #expect(
+      code.files[0].text == """
+        import Foundation
+        import Holdfast
+
+        /// An object of the entity Dog.
+        final class Dog: ManagedObject {
+          override class var entityName: String { "Dog" }
+          override class var declaration: EntityDeclaration? { Properties.declaration }
+        }
+
+        """)
+    #expect(
+      code.files[4].text == #"""
+        // Generated from the model. Don't change it: it is overwritten.
+
+        import Foundation
+        import Holdfast
+
+        extension Walk {
+          /// A whole number of 32 bits.
+          var minutes: Int32 {
+            get { self[property: Slots.minutes] }
+            set { self[property: Slots.minutes] = newValue }
+          }
+
+          /// An object of Dog. The inverse is `Dog.walks`.
+          var dog: Dog? {
+            get { self[property: Slots.dog] }
+            set { self[property: Slots.dog] = newValue }
+          }
+
+          /// The values of an object that can be sent to other threads, encoded and applied again.
+          typealias Snapshot = ManagedObjectSnapshot<Walk>
+
+          /// A request for all objects of the entity.
+          static func fetchRequest() -> FetchRequest<Walk> {
+            FetchRequest<Walk>(entityName: "Walk")
+          }
+
+          /// Inserts a new object.
+          convenience init(
+            context managedObjectContext: ManagedObjectContext,
+            minutes: Int32,
+            dog: Dog? = nil
+          ) {
+            self.init(insertedInto: managedObjectContext)
+            self.minutes = minutes
+            self.dog = dog
+            finishInsertion()
+          }
+
+          /// Where an object keeps its properties.
+          enum Slots {
+            static var dog: SlotIndex { SlotIndex(ManagedObject.SlotCounts.slots) }
+            static var minutes: SlotIndex { dog.advanced(by: slotCount(of: Dog?.self)) }
+          }
+
+          /// The numbers of an object's properties, for subclasses.
+          enum SlotCounts {
+            static var slots: Int { Slots.minutes.rawValue + slotCount(of: Int32.self) }
+            static var toMany: Int { ManagedObject.SlotCounts.toMany }
+            static var transients: Int { ManagedObject.SlotCounts.transients }
+            static var transientLinks: Int { ManagedObject.SlotCounts.transientLinks }
+          }
+
+          /// What the model has of the class.
+          enum Properties {
+            /// The entity.
+            static var declaration: EntityDeclaration {
+              var declaration = EntityDeclaration(Walk.self)
+              declaration.properties.append(.property("minutes", \Walk.minutes))
+              declaration.properties.append(.property("dog", \Walk.dog, inverse: \Dog.walks))
+              return declaration
+            }
+          }
+        }
+
+        """#)
+    #expect(code.files == ModelCode(try kennel(), name: "Kennel").files && code.notes.isEmpty)
+  }
+
+  @Test func namesThatSwiftOrManagedObjectUsesGetASuffix() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Date", attributes: ["default", "isFault", "init", "value"].map { AttributeDescription($0, .string, isOptional: true) }),
+      EntityDescription("Data", managedObjectClassName: "Shop.Item"), EntityDescription("Other", managedObjectClassName: "Item"),
+    ])
+    let code = ModelCode(model, name: "my shop")
+    let text = code.singleFile.text
+    for line in [
+      "final class DateObject: ManagedObject {", #"override class var entityName: String { "Date" }"#, "var `default`: String? {",
+      "var isFaultValue: String? {", "var initValue: String? {", "var valueValue: String? {",
+      #".property("isFault", \DateObject.isFaultValue)"#,
+      "final class Item: ManagedObject {", "final class Other: ManagedObject {", "enum My_shopModelClasses {",
+    ] { #expect(text.contains(line), "\(line) isn't in\n\(text)") }
+  }
+
+  @Test func filesAreWrittenOnceOrWheneverTheyDiffer() throws {
+    let folder = TemporaryFolder(), path = folder.file("classes"), code = ModelCode(try kennel(), name: "Kennel")
+    #expect(try code.outdatedFiles(in: path) == code.files.map(\.name) && code.write(to: path) == code.files.map(\.name))
+    #expect(try code.write(to: path).isEmpty && code.outdatedFiles(in: path).isEmpty)
+    let own = "class Dog {}  // mine\n"
+    try Data(own.utf8).write(to: URL(fileURLWithPath: path + "/Dog+Class.swift"))
+    try Data("changed".utf8).write(to: URL(fileURLWithPath: path + "/Walk+Properties.swift"))
+    #expect(try code.outdatedFiles(in: path) == ["Walk+Properties.swift"] && code.write(to: path) == ["Walk+Properties.swift"])
+    #expect(try String(contentsOfFile: path + "/Dog+Class.swift", encoding: .utf8) == own)
+    let smaller = ModelCode(
+      try ManagedObjectModel(entities: [EntityDescription("Dog", attributes: [AttributeDescription("name", .string)])]), name: "Kennel")
+    #expect(try smaller.orphanedFiles(in: path) == ["Walk+Properties.swift"])
+    let error = #expect(throws: ModelCodeError.self) { try code.write(to: path + "/Dog+Class.swift") }
+    #expect(error?.path.hasSuffix("Dog+Class.swift") == true)
+  }
+
+  // MARK: Real models
+
+  private static let models: [String] = {
+    guard let corpus = ProcessInfo.processInfo.environment["HOLDFAST_CORPUS"] else { return [] }
+    let files = FileManager.default.enumerator(atPath: corpus + "/models")?.compactMap { $0 as? String } ?? []
+    return files.filter { $0.hasSuffix(".xcdatamodel") }.sorted().map { corpus + "/models/" + $0 }
+  }()
+
+  /// All models with `HOLDFAST_TESTS=full`, otherwise every tenth.
+  @Test(.enabled(if: !models.isEmpty, "HOLDFAST_CORPUS isn't set."), arguments: models)
+  func classesOfRealModelsCompile(_ path: String) throws {
+    let number = Self.models.firstIndex(of: path) ?? 0
+    guard number % TestTier.step(10) == 0 else { return }
+    guard let model = try? ManagedObjectModel(contentsOf: path) else { return }
+    let code = ModelCode(model, name: "Sample", access: number.isMultiple(of: 2) ? .public : .internal)
+    let messages = try Self.compile(code.singleFile.text)
+    #expect(!messages.contains("error:"), "\(path):\n\(messages.prefix(4000))")
+  }
+
+  /// The compiler's messages about generated code.
+  private static func compile(_ text: String) throws -> String {
+    let folder = TemporaryFolder(), file = folder.file("Classes.swift")
+    try folder.write(text, to: "Classes.swift")
+    let build = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+    return try Program.run(
+      "/usr/bin/env",
+      [
+        "swiftc", "-typecheck", "-swift-version", "6", "-parse-as-library", "-enable-upcoming-feature", "ExistentialAny",
+        "-enable-upcoming-feature", "InternalImportsByDefault", "-I", build.appendingPathComponent("Modules").path, file,
+      ]
+    ).errors
+  }
+}

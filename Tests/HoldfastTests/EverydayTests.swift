@@ -1,0 +1,93 @@
+import Foundation
+import Holdfast
+import HoldfastBinaryStore
+import HoldfastJSONStore
+import HoldfastMemoryStore
+import HoldfastSQLiteStore
+import HoldfastStoreConformance
+import HoldfastXMLStore
+import TestSupport
+import Testing
+
+/// Small conveniences of every day.
+@Suite struct EverydayTests {
+  @Test(arguments: TestStore.allCases) func aRegisteredObjectIsFoundWithoutARequest(_ store: TestStore) throws {
+    let place = try store.makePlace(), filling = try place.context()
+    let id = filling.dog("Fido")
+    try filling.save()
+    let (context, recorder) = try place.recording()
+    #expect(context.registeredObject(for: id.objectID) == nil)
+    let dog = try #require(try context.fetchOne(Dog.self))
+    recorder.clear()
+    #expect(context.registeredObject(for: dog.objectID) === dog && recorder.requests.isEmpty)
+    let new = context.dog("Rex")
+    #expect(context.registeredObject(for: new.objectID) === new)
+  }
+
+  @Test(arguments: TestStore.allCases) func aDumpShowsValuesToTheGivenDepth(_ store: TestStore) throws {
+    let place = try store.makePlace(), filling = try place.context()
+    let fido = filling.dog("Fido", age: 3, owner: filling.person("Ann"))
+    fido.notes = String(repeating: "long ", count: 20)
+    fido.friends.insert(filling.dog("Rex"))
+    try filling.save()
+    let context = try place.context(), dog = try #require(try context.fetchOne(Dog.self) { $0.name == "Fido" })
+    let flat = dog.dump().split(separator: "\n").map(String.init)
+    #expect(flat.first == dog.description && flat.contains("  age: 3") && flat.contains("  name: \"Fido\"") && flat.contains("  chip: nil"))
+    #expect(flat.contains { $0.hasPrefix("  notes: \"long long") && $0.hasSuffix("…") && $0.count < 75 })
+    #expect(flat.contains("  owner: \(try #require(dog.owner).objectID.uriRepresentation)") && flat.contains("  vaccinations: none"))
+    let deep = dog.dump(depth: 1)
+    #expect(deep.contains("      name: \"Ann\"") && deep.contains("      name: \"Rex\"") && !flat.contains { $0.contains("Ann") })
+    // Friends of friends include the dog itself.
+    #expect(dog.dump(depth: 2).contains("(shown above)"))
+  }
+
+  @Test func storeValuesAreLiterals() throws {
+    let values: [StoreValue] = [3, 2.5, "text", true]
+    #expect(values == [.int64(3), .double(2.5), .string("text"), .bool(true)])
+    let context = try TestStore.memory.makePlace().context(), dog = context.dog("Fido")
+    try dog.setValue(7, forKey: "age")
+    try dog.setValue("Rex", forKey: "name")
+    try dog.setValue(12.5, forKey: "weight")
+    #expect(dog.age == 7 && dog.name == "Rex" && dog.weight == 12.5)
+  }
+
+  @Test func storesAreAtPathsOrURLsAndCanBeReadOnly() throws {
+    let folder = TemporaryFolder()
+    let makers: [(String, (any StorePath, Bool) -> StoreDescription)] = [
+      ("json", { .json(at: $0, isReadOnly: $1) }), ("xml", { .xml(at: $0, isReadOnly: $1) }),
+      ("binary", { .binary(at: $0, isReadOnly: $1) }), ("sqlite", { .sqlite(at: $0, isReadOnly: $1) }),
+    ]
+    for (name, make) in makers {
+      let path = folder.file("a file.\(name)"), url = URL(fileURLWithPath: path)
+      do {
+        let coordinator = try PersistentStoreCoordinator(model: Kennel.model, store: make(url, false))
+        let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+        context.dog("Fido")
+        try context.save()
+        try coordinator.close()
+      }
+      #expect(FileManager.default.fileExists(atPath: path), "\(name)")
+      let coordinator = try PersistentStoreCoordinator(model: Kennel.model, store: make(path, true))
+      let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+      #expect(try context.count(Dog.self) == 1, "\(name)")
+      context.dog("Rex")
+      let error = #expect(throws: StoreError.self, "\(name)") { try context.save() }
+      #expect(error?.code == .readOnly, "\(name)")
+      try coordinator.close()
+    }
+  }
+
+  @Test func aDestroyedContainerLeavesNothingBehind() throws {
+    let folder = TemporaryFolder()
+    for store in [StoreDescription.sqlite(at: folder.file("dogs.sqlite")), .binary(at: folder.file("dogs.binary")), .memory()] {
+      let container = try PersistentContainer(model: Kennel.model, classes: Kennel.classes, store: store)
+      container.newBackgroundContext().performAndWait { context in
+        context.dog("Fido")
+        #expect(throws: Never.self) { try context.save() }
+      }
+      try container.destroy()
+    }
+    // The lock file of a store that is one file outlasts it.
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { !$0.hasSuffix("lock") }.isEmpty)
+  }
+}
