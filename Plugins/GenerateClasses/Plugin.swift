@@ -33,7 +33,9 @@ import PackagePlugin
 enum Models {
   static func paths(in folder: URL) -> [URL] {
     let entries = (try? FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: [.isDirectoryKey])) ?? []
-    return entries.sorted { $0.path < $1.path }.flatMap { entry -> [URL] in
+    // Hidden folders contain builds and checkouts.
+    let visible = entries.filter { !$0.lastPathComponent.hasPrefix(".") }
+    return visible.sorted { $0.path < $1.path }.flatMap { entry -> [URL] in
       if ["xcdatamodeld", "xcdatamodel"].contains(entry.pathExtension) { return [entry] }
       let isFolder = (try? entry.resourceValues(forKeys: [.isDirectoryKey]))?.isDirectory == true
       return isFolder ? paths(in: entry) : []

@@ -17,7 +17,8 @@ import PackagePlugin
 /// The models in a folder.
 enum Models {
   static func paths(in folder: URL) -> [URL] {
-    entries(folder).flatMap { entry -> [URL] in
+    // Hidden folders contain builds and checkouts.
+    entries(folder).filter { !$0.lastPathComponent.hasPrefix(".") }.flatMap { entry -> [URL] in
       if ["xcdatamodeld", "xcdatamodel"].contains(entry.pathExtension) { return [entry] }
       return isFolder(entry) ? paths(in: entry) : []
     }

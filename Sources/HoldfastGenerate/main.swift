@@ -18,8 +18,11 @@ do {
     try code.writeSingleFile(to: file)
   } else if let folder = arguments.folder {
     let outdated = arguments.isCheck ? try code.outdatedFiles(in: folder) : try code.write(to: folder)
+    let orphans = try code.orphanedFiles(in: folder)
     for name in outdated { print(arguments.isCheck ? "outdated: \(name)" : "written: \(name)") }
-    if arguments.isCheck && !outdated.isEmpty { exit(2) }
+    for name in orphans { print("of no entity: \(name)") }
+    for note in code.notes { print("note: \(note)") }
+    if arguments.isCheck && !(outdated.isEmpty && orphans.isEmpty) { exit(2) }
   }
 } catch {
   fail("holdfast-generate: \(error)\n", 1)

@@ -49,7 +49,7 @@ struct AttributeCode {
     if let expression = attribute.derivationExpression { parts.append("derived from `\(expression)`") }
     if let name = attribute.valueTransformerName { parts.append("encoded by \(name)") }
     if attribute.allowsExternalBinaryDataStorage { parts.append("perhaps in a file of its own") }
-    return parts.joined(separator: ", ") + "."
+    return SwiftText.comment(parts.joined(separator: ", ")) + "."
   }
 
   private static let nouns: [AttributeType: String] = [

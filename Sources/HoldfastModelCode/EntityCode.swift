@@ -21,7 +21,9 @@ struct EntityCode {
   var className: String { names.className(entity.name) }
 
   private var superclass: String { entity.superentity.map(names.className) ?? "ManagedObject" }
-  private var access: String { accessLevel == .public ? "public " : "" }
+  private var access: String { accessLevel.prefix }
+  /// The types of the attributes.
+  var types: [String] { attributes.map(\.wrappedType) }
   private var isFinal: Bool { !entity.isAbstract && !model.declarations.contains { $0.superentity == entity.name } }
 
   /// What the class can't declare.
@@ -34,7 +36,7 @@ struct EntityCode {
   // MARK: Files
 
   var classFile: String { SwiftText.file(classSource, accessLevel, isKept: true) }
-  var propertiesFile: String { SwiftText.file(propertiesSource, accessLevel) }
+  var propertiesFile: String { SwiftText.file(propertiesSource, accessLevel, types: types) }
 
   /// The class itself, to which people add methods.
   var classSource: String {
@@ -43,7 +45,7 @@ struct EntityCode {
     return """
       /// An object of the entity \(entity.name).
       \(kind) \(className): \(superclass) {
-        \(override) class var entityName: String { \(SwiftText.literal(entity.name)) }
+        \(override) class var entityName: String { Properties.entityName }
         \(override) class var declaration: EntityDeclaration? { Properties.declaration }
       }
 
@@ -53,7 +55,7 @@ struct EntityCode {
   /// The properties, in an extension.
   var propertiesSource: String {
     let sections =
-      attributes.map { $0.property(access) } + relationships.map { $0.property(access) } + relationships.map { $0.accessors(access) }
+      attributes.map { $0.property(access) } + relationships.map { $0.property(access) } + relationships.map { $0.methods(access) }
       + [requests, initializer].compactMap { $0 } + [slots, slotCounts, declaration]
     return "extension \(className) {\n" + SwiftText.indented(sections.filter { !$0.isEmpty }.joined(separator: "\n\n")) + "\n}\n"
   }
@@ -90,10 +92,10 @@ struct EntityCode {
       } + toOne.map { "\($0.name): \($0.type) = nil" }
     let lines =
       all.map { attribute in
-        let isOmissible = !attribute.isRequired && attribute.defaultLiteral == nil
-        return isOmissible && attribute.attribute.defaultValue != nil
-          ? "if let \(attribute.name) { self.\(attribute.name) = \(attribute.name) }" : "self.\(attribute.name) = \(attribute.name)"
-      } + toOne.map { "self.\($0.name) = \($0.name)" }
+        // A parameter that is left out keeps what the model and `setComputedDefaults` set.
+        attribute.isRequired || attribute.defaultLiteral != nil
+          ? "self.\(attribute.name) = \(attribute.name)" : "if let \(attribute.name) { self.\(attribute.name) = \(attribute.name) }"
+      } + toOne.map { "if let \($0.name) { self.\($0.name) = \($0.name) }" }
     return "/// Inserts a new object.\n" + SwiftText.call("\(access)convenience init", parameters, end: " {\n")
       + SwiftText.indented((["self.init(insertedInto: managedObjectContext)"] + lines + ["finishInsertion()"]).joined(separator: "\n"))
       + "\n}"
@@ -170,10 +172,13 @@ struct EntityCode {
     if !entity.userInfo.isEmpty { lines.append("declaration.userInfo = \(SwiftText.literal(entity.userInfo))") }
     let configurations = model.configurations.filter { $0.entities.contains(entity.name) }.map(\.name).sorted()
     if !configurations.isEmpty { lines.append("declaration.configurations = \(SwiftText.literal(configurations))") }
+    // A class that was written for another superentity doesn't compile.
+    let check = entity.superentity == nil ? [] : ["_ = \(className).self as \(superclass).Type"]
     if lines.count == 1 { lines[0] = "let declaration = EntityDeclaration(\(className).self)" }
-    return "/// What the model has of the class.\n\(access)enum Properties {\n  /// The entity.\n"
+    return "/// What the model has of the class.\n\(access)enum Properties {\n  /// The name of the entity.\n"
+      + "  \(access)static var entityName: String { \(SwiftText.literal(entity.name)) }\n  /// The entity.\n"
       + "  \(access)static var declaration: EntityDeclaration {\n"
-      + SwiftText.indented((lines + ["return declaration"]).joined(separator: "\n"), 4) + "\n  }\n}"
+      + SwiftText.indented((check + lines + ["return declaration"]).joined(separator: "\n"), 4) + "\n  }\n}"
   }
 }
 

@@ -7,12 +7,19 @@
 extension ModelCode {
   /// Writes the files into a folder, and creates the folder if it is missing.
   ///
-  /// A file that already has the right text isn't touched. A class's own file is only written if it doesn't exist.
+  /// A file that already has the right text isn't touched. A class's own file is only written if it doesn't exist, and a file that wasn't
+  /// generated is never replaced.
   ///
   /// - Returns: The names of the files that were written.
   /// - Throws: ``ModelCodeError`` with the path that couldn't be read or written.
   public func write(to folder: String) throws(ModelCodeError) -> [String] {
     let outdated = try outdatedFiles(in: folder)
+    for file in files where outdated.contains(file.name) {
+      guard let text = try ModelCode.text(at: "\(folder)/\(file.name)"), !text.hasPrefix(SwiftText.heading) else { continue }
+      throw ModelCodeError(
+        path: "\(folder)/\(file.name)", reason: "The file wasn't generated, so it isn't replaced. Move it or choose another folder.",
+        cause: nil)
+    }
     try ModelCode.attempt(folder, "The folder can't be created.") {
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     }
@@ -77,9 +84,9 @@ public struct ModelCodeError: Error, Sendable, CustomStringConvertible {
   public let path: String
   /// Why and what to do, in sentences.
   public let reason: String
-  /// The error of the file system.
-  public let cause: any Error
+  /// The error of the file system, if there is one.
+  public let cause: (any Error)?
 
   /// One line with the path, the reason and the cause.
-  public var description: String { "\(path): \(reason) Cause: \(cause)" }
+  public var description: String { "\(path): \(reason)" + (cause.map { " Cause: \($0)" } ?? "") }
 }

@@ -18,6 +18,9 @@ public struct ModelCode: Sendable {
     case `internal`
     /// Every module.
     case `public`
+
+    /// What declarations begin with.
+    var prefix: String { self == .public ? "public " : "" }
   }
 
   /// A file of source code.
@@ -58,7 +61,9 @@ public struct ModelCode: Sendable {
       + [File(name: "\(list.typeName).swift", text: list.file, isKept: false)]).sorted { $0.name < $1.name }
     let sections = entities.flatMap { [$0.classSource, $0.propertiesSource] } + composites.map(\.source) + [list.source]
     singleFile = File(
-      name: "\(list.typeName).swift", text: SwiftText.file(sections.joined(separator: "\n"), access), isKept: false)
+      name: "\(list.typeName).swift",
+      text: SwiftText.file(
+        sections.joined(separator: "\n"), access, types: entities.flatMap(\.types) + composites.flatMap(\.types)), isKept: false)
     notes = entities.flatMap(\.notes) + composites.flatMap(\.notes) + list.notes
   }
 }

@@ -39,22 +39,22 @@ struct RelationshipCode {
   }
 
   /// The methods that Core Data's generated code has, for programs that come from there. Empty for to-one relationships.
-  func accessors(_ access: String) -> String {
+  func methods(_ access: String) -> String {
     guard relationship.isToMany else { return "" }
     let suffix = SwiftNames.capitalized(relationship.name)
     return """
       /// Adds an object to `\(relationship.name)`.
-      \(access)func addTo\(suffix)(_ object: \(destination)) { \(name).append(object) }
+      \(access)func addTo\(suffix)(_ object: \(destination)) { self.\(name).append(object) }
 
       /// Adds objects to `\(relationship.name)`.
-      \(access)func addTo\(suffix)(_ objects: some Sequence<\(destination)>) { \(name).append(contentsOf: objects) }
+      \(access)func addTo\(suffix)(_ objects: some Sequence<\(destination)>) { self.\(name).append(contentsOf: objects) }
 
       /// Removes an object from `\(relationship.name)`.
-      \(access)func removeFrom\(suffix)(_ object: \(destination)) { \(name).remove(object) }
+      \(access)func removeFrom\(suffix)(_ object: \(destination)) { self.\(name).remove(object) }
 
       /// Removes objects from `\(relationship.name)`.
       \(access)func removeFrom\(suffix)(_ objects: some Sequence<\(destination)>) {
-        \(name).subtract(objects)
+        self.\(name).subtract(objects)
       }
       """
   }

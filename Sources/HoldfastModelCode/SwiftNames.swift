@@ -10,8 +10,10 @@ struct SwiftNames: Sendable {
   init(_ model: ManagedObjectModel) {
     var taken = SwiftNames.types
     func free(_ candidates: [String]) -> String {
-      var name = candidates.first { SwiftNames.isIdentifier($0) && !taken.contains($0) } ?? SwiftNames.identifier(candidates.last ?? "")
-      while taken.contains(name) { name += "Object" }
+      var name =
+        candidates.first { SwiftNames.isIdentifier($0) && !taken.contains($0) && !SwiftNames.keywords.contains($0) }
+        ?? SwiftNames.identifier(candidates.last ?? "")
+      while taken.contains(name) || SwiftNames.keywords.contains(name) || name == "_" { name += "Object" }
       taken.insert(name)
       return name
     }
@@ -28,8 +30,14 @@ struct SwiftNames: Sendable {
 
   /// The name of a property in code. One that Swift or `ManagedObject` uses itself gets a suffix.
   static func property(_ name: String) -> String {
-    if members.contains(name) || !isIdentifier(name) { return identifier(name) + "Value" }
+    if members.contains(name) || !isIdentifier(name) { return identifier(name) + "Attribute" }
     return keywords.contains(name) ? "`\(name)`" : name
+  }
+
+  /// The name of the function of a fetch request template.
+  static func template(_ name: String) -> String {
+    let name = identifier(name)
+    return name == "classes" || members.contains(name) ? name + "Request" : keywords.contains(name) ? "`\(name)`" : name
   }
 
   /// A property's name as the end of another one, such as `Walks` in `addToWalks`.
@@ -54,15 +62,12 @@ struct SwiftNames: Sendable {
     "String", "ToMany", "ToManyIndex", "Type", "URL", "UUID", "Void",
   ]
 
-  /// Members of `ManagedObject` and of generated classes, and names that a property can't have even in backticks.
+  /// Properties of `ManagedObject`, methods without parameters, and names that a property can't have even in backticks.
   static let members: Set<String> = [
-    "attribute", "awakeFromFetch", "awakeFromInsert", "changedValues", "committedValues", "declaration", "description", "debugDescription",
-    "didSave", "didTurnIntoFault", "entity", "entityName", "fetchRequest", "finishInsertion", "hasChanges", "hash", "hashValue", "init",
-    "isDeleted", "isFault", "isInaccessible", "isInserted", "isUpdated", "faultError", "managedObjectContext", "objectID", "ordered",
-    "prepareForDeletion", "properties", "self", "setComputedDefaults", "setToOne", "setTransformableValue", "setTransientToOne", "setValue",
-    "slotCount", "toMany", "toOne", "toOneID", "transformable", "transformableValue", "transient", "transientOrdered", "transientToMany",
-    "transientToOne", "validate", "validateForDelete", "validateForInsert", "validateForUpdate", "validateValue", "value", "willSave",
-    "willTurnIntoFault", "Type",
+    "awakeFromFetch", "awakeFromInsert", "changedValues", "debugDescription", "declaration", "description", "didSave", "didTurnIntoFault",
+    "entity", "entityName", "faultError", "finishInsertion", "hasChanges", "hashValue", "init", "isDeleted", "isFault", "isInaccessible",
+    "isInserted", "isUpdated", "managedObjectContext", "objectID", "prepareForDeletion", "self", "Self", "setComputedDefaults", "Type",
+    "validateForDelete", "validateForInsert", "validateForUpdate", "willSave", "willTurnIntoFault", "_",
   ]
 
   private static let keywords: Set<String> = [

@@ -12,10 +12,22 @@ enum SwiftText {
   static let heading = "// Generated from the model. Don't change it: it is overwritten."
 
   /// A file of generated code.
-  static func file(_ source: String, _ access: ModelCode.Access, isKept: Bool = false) -> String {
-    let heading = isKept ? "" : heading + "\n\n"
-    let prefix = access == .public ? "public " : ""
-    return heading + "\(prefix)import Foundation\n\(prefix)import Holdfast\n\n" + source
+  ///
+  /// - Parameter types: The types of its properties. An import that isn't used by them must not be public.
+  static func file(_ source: String, _ access: ModelCode.Access, isKept: Bool = false, types: some Sequence<String> = []) -> String {
+    let foundation: Set = ["Data", "Date", "Decimal", "URL", "UUID"]
+    var imports = ["\(access.prefix)import Holdfast\n\n"]
+    if types.contains(where: foundation.contains) {
+      imports.insert("\(access.prefix)import Foundation\n", at: 0)
+    } else if foundation.contains(where: { source.contains("\($0)(") }) {
+      imports.insert("import Foundation\n", at: 0)
+    }
+    return (isKept ? "" : heading + "\n\n") + imports.joined() + source
+  }
+
+  /// Text for a comment, on one line.
+  static func comment(_ text: String) -> String {
+    String(text.map { $0.isNewline || $0.unicodeScalars.contains { $0.value < 0x20 } ? " " : $0 })
   }
 
   /// A string literal.

@@ -27,12 +27,11 @@ import Testing
     #expect(code.files.map(\.isKept) == [true, false, false, true, false])
     #expect(
       code.files[0].text == """
-        import Foundation
         import Holdfast
 
         /// An object of the entity Dog.
         final class Dog: ManagedObject {
-          override class var entityName: String { "Dog" }
+          override class var entityName: String { Properties.entityName }
           override class var declaration: EntityDeclaration? { Properties.declaration }
         }
 
@@ -41,7 +40,6 @@ import Testing
       code.files[4].text == #"""
         // Generated from the model. Don't change it: it is overwritten.
 
-        import Foundation
         import Holdfast
 
         extension Walk {
@@ -73,7 +71,7 @@ import Testing
           ) {
             self.init(insertedInto: managedObjectContext)
             self.minutes = minutes
-            self.dog = dog
+            if let dog { self.dog = dog }
             finishInsertion()
           }
 
@@ -93,6 +91,8 @@ import Testing
 
           /// What the model has of the class.
           enum Properties {
+            /// The name of the entity.
+            static var entityName: String { "Walk" }
             /// The entity.
             static var declaration: EntityDeclaration {
               var declaration = EntityDeclaration(Walk.self)
@@ -116,7 +116,7 @@ import Testing
     let code = ModelCode(model, name: "my shop")
     let text = code.singleFile.text
     for line in [
-      "final class DateObject: ManagedObject {", #"override class var entityName: String { "Date" }"#, "var `default`: String? {",
+      "final class DateObject: ManagedObject {", #"static var entityName: String { "Date" }"#, "var `default`: String? {",
       "var isFaultValue: String? {", "var initValue: String? {", "var valueValue: String? {",
       #".property("isFault", \DateObject.isFaultValue)"#,
       "final class Item: ManagedObject {", "final class Other: ManagedObject {", "enum My_shopModelClasses {",
@@ -129,9 +129,14 @@ import Testing
     #expect(try code.write(to: path).isEmpty && code.outdatedFiles(in: path).isEmpty)
     let own = "class Dog {}  // mine\n"
     try Data(own.utf8).write(to: URL(fileURLWithPath: path + "/Dog+Class.swift"))
-    try Data("changed".utf8).write(to: URL(fileURLWithPath: path + "/Walk+Properties.swift"))
+    let walk = try String(contentsOfFile: path + "/Walk+Properties.swift", encoding: .utf8)
+    try Data((walk + "// changed").utf8).write(to: URL(fileURLWithPath: path + "/Walk+Properties.swift"))
     #expect(try code.outdatedFiles(in: path) == ["Walk+Properties.swift"] && code.write(to: path) == ["Walk+Properties.swift"])
     #expect(try String(contentsOfFile: path + "/Dog+Class.swift", encoding: .utf8) == own)
+    // A file that a person wrote isn't replaced.
+    try Data("enum KennelModelClasses {}".utf8).write(to: URL(fileURLWithPath: path + "/KennelModelClasses.swift"))
+    let refused = #expect(throws: ModelCodeError.self) { try code.write(to: path) }
+    #expect(refused?.path.hasSuffix("KennelModelClasses.swift") == true && refused?.cause == nil)
     let smaller = ModelCode(
       try ManagedObjectModel(entities: [EntityDescription("Dog", attributes: [AttributeDescription("name", .string)])]), name: "Kennel")
     #expect(try smaller.orphanedFiles(in: path) == ["Walk+Properties.swift"])
@@ -166,7 +171,8 @@ import Testing
     return try Program.run(
       "/usr/bin/env",
       [
-        "swiftc", "-typecheck", "-swift-version", "6", "-parse-as-library", "-enable-upcoming-feature", "ExistentialAny",
+        "swiftc", "-typecheck", "-warnings-as-errors", "-swift-version", "6", "-parse-as-library", "-enable-upcoming-feature",
+        "ExistentialAny",
         "-enable-upcoming-feature", "InternalImportsByDefault", "-I", build.appendingPathComponent("Modules").path, file,
       ]
     ).errors

@@ -161,17 +161,9 @@ extension ManagedObjectContext {
   /// - Throws: ``/HoldfastStore/QueryError`` if it is nested too deeply. No other code traverses the predicate before
   ///   this check.
   private func predicate(_ expression: QueryExpression?, _ entity: ManagedObjectModel.Entity) throws -> QueryExpression? {
-    guard let normalized = try expression?.normalized(entity: entity.name) else { return nil }
-    return ManagedObjectContext.withoutTautologies(normalized)?.withoutForeignIDs(entity, persistentStoreCoordinator)
-  }
-
-  /// The predicate without conditions that always hold; nil if nothing is left. With a predicate, many stores couldn't count.
-  private static func withoutTautologies(_ expression: QueryExpression) -> QueryExpression? {
-    switch expression {
-    case .literal(true): nil
-    case .and(let parts) where parts.contains(.literal(true)): .conjunction(parts.filter { $0 != .literal(true) })
-    default: expression
-    }
+    // A closure without conditions. With a predicate, many stores couldn't count.
+    if case .literal(true)? = expression { return nil }
+    return try expression?.normalized(entity: entity.name).withoutForeignIDs(entity, persistentStoreCoordinator)
   }
 
   private func find<Result>(_ request: FetchRequest<Result>) throws -> ContiguousArray<ManagedObject> {

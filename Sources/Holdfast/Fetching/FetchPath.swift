@@ -199,11 +199,11 @@ extension FetchOperand where Value: OrderedAttributeValue {
   public static func >= <Other: OrderedAttributeValue>(a: Self, b: some FetchOperand<Scope, Other>) -> FetchPredicate<Scope>
   where Other.Plain == Value.Plain { a.compared(.greaterThanOrEqualTo, b) }
 
-  /// Matches objects whose two values are equal, of which one can be optional.
+  /// Matches objects whose two values are equal. One can be optional.
   @_disfavoredOverload public static func == <Other: OrderedAttributeValue>(
     a: Self, b: some FetchOperand<Scope, Other>
   ) -> FetchPredicate<Scope> where Other.Plain == Value.Plain { a.compared(.equalTo, b) }
-  /// Matches objects whose two values differ, of which one can be optional; nil differs from every value.
+  /// Matches objects whose two values differ. One can be optional; nil differs from every value.
   @_disfavoredOverload public static func != <Other: OrderedAttributeValue>(
     a: Self, b: some FetchOperand<Scope, Other>
   ) -> FetchPredicate<Scope> where Other.Plain == Value.Plain { a.compared(.notEqualTo, b) }

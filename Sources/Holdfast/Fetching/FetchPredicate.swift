@@ -57,6 +57,8 @@ public struct FetchPredicate<Scope>: Sendable, Hashable {
     FetchPredicate(terms.joined(by: joiner, other.terms))
   }
 
+  fileprivate var isAll: Bool { terms.isLiteralTrue }
+
   fileprivate var negated: FetchPredicate { FetchPredicate(terms.negated) }
 }
 
@@ -80,8 +82,11 @@ extension FetchPath: FetchCondition where Value == Bool {
 
 extension FetchCondition {
   /// Matches objects for which both conditions hold.
+  ///
+  /// A predicate that matches every object is left out, so that conditions that aren't needed cost nothing.
   public static func && (a: Self, b: some FetchCondition<Scope>) -> FetchPredicate<Scope> {
-    a.fetchPredicate.joined(by: .and, b.fetchPredicate)
+    let (a, b) = (a.fetchPredicate, b.fetchPredicate)
+    return a.isAll ? b : b.isAll ? a : a.joined(by: .and, b)
   }
 
   /// Matches objects for which at least one of the conditions holds.
@@ -111,8 +116,14 @@ extension FetchCondition {
   /// Explains a value that isn't a condition.
   @available(*, unavailable, message: "A value isn't a condition; compare it: $0.age == 3.")
   public static func buildExpression<Value>(_ path: FetchPath<Scope, Value>) -> FetchPredicate<Scope> { .all }
-  /// All conditions of a block.
-  public static func buildBlock(_ conditions: FetchPredicate<Scope>...) -> FetchPredicate<Scope> { buildArray(conditions) }
+  /// No condition: every object matches.
+  public static func buildBlock() -> FetchPredicate<Scope> { .all }
+  /// The first condition of a block.
+  public static func buildPartialBlock(first: FetchPredicate<Scope>) -> FetchPredicate<Scope> { first }
+  /// The conditions so far, and another one.
+  public static func buildPartialBlock(accumulated: FetchPredicate<Scope>, next: FetchPredicate<Scope>) -> FetchPredicate<Scope> {
+    accumulated && next
+  }
   /// A condition that is left out if nil.
   public static func buildOptional(_ condition: FetchPredicate<Scope>?) -> FetchPredicate<Scope> { condition ?? .all }
   /// The first branch.
@@ -121,7 +132,6 @@ extension FetchCondition {
   public static func buildEither(second: FetchPredicate<Scope>) -> FetchPredicate<Scope> { second }
   /// The conditions of all rounds of a loop.
   public static func buildArray(_ conditions: [FetchPredicate<Scope>]) -> FetchPredicate<Scope> {
-    let effective = conditions.filter { $0.expression != .literal(true) }
-    return effective.dropFirst().reduce(effective.first ?? .all) { $0 && $1 }
+    conditions.dropFirst().reduce(conditions.first ?? .all) { $0 && $1 }
   }
 }

@@ -15,6 +15,10 @@ enum PredicateTerms: Sendable {
     }
   }
 
+  var isLiteralTrue: Bool {
+    if case .single(.literal(true), _) = self { true } else { false }
+  }
+
   private var nesting: Int {
     switch self {
     case .single(_, let nesting): nesting

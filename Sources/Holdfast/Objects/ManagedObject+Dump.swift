@@ -7,7 +7,7 @@ import HoldfastStore
 #endif
 
 extension ManagedObject {
-  /// The object's values as text, for debugging: a line for each property, in the order of the names.
+  /// The object's stored values as text, for debugging: a line for each property, in the order of the names.
   ///
   /// ```swift
   /// print(fido.dump(depth: 1))

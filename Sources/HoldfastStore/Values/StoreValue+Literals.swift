@@ -1,6 +1,7 @@
 /// Values as literals: `["age": 3, "name": "Fido"]`.
 ///
-/// A whole number is 64 bits wide. Setting a property converts it to the attribute's type.
+/// A whole number is 64 bits wide, and another number is a `double`. Setting a property converts a number that the attribute's type can
+/// represent exactly. Comparing doesn't convert: `.int16(3)` isn't equal to `3`.
 extension StoreValue: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByStringLiteral, ExpressibleByBooleanLiteral {
   /// Creates a whole number.
   public init(integerLiteral value: Int64) { self = .int64(value) }

@@ -33,6 +33,8 @@ extension Base {
 
   /// What the model has of the class.
   enum Properties {
+    /// The name of the entity.
+    static var entityName: String { "Base" }
     /// The entity.
     static var declaration: EntityDeclaration {
       var declaration = EntityDeclaration(Base.self)

@@ -1,6 +1,5 @@
 // Generated from the model. Don't change it: it is overwritten.
 
-import Foundation
 import Holdfast
 
 /// The model.

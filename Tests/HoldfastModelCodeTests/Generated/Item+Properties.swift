@@ -155,25 +155,25 @@ extension Item {
     self_: Item? = nil
   ) {
     self.init(insertedInto: managedObjectContext)
-    self.bytes = bytes
-    self.colour = colour
+    if let bytes { self.bytes = bytes }
+    if let colour { self.colour = colour }
     self.created = created
     if let decimal { self.decimal = decimal }
     self.flag = flag
     if let kept { self.kept = kept }
     if let link { self.link = link }
     if let moment { self.moment = moment }
-    self.place = place
+    if let place { self.place = place }
     self.real = real
-    self.reference = reference
+    if let reference { self.reference = reference }
     if let single { self.single = single }
     self.text = text
     self.whole16 = whole16
     self.whole32 = whole32
     self.whole64 = whole64
-    self.first = first
-    self.owner = owner
-    self.self_ = self_
+    if let first { self.first = first }
+    if let owner { self.owner = owner }
+    if let self_ { self.self_ = self_ }
     finishInsertion()
   }
 
@@ -211,8 +211,11 @@ extension Item {
 
   /// What the model has of the class.
   enum Properties {
+    /// The name of the entity.
+    static var entityName: String { "Item" }
     /// The entity.
     static var declaration: EntityDeclaration {
+      _ = Item.self as Base.Type
       var declaration = EntityDeclaration(Item.self)
       declaration.properties.append(
         .property(

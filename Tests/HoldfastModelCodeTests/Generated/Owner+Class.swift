@@ -1,8 +1,7 @@
-import Foundation
 import Holdfast
 
 /// An object of the entity Owner.
 final class Owner: ManagedObject {
-  override class var entityName: String { "Owner" }
+  override class var entityName: String { Properties.entityName }
   override class var declaration: EntityDeclaration? { Properties.declaration }
 }

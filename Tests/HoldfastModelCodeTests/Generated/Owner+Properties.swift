@@ -1,6 +1,5 @@
 // Generated from the model. Don't change it: it is overwritten.
 
-import Foundation
 import Holdfast
 
 extension Owner {
@@ -11,17 +10,17 @@ extension Owner {
   }
 
   /// Adds an object to `items`.
-  func addToItems(_ object: Item) { items.append(object) }
+  func addToItems(_ object: Item) { self.items.append(object) }
 
   /// Adds objects to `items`.
-  func addToItems(_ objects: some Sequence<Item>) { items.append(contentsOf: objects) }
+  func addToItems(_ objects: some Sequence<Item>) { self.items.append(contentsOf: objects) }
 
   /// Removes an object from `items`.
-  func removeFromItems(_ object: Item) { items.remove(object) }
+  func removeFromItems(_ object: Item) { self.items.remove(object) }
 
   /// Removes objects from `items`.
   func removeFromItems(_ objects: some Sequence<Item>) {
-    items.subtract(objects)
+    self.items.subtract(objects)
   }
 
   /// The values of an object that can be sent to other threads, encoded and applied again.
@@ -53,6 +52,8 @@ extension Owner {
 
   /// What the model has of the class.
   enum Properties {
+    /// The name of the entity.
+    static var entityName: String { "Owner" }
     /// The entity.
     static var declaration: EntityDeclaration {
       var declaration = EntityDeclaration(Owner.self)

@@ -26,8 +26,8 @@ public enum ModelGenerate {
     _ input: String, to folder: String, version: String? = nil, access: ModelCode.Access = .internal, isCheck: Bool = false
   ) throws(CommandError) -> Result {
     let source = try ModelSource(path: input), chosen = try source.version(version)
-    let stem = URL(fileURLWithPath: input).lastPathComponent.prefix { $0 != "." }
-    let code = ModelCode(chosen.model, name: String(stem), access: access)
+    let stem = URL(fileURLWithPath: input).deletingPathExtension().lastPathComponent
+    let code = ModelCode(chosen.model, name: stem, access: access)
     do throws(ModelCodeError) {
       let files = isCheck ? try code.outdatedFiles(in: folder) : try code.write(to: folder)
       return Result(files: files, orphans: try code.orphanedFiles(in: folder), notes: code.notes)

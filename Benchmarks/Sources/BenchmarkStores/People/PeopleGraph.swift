@@ -57,10 +57,13 @@ struct PeopleGraph {
 
   /// The number of persons, and the average age by company.
   func aggregate() throws -> UInt64 {
-    let companies = try context.aggregate(StoredPerson.self, by: \.employer) { ($0.count(), $0.average(\.age)) }
-    return try companies.reduce(UInt64(try context.count(StoredPerson.self))) { sum, company in
-      let (employees, age) = company.value
-      guard let age else { throw MissingObject("the average age of a company") }
+    let groups = try context.fetch(
+      DictionaryFetchRequest<StoredPerson>(
+        columns: ["employer": .property("employer"), "employees": .count(), "age": .average("age")], groupedBy: ["employer"]))
+    return try groups.reduce(UInt64(try context.count(StoredPerson.self))) { sum, group in
+      guard case .int64(let employees) = group["employees"], case .double(let age) = group["age"] else {
+        throw MissingObject("the average age of a company")
+      }
       return sum + UInt64(employees) + UInt64(age * 1000)
     }
   }
