@@ -117,8 +117,8 @@ import Testing
     let text = code.singleFile.text
     for line in [
       "final class DateObject: ManagedObject {", #"static var entityName: String { "Date" }"#, "var `default`: String? {",
-      "var isFaultValue: String? {", "var initValue: String? {", "var valueValue: String? {",
-      #".property("isFault", \DateObject.isFaultValue)"#,
+      "var isFaultAttribute: String? {", "var initAttribute: String? {", "var value: String? {",
+      #".property("isFault", \DateObject.isFaultAttribute)"#,
       "final class Item: ManagedObject {", "final class Other: ManagedObject {", "enum My_shopModelClasses {",
     ] { #expect(text.contains(line), "\(line) isn't in\n\(text)") }
   }
