@@ -17,22 +17,22 @@ public struct FetchColumn<Root: ManagedObject, Value> {
 
   /// An element. Objects without a composite value have none.
   public subscript<Value: AttributeValue>(dynamicMember keyPath: KeyPath<Composite, Value>) -> FetchColumn<Root, Value?> {
-    FetchColumn(attribute: "\(columnName).\(Composite.propertyName(at: keyPath))")
+    FetchColumn(attribute: "\(columnName).\(Composite.elementName(keyPath))")
   }
 
   /// An optional element.
   public subscript<Value: AttributeValue>(dynamicMember keyPath: KeyPath<Composite, Value?>) -> FetchColumn<Root, Value?> {
-    FetchColumn(attribute: "\(columnName).\(Composite.propertyName(at: keyPath))")
+    FetchColumn(attribute: "\(columnName).\(Composite.elementName(keyPath))")
   }
 
   /// A composite element.
   public subscript<Value: CompositeAttributeValue>(dynamicMember keyPath: KeyPath<Composite, Value>) -> FetchCompositeColumn<Root, Value> {
-    FetchCompositeColumn<Root, Value>(columnName: "\(columnName).\(Composite.propertyName(at: keyPath))")
+    FetchCompositeColumn<Root, Value>(columnName: "\(columnName).\(Composite.elementName(keyPath))")
   }
 
   /// An optional composite element.
   public subscript<Value: CompositeAttributeValue>(dynamicMember keyPath: KeyPath<Composite, Value?>) -> FetchCompositeColumn<Root, Value> {
-    FetchCompositeColumn<Root, Value>(columnName: "\(columnName).\(Composite.propertyName(at: keyPath))")
+    FetchCompositeColumn<Root, Value>(columnName: "\(columnName).\(Composite.elementName(keyPath))")
   }
 }
 
@@ -44,12 +44,12 @@ extension FetchColumn where Value: AttributeValue {
 @dynamicMemberLookup public struct FetchColumns<Root: ManagedObject> {
   /// An attribute.
   public subscript<Value: AttributeValue>(dynamicMember keyPath: KeyPath<Root, Value>) -> FetchColumn<Root, Value> {
-    FetchColumn(attribute: Root.propertyName(at: keyPath))
+    FetchColumn(attribute: KeyPathNames.name(keyPath, in: Root.self))
   }
 
   /// A to-one relationship. Its values are the destinations, as faults; creating them sends no request.
   public subscript<Destination: ManagedObject>(dynamicMember keyPath: KeyPath<Root, Destination?>) -> FetchColumn<Root, Destination?> {
-    FetchColumn(columnName: Root.propertyName(at: keyPath)) { value, context in
+    FetchColumn(columnName: KeyPathNames.name(keyPath, in: Root.self)) { value, context in
       guard case .objectID(let id) = value else { return nil }
       return try context.object(with: id).typed()
     }
@@ -57,12 +57,12 @@ extension FetchColumn where Value: AttributeValue {
 
   /// A composite attribute.
   public subscript<Value: CompositeAttributeValue>(dynamicMember keyPath: KeyPath<Root, Value>) -> FetchCompositeColumn<Root, Value> {
-    FetchCompositeColumn(columnName: Root.propertyName(at: keyPath))
+    FetchCompositeColumn(columnName: KeyPathNames.name(keyPath, in: Root.self))
   }
 
   /// An optional composite attribute.
   public subscript<Value: CompositeAttributeValue>(dynamicMember keyPath: KeyPath<Root, Value?>) -> FetchCompositeColumn<Root, Value> {
-    FetchCompositeColumn(columnName: Root.propertyName(at: keyPath))
+    FetchCompositeColumn(columnName: KeyPathNames.name(keyPath, in: Root.self))
   }
 }
 

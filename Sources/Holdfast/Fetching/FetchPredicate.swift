@@ -28,7 +28,7 @@ public struct FetchPredicate<Scope>: Sendable, Hashable {
 
   /// Creates a predicate from the conditions of a closure.
   public init(@FetchPredicateBuilder<Scope> _ conditions: (FetchPath<Scope, Scope>) -> FetchPredicate) where Scope: ManagedObject {
-    self = conditions(FetchPath(nil))
+    self = conditions(.object)
   }
 
   /// Applies a quantifier to a predicate on the destination objects.
@@ -76,12 +76,12 @@ extension FetchPredicate: FetchCondition {
 }
 
 extension FetchPath: FetchCondition where Value == Bool {
-  /// Matches objects for which the attribute is true.
+  /// Matches objects whose attribute is true.
   public var fetchPredicate: FetchPredicate<Scope> { self == true }
 }
 
 extension FetchCondition {
-  /// Matches objects for which both conditions hold.
+  /// Matches objects that meet both conditions.
   ///
   /// A predicate that matches every object is left out, so that conditions that aren't needed cost nothing.
   public static func && (a: Self, b: some FetchCondition<Scope>) -> FetchPredicate<Scope> {
@@ -89,49 +89,11 @@ extension FetchCondition {
     return a.isAll ? b : b.isAll ? a : a.joined(by: .and, b)
   }
 
-  /// Matches objects for which at least one of the conditions holds.
+  /// Matches objects that meet at least one of the conditions.
   public static func || (a: Self, b: some FetchCondition<Scope>) -> FetchPredicate<Scope> {
     a.fetchPredicate.joined(by: .or, b.fetchPredicate)
   }
 
-  /// Matches objects for which the condition doesn't hold.
+  /// Matches objects that don't meet the condition.
   public static prefix func ! (a: Self) -> FetchPredicate<Scope> { a.fetchPredicate.negated }
-}
-
-/// Joins the conditions of a closure: all of them must hold.
-///
-/// Write one condition per line, and leave some out with `if` or `switch`. A closure without conditions matches every object.
-///
-/// ```swift
-/// let walks = try context.fetch(Walk.self) {
-///   $0.minutes > 30
-///   if let name { $0.dog.name == name }
-/// }
-/// ```
-@resultBuilder public enum FetchPredicateBuilder<Scope> {
-  /// A condition.
-  public static func buildExpression(_ condition: some FetchCondition<Scope>) -> FetchPredicate<Scope> { condition.fetchPredicate }
-  /// A predicate, such as `.none`.
-  public static func buildExpression(_ predicate: FetchPredicate<Scope>) -> FetchPredicate<Scope> { predicate }
-  /// Explains a value that isn't a condition.
-  @available(*, unavailable, message: "A value isn't a condition; compare it: $0.age == 3.")
-  public static func buildExpression<Value>(_ path: FetchPath<Scope, Value>) -> FetchPredicate<Scope> { .all }
-  /// No condition: every object matches.
-  public static func buildBlock() -> FetchPredicate<Scope> { .all }
-  /// The first condition of a block.
-  public static func buildPartialBlock(first: FetchPredicate<Scope>) -> FetchPredicate<Scope> { first }
-  /// The conditions so far, and another one.
-  public static func buildPartialBlock(accumulated: FetchPredicate<Scope>, next: FetchPredicate<Scope>) -> FetchPredicate<Scope> {
-    accumulated && next
-  }
-  /// A condition that is left out if nil.
-  public static func buildOptional(_ condition: FetchPredicate<Scope>?) -> FetchPredicate<Scope> { condition ?? .all }
-  /// The first branch.
-  public static func buildEither(first: FetchPredicate<Scope>) -> FetchPredicate<Scope> { first }
-  /// The second branch.
-  public static func buildEither(second: FetchPredicate<Scope>) -> FetchPredicate<Scope> { second }
-  /// The conditions of all rounds of a loop.
-  public static func buildArray(_ conditions: [FetchPredicate<Scope>]) -> FetchPredicate<Scope> {
-    conditions.dropFirst().reduce(conditions.first ?? .all) { $0 && $1 }
-  }
 }

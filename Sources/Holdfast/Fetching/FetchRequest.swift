@@ -35,8 +35,9 @@ public struct FetchSortDescriptor<Root: ManagedObject>: Sendable, Hashable {
   }
 
   private init<Value>(_ keyPath: FetchKeyPath<Root, Value>, isAscending: Bool, _ folding: TextFolding) {
-    let path = FetchPath<Root, Root>(nil)[keyPath: keyPath].path
-    term = SortTerm(path ?? PropertyPath("self"), isAscending: isAscending, folding: folding)
+    let expression = KeyPathNames.cached(keyPath) { FetchPath<Root, Root>.object[keyPath: keyPath].queryExpression }
+    guard case .property(let path)? = expression else { preconditionFailure("The object itself can't be sorted by; name a property.") }
+    term = SortTerm(path, isAscending: isAscending, folding: folding)
   }
 }
 

@@ -145,7 +145,7 @@ enum KeyPathNames {
   private struct Entry {
     /// Keeps the key path alive, so that no other key path gets the same address.
     let keyPath: AnyKeyPath
-    let name: String
+    let expression: QueryExpression
   }
 
   /// Recently used key paths, at the hash of their identity.
@@ -158,27 +158,62 @@ enum KeyPathNames {
   ///
   /// A request with any other key path fails when it is executed, since stores can't evaluate computed properties.
   static func name(_ keyPath: AnyKeyPath, in type: ManagedObject.Type) -> String {
-    known(keyPath, in: type)
-      ?? "<key path of type \(Swift.type(of: keyPath).valueType) that is none of the properties listed in \(type).properties>"
+    known(keyPath, in: type) ?? unlisted(keyPath, type)
+  }
+
+  /// The expression of a key path's property, as ``name(_:in:)``. Queries of known key paths allocate none.
+  static func expression(_ keyPath: AnyKeyPath, in type: ManagedObject.Type) -> QueryExpression {
+    knownExpression(keyPath, type) ?? .property(PropertyPath(unlisted(keyPath, type)))
   }
 
   /// The name of a key path's property; nil if it isn't a property of the model.
   static func known(_ keyPath: AnyKeyPath, in type: ManagedObject.Type) -> String? {
+    if case .property(let path)? = knownExpression(keyPath, type) { path.first } else { nil }
+  }
+
+  /// A name that no entity has. It becomes part of the error message.
+  private static func unlisted(_ keyPath: AnyKeyPath, _ type: ManagedObject.Type) -> String {
+    "<key path of type \(Swift.type(of: keyPath).valueType) that is none of the properties listed in \(type).properties>"
+  }
+
+  private static func knownExpression(_ keyPath: AnyKeyPath, _ type: ManagedObject.Type) -> QueryExpression? {
+    cached(keyPath) {
+      (binding(of: keyPath, bindings(of: type))?.name ?? KeyPathProbe.name(of: keyPath, type)).map { .property(PropertyPath($0)) }
+    }
+  }
+
+  /// The expression that was found for a key path before, or the result of a closure, which is kept.
+  static func cached(_ keyPath: AnyKeyPath, _ find: () -> QueryExpression?) -> QueryExpression? {
     let place = multiplicativeHash(Int64(Int(bitPattern: ObjectIdentifier(keyPath)))) & 511
-    let found = lock.withLock { _ -> String? in
+    let found = lock.withLock { _ -> QueryExpression? in
       for probe in 0..<4 {
         guard let entry = cache[(place + probe) & 511] else { break }
-        if entry.keyPath === keyPath { return entry.name }
+        if entry.keyPath === keyPath { return entry.expression }
       }
       return nil
     }
     if let found { return found }
-    guard let name = binding(of: keyPath, type.properties)?.name ?? KeyPathProbe.name(of: keyPath, type) else { return nil }
+    guard let expression = find() else { return nil }
     lock.withLock { _ in
       let free = (0..<4).first { cache[(place + $0) & 511] == nil } ?? 0
-      cache[(place + free) & 511] = Entry(keyPath: keyPath, name: name)
+      cache[(place + free) & 511] = Entry(keyPath: keyPath, expression: expression)
     }
-    return name
+    return expression
+  }
+
+  /// The bindings of each class whose key paths were looked up. A class makes them anew whenever it is asked.
+  private static let bindings = Mutex<[ObjectIdentifier: Bindings]>([:])
+
+  /// Only closures that create or follow key paths, which is safe on any thread.
+  private struct Bindings: @unchecked Sendable {
+    let list: [PropertyBinding]
+  }
+
+  private static func bindings(of type: ManagedObject.Type) -> [PropertyBinding] {
+    if let known = bindings.withLock({ $0[ObjectIdentifier(type)] }) { return known.list }
+    let made = Bindings(list: type.properties)
+    bindings.withLock { $0[ObjectIdentifier(type)] = made }
+    return made.list
   }
 
   /// Creates the key paths of only those bindings that can match, since creating one takes as long as a SQL query.

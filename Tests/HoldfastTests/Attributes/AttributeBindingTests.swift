@@ -110,6 +110,6 @@ import Testing
     func name<Value>(_ path: KeyPath<Derived, Value>) -> String { KeyPathNames.name(path, in: Derived.self) }
     #expect([name(\.a), name(\.b), name(\.c), name(\.d)] == ["a", "b", "c", "d"])
     #expect([name(\.e), name(\.f), name(\.g), name(\.h), name(\.i)] == ["e", "f", "g", "h", "i"])
-    #expect(FetchPath<Derived, Derived>(nil).f.latitude.queryExpression == .property("f.latitude"))
+    #expect(FetchPath<Derived, Derived>.object.f.latitude.queryExpression == .property("f.latitude"))
   }
 }
