@@ -72,17 +72,16 @@ public final class PersistentContainer: Sendable {
     persistentStoreCoordinator = coordinator
   }
 
-  /// Closes the stores and removes them with their logs, backups and external data.
+  /// Closes the stores and removes them with their logs, backups and external data. A store without a file is only closed.
   ///
   /// Contexts of the container can't read or save any more.
   ///
   /// - Throws: The errors of ``PersistentStoreCoordinator/close()`` and ``PersistentStoreCoordinator/destroyPersistentStore(_:)``. Stores
   ///   before the one that couldn't be removed are gone then.
-  public nonisolated func destroy() throws {
+  public func destroy() throws {
     let descriptions = persistentStoreCoordinator.persistentStores.map(\.description)
     try persistentStoreCoordinator.close()
-    // A store without a location has nothing that outlasts it.
-    for description in descriptions where description.location != nil {
+    for description in descriptions where description.location?.path != nil {
       try PersistentStoreCoordinator.destroyPersistentStore(description)
     }
   }
