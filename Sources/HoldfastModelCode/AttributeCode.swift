@@ -40,7 +40,7 @@ struct AttributeCode {
   var type: String { wrappedType + (isOptional ? "?" : "") }
 
   /// Whether a new object needs a value that it doesn't get from the model.
-  var isRequired: Bool { !isOptional && attribute.defaultValue == nil }
+  var isRequired: Bool { !isOptional && [nil, .null].contains(attribute.defaultValue) }
 
   /// One sentence about the attribute.
   var comment: String {
@@ -95,6 +95,9 @@ struct AttributeCode {
     var options: [String] = []
     if attribute.type == .transformable || (attribute.isTransient && wrappedType == "Any" && attribute.type != .undefined) {
       options.append(".type(.\(attribute.type))")
+    }
+    if attribute.isTransient, let name = attribute.compositeName {
+      options += [".type(.composite)", setting("compositeName", SwiftText.literal(name))]
     }
     if let expression = attribute.derivationExpression { options.append(".derived(\(SwiftText.literal(expression)))") }
     if attribute.isOptional != isOptional { options.append(setting("isOptional", "\(attribute.isOptional)")) }

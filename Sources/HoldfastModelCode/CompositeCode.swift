@@ -39,7 +39,8 @@ struct CompositeCode {
     let variables = elements.map { "  /// \($0.comment)\n  \(access)var \($0.name): \($0.wrappedType)?\n" }.joined()
     let list = elements.map { ".element(\(SwiftText.literal($0.attribute.name)), \\.\($0.name))" }
     let count = elements.map { $0.attribute.type == .composite ? "\($0.wrappedType).slotCount" : "1" }.joined(separator: " + ")
-    return "/// The composite attribute \(SwiftText.comment(composite.name)).\n\(access)struct \(typeName): CompositeAttributeValue {\n"
+    return
+      "/// The composite attribute \(SwiftText.comment(composite.name)).\n\(accessLevel.typePrefix)struct \(typeName): CompositeAttributeValue {\n"
       + variables
       + "\n  /// Creates a value without elements.\n  \(access)init() {}\n\n  /// The elements.\n"
       + "  \(access)static let elements: CompositeElements<\(typeName)> = [\n" + list.map { "    \($0),\n" }.joined() + "  ]\n\n"

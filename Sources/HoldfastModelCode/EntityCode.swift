@@ -13,7 +13,7 @@ struct EntityCode {
     (self.entity, self.model, self.names, accessLevel) = (entity, model, names, access)
     attributes = entity.attributes.sorted { SwiftText.precedes($0.name, $1.name) }.map { AttributeCode(attribute: $0, names: names) }
     relationships = entity.relationships.sorted { SwiftText.precedes($0.name, $1.name) }.map {
-      RelationshipCode($0, of: entity.name, model, names)
+      RelationshipCode(relationship: $0, names: names)
     }
   }
 
@@ -40,7 +40,7 @@ struct EntityCode {
 
   /// The class itself, to which people add methods.
   var classSource: String {
-    let kind = isFinal ? "\(access)final class" : accessLevel == .public ? "open class" : "class"
+    let kind = isFinal ? "\(accessLevel.typePrefix)final class" : accessLevel == .public ? "open nonisolated class" : "nonisolated class"
     let override = (isFinal ? access : accessLevel == .public ? "open " : "") + "override"
     return """
       /// An object of the entity \(entity.name).
@@ -56,13 +56,14 @@ struct EntityCode {
   var propertiesSource: String {
     let sections =
       attributes.map { $0.property(access) } + relationships.map { $0.property(access) } + relationships.map { $0.methods(access) }
-      + [requests, initializer].compactMap { $0 } + [slots, slotCounts, declaration]
-    return "extension \(className) {\n" + SwiftText.indented(sections.filter { !$0.isEmpty }.joined(separator: "\n\n")) + "\n}\n"
+      + [requests, initializer ?? "", slots, slotCounts, declaration]
+    return "nonisolated extension \(className) {\n" + SwiftText.indented(sections.filter { !$0.isEmpty }.joined(separator: "\n\n"))
+      + "\n}\n"
   }
 
   // MARK: Creating and fetching
 
-  private var requests: String? {
+  private var requests: String {
     """
     /// The values of an object that can be sent to other threads, encoded and applied again.
     \(access)typealias Snapshot = ManagedObjectSnapshot<\(className)>
@@ -80,7 +81,7 @@ struct EntityCode {
     let inherited = superentities
     let all = (inherited + [entity]).flatMap(\.attributes).sorted { SwiftText.precedes($0.name, $1.name) }
       .map { AttributeCode(attribute: $0, names: names) }.filter { !$0.attribute.isTransient && !$0.attribute.isDerived }
-    let toOne = (inherited + [entity]).flatMap { entity in entity.relationships.map { RelationshipCode($0, of: entity.name, model, names) }
+    let toOne = (inherited + [entity]).flatMap { entity in entity.relationships.map { RelationshipCode(relationship: $0, names: names) }
     }
     .filter { !$0.relationship.isToMany }.sorted { SwiftText.precedes($0.relationship.name, $1.relationship.name) }
     let parameters =
@@ -165,8 +166,8 @@ struct EntityCode {
     for constraint in entity.uniquenessConstraints {
       lines.append("declaration.uniquenessConstraints.append(\(SwiftText.literal(constraint)))")
     }
-    for index in entity.indexes { lines.append(SwiftText.append(ModelListCode.index(index), to: "declaration.indexes")) }
-    for property in entity.fetchedProperties { lines += ModelListCode.fetchedProperty(property) }
+    for index in entity.indexes { lines.append(SwiftText.append(EntityCode.index(index), to: "declaration.indexes")) }
+    for property in entity.fetchedProperties { lines += EntityCode.fetchedProperty(property) }
     if let text = entity.renamingIdentifier { lines.append("declaration.renamingIdentifier = \(SwiftText.literal(text))") }
     if let text = entity.versionHashModifier { lines.append("declaration.versionHashModifier = \(SwiftText.literal(text))") }
     if !entity.userInfo.isEmpty { lines.append("declaration.userInfo = \(SwiftText.literal(entity.userInfo))") }
@@ -179,6 +180,42 @@ struct EntityCode {
       + "  \(access)static var entityName: String { \(SwiftText.literal(entity.name)) }\n  /// The entity.\n"
       + "  \(access)static var declaration: EntityDeclaration {\n"
       + SwiftText.indented((check + lines + ["return declaration"]).joined(separator: "\n"), 4) + "\n  }\n}"
+  }
+
+  private static func index(_ index: FetchIndexDescription) -> String {
+    let elements = index.elements.map { element in
+      let order = element.isAscending ? "" : ", isAscending: false", kind = element.kind == .binary ? "" : ", kind: .\(element.kind)"
+      return "FetchIndexElement(\(SwiftText.literal(element.property))\(order)\(kind))"
+    }
+    let list = elements.count == 1 ? "[\(elements[0])]" : "[\n\(elements.map { "    \($0),\n" }.joined())  ]"
+    let ignored = index.isIgnored ? ",\n  isIgnored: true" : ""
+    return "FetchIndexDescription(\n  \(SwiftText.literal(index.name)),\n  elements: \(list)\(ignored)\n)"
+  }
+
+  /// The statements that add a fetched property.
+  private static func fetchedProperty(_ property: FetchedPropertyDescription) -> [String] {
+    let request = property.fetchRequest
+    let predicate = request.predicateFormat.map { ["predicateFormat: \(SwiftText.literal($0))"] } ?? []
+    let name = "request\(SwiftNames.capitalized(property.name))"
+    let parts = [SwiftText.literal(request.name), "entity: \(SwiftText.literal(request.entity))"] + predicate
+    var lines = [
+      "var \(name) = \(SwiftText.call("FetchRequestDescription", parts, width: 70))",
+      "\(name).resultType = .\(request.resultType)", "\(name).fetchLimit = \(request.fetchLimit)",
+      "\(name).fetchBatchSize = \(request.fetchBatchSize)", "\(name).includesSubentities = \(request.includesSubentities)",
+      "\(name).includesPropertyValues = \(request.includesPropertyValues)",
+      "\(name).includesPendingChanges = \(request.includesPendingChanges)",
+      "\(name).returnsObjectsAsFaults = \(request.returnsObjectsAsFaults)",
+      "\(name).returnsDistinctResults = \(request.returnsDistinctResults)",
+    ]
+    var arguments = [SwiftText.literal(property.name), name]
+    arguments.append("isOptional: \(property.isOptional)")
+    arguments.append("isTransient: \(property.isTransient)")
+    if let text = property.versionHashModifier { arguments.append("versionHashModifier: \(SwiftText.literal(text))") }
+    if let text = property.renamingIdentifier { arguments.append("renamingIdentifier: \(SwiftText.literal(text))") }
+    if !property.userInfo.isEmpty { arguments.append("userInfo: \(SwiftText.literal(property.userInfo))") }
+    lines.append(
+      SwiftText.append(SwiftText.call("FetchedPropertyDescription", arguments, width: 60), to: "declaration.fetchedProperties"))
+    return lines
   }
 }
 

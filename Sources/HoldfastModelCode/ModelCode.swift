@@ -21,6 +21,8 @@ public struct ModelCode: Sendable {
 
     /// What declarations begin with.
     var prefix: String { self == .public ? "public " : "" }
+    /// What declarations of types begin with. They belong to no actor, also in a module whose default is the main actor.
+    var typePrefix: String { prefix + "nonisolated " }
   }
 
   /// A file of source code.

@@ -32,7 +32,7 @@ struct ModelListCode {
     let access = accessLevel.prefix
     let classes = model.declarations.map { names.className($0.name) }.sorted().map { "    \($0).self,\n" }.joined()
     var text =
-      "/// The model.\n\(access)enum \(typeName) {\n  /// All classes.\n  \(access)static var classes: [ManagedObject.Type] {\n    [\n"
+      "/// The model.\n\(accessLevel.typePrefix)enum \(typeName) {\n  /// All classes.\n  \(access)static var classes: [ManagedObject.Type] {\n    [\n"
       + SwiftText.indented(classes, 2) + "    ]\n  }\n"
     for template in templates where isTyped(template) {
       let name = names.className(template.entity)
@@ -44,43 +44,5 @@ struct ModelListCode {
         + "    request.includesPendingChanges = \(template.includesPendingChanges)\n    return request\n  }\n"
     }
     return text + "}\n"
-  }
-
-  // MARK: Parts of entities
-
-  static func index(_ index: FetchIndexDescription) -> String {
-    let elements = index.elements.map { element in
-      let order = element.isAscending ? "" : ", isAscending: false", kind = element.kind == .binary ? "" : ", kind: .\(element.kind)"
-      return "FetchIndexElement(\(SwiftText.literal(element.property))\(order)\(kind))"
-    }
-    let list = elements.count == 1 ? "[\(elements[0])]" : "[\n\(elements.map { "    \($0),\n" }.joined())  ]"
-    let ignored = index.isIgnored ? ",\n  isIgnored: true" : ""
-    return "FetchIndexDescription(\n  \(SwiftText.literal(index.name)),\n  elements: \(list)\(ignored)\n)"
-  }
-
-  /// The statements that add a fetched property.
-  static func fetchedProperty(_ property: FetchedPropertyDescription) -> [String] {
-    let request = property.fetchRequest
-    let predicate = request.predicateFormat.map { ["predicateFormat: \(SwiftText.literal($0))"] } ?? []
-    let name = "request\(SwiftNames.capitalized(property.name))"
-    let parts = [SwiftText.literal(request.name), "entity: \(SwiftText.literal(request.entity))"] + predicate
-    var lines = [
-      "var \(name) = \(SwiftText.call("FetchRequestDescription", parts, width: 70))",
-      "\(name).resultType = .\(request.resultType)", "\(name).fetchLimit = \(request.fetchLimit)",
-      "\(name).fetchBatchSize = \(request.fetchBatchSize)", "\(name).includesSubentities = \(request.includesSubentities)",
-      "\(name).includesPropertyValues = \(request.includesPropertyValues)",
-      "\(name).includesPendingChanges = \(request.includesPendingChanges)",
-      "\(name).returnsObjectsAsFaults = \(request.returnsObjectsAsFaults)",
-      "\(name).returnsDistinctResults = \(request.returnsDistinctResults)",
-    ]
-    var arguments = [SwiftText.literal(property.name), name]
-    arguments.append("isOptional: \(property.isOptional)")
-    arguments.append("isTransient: \(property.isTransient)")
-    if let text = property.versionHashModifier { arguments.append("versionHashModifier: \(SwiftText.literal(text))") }
-    if let text = property.renamingIdentifier { arguments.append("renamingIdentifier: \(SwiftText.literal(text))") }
-    if !property.userInfo.isEmpty { arguments.append("userInfo: \(SwiftText.literal(property.userInfo))") }
-    lines.append(
-      SwiftText.append(SwiftText.call("FetchedPropertyDescription", arguments, width: 60), to: "declaration.fetchedProperties"))
-    return lines
   }
 }

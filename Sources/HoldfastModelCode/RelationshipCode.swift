@@ -3,13 +3,7 @@ import HoldfastStore
 /// The code of one relationship.
 struct RelationshipCode {
   let relationship: RelationshipDescription
-  private let owner: String
-  private let model: ManagedObjectModel
-  private let names: SwiftNames
-
-  init(_ relationship: RelationshipDescription, of owner: String, _ model: ManagedObjectModel, _ names: SwiftNames) {
-    (self.relationship, self.owner, self.model, self.names) = (relationship, owner, model, names)
-  }
+  let names: SwiftNames
 
   /// The name in code.
   var name: String { SwiftNames.property(relationship.name) }

@@ -30,7 +30,7 @@ import Testing
         import Holdfast
 
         /// An object of the entity Dog.
-        final class Dog: ManagedObject {
+        nonisolated final class Dog: ManagedObject {
           override class var entityName: String { Properties.entityName }
           override class var declaration: EntityDeclaration? { Properties.declaration }
         }
@@ -42,7 +42,7 @@ import Testing
 
         import Holdfast
 
-        extension Walk {
+        nonisolated extension Walk {
           /// A whole number of 32 bits.
           var minutes: Int32 {
             get { self[property: Slots.minutes] }
@@ -159,19 +159,20 @@ import Testing
     guard number % TestTier.step(10) == 0 else { return }
     guard let model = try? ManagedObjectModel(contentsOf: path) else { return }
     let code = ModelCode(model, name: "Sample", access: number.isMultiple(of: 2) ? .public : .internal)
-    let messages = try Self.compile(code.singleFile.text)
+    let messages = try Self.compile(code.singleFile.text, isolation: number.isMultiple(of: 3) ? "MainActor" : "nonisolated")
     #expect(!messages.contains("error:"), "\(path):\n\(messages.prefix(4000))")
   }
 
   /// The compiler's messages about generated code.
-  private static func compile(_ text: String) throws -> String {
+  private static func compile(_ text: String, isolation: String) throws -> String {
     let folder = TemporaryFolder(), file = folder.file("Classes.swift")
     try folder.write(text, to: "Classes.swift")
     let build = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
     return try Program.run(
       "/usr/bin/env",
       [
-        "swiftc", "-typecheck", "-warnings-as-errors", "-swift-version", "6", "-parse-as-library", "-enable-upcoming-feature",
+        "swiftc", "-typecheck", "-warnings-as-errors", "-swift-version", "6", "-default-isolation", isolation, "-parse-as-library",
+        "-enable-upcoming-feature",
         "ExistentialAny",
         "-enable-upcoming-feature", "InternalImportsByDefault", "-I", build.appendingPathComponent("Modules").path, file,
       ]

@@ -1,7 +1,7 @@
 import Holdfast
 
 /// An object of the entity Base.
-class Base: ManagedObject {
+nonisolated class Base: ManagedObject {
   override class var entityName: String { Properties.entityName }
   override class var declaration: EntityDeclaration? { Properties.declaration }
 }

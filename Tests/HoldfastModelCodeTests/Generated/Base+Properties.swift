@@ -3,7 +3,7 @@
 import Foundation
 import Holdfast
 
-extension Base {
+nonisolated extension Base {
   /// A point in time.
   var created: Date {
     get { self[property: Slots.created] }

@@ -3,7 +3,7 @@
 import Holdfast
 
 /// The model.
-enum FullModelClasses {
+nonisolated enum FullModelClasses {
   /// All classes.
   static var classes: [ManagedObject.Type] {
     [

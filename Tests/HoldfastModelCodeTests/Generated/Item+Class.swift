@@ -1,7 +1,7 @@
 import Holdfast
 
 /// An object of the entity Item.
-final class Item: Base {
+nonisolated final class Item: Base {
   override class var entityName: String { Properties.entityName }
   override class var declaration: EntityDeclaration? { Properties.declaration }
 }

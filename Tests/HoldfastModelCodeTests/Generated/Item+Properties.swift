@@ -3,7 +3,7 @@
 import Foundation
 import Holdfast
 
-extension Item {
+nonisolated extension Item {
   /// Bytes, perhaps in a file of its own.
   var bytes: Data? {
     get { self[property: Slots.bytes] }

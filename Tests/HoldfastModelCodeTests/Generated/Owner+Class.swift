@@ -1,7 +1,7 @@
 import Holdfast
 
 /// An object of the entity Owner.
-final class Owner: ManagedObject {
+nonisolated final class Owner: ManagedObject {
   override class var entityName: String { Properties.entityName }
   override class var declaration: EntityDeclaration? { Properties.declaration }
 }

@@ -2,7 +2,7 @@
 
 import Holdfast
 
-extension Owner {
+nonisolated extension Owner {
   /// Objects of Item, in order. The inverse is `Item.owner`.
   var items: OrderedToMany<Item> {
     get { self[property: Slots.items] }

@@ -3,7 +3,7 @@
 import Holdfast
 
 /// The composite attribute Place.
-struct Place: CompositeAttributeValue {
+nonisolated struct Place: CompositeAttributeValue {
   /// A composite value.
   var inner: Point?
   /// A floating-point number of 64 bits.

@@ -3,7 +3,7 @@
 import Holdfast
 
 /// The composite attribute Point.
-struct Point: CompositeAttributeValue {
+nonisolated struct Point: CompositeAttributeValue {
   /// A whole number of 16 bits.
   var x: Int16?
   /// A whole number of 16 bits.
