@@ -274,6 +274,9 @@ for target in package.targets where target.type != .system && target.type != .pl
 // Scripts/test compiles the library with optimisation and assertions: the tests take a third of the processor time, and run the code that
 // programs run. The conformance kit and the model files would take longer to optimise than their tests gain.
 if Context.environment["HOLDFAST_OPTIMIZED"] != nil {
+  // What the plugins of generated classes run would be compiled once more, for the host.
+  package.products.removeAll { $0 is Product.Plugin }
+  package.targets.removeAll { $0.type == .plugin }
   let unoptimized = ["HoldfastStoreConformance", "HoldfastModelFile", "HoldfastModelCode", "HoldfastMacros"]
   for target in package.targets where target.type == .regular || target.type == .test {
     let isOptimized = target.type == .regular && !unoptimized.contains(target.name)
