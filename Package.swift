@@ -26,6 +26,7 @@ let package = Package(
     .plugin(name: "GenerateClasses", targets: ["GenerateClasses"]),
     .plugin(name: "GenerateClassesInBuild", targets: ["GenerateClassesInBuild"]),
     .library(name: "HoldfastStoreConformance", targets: ["HoldfastStoreConformance"]),
+    .library(name: "HoldfastTesting", targets: ["HoldfastTesting"]),
     .executable(name: "FirstGraph", targets: ["FirstGraph"]),
     .executable(name: "DogWalk", targets: ["DogWalk"]),
     .executable(name: "Warehouse", targets: ["Warehouse"]),
@@ -51,13 +52,13 @@ let package = Package(
     .systemLibrary(name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"]), .brew(["libxml2"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
     .target(name: "HoldfastSupport"),
-    .target(name: "HoldfastStore", dependencies: ["HoldfastSupport"]),
+    .target(name: "HoldfastStore", dependencies: ["HoldfastSupport", .product(name: "Logging", package: "swift-log")]),
     .target(name: "HoldfastPropertyList", dependencies: ["HoldfastStore"]),
     .target(name: "HoldfastRowStore", dependencies: ["HoldfastStore"]),
     .target(
       name: "HoldfastStoreWrappers",
       dependencies: [
-        "HoldfastRowStore", "HoldfastStore", .product(name: "Logging", package: "swift-log"),
+        "HoldfastRowStore", "HoldfastStore",
         .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"])),
       ]),
     .target(name: "HoldfastStoreRecording", dependencies: ["Holdfast", "HoldfastFiles", "HoldfastStore"]),
@@ -107,10 +108,12 @@ let package = Package(
     .target(
       name: "Holdfast",
       dependencies: [
-        "HoldfastPropertyList", "HoldfastStore", "HoldfastSupport",
+        "HoldfastPropertyList", "HoldfastStore", "HoldfastSupport", .product(name: "Logging", package: "swift-log"),
         .target(name: "HoldfastMacrosPlugin", condition: .when(traits: ["Macros"])),
       ]),
     .target(name: "HoldfastStoreConformance", dependencies: ["Holdfast", "HoldfastFiles", "HoldfastRowStore", "HoldfastStore"]),
+    .target(
+      name: "HoldfastTesting", dependencies: ["Holdfast", "HoldfastMemoryStore", "HoldfastStore", "HoldfastStoreConformance"]),
     // The example programs parse their command lines themselves, so that packages that use the libraries resolve no package for them.
     .target(
       name: "ExampleSupport",
@@ -176,7 +179,10 @@ let package = Package(
       name: "HoldfastAtomicStoreTests", dependencies: ["TestSupport", "HoldfastAtomicStore", "HoldfastStore", "Holdfast", "CSVStore"]),
     .testTarget(
       name: "HoldfastSQLiteStoreTests",
-      dependencies: ["TestSupport", "HoldfastSQLiteStore", "HoldfastPropertyList", "Holdfast", "HoldfastFiles", "HoldfastStore", "CSQLite"]),
+      dependencies: [
+        "TestSupport", "HoldfastSQLiteStore", "HoldfastPropertyList", "Holdfast", "HoldfastFiles", "HoldfastStore", "CSQLite",
+        .product(name: "Logging", package: "swift-log"),
+      ]),
     .testTarget(
       name: "HoldfastTests",
       dependencies: [
@@ -227,11 +233,14 @@ let package = Package(
         "HoldfastAtomicStore",
         "HoldfastFiles", "HoldfastStoreConformance", "HoldfastSupport", "HoldfastModelCode", "HoldfastModelFile", "CSVStore",
         "HoldfastRowStore",
-        "HoldfastStoreWrappers", "HoldfastStoreRecording", "LogStore", "HoldfastPropertyList", "HoldfastEncryption",
+        "HoldfastStoreWrappers", "HoldfastStoreRecording", "HoldfastTesting", "LogStore", "HoldfastPropertyList", "HoldfastEncryption",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Encryption"])),
         .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"])),
       ]),
+    .testTarget(
+      name: "HoldfastTestingTests",
+      dependencies: ["TestSupport", "HoldfastTesting", "Holdfast", "HoldfastStore", "HoldfastStoreConformance"]),
     // The macros and what their classes do. Without the macros it has no tests.
     .testTarget(
       name: "HoldfastMacrosTests",

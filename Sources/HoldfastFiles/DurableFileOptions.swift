@@ -10,8 +10,8 @@ public struct DurableFileOptions: Sendable {
 
   /// The guarantee when a save has returned. Defaults to ``Durability/full``.
   public var durability: Durability
-  /// The time to wait for the save of another process, in seconds. Defaults to 5.
-  public var lockTimeout: Double
+  /// The time to wait for the save of another process. Defaults to 5 seconds.
+  public var lockTimeout: Duration
   /// The maximum size of a file that is read or written, in bytes. Defaults to 256 MiB.
   public var largestByteCount: Int64
   /// The permissions of a new file. Defaults to `0o600`. An existing file keeps its own.
@@ -44,7 +44,7 @@ public struct DurableFileOptions: Sendable {
 
   /// Creates options.
   public init(
-    durability: Durability = .full, lockTimeout: Double = 5, largestByteCount: Int64 = 256 << 20, permissions: UInt32 = 0o600,
+    durability: Durability = .full, lockTimeout: Duration = .seconds(5), largestByteCount: Int64 = 256 << 20, permissions: UInt32 = 0o600,
     backupCount: Int = 0, isReadOnly: Bool = false, requiresOwnFile: Bool = false, allowsSharedFolder: Bool = false,
     fileSystem: any StoreFileSystem = POSIXFileSystem()
   ) {

@@ -101,7 +101,7 @@ extension ForwardingFileSystem {
   public func names(in directory: StoreFileHandle) throws(FileSystemError) -> [String] { try base.names(in: directory) }
 
   /// Forwards the call.
-  public func lock(_ file: StoreFileHandle, timeout: Double) throws(FileSystemError) { try base.lock(file, timeout: timeout) }
+  public func lock(_ file: StoreFileHandle, timeout: Duration) throws(FileSystemError) { try base.lock(file, timeout: timeout) }
 
   /// Forwards the call.
   public func unlock(_ file: StoreFileHandle) throws(FileSystemError) { try base.unlock(file) }

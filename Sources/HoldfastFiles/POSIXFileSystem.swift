@@ -1,4 +1,5 @@
 internal import CHoldfastPOSIX
+import HoldfastStore
 
 #if canImport(Glibc)
   import Glibc
@@ -174,8 +175,8 @@ public struct POSIXFileSystem: StoreFileSystem {
   }
 
   /// Uses `flock` with `LOCK_EX` and `LOCK_NB`, repeatedly until the timeout.
-  public func lock(_ file: StoreFileHandle, timeout: Double) throws(FileSystemError) {
-    let end = POSIXCall.seconds() + timeout
+  public func lock(_ file: StoreFileHandle, timeout: Duration) throws(FileSystemError) {
+    let end = POSIXCall.seconds() + timeout / .seconds(1)
     // flock has no timeout, so poll: frequently at first, then at least 200 times per second.
     var pause = 0.000_5
     while holdfast_lock(file.number) != 0 {

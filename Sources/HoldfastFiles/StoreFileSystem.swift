@@ -113,8 +113,8 @@ public protocol StoreFileSystem: Sendable {
 
   /// Takes the exclusive lock of an open file, which excludes all other descriptors in any process.
   ///
-  /// - Throws: `ETIMEDOUT` if the lock isn't available within the timeout, in seconds.
-  func lock(_ file: StoreFileHandle, timeout: Double) throws(FileSystemError)
+  /// - Throws: `ETIMEDOUT` if the lock isn't available within the timeout.
+  func lock(_ file: StoreFileHandle, timeout: Duration) throws(FileSystemError)
 
   /// Releases the lock.
   func unlock(_ file: StoreFileHandle) throws(FileSystemError)

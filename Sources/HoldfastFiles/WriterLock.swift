@@ -10,7 +10,7 @@ final class WriterLock {
   private var isReleased = false
 
   /// - Parameter trustsAnyFile: Whether a lock file of another user is accepted.
-  init(_ folder: OpenFolder, timeout: Double, trustsAnyFile: Bool, operation: String) throws(StoreError) {
+  init(_ folder: OpenFolder, timeout: Duration, trustsAnyFile: Bool, operation: String) throws(StoreError) {
     self.folder = folder
     do {
       file = LockFile(try Self.locked(folder, timeout: timeout, trustsAnyFile), folder: folder, operation: operation)
@@ -37,16 +37,16 @@ final class WriterLock {
     let description: String
   }
 
-  private static func locked(_ folder: OpenFolder, timeout: Double, _ trustsAnyFile: Bool) throws -> StoreFileHandle {
+  private static func locked(_ folder: OpenFolder, timeout: Duration, _ trustsAnyFile: Bool) throws -> StoreFileHandle {
     let (fileSystem, name) = (folder.fileSystem, ".\(folder.name).lock")
-    let end = POSIXCall.seconds() + timeout
+    let end = POSIXCall.seconds() + timeout / .seconds(1)
     while true {
       let handle = try fileSystem.openLockFile(name, in: folder.directory)
       do {
         let opened = try fileSystem.status(of: handle)
         guard opened.kind == .regular else { throw FileSystemError(.openLockFile, name: name, number: ErrorNumber.tooManyLinks) }
         if !trustsAnyFile { try check(opened, name, folder) }
-        try fileSystem.lock(handle, timeout: max(end - POSIXCall.seconds(), 0))
+        try fileSystem.lock(handle, timeout: .seconds(max(end - POSIXCall.seconds(), 0)))
         if try isStillThere(opened, name, folder) { return handle }
       } catch {
         try? fileSystem.close(handle)

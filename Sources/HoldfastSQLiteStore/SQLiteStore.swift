@@ -20,7 +20,7 @@ import Synchronization
 /// the file.
 ///
 /// ```swift
-/// let store = SQLiteStore(path: path, options: SQLiteStoreOptions(busyTimeoutSeconds: 1))
+/// let store = SQLiteStore(path: path, options: SQLiteStoreOptions(busyTimeout: .seconds(1)))
 /// let metadata = try store.open(model: model, host: .none)
 /// ```
 ///

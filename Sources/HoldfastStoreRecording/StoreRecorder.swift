@@ -13,7 +13,7 @@ import Synchronization
 /// everything until a crash, even the request that crashed. The file isn't synchronized: it survives the process, not a power failure.
 ///
 /// > Important: A recording contains user data, because a replay needs it: the values of all saves, the constants of all predicates, and
-/// > the user metadata. Protect it like the store. Only its owner can read the file. ``/HoldfastStoreWrappers/TracingStore`` reports
+/// > the user metadata. Protect it like the store. Only its owner can read the file. ``/HoldfastStore/TracingStore`` reports
 /// > requests without user data.
 ///
 /// A recording contains the model, the objects that the store has at the beginning, the requests, and how they ended: rows, destinations,

@@ -11,10 +11,10 @@ private let allowed: [String: Set<String>] = [
   "CZlib": [],
   "CHoldfastPOSIX": [],
   "HoldfastSupport": [],
-  "HoldfastStore": ["HoldfastSupport"],
+  "HoldfastStore": ["HoldfastSupport", "Logging"],
   "HoldfastPropertyList": ["HoldfastStore"],
   "HoldfastRowStore": ["HoldfastStore"],
-  "HoldfastStoreWrappers": ["HoldfastRowStore", "HoldfastStore", "Logging", "Tracing"],
+  "HoldfastStoreWrappers": ["HoldfastRowStore", "HoldfastStore", "Tracing"],
   "HoldfastEncryption": ["HoldfastFiles", "HoldfastStore", "Crypto"],
   "HoldfastStoreRecording": ["Holdfast", "HoldfastFiles", "HoldfastStore"],
   "HoldfastFiles": ["HoldfastStore", "CHoldfastPOSIX"],
@@ -27,10 +27,11 @@ private let allowed: [String: Set<String>] = [
   "HoldfastModelCode": ["HoldfastStore"],
   "HoldfastModelFile": ["HoldfastPropertyList", "HoldfastStore", "CHoldfastPOSIX", "CLibXML2", "CZlib"],
   "HoldfastMacros": ["SwiftDiagnostics", "SwiftParser", "SwiftSyntax", "SwiftSyntaxBuilder", "SwiftSyntaxMacros"],
-  "Holdfast": ["HoldfastMacrosPlugin", "HoldfastPropertyList", "HoldfastStore", "HoldfastSupport"],
+  "Holdfast": ["HoldfastMacrosPlugin", "HoldfastPropertyList", "HoldfastStore", "HoldfastSupport", "Logging"],
   "TestSupport": [
     "Holdfast", "HoldfastStore", "HoldfastAtomicStore", "HoldfastEncryption", "HoldfastStoreConformance", "HoldfastSupport",
   ],
+  "HoldfastTesting": ["Holdfast", "HoldfastMemoryStore", "HoldfastStore", "HoldfastStoreConformance", "Testing"],
   "HoldfastStoreConformance": ["Holdfast", "HoldfastFiles", "HoldfastRowStore", "HoldfastStore"],
 ]
 

@@ -11,7 +11,7 @@ private let allowedCounts = [
   "HoldfastModelCode": 0,
   "HoldfastGenerate": 0,
   "Holdfast": 18, "HoldfastStoreConformance": 3, "Examples": 1,
-  "HoldfastMacros": 0, "HoldfastMacrosPlugin": 0,
+  "HoldfastMacros": 0, "HoldfastMacrosPlugin": 0, "HoldfastTesting": 0,
 ]
 
 @Suite struct UnsafeCodeTests {

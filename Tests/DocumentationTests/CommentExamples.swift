@@ -306,7 +306,7 @@ enum ValueExamples {
 
 enum StoreExamples {
   static func openSQLite(_ path: String, _ model: ManagedObjectModel) throws -> (SQLiteStore, StoreMetadata) {
-    let store = SQLiteStore(path: path, options: SQLiteStoreOptions(busyTimeoutSeconds: 1))
+    let store = SQLiteStore(path: path, options: SQLiteStoreOptions(busyTimeout: .seconds(1)))
     let metadata = try store.open(model: model, host: .none)
     return (store, metadata)
   }

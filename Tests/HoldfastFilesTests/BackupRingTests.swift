@@ -13,7 +13,7 @@ import Testing
 /// Backups: previous versions of a file, kept beside it.
 @Suite struct BackupRingTests {
   private func options(_ count: Int, _ disk: SimulatedFileSystem) -> DurableFileOptions {
-    DurableFileOptions(lockTimeout: 0, backupCount: count, fileSystem: disk)
+    DurableFileOptions(lockTimeout: .seconds(0), backupCount: count, fileSystem: disk)
   }
 
   private func versions(_ disk: SimulatedFileSystem) -> [String: UInt8] {

@@ -193,7 +193,7 @@ import Testing
   }
 
   @Test func threadsOfOneProcessSaveOneAfterTheOther() async throws {
-    let file = try DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: 3600))
+    let file = try DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: .seconds(3600)))
     try file.replace([0])
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<4 {
@@ -215,7 +215,7 @@ import Testing
   }
 
   @Test func aLockThatIsHeldTooLongIsARetryableError() throws {
-    let file = try DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: 0.1))
+    let file = try DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: .seconds(0.1)))
     let first = try file.beginReplacing()
     let began = System.seconds()
     let error = storeError { try file.beginReplacing() }

@@ -358,7 +358,7 @@ import Testing
   @Test func RD4_aForkedChildMayNotUseAnOpenFileButMayOpenItItself() async {
     await #expect(processExitsWith: .success) {
       let folder = TemporaryFolder()
-      let file = try DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: 0.05))
+      let file = try DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: .seconds(0.05)))
       try file.replace([1])
       var replacement: FileReplacement? = try file.beginReplacing()
       try [UInt8](repeating: 2, count: 2_000_000).withUnsafeBytes { try replacement?.write($0) }
@@ -367,7 +367,7 @@ import Testing
         // Releasing the replacement in the child removes neither the parent's temporary file nor its lock.
         replacement = nil
         guard folder.namesWithoutLock.count == 2 else { return 2 }
-        guard let own = try? DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: 0.05)) else { return 3 }
+        guard let own = try? DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: .seconds(0.05))) else { return 3 }
         guard (try? own.contents()) == [1] else { return 4 }
         guard storeError({ try own.replace([9]) })?.code == .locked else { return 5 }
         return 0

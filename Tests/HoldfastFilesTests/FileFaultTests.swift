@@ -18,7 +18,7 @@ import Testing
 
   /// The work of each case: a store is opened, read and saved once.
   private static func run(_ disk: SimulatedFileSystem, _ body: (TestStore) throws -> Void = { _ in }) throws -> TestStore {
-    let store = try TestStore("/store", DurableFileOptions(lockTimeout: 0, fileSystem: disk))
+    let store = try TestStore("/store", DurableFileOptions(lockTimeout: .seconds(0), fileSystem: disk))
     defer { store.close() }
     try body(store)
     let replacement = try store.file.beginReplacing(expectedByteCount: 1000)

@@ -17,7 +17,7 @@ import Testing
   /// Saves `count` times; each save adds one to the generation. The file is read only after a save reported a change, so an undetected
   /// change becomes a lost update.
   private static func increment(_ path: String, count: Int) throws {
-    let store = try TestStore(path, DurableFileOptions(lockTimeout: 3600))
+    let store = try TestStore(path, DurableFileOptions(lockTimeout: .seconds(3600)))
     var done = 0
     while done < count {
       do {

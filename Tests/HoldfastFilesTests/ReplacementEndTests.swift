@@ -32,7 +32,7 @@ import Testing
   }
 
   @Test func theEndIsReportedOnceWhileTheLockIsHeld() throws {
-    let file = try DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: 0.01))
+    let file = try DurableFile(path: folder.file(), options: DurableFileOptions(lockTimeout: .seconds(0.01)))
     #expect(try end(of: file) { try $0.commit() } == [End.Report(isInPlace: true, lockIsFree: false)])
     #expect(try end(of: file) { $0.abort() } == [End.Report(isInPlace: false, lockIsFree: false)])
     TestFile.write([2], to: folder.file())

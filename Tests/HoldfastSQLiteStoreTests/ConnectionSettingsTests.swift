@@ -45,7 +45,7 @@ import Testing
 
   @Test func optionsReachTheConnection() throws {
     let options = SQLiteStoreOptions(
-      durability: .normal, busyTimeoutSeconds: 0.25, cacheBytes: 1 << 20, mmapBytes: 1 << 16, maximumFileBytes: 40_960,
+      durability: .normal, busyTimeout: .seconds(0.25), cacheBytes: 1 << 20, mmapBytes: 1 << 16, maximumFileBytes: 40_960,
       maximumValueBytes: 1000)
     let writer = try SQLiteDatabase.make(folder.file(), options).writer
     #expect(try writer.int64("PRAGMA synchronous") == 1)

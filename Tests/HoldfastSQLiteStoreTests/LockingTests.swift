@@ -9,7 +9,7 @@ import Testing
   private let folder = TemporaryFolder()
 
   @Test func aLockThatIsHeldTooLongFailsWithinTheTimeout() throws {
-    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(busyTimeoutSeconds: 0.2))
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(busyTimeout: .seconds(0.2)))
     let other = try SQLiteConnection(file: database.file, options: database.options, role: .writer, registration: nil)
     try other.begin(.immediate)
     database.writer.operation = "save 3 rows"
@@ -28,7 +28,7 @@ import Testing
   }
 
   @Test func aReadTransactionThatBecameStaleMustBeginAgain() throws {
-    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(busyTimeoutSeconds: 3600))
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(busyTimeout: .seconds(3600)))
     let other = try SQLiteConnection(file: database.file, options: database.options, role: .writer, registration: nil)
     try other.begin(.deferred)
     _ = try other.int64("SELECT count(*) FROM item")

@@ -86,7 +86,7 @@ import Testing
     #expect(code(folder.file()) == .alreadyOpen)
 
     await #expect(processExitsWith: .success) { [path = folder.file() as String] in
-      let other = try SQLiteDatabase.opened(path: path, options: SQLiteStoreOptions(busyTimeoutSeconds: 0.05))
+      let other = try SQLiteDatabase.opened(path: path, options: SQLiteStoreOptions(busyTimeout: .seconds(0.05)))
       let error = storeError { () throws(StoreError) in try other.writer.begin(.immediate) }
       precondition(error?.code == .locked, "\(String(describing: error))")
       // If it couldn't see our locks, it would delete the log as the last known connection.

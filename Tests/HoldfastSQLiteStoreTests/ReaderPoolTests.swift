@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test func aRequestThatWaitsTooLongIsRefusedAndCanBeRetried() throws {
-    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(maximumReaders: 1, readerTimeoutSeconds: 0.01))
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(maximumReaders: 1, readerTimeout: .seconds(0.01)))
     let errors = try database.readers.withConnection(to: "read") { _ in
       let threads = Threads()
       for _ in 0..<3 { threads.start { try database.readers.withConnection(to: "fetch Person") { _ in } } }
@@ -56,14 +56,14 @@ import Testing
     #expect(errors.count == 3)
     for error in errors {
       #expect(error.code == .locked && error.isRetryable && error.operation == "fetch Person" && error.coreDataCode == 134_090)
-      #expect(error.reason.contains("readerTimeoutSeconds"), "\(error)")
+      #expect(error.reason.contains("readerTimeout"), "\(error)")
     }
     #expect(database.readers.waitingCount == 0)
     try database.readers.withConnection(to: "fetch Person") { _ in }
   }
 
   @Test func closingTheStoreEndsAllWaiting() throws {
-    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(maximumReaders: 1, readerTimeoutSeconds: 1e6))
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(maximumReaders: 1, readerTimeout: .seconds(1e6)))
     let threads = Threads()
     try database.readers.withConnection(to: "read") { _ in
       for number in 0..<5 {
@@ -78,7 +78,7 @@ import Testing
   }
 
   @Test func aRequestWithinARequestNeverWaits() throws {
-    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(maximumReaders: 1, readerTimeoutSeconds: 1e6))
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(maximumReaders: 1, readerTimeout: .seconds(1e6)))
     try database.insert()
     func count(_ depth: Int) throws -> Int64? {
       try database.readers.withConnection(to: "read") { connection in
@@ -95,7 +95,7 @@ import Testing
   }
 
   @Test func aConnectionThatCannotBeOpenedOccupiesNoPlace() throws {
-    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(maximumReaders: 1, readerTimeoutSeconds: 1e6))
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(maximumReaders: 1, readerTimeout: .seconds(1e6)))
     TestFile.move(folder.file(), to: folder.file("elsewhere"))
     for _ in 0..<3 {
       let error = #expect(throws: StoreError.self) { try database.readers.withConnection(to: "read") { _ in } }
@@ -124,7 +124,7 @@ import Testing
 
   @Test func snapshotsTakeNoPlaceOfRequests() throws {
     let database = try SQLiteDatabase.make(
-      folder.file(), SQLiteStoreOptions(maximumReaders: 1, readerTimeoutSeconds: 1e6, maximumSnapshots: 2))
+      folder.file(), SQLiteStoreOptions(maximumReaders: 1, readerTimeout: .seconds(1e6), maximumSnapshots: 2))
     let snapshots = [try database.readers.lease(.snapshot, to: "read"), try database.readers.lease(.snapshot, to: "read")]
     try database.readers.withConnection(to: "read") { _ = try $0.int64("SELECT count(*) FROM item") }
     try database.readers.lease(.request, to: "read").end()

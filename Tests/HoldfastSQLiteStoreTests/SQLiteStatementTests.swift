@@ -131,7 +131,7 @@ import Testing
   }
 
   @Test func aLockIsGoneWhenAConnectionIsClosedWithAStatementStillHeld() throws {
-    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(busyTimeoutSeconds: 0))
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(busyTimeout: .seconds(0)))
     try database.insert()
     let other = try SQLiteConnection(file: database.file, options: database.options, role: .writer, registration: nil)
     let held = try other.prepare("SELECT id FROM item")

@@ -116,11 +116,11 @@ import Testing
 
   @Test func aRequestWithoutTimeLeftChangesNothing() throws {
     try makeItems()
-    let late = try context(SQLiteStoreOptions(requestTimeoutSeconds: 0))
+    let late = try context(SQLiteStoreOptions(requestTimeout: .seconds(0)))
     #expect(throws: StoreError.self) { try late.fetch(FetchRequest<ManagedObject>(entityName: "Item")) }
     try insert(5000, late)
     let error = #expect(throws: StoreError.self) { try late.save() }
-    #expect(error?.code == .timedOut && error?.reason.contains("requestTimeoutSeconds") == true, "\(String(describing: error))")
+    #expect(error?.code == .timedOut && error?.reason.contains("requestTimeout") == true, "\(String(describing: error))")
     #expect(late.insertedObjects.count == 5000)
     try late.persistentStoreCoordinator.close()
     #expect(try context().count(for: FetchRequest<ManagedObject>(entityName: "Item")) == 5000)
@@ -158,7 +158,7 @@ import Testing
 
   @Test func aFetchThatTakesTooLongEndsWithinItsStatement() throws {
     try makeMesh()
-    let context = try context(SQLiteStoreOptions(requestTimeoutSeconds: 0.3))
+    let context = try context(SQLiteStoreOptions(requestTimeout: .seconds(0.3)))
     let error = #expect(throws: StoreError.self) { try context.fetch(Self.endlessRequest()) }
     #expect(error?.code == .timedOut, "\(String(describing: error))")
     #expect(try context.count(for: FetchRequest<ManagedObject>(entityName: "Item")) == 300)
@@ -243,7 +243,7 @@ import Testing
   }
 
   @Test func aRequestThatWaitsForAConnectionEndsAtItsDeadlineAndWhenItIsCancelled() throws {
-    let store = SQLiteStore(path: folder.file(), options: SQLiteStoreOptions(maximumReaders: 1, readerTimeoutSeconds: 1000))
+    let store = SQLiteStore(path: folder.file(), options: SQLiteStoreOptions(maximumReaders: 1, readerTimeout: .seconds(1000)))
     _ = try store.open(model: Self.model)
     let readers = try store.opened("watch").database.readers
     let begun = DispatchSemaphore(value: 0), end = DispatchSemaphore(value: 0)
@@ -274,7 +274,7 @@ import Testing
   }
 
   @Test func aSaveThatWaitsForAnotherProcessEndsAtItsDeadline() throws {
-    let store = SQLiteStore(path: folder.file(), options: SQLiteStoreOptions(busyTimeoutSeconds: 1000))
+    let store = SQLiteStore(path: folder.file(), options: SQLiteStoreOptions(busyTimeout: .seconds(1000)))
     _ = try store.open(model: Self.model)
     let other = try SQLiteConnection(
       file: store.opened("watch").database.file, options: store.options, role: .writer, registration: nil)

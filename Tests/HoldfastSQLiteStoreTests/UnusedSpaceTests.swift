@@ -173,7 +173,7 @@ import Testing
   }
 
   @Test func `compaction is refused while another process writes, or reads a file without a log`() throws {
-    let options = SQLiteStoreOptions(busyTimeoutSeconds: 0)
+    let options = SQLiteStoreOptions(busyTimeout: .seconds(0))
     let tested = try store(pages: 10, options: options)
     let other = try OtherConnection(folder.file())
     try other.run("BEGIN IMMEDIATE")
@@ -183,7 +183,7 @@ import Testing
     try tested.store.close()
     try other.run("PRAGMA journal_mode = delete")
 
-    let rollback = try StoreUnderTest(folder, tested.model, options: SQLiteStoreOptions(journalMode: .delete, busyTimeoutSeconds: 0))
+    let rollback = try StoreUnderTest(folder, tested.model, options: SQLiteStoreOptions(journalMode: .delete, busyTimeout: .seconds(0)))
     #expect(try rollback.all("Company").count == 10)
     try other.run("BEGIN; SELECT count(*) FROM ZCOMPANY")
     #expect(try thrown { try rollback.store.compact() }.code == .locked)

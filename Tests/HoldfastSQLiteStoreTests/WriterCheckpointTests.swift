@@ -43,7 +43,7 @@ import Testing
   }
 
   @Test func itTakesTheWritersLockOrPostponesTheCheckpoint() throws {
-    let options = SQLiteStoreOptions(durability: .normal, busyTimeoutSeconds: 3600, checkpointPages: 40)
+    let options = SQLiteStoreOptions(durability: .normal, busyTimeout: .seconds(3600), checkpointPages: 40)
     let database = try SQLiteDatabase.make(folder.file(), options)
     let other = try SQLiteConnection(file: database.file, options: database.options, role: .writer, registration: nil)
     for _ in 0..<50 { try database.insert(bytes: 8000) }

@@ -101,7 +101,7 @@ import Testing
 
   /// A view that isn't `latest` keeps a connection. A request waits for the only connection, with the only permission to run.
   @Test func aRequestInAViewDoesNotWaitForARequestThatWaitsForTheView() async throws {
-    let folder = TemporaryFolder(), sqlite = SQLiteStoreOptions(maximumReaders: 1, readerTimeoutSeconds: 3600)
+    let folder = TemporaryFolder(), sqlite = SQLiteStoreOptions(maximumReaders: 1, readerTimeout: .seconds(3600))
     let base = StoreDescription.sqlite(at: folder.file("a.sqlite"), options: sqlite).makeStore()
     let store = ThrottledStore(base, ThrottleLimits(concurrentRequests: 1)), model = try Self.model.get()
     _ = try store.open(model: model)

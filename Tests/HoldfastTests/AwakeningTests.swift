@@ -98,8 +98,8 @@ import Testing
 
   @Test func contextsOfClassesThatOverrideNothingNoteNothing() throws {
     let plain = try TestStore.memory.makePlace().context(), awake = try TestStore.memory.makePlace(classes: [Greeter.self]).context()
-    #expect(!plain.bound.awakensObjects && !plain.bound.turnsObjectsIntoFaults)
-    #expect(awake.bound.awakensObjects && awake.bound.turnsObjectsIntoFaults && awake.bound.hooks.count { !$0.isEmpty } == 1)
+    #expect(!plain.core.bound.awakensObjects && !plain.core.bound.turnsObjectsIntoFaults)
+    #expect(awake.core.bound.awakensObjects && awake.core.bound.turnsObjectsIntoFaults && awake.core.bound.hooks.count { !$0.isEmpty } == 1)
   }
 
   /// Objects that an object reads while it gives up its row are awake, too.

@@ -201,15 +201,15 @@ import Testing
     let place = try TestStore.memory.makePlace(), context = try place.context()
     let dog = context.dog("Fido")
     try context.processPendingChanges()
-    #expect(context.observers == nil && dog.flags.contains(.listed))
+    #expect(context.core.observers == nil && dog.flags.contains(.listed))
     let first = context.objectsDidChange { _, _ in }
     #expect(!dog.flags.contains(.listed) && dog.flags.contains(.inList))
     dog.age = 2
     first.cancel()
-    #expect(context.observers?.take().isEmpty == true)
+    #expect(context.core.observers?.take().isEmpty == true)
     dog.age = 3
     try context.refresh(dog, mergeChanges: false)
-    #expect(context.observers?.take().isEmpty == true && dog.flags.contains(.listed))
+    #expect(context.core.observers?.take().isEmpty == true && dog.flags.contains(.listed))
     try context.save()
     #expect(try place.context().one(Dog.self) { $0.age == 3 } != nil)
   }

@@ -33,9 +33,9 @@ import Testing
     if case .sqlite(let mode) = kind {
       return .sqlite(
         at: path,
-        options: SQLiteStoreOptions(isReadOnly: isReadOnly, journalMode: mode, busyTimeoutSeconds: 0.2, externalData: Gallery.small))
+        options: SQLiteStoreOptions(isReadOnly: isReadOnly, journalMode: mode, busyTimeout: .seconds(0.2), externalData: Gallery.small))
     }
-    let file = DurableFileOptions(lockTimeout: 0.2, isReadOnly: isReadOnly)
+    let file = DurableFileOptions(lockTimeout: .seconds(0.2), isReadOnly: isReadOnly)
     return kind.description(at: path, WholeFileOptions(file: file, externalData: Gallery.small))
   }
 

@@ -243,7 +243,7 @@ struct Damaged {
       context?.acknowledgeFaultErrors()
     }
     try attempt {
-      context = try Harbour.context(.sqlite(at: path, options: SQLiteStoreOptions(durability: .normal, busyTimeoutSeconds: 0.2)))
+      context = try Harbour.context(.sqlite(at: path, options: SQLiteStoreOptions(durability: .normal, busyTimeout: .seconds(0.2))))
     }
     guard let context else { return first }
     try attempt { _ = try Voyage.check(context) }

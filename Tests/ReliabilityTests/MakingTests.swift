@@ -76,7 +76,7 @@ import Testing
     // On a busy machine, the default timeout of five seconds may be too short.
     let description: StoreDescription =
       if case .sqlite(let journal) = store {
-        .sqlite(at: path, options: SQLiteStoreOptions(journalMode: journal, busyTimeoutSeconds: 3600))
+        .sqlite(at: path, options: SQLiteStoreOptions(journalMode: journal, busyTimeout: .seconds(3600)))
       } else { store.description(at: path, file: Inserting.options) }
     let context = try Harbour.context(description)
     let route = context.insert(Route.self)

@@ -50,7 +50,7 @@ import Testing
   func twoHundredContextsReadAtOnceAndEveryValueIsCorrect(journal: SQLiteStoreOptions.JournalMode, connections: Int)
     async throws
   {
-    let options = SQLiteStoreOptions(journalMode: journal, maximumReaders: connections, readerTimeoutSeconds: 1e6)
+    let options = SQLiteStoreOptions(journalMode: journal, maximumReaders: connections, readerTimeout: .seconds(1e6))
     let container = try PersistentContainer(
       model: Harbour.model, classes: Harbour.classes, store: .sqlite(at: path, options: options))
     let ids = try await container.performBackgroundTask { context in
@@ -72,7 +72,7 @@ import Testing
   }
 
   @Test func contextsThatAddUpFaultsSaveTheCorrectTotal() async throws {
-    let options = SQLiteStoreOptions(maximumReaders: 1, readerTimeoutSeconds: 1e6)
+    let options = SQLiteStoreOptions(maximumReaders: 1, readerTimeout: .seconds(1e6))
     let container = try PersistentContainer(
       model: Harbour.model, classes: Harbour.classes, store: .sqlite(at: path, options: options))
     let ids = try await container.performBackgroundTask { try $0.fetchObjectIDs(FetchRequest<Ship>()) }

@@ -20,7 +20,7 @@ import Testing
     try Harbour.makeFile(folder.file())
   }
 
-  private func context(_ options: SQLiteStoreOptions = SQLiteStoreOptions(busyTimeoutSeconds: 0.2)) throws -> ManagedObjectContext {
+  private func context(_ options: SQLiteStoreOptions = SQLiteStoreOptions(busyTimeout: .seconds(0.2))) throws -> ManagedObjectContext {
     try Harbour.context(.sqlite(at: path, options: options))
   }
 
@@ -72,7 +72,7 @@ import Testing
   }
 
   @Test func aSaveThatTimedOutWaitingForARollbackJournalsLockCanBeRepeated() throws {
-    let options = SQLiteStoreOptions(journalMode: .delete, busyTimeoutSeconds: 0.2)
+    let options = SQLiteStoreOptions(journalMode: .delete, busyTimeout: .seconds(0.2))
     try Harbour.context(.sqlite(at: path, options: options)).persistentStoreCoordinator.close()
     let context = try context(options)
     try Voyage.saveNext(context)
@@ -91,7 +91,7 @@ import Testing
   }
 
   @Test func aReaderThatBlocksTheCommitOfARollbackJournalLosesNothing() throws {
-    let options = SQLiteStoreOptions(journalMode: .delete, busyTimeoutSeconds: 0.2)
+    let options = SQLiteStoreOptions(journalMode: .delete, busyTimeout: .seconds(0.2))
     let context = try context(options)
     try Voyage.saveNext(context)
     _ = try Voyage.changeNext(context)
@@ -110,7 +110,7 @@ import Testing
   }
 
   @Test func aLockOnlyDelaysASaveWithinTheTimeout() async throws {
-    let context = try context(SQLiteStoreOptions(busyTimeoutSeconds: 3600))
+    let context = try context(SQLiteStoreOptions(busyTimeout: .seconds(3600)))
     _ = try Voyage.changeNext(context)
     let other = try BareDatabase(path)
     try other.run("BEGIN IMMEDIATE")

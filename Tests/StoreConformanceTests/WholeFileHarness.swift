@@ -38,7 +38,7 @@ struct WholeFileHarness: StoreHarness {
       externalFiles: { try Self.externalFiles(in: folder) },
       onFileSystem: { [describe] fileSystem in
         var options = WholeFileOptions()
-        (options.file.fileSystem, options.file.lockTimeout) = (fileSystem, 0)
+        (options.file.fileSystem, options.file.lockTimeout) = (fileSystem, .zero)
         return describe("/store", false, options)
       },
       discard: { try? FileManager.default.removeItem(at: folder) })

@@ -16,7 +16,7 @@ extension ManagedObject {
   @inlinable public final subscript<Value: CompositeAttributeValue>(composite slot: SlotIndex) -> Value? {
     get {
       checkSlots(slot, Value.elements.slotTypes)
-      return Value.elements.load(readRow, slot)
+      return Value.elements.load(row(for: slot), slot)
     }
     set {
       checkSlots(slot, Value.elements.slotTypes)

@@ -25,15 +25,15 @@ extension ManagedObject {
   public final subscript<Value>(transformable slot: SlotIndex) -> Value? {
     get {
       do { return try transformableValue(slot) } catch {
-        managedObjectContext.noteUnread(id, error)
+        context.noteUnread(id, error)
         return nil
       }
     }
     set {
       do { try setTransformableValue(newValue, slot) } catch {
         if isProbe(.slot(slot)) { return }
-        managedObjectContext.noteChange(self)
-        managedObjectContext.changes.refuse(RefusedValue(object: ObjectIdentifier(self), slot: slot, error: error))
+        context.noteChange(self)
+        context.changes.refuse(RefusedValue(object: ObjectIdentifier(self), slot: slot, error: error))
       }
     }
   }
@@ -45,7 +45,7 @@ extension ManagedObject {
   ///   read.
   public final func transformableValue<Value>(_ slot: SlotIndex, as type: Value.Type = Value.self) throws -> Value? {
     checkSlot(slot, .transformable)
-    let row = readRow
+    let row = row(for: slot)
     guard row.isPresent(slot) else { return nil }
     let transformer = try transformer(slot)
     guard case .data(let bytes) = try attributeValue(slot, row) else { return nil }
@@ -62,7 +62,7 @@ extension ManagedObject {
   /// - Throws: the errors of ``transformableValue(_:as:)``. The attribute is then unchanged.
   public final func setTransformableValue<Value>(_ value: Value?, _ slot: SlotIndex) throws {
     checkSlot(slot, .transformable)
-    managedObjectContext.changes.forgetRefusedValues(self, slot)
+    context.changes.forgetRefusedValues(self, slot)
     guard let value else { return setNull(slot) }
     let transformer = try transformer(slot)
     let data: Data?
@@ -74,7 +74,7 @@ extension ManagedObject {
   }
 
   private func transformer(_ slot: SlotIndex) throws -> any AttributeTransformer {
-    if let transformer = managedObjectContext.graph.transformers[flags.entityIndex][slot] { return transformer }
+    if let transformer = context.graph.transformers[flags.entityIndex][slot] { return transformer }
     throw transformationError(slot, "No transformer is registered for the attribute. Pass one to the container or coordinator.")
   }
 

@@ -63,7 +63,7 @@ extension ManagedObject {
 
   private func setTransient(_ index: Int, _ value: Any?) {
     _ = readRow
-    if !flags.contains(.awakening) { managedObjectContext.noteChange(self) }
+    if !flags.contains(.awakening) { context.noteChange(self) }
     if value == nil && toMany == nil { return }
     toManyStates()[transient: index, plan] = value
   }

@@ -27,9 +27,6 @@ public actor BackgroundContext {
     context = ManagedObjectContext(coordinator: coordinator, bound: bound, isolation: .queue(executor))
   }
 
-  /// Discards unsaved changes, which would keep the context and the store alive.
-  isolated deinit { context.rollback() }
-
   /// Runs a closure with the context.
   ///
   /// If the calling task is cancelled, the closure's fetches throw ``/HoldfastStore/StoreError`` with code
@@ -41,7 +38,7 @@ public actor BackgroundContext {
   ) async throws(Failure) -> sending Result {
     let cancellation = RequestCancellation()
     let outcome = await withTaskCancellationHandler {
-      context.cancelling(cancellation) { Outcome<Result, Failure>(of: body, context) }
+      context.core.cancelling(cancellation) { Outcome<Result, Failure>(of: body, context) }
     } onCancel: {
       cancellation.cancel()
     }

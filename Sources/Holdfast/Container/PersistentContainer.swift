@@ -50,6 +50,13 @@ public final class PersistentContainer: Sendable {
   public convenience init(
     for classes: ManagedObject.Type..., transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(), store: StoreDescription
   ) throws {
+    try self.init(for: classes, transformers: transformers, store: store)
+  }
+
+  /// Creates a container whose model is what the classes of an array declare; the same as ``init(for:transformers:store:)``.
+  public convenience init(
+    for classes: [ManagedObject.Type], transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(), store: StoreDescription
+  ) throws {
     var declared = try DeclaredClasses(classes), transformers = transformers
     declared.register(in: &transformers)
     try self.init(model: declared.model(), classes: declared.types, transformers: transformers, store: store)
@@ -88,6 +95,31 @@ public final class PersistentContainer: Sendable {
 
   /// The data model.
   public var managedObjectModel: ManagedObjectModel { persistentStoreCoordinator.model }
+
+  /// Creates a context for use in the isolation that creates it, such as a request handler of a server.
+  ///
+  /// Keep a reference to it until its changes are saved.
+  public func newContext() -> sending ManagedObjectContext {
+    ManagedObjectContext(coordinator: persistentStoreCoordinator, bound: bound, isolation: .unchecked)
+  }
+
+  /// Runs a closure with a new context, where it is called. Changes that the closure doesn't save are discarded.
+  ///
+  /// ```swift
+  /// let count = try container.withContext { context in
+  ///   context.insert(Dog.self) { $0.name = "Fido" }
+  ///   try context.save()
+  ///   return try context.count(Dog.self)
+  /// }
+  /// ```
+  ///
+  /// The closure's requests block the thread. ``performBackgroundTask(_:)`` runs it on a queue of its own instead.
+  ///
+  /// - Throws: the closure's error.
+  public func withContext<Result, Failure: Error>(_ body: (ManagedObjectContext) throws(Failure) -> Result) throws(Failure) -> Result {
+    let context = newContext()
+    return try body(context)
+  }
 
   /// Creates a context on a queue of its own.
   public func newBackgroundContext() -> BackgroundContext {

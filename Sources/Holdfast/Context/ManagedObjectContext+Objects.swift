@@ -1,10 +1,9 @@
 public import HoldfastStore
 
+/// Objects of the context.
 extension ManagedObjectContext {
   /// Inserts a new object of a class, with default values and a temporary ID. Sends no store request.
-  public func insert<Object: ManagedObject>(_ type: Object.Type = Object.self) -> Object {
-    unsafeDowncast(insertObject(insertableEntity(of: type)), to: Object.self)
-  }
+  public func insert<Object: ManagedObject>(_ type: Object.Type = Object.self) -> Object { core.insert(type) }
 
   /// Inserts a new object of a class and sets its properties. Sends no store request.
   ///
@@ -18,86 +17,12 @@ extension ManagedObjectContext {
   /// - Throws: The closure's error. The object is discarded then, without its delete rules.
   @discardableResult public func insert<Object: ManagedObject, Failure: Error>(
     _ type: Object.Type = Object.self, _ body: (Object) throws(Failure) -> Void
-  ) throws(Failure) -> Object {
-    let object = insert(type)
-    do { try body(object) } catch {
-      discard(object)
-      throw error
-    }
-    return object
-  }
-
-  /// The entity of a class whose objects can be inserted. Traps if there is none.
-  func insertableEntity(of type: ManagedObject.Type) -> EntityIndex {
-    guard let entity = persistentStoreCoordinator.model.entity(named: type.entityName) else {
-      preconditionFailure("The model has no entity \(type.entityName), the entity of class \(type).")
-    }
-    precondition(
-      ClassBinding.isKind(bound.classes[entity.index], of: type),
-      "\(type) isn't bound to the model; pass it to the container.")
-    precondition(!entity.isAbstract, "\(entity.name) is abstract; insert an object of one of its subentities.")
-    return entity.index
-  }
+  ) throws(Failure) -> Object { try core.insert(type, body) }
 
   /// Inserts a new object of an entity. Sends no store request.
   ///
   /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownEntity`` or ``ContextError/Code/abstractEntity``.
-  public func insert(entityNamed name: String) throws -> ManagedObject {
-    let entity = try entity(named: name)
-    guard !entity.isAbstract else {
-      throw ContextError(.abstractEntity, reason: "\(name) is abstract; insert an object of one of its subentities.")
-    }
-    return insertObject(entity.index)
-  }
-
-  func entity(named name: String) throws -> ManagedObjectModel.Entity {
-    guard let entity = persistentStoreCoordinator.model.entity(named: name) else {
-      throw ContextError(.unknownEntity, reason: "The model has no entity \(name).")
-    }
-    return entity
-  }
-
-  private func insertObject(_ entity: EntityIndex) -> ManagedObject {
-    let object = bound.classes[entity].init(seedForInsertion(entity))
-    register(new: object)
-    object.awakeFromInsert()
-    return object
-  }
-
-  /// The values for the initializer of a new object.
-  func seedForInsertion(_ entity: EntityIndex) -> ManagedObjectSeed {
-    checkIsolation()
-    return ManagedObjectSeed(
-      context: self, key: temporaryIDs.makeKey(), flags: ObjectFlags(entityIndex: entity).union(.inserted))
-  }
-
-  /// Registers a new object and gives it its default values.
-  func register(new object: ManagedObject) {
-    registry.insert(object)
-    let entity = object.flags.entityIndex
-    let row = PrivateRow(copying: graph.newRow(entity), entities[entity].layout, room: 64, committed: nil)
-    row.setKey(object.objectKey)
-    object.row = row.pointer
-    object.flags.insert(.hasPrivateRow)
-    // Most new objects are linked soon. To-many states that are allocated now are next to the object in memory, so linking accesses them
-    // faster.
-    if (1...4).contains(graph.entities[entity].toManyCount) { _ = object.toManyStates() }
-    if graph.entities[entity].transientCount > 0 { object.setTransientDefaults() }
-    noteChange(object)
-    object.setComputedDefaults()
-  }
-
-  /// Removes a new object whose initial values couldn't be set. No delete rule is applied, so its destinations stay.
-  private func discard(_ object: ManagedObject) {
-    for relationship in object.entity.relationships {
-      if relationship.isToMany {
-        ToMany<ManagedObject>(owner: object, index: relationship.toManyIndex).removeAll()
-      } else {
-        object.setToOne(relationship.slot, nil)
-      }
-    }
-    delete(object)
-  }
+  public func insert(entityNamed name: String) throws -> ManagedObject { try core.insert(entityNamed: name) }
 
   /// Returns the object with an ID, as a fault unless it is registered.
   ///
@@ -105,161 +30,73 @@ extension ManagedObjectContext {
   ///
   /// - Throws: ``ContextError`` with code ``ContextError/Code/foreignObject`` if the ID is of another store, or a temporary ID unknown to
   ///   this context.
-  public func object(with id: ManagedObjectID) throws -> ManagedObject {
-    noticeRemovedStores()
-    let (entity, key) = try place(of: id)
-    if let registered = registered(entity, key) { return registered }
-    if id.isTemporaryID {
-      throw ContextError(.foreignObject, objectID: id, reason: "The temporary ID is of another context or of a deleted object.")
-    }
-    return make(entity, key)
-  }
+  public func object(with id: ManagedObjectID) throws -> ManagedObject { try core.object(with: id) }
 
   /// Returns the object with an ID if it is registered in this context; nil otherwise. Never sends a store request.
-  public func registeredObject(for id: ManagedObjectID) -> ManagedObject? {
-    checkIsolation()
-    guard let (entity, key) = try? place(of: id) else { return nil }
-    return registered(entity, key)
-  }
+  public func registeredObject(for id: ManagedObjectID) -> ManagedObject? { core.registeredObject(for: id) }
 
   /// Returns the object with an ID after reading its row. Sends at most one store request.
   ///
   /// - Throws: ``ContextError`` with code ``ContextError/Code/missingObject`` (133000) if the row doesn't exist, or the store's error.
-  public func existingObject(with id: ManagedObjectID) throws -> ManagedObject {
-    noticeRemovedStores()
-    let (entity, key) = try place(of: id)
-    // An ID that was read from a link may name a superentity. The row determines the object's actual entity.
-    if graph.entities[entity].family.count > 1, !id.isTemporaryID, registered(entity, key)?.row == nil {
-      if let object = try readFamily(entity, [key], wanting: key) { return object }
-    }
-    let object = try object(with: id)
-    if object.isInaccessible && object.flags.isDisjoint(with: [.detached, .hasPrivateRow]) {
-      object.row = nil
-      object.flags.remove(.inaccessible)
-    }
-    let isThere = try object.row != nil || fire(object)
-    if !isThere && isOfRemovedStore(key) { throw ContextError.missingStore([id]) }
-    if !isThere || object.isDeleted {
-      throw ContextError(.missingObject, objectID: id, reason: "No object has this ID; it was deleted.")
-    }
-    return object
-  }
+  public func existingObject(with id: ManagedObjectID) throws -> ManagedObject { try core.existingObject(with: id) }
 
-  /// The entity of an ID, and the context's key of the object.
-  private func place(of id: ManagedObjectID) throws -> (entity: EntityIndex, key: ObjectKey) {
-    if let key = id.isTemporaryID ? id.key : places.key(of: id),
-      let entity = persistentStoreCoordinator.model.entity(named: id.entityName)
-    {
-      return (entity.index, key)
-    }
-    throw ContextError(.foreignObject, objectID: id, reason: "The ID is of a store that this context's coordinator hasn't opened.")
-  }
+  /// Gives new objects their permanent IDs before they are saved, for example to name them in another system. They stay unsaved.
+  ///
+  /// Saved objects, and new ones that have permanent IDs, don't change. Sends one store request to each store of the others. Other contexts
+  /// find an object by its ID only when it is saved. When a store was opened again, it may give the IDs of objects that were never saved to
+  /// others.
+  ///
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/noStoreForEntity`` or ``ContextError/Code/missingStore`` if no store accepts an
+  ///   object; the store's error, such as ``/HoldfastStore/StoreError/Code/readOnly``. No ID changes then.
+  public func obtainPermanentIDs(for objects: some Sequence<ManagedObject>) throws { try core.obtainPermanentIDs(for: objects) }
 
   /// Marks an object for deletion by the next save. A new object is removed from the context.
   ///
   /// ``processPendingChanges()`` applies the delete rules. If you don't call it, the next fetch or save does.
-  public func delete(_ object: ManagedObject) {
-    checkIsolation()
-    precondition(object.managedObjectContext === self, "An object was deleted in a context that it does not belong to.")
-    if object.flags.contains(.detached) { return }
-    // Deleting an object in its own `prepareForDeletion` has no effect.
-    if object.flags.contains(.preparingDeletion) { return }
-    object.flags.insert(.preparingDeletion)
-    runningCallback { object.prepareForDeletion() }
-    object.flags.remove(.preparingDeletion)
-    if object.flags.contains(.deleted) { return }
-    deletions.insert(object, root: graph.entities[object.flags.entityIndex].root)
-    object.flags.insert(.deleted)
-    noteChange(object)
-  }
+  public func delete(_ object: ManagedObject) { core.delete(object) }
 
-  /// Reverts all changes, removes new objects from the graph, and acknowledges fault errors.
+  /// Specifies the store in which a new object is saved.
   ///
-  /// If the outcome of the last save is unknown, its objects become faults, because the store may have their changes. New objects of that
-  /// save leave the graph; fetch them again if the store has them.
-  public func rollback() {
-    checkIsolation()
-    precondition(!isSaving, "A context was rolled back in a callback of its own save.")
-    recentGroups.removeAll()
-    let new = changes.objects.filter { $0.isInserted && hearsOfFault($0) }
-    for object in new { object.willTurnIntoFault() }
-    observers?.noteRollback(of: changes.objects)
-    for object in changes.objects { revert(object) }
-    if graph.hasTransientLinks { for object in changes.objects { object.dropLinksToGoneObjects() } }
-    changes.removeAll()
-    deletions.revert()
-    discardUncertainSave()
-    acknowledgeFaultErrors()
-    for object in new { object.didTurnIntoFault() }
-    tellChanges()
-  }
-
-  private func revert(_ object: ManagedObject) {
-    if object.isInserted {
-      detach(object)
-    } else {
-      // An object that was changed while its row was unreadable has no row to revert to.
-      let isUnread = object.flags.isSuperset(of: [.inaccessible, .hasPrivateRow])
-      object.dropPrivateRow(isUnread ? nil : object.committedRow)
-      if isUnread { object.flags.remove(.inaccessible) }
-      revertLinks(object)
-    }
-    object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated, .toldDeleted])
-  }
-
-  /// Reverts the recorded changes of to-many relationships since the last save.
+  /// Defaults to the first store, in the order in which stores were added, that is writable and includes the object's entity. Assigning
+  /// again replaces the assignment; a rollback discards it. Assigning an object that was already saved traps.
   ///
-  /// A list in memory is kept, because the relationship answer of the object's group may be older.
-  private func revertLinks(_ object: ManagedObject) {
-    guard let states = object.toMany else { return }
-    for index in 0..<graph.entities[object.flags.entityIndex].toManyCount { states[index].revert() }
-  }
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/missingStore`` if the coordinator doesn't have the store, or
+  ///   ``ContextError/Code/noStoreForEntity`` if the store's configuration lacks the object's entity, or
+  ///   ``ContextError/Code/invalidRequest`` if the object has a permanent ID of another store; ``/HoldfastStore/StoreError`` with code
+  ///   ``/HoldfastStore/StoreError/Code/readOnly`` if the store isn't writable.
+  public func assign(_ object: ManagedObject, to store: PersistentStore) throws { try core.assign(object, to: store) }
 
-  /// Discards the state of to-many relationships.
+  /// Discards an object's row, so that the next access reads the saved values.
   ///
-  /// The next access restores it from the store, or from the relationship answer of the object's group.
-  func forgetLinks(_ object: ManagedObject) {
-    guard let states = object.toMany else { return }
-    for index in 0..<graph.entities[object.flags.entityIndex].toManyCount {
-      states[index].destroy()
-      states[index] = ToManyState()
-    }
-  }
-
-  /// Removes an object from the graph. All its properties return nil afterwards.
-  func detach(_ object: ManagedObject) {
-    registry.remove(object)
-    let entity = object.flags.entityIndex
-    object.dropPrivateRow(graph.emptyRow(entity))
-    object.owner = nil
-    object.flags.remove(.ownedByGroup)
-    object.flags.insert(.detached)
-    forgetLinks(object)
-    object.forgetTransients()
-    object.forgetTransientLinks()
-  }
-
-  /// Discards all changes and removes every object from the context.
+  /// With `mergeChanges`, the row is read at once. Values set since the last read, and links added or removed, are applied to it. The
+  /// object can then be saved even if another context changed it. Without `mergeChanges`, changes are reverted at both ends of
+  /// relationships, and the object becomes a fault. New objects and objects being deleted don't change.
   ///
-  /// Properties of objects that are still referenced return nil afterwards.
-  public func reset() {
-    checkIsolation()
-    precondition(!isSaving, "A context was reset in a callback of its own save.")
-    recentGroups.removeAll()
-    let told = registeredObjects.filter(hearsOfFault)
-    for object in told { object.willTurnIntoFault() }
-    parkedLinks.removeAll()
-    let everything = registeredObjects
-    observers?.noteReset(of: everything)
-    for object in everything {
-      detach(object)
-      object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated])
-    }
-    changes.removeAll()
-    deletions.removeAll()
-    uncertainSave = nil
-    acknowledgeFaultErrors()
-    for object in told { object.didTurnIntoFault() }
-    tellChanges()
-  }
+  /// The refresh acknowledges the error of an object that couldn't be read (``FaultErrorPolicy``). It doesn't if it merges changes made
+  /// while the object was unreadable, since they may depend on placeholders.
+  ///
+  /// If the outcome of the last save is unknown, it first asks the store for the outcome, as ``save()`` does; see ``hasUncertainSave``.
+  ///
+  /// If the last save's outcome is known, it sends at most one store request.
+  ///
+  /// - Throws: ``ContextError`` with code ``ContextError/Code/missingObject`` if `mergeChanges` is true and the row doesn't exist, or the
+  ///   store's error. The object is then unchanged.
+  public func refresh(_ object: ManagedObject, mergeChanges: Bool) throws { try core.refresh(object, mergeChanges: mergeChanges) }
+
+  /// Refreshes all registered objects and keeps their changes. Errors of faults are acknowledged.
+  ///
+  /// - Throws: The error of the first failing ``refresh(_:mergeChanges:)``. Other objects may have been refreshed.
+  public func refreshAllObjects() throws { try core.refreshAllObjects() }
+
+  /// The most recent error of reading a property, or nil.
+  ///
+  /// It is the store's error, or ``ContextError/Code/missingObject`` for a deleted row. Nil if no read has failed since the errors were
+  /// acknowledged.
+  public var faultError: (any Error)? { core.faultError }
+
+  /// Allows saves again after properties couldn't be read. Sends no store request.
+  ///
+  /// Call it only if no change to save depends on the placeholders; see ``FaultErrorPolicy/failSave``. The next access to one of the
+  /// objects reads its row again. An object that was changed while its row was unreadable must be refreshed before it can be saved.
+  public func acknowledgeFaultErrors() { core.acknowledgeFaultErrors() }
 }

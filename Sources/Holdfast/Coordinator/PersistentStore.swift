@@ -14,6 +14,8 @@ public final class PersistentStore: Sendable {
   let place: Int
   /// The store itself, with its own keys.
   package let base: any IncrementalStore
+  /// The same, with its requests counted.
+  private let monitored: MonitoredStore
   /// The store with the coordinator's keys, used when there are several stores.
   private let placed: PlacedStore
   /// Whether no other store was ever added.
@@ -34,23 +36,26 @@ public final class PersistentStore: Sendable {
   private let userInfo: Mutex<UserInfo>
 
   /// Opens a store.
-  init(_ description: StoreDescription, model: ManagedObjectModel, place: Int, isOpen: OpenFlag, host: StoreHost) throws {
+  init(_ description: StoreDescription, model: ManagedObjectModel, place: Int, isOpen: OpenFlag, host: StoreHost, monitor: RequestMonitor)
+    throws
+  {
     opened = OpenedDescription(description)
     self.place = place
     self.isOpen = isOpen
     heldEntities = try PersistentStore.heldEntities(description, model)
-    let store = description.makeStore()
+    let store = description.makeStore(), monitored = MonitoredStore(store, description.type, monitor)
     let metadata = try PersistentStore.wrapping("open the store", description.location?.description) {
-      try store.open(model: model, host: host)
+      try monitored.open(model: model, host: host)
     }
     base = store
+    self.monitored = monitored
     do { incomparable = try IncomparableSlots(metadata.incomparableSlots, model, description.location?.description) } catch {
       try? store.close()
       throw error
     }
     identity = metadata.identity
     prefixes = model.entities.map { metadata.identity.prefix(for: $0) }
-    placed = PlacedStore(store, place: place, path: description.location?.description)
+    placed = PlacedStore(monitored, place: place, path: description.location?.description)
     capabilities = place == 0 ? store.capabilities : placed.capabilities
     isAlone = Atomic(place == 0)
     userInfo = Mutex(UserInfo(metadata.userInfo))
@@ -128,7 +133,7 @@ public final class PersistentStore: Sendable {
   // MARK: For the coordinator
 
   /// The store with the coordinator's keys.
-  var store: any IncrementalStore { isSole ? base : placed }
+  var store: any IncrementalStore { isSole ? monitored : placed }
 
   /// Whether the coordinator has had no other store, so that keys need no translation.
   var isSole: Bool { isAlone.load(ordering: .acquiring) }

@@ -16,6 +16,7 @@ public final class PersistentStoreCoordinator: Sendable {
   /// The identity of every store that the coordinator ever had.
   let places: StorePlaces
   let rowCache = RowCache()
+  let monitor = RequestMonitor()
   /// Returns the date of a save.
   package let saveClock = SaveClock()
   let saveListeners = SaveListeners()
@@ -132,7 +133,7 @@ public final class PersistentStoreCoordinator: Sendable {
           reason: "The coordinator has had \(place) stores, including removed ones, which is the maximum. Create another coordinator.")
       }
       let isOpen = OpenFlag(), host = StoreHost { [weak self] change in if isOpen.value { self?.report(change, place) } }
-      let store = try PersistentStore(description, model: model, place: place, isOpen: isOpen, host: host)
+      let store = try PersistentStore(description, model: model, place: place, isOpen: isOpen, host: host, monitor: monitor)
       if let same = present.stores.first(where: { $0.identity.number == store.identity.number }) {
         try? store.base.close()
         throw StoreError(

@@ -61,6 +61,7 @@ extension ManagedObject {
   ///
   /// Traps if the class isn't bound to a model, or its entity is abstract.
   public convenience init(insertedInto context: ManagedObjectContext) {
+    let context = context.core
     let entity = context.insertableEntity(of: Self.self)
     precondition(
       context.bound.classes[entity] == Self.self, "\(Self.self) isn't bound to its entity; \(context.bound.classes[entity]) is.")

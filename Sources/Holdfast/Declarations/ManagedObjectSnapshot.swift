@@ -27,7 +27,7 @@ public import HoldfastStore
   /// - Throws: ``ContextError`` with code ``ContextError/Code/missingObject`` if the object was deleted; the store's error if the object
   ///   couldn't be read.
   public init(_ object: Object) throws {
-    values = try object.managedObjectContext.reading {
+    values = try object.context.refusingFaultErrors {
       try SnapshotLayout.of(Object.self).fields.map { field in
         guard case .single(let value) = try object.value(forKeyPath: field.name) else { return .null }
         return value
@@ -137,5 +137,5 @@ extension ManagedObjectContext {
   /// - Returns: The closure's result.
   /// - Throws: The closure's error; ``ContextError`` with code ``ContextError/Code/missingObject`` if an object was deleted; the store's
   ///   error if an object couldn't be read.
-  public func reading<Result>(_ body: () throws -> Result) throws -> Result { try refusingFaultErrors(body) }
+  public func reading<Result>(_ body: () throws -> Result) throws -> Result { try core.refusingFaultErrors(body) }
 }

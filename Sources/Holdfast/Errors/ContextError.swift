@@ -82,6 +82,8 @@ public struct ContextError: Error, Sendable {
     public static let constraintConflict = Code(rawValue: "constraintConflict")
     /// Properties couldn't be read and returned placeholders, which the changes may depend on; see ``FaultErrorPolicy``.
     public static let unreadValues = Code(rawValue: "unreadValues")
+    /// A context was released with unsaved changes, and objects with some of them were released, too; see ``ManagedObjectContext``.
+    public static let lostChanges = Code(rawValue: "lostChanges")
     /// A callback of a save, such as ``ManagedObject/willSave()``, saved the context.
     public static let saveInProgress = Code(rawValue: "saveInProgress")
     /// `willSave()` keeps changing further objects without end.
@@ -149,7 +151,7 @@ public struct ContextError: Error, Sendable {
     case .missingObject, .missingStore: 133000
     case .foreignObject, .externalRelationship: 133010
     case .incompleteSave: 134040
-    case .unreadValues, .saveInProgress: 134030
+    case .unreadValues, .lostChanges, .saveInProgress: 134030
     case .conflict: 133020
     case .constraintConflict: 133021
     case .classMismatch, .unknownEntity, .noStoreForEntity: 134020

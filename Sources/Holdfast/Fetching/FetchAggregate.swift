@@ -8,7 +8,7 @@
 public struct FetchColumn<Root: ManagedObject, Value> {
   let columnName: String
   /// The value in the form of the property.
-  let read: (StoreValue, ManagedObjectContext) throws -> Value
+  let read: (StoreValue, ContextCore) throws -> Value
 }
 
 /// A composite attribute, by whose elements a query can group.
@@ -200,7 +200,7 @@ extension ManagedObjectContext {
     var columns: [DictionaryColumn] = []
     repeat columns.append((each aggregates).column)
     let request = DictionaryFetchRequest(where: FetchPredicate(conditions), columns: [:])
-    var row = (try groups(request, columns).first ?? []).makeIterator()
+    var row = (try core.groups(request, columns).first ?? []).makeIterator()
     return (repeat (each aggregates).read(row.next() ?? .null))
   }
 
@@ -226,9 +226,9 @@ extension ManagedObjectContext {
     var columns = [DictionaryColumn.property(key.columnName)]
     repeat columns.append((each aggregates).column)
     let request = DictionaryFetchRequest(where: FetchPredicate(conditions), columns: [:], groupedBy: [key.columnName])
-    return try groups(request, columns).map { values in
+    return try core.groups(request, columns).map { values in
       var row = values.makeIterator()
-      return (try key.read(row.next() ?? .null, self), (repeat (each aggregates).read(row.next() ?? .null)))
+      return (try key.read(row.next() ?? .null, core), (repeat (each aggregates).read(row.next() ?? .null)))
     }
   }
 }

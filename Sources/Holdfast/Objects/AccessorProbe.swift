@@ -54,7 +54,7 @@ extension ManagedObject {
   /// The destination of a to-one relationship of a probe object.
   final func probeDestination<Destination: ManagedObject>() -> Destination? {
     guard let recorder, recorder.hasDestinations else { return nil }
-    let object = Destination(ManagedObjectSeed(context: managedObjectContext, key: 0, flags: flags))
+    let object = Destination(ManagedObjectSeed(context: context, key: 0, flags: flags))
     object.row = row
     object.owner = recorder
     return object
@@ -69,7 +69,7 @@ final class AccessorProbe {
   ///
   /// - Parameter classes: The classes of all entities, by their indexes.
   init(_ type: ManagedObject.Type, entity: EntityIndex, _ classes: [ManagedObject.Type], _ coordinator: PersistentStoreCoordinator) {
-    let context = ManagedObjectContext(
+    let context = ContextCore(
       coordinator: coordinator, bound: BoundClasses(withoutHooks: classes), isolation: .unchecked, recordsAccesses: true)
     let flags = ObjectFlags(entityIndex: entity).union([.probe, .detached])
     object = type.init(ManagedObjectSeed(context: context, key: 0, flags: flags))

@@ -31,7 +31,9 @@ extension AttributeValue {
   /// Calls ``load(_:_:)``.
   @inlinable @inline(__always) public static func loadPresent(_ row: RowPointer, _ slot: SlotIndex) -> Self? { load(row, slot) }
   /// Calls ``load(_:_:)``.
-  @inlinable @inline(__always) public static func read(_ object: ManagedObject, _ slot: SlotIndex) -> Self { load(object.readRow, slot) }
+  @inlinable @inline(__always) public static func read(_ object: ManagedObject, _ slot: SlotIndex) -> Self {
+    load(object.row(for: slot), slot)
+  }
   /// Calls ``loadPresent(_:_:)``.
   @inlinable @inline(__always) public static func readPresent(_ object: ManagedObject, _ row: RowPointer, _ slot: SlotIndex) -> Self? {
     loadPresent(row, slot)
@@ -170,7 +172,7 @@ extension Data: AttributeValue {
   @inlinable @inline(__always) public static func load(_ row: RowPointer, _ slot: SlotIndex) -> Data { Data(row.bytes(slot)) }
   /// Reads a slot: copies the bytes of the row, or reads the external file.
   @inlinable public static func read(_ object: ManagedObject, _ slot: SlotIndex) -> Data {
-    let row = object.readRow
+    let row = object.row(for: slot)
     return row.isPresent(slot) ? readPresent(object, row, slot) ?? Data() : Data()
   }
   /// Reads a slot that has a value; nil if its external file is unreadable.
@@ -206,7 +208,7 @@ extension Optional: AttributeValue where Wrapped: AttributeValue {
   }
   /// Reads a slot of an object.
   @inlinable @inline(__always) public static func read(_ object: ManagedObject, _ slot: SlotIndex) -> Wrapped? {
-    let row = object.readRow
+    let row = object.row(for: slot)
     return row.isPresent(slot) ? Wrapped.readPresent(object, row, slot) : nil
   }
   /// Writes a slot.

@@ -115,15 +115,14 @@ struct LinkList {
     dropIndex()
   }
 
-  /// Replaces every key with the result of a function, and removes keys with a negative result.
-  mutating func translate(_ translation: (ObjectKey) -> ObjectKey) {
+  /// Replaces every key with the result of a function, and removes keys for which it is nil.
+  mutating func translate(_ translation: (ObjectKey) -> ObjectKey?) {
     dropIndex()
     let count = Int(count)
     self.count = withRoom { room in
       var kept = 0
       for place in 0..<count {
-        let key = translation(room[place])
-        if key >= 0 {
+        if let key = translation(room[place]) {
           room[kept] = key
           kept += 1
         }

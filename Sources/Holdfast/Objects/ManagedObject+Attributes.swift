@@ -19,7 +19,7 @@ extension ManagedObject {
   /// - Returns: The closure's result. Its bytes are empty if the slot has no value.
   @inlinable public final func withUTF8<Result>(_ slot: SlotIndex, _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
     checkSlot(slot, .inBytes)
-    return try body(readRow.bytes(slot))
+    return try body(row(for: slot).bytes(slot))
   }
 
   // MARK: Writing
@@ -69,7 +69,7 @@ extension ManagedObject {
 
   /// Values that an object sets while it is awakened aren't changes.
   private func noteWrite() {
-    if !flags.contains(.awakening) { managedObjectContext.noteChange(self) }
+    if !flags.contains(.awakening) { context.noteChange(self) }
   }
 
   /// Replaces the object's own row with a sealed one, or with none.

@@ -43,7 +43,7 @@ extension ManagedObject {
   ) -> [String] {
     var destinations = value.objects ?? []
     if case .single(.objectID(let id)) = value, owner.entity.relationship(named: name) != nil {
-      destinations = (try? owner.managedObjectContext.object(with: id)).map { [$0] } ?? []
+      destinations = (try? owner.context.object(with: id)).map { [$0] } ?? []
     }
     if destinations.isEmpty { return ["  \(name): \(value.objects == nil ? text(value) : "none")"] }
     if depth == 0 { return ["  \(name): " + destinations.map(\.objectID.uriRepresentation).joined(separator: ", ")] }

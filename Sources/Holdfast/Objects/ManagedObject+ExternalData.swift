@@ -13,7 +13,7 @@ extension ManagedObject {
     do {
       return try externalData(slot, row)
     } catch {
-      managedObjectContext.noteUnread(id, error)
+      context.noteUnread(id, error)
       return nil
     }
   }
@@ -21,9 +21,9 @@ extension ManagedObject {
   /// The bytes in the file that a row of the object names; nil if the row names none.
   final func externalData(_ slot: SlotIndex, _ row: RowPointer) throws -> Data? {
     guard let id = row.externalID(slot) else { return nil }
-    managedObjectContext.checkIsolation()
+    context.checkIsolation()
     let request = ExternalDataRequest(entity: flags.entityIndex, slot: slot, key: objectKey, id: id)
-    return try managedObjectContext.persistentStoreCoordinator.externalData(request, managedObjectContext.requests.ofOthers)
+    return try context.persistentStoreCoordinator.externalData(request, context.requests.ofOthers)
   }
 
   /// The value of an attribute in a row of the object, read from its external file if it has one.

@@ -19,9 +19,9 @@ extension ManagedObject {
   public final func value(forKey key: String) throws -> PropertyValue {
     let property = entity.property(named: key)
     switch property {
-    case .relationship?: return try managedObjectContext.throwingFaultErrors { try value(of: property, forKey: key) }
+    case .relationship?: return try context.throwingFaultErrors { try value(of: property, forKey: key) }
     case .transientRelationship?: break
-    default: if isFault { try managedObjectContext.throwingFaultErrors { _ = readRow } }
+    default: if isFault { try context.throwingFaultErrors { _ = readRow } }
     }
     return try value(of: property, forKey: key)
   }
@@ -35,7 +35,7 @@ extension ManagedObject {
       return .single(toOne(relationship).map { .objectID($0.objectID) } ?? .null)
     case .composite(let composite)?: return compositeValue(composite)
     case .transient(let attribute)?: return .single(try transientValue(attribute))
-    case .attribute(let attribute)?: return .single(try attributeValue(attribute.slot, readRow))
+    case .attribute(let attribute)?: return .single(try attributeValue(attribute.slot, row(for: attribute.slot)))
     default: return .single(storeValue(inSlot: try slot(forKey: key)))
     }
   }
@@ -81,8 +81,25 @@ extension ManagedObject {
     guard let fitting = value.converted(to: attribute.type), !fitting.isExternal else {
       throw ContextError(.wrongType, objectID: id, property: attribute.name, reason: "The value isn't of type \(attribute.type.rawValue).")
     }
-    if attribute.type == .transformable { managedObjectContext.changes.forgetRefusedValues(self, attribute.slot) }
+    if attribute.type == .transformable { context.changes.forgetRefusedValues(self, attribute.slot) }
     return fitting
+  }
+
+  /// Sets an attribute by its name: `try dog.setValue(Date.now, forKey: "born")`.
+  ///
+  /// - Throws: The errors of ``setValue(_:forKey:)-(StoreValue,_)``.
+  public final func setValue(_ value: some AttributeValue, forKey key: String) throws { try setValue(value.storeValue, forKey: key) }
+
+  /// Sets a to-one relationship by its name, and its inverse; nil removes the destination.
+  ///
+  /// - Throws: The errors of ``setValue(_:forKey:)-(StoreValue,_)``; ``ContextError/Code/foreignObject`` if the object is of another context.
+  public final func setValue(_ object: ManagedObject?, forKey key: String) throws {
+    if let object, object.context !== context {
+      throw ContextError(
+        .foreignObject, objectID: id, property: key, reason: "The object is of another context; fetch it in this one by its objectID.",
+        objectIDs: [object.id])
+    }
+    try setValue(object.map { .objectID($0.objectID) } ?? .null, forKey: key)
   }
 
   /// Sets the destinations of a to-many relationship by its name, and their inverses.
@@ -162,8 +179,8 @@ extension ManagedObject {
   /// The value of an attribute, or the ID of a to-one relationship's destination.
   final func storeValue(inSlot slot: SlotIndex) -> StoreValue {
     guard let relationship = entity.relationship(inSlot: slot) else {
-      do { return try attributeValue(slot, readRow) } catch {
-        managedObjectContext.noteUnread(id, error)
+      do { return try attributeValue(slot, row(for: slot)) } catch {
+        context.noteUnread(id, error)
         return .null
       }
     }
@@ -192,7 +209,7 @@ extension ManagedObject {
       if rest.isEmpty, entity.property(named: name) != nil { return try value(forKey: name) }
       throw unknown(name, of: path, entity, isLast: rest.isEmpty)
     }
-    let destination = managedObjectContext.persistentStoreCoordinator.model.destination(of: relationship)
+    let destination = context.persistentStoreCoordinator.model.destination(of: relationship)
     if !relationship.isToMany {
       if let target = toOne(relationship) { return try target.value(at: rest, of: path) }
       try check(rest, of: path, destination)
@@ -225,7 +242,7 @@ extension ManagedObject {
       guard let property = entity.property(named: name) else { throw unknown(name, of: path, entity, isLast: isLast) }
       if isLast { return }
       guard let relationship = property.relationship else { throw unknown(name, of: path, entity, isLast: false) }
-      entity = managedObjectContext.persistentStoreCoordinator.model.destination(of: relationship)
+      entity = context.persistentStoreCoordinator.model.destination(of: relationship)
       isMany = relationship.isToMany
     }
   }
@@ -253,7 +270,7 @@ extension ManagedObject {
         throw ContextError(.unknownProperty, objectID: id, property: path, reason: "\(entity.name) has no to-one relationship \(name).")
       }
       object = object?.toOne(relationship)
-      entity = object?.entity ?? managedObjectContext.persistentStoreCoordinator.model.destination(of: relationship)
+      entity = object?.entity ?? context.persistentStoreCoordinator.model.destination(of: relationship)
     }
     guard entity.property(named: last) != nil else { throw unknown(last, of: path, entity, isLast: true) }
     guard let object else {
@@ -268,7 +285,7 @@ extension ManagedObject {
     switch value {
     case .null: setToOne(relationship, nil)
     case .objectID(let target):
-      let object = try managedObjectContext.object(with: target)
+      let object = try context.object(with: target)
       guard plan.link(relationship).leads(toEntity: object.flags.entityIndex) else {
         throw ContextError(.wrongType, objectID: id, property: key, reason: "The object is a \(object.entity.name).")
       }
@@ -281,7 +298,7 @@ extension ManagedObject {
     func refusal(_ code: ContextError.Code, _ reason: String) -> ContextError {
       ContextError(code, objectID: id, property: relationship.name, reason: reason)
     }
-    guard target.managedObjectContext === managedObjectContext else {
+    guard target.context === context else {
       throw refusal(.foreignObject, "An object is of another context; find it in this one by its objectID.")
     }
     guard !target.flags.contains(.detached) else {

@@ -1,5 +1,5 @@
 extension ManagedObject {
-  final var plan: GraphPlan.EntityPlan { managedObjectContext.graph.entities[flags.entityIndex] }
+  final var plan: GraphPlan.EntityPlan { context.graph.entities[flags.entityIndex] }
 
   // MARK: To-one
 
@@ -15,10 +15,10 @@ extension ManagedObject {
   /// subentity.
   public final func toOneID(_ slot: SlotIndex) -> ManagedObjectID? {
     guard let link = toOneLink(slot) else { return nil }
-    let row = readRow
+    let row = row(for: slot)
     guard row.isPresent(slot) else { return nil }
     let (key, destination) = (row.key(slot), link.destination)
-    let context = managedObjectContext
+    let context = self.context
     // Only the object's row determines its subentity.
     if context.graph.entities[destination].family.count > 1 { return target(link)?.id }
     if context.isDeleted(destination, key) { return nil }
@@ -40,10 +40,10 @@ extension ManagedObject {
   }
 
   final func target(_ link: LinkPlan) -> ManagedObject? {
-    let row = readRow
     let slot = link.slot
+    let row = row(for: slot)
     guard row.isPresent(slot) else { return nil }
-    let context = managedObjectContext
+    let context = self.context
     let key = row.key(slot)
     let destination = link.destination
     if let registered = context.registered(destination, key) {
@@ -65,13 +65,13 @@ extension ManagedObject {
   final func set(_ link: LinkPlan, _ target: ManagedObject?) {
     if let target {
       precondition(
-        target.managedObjectContext === managedObjectContext,
+        target.context === context,
         "A relationship was set to an object of another context; pass its objectID instead.")
       precondition(
         link.leads(toEntity: target.flags.entityIndex),
-        "A relationship to \(managedObjectContext.entities[link.destination].name) was set to a \(target.entity.name).")
+        "A relationship to \(context.entities[link.destination].name) was set to a \(target.entity.name).")
     }
-    managedObjectContext.holdingAwakening { change(link, target) }
+    context.holdingAwakening { change(link, target) }
   }
 
   private func change(_ link: LinkPlan, _ target: ManagedObject?) {
@@ -87,12 +87,12 @@ extension ManagedObject {
 
   private func assign(_ slot: SlotIndex, _ target: ManagedObject?) {
     let row = writableRow()
-    if flags.contains(.awakening) { managedObjectContext.noteChange(self) }
+    if flags.contains(.awakening) { context.noteChange(self) }
     if let target { row.set(slot, cell: UInt64(bitPattern: target.objectKey.rawValue)) } else { row.setNull(slot) }
   }
 
   private func detachInverse(of link: LinkPlan, from old: ObjectKey) {
-    let context = managedObjectContext
+    let context = self.context
     guard let former = context.formerTarget(link.destination, old) else { return }
     if link.inverseSlot >= 0 {
       // If an object referenced itself by a relationship that is its own inverse, the slot already has its new value.
@@ -107,7 +107,7 @@ extension ManagedObject {
     let inverse = link.inverseSlot
     let row = target.readRow
     if row.isPresent(inverse), row.key(inverse) != objectKey,
-      let rival = managedObjectContext.formerTarget(link.entity, row.key(inverse))
+      let rival = context.formerTarget(link.entity, row.key(inverse))
     {
       rival.assign(link.slot, nil)
     }
@@ -153,19 +153,19 @@ extension ManagedObject {
 
   final func recordAddition(_ index: Int, _ key: ObjectKey, isNew: Bool) {
     letComeLast(index, key)
-    if toManyStates()[index].add(key, isNew: isNew) { managedObjectContext.noteChange(self) }
+    if toManyStates()[index].add(key, isNew: isNew) { context.noteChange(self) }
   }
 
   final func recordRemoval(_ index: Int, _ key: ObjectKey) {
     keepOrder(index, removing: key)
-    if toManyStates()[index].remove(key) { managedObjectContext.noteChange(self) }
+    if toManyStates()[index].remove(key) { context.noteChange(self) }
   }
 
   final func link(_ index: Int, _ target: ManagedObject) {
     let link = plan.toMany[index]
     check(target, link)
     if link.inverseSlot >= 0 { return target.setInverse(of: link, to: self) }
-    managedObjectContext.holdingAwakening {
+    context.holdingAwakening {
       if index < 0 { leaveFormerPartners(target, index, link) }
       add(target, index, link)
     }
@@ -175,7 +175,7 @@ extension ManagedObject {
     // The side that knows fewer keys finds an existing link fastest.
     letComeLast(index, target.objectKey)
     if toManyStates()[index].add(target.objectKey, isNew: false) {
-      managedObjectContext.noteChange(self)
+      context.noteChange(self)
       // If an object is linked to itself by a relationship that is its own inverse, the link is already recorded.
       let isBothEnds = target === self && Int(link.inverseToManyIndex) == index
       if link.hasInverse && !isBothEnds { target.recordAddition(Int(link.inverseToManyIndex), objectKey, isNew: isKnown(index)) }
@@ -186,7 +186,7 @@ extension ManagedObject {
 
   /// Whether a to-many relationship is in memory and has a destination. Sends no store request.
   final func knows(_ key: ObjectKey, _ relationship: ManagedObjectModel.Relationship) -> Bool {
-    let index = relationship.toManyIndex, family = managedObjectContext.graph.entities[relationship.entityIndex].family
+    let index = relationship.toManyIndex, family = context.graph.entities[relationship.entityIndex].family
     guard !isDeleted, family.contains(flags.entityIndex), isKnown(index) || group?.answer(index) != nil else { return false }
     return targets(index).withKeys { $0.contains(key) }
   }
@@ -199,10 +199,10 @@ extension ManagedObject {
       if row.isPresent(link.inverseSlot), row.key(link.inverseSlot) == objectKey { target.setInverse(of: link, to: nil) }
       return
     }
-    managedObjectContext.holdingAwakening {
+    context.holdingAwakening {
       keepOrder(index, removing: target.objectKey)
       if toManyStates()[index].remove(target.objectKey) {
-        managedObjectContext.noteChange(self)
+        context.noteChange(self)
         if link.hasInverse { target.recordRemoval(Int(link.inverseToManyIndex), objectKey) }
       }
     }
@@ -210,10 +210,10 @@ extension ManagedObject {
 
   private func check(_ target: ManagedObject, _ link: LinkPlan) {
     precondition(
-      target.managedObjectContext === managedObjectContext, "A relationship got an object of another context; pass its objectID instead.")
+      target.context === context, "A relationship got an object of another context; pass its objectID instead.")
     precondition(
       link.leads(toEntity: target.flags.entityIndex),
-      "A relationship to \(managedObjectContext.entities[link.destination].name) got a \(target.entity.name).")
+      "A relationship to \(context.entities[link.destination].name) got a \(target.entity.name).")
   }
 
   /// Sets the to-one side of a one-to-many pair.
@@ -241,19 +241,19 @@ extension ManagedObject {
 
   /// Sets the destinations from the store's answer.
   final func fire(_ index: Int, _ keys: LinkList) {
-    if !toManyStates()[index].fire(keys) { managedObjectContext.changes.hasDroppedLinkRecords = true }
+    if !toManyStates()[index].fire(keys) { context.changes.hasDroppedLinkRecords = true }
   }
 
   /// The store's answer, for all siblings at once; nil if the store fails.
   final func storedTargets(_ index: Int, _ readsTargets: Bool) -> TargetKeys? {
     _ = readRow
     guard !isInaccessible, let group else { return nil }
-    if group.answer(index) == nil, managedObjectContext.answersAlone(group, index) { return targetsAlone(index) }
-    let siblings = group.answer(index) ?? managedObjectContext.fireToMany(group, plan.toMany[index], of: self, readsTargets: readsTargets)
+    if group.answer(index) == nil, context.answersAlone(group, index) { return targetsAlone(index) }
+    let siblings = group.answer(index) ?? context.fireToMany(group, plan.toMany[index], of: self, readsTargets: readsTargets)
     guard let siblings, let answer = siblings.answer else { return group.hasTooManyTargets ? targetsAlone(index) : nil }
     // With several stores, the object's store may have been removed, so that it wasn't queried.
-    if managedObjectContext.places.count > 1, managedObjectContext.isOfRemovedStore(objectKey) {
-      managedObjectContext.noteUnread(id, ContextError.missingStore([id]))
+    if context.places.count > 1, context.isOfRemovedStore(objectKey) {
+      context.noteUnread(id, ContextError.missingStore([id]))
       return nil
     }
     return .answer(siblings, Int(answer.offsets[Int(position)])..<Int(answer.offsets[Int(position) + 1]))
@@ -263,7 +263,7 @@ extension ManagedObject {
 extension ManagedObject {
   /// The destinations of this object without its siblings, kept as the object's own list.
   private func targetsAlone(_ index: Int) -> TargetKeys? {
-    guard let answer = managedObjectContext.relationship(plan.toMany[index], of: self) else { return nil }
+    guard let answer = context.relationship(plan.toMany[index], of: self) else { return nil }
     let hasChanges = toMany?[index].isChanged ?? false
     fire(index, LinkList(answer.targets[...]))
     if plan.toMany[index].isOrdered { setOrder(index, answer.targets[...], answer.orderKeys?[...], hasChanges: hasChanges) }

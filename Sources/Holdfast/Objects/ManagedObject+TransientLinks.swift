@@ -56,7 +56,7 @@ extension ManagedObject {
 
   /// Fires a fault if its class may set transient relationships when the object is awakened.
   final func readForAwakening() {
-    let context = managedObjectContext
+    let context = self.context
     if row == nil, context.bound.hooks(of: self).contains(.awakeFromFetch) { _ = readRow }
   }
 
@@ -64,13 +64,13 @@ extension ManagedObject {
 
   /// The destinations of a transient relationship of an object without a list.
   final func transientTargets(_ index: Int) -> TargetKeys {
-    if managedObjectContext.parkedLinks.entity(plan.root, objectKey) == nil { return .list([]) }
+    if context.parkedLinks.entity(plan.root, objectKey) == nil { return .list([]) }
     return .list(toManyStates()[index].keys)
   }
 
   final func transientTarget(_ index: Int) -> ManagedObject? {
     let destination = plan.toMany[index].destination
-    return targets(index).withKeys { $0.first }.flatMap { managedObjectContext.linkedTarget(destination, $0) }
+    return targets(index).withKeys { $0.first }.flatMap { context.linkedTarget(destination, $0) }
   }
 
   final func setTransientTarget(_ index: Int, _ target: ManagedObject?) {
@@ -78,7 +78,7 @@ extension ManagedObject {
     if let target {
       link(index, target)
     } else {
-      managedObjectContext.holdingAwakening { cutLinks(index) }
+      context.holdingAwakening { cutLinks(index) }
     }
   }
 
@@ -92,7 +92,7 @@ extension ManagedObject {
     let link = plan.toMany[index]
     for key in targets(index).withKeys({ Array($0) }) where key != kept {
       recordRemoval(index, key)
-      guard link.hasInverse, let partner = managedObjectContext.linked(link.destination, key) else { continue }
+      guard link.hasInverse, let partner = context.linked(link.destination, key) else { continue }
       partner.recordRemoval(Int(link.inverseToManyIndex), objectKey)
     }
   }
@@ -102,7 +102,7 @@ extension ManagedObject {
   /// Fills new lists with the parked links of the object's key.
   final func restoreTransientLinks(_ states: ToManyStates) {
     if flags.contains(.detached) { return }
-    let former = managedObjectContext.parkedLinks.take(plan.root, objectKey), count = plan.transientLinkCount
+    let former = context.parkedLinks.take(plan.root, objectKey), count = plan.transientLinkCount
     for (index, state) in zip((-count..<0).reversed(), former) { states[index] = state }
     for state in former.dropFirst(count) { state.destroy() }
   }
@@ -111,11 +111,11 @@ extension ManagedObject {
   final func giveUpTransientLinks(_ states: ToManyStates) {
     let indexes = (-plan.transientLinkCount..<0).reversed()
     // If another object is registered for the key, this one no longer represented it.
-    let isReplaced = managedObjectContext.registered(plan.root, objectKey) != nil
+    let isReplaced = context.registered(plan.root, objectKey) != nil
     if flags.contains(.detached) || isReplaced || indexes.allSatisfy({ states[$0].contents.isEmpty }) {
       for index in indexes { states[index].destroy() }
     } else {
-      managedObjectContext.parkedLinks.park(plan.root, objectKey, flags.entityIndex, indexes.map { states[$0] })
+      context.parkedLinks.park(plan.root, objectKey, flags.entityIndex, indexes.map { states[$0] })
     }
   }
 
@@ -123,7 +123,7 @@ extension ManagedObject {
   ///
   /// - Parameter partnersAreRefreshed: Whether the objects at the other ends are reported as refreshed.
   final func forgetTransientLinks(partnersAreRefreshed: Bool = false) {
-    let (count, context) = (plan.transientLinkCount, managedObjectContext)
+    let (count, context) = (plan.transientLinkCount, context)
     if count == 0 || toMany == nil && context.parkedLinks.entity(plan.root, objectKey) == nil { return }
     let states = toManyStates()
     for index in -count..<0 {
@@ -145,7 +145,7 @@ extension ManagedObject {
     guard let toMany else { return }
     for index in -plan.transientLinkCount..<0 where !plan.toMany[index].hasInverse {
       let destination = plan.toMany[index].destination
-      for key in toMany[index].contents.keys where key < 0 && managedObjectContext.registered(destination, key) == nil {
+      for key in toMany[index].contents.keys where key < 0 && context.registered(destination, key) == nil {
         keepOrder(index, removing: key)
         _ = toMany[index].remove(key)
       }

@@ -26,7 +26,7 @@ extension ManagedObject {
   }
 
   private func failuresByModel(_ value: StoreValue, _ key: String) throws -> [ContextError] {
-    let checks = managedObjectContext.graph.checks[entity.index]
+    let checks = context.graph.checks[entity.index]
     if case .transient(let attribute)? = entity.property(named: key) {
       if !attribute.type.isUntyped && value.converted(to: attribute.type) == nil { throw wrongType(key) }
       return checks.transients.filter { $0.attribute.name == key }.compactMap { $0.failure(value, self) }
@@ -65,7 +65,7 @@ extension ManagedObject {
 
   /// Whether a relationship can reference the entity of an ID.
   private func canLead(_ relationship: ManagedObjectModel.Relationship, to target: ManagedObjectID) -> Bool {
-    let model = managedObjectContext.persistentStoreCoordinator.model
+    let model = context.persistentStoreCoordinator.model
     return model.entity(named: target.entityName)?.isKind(of: model.destination(of: relationship)) == true
   }
 

@@ -33,8 +33,8 @@
 ///              (no object)       updated ──delete──▶ deleted ──save──▶ (no object)
 /// ```
 open class ManagedObject {
-  /// The context that the object belongs to.
-  public final let managedObjectContext: ManagedObjectContext
+  /// The core of the context that the object belongs to.
+  @usableFromInline final let context: ContextCore
   /// The current row, sealed or private; nil while the object is a fault.
   @usableFromInline @exclusivity(unchecked) final var row: RowPointer?
   /// Stored next to the row, because each getter reads both from the same cache line.
@@ -54,13 +54,14 @@ open class ManagedObject {
 
   /// The context makes objects; use ``ManagedObjectContext/insert(_:)-(Object.Type)``.
   public required init(_ seed: ManagedObjectSeed) {
-    managedObjectContext = seed.context
+    context = seed.context
     objectKey = seed.key
     flags = seed.flags
   }
 
   deinit {
-    if mapIndex != .max { managedObjectContext.registry.remove(self) }
+    if flags.contains(.inList) && context.isReleased { context.noteLoss(of: self) }
+    if mapIndex != .max { context.registry.remove(self) }
     if flags.contains(.hasPrivateRow), let row { PrivateRow(existing: row).destroy() }
     if let toMany { destroy(toMany) }
   }
@@ -158,13 +159,16 @@ open class ManagedObject {
 
   // MARK: State
 
+  /// The context that the object belongs to.
+  public final var managedObjectContext: ManagedObjectContext { context.program }
+
   /// The object's ID: temporary until the first save that took effect or whose outcome is unknown.
   public final var objectID: ManagedObjectID { id }
 
-  final var id: ManagedObjectID { managedObjectContext.objectID(flags.entityIndex, objectKey) }
+  final var id: ManagedObjectID { context.objectID(flags.entityIndex, objectKey) }
 
   /// The entity.
-  public final var entity: ManagedObjectModel.Entity { managedObjectContext.entities[flags.entityIndex] }
+  public final var entity: ManagedObjectModel.Entity { context.entities[flags.entityIndex] }
 
   /// Whether the row has not been read yet.
   public final var isFault: Bool { row == nil }
@@ -195,7 +199,19 @@ open class ManagedObject {
     return fireFault()
   }
 
-  @usableFromInline final func fireFault() -> RowPointer { managedObjectContext.fireFault(self) }
+  /// The row for reading a property, which a log of requests names if the object is a fault.
+  @inlinable @inline(__always) final func row(for slot: SlotIndex) -> RowPointer {
+    if let row { return row }
+    return fireFault(for: slot)
+  }
+
+  @usableFromInline final func fireFault() -> RowPointer { context.fireFault(self) }
+
+  @usableFromInline final func fireFault(for slot: SlotIndex) -> RowPointer {
+    context.firedSlot = slot
+    defer { context.firedSlot = nil }
+    return context.fireFault(self)
+  }
 
   private func destroy(_ states: ToManyStates) {
     if plan.transientLinkCount > 0 { giveUpTransientLinks(states) }
@@ -205,7 +221,7 @@ open class ManagedObject {
 
 /// The values for an object's initializer. Only a context creates one.
 public struct ManagedObjectSeed {
-  let context: ManagedObjectContext
+  let context: ContextCore
   let key: ObjectKey
   let flags: ObjectFlags
 }

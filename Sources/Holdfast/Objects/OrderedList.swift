@@ -255,24 +255,18 @@ final class OrderedList {
       })
   }
 
-  /// Replaces every key with the result of a function, and removes keys with a negative result.
-  func translate(_ translation: (ObjectKey) -> ObjectKey) {
+  /// Replaces every key with the result of a function, and removes keys for which it is nil.
+  func translate(_ translation: (ObjectKey) -> ObjectKey?) {
     let all = assigned.map { $0.count == count ? $0 : chunks.flatMap(\.entries) } ?? chunks.flatMap(\.entries)
     assigned = nil
     replaceAll(
-      by: all.compactMap { entry in
-        let key = translation(entry.key)
-        return key >= 0 ? Entry(key: key, order: entry.order) : nil
-      })
+      by: all.compactMap { entry in translation(entry.key).map { Entry(key: $0, order: entry.order) } })
   }
 
   /// Replaces every key like ``translate(_:)``, but keeps the assigned order keys apart, because it is unknown whether they are saved.
-  func translateUnsettled(_ translation: (ObjectKey) -> ObjectKey) {
+  func translateUnsettled(_ translation: (ObjectKey) -> ObjectKey?) {
     func translated(_ entries: [Entry]) -> [Entry] {
-      entries.compactMap { entry in
-        let key = translation(entry.key)
-        return key >= 0 ? Entry(key: key, order: entry.order) : nil
-      }
+      entries.compactMap { entry in translation(entry.key).map { Entry(key: $0, order: entry.order) } }
     }
     assigned = assigned.map(translated)
     replaceAll(by: translated(chunks.flatMap(\.entries)))

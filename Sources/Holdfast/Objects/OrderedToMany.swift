@@ -26,7 +26,7 @@ public struct OrderedToMany<Destination: ManagedObject>: ToManyValue {
   let owner: ManagedObject
   let index: Int
 
-  private var context: ManagedObjectContext { owner.managedObjectContext }
+  private var context: ContextCore { owner.context }
   private var destination: EntityIndex { owner.plan.toMany[index].destination }
 
   /// The source of the objects' keys.
@@ -207,7 +207,7 @@ extension OrderedToMany: RandomAccessCollection {
 
   /// Only a damaged file references an object of a wrong entity. It is replaced with an object without values.
   private static func object(
-    _ key: ObjectKey, _ context: ManagedObjectContext, _ destination: EntityIndex, _ siblings: FaultSiblings?, _ place: Int
+    _ key: ObjectKey, _ context: ContextCore, _ destination: EntityIndex, _ siblings: FaultSiblings?, _ place: Int
   ) -> Destination {
     let object = context.target(destination, key, siblings, position: place) ?? context.strayObject(destination, key)
     return object.typed()
@@ -238,7 +238,7 @@ extension OrderedToMany: RandomAccessCollection {
 
   /// Iterates over the current objects in order. Changes during iteration are safe.
   public struct Iterator: IteratorProtocol {
-    private let context: ManagedObjectContext
+    private let context: ContextCore
     private let destination: EntityIndex
     private let keys: TargetKeys
     private let isTransient: Bool

@@ -12,7 +12,7 @@ extension ManagedObject {
   /// Traps unless a slot has an attribute of one of the given types.
   @inlinable @inline(__always) final func checkSlot(_ slot: SlotIndex, _ types: AttributeTypeSet) {
     if UInt(bitPattern: slot.rawValue) < UInt(bitPattern: ManagedObject.tabulatedSlots),
-      managedObjectContext.slotTypes[Int(flags.rawValue >> 16) << 6 | slot.rawValue] & types.rawValue != 0
+      context.slotTypes[Int(flags.rawValue >> 16) << 6 | slot.rawValue] & types.rawValue != 0
     {
       return
     }

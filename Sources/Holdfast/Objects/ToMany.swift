@@ -13,7 +13,7 @@ extension ToManyValue {
 /// ready, so reading the objects then sends no further request. Inserting and removing send no request: if the relationship isn't in
 /// memory, the change is applied when it is read or saved. Objects being deleted aren't included.
 ///
-/// Changing the relationship during iteration is safe: the iteration continues over the objects at its start.
+/// Changing the relationship during iteration is safe: the iteration continues over the objects at its start. A change invalidates indices.
 public struct ToMany<Destination: ManagedObject>: ToManyValue {
   /// False: the objects have no order.
   public static var isOrdered: Bool { false }
@@ -25,9 +25,9 @@ public struct ToMany<Destination: ManagedObject>: ToManyValue {
   public var count: Int {
     let targets = owner.targets(index)
     let destination = owner.plan.toMany[index].destination
-    guard owner.managedObjectContext.hasDeleted(destination) else { return targets.count }
+    guard owner.context.hasDeleted(destination) else { return targets.count }
     return targets.withKeys { keys in
-      keys.reduce(0) { owner.managedObjectContext.isDeleted(destination, $1) ? $0 : $0 + 1 }
+      keys.reduce(0) { owner.context.isDeleted(destination, $1) ? $0 : $0 + 1 }
     }
   }
 
@@ -92,19 +92,69 @@ public struct ToMany<Destination: ManagedObject>: ToManyValue {
   }
 }
 
-extension ToMany: Sequence {
+extension ToMany: Collection {
+  /// A position among the objects, valid until the relationship changes.
+  public struct Index: Comparable, Hashable, Sendable {
+    /// The position among all destinations, including those being deleted.
+    let place: Int
+
+    /// Whether the first position is before the second.
+    public static func < (a: Index, b: Index) -> Bool { a.place < b.place }
+  }
+
+  /// The position of the first object. Sends at most one store request.
+  public var startIndex: Index { Index(place: visible(from: 0, in: owner.targets(index))) }
+
+  /// The position after the last object. Sends at most one store request.
+  public var endIndex: Index { Index(place: owner.targets(index).count) }
+
+  /// The position of the next object.
+  public func index(after position: Index) -> Index { Index(place: visible(from: position.place + 1, in: owner.targets(index))) }
+
+  /// The object at a position, perhaps a fault.
+  public subscript(position: Index) -> Destination {
+    let targets = owner.targets(index)
+    precondition(
+      position.place < targets.count, "An index of a to-many relationship was used after the relationship lost objects. Read a new one.")
+    let objects = Iterator(owner, index, targets), key = targets.withKeys { $0[position.place] }
+    return (objects.object(position.place) ?? owner.context.strayObject(owner.plan.toMany[index].destination, key)).typed()
+  }
+
+  /// The first place of an object that isn't being deleted.
+  private func visible(from start: Int, in targets: TargetKeys) -> Int {
+    let destination = owner.plan.toMany[index].destination, context = owner.context
+    guard context.hasDeleted(destination) else { return Swift.min(start, targets.count) }
+    return targets.withKeys { keys in keys[start...].firstIndex { !context.isDeleted(destination, $0) } ?? keys.count }
+  }
+
+  // Iterating reads the destinations' rows. Counting and indices, which the general algorithms use, don't.
+
+  /// The results of a closure for each object.
+  public func map<Result, Failure: Error>(_ transform: (Destination) throws(Failure) -> Result) throws(Failure) -> [Result] {
+    var results: [Result] = [], objects = makeIterator()
+    while let object = objects.next() { results.append(try transform(object)) }
+    return results
+  }
+
+  /// An array of the objects, which `Array` and sorting use.
+  public func _copyToContiguousArray() -> ContiguousArray<Destination> {
+    var all: ContiguousArray<Destination> = [], objects = makeIterator()
+    while let object = objects.next() { all.append(object) }
+    return all
+  }
+
   /// Iterates over the current objects.
   public struct Iterator: IteratorProtocol {
-    private let context: ManagedObjectContext
+    private let context: ContextCore
     private let destination: EntityIndex
     private let targets: TargetKeys
     private let isTransient: Bool
     private var place = 0
 
-    init(_ owner: ManagedObject, _ index: Int) {
-      context = owner.managedObjectContext
+    init(_ owner: ManagedObject, _ index: Int, _ targets: TargetKeys) {
+      context = owner.context
       destination = owner.plan.toMany[index].destination
-      targets = owner.targets(index, readsTargets: true)
+      self.targets = targets
       isTransient = index < 0
     }
 
@@ -117,7 +167,7 @@ extension ToMany: Sequence {
       return nil
     }
 
-    private func object(_ place: Int) -> ManagedObject? {
+    fileprivate func object(_ place: Int) -> ManagedObject? {
       switch targets {
       case .list(let keys) where isTransient: return context.linkedTarget(destination, keys[place])
       case .list(let keys):
@@ -131,7 +181,7 @@ extension ToMany: Sequence {
   }
 
   /// Creates an iterator.
-  public func makeIterator() -> Iterator { Iterator(owner, index) }
+  public func makeIterator() -> Iterator { Iterator(owner, index, owner.targets(index, readsTargets: true)) }
 
   /// Always 0, so that it needs no store request.
   public var underestimatedCount: Int { 0 }

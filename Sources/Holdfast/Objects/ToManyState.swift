@@ -260,8 +260,8 @@ struct ToManyState {
       added: isNew ? contents.keys : added, removed: removed, order: isNew || isReordered ? order?.assigned : nil)
   }
 
-  /// Replaces every key with the result of a function, also in the recorded changes. Removes keys with a negative result.
-  mutating func translate(_ translation: (ObjectKey) -> ObjectKey) {
+  /// Replaces every key with the result of a function, also in the recorded changes. Removes keys for which it is nil.
+  mutating func translate(_ translation: (ObjectKey) -> ObjectKey?) {
     defer { checkInvariants() }
     contents.translate(translation)
     changes?.pointee.added.translate(translation)

@@ -1,6 +1,27 @@
 import HoldfastStore
 
 extension SaveOperation {
+  /// Gives new objects their permanent IDs without saving them.
+  ///
+  /// - Parameter objects: New objects with temporary keys, in the order of insertion.
+  func identify(_ objects: ContiguousArray<ManagedObject>) throws {
+    inserted = objects
+    insertedCounts = Array(repeating: 0, count: context.entities.count)
+    for object in objects { insertedCounts[object.flags.entityIndex] += 1 }
+    // A store that is added or removed meanwhile changes where the objects are saved.
+    var isIdentified = false
+    while !isIdentified {
+      try divideAmongStores()
+      isIdentified = try withSaveLocks {
+        if coordinator.storeSet !== stores { return false }
+        try obtainPermanentIDs()
+        return true
+      }
+    }
+    let referrers = context.changes.objects
+    for part in parts { usePermanentKeys(of: part, in: referrers) { savedKey($0) ?? $0 } }
+  }
+
   /// Reserves keys for the new objects: one request per store, by entity, in insertion order. The IDs stay temporary until the commit.
   ///
   /// If an earlier save didn't take effect, its objects keep the keys that were reserved for that save.

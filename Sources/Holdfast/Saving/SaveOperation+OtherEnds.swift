@@ -66,7 +66,7 @@ extension SaveOperation {
   }
 }
 
-extension ManagedObjectContext {
+extension ContextCore {
   /// The IDs of saved objects, sorted by key, without deleted ones.
   ///
   /// For an entity with subentities, it reads the rows of unregistered objects to find their entities.

@@ -34,6 +34,12 @@ extension SaveOperation {
     return isSaved ? key : temporary
   }
 
+  /// The key of an object after the save; nil for an object that isn't saved.
+  func savedKey(_ key: ObjectKey) -> ObjectKey? {
+    let key = permanent(key)
+    return key < 0 ? nil : key
+  }
+
   /// Adds the saved rows to the shared cache unless there are too many, and removes rows that the save deleted or changed otherwise.
   ///
   /// Runs under the save lock, in commit order, because versions don't show which derived values are newer.
@@ -85,8 +91,8 @@ extension SaveOperation {
     for index in 0..<context.graph.entities[object.flags.entityIndex].toManyCount {
       if states[index].base == .unfired, object.group?.answer(index) != nil { _ = object.targets(index) }
       if states[index].isKnown && (discardsNew || !keys.isEmpty) {
-        states[index].contents.translate(permanent)
-        states[index].order?.translate(permanent)
+        states[index].contents.translate(savedKey)
+        states[index].order?.translate(savedKey)
       }
       states[index].settle()
     }

@@ -8,12 +8,19 @@ extension SaveOperation {
     // Rows that were read ahead may be outdated.
     coordinator.saveCount.add(1, ordering: .releasing)
     let changes = part.savedChanges
-    usePermanentKeys(of: part)
+    // Relationships don't reference objects of other stores.
+    usePermanentKeys(of: part, in: part.inserted + part.updated, savedKey)
     context.uncertainSave = UncertainSave(part, SaveOutcomeRequest(id: origin.id), changes)
   }
 
-  /// Gives the new objects of a store the keys with which they were sent, everywhere in the context. They stay new.
-  private func usePermanentKeys(of part: StoreChanges) {
+  /// Gives the new objects of a store their permanent keys, everywhere in the context. They stay new.
+  ///
+  /// - Parameters:
+  ///   - referrers: The objects that may have relationships to them.
+  ///   - translation: The new key of a relationship's destination; nil for one that no relationship can have any more.
+  func usePermanentKeys(
+    of part: StoreChanges, in referrers: ContiguousArray<ManagedObject>, _ translation: (ObjectKey) -> ObjectKey?
+  ) {
     if part.inserted.isEmpty { return }
     func keyFromNowOn(_ temporary: ObjectKey) -> ObjectKey? {
       let key = permanent(temporary)
@@ -23,8 +30,7 @@ extension SaveOperation {
     if context.graph.hasTransientLinks {
       for object in context.changes.objects { object.translateTransientLinks { keyFromNowOn($0) ?? $0 } }
     }
-    // Relationships don't reference objects of other stores.
-    for object in part.inserted + part.updated { translateKeys(in: object) }
+    for object in referrers { translateKeys(in: object, translation) }
     for object in part.inserted {
       context.registry.remove(object)
       object.objectKey = permanent(object.objectKey)
@@ -33,7 +39,7 @@ extension SaveOperation {
     }
   }
 
-  private func translateKeys(in object: ManagedObject) {
+  private func translateKeys(in object: ManagedObject, _ translation: (ObjectKey) -> ObjectKey?) {
     if object.flags.contains(.hasPrivateRow), let row = object.row {
       for slot in StoreChanges.targetSlots(object.entity.layout) where row.isPresent(slot) && row.integer(slot) < 0 {
         let key = permanent(row.key(slot))
@@ -41,7 +47,7 @@ extension SaveOperation {
       }
     }
     guard let states = object.toMany else { return }
-    for index in 0..<object.plan.toManyCount { states[index].translate(permanent) }
+    for index in 0..<object.plan.toManyCount { states[index].translate(translation) }
   }
 
   // MARK: Completing
@@ -132,7 +138,7 @@ extension ManagedObject {
   /// The slots whose values differ from a row, without those of derived attributes.
   fileprivate final func slotsChanged(since former: RowPointer) -> [SlotIndex] {
     guard flags.contains(.hasPrivateRow), let row else { return [] }
-    let kinds = entity.layout.kinds, derived = managedObjectContext.graph.derivations?.slots[flags.entityIndex] ?? []
+    let kinds = entity.layout.kinds, derived = context.graph.derivations?.slots[flags.entityIndex] ?? []
     return entity.layout.slots.filter { row.differs(from: former, $0, kinds[$0]) && !derived.contains($0) }
   }
 

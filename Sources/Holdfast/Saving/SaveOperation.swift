@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// A save that fails before the first commit leaves the stores and the context unchanged.
 final class SaveOperation {
-  let context: ManagedObjectContext
+  let context: ContextCore
   var coordinator: PersistentStoreCoordinator { context.persistentStoreCoordinator }
   @exclusivity(unchecked) var inserted: ContiguousArray<ManagedObject> = []
   @exclusivity(unchecked) var updated: ContiguousArray<ManagedObject> = []
@@ -39,9 +39,9 @@ final class SaveOperation {
   /// The error of a store that has its changes but couldn't confirm that they survive a power loss, or returned an invalid receipt.
   var unconfirmed: StoreError?
 
-  init(_ context: ManagedObjectContext) {
+  init(_ context: ContextCore) {
     self.context = context
-    origin = SaveOrigin(author: context.transactionAuthor, contextName: context.name.isEmpty ? nil : context.name)
+    origin = SaveOrigin(author: context.transactionAuthor, contextName: context.requests.label)
     options = context.requests.ofOthers
     stores = context.persistentStoreCoordinator.storeSet
   }
@@ -89,7 +89,7 @@ final class SaveOperation {
   /// locks without waiting. If one of them is taken, it releases all locks and waits for that one.
   ///
   /// - Throws: `timedOut` if a lock is taken until the deadline of the save.
-  private func withSaveLocks(_ body: () throws -> Bool) throws -> Bool {
+  func withSaveLocks(_ body: () throws -> Bool) throws -> Bool {
     var awaited = 0
     while true {
       let attempt =
@@ -274,34 +274,9 @@ extension StoreChanges {
   }
 }
 
-extension ManagedObjectContext {
+extension ContextCore {
   /// Saves all changes of the context, all or nothing. They are durable when it returns.
-  ///
-  /// A save has these steps:
-  ///
-  /// 1. Call the handlers of ``contextWillSave(_:)``, apply delete rules, and call `willSave`.
-  /// 2. Divide the changes among the stores, validate everything, and check uniqueness.
-  /// 3. Obtain permanent IDs and compute derived attributes.
-  /// 4. Send the changes to the stores and commit them. A store without changes receives no request.
-  /// 5. Give the objects their saved rows, call `didSave`, and call the handlers of ``contextDidSave(_:)``.
-  ///
-  /// When a save throws, the context keeps its changes and stays usable, except as described below.
-  ///
-  /// With several stores, all stores prepare their changes before any commits. So a store that refuses its changes does so before anything
-  /// is written. Each store's changes are all or nothing. If a commit fails after another one succeeded, the error is
-  /// ``ContextError/Code/incompleteSave`` (134040) and names the stores that have their changes. Objects of these stores have no unsaved
-  /// changes any more; the other objects keep theirs.
-  ///
-  /// A ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/durabilityUnknown`` means that everything is saved and
-  /// visible, but the disk didn't confirm it. The objects have no unsaved changes, and a power loss may bring back the previous contents.
-  ///
-  /// A ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/outcomeUnknown`` means that the commit failed without a
-  /// known outcome, for example because the connection to a server broke. The context keeps its changes, and the store may have them, too.
-  /// Save again: the context first asks the store for the outcome, and then saves what the store doesn't have. See ``hasUncertainSave``.
-  ///
-  /// - Throws: ``ContextError`` for unreadable properties (``ContextError/Code/unreadValues``), validation failures (several in one error,
-  ///   1560), conflicts, relationships between stores (133010) and missing stores. ``/HoldfastStore/StoreError`` for other failures.
-  public func save() throws {
+  func save() throws {
     checkIsolation()
     if isSaving {
       throw ContextError(
@@ -309,6 +284,7 @@ extension ManagedObjectContext {
         reason: "The context is being saved; a callback of the save can't save it again. Save it when save() has returned, "
           + "or in a handler of contextDidSave.")
     }
+    try refuseLoss()
     try settleUncertainSave()
     if changes.isEmpty { return tellChanges() }
     try refuseUnreadValues()

@@ -111,7 +111,7 @@ extension SaveOperation {
 extension StoreChanges {
   var savedChanges: SavedChanges {
     SavedChanges(
-      storeIdentifier: store.identifier, contextName: context.name, inserted: inserted.map(savedID) + others.inserted,
+      storeIdentifier: store.identifier, contextName: context.requests.label ?? "", inserted: inserted.map(savedID) + others.inserted,
       updated: updatedIDs() + others.updated, deleted: deleted.map(savedID) + others.deleted,
       mayIncludeOthers: others.mayIncludeOthers)
   }

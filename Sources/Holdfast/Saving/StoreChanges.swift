@@ -2,7 +2,7 @@ import HoldfastStore
 
 /// The changes of a save in one store.
 final class StoreChanges {
-  let context: ManagedObjectContext
+  let context: ContextCore
   let store: PersistentStore
   let keys: PermanentKeys
   let options: RequestOptions
@@ -31,7 +31,7 @@ final class StoreChanges {
   var others = StoreChange()
 
   init(
-    _ context: ManagedObjectContext, _ store: PersistentStore, _ keys: PermanentKeys, _ origin: SaveOrigin, _ options: RequestOptions
+    _ context: ContextCore, _ store: PersistentStore, _ keys: PermanentKeys, _ origin: SaveOrigin, _ options: RequestOptions
   ) {
     self.context = context
     self.store = store

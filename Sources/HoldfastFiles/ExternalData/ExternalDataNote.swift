@@ -74,7 +74,7 @@ final class ExternalDataNote {
       let digits = String(UInt64.random(in: .min ... .max), radix: 16)
       let name = prefix(storeUUID) + String(repeating: "0", count: 16 - digits.utf8.count) + digits + suffix
       let file = LockedFile(try fileSystem.create(name, in: folders.support.handle), of: fileSystem)
-      try fileSystem.lock(file.handle, timeout: 5)
+      try fileSystem.lock(file.handle, timeout: .seconds(5))
       let own = try fileSystem.status(of: file.handle).identity.node
       do throws(FileSystemError) {
         if try fileSystem.status(of: name, in: folders.support.handle).identity.node == own { return (name, file) }
@@ -91,7 +91,7 @@ final class ExternalDataNote {
     file = LockedFile(handle, of: fileSystem)
     guard let status = try? fileSystem.status(of: handle), status.kind == .regular,
       (0...Self.largestByteCount).contains(status.identity.size),
-      (try? fileSystem.lock(handle, timeout: 0)) != nil,
+      (try? fileSystem.lock(handle, timeout: .zero)) != nil,
       let bytes = try? fileSystem.bytes(of: handle, at: 0, count: Int(status.identity.size))
     else { return nil }
     // The last line is incomplete if it has no line break.

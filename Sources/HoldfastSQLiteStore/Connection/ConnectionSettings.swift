@@ -1,3 +1,5 @@
+import HoldfastStore
+
 /// The purpose of a connection, which determines its settings.
 enum ConnectionRole {
   /// Changes the file. A store has one writer.
@@ -20,15 +22,17 @@ struct ConnectionSettings {
   let script: String
   let busyMilliseconds: Int32
   let maximumValueBytes: Int32
+  let statementLogging: SQLiteStoreOptions.StatementLogging
 
   init(options: SQLiteStoreOptions, role: ConnectionRole, isNewFile: Bool) {
     precondition(
-      options.busyTimeoutSeconds >= 0 && options.cacheBytes >= 0 && options.mmapBytes >= 0 && options.maximumValueBytes > 0
-        && options.maximumReaders > 0 && options.readerTimeoutSeconds >= 0 && options.maximumSnapshots > 0 && options.checkpointPages > 0
-        && (options.maximumFileBytes ?? 1) > 0 && (options.requestTimeoutSeconds ?? 0) >= 0 && (options.largestFetchBytes ?? 0) >= 0,
+      options.busyTimeout >= .zero && options.cacheBytes >= 0 && options.mmapBytes >= 0 && options.maximumValueBytes > 0
+        && options.maximumReaders > 0 && options.readerTimeout >= .zero && options.maximumSnapshots > 0 && options.checkpointPages > 0
+        && (options.maximumFileBytes ?? 1) > 0 && (options.requestTimeout ?? .zero) >= .zero && (options.largestFetchBytes ?? 0) >= 0,
       "A SQLite store's options contain a negative number, or 0 where at least 1 is needed.")
     busyMilliseconds = Self.busyMilliseconds(options)
     maximumValueBytes = Int32(clamping: options.maximumValueBytes)
+    statementLogging = options.statementLogging
 
     var settings = [
       "cell_size_check=1",
@@ -75,6 +79,6 @@ struct ConnectionSettings {
 
   /// The time to wait for a lock, in milliseconds.
   static func busyMilliseconds(_ options: SQLiteStoreOptions) -> Int32 {
-    Int32(min(options.busyTimeoutSeconds * 1000, Double(Int32.max)))
+    Int32(min(options.busyTimeout / .seconds(1) * 1000, Double(Int32.max)))
   }
 }

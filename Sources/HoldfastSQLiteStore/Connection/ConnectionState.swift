@@ -106,7 +106,7 @@ final class ConnectionState {
     case .late(let seconds):
       StoreError(
         .timedOut, operation: operation, path: path,
-        reason: "The request took longer than \(seconds) seconds. Fetch less, add an index, or raise requestTimeoutSeconds.")
+        reason: "The request took longer than \(seconds) seconds. Fetch less, add an index, or raise requestTimeout.")
     case .limited(let error):
       StoreError(
         error.code, operation: operation, path: path, reason: error.reason, cause: error.cause, isRetryable: error.isRetryable)

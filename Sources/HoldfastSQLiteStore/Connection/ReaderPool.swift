@@ -21,7 +21,7 @@ final class ReaderPool: Sendable {
     init(_ options: SQLiteStoreOptions) {
       requests = options.maximumReaders
       snapshots = options.maximumSnapshots
-      waitSeconds = options.readerTimeoutSeconds
+      waitSeconds = options.readerTimeout / .seconds(1)
     }
   }
 
@@ -214,7 +214,7 @@ final class ReaderPool: Sendable {
       throw StoreError(
         .locked, operation: operation, path: path,
         reason: "All \(limits.requests) connections were in use by other requests for \(limits.waitSeconds) s. Try again, "
-          + "or raise maximumReaders or readerTimeoutSeconds in the store's options.", isRetryable: true)
+          + "or raise maximumReaders or readerTimeout in the store's options.", isRetryable: true)
     }
   }
 

@@ -106,7 +106,7 @@ extension SQLiteConnection {
     while true {
       do throws(StoreError) { return try string("PRAGMA journal_mode=\(mode.rawValue)") } catch {
         let waited = Double(DispatchTime.now().uptimeNanoseconds &- began.uptimeNanoseconds) / 1e9
-        guard error.code == .locked, waited < options.busyTimeoutSeconds else { throw error }
+        guard error.code == .locked, waited < options.busyTimeout / .seconds(1) else { throw error }
       }
       sqlite3_sleep(pause)
       pause = min(pause * 2, 50)

@@ -285,6 +285,7 @@ extension SQLiteConnection {
       guard code == SQLiteResultCode.ok else { throw state.failure(code) }
     }
     state.watch.install(handle)
+    StatementLog.install(handle, settings.statementLogging)
     for (limit, value) in Self.limits { sqlite3_limit(handle, limit, value) }
     sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, settings.maximumValueBytes)
 

@@ -49,6 +49,18 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
     }
   }
 
+  /// Which SQL statements are logged, at the level `debug` and with the label `holdfast.sqlite`.
+  ///
+  /// Each comes with its duration in seconds, which SQLite measures in steps of a millisecond.
+  public enum StatementLogging: String, Sendable, Hashable, Codable, CaseIterable {
+    /// None.
+    case none
+    /// All statements, without the values of objects and predicates.
+    case statements
+    /// All statements with values, which may be personal data.
+    case values
+  }
+
   /// Whether the store is opened read-only. Defaults to false.
   ///
   /// If true, a missing file is an error, whatever ``createsIfMissing`` is. The store doesn't create, change or remove any file, so it also
@@ -60,10 +72,10 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   ///
   /// Opening an existing file for writing converts it.
   public var journalMode: JournalMode
-  /// The time to wait for another process's lock, in seconds. Defaults to 5.
+  /// The time to wait for another process's lock. Defaults to 5 seconds.
   ///
   /// After that time, the call throws `StoreError.Code.locked`.
-  public var busyTimeoutSeconds: Double
+  public var busyTimeout: Duration
   /// The maximum memory for file pages cached by one connection, in bytes. Defaults to 64 MiB.
   ///
   /// Memory is used only for pages that were read.
@@ -78,10 +90,10 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   /// Each has its own connection, and further requests wait. Any number of contexts may use one store. A higher limit helps if more
   /// processors can read at once.
   public var maximumReaders: Int
-  /// The time that a request waits for others to finish, in seconds. Defaults to 30.
+  /// The time that a request waits for others to finish. Defaults to 30 seconds.
   ///
   /// After that time, the request throws `StoreError.Code.locked` and can be retried.
-  public var readerTimeoutSeconds: Double
+  public var readerTimeout: Duration
   /// The maximum number of ``/HoldfastStore/ReadViewKind/snapshot`` views in use. Defaults to 4.
   ///
   /// Beginning another one throws `StoreError.Code.tooManyReadViews`; it doesn't wait. A snapshot has its own connection and prevents the
@@ -109,14 +121,14 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   public var maximumFileBytes: Int?
   /// The maximum size of a text or data value, in bytes, for saving and reading. Defaults to 256 MiB.
   public var maximumValueBytes: Int
-  /// The maximum duration of a request, in seconds. Defaults to nil: no limit.
+  /// The maximum duration of a request. Defaults to nil: no limit.
   ///
   /// Requests are fetches, reads of rows and relationships, and the preparation of a save. A request that takes longer throws
   /// `StoreError.Code.timedOut` and changes nothing. Set a limit for a file that you don't trust.
   ///
   /// The limit is checked while SQLite runs statements. It includes the time in which the caller processes rows, but not the wait for a
   /// connection.
-  public var requestTimeoutSeconds: Double?
+  public var requestTimeout: Duration?
   /// The maximum memory for the result of one request, in bytes. Defaults to nil: no limit.
   ///
   /// The limit applies to rows of a fetch or of faults, to the groups of a grouped fetch, and to destination keys of a relationship. A
@@ -137,6 +149,9 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   /// programs don't expect them.
   public var storesExactDecimals: Bool
 
+  /// Which statements are logged, for finding out what a request does. Defaults to ``StatementLogging/none``.
+  public var statementLogging: StatementLogging
+
   /// Which stores get missing fetch indexes when they are opened for writing. Defaults to ``IndexAddition/ownStores``.
   ///
   /// An index is recognised by its table and columns, so an index that another program created under another name isn't created again. If
@@ -145,23 +160,23 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
 
   /// Creates options. Each parameter has a default.
   public init(
-    isReadOnly: Bool = false, durability: Durability = .full, journalMode: JournalMode = .wal, busyTimeoutSeconds: Double = 5,
-    cacheBytes: Int = 64 << 20, mmapBytes: Int = 0, maximumReaders: Int = 4, readerTimeoutSeconds: Double = 30,
+    isReadOnly: Bool = false, durability: Durability = .full, journalMode: JournalMode = .wal, busyTimeout: Duration = .seconds(5),
+    cacheBytes: Int = 64 << 20, mmapBytes: Int = 0, maximumReaders: Int = 4, readerTimeout: Duration = .seconds(30),
     maximumSnapshots: Int = 4, checkpointPages: Int = 1000, filePermissions: UInt32 = 0o600, allowsSharedFolder: Bool = false,
     createsIfMissing: Bool = true,
     maximumFileBytes: Int? = nil, maximumValueBytes: Int = 256 << 20,
-    requestTimeoutSeconds: Double? = nil, largestFetchBytes: Int? = nil,
+    requestTimeout: Duration? = nil, largestFetchBytes: Int? = nil,
     externalData: ExternalDataOptions = ExternalDataOptions(), storesExactDecimals: Bool = false,
-    indexAddition: IndexAddition = .ownStores
+    indexAddition: IndexAddition = .ownStores, statementLogging: StatementLogging = .none
   ) {
     self.isReadOnly = isReadOnly
     self.durability = durability
     self.journalMode = journalMode
-    self.busyTimeoutSeconds = busyTimeoutSeconds
+    self.busyTimeout = busyTimeout
     self.cacheBytes = cacheBytes
     self.mmapBytes = mmapBytes
     self.maximumReaders = maximumReaders
-    self.readerTimeoutSeconds = readerTimeoutSeconds
+    self.readerTimeout = readerTimeout
     self.maximumSnapshots = maximumSnapshots
     self.checkpointPages = checkpointPages
     self.filePermissions = filePermissions
@@ -169,10 +184,11 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
     self.createsIfMissing = createsIfMissing
     self.maximumFileBytes = maximumFileBytes
     self.maximumValueBytes = maximumValueBytes
-    self.requestTimeoutSeconds = requestTimeoutSeconds
+    self.requestTimeout = requestTimeout
     self.largestFetchBytes = largestFetchBytes
     self.externalData = externalData
     self.storesExactDecimals = storesExactDecimals
     self.indexAddition = indexAddition
+    self.statementLogging = statementLogging
   }
 }

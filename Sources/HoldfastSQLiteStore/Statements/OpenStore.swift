@@ -48,7 +48,7 @@ final class OpenStore: Sendable {
   func counting<R>(_ connection: SQLiteConnection, isLimited: Bool = true, _ body: () throws -> R) rethrows -> R {
     let before = connection.statementsRun
     defer { statementCount.add(connection.statementsRun - before, ordering: .relaxed) }
-    return try connection.state.watch.limiting(toSeconds: isLimited ? database.options.requestTimeoutSeconds : nil, body)
+    return try connection.state.watch.limiting(toSeconds: isLimited ? database.options.requestTimeout.map { $0 / .seconds(1) } : nil, body)
   }
 
   // MARK: Writing

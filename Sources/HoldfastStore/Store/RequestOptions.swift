@@ -17,16 +17,17 @@ public struct RequestOptions: Sendable {
     let deadline: ContinuousClock.Instant?
     let cancellation: RequestCancellation?
     let label: String?
+    let property: String?
 
-    init(_ deadline: ContinuousClock.Instant?, _ cancellation: RequestCancellation?, _ label: String?) {
-      (self.deadline, self.cancellation, self.label) = (deadline, cancellation, label)
+    init(_ deadline: ContinuousClock.Instant?, _ cancellation: RequestCancellation?, _ label: String?, _ property: String?) {
+      (self.deadline, self.cancellation, self.label, self.property) = (deadline, cancellation, label, property)
     }
   }
 
-  /// Nil without deadline, cancellation and label.
+  /// Nil if everything is nil.
   private let contents: Contents?
 
-  /// No deadline, no cancellation and no label.
+  /// No deadline, no cancellation and no names.
   public static let none = RequestOptions()
 
   /// Creates options.
@@ -35,8 +36,12 @@ public struct RequestOptions: Sendable {
   ///   - deadline: The time by which the request should end. Defaults to nil, for no deadline.
   ///   - cancellation: Cancels the request. Defaults to nil, for a request that can't be cancelled.
   ///   - label: A name for logs and traces, such as the context's name. Defaults to nil.
-  public init(deadline: ContinuousClock.Instant? = nil, cancellation: RequestCancellation? = nil, label: String? = nil) {
-    contents = deadline == nil && cancellation == nil && label == nil ? nil : Contents(deadline, cancellation, label)
+  ///   - property: For logs and traces, the name of the property whose access sends the request. Defaults to nil.
+  public init(
+    deadline: ContinuousClock.Instant? = nil, cancellation: RequestCancellation? = nil, label: String? = nil, property: String? = nil
+  ) {
+    let isEmpty = deadline == nil && cancellation == nil && label == nil && property == nil
+    contents = isEmpty ? nil : Contents(deadline, cancellation, label, property)
   }
 
   /// The time by which the request should end; nil without a deadline.
@@ -47,6 +52,9 @@ public struct RequestOptions: Sendable {
 
   /// A name for logs and traces; nil without one.
   public var label: String? { contents?.label }
+
+  /// The name of the property whose access sends the request; nil if it is unknown.
+  public var property: String? { contents?.property }
 
   /// Whether the request has neither a deadline nor a cancellation, so that ``check(_:)`` never throws.
   public var isUnlimited: Bool { contents.map { $0.deadline == nil && $0.cancellation == nil } ?? true }

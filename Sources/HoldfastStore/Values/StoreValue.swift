@@ -43,6 +43,12 @@ public enum StoreValue: Sendable, Hashable {
   /// The destination object of a to-one relationship.
   case objectID(ManagedObjectID)
 
+  /// A date.
+  public static func date(_ date: Date) -> StoreValue { .date(date.timeIntervalSinceReferenceDate) }
+
+  /// The date; nil for another kind of value.
+  public var date: Date? { if case .date(let seconds) = self { Date(timeIntervalSinceReferenceDate: seconds) } else { nil } }
+
   /// Whether an attribute of this type may have the value. ``null`` fits every type.
   public func fits(_ type: AttributeType) -> Bool {
     switch (self, type) {

@@ -1,4 +1,5 @@
 public import HoldfastFiles
+import HoldfastStore
 
 #if canImport(Glibc)
   import Glibc
@@ -225,8 +226,8 @@ extension SimulatedFileSystem {
   // MARK: Locks
 
   /// Acquires the lock, or waits for it. Each attempt counts as a call.
-  public func lock(_ file: StoreFileHandle, timeout: Double) throws(FileSystemError) {
-    let end = Self.seconds() + timeout
+  public func lock(_ file: StoreFileHandle, timeout: Duration) throws(FileSystemError) {
+    let end = Self.seconds() + timeout / .seconds(1)
     while true {
       let isTaken = try perform(.lock, file.name) { state, _ in
         state.file(file).map { number in

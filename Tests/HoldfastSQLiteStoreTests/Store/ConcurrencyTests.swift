@@ -51,7 +51,7 @@ import Testing
 
   @Test func `a sink may query the same view again, stop, and throw`() throws {
     // With a single connection, a nested request would wait forever.
-    let (_, tested) = try people(SQLiteStoreOptions(maximumReaders: 1, readerTimeoutSeconds: 1e6))
+    let (_, tested) = try people(SQLiteStoreOptions(maximumReaders: 1, readerTimeout: .seconds(1e6)))
     try tested.insert("Person", (1...5000).map { ["id": .int64($0), "name": .string(String(repeating: "n", count: 40))] })
     for kind in [ReadViewKind.latest, .consistent, .snapshot] {
       let view = try tested.store.beginRead(kind)
@@ -106,7 +106,7 @@ import Testing
   }
 
   @Test func `a write lock of another connection makes a save wait, then fail, and no change is lost`() throws {
-    let (folder, tested) = try people(SQLiteStoreOptions(busyTimeoutSeconds: 0.05))
+    let (folder, tested) = try people(SQLiteStoreOptions(busyTimeout: .seconds(0.05)))
     try tested.insert("Company", [["name": .string("A")]])
     var other: OpaquePointer?
     try #require(sqlite3_open(folder.file(), &other) == SQLITE_OK)

@@ -126,7 +126,7 @@ import Testing
     try context.save()
     #expect(throws: ContextError.self) { try context.spot("B").setTransformableValue(Self.black, Spot.Slot.colour) }
     try context.save()
-    #expect(context.changes.refusedValues.isEmpty)
+    #expect(context.core.changes.refusedValues.isEmpty)
   }
 
   /// The refused value of an object that was deleted must not be reported for another one that takes its place in memory.
@@ -143,7 +143,7 @@ import Testing
     deleted.colour = Self.black
     context.delete(deleted)
     try context.save()
-    #expect(context.changes.refusedValues.isEmpty)
+    #expect(context.core.changes.refusedValues.isEmpty)
   }
 
   @Test func bothFormatsOfCodableValuesComeBack() throws {

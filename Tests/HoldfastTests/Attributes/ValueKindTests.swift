@@ -40,15 +40,15 @@ import Testing
     a.friend = b.objectID
     try context.save()
     #expect(a.friend == b.objectID)
-    let again = try reopened(place)
+    let again = try reopened(place), reading = again.managedObjectContext
     let friend = try #require(again.friend)
-    #expect(try (again.managedObjectContext.existingObject(with: friend) as? Spot)?.name == "B")
+    #expect(try (reading.existingObject(with: friend) as? Spot)?.name == "B")
     #expect(try again.value(forKey: "friend") == .objectID(friend))
-    #expect(try again.managedObjectContext.fetch(FetchRequest<Spot> { $0.friend == friend }) == [again])
-    #expect(try again.managedObjectContext.fetch(FetchRequest<Spot> { $0.friend == nil }).map(\.name) == ["B"])
+    #expect(try reading.fetch(FetchRequest<Spot> { $0.friend == friend }) == [again])
+    #expect(try reading.fetch(FetchRequest<Spot> { $0.friend == nil }).map(\.name) == ["B"])
     // Deleting the object doesn't clear it.
-    again.managedObjectContext.delete(try again.managedObjectContext.object(with: friend))
-    try again.managedObjectContext.save()
+    reading.delete(try reading.object(with: friend))
+    try reading.save()
     #expect(again.friend == friend)
   }
 

@@ -350,7 +350,8 @@ import Testing
   }
 
   @Test func eachConditionSelectsSomeObjectsButNotAll() throws {
-    let place = try TestStore.memory.makePlace(), dogs = try fill(try place.context())
+    let place = try TestStore.memory.makePlace(), context = try place.context(), dogs = try fill(context)
+    defer { withExtendedLifetime(context) {} }
     let all = Self.conditions(dogs).filter { condition in dogs.allSatisfy(condition.holds) || !dogs.contains(where: condition.holds) }
     #expect(all.map(\.description) == ["two properties", "nothing"])
   }

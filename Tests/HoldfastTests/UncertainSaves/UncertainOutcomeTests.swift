@@ -311,8 +311,8 @@ import Testing
     let pack = try LossyPack(2), context = try pack.context(), dog = context.dog("rex")
     pack.lossy[0].loseCommit(.withoutCommitting)
     #expect(throws: StoreError.self) { try context.save() }
-    let error = try #require(throws: StoreError.self) { try context.assign(dog, to: pack.coordinator.persistentStores[1]) }
-    #expect(error.code == .outcomeUnknown)
+    let error = try #require(throws: ContextError.self) { try context.assign(dog, to: pack.coordinator.persistentStores[1]) }
+    #expect(error.code == .invalidRequest)
     try context.assign(dog, to: pack.coordinator.persistentStores[0])
     try context.save()
     #expect(pack.coordinator.persistentStore(for: dog.objectID) == pack.coordinator.persistentStores[0])

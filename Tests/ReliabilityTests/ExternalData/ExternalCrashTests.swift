@@ -305,7 +305,7 @@ private struct PowerLostGallery: CustomStringConvertible {
   static func context(
     _ kind: FileStore, _ disk: SimulatedFileSystem, _ durability: DurableFileOptions.Durability
   ) throws -> ManagedObjectContext {
-    let file = DurableFileOptions(durability: durability, lockTimeout: 0, fileSystem: disk)
+    let file = DurableFileOptions(durability: durability, lockTimeout: .seconds(0), fileSystem: disk)
     return try Gallery.context(kind.description(at: "/gallery", WholeFileOptions(file: file, externalData: options)))
   }
 

@@ -61,7 +61,8 @@ struct SQLiteFaults {
   private var store: StoreDescription {
     // A short log, so that the work includes a checkpoint.
     .sqlite(
-      at: path, options: SQLiteStoreOptions(journalMode: journal, busyTimeoutSeconds: 0.02, readerTimeoutSeconds: 0.1, checkpointPages: 20))
+      at: path,
+      options: SQLiteStoreOptions(journalMode: journal, busyTimeout: .seconds(0.02), readerTimeout: .seconds(0.1), checkpointPages: 20))
   }
 
   /// The ways in which calls fail.

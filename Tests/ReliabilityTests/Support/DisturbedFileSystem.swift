@@ -124,7 +124,7 @@ final class DisturbedFileSystem: ForwardingFileSystem {
     return try base.names(in: directory)
   }
 
-  func lock(_ file: StoreFileHandle, timeout: Double) throws(FileSystemError) {
+  func lock(_ file: StoreFileHandle, timeout: Duration) throws(FileSystemError) {
     try disturb(.lock, file.name)
     try base.lock(file, timeout: timeout)
   }

@@ -33,7 +33,7 @@ struct SimulatedHarbour {
     -> StoreDescription
   {
     store.description(
-      at: Self.path, file: DurableFileOptions(durability: durability, lockTimeout: 0, fileSystem: fileSystem ?? disk))
+      at: Self.path, file: DurableFileOptions(durability: durability, lockTimeout: .seconds(0), fileSystem: fileSystem ?? disk))
   }
 
   func context(_ durability: DurableFileOptions.Durability = .full, through fileSystem: (any StoreFileSystem)? = nil) throws

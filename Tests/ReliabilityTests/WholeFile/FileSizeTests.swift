@@ -7,7 +7,8 @@ import Testing
 @Suite struct FileSizeTests {
   private func description(_ harbour: SimulatedHarbour, _ largest: Int) -> StoreDescription {
     harbour.store.description(
-      at: SimulatedHarbour.path, file: DurableFileOptions(lockTimeout: 0, largestByteCount: Int64(largest), fileSystem: harbour.disk))
+      at: SimulatedHarbour.path,
+      file: DurableFileOptions(lockTimeout: .seconds(0), largestByteCount: Int64(largest), fileSystem: harbour.disk))
   }
 
   @Test(arguments: FileStore.wholeFile)

@@ -170,7 +170,7 @@ enum Inserting {
   static let rounds = 30
 
   /// Waits an hour for the other processes.
-  static var options: DurableFileOptions { DurableFileOptions(lockTimeout: 3600) }
+  static var options: DurableFileOptions { DurableFileOptions(lockTimeout: .seconds(3600)) }
 
   /// - Returns: The number of every new object, by the object's ID.
   static func run(_ store: FileStore, _ folder: String, process: Int, of processes: Int) throws -> [String: Int] {

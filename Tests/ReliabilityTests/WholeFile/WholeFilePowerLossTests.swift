@@ -145,7 +145,7 @@ private struct PowerLosses: CustomStringConvertible {
   private mutating func expectUsable(_ state: CrashState, _ saves: Int) throws {
     continued += 1
     let context = try Harbour.context(
-      store.description(at: SimulatedHarbour.path, file: DurableFileOptions(lockTimeout: 0, fileSystem: state.fileSystem)))
+      store.description(at: SimulatedHarbour.path, file: DurableFileOptions(lockTimeout: .seconds(0), fileSystem: state.fileSystem)))
     let next = try Voyage.saveNext(context)
     let found = try Voyage.check(context)
     try context.persistentStoreCoordinator.close()

@@ -13,7 +13,7 @@ final class Deriving {
   let plan: DerivationPlan
   let values: DerivedValues
   let reader: StoreReader
-  var context: ManagedObjectContext { part.context }
+  var context: ContextCore { part.context }
   var stored: StoredRows { values.stored }
   /// The objects whose rows this save writes or deletes, by entity index.
   ///

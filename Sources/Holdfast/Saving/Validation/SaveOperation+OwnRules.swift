@@ -48,7 +48,7 @@ enum OwnRules {
   /// To-many relationships are validated only if they were read or changed. Values in external files were validated when they were saved,
   /// and aren't read again.
   static func failuresOfProperties(_ object: ManagedObject) -> [ContextError] {
-    guard object.managedObjectContext.bound.hooks(of: object).contains(.validateProperties) else { return [] }
+    guard object.context.bound.hooks(of: object).contains(.validateProperties) else { return [] }
     let entity = object.entity
     return zip(entity.slotIndexes, entity.slots).flatMap { slot, property in
       property.allowsExternalData && object.readRow.isExternal(slot) ? [] : check(object, property.name)

@@ -37,7 +37,7 @@ struct SlotCheck: Sendable {
 
   @inline(__always) func failure(_ row: RowPointer, _ object: ManagedObject) -> ContextError? {
     guard row.isPresent(slot) else { return isMandatory ? .missing(name, object) : nil }
-    guard let rule, let failure = rule.failure(row, slot, object.managedObjectContext) else { return nil }
+    guard let rule, let failure = rule.failure(row, slot, object.context) else { return nil }
     return error(failure, row, object)
   }
 

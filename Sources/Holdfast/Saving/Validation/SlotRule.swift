@@ -59,7 +59,7 @@ enum SlotRule: Sendable {
     if case .decimal(let value) = bound { value } else { nil }
   }
 
-  @inline(__always) func failure(_ row: RowPointer, _ slot: SlotIndex, _ context: ManagedObjectContext) -> Failure? {
+  @inline(__always) func failure(_ row: RowPointer, _ slot: SlotIndex, _ context: ContextCore) -> Failure? {
     switch self {
     case .whole(let range):
       let value = row.integer(slot)

@@ -17,7 +17,7 @@ struct TextRule: Sendable {
     if minimumLength <= 0 && maximumLength == .max && pattern == nil && !isURI { return nil }
   }
 
-  func failure(_ text: UnsafeRawBufferPointer, _ context: ManagedObjectContext) -> SlotRule.Failure? {
+  func failure(_ text: UnsafeRawBufferPointer, _ context: ContextCore) -> SlotRule.Failure? {
     if minimumLength > 0 || maximumLength < .max {
       let length = TextRule.length(text)
       if length < minimumLength { return failure(.stringTooShort, "length >= \(minimumLength)", minimumLength, "fewer") }

@@ -34,7 +34,7 @@ final class ParkedLinks {
   }
 }
 
-extension ManagedObjectContext {
+extension ContextCore {
   /// The object at the other end of a transient relationship's link, recreated if it was released and has parked links.
   ///
   /// Nil if the object isn't registered and has no parked links, which can't happen for a relationship with an inverse.

@@ -38,12 +38,19 @@ struct ChangeSet {
     rest.forEach { append($0) }
   }
 
+  /// Removes and returns all objects, but not what is known about them.
+  mutating func letGo() -> ContiguousArray<ManagedObject> {
+    defer { objects = [] }
+    for entity in counts.indices { counts[entity] = 0 }
+    return objects
+  }
+
   /// Removes all objects.
   mutating func removeAll() {
     objects = []
+    for entity in counts.indices { counts[entity] = 0 }
     refusedValues = []
     assignments = nil
-    for entity in counts.indices { counts[entity] = 0 }
   }
 
   // MARK: Refused values

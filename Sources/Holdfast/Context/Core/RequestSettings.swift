@@ -26,6 +26,9 @@ struct RequestSettings {
   /// The options of a fault or a save that begins now. They have no cancellation.
   var ofOthers: RequestOptions { timeout == nil ? other : RequestOptions(deadline: deadline, label: label) }
 
+  /// The options of a request that fires a fault because a property is accessed.
+  func ofFault(_ property: String) -> RequestOptions { RequestOptions(deadline: deadline, label: label, property: property) }
+
   private var deadline: ContinuousClock.Instant? { timeout.map { .now + $0 } }
 
   private mutating func update() {
@@ -34,7 +37,7 @@ struct RequestSettings {
   }
 }
 
-extension ManagedObjectContext {
+extension ContextCore {
   /// Runs a closure. The cancellation cancels its fetches.
   func cancelling<Result>(_ cancellation: RequestCancellation, _ body: () -> Result) -> Result {
     let before = requests.cancellation

@@ -1,29 +1,12 @@
 import HoldfastStore
 
 /// Saves whose outcome is unknown.
-extension ManagedObjectContext {
+extension ContextCore {
   /// Whether the last save failed with `outcomeUnknown` and its outcome is still unknown.
-  ///
-  /// The store may have the changes of that save. Objects can be fetched and changed as usual, and their changes are kept. What other
-  /// methods do:
-  ///
-  /// - ``save()`` first asks the store for the outcome. If the store has the changes, the objects get the rows that were sent, and only
-  ///   later changes are saved. If it doesn't, everything is saved. In both cases, no object is inserted twice.
-  /// - ``refresh(_:mergeChanges:)`` and ``refreshAllObjects()`` ask for the outcome, too.
-  /// - If the store can't report the outcome, these methods throw `outcomeUnknown`. Nothing is lost.
-  /// - ``resolveUncertainSave(wasCommitted:)`` sets the outcome.
-  /// - ``rollback()`` discards all changes. The objects of the save become faults, whose next access reads the stored rows.
-  /// - ``reset()`` discards all changes and objects.
-  public var hasUncertainSave: Bool { uncertainSave != nil }
+  var hasUncertainSave: Bool { uncertainSave != nil }
 
   /// Sets the outcome of a save that failed with `outcomeUnknown`. Does nothing if there is none.
-  ///
-  /// Use it for a store that can't report the outcome. Fetch the objects in another context to find out whether the store has the changes.
-  ///
-  /// - Parameter wasCommitted: Whether the store has the changes. If true, the objects get the rows that were sent, their `didSave` and the
-  ///   handlers of ``contextDidSave(_:)`` are called, and only later changes remain. If false, all changes remain for the next save. If the
-  ///   value is wrong, the next save of these objects fails, with a conflict if it updates or deletes them. It inserts nothing twice.
-  public func resolveUncertainSave(wasCommitted: Bool) {
+  func resolveUncertainSave(wasCommitted: Bool) {
     checkIsolation()
     precondition(!isSaving, "The outcome of a save was set in a callback of another save.")
     guard let uncertain = uncertainSave else { return }

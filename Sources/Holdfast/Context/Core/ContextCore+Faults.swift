@@ -1,6 +1,6 @@
 import HoldfastStore
 
-extension ManagedObjectContext {
+extension ContextCore {
   /// Reads the row of a fault and the rows of its siblings.
   ///
   /// If the row can't be read, returns a row of nil and sets ``ManagedObject/isInaccessible``. An object whose row was deleted keeps that
@@ -24,6 +24,7 @@ extension ManagedObjectContext {
   /// Why an object has no row now but may have one later; nil if its row was deleted.
   private func reasonToRetry(_ object: ManagedObject) -> ContextError? {
     if isOfRemovedStore(object.objectKey) { return .missingStore([object.id]) }
+    if object.objectKey < 0 && lostObject != nil { return .lostChanges(object.id) }
     if object.mapIndex != .max || object.flags.contains(.detached) { return nil }
     return ContextError(
       .missingObject, objectID: object.id,
@@ -70,13 +71,19 @@ extension ManagedObjectContext {
     let siblings = object.flags.contains(.ownedByGroup) ? nil : object.owner.map { unsafeDowncast($0, to: FaultSiblings.self) }
     let keys = keysToRead(object, siblings)
     // Siblings may be of any entity that the relationship can reference.
-    let collector = try coordinator.rows(FaultRequest(entity: siblings?.entity ?? entity, keys: keys), requests.ofOthers)
+    let collector = try coordinator.rows(FaultRequest(entity: siblings?.entity ?? entity, keys: keys), options(firing: entity))
     for group in groups(collector.runs, entity) {
       if keys.count > 1 { recentGroups.append(group) }
       attachFaults(group)
     }
     awakenFulfilled()
     return object.row != nil
+  }
+
+  /// The options of a request that fires a fault.
+  private func options(firing entity: EntityIndex) -> RequestOptions {
+    guard persistentStoreCoordinator.monitor.isObserved, let firedSlot else { return requests.ofOthers }
+    return requests.ofFault(entities[entity].slots[firedSlot].name)
   }
 
   /// Reads the rows of several faults, up to 1,024 per request. Faults without a row stay faults.

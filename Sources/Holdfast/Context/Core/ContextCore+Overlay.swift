@@ -1,6 +1,6 @@
 import HoldfastStore
 
-extension ManagedObjectContext {
+extension ContextCore {
   /// Whether changes of the context can make a request's result differ from the store's.
   func needsOverlay<Result>(_ request: FetchRequest<Result>, _ query: FetchQuery) throws -> Bool {
     if !request.includesPendingChanges { return false }
@@ -143,12 +143,12 @@ extension ManagedObjectContext {
 
 /// Rows as seen by a context: those of its objects, otherwise the store's, read in batches.
 final class ContextRows: EvaluationSource {
-  private let context: ManagedObjectContext
+  private let context: ContextCore
   private var stored: RelatedRows?
 
   private let options: RequestOptions
 
-  init(_ context: ManagedObjectContext, _ options: RequestOptions) { (self.context, self.options) = (context, options) }
+  init(_ context: ContextCore, _ options: RequestOptions) { (self.context, self.options) = (context, options) }
 
   /// Reads ahead the destinations of rows.
   func prepare(_ rows: [RowPointer], _ crossings: [QueryCrossing]) throws {

@@ -1,7 +1,5 @@
-import HoldfastStore
-
 /// Runs requests within spans of a tracer.
-protocol RequestSpans: Sendable {
+package protocol RequestSpans: Sendable {
   /// Runs a request within a span.
   ///
   /// - Parameters:

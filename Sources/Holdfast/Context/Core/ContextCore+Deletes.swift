@@ -1,19 +1,8 @@
 import HoldfastStore
 
-extension ManagedObjectContext {
+extension ContextCore {
   /// Applies the delete rules of objects deleted since the last call.
-  ///
-  /// - *Nullify*: The objects at the other end no longer reference the deleted one. Registered objects are changed. The store clears the
-  ///   references of other objects in bulk, without reading their rows. If the inverse is required, its objects are read, so that the save
-  ///   can fail validation.
-  /// - *Cascade*: The objects at the other end are deleted too, also in cycles.
-  /// - *Deny*: Checked by the save.
-  /// - *No action*: Nothing changes.
-  ///
-  /// Afterwards it calls the handlers of ``objectsDidChange(_:)``.
-  ///
-  /// - Throws: ``/HoldfastStore/StoreError`` if objects at the other end can't be read.
-  public func processPendingChanges() throws {
+  func processPendingChanges() throws {
     try applyDeleteRules()
     tellChanges()
   }

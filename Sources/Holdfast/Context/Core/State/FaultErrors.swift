@@ -51,18 +51,12 @@ struct FaultErrors {
   }
 }
 
-extension ManagedObjectContext {
+extension ContextCore {
   /// The most recent error of reading a property, or nil.
-  ///
-  /// It is the store's error, or ``ContextError/Code/missingObject`` for a deleted row. Nil if no read has failed since the errors were
-  /// acknowledged.
-  public var faultError: (any Error)? { faultErrors.latest }
+  var faultError: (any Error)? { faultErrors.latest }
 
   /// Allows saves again after properties couldn't be read. Sends no store request.
-  ///
-  /// Call it only if no change to save depends on the placeholders; see ``FaultErrorPolicy/failSave``. The next access to one of the
-  /// objects reads its row again. An object that was changed while its row was unreadable must be refreshed before it can be saved.
-  public func acknowledgeFaultErrors() { faultErrors = FaultErrors(areThrown: faultErrors.areThrown, in: faultErrors) }
+  func acknowledgeFaultErrors() { faultErrors = FaultErrors(areThrown: faultErrors.areThrown, in: faultErrors) }
 
   /// Records that a property of an object returns a placeholder because of an error.
   func noteUnread(_ id: ManagedObjectID, _ error: any Error) {

@@ -1,5 +1,5 @@
 /// Notifies objects when they receive their row from the store, and when they become faults.
-extension ManagedObjectContext {
+extension ContextCore {
   /// Records that an object is about to receive its row. It is awakened at the end of the current operation.
   func noteFulfilment(_ object: ManagedObject) {
     guard bound.hooks(of: object).contains(.awakeFromFetch), object.row == nil || object.isInaccessible else { return }

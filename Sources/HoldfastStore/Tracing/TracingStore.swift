@@ -1,4 +1,3 @@
-public import HoldfastStore
 public import Logging
 import Synchronization
 
@@ -28,7 +27,7 @@ public final class TracingStore: ForwardingStore {
     self.init(base, spans: nil, receive: receive)
   }
 
-  init(_ base: any IncrementalStore, spans: (any RequestSpans)?, receive: @escaping @Sendable (StoreTrace) -> Void) {
+  package init(_ base: any IncrementalStore, spans: (any RequestSpans)?, receive: @escaping @Sendable (StoreTrace) -> Void) {
     self.base = base
     self.spans = spans
     self.receive = receive

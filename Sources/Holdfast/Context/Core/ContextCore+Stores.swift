@@ -2,19 +2,11 @@ import HoldfastStore
 import Synchronization
 
 /// Support for several stores under one coordinator.
-extension ManagedObjectContext {
+extension ContextCore {
   /// Specifies the store in which a new object is saved.
-  ///
-  /// Defaults to the first store, in the order in which stores were added, that is writable and includes the object's entity. Assigning
-  /// again replaces the assignment; a rollback discards it. Assigning an object that was already saved traps.
-  ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/missingStore`` if the coordinator doesn't have the store, or
-  ///   ``ContextError/Code/noStoreForEntity`` if the store's configuration lacks the object's entity; ``/HoldfastStore/StoreError`` with
-  ///   code ``/HoldfastStore/StoreError/Code/readOnly`` if the store isn't writable, or
-  ///   ``/HoldfastStore/StoreError/Code/outcomeUnknown`` if a save with an unknown outcome has sent the object to another store.
-  public func assign(_ object: ManagedObject, to store: PersistentStore) throws {
+  func assign(_ object: ManagedObject, to store: PersistentStore) throws {
     checkIsolation()
-    precondition(object.managedObjectContext === self, "An object was assigned in a context that it does not belong to.")
+    precondition(object.context === self, "An object was assigned in a context that it does not belong to.")
     precondition(
       object.isInserted && !object.flags.contains(.detached),
       "A saved or deleted object was assigned to a store; only new objects can be assigned.")
@@ -28,11 +20,11 @@ extension ManagedObjectContext {
     guard !store.isReadOnly else {
       throw StoreError(.readOnly, operation: "assign an object", path: store.locationDescription, reason: "The store was opened read-only.")
     }
-    // A store that reserved the object's key may have received it in a save.
+    // The store that gave a permanent ID may have received the object in a save with an unknown outcome.
     if object.objectKey >= 0, let sent = persistentStoreCoordinator.storeSet.store(ofKey: object.objectKey), sent != store {
-      throw StoreError(
-        .outcomeUnknown, operation: "assign an object", path: store.locationDescription,
-        reason: "A save with an unknown outcome has sent the object to \(sent.title). Insert another object instead.")
+      throw ContextError(
+        .invalidRequest, objectID: object.id,
+        reason: "The object has a permanent ID of \(sent.title), so it can't be saved in \(store.title). Insert another object instead.")
     }
     changes.assign(object, to: store)
   }

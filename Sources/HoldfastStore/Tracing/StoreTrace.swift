@@ -1,7 +1,6 @@
-public import HoldfastStore
 public import Logging
 
-/// A request that a ``TracingStore`` has forwarded: what it was, how long it took, and how it ended.
+/// A request to a store: what it was, how long it took, and how it ended.
 ///
 /// It contains names and numbers only, and no values of objects or predicates.
 public struct StoreTrace: Sendable {
@@ -33,6 +32,8 @@ public struct StoreTrace: Sendable {
     case optional
   }
 
+  /// The type of the store, such as "SQLite"; nil if it is unknown.
+  public var storeType: String?
   /// The kind of the request.
   public var operation: Operation
   /// The name of the entity; nil for a request without an entity, or with several.
@@ -41,6 +42,8 @@ public struct StoreTrace: Sendable {
   public var relationship: String?
   /// The operation of an optional request, as a verb phrase; nil for other requests.
   public var requestName: String?
+  /// The name of the property whose access sent the request for rows; nil if it is unknown.
+  public var property: String?
   /// The number of keys or sources in the request, or of rows in a save.
   public var requestedCount: Int?
   /// The number of rows, destinations or keys in the answer; nil if the request failed or has no such answer.
@@ -57,6 +60,7 @@ public struct StoreTrace: Sendable {
   init(_ operation: Operation, _ options: RequestOptions = .none) {
     self.operation = operation
     label = options.label
+    property = options.property
     start = .now
     duration = .zero
   }
@@ -67,14 +71,16 @@ public struct StoreTrace: Sendable {
   /// The trace as attributes with the names of OpenTelemetry's semantic conventions for database clients. Other names begin with
   /// `holdfast.`.
   ///
-  /// - Parameter system: The name of the store type, for `db.system.name`.
-  public func attributes(system: String) -> [String: String] {
-    var attributes = ["db.system.name": system, "db.operation.name": operation.rawValue, "holdfast.duration": "\(seconds)"]
+  /// - Parameter system: The name of the store type, for `db.system.name`. Defaults to ``storeType`` in lower case.
+  public func attributes(system: String? = nil) -> [String: String] {
+    var attributes = ["db.operation.name": operation.rawValue, "holdfast.duration": "\(seconds)"]
+    attributes["db.system.name"] = system ?? storeType?.lowercased()
     attributes["db.collection.name"] = entity
     attributes["db.response.returned_rows"] = returnedCount.map(String.init)
     attributes["error.type"] = errorCode?.rawValue
     attributes["holdfast.relationship"] = relationship
     attributes["holdfast.request"] = requestName
+    attributes["holdfast.property"] = property
     attributes["holdfast.requested_rows"] = requestedCount.map(String.init)
     attributes["holdfast.label"] = label
     return attributes
@@ -86,7 +92,7 @@ public struct StoreTrace: Sendable {
   ///   - logger: The logger.
   ///   - level: The level of a request that succeeded. A failed request has at least the level `warning`.
   ///   - system: As in ``attributes(system:)``.
-  public func log(to logger: Logger, level: Logger.Level = .debug, system: String) {
+  public func log(to logger: Logger, level: Logger.Level = .debug, system: String? = nil) {
     let level = errorCode == nil ? level : max(level, .warning)
     logger.log(
       level: level, "store request", metadata: attributes(system: system).mapValues { .string($0) })

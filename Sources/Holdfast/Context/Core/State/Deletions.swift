@@ -117,6 +117,9 @@ final class Deletions {
     return unpropagated
   }
 
+  /// Forgets the objects whose delete rules have not been applied yet.
+  func forgetUnpropagated() { unpropagated = [] }
+
   /// Adds objects back whose delete rules couldn't be applied.
   func putBackUnpropagated(_ objects: some Sequence<ManagedObject>) { unpropagated += objects }
 }

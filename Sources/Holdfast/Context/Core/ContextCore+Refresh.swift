@@ -1,24 +1,10 @@
 import HoldfastStore
 
-extension ManagedObjectContext {
+extension ContextCore {
   /// Discards an object's row, so that the next access reads the saved values.
-  ///
-  /// With `mergeChanges`, the row is read at once. Values set since the last read, and links added or removed, are applied to it. The
-  /// object can then be saved even if another context changed it. Without `mergeChanges`, changes are reverted at both ends of
-  /// relationships, and the object becomes a fault. New objects and objects being deleted don't change.
-  ///
-  /// The refresh acknowledges the error of an object that couldn't be read (``FaultErrorPolicy``). It doesn't if it merges changes made
-  /// while the object was unreadable, since they may depend on placeholders.
-  ///
-  /// If the outcome of the last save is unknown, it first asks the store for the outcome, as ``save()`` does; see ``hasUncertainSave``.
-  ///
-  /// If the last save's outcome is known, it sends at most one store request.
-  ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/missingObject`` if `mergeChanges` is true and the row doesn't exist, or the
-  ///   store's error. The object is then unchanged.
-  public func refresh(_ object: ManagedObject, mergeChanges: Bool) throws {
+  func refresh(_ object: ManagedObject, mergeChanges: Bool) throws {
     checkIsolation()
-    precondition(object.managedObjectContext === self, "An object was refreshed in a context that it does not belong to.")
+    precondition(object.context === self, "An object was refreshed in a context that it does not belong to.")
     try settleUncertainSave()
     if object.isInserted || object.isDeleted || object.flags.contains(.detached) || object.objectKey < 0 { return }
     // The changes may have been computed from placeholders.
@@ -47,9 +33,7 @@ extension ManagedObjectContext {
   }
 
   /// Refreshes all registered objects and keeps their changes. Errors of faults are acknowledged.
-  ///
-  /// - Throws: The error of the first failing ``refresh(_:mergeChanges:)``. Other objects may have been refreshed.
-  public func refreshAllObjects() throws {
+  func refreshAllObjects() throws {
     try settleUncertainSave()
     let objects = registeredObjects, ids = Set(objects.map(\.objectID))
     faultErrors.keep(ids.contains)
@@ -198,7 +182,7 @@ extension ManagedObject {
   public final func changedValues() -> [String: StoreValue] {
     // Values that an object sets while it is awakened aren't changes.
     guard let row, hasChanges else { return [:] }
-    let committed = isInserted ? managedObjectContext.graph.emptyRow(flags.entityIndex) : committedRow
+    let committed = isInserted ? context.graph.emptyRow(flags.entityIndex) : committedRow
     guard let committed else { return [:] }
     let kinds = entity.layout.kinds
     let slots = entity.slotIndexes.filter { row.differs(from: committed, $0, kinds[$0]) }
@@ -226,7 +210,7 @@ extension ManagedObject {
         continue
       }
       // Only the destination determines its subentity.
-      let (context, target) = (managedObjectContext, committed.key(slot))
+      let (context, target) = (context, committed.key(slot))
       let object =
         context.registered(relationship.destinationIndex, target)
         ?? context.target(relationship.destinationIndex, target, nil, position: 0)

@@ -1,7 +1,7 @@
 import HoldfastStore
 
 /// Objects of entities that share a root with others. A key alone doesn't determine such an object's entity.
-extension ManagedObjectContext {
+extension ContextCore {
   /// The destination of a link, registered if necessary; nil if it is being deleted or was deleted.
   ///
   /// If the entity has subentities and the link doesn't specify one, the destination's row is read, with the rows of its siblings.

@@ -1,14 +1,8 @@
-public import HoldfastStore
+import HoldfastStore
 
-extension ManagedObjectContext {
+extension ContextCore {
   /// Returns the objects that match a request, including unsaved changes of this context.
-  ///
-  /// Sends one store request, or two if the query follows relationships into changed entities. Objects that the context
-  /// has already read keep their values. All others get the fetched rows, so the result contains no faults.
-  ///
-  /// - Throws: ``/HoldfastStore/QueryError`` if the request names a property that the model doesn't have; ``/HoldfastStore/StoreError`` if
-  ///   the store fails.
-  public func fetch<Result>(_ request: FetchRequest<Result>) throws -> [Result] {
+  func fetch<Result>(_ request: FetchRequest<Result>) throws -> [Result] {
     let found = Array(try find(request))
     // Every object has the class bound to its entity, and `query` has checked that class against the result's. Casting the entire array
     // avoids copying the references.
@@ -16,9 +10,7 @@ extension ManagedObjectContext {
   }
 
   /// Returns the number of objects that a request returns, after its offset and limit.
-  ///
-  /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``.
-  public func count<Result>(for request: FetchRequest<Result>) throws -> Int {
+  func count<Result>(for request: FetchRequest<Result>) throws -> Int {
     let query = try query(request)
     guard try needsOverlay(request, query) else {
       var counted = query
@@ -32,24 +24,14 @@ extension ManagedObjectContext {
   }
 
   /// Explains how a request would be executed: by each store, and by the framework.
-  ///
-  /// ```swift
-  /// print(try context.explain(request))
-  /// ```
-  ///
-  /// Sends one store request to each store that explains fetches, and reads no rows.
-  ///
-  /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``.
-  public func explain<Result>(_ request: FetchRequest<Result>) throws -> FetchExplanation {
+  func explain<Result>(_ request: FetchRequest<Result>) throws -> FetchExplanation {
     let query = try query(request), includesChanges = try needsOverlay(request, query)
     return FetchExplanation(
       stores: try persistentStoreCoordinator.explain(includesChanges ? storedQuery(query) : query), includesPendingChanges: includesChanges)
   }
 
   /// Returns the IDs of the objects that match a request, without creating the objects.
-  ///
-  /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``.
-  public func fetchObjectIDs<Result>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
+  func fetchObjectIDs<Result>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] {
     var query = try query(request)
     if try needsOverlay(request, query) { return try overlaid(query).map { $0.id } }
     query.output = .keys
@@ -65,12 +47,7 @@ extension ManagedObjectContext {
   }
 
   /// Returns values that the store computes, as one dictionary for each group.
-  ///
-  /// The dictionaries are sorted by the values of their groups, nil first.
-  ///
-  /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``. Also throws ``ContextError`` with code
-  ///   ``ContextError/Code/invalidRequest`` if a column isn't an attribute, or is neither grouped by nor aggregated.
-  public func fetch<Root>(_ request: DictionaryFetchRequest<Root>) throws -> [[String: StoreValue]] {
+  func fetch<Root>(_ request: DictionaryFetchRequest<Root>) throws -> [[String: StoreValue]] {
     let names = request.columns.keys.sorted()
     return try groups(request, names.map { request.columns[$0] ?? .count() }).map { row in Dictionary(uniqueKeysWithValues: zip(names, row))
     }
@@ -201,7 +178,7 @@ extension ManagedObjectContext {
 
 /// Creates objects from rows, in groups of neighbours, while the rows are still in the processor's cache.
 final class ObjectSink: ReceivingSink {
-  private let context: ManagedObjectContext
+  private let context: ContextCore
   private var objects: ContiguousArray<ManagedObject> = []
   var hasReceived: Bool { pendingCount > 0 || !objects.isEmpty }
   /// The rows of the next group. Rows of several entities are split into one group for each entity.
@@ -211,7 +188,7 @@ final class ObjectSink: ReceivingSink {
   private var entities: [EntityIndex] = []
   private var pendingEntity: EntityIndex = 0
 
-  init(_ context: ManagedObjectContext) { self.context = context }
+  init(_ context: ContextCore) { self.context = context }
 
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
     let run = RowRun(batch: batch, rows: rows), entity = try context.persistentStoreCoordinator.checkedEntityIndex(of: batch)

@@ -1,0 +1,63 @@
+/// Notifications of one context, for handlers that run in its isolation.
+extension ContextCore {
+  /// Adds a handler that receives the context's changes since the previous notification.
+  func objectsDidChange(_ handler: @escaping (ManagedObjectContext, ObjectChanges) -> Void) -> ContextObservation {
+    checkIsolation()
+    let observers = observersForListening()
+    if !observers.hearChanges { changes.objects.forEach(forgetToTell) }
+    return observers.addChangeHandler(handler)
+  }
+
+  /// Adds a handler that is called at the start of a save, before delete rules and the objects' `willSave`.
+  func contextWillSave(_ handler: @escaping (ManagedObjectContext) -> Void) -> ContextObservation {
+    checkIsolation()
+    return observersForListening().addWillSaveHandler(handler)
+  }
+
+  /// Adds a handler that receives the changes that a save of the context has committed.
+  func contextDidSave(_ handler: @escaping (ManagedObjectContext, ObjectChanges) -> Void) -> ContextObservation {
+    checkIsolation()
+    return observersForListening().addDidSaveHandler(handler)
+  }
+
+  private func observersForListening() -> ContextObservers {
+    if let observers { return observers }
+    let made = ContextObservers()
+    observers = made
+    return made
+  }
+
+  /// Excludes an object's previous changes, because they were made before the first handler was added.
+  private func forgetToTell(_ object: ManagedObject) {
+    object.flags.remove(.noted)
+    if object.isInserted { object.flags.insert(.toldInserted) }
+    if object.isDeleted { object.flags.insert(.toldDeleted) }
+  }
+
+  // MARK: Telling
+
+  /// Calls the handlers with the changes since the last notification.
+  func tellChanges() {
+    guard let handle, let observers, observers.hearChanges else { return }
+    let changes = observers.take()
+    if changes.isEmpty { return }
+    for listener in observers.changeHandlers { listener.handler(handle, changes) }
+  }
+
+  /// Calls the handlers for the start of a save.
+  func tellWillSave() {
+    guard let handle, let observers else { return }
+    for listener in observers.willSaveHandlers { listener.handler(handle) }
+  }
+}
+
+extension SaveOperation {
+  /// Calls the context's handlers with the committed changes.
+  func tellDidSave() {
+    guard let handle = context.handle, let observers = context.observers, !observers.didSaveHandlers.isEmpty else { return }
+    let changes = ObjectChanges(
+      inserted: committedChanges.flatMap(\.inserted), updated: committedChanges.flatMap(\.updated),
+      deleted: committedChanges.flatMap(\.deleted))
+    if !changes.isEmpty { observers.tellDidSave(handle, changes) }
+  }
+}

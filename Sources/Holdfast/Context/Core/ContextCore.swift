@@ -1,0 +1,184 @@
+import HoldfastStore
+import Synchronization
+
+/// The objects of a context, their changes, and its requests: everything behind a ``ManagedObjectContext``.
+///
+/// Objects keep it alive. It keeps changed objects alive while there is a ``ManagedObjectContext``, see `ContextCore+Release.swift`.
+@usableFromInline final class ContextCore {
+  let persistentStoreCoordinator: PersistentStoreCoordinator
+  /// What the program holds; nil if it was released.
+  weak var handle: ManagedObjectContext?
+  /// Whether ``handle`` was released. Changed objects aren't kept alive then.
+  var isReleased = false
+  /// An object whose unsaved changes were lost since the last rollback, because the context was released; nil if there is none.
+  var lostObject: ManagedObjectID?
+  var transactionAuthor: String?
+  @exclusivity(unchecked) var batchesFaults = true
+  @exclusivity(unchecked) var faultErrorPolicy = FaultErrorPolicy.failSave
+
+  let graph: GraphPlan
+  /// The types of slots. All zero where accesses are recorded, so that every access fails the quick check.
+  @usableFromInline let slotTypes: SlotTypes
+  private let recordsAccesses: Bool
+  let entities: [ManagedObjectModel.Entity]
+  let bound: BoundClasses
+  /// The prefixes of saved objects' IDs.
+  let places: StorePlaces
+  let isolation: ContextIsolation
+
+  // The state of the graph. Each part belongs to a type of its own.
+
+  let registry: ObjectRegistry
+  @exclusivity(unchecked) var temporaryIDs: TemporaryIDs
+  @exclusivity(unchecked) var changes: ChangeSet
+  let deletions: Deletions
+  @exclusivity(unchecked) var recentGroups = RecentGroups()
+  @exclusivity(unchecked) var faultErrors = FaultErrors()
+  @exclusivity(unchecked) var awakening = Awakening()
+  @exclusivity(unchecked) var requests = RequestSettings()
+  /// The slot of the property whose access fires a fault.
+  @exclusivity(unchecked) var firedSlot: SlotIndex?
+  /// The links of transient relationships of released objects.
+  let parkedLinks = ParkedLinks()
+  /// The handlers of the context; nil until the first one is added.
+  @exclusivity(unchecked) var observers: ContextObservers?
+  /// The compiled regular expressions of the model that saves have used.
+  lazy var patterns = PatternCache()
+  /// The coordinator's count of removed stores at the last check.
+  @exclusivity(unchecked) var removalCount: Int
+  /// Whether a save is in progress.
+  var isSaving = false
+  /// The save whose outcome is unknown; nil if there is none.
+  var uncertainSave: UncertainSave?
+
+  /// - Parameter recordsAccesses: Whether the objects record accesses for an ``AccessorProbe``.
+  init(coordinator: PersistentStoreCoordinator, bound: BoundClasses, isolation: ContextIsolation, recordsAccesses: Bool = false) {
+    persistentStoreCoordinator = coordinator
+    self.isolation = isolation
+    self.bound = bound
+    self.recordsAccesses = recordsAccesses
+    graph = coordinator.graph
+    slotTypes = recordsAccesses ? SlotTypes(entityCount: coordinator.model.entities.count) : graph.slotTypes
+    entities = coordinator.model.entities
+    places = coordinator.places
+    registry = ObjectRegistry(graph)
+    temporaryIDs = TemporaryIDs(coordinator.model)
+    changes = ChangeSet(entityCount: entities.count)
+    deletions = Deletions(rootCount: entities.count)
+    removalCount = coordinator.removalCount.load(ordering: .acquiring)
+  }
+
+  deinit {
+    if recordsAccesses { slotTypes.deallocate() }
+  }
+
+  /// Traps if the context is used outside its isolation, which is possible in older language modes.
+  func checkIsolation() { isolation.check() }
+
+  // MARK: Registered objects
+
+  /// All objects in the context that are still referenced or have changes.
+  var registeredObjects: [ManagedObject] { registry.objects }
+
+  @inline(__always) func registered(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject? {
+    registry.object(entity, key)
+  }
+
+  func make(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject {
+    let seed = ManagedObjectSeed(context: self, key: key, flags: ObjectFlags(entityIndex: entity))
+    let object = bound.classes[entity].init(seed)
+    registry.insert(object)
+    return object
+  }
+
+  /// The destination of a link, registered if necessary; nil if it is being deleted or was deleted.
+  func target(_ entity: EntityIndex, _ key: ObjectKey, _ siblings: FaultSiblings?, position: Int) -> ManagedObject? {
+    if graph.entities[entity].sharesRoot { return familyTarget(entity, key, siblings, position: position) }
+    if let registered = registered(entity, key) { return registered.flags.contains(.deleted) ? nil : registered }
+    if isDeleted(entity, key) { return nil }
+    let object = make(entity, key)
+    guard let siblings else { return object }
+    if let (group, row, place) = recentRow(entity, key) {
+      attachNewest(object, row, group, place)
+      awakenFulfilled()
+    } else {
+      object.owner = siblings
+      object.position = UInt32(truncatingIfNeeded: position)
+    }
+    return object
+  }
+
+  /// The previous destination of a link, even if it is being deleted.
+  ///
+  /// Whether the save denies a deletion depends on the remaining links to the object.
+  func formerTarget(_ entity: EntityIndex, _ key: ObjectKey) -> ManagedObject? {
+    if deletions.hasPending(root: graph.entities[entity].root), let known = registered(entity, key), known.isDeleted,
+      graph.entities[entity].family.contains(known.flags.entityIndex)
+    {
+      return known
+    }
+    return target(entity, key, nil, position: 0)
+  }
+
+  /// Attaches a row that was read earlier, unless the cache has a later version.
+  func attachNewest(_ object: ManagedObject, _ row: RowPointer, _ group: RowGroup, _ place: Int) {
+    let entity = group.entity
+    if let (batch, index) = persistentStoreCoordinator.rowCache.row(root: graph.entities[entity].root, key: row.key),
+      batch.pointer(index).version > row.version
+    {
+      return attach(object, batch.pointer(index), RowGroup(RowRun(batch: batch, rows: .one(index)), entity: entity), 0)
+    }
+    attach(object, row, group, place)
+  }
+
+  /// The row of an object among those read last, of an entity or its subentities; with its group and position.
+  func recentRow(_ entity: EntityIndex, _ key: ObjectKey) -> (RowGroup, RowPointer, Int)? {
+    discardOldGroups()
+    return recentGroups.row(key, of: graph.entities[entity].family)
+  }
+
+  /// Discards groups read before the latest save of any context. Call it before adding a group.
+  func discardOldGroups() { recentGroups.discardOlder(than: persistentStoreCoordinator.saveCount.load(ordering: .acquiring)) }
+
+  /// Sets an object's row.
+  func attach(_ object: ManagedObject, _ row: RowPointer, _ group: RowGroup, _ position: Int) {
+    assert(!object.flags.contains(.hasPrivateRow), "An object with a row of its own was given another.")
+    if bound.awakensObjects { noteFulfilment(object) }
+    object.row = row
+    object.owner = group
+    object.position = UInt32(truncatingIfNeeded: position)
+    object.flags.insert(.ownedByGroup)
+    object.flags.remove(.inaccessible)
+  }
+
+  /// Adds an object to the list of changed objects.
+  func noteChange(_ object: ManagedObject) {
+    if object.flags.isDisjoint(with: [.inserted, .deleted]) { object.flags.insert(.updated) }
+    if object.flags.contains(.listed) { return }
+    observers?.note(object)
+    if object.flags.contains(.inList) {
+      object.flags.insert(.listed)
+      return
+    }
+    precondition(
+      !object.flags.contains(.detached),
+      "A removed object was changed: it was deleted and saved, or its context was reset or rolled back.")
+    object.flags.insert(.listed)
+    if !isReleased { changes.append(object) }
+  }
+
+  // MARK: Deleted objects
+
+  /// Whether any object of an entity, or of one with the same root, is being deleted or was deleted.
+  func hasDeleted(_ entity: EntityIndex) -> Bool { !deletions.isEmpty(root: graph.entities[entity].root) }
+
+  /// Whether a key is of an object that is being deleted or was deleted.
+  func isDeleted(_ entity: EntityIndex, _ key: ObjectKey) -> Bool { deletions.contains(key, root: graph.entities[entity].root) }
+
+  /// Hides deleted objects of an entity in a list, and shows all others.
+  func hideDeleted(_ entity: EntityIndex, in list: OrderedList) {
+    let root = graph.entities[entity].root
+    if deletions.isEmpty(root: root) { return list.showAll() }
+    list.hide(deletions, root: root)
+  }
+}

@@ -1,0 +1,42 @@
+public import HoldfastStore
+
+/// Fetch requests.
+extension ManagedObjectContext {
+  /// Returns the objects that match a request, including unsaved changes of this context.
+  ///
+  /// Sends one store request, or two if the query follows relationships into changed entities. Objects that the context
+  /// has already read keep their values. All others get the fetched rows, so the result contains no faults.
+  ///
+  /// - Throws: ``/HoldfastStore/QueryError`` if the request names a property that the model doesn't have; ``/HoldfastStore/StoreError`` if
+  ///   the store fails.
+  public func fetch<Result>(_ request: FetchRequest<Result>) throws -> [Result] { try core.fetch(request) }
+
+  /// Returns the number of objects that a request returns, after its offset and limit.
+  ///
+  /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``.
+  public func count<Result>(for request: FetchRequest<Result>) throws -> Int { try core.count(for: request) }
+
+  /// Explains how a request would be executed: by each store, and by the framework.
+  ///
+  /// ```swift
+  /// print(try context.explain(request))
+  /// ```
+  ///
+  /// Sends one store request to each store that explains fetches, and reads no rows.
+  ///
+  /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``.
+  public func explain<Result>(_ request: FetchRequest<Result>) throws -> FetchExplanation { try core.explain(request) }
+
+  /// Returns the IDs of the objects that match a request, without creating the objects.
+  ///
+  /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``.
+  public func fetchObjectIDs<Result>(_ request: FetchRequest<Result>) throws -> [ManagedObjectID] { try core.fetchObjectIDs(request) }
+
+  /// Returns values that the store computes, as one dictionary for each group.
+  ///
+  /// The dictionaries are sorted by the values of their groups, nil first.
+  ///
+  /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``. Also throws ``ContextError`` with code
+  ///   ``ContextError/Code/invalidRequest`` if a column isn't an attribute, or is neither grouped by nor aggregated.
+  public func fetch<Root>(_ request: DictionaryFetchRequest<Root>) throws -> [[String: StoreValue]] { try core.fetch(request) }
+}

@@ -1,0 +1,33 @@
+/// Notifications of one context, for handlers that run in its isolation.
+extension ManagedObjectContext {
+  /// Adds a handler that receives the context's changes since the previous notification.
+  ///
+  /// Handlers are called at the end of ``processPendingChanges()``, ``rollback()`` and ``reset()``. Fetches and saves also call
+  /// ``processPendingChanges()``. Changes are recorded only while there is a handler.
+  ///
+  /// The handler runs in the context's isolation, before the call that caused the notification returns. It may read and change objects; its
+  /// changes are reported by the next notification. The context retains the handler, so don't capture the context; use the argument.
+  @discardableResult
+  public func objectsDidChange(_ handler: @escaping (ManagedObjectContext, ObjectChanges) -> Void) -> ContextObservation {
+    core.objectsDidChange(handler)
+  }
+
+  /// Adds a handler that is called at the start of a save, before delete rules and the objects' `willSave`.
+  ///
+  /// The handler may change objects; those changes are saved too. It isn't called if the context has no changes.
+  @discardableResult
+  public func contextWillSave(_ handler: @escaping (ManagedObjectContext) -> Void) -> ContextObservation { core.contextWillSave(handler) }
+
+  /// Adds a handler that receives the changes that a save of the context has committed.
+  ///
+  /// Handlers are called after the objects' `didSave`; new objects have their permanent IDs. They aren't called if the changes cancelled
+  /// each other out, or if no store committed changes. For saves of other contexts, use
+  /// ``PersistentStoreCoordinator/savedChanges(bufferingNewest:)``.
+  ///
+  /// The handler may change objects and save the context again. The notification of the second save follows when all handlers have received
+  /// the first one. A handler that changes and saves objects on every call causes an endless loop.
+  @discardableResult
+  public func contextDidSave(_ handler: @escaping (ManagedObjectContext, ObjectChanges) -> Void) -> ContextObservation {
+    core.contextDidSave(handler)
+  }
+}

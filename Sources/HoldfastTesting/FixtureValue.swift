@@ -1,0 +1,71 @@
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A value of a JSON document.
+enum FixtureValue: Decodable {
+  case null
+  case bool(Bool)
+  case integer(Int64)
+  case number(Decimal)
+  case string(String)
+  case array([FixtureValue])
+  case object([String: FixtureValue])
+
+  init(from decoder: any Decoder) throws {
+    let value = try decoder.singleValueContainer()
+    if value.decodeNil() {
+      self = .null
+    } else if let bool = try? value.decode(Bool.self) {
+      self = .bool(bool)
+    } else if let integer = try? value.decode(Int64.self) {
+      self = .integer(integer)
+    } else if let number = try? value.decode(Decimal.self) {
+      self = .number(number)
+    } else if let string = try? value.decode(String.self) {
+      self = .string(string)
+    } else if let array = try? value.decode([FixtureValue].self) {
+      self = .array(array)
+    } else {
+      self = .object(try value.decode([String: FixtureValue].self))
+    }
+  }
+
+  /// The value for an attribute; nil if it doesn't fit.
+  func value(for type: AttributeType) -> StoreValue? {
+    switch (self, type) {
+    case (.null, _): .null
+    case (.bool(let bool), .boolean): .bool(bool)
+    case (.integer(let integer), .decimal): .decimal(Decimal(integer))
+    case (.integer(let integer), .double): .double(Double(integer))
+    case (.integer(let integer), .float): .float(Float(integer))
+    case (.integer(let integer), .integer16), (.integer(let integer), .integer32), (.integer(let integer), .integer64): .int64(integer)
+    case (.integer(let seconds), .date): .date(Double(seconds))
+    case (.number(let number), .decimal): .decimal(number)
+    case (.number(let number), .double): .double(Self.double(number))
+    case (.number(let number), .float): .float(Float(Self.double(number)))
+    case (.number(let seconds), .date): .date(Self.double(seconds))
+    case (.string(let text), .string): .string(text)
+    case (.string(let text), .uri): .uri(text)
+    case (.string(let text), .uuid): UUID(uuidString: text).map { .uuid($0) }
+    case (.string(let text), .decimal): Decimal(string: text).map { .decimal($0) }
+    case (.string(let text), .date): Self.date(text).map { .date($0) }
+    case (.string(let text), .binaryData), (.string(let text), .transformable): Data(base64Encoded: text).map { .data($0) }
+    default: nil
+    }
+  }
+
+  private static func double(_ number: Decimal) -> Double { Double("\(number)") ?? .nan }
+
+  /// The date of a text such as `2026-11-25T18:00:00Z`, with or without a fraction of a second, or of a day such as `2026-11-25`.
+  private static func date(_ text: String) -> Date? {
+    let time = Date.ISO8601FormatStyle()
+    return (try? Date(text, strategy: time))
+      ?? (try? Date(text, strategy: time.year().month().day().time(includingFractionalSeconds: true)))
+      ?? (try? Date(text, strategy: time.year().month().day()))
+  }
+}

@@ -1,0 +1,203 @@
+import Foundation
+import Holdfast
+import HoldfastStore
+import HoldfastStoreConformance
+import HoldfastTesting
+import TestSupport
+import Testing
+
+final class Keeper: ManagedObject {
+  override class var declaration: EntityDeclaration? {
+    var declaration = EntityDeclaration(Keeper.self)
+    declaration.properties.append(.property("name", \Keeper.name, default: ""))
+    declaration.properties.append(.property("animals", \Keeper.animals, inverse: \Animal.keeper))
+    return declaration
+  }
+  var name: String {
+    get { self[property: SlotIndex(0)] }
+    set { self[property: SlotIndex(0)] = newValue }
+  }
+  var animals: ToMany<Animal> { toMany(0) }
+}
+
+final class Animal: ManagedObject {
+  override class var declaration: EntityDeclaration? {
+    var declaration = EntityDeclaration(Animal.self)
+    declaration.properties.append(.property("age", \Animal.age, default: 0))
+    declaration.properties.append(.property("born", \Animal.born))
+    declaration.properties.append(.property("keeper", \Animal.keeper))
+    declaration.properties.append(.property("name", \Animal.name, default: ""))
+    return declaration
+  }
+  var age: Int {
+    get { self[property: SlotIndex(0)] }
+    set { self[property: SlotIndex(0)] = newValue }
+  }
+  var born: Date? {
+    get { self[property: SlotIndex(1)] }
+    set { self[property: SlotIndex(1)] = newValue }
+  }
+  var keeper: Keeper? {
+    get { self[property: SlotIndex(2)] }
+    set { self[property: SlotIndex(2)] = newValue }
+  }
+  var name: String {
+    get { self[property: SlotIndex(3)] }
+    set { self[property: SlotIndex(3)] = newValue }
+  }
+}
+
+/// Containers, fixtures and budgets for tests of programs.
+@Suite struct HoldfastTestingTests {
+  @Test func containersShareNothing() throws {
+    let first = try TestContainer(for: Keeper.self), second = try TestContainer(for: Keeper.self)
+    let context = first.newContext()
+    context.insert(Keeper.self) { $0.name = "Ann" }
+    try context.save()
+    #expect(try first.newContext().count(Keeper.self) == 1)
+    #expect(try second.newContext().count(Keeper.self) == 0)
+  }
+
+  @Test func aSaveFailsAsTheTestSays() throws {
+    let test = try TestContainer(for: Keeper.self), context = test.newContext()
+    context.insert(Keeper.self) { $0.name = "Ann" }
+    test.faults.fail(.commit, with: StoreError(.diskFull, operation: "save", reason: "A test said so."))
+    #expect(throws: StoreError.self) { try context.save() }
+    #expect(context.hasChanges)
+    try context.save()
+    #expect(try test.newContext().count(Keeper.self) == 1)
+  }
+
+  @Test func aContainerHasTheWrittenModel() throws {
+    let model = try FullModel.model()
+    let context = try TestContainer(model: model).newContext()
+    #expect(context.persistentStoreCoordinator.model.entities.count == model.entities.count)
+  }
+
+  // MARK: Budgets
+
+  private func filled() throws -> TestContainer {
+    let test = try TestContainer(for: Keeper.self)
+    try test.container.withContext { context in
+      for name in ["Ann", "Bob"] {
+        let keeper = context.insert(Keeper.self) { $0.name = name }
+        for age in 0..<3 { context.insert(Animal.self) { ($0.name, $0.age, $0.keeper) = ("\(name) \(age)", age, keeper) } }
+      }
+      try context.save()
+    }
+    return test
+  }
+
+  @Test func requestsWithinTheBudgetAreNoIssue() throws {
+    let test = try filled(), context = test.newContext()
+    let animals = try expectRequests(atMost: 1, to: test.coordinator) { try context.fetch(Animal.self) }
+    let ages = expectRequests(atMost: 0, to: test.coordinator) { animals.map(\.age).sorted() }
+    #expect(ages == [0, 0, 1, 1, 2, 2])
+  }
+
+  @Test func anIssueListsTheRequestsBeyondTheBudget() throws {
+    let test = try filled()
+    try withKnownIssue {
+      _ = try expectRequests(atMost: 1, to: test.coordinator) {
+        let context = test.newContext()
+        _ = try context.count(Keeper.self)
+        return try context.fetch(Animal.self)
+      }
+    } matching: { issue in
+      let text = issue.comments.map(\.rawValue).joined()
+      return text.contains("2 requests were sent, but at most 1 allowed") && text.contains("fetch Keeper")
+        && text.contains("fetch Animal: 6 returned")
+    }
+  }
+
+  @Test func theBodysErrorIsThrown() throws {
+    struct Failure: Error {}
+    let test = try filled()
+    #expect(throws: Failure.self) { try expectRequests(atMost: 0, to: test.coordinator) { throw Failure() } }
+  }
+
+  // MARK: Traits
+
+  @Test(.testContainer(for: Keeper.self), arguments: 0..<3) func eachCaseHasItsOwnContainer(_ number: Int) throws {
+    let context = TestContainer.current.newContext()
+    #expect(try context.count(Keeper.self) == 0)
+    context.insert(Keeper.self) { $0.name = "\(number)" }
+    try context.save()
+  }
+
+  @Test(.testContainer(for: Keeper.self), .requests(atMost: 3)) func savingTakesThreeRequests() throws {
+    let context = TestContainer.current.newContext()
+    context.insert(Keeper.self) { $0.name = "Ann" }
+    try expectRequests(atMost: 2) { try context.save() }
+    #expect(try context.count(Keeper.self) == 1)
+  }
+
+  @Suite(.testContainer(for: Keeper.self)) struct OfASuite {
+    @Test func testsOfASuiteHaveContainers() throws { #expect(try TestContainer.current.newContext().count(Animal.self) == 0) }
+  }
+
+  // MARK: Fixtures
+
+  @Test(.testContainer(for: Keeper.self)) func fixturesAreLinkedByNames() throws {
+    let context = TestContainer.current.newContext()
+    let fixtures = try context.insertFixtures(
+      """
+      {
+        "Animal": [
+          { "$name": "fido", "name": "Fido", "age": 3, "born": "2023-05-01", "keeper": "ann" },
+          { "name": "Rex", "born": "2023-05-01T12:00:00Z", "keeper": null },
+          { "$name": "sam", "born": 3.5 }
+        ],
+        "Keeper": [{ "$name": "ann", "name": "Ann", "animals": ["sam"] }]
+      }
+      """)
+    let fido: Animal = try fixtures["fido"], ann: Keeper = try fixtures["ann"], sam: Animal = try fixtures["sam"]
+    #expect(fido.name == "Fido" && fido.age == 3 && fido.keeper === ann && sam.keeper === ann && sam.name == "")
+    #expect(fido.born == Date(timeIntervalSinceReferenceDate: 704_592_000) && sam.born == Date(timeIntervalSinceReferenceDate: 3.5))
+    #expect(try context.fetch(Animal.self) { $0.name == "Rex" }.first?.born == fido.born?.addingTimeInterval(43_200))
+    try context.save()
+    #expect(throws: FixtureError.self) { let _: Keeper = try fixtures["fido"] }
+    let error = #expect(throws: FixtureError.self) { let _: Keeper = try fixtures["bob"] }
+    #expect(error?.description == "bob: No fixture has this name. The names are: ann, fido, sam.")
+  }
+
+  @Test(arguments: [
+    ("[]", "the document"), (#"{"Dog": [{}]}"#, "Dog[0]"), (#"{"Animal": [{}, {"age": "old"}]}"#, "Animal[1].age"),
+    (#"{"Animal": [{"age": 1.5}]}"#, "Animal[0].age"), (#"{"Animal": [{"size": 1}]}"#, "Animal[0].size"),
+    (#"{"Animal": [{"keeper": "ann"}]}"#, "Animal[0].keeper"), (#"{"Animal": [{"keeper": ["ann"]}]}"#, "Animal[0].keeper"),
+    (#"{"Keeper": [{"animals": "a"}]}"#, "Keeper[0].animals"), (#"{"Keeper": [{"animals": ["a"]}]}"#, "Keeper[0].animals[0]"),
+    (#"{"Keeper": [{"$name": "a", "animals": ["a"]}]}"#, "Keeper[0].animals"), (#"{"Keeper": [{"$name": 1}]}"#, "Keeper[0].$name"),
+    (#"{"Keeper": [{"$name": "a"}, {"$name": "a"}]}"#, "Keeper[1].$name"), (#"{"Animal": [{"born": "soon"}]}"#, "Animal[0].born"),
+  ]) func aMistakeInADocumentIsNamedWithItsPlace(_ document: String, _ place: String) throws {
+    let context = try TestContainer(for: Keeper.self).newContext()
+    let error = #expect(throws: FixtureError.self) { try context.insertFixtures(document) }
+    #expect(error?.place == place, "\(String(describing: error))")
+  }
+
+  @Test func everyKindOfAttributeHasAForm() throws {
+    let model = try ManagedObjectModel(
+      entities: [
+        EntityDescription(
+          "Item",
+          attributes: [
+            .init("a", .boolean), .init("b", .integer16), .init("c", .float), .init("d", .double), .init("e", .decimal), .init("f", .uuid),
+            .init("g", .uri), .init("h", .binaryData), .init("i", .decimal), .init("j", .objectID),
+          ])
+      ])
+    let context = try TestContainer(model: model).newContext()
+    try context.insertFixtures(
+      """
+      {"Item": [{"a": true, "b": -3, "c": 1.5, "d": 2, "e": 0.1, "f": "5F0E3A9C-1111-4222-8333-0123456789AB", "g": "a:b", "h": "AQI=",
+                 "i": "12345678901234567890.5", "j": null}]}
+      """)
+    let item = try #require(context.insertedObjects.first)
+    let expected: [String: StoreValue] = [
+      "a": true, "b": .int16(-3), "c": .float(1.5), "d": 2.0, "e": .decimal(Decimal(string: "0.1")!), "g": .uri("a:b"),
+      "h": .data(Data([1, 2])), "i": .decimal(Decimal(string: "12345678901234567890.5")!), "j": .null,
+    ]
+    for (key, value) in expected {
+      guard case .single(let found) = try item.value(forKey: key) else { continue }
+      #expect(found == value, "\(key)")
+    }
+  }
+}

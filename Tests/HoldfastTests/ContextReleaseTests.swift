@@ -1,0 +1,157 @@
+import HoldfastStore
+import HoldfastStoreConformance
+import TestSupport
+import Testing
+
+@testable import Holdfast
+
+/// What stays when the program releases a context with unsaved changes.
+@Suite struct ContextReleaseTests {
+  /// The core, the coordinator and an object of a context that is released with a new, an updated and a deleted object.
+  private struct Released {
+    weak var core: ContextCore?
+    weak var coordinator: PersistentStoreCoordinator?
+    weak var object: ManagedObject?
+
+    init(_ place: TestStore.Place, _ change: (ManagedObjectContext) throws -> Void = { _ in }) throws {
+      let context = try place.context(), dogs = try context.fetch(Dog.self, sortedBy: \.name)
+      dogs[0].name = "Changed"
+      dogs[0].owner = context.person("Bob")
+      context.delete(dogs[1])
+      object = context.dog("New")
+      try change(context)
+      (core, coordinator) = (context.core, context.persistentStoreCoordinator)
+    }
+  }
+
+  private func filled(_ store: TestStore) throws -> TestStore.Place {
+    let place = try store.makePlace(), context = try place.context()
+    for name in ["Fido", "Rex", "Sam"] { context.dog(name).owner = context.person("Ann") }
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    return place
+  }
+
+  @Test(arguments: TestStore.allCases) func aReleasedContextWithChangesIsFreedWithItsCoordinatorAndStore(_ store: TestStore) throws {
+    let place = try filled(store)
+    for change in [{ _ in }, { try $0.processPendingChanges() }, { _ = $0.objectsDidChange { _, _ in } }]
+      as [(ManagedObjectContext) throws -> Void]
+    {
+      let released = try Released(place, change)
+      #expect(released.object == nil && released.core == nil)
+    }
+    // In memory, the test's place keeps the rows.
+    #expect(try place.context().fetch(Dog.self, sortedBy: \.name).map(\.name) == ["Fido", "Rex", "Sam"])
+  }
+
+  @Test(arguments: TestStore.allCases) func anObjectKeepsItsValuesAndItsFaultsFireWithoutTheContext(_ store: TestStore) throws {
+    func dog(_ place: TestStore.Place) throws -> Dog {
+      let context = try place.context(), dog = try #require(try context.fetchOne(Dog.self, sortedBy: \.name))
+      dog.age = 7
+      return dog
+    }
+    let dog = try dog(try filled(store))
+    #expect(dog.age == 7 && dog.name == "Fido" && dog.owner?.name == "Ann" && dog.isUpdated)
+    dog.name = "Rover"
+    #expect(dog.name == "Rover" && dog.hasChanges && !dog.isInaccessible)
+  }
+
+  @Test(arguments: TestStore.allCases) func changesOfAllObjectsThatAreLeftAreSaved(_ store: TestStore) throws {
+    let place = try filled(store)
+    func changed() throws -> [Dog] {
+      let context = try place.context(), dogs = try context.fetch(Dog.self, sortedBy: \.name)
+      dogs[0].age = 7
+      context.delete(dogs[1])
+      return [dogs[0], dogs[1], context.dog("A"), context.dog("B")]
+    }
+    let dogs = try changed(), context = dogs[0].managedObjectContext
+    #expect(dogs.allSatisfy { $0.managedObjectContext === context })
+    #expect(context.insertedObjects == [dogs[2], dogs[3]] && context.updatedObjects == [dogs[0]] && context.deletedObjects == [dogs[1]])
+    dogs[2].name = "Later"
+    try context.save()
+    #expect(!context.hasChanges)
+    let stored = try place.context().fetch(Dog.self, sortedBy: \.name)
+    #expect(stored.map(\.name) == ["B", "Fido", "Later", "Sam"] && stored[1].age == 7)
+  }
+
+  @Test func aSaveWithoutTheChangesOfReleasedObjectsThrowsUntilARollback() throws {
+    let place = try filled(.memory)
+    func changed() throws -> Dog {
+      let context = try place.context(), dog = context.dog("Kept")
+      dog.owner = context.person("Lost")
+      return dog
+    }
+    let dog = try changed(), context = dog.managedObjectContext
+    #expect(dog.owner?.name == "" && (context.faultError as? ContextError)?.code == .lostChanges)
+    #expect(throws: ContextError.self) { try context.reading { dog.owner?.name } }
+    let error = #expect(throws: ContextError.self) { try context.save() }
+    #expect(error?.code == .lostChanges && error?.coreDataCode == 134030 && error?.objectID?.isTemporaryID == true)
+    #expect(context.hasChanges)
+    context.rollback()
+    context.dog("Next")
+    try context.save()
+    #expect(try context.count(Dog.self) { $0.name == "Next" } == 1)
+  }
+
+  @Test func objectsWithoutChangesAreNotALoss() throws {
+    let place = try filled(.memory)
+    func changed() throws -> Dog {
+      let context = try place.context(), dogs = try context.fetch(Dog.self, sortedBy: \.name)
+      dogs[0].age = 3
+      context.delete(context.dog("Never"))
+      _ = dogs[2].owner?.name
+      return dogs[0]
+    }
+    let dog = try changed()
+    try dog.managedObjectContext.save()
+    #expect(!dog.hasChanges)
+  }
+
+  @Test func anUncertainSaveIsNotRepeatedByAnotherContext() throws {
+    let place = try TestStore.memory.makePlace(losesOutcomes: true)
+    func sent() throws -> Dog {
+      let context = try place.context(), dog = context.dog("Twice")
+      try #require(place.outcomes).loseCommit(.afterCommitting)
+      #expect(throws: StoreError.self) { try context.save() }
+      #expect(context.hasUncertainSave)
+      return dog
+    }
+    let dog = try sent(), context = dog.managedObjectContext
+    let error = #expect(throws: ContextError.self) { try context.save() }
+    #expect(error?.code == .lostChanges)
+    context.rollback()
+    #expect(try context.count(Dog.self) == 1)
+  }
+
+  @Test func handlersAreReleasedWithTheContext() throws {
+    final class Token {}
+    let place = try filled(.memory)
+    weak var token: Token?
+    func changed() throws -> Dog {
+      let context = try place.context(), made = Token()
+      token = made
+      context.objectsDidChange { _, _ in withExtendedLifetime(made) {} }
+      return context.dog("A")
+    }
+    let dog = try changed()
+    #expect(token == nil && dog.name == "A")
+  }
+
+  @Test func aBackgroundContextAndAContainerAreFreedWithUnsavedChanges() async throws {
+    let place = try filled(.sqlite)
+    weak var coordinator: PersistentStoreCoordinator?
+    func use() async throws {
+      let container = try PersistentContainer(model: place.model, classes: place.classes, store: place.description)
+      coordinator = container.persistentStoreCoordinator
+      await container.performBackgroundTask { context in _ = context.dog("A") }
+      await MainActor.run { _ = container.viewContext.dog("B") }
+    }
+    try await use()
+    // The main actor and the queue of the background context release what belongs to them.
+    for _ in 0..<1_000 where coordinator != nil {
+      await MainActor.run {}
+      try await Task.sleep(for: .milliseconds(5))
+    }
+    #expect(coordinator == nil)
+  }
+}

@@ -1,0 +1,76 @@
+import Holdfast
+import HoldfastStore
+import HoldfastStoreConformance
+import TestSupport
+import Testing
+
+/// Permanent IDs before the save.
+@Suite struct PermanentIDTests {
+  private func reservations(_ recorder: RecordingStore) -> [[KeyDemand]] {
+    recorder.requests.compactMap { if case .reserveKeys(let demands) = $0 { demands } else { nil } }
+  }
+
+  @Test(arguments: TestStore.allCases) func newObjectsGetTheIDsWithWhichTheyAreSaved(_ store: TestStore) throws {
+    let place = try store.makePlace(), (context, recorder) = try place.recording()
+    let fido = context.dog("Fido"), rex = context.dog("Rex", owner: context.person("Ann")), later = context.dog("Later")
+    fido.friends.insert(rex)
+    fido.friends.insert(later)
+    later.friends.insert(later)
+    try context.obtainPermanentIDs(for: [rex, fido, rex])
+    #expect(recorder.requests.count == 1 && reservations(recorder).map { $0.map(\.count) } == [[2]])
+    #expect(!fido.objectID.isTemporaryID && !rex.objectID.isTemporaryID && later.objectID.isTemporaryID)
+    #expect(fido.isInserted && context.hasChanges && context.registeredObject(for: rex.objectID) === rex)
+    #expect(Set(fido.friends) == [rex, later] && rex.friendOf.map(\.name) == ["Fido"] && rex.owner?.name == "Ann")
+    #expect(Set(later.friendOf.map(\.name)) == ["Fido", "Later"])
+    let ids = [fido.objectID, rex.objectID]
+    recorder.clear()
+    try context.obtainPermanentIDs(for: [fido, rex])
+    #expect(recorder.requests.isEmpty)
+    try context.save()
+    #expect(reservations(recorder).map { $0.map(\.count).sorted() } == [[1, 1]])
+    #expect([fido.objectID, rex.objectID] == ids && !later.objectID.isTemporaryID)
+    try context.persistentStoreCoordinator.close()
+    let other = try place.context()
+    let read = try ids.map { try #require(try other.existingObject(with: $0) as? Dog) }
+    #expect(read.map(\.name) == ["Fido", "Rex"] && Set(read[0].friends.map(\.name)) == ["Rex", "Later"] && read[1].owner?.name == "Ann")
+    #expect(Set(read[0].friends.first { $0.name == "Later" }?.friendOf.map(\.name) ?? []) == ["Fido", "Later"])
+  }
+
+  @Test(arguments: TestStore.allCases) func anObjectWithAPermanentIDCanBeDeletedOrRolledBack(_ store: TestStore) throws {
+    let place = try store.makePlace(), context = try place.context(), saved = context.dog("Saved")
+    try context.save()
+    let deleted = context.dog("Deleted"), undone = context.dog("Undone")
+    saved.friends.formUnion([deleted, undone])
+    try context.obtainPermanentIDs(for: [deleted, undone, saved])
+    context.delete(deleted)
+    try context.processPendingChanges()
+    #expect(saved.friends.map(\.name) == ["Undone"])
+    context.rollback()
+    #expect(undone.isInaccessible && saved.friends.isEmpty && !context.hasChanges)
+    let kept = context.dog("Kept"), dropped = context.dog("Dropped")
+    try context.obtainPermanentIDs(for: [kept, dropped])
+    context.delete(dropped)
+    try context.save()
+    #expect(try Set(place.context().fetch(Dog.self).map(\.name)) == ["Saved", "Kept"])
+  }
+
+  @Test func theIDIsOfTheStoreThatTheObjectWasAssignedTo() throws {
+    let pack = try StorePack(.memories), context = try pack.context(), dog = context.dog("Fido")
+    try context.assign(dog, to: pack.stores[1])
+    try context.obtainPermanentIDs(for: [dog])
+    #expect(dog.objectID.storeIdentifier == pack.stores[1].identifier)
+    let error = #expect(throws: ContextError.self) { try context.assign(dog, to: pack.stores[0]) }
+    #expect(error?.code == .invalidRequest)
+    try context.save()
+    #expect(pack.recorders.map(\.saves.count) == [0, 1])
+  }
+
+  @Test func aStoreThatRefusesLeavesTheTemporaryIDs() throws {
+    let pack = try StorePack([.memory]), context = try pack.context(), dog = context.dog("Fido")
+    pack.faults[0].fail(.reserveKeys, with: StoreError(.diskFull, operation: "reserve keys", reason: "A test said so."))
+    #expect(throws: StoreError.self) { try context.obtainPermanentIDs(for: [dog]) }
+    #expect(dog.objectID.isTemporaryID)
+    try context.save()
+    #expect(!dog.objectID.isTemporaryID)
+  }
+}
