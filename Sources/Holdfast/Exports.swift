@@ -1,3 +1,35 @@
-// The only re-exports: importing the stack also imports models, values and queries, and the values of keyed archives.
-@_exported public import HoldfastPropertyList
-@_exported public import HoldfastStore
+// The only re-exports: the property lists, models, values, queries and stores that applications name. Rows, plans, requests and the
+// evaluator, which stores need, come with `HoldfastStore`.
+@_exported public import struct HoldfastPropertyList.KeyedArchive
+@_exported public import enum HoldfastPropertyList.PropertyList
+@_exported public import struct HoldfastPropertyList.PropertyListError
+@_exported public import struct HoldfastStore.AttributeDescription
+@_exported public import enum HoldfastStore.AttributeType
+@_exported public import struct HoldfastStore.AttributeValidation
+@_exported public import enum HoldfastStore.ComparisonOperator
+@_exported public import struct HoldfastStore.CompositeDescription
+@_exported public import struct HoldfastStore.ConfigurationDescription
+@_exported public import enum HoldfastStore.DeleteRule
+@_exported public import enum HoldfastStore.Derivation
+@_exported public import struct HoldfastStore.EntityDescription
+@_exported public import struct HoldfastStore.FetchIndexDescription
+@_exported public import struct HoldfastStore.FetchIndexElement
+@_exported public import struct HoldfastStore.FetchRequestDescription
+@_exported public import struct HoldfastStore.FetchedPropertyDescription
+@_exported public import struct HoldfastStore.ManagedObjectID
+@_exported public import class HoldfastStore.ManagedObjectModel
+@_exported public import struct HoldfastStore.ModelError
+@_exported public import struct HoldfastStore.PersistentStoreMetadata
+@_exported public import struct HoldfastStore.PropertyPath
+@_exported public import struct HoldfastStore.QueryError
+@_exported public import enum HoldfastStore.QueryExpression
+@_exported public import struct HoldfastStore.RelationshipDescription
+@_exported public import struct HoldfastStore.SlotIndex
+@_exported public import struct HoldfastStore.SortTerm
+@_exported public import struct HoldfastStore.StoreDescription
+@_exported public import struct HoldfastStore.StoreError
+@_exported public import struct HoldfastStore.StoreLocation
+@_exported public import protocol HoldfastStore.StorePath
+@_exported public import struct HoldfastStore.StoreTrace
+@_exported public import enum HoldfastStore.StoreValue
+@_exported public import struct HoldfastStore.TextFolding

@@ -49,13 +49,17 @@ final class RequestRecord: Sendable {
 
   /// Records an issue if there are more requests than allowed.
   func check(_ limit: Int, _ location: SourceLocation) {
+    if let excess = excess(over: limit) { Issue.record("\(excess)", sourceLocation: location) }
+  }
+
+  /// The requests as text if there are more than allowed; nil otherwise.
+  func excess(over limit: Int) -> String? {
     let traces = traces.withLock { $0 }
-    if traces.count <= limit { return }
+    if traces.count <= limit { return nil }
     let list = traces.prefix(20).map { "  \(Self.line($0))" }.joined(separator: "\n")
     let rest = traces.count > 20 ? "\n  and \(traces.count - 20) more" : ""
-    Issue.record(
-      "\(traces.count) \(traces.count == 1 ? "request was" : "requests were") sent, but at most \(limit) allowed:\n\(list)\(rest)",
-      sourceLocation: location)
+    let sent = "\(traces.count) \(traces.count == 1 ? "request was" : "requests were") sent"
+    return "\(sent), but at most \(limit) \(limit == 1 ? "is" : "are") allowed:\n\(list)\(rest)"
   }
 
   private static func line(_ trace: StoreTrace) -> String {

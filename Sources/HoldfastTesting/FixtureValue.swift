@@ -61,11 +61,13 @@ enum FixtureValue: Decodable {
 
   private static func double(_ number: Decimal) -> Double { Double("\(number)") ?? .nan }
 
-  /// The date of a text such as `2026-11-25T18:00:00Z`, with or without a fraction of a second, or of a day such as `2026-11-25`.
+  /// The date of a text: a day, or a time with its time zone. Nil for any other text.
   private static func date(_ text: String) -> Date? {
-    let time = Date.ISO8601FormatStyle()
-    return (try? Date(text, strategy: time))
-      ?? (try? Date(text, strategy: time.year().month().day().time(includingFractionalSeconds: true)))
-      ?? (try? Date(text, strategy: time.year().month().day()))
+    let day = /\d{4}-\d\d-\d\d/, time = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(?:Z|([+-])(\d\d):?(\d\d))/
+    if text.wholeMatch(of: day) != nil { return try? Date("\(text)T00:00:00Z", strategy: .iso8601) }
+    guard let parts = text.wholeMatch(of: time)?.output, let whole = try? Date("\(parts.1)Z", strategy: .iso8601) else { return nil }
+    let fraction = parts.2.flatMap { Double("0\($0)") } ?? 0
+    let minutes = (parts.4.flatMap { Int($0) } ?? 0) * 60 + (parts.5.flatMap { Int($0) } ?? 0)
+    return whole.addingTimeInterval(fraction - Double(parts.3 == "-" ? -minutes : minutes) * 60)
   }
 }

@@ -70,7 +70,7 @@ extension ManagedObjectContext {
   ///
   /// | attribute | JSON |
   /// |---|---|
-  /// | date | text in ISO 8601, with or without a time; or seconds since 2001 |
+  /// | date | `2026-11-25`, `2026-11-25T18:00:00Z`, `2026-11-25T18:00:00.5+01:00`, or seconds since 2001 |
   /// | decimal | a number, or text for more digits |
   /// | UUID, URI | text |
   /// | bytes, transformable | text in Base64 |
@@ -145,7 +145,7 @@ private struct FixtureReader {
         // The other end may have added some already.
         try at(place) {
           guard case .objects(let present) = try object.value(forKey: key) else { return }
-          try object.setValue(present + objects.filter { !present.contains($0) }, forKey: key)
+          try object.setValue(objects + present.filter { !objects.contains($0) }, forKey: key)
         }
       } else {
         let target = try one(value, place)

@@ -39,7 +39,11 @@ public struct RequestBudgetTrait: TestTrait, SuiteTrait, TestScoping {
   /// Runs a case, and records an issue if it sends too many requests.
   public func provideScope(for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void) async throws {
     guard testCase != nil else { return try await function() }
-    let record = RequestRecord(), observation = TestContainer.current.coordinator.observeRequests { record.add($0) }
+    guard let container = TestContainer.ofTest else {
+      Issue.record("A budget needs a container: put the trait .testContainer(for:) before it.", sourceLocation: location)
+      return try await function()
+    }
+    let record = RequestRecord(), observation = container.coordinator.observeRequests { record.add($0) }
     defer {
       observation.cancel()
       record.check(limit, location)

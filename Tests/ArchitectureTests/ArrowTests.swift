@@ -147,8 +147,13 @@ private let everywhere: Set<String> = [
     let words = try String(contentsOf: file, encoding: .utf8).split(separator: "\n").compactMap { line -> String? in
       let parts = line.split(separator: " ").map(String.init)
       guard let place = parts.firstIndex(of: "import"), place <= 2, place + 1 < parts.count else { return nil }
-      return parts[..<place].allSatisfy { $0.hasPrefix("@") || ["public", "internal", "package", "private", "fileprivate"].contains($0) }
-        ? parts[place + 1] : nil
+      let isImport = parts[..<place].allSatisfy {
+        $0.hasPrefix("@") || ["public", "internal", "package", "private", "fileprivate"].contains($0)
+      }
+      // `import struct Module.Name` names one declaration.
+      let isScoped = ["class", "enum", "func", "protocol", "struct", "typealias", "var"].contains(parts[place + 1])
+      let name = isScoped ? parts.dropFirst(place + 2).first : parts[place + 1]
+      return isImport ? name?.split(separator: ".").first.map(String.init) : nil
     }
     return Set(words)
   }

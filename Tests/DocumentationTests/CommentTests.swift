@@ -3,6 +3,7 @@ import Holdfast
 import HoldfastAtomicStore
 import HoldfastMemoryStore
 import HoldfastSQLiteStore
+import HoldfastStore
 import HoldfastStoreConformance
 import HoldfastStoreRecording
 import HoldfastStoreWrappers

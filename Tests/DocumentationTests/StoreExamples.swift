@@ -1,5 +1,6 @@
 // swift-format-ignore-file
 // The examples in comments of the store boundary, word for word; `SnippetTests` compares them, `StoreExampleTests` runs them.
+import HoldfastStore
 import Foundation
 import Holdfast
 import HoldfastMemoryStore

@@ -47,6 +47,19 @@ private final class Pet: ManagedObject {
   }
 }
 
+/// The same entities in classes that are awakened.
+private final class AwakeOwner: ManagedObject {
+  override class var entityName: String { "Owner" }
+  var name: String { self[property: Owner.Slots.name] }
+}
+
+private final class AwakePet: ManagedObject {
+  override class var entityName: String { "Pet" }
+  var owner: AwakeOwner? { toOne(Pet.Slots.owner) }
+  // Fires a fault of an entity with fewer slots.
+  override func awakeFromFetch() { _ = owner?.name }
+}
+
 /// A line of a log.
 private struct Line: Sendable {
   let level: Logger.Level
@@ -133,6 +146,20 @@ private struct Keeping: LogHandler {
     observation.cancel()
     _ = try context.count(Owner.self)
     #expect(log.all.count == all.count)
+  }
+
+  /// The bug: a fault that an awakening object fired was reported with the slot of the property that awakened it, and trapped.
+  @Test func aFaultThatIsFiredByAwakeningHasItsOwnProperty() throws {
+    let folder = TemporaryFolder(), store = StoreDescription.sqlite(at: folder.file("pets.sqlite")), log = RequestLogTests.Traces()
+    try fill(try PersistentContainer(for: Owner.self, store: store).persistentStoreCoordinator)
+    let model = try ManagedObjectModel.declared(by: [Owner.self])
+    let coordinator = try PersistentStoreCoordinator(model: model, store: store)
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: [AwakeOwner.self, AwakePet.self])
+    coordinator.observeRequests { log.add($0) }
+    let ids = try context.fetchObjectIDs(FetchRequest<AwakePet>())
+    let pet = try #require(try context.object(with: ids[0]) as? AwakePet)
+    #expect(pet.owner?.name.isEmpty == false)
+    #expect(log.all.filter { $0.operation == .rows }.map(\.property) == ["owner", "name"])
   }
 
   @Test func requestsAreLoggedWithoutValuesAndSlowOnesAsWarnings() throws {

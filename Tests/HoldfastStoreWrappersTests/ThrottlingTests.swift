@@ -2,6 +2,7 @@ import Dispatch
 import Holdfast
 import HoldfastMemoryStore
 import HoldfastSQLiteStore
+import HoldfastStore
 import HoldfastStoreConformance
 import HoldfastStoreWrappers
 import Synchronization

@@ -99,6 +99,7 @@ import Testing
       let context = try place.context(), dogs = try context.fetch(Dog.self, sortedBy: \.name)
       dogs[0].age = 3
       context.delete(context.dog("Never"))
+      try context.processPendingChanges()
       _ = dogs[2].owner?.name
       return dogs[0]
     }
@@ -107,20 +108,87 @@ import Testing
     #expect(!dog.hasChanges)
   }
 
-  @Test func anUncertainSaveIsNotRepeatedByAnotherContext() throws {
-    let place = try TestStore.memory.makePlace(losesOutcomes: true)
-    func sent() throws -> Dog {
-      let context = try place.context(), dog = context.dog("Twice")
-      try #require(place.outcomes).loseCommit(.afterCommitting)
+  @Test(arguments: OutcomeStore.Loss.allCases) func anUncertainSaveIsRolledBackAndNotRepeated(_ loss: OutcomeStore.Loss) throws {
+    let place = try TestStore.memory.makePlace(losesOutcomes: true), filling = try place.context()
+    filling.dog("Old", age: 3)
+    try filling.save()
+    func sent() throws -> [Dog] {
+      let context = try place.context(), old = try #require(try context.fetchOne(Dog.self)), new = context.dog("New")
+      old.age = 4
+      try #require(place.outcomes).loseCommit(loss)
       #expect(throws: StoreError.self) { try context.save() }
       #expect(context.hasUncertainSave)
+      return [old, new]
+    }
+    let dogs = try sent(), context = dogs[0].managedObjectContext
+    let error = #expect(throws: ContextError.self) { try context.save() }
+    #expect(error?.code == .lostChanges && context.hasChanges)
+    context.rollback()
+    #expect(dogs[0].age == (loss == .afterCommitting ? 4 : 3) && dogs[1].isInaccessible)
+    #expect(try context.fetch(Dog.self).count == (loss == .afterCommitting ? 2 : 1))
+    if loss == .beforeCommitting { return }
+    dogs[0].age = 5
+    try context.save()
+    #expect(try place.context().fetchOne(Dog.self) { $0.name == "Old" }?.age == 5)
+  }
+
+  @Test func aContextWithoutAnyOfItsChangesStillHasThem() throws {
+    let place = try filled(.memory)
+    func read() throws -> Dog {
+      let context = try place.context()
+      context.dog("Lost")
+      return try #require(try context.fetchOne(Dog.self, sortedBy: \.name))
+    }
+    let context = try read().managedObjectContext
+    #expect(context.hasChanges && context.insertedObjects.isEmpty)
+    #expect(throws: ContextError.self) { try context.save() }
+  }
+
+  @Test func aDeletedNewObjectWhoseRulesWereNotAppliedIsALoss() throws {
+    let place = try filled(.memory)
+    func changed() throws -> Dog {
+      let context = try place.context(), dog = context.dog("Kept", owner: context.person("Gone"))
+      context.delete(try #require(dog.owner))
       return dog
     }
-    let dog = try sent(), context = dog.managedObjectContext
-    let error = #expect(throws: ContextError.self) { try context.save() }
-    #expect(error?.code == .lostChanges)
-    context.rollback()
-    #expect(try context.count(Dog.self) == 1)
+    let dog = try changed()
+    #expect(throws: ContextError.self) { try dog.managedObjectContext.save() }
+  }
+
+  @Test func aLinkThatIsStoredInAKeptObjectIsNotALoss() throws {
+    let place = try filled(.sqlite)
+    func changed() throws -> Dog {
+      let context = try place.context(), dog = try #require(try context.fetchOne(Dog.self, sortedBy: \.name))
+      // The former owner records the removal, too.
+      dog.owner = nil
+      return dog
+    }
+    let dog = try changed()
+    try dog.managedObjectContext.save()
+    #expect(try place.context().fetchOne(Dog.self, sortedBy: \.name)?.owner == nil)
+  }
+
+  @Test func anObservationThatIsKeptKeepsNothingAlive() throws {
+    let place = try filled(.memory)
+    weak var core: ContextCore?
+    func changed() throws -> ContextObservation {
+      let context = try place.context(), observation = context.objectsDidChange { _, _ in }
+      context.dog("Noted")
+      core = context.core
+      return observation
+    }
+    let observation = try changed()
+    #expect(core == nil)
+    observation.cancel()
+  }
+
+  @Test func aStoreCanBeOpenedAgainRightAfterItsContainerWasReleasedElsewhere() async throws {
+    let place = try filled(.sqlite)
+    for _ in 0..<3 {
+      let container = try PersistentContainer(model: place.model, classes: place.classes, store: place.description)
+      let count = try await MainActor.run { try container.viewContext.fetch(Dog.self).count }
+      #expect(count == 3)
+    }
   }
 
   @Test func handlersAreReleasedWithTheContext() throws {

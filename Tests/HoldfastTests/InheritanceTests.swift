@@ -1,4 +1,5 @@
 import HoldfastMemoryStore
+import HoldfastStore
 import HoldfastStoreConformance
 import Testing
 

@@ -1,4 +1,5 @@
 import Foundation
+import HoldfastStore
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Holdfast
+import HoldfastStore
 import HoldfastStoreConformance
 import Testing
 

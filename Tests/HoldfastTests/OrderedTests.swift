@@ -1,3 +1,4 @@
+import HoldfastStore
 import TestSupport
 import Testing
 

@@ -73,4 +73,48 @@ import Testing
     try context.save()
     #expect(!dog.objectID.isTemporaryID)
   }
+
+  @Test func aCallbackOfASaveCanNotRequestThem() throws {
+    let context = try TestStore.memory.makePlace().context(), dog = context.dog("Fido")
+    var error: (any Error)?
+    context.contextWillSave { context in
+      do { try context.obtainPermanentIDs(for: [dog]) } catch let refusal { error = refusal }
+    }
+    try context.save()
+    #expect((error as? ContextError)?.code == .saveInProgress && !dog.objectID.isTemporaryID)
+  }
+
+  @Test(arguments: TestStore.allCases) func iteratingOverNewObjectsSurvivesASave(_ store: TestStore) throws {
+    let place = try store.makePlace(), context = try place.context(), ann = context.person("Ann")
+    let names = ["Fido", "Rex", "Sam"]
+    for name in names { ann.dogs.insert(context.dog(name)) }
+    var seen: [String] = []
+    for (step, dog) in ann.dogs.enumerated() {
+      if step == 0 { try context.obtainPermanentIDs(for: ann.dogs) }
+      if step == 1 { try context.save() }
+      #expect(!dog.objectID.isTemporaryID)
+      seen.append(dog.name)
+    }
+    #expect(seen.sorted() == names)
+  }
+
+  /// The bug: the key of an object that is never saved was saved, and a store that was reopened could give it to another object.
+  @Test func aLinkWithoutInverseToADeletedNewObjectIsNotSaved() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Node", attributes: [.init("name", .string)], relationships: [.toOne("next", to: "Node", inverse: nil)])
+    ])
+    for store in [TestStore.memory, .json, .sqlite] {
+      let place = try store.makePlace(model: model, classes: []), context = try place.context()
+      let a = try context.insert(entityNamed: "Node"), b = try context.insert(entityNamed: "Node")
+      for (object, name) in [(a, "a"), (b, "b")] { try object.setValue(name, forKey: "name") }
+      try a.setValue(b, forKey: "next")
+      try context.obtainPermanentIDs(for: [b])
+      context.delete(b)
+      try context.save()
+      try place.close()
+      let read = try #require(try place.context().fetch(FetchRequest<ManagedObject>(entityName: "Node")).first)
+      guard case .single(let next) = try read.value(forKey: "next") else { continue }
+      #expect(next == .null, "\(store)")
+    }
+  }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import HoldfastStore
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastMemoryStore
+import HoldfastStore
 import HoldfastStoreConformance
 import Synchronization
 import Testing

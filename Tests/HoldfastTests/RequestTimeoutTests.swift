@@ -1,4 +1,5 @@
 import Foundation
+import HoldfastStore
 import HoldfastStoreConformance
 import Synchronization
 import TestSupport

@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import HoldfastStore
 import HoldfastStoreConformance
 import Synchronization
 import Testing

@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastJSONStore
+import HoldfastStore
 import HoldfastStoreConformance
 import Testing
 

@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastSQLiteStore
+import HoldfastStore
 import HoldfastStoreConformance
 import TestSupport
 import Testing

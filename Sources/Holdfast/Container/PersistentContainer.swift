@@ -103,7 +103,7 @@ public final class PersistentContainer: Sendable {
     ManagedObjectContext(coordinator: persistentStoreCoordinator, bound: bound, isolation: .unchecked)
   }
 
-  /// Runs a closure with a new context, where it is called. Changes that the closure doesn't save are discarded.
+  /// Runs a closure with a new context on the caller's thread. Changes that the closure doesn't save are discarded.
   ///
   /// ```swift
   /// let count = try container.withContext { context in

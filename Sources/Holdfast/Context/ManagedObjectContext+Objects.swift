@@ -42,13 +42,17 @@ extension ManagedObjectContext {
 
   /// Gives new objects their permanent IDs before they are saved, for example to name them in another system. They stay unsaved.
   ///
-  /// Saved objects, and new ones that have permanent IDs, don't change. Sends one store request to each store of the others. Other contexts
-  /// find an object by its ID only when it is saved. When a store was opened again, it may give the IDs of objects that were never saved to
-  /// others.
+  /// Saved objects, and new ones that have permanent IDs, don't change. Sends one request to each store that will have some of the objects,
+  /// and each object can be saved only there. Other contexts find an object by its ID only when it is saved. After a store was reopened, it
+  /// may reuse IDs that were obtained but never saved.
   ///
   /// - Throws: ``ContextError`` with code ``ContextError/Code/noStoreForEntity`` or ``ContextError/Code/missingStore`` if no store accepts an
-  ///   object; the store's error, such as ``/HoldfastStore/StoreError/Code/readOnly``. No ID changes then.
-  public func obtainPermanentIDs(for objects: some Sequence<ManagedObject>) throws { try core.obtainPermanentIDs(for: objects) }
+  ///   object, ``ContextError/Code/externalRelationship`` if it references an object of another store, or
+  ///   ``ContextError/Code/saveInProgress`` in a callback of a save; the store's error, such as ``/HoldfastStore/StoreError/Code/readOnly``
+  ///   or ``/HoldfastStore/StoreError/Code/timedOut``. No ID changes then.
+  public func obtainPermanentIDs<Object: ManagedObject>(for objects: some Sequence<Object>) throws {
+    try core.obtainPermanentIDs(for: objects.map { $0 })
+  }
 
   /// Marks an object for deletion by the next save. A new object is removed from the context.
   ///

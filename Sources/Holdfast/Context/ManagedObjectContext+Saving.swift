@@ -24,8 +24,9 @@ extension ManagedObjectContext {
   /// known outcome, for example because the connection to a server broke. The context keeps its changes, and the store may have them, too.
   /// Save again: the context first asks the store for the outcome, and then saves what the store doesn't have. See ``hasUncertainSave``.
   ///
-  /// - Throws: ``ContextError`` for unreadable properties (``ContextError/Code/unreadValues``), validation failures (several in one error,
-  ///   1560), conflicts, relationships between stores (133010) and missing stores. ``/HoldfastStore/StoreError`` for other failures.
+  /// - Throws: ``ContextError`` for unreadable properties (``ContextError/Code/unreadValues``), lost changes
+  ///   (``ContextError/Code/lostChanges``), validation failures (several in one error, 1560), conflicts, relationships between stores
+  ///   (133010) and missing stores. ``/HoldfastStore/StoreError`` for other failures.
   public func save() throws { try core.save() }
 
   /// Applies the delete rules of objects deleted since the last call.

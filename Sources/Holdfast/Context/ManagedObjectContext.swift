@@ -7,11 +7,14 @@
 /// The context keeps changed objects alive, and no others: an unchanged object without other references is released.
 ///
 /// When you release a context and its objects, its unsaved changes are discarded. Keep a reference to the context until it is saved. If you
-/// release it but have some of its objects, their ``ManagedObject/managedObjectContext`` gives you a context again. If changed objects were
-/// released in between, its ``save()`` throws ``ContextError/Code/lostChanges``. Reading new ones of them through a relationship fails with
-/// the same error, as ``FaultErrorPolicy`` says.
+/// release it but keep some of its objects, their ``ManagedObject/managedObjectContext`` gives you a context again. If changed objects were
+/// released in between, its ``save()`` throws ``ContextError/Code/lostChanges``. Properties of new objects that were lost return
+/// placeholders; see ``FaultErrorPolicy``.
+///
+/// Release a context in its isolation. A class of an actor that owns a context, but can be released elsewhere, needs an `isolated deinit`.
+/// The view context and background contexts take care of that themselves.
 public final class ManagedObjectContext {
-  let core: ContextCore
+  private(set) var core: ContextCore
 
   /// Creates a context for use in the isolation that creates it.
   ///
@@ -31,12 +34,14 @@ public final class ManagedObjectContext {
   init(core: ContextCore) {
     self.core = core
     core.handle = self
-    core.takeBack()
+    core.retainChanges()
   }
 
   deinit {
+    // Changed objects refer to the core. Without any, it is released here, and the store may be closed.
+    if isKnownUniquelyReferenced(&core) { return }
     nonisolated(unsafe) let core = core  // because it runs where the context belongs
-    core.isolation.run { core.letGo() }
+    core.isolation.run { core.releaseChanges() }
   }
 
   // MARK: Settings
@@ -81,8 +86,10 @@ public final class ManagedObjectContext {
 
   // MARK: Registered objects
 
-  /// Whether any object was inserted, updated or deleted since the last save.
-  public var hasChanges: Bool { core.changes.objects.contains { $0.hasChanges && !($0.isInserted && $0.isDeleted) } }
+  /// Whether any object was inserted, updated or deleted since the last save. Also true if such changes were lost; ``save()`` throws then.
+  public var hasChanges: Bool {
+    core.lostObject != nil || core.changes.objects.contains { $0.hasChanges && !($0.isInserted && $0.isDeleted) }
+  }
 
   /// The objects that were never saved, in the order of insertion.
   public var insertedObjects: [ManagedObject] { core.changes.objects.filter { $0.isInserted && !$0.isDeleted } }

@@ -99,6 +99,12 @@ final class ContextObservers {
     if !hearChanges { _ = take() }
   }
 
+  /// Removes all handlers, and the changes that they haven't received.
+  func removeAll() {
+    (changeHandlers, willSaveHandlers, didSaveHandlers) = ([], [], [])
+    _ = take()
+  }
+
   // MARK: Telling
 
   /// Calls all handlers of saves. A save in a handler is reported after the current one, to all handlers in the same order.

@@ -15,7 +15,7 @@ public final class PersistentStore: Sendable {
   /// The store itself, with its own keys.
   package let base: any IncrementalStore
   /// The same, with its requests counted.
-  private let monitored: MonitoredStore
+  let monitored: MonitoredStore
   /// The store with the coordinator's keys, used when there are several stores.
   private let placed: PlacedStore
   /// Whether no other store was ever added.

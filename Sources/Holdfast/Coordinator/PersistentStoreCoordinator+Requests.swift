@@ -12,10 +12,10 @@ extension PersistentStoreCoordinator {
   /// ```
   public var requestCounts: RequestCounts { monitor.counts }
 
-  /// Calls a function after each request to a store, with the request's entity, counts and duration.
+  /// Calls a function after each request that ``requestCounts`` counts, and each commit, with the request's entity, counts and duration.
   ///
-  /// For a request that fires a fault, the trace has the property that was accessed. Requests take about a microsecond longer while there is
-  /// an observer.
+  /// If reading an attribute or a to-one relationship fires a fault, the trace has that property. Requests take about a microsecond longer
+  /// while there is an observer.
   ///
   /// - Parameter observer: Receives the request, on the thread that sent it. Several threads may call it at the same time. It must not send
   ///   requests to the coordinator.
@@ -24,7 +24,7 @@ extension PersistentStoreCoordinator {
     RequestObservation(monitor, monitor.add(observer))
   }
 
-  /// Logs each request to a store. The log contains names, counts and durations, and no values.
+  /// Logs each request that ``observeRequests(_:)`` reports. The log contains names, counts and durations, and no values.
   ///
   /// ```swift
   /// coordinator.logRequests(slow: .milliseconds(100))

@@ -1,3 +1,5 @@
+import HoldfastStore
+
 /// The coordinator's keys, which combine a store's index with the key in the store.
 ///
 /// The *place* of a store is its index among all stores that the coordinator ever had. In contexts, row groups, links and the shared cache,

@@ -1,3 +1,4 @@
+import HoldfastStore
 import HoldfastSupport
 
 #if canImport(Glibc)

@@ -1,3 +1,5 @@
+import HoldfastStore
+
 extension ManagedObject {
   /// The value of the attribute in a slot, read and written as a Swift type.
   ///

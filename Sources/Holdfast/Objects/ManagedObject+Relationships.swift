@@ -1,3 +1,5 @@
+import HoldfastStore
+
 extension ManagedObject {
   final var plan: GraphPlan.EntityPlan { context.graph.entities[flags.entityIndex] }
 
@@ -237,6 +239,12 @@ extension ManagedObject {
     }
     if index < 0 { return transientTargets(index) }
     return isInserted ? .list([]) : storedTargets(index, readsTargets) ?? .list([])
+  }
+
+  /// The number of keys of a to-many relationship's destinations; as ``targets(_:readsTargets:)``, without copying a list.
+  final func targetCount(_ index: Int) -> Int {
+    if let toMany, toMany[index].isKnown { return Int(toMany[index].contents.count) }
+    return targets(index).count
   }
 
   /// Sets the destinations from the store's answer.

@@ -1,3 +1,5 @@
+import HoldfastStore
+
 /// An object of the graph. It represents one row of a store.
 ///
 /// Objects belong to a context and stay in its isolation. The class isn't `Sendable`, so sending an object elsewhere is a compile-time
@@ -160,6 +162,9 @@ open class ManagedObject {
   // MARK: State
 
   /// The context that the object belongs to.
+  ///
+  /// If the program has released it, a new one with the changes of all objects that the program kept; see *Objects*. Keep that one, too, as
+  /// long as you need it: `let context = dog.managedObjectContext`. Making it takes time proportional to the number of objects in memory.
   public final var managedObjectContext: ManagedObjectContext { context.program }
 
   /// The object's ID: temporary until the first save that took effect or whose outcome is unknown.
@@ -207,11 +212,7 @@ open class ManagedObject {
 
   @usableFromInline final func fireFault() -> RowPointer { context.fireFault(self) }
 
-  @usableFromInline final func fireFault(for slot: SlotIndex) -> RowPointer {
-    context.firedSlot = slot
-    defer { context.firedSlot = nil }
-    return context.fireFault(self)
-  }
+  @usableFromInline final func fireFault(for slot: SlotIndex) -> RowPointer { context.fireFault(self, slot) }
 
   private func destroy(_ states: ToManyStates) {
     if plan.transientLinkCount > 0 { giveUpTransientLinks(states) }

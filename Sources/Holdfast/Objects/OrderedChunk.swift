@@ -1,3 +1,5 @@
+import HoldfastStore
+
 /// A range of an ordered list: keys with their order keys. Some keys are hidden. Confined to a context.
 final class OrderedChunk {
   struct Entry {

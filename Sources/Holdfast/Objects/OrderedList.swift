@@ -1,3 +1,5 @@
+import HoldfastStore
+
 /// The keys of an ordered relationship's objects, in order, with the store's order keys. Confined to a context.
 ///
 /// Keys are stored in chunks of up to 1,024, and each key has a reference to its chunk. A change takes time proportional to the size and

@@ -1,3 +1,5 @@
+import HoldfastStore
+
 /// The destination objects of an ordered relationship: a random-access collection of distinct objects that also updates the inverse.
 ///
 /// The value refers to the object's relationship. It is cheap to create and always reflects the current state. Changes apply to the object
@@ -242,6 +244,8 @@ extension OrderedToMany: RandomAccessCollection {
     private let destination: EntityIndex
     private let keys: TargetKeys
     private let isTransient: Bool
+    /// All objects, if some are new: a save during the iteration replaces their keys.
+    private var objects: [Destination]?
     private var place = 0
 
     init(_ relationship: OrderedToMany) {
@@ -252,16 +256,29 @@ extension OrderedToMany: RandomAccessCollection {
       case .list(let list): keys = .list(list.visibleKeys)
       case .plain(let plain): keys = plain
       }
+      guard keys.hasTemporaryKeys else { return }
+      var all: [Destination] = []
+      while let object = next() { all.append(object) }
+      (objects, place) = (all, 0)
     }
 
     /// The next object; may be a fault.
     public mutating func next() -> Destination? {
+      if let objects { return nextKnown(objects) }
       while place < keys.count {
         defer { place += 1 }
         let (key, siblings, position) = target()
         if context.isDeleted(destination, key) { continue }
         if isTransient, let object = context.linkedTarget(destination, key) { return object.typed() }
         return OrderedToMany.object(key, context, destination, siblings, position)
+      }
+      return nil
+    }
+
+    private mutating func nextKnown(_ objects: [Destination]) -> Destination? {
+      while place < objects.count {
+        defer { place += 1 }
+        if !objects[place].isDeleted && !objects[place].flags.contains(.detached) { return objects[place] }
       }
       return nil
     }

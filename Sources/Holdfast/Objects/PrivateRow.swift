@@ -1,3 +1,5 @@
+import HoldfastStore
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)

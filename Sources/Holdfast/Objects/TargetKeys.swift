@@ -1,3 +1,5 @@
+import HoldfastStore
+
 /// The destinations of one object's to-many relationship at one moment.
 enum TargetKeys {
   /// A range of an answer that siblings share.
@@ -11,6 +13,9 @@ enum TargetKeys {
     case .list(let keys): keys.count
     }
   }
+
+  /// Whether any destination was never saved.
+  var hasTemporaryKeys: Bool { if case .list(let keys) = self { keys.contains { $0 < 0 } } else { false } }
 
   func withKeys<Result>(_ body: (UnsafeBufferPointer<ObjectKey>) -> Result) -> Result {
     switch self {

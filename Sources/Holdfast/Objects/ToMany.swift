@@ -1,3 +1,5 @@
+import HoldfastStore
+
 /// The value of a to-many relationship's property: ``ToMany`` or ``OrderedToMany``.
 public protocol ToManyValue<Destination>: RelationshipValue {}
 
@@ -13,7 +15,7 @@ extension ToManyValue {
 /// ready, so reading the objects then sends no further request. Inserting and removing send no request: if the relationship isn't in
 /// memory, the change is applied when it is read or saved. Objects being deleted aren't included.
 ///
-/// Changing the relationship during iteration is safe: the iteration continues over the objects at its start. A change invalidates indices.
+/// Changing the relationship during iteration is safe: the iteration continues over the objects at its start, and so do indices.
 public struct ToMany<Destination: ManagedObject>: ToManyValue {
   /// False: the objects have no order.
   public static var isOrdered: Bool { false }
@@ -93,37 +95,52 @@ public struct ToMany<Destination: ManagedObject>: ToManyValue {
 }
 
 extension ToMany: Collection {
-  /// A position among the objects, valid until the relationship changes.
-  public struct Index: Comparable, Hashable, Sendable {
+  /// A position among the objects of the relationship at one moment.
+  public struct Index: Comparable, Hashable {
     /// The position among all destinations, including those being deleted.
     let place: Int
+    /// The destinations when ``ToMany/startIndex`` was read; nil for ``ToMany/endIndex``. A relationship's own list would otherwise be copied
+    /// for each access.
+    let targets: TargetKeys?
+
+    /// Whether both are at the same position.
+    public static func == (a: Index, b: Index) -> Bool { a.place == b.place }
 
     /// Whether the first position is before the second.
     public static func < (a: Index, b: Index) -> Bool { a.place < b.place }
+
+    /// Hashes the position.
+    public func hash(into hasher: inout Hasher) { hasher.combine(place) }
   }
 
   /// The position of the first object. Sends at most one store request.
-  public var startIndex: Index { Index(place: visible(from: 0, in: owner.targets(index))) }
+  public var startIndex: Index {
+    let targets = owner.targets(index)
+    return Index(place: visible(from: 0, in: targets), targets: targets)
+  }
 
   /// The position after the last object. Sends at most one store request.
-  public var endIndex: Index { Index(place: owner.targets(index).count) }
+  public var endIndex: Index { Index(place: owner.targetCount(index), targets: nil) }
 
   /// The position of the next object.
-  public func index(after position: Index) -> Index { Index(place: visible(from: position.place + 1, in: owner.targets(index))) }
+  public func index(after position: Index) -> Index {
+    let targets = position.targets ?? owner.targets(index)
+    return Index(place: visible(from: position.place + 1, in: targets), targets: targets)
+  }
 
   /// The object at a position, perhaps a fault.
   public subscript(position: Index) -> Destination {
-    let targets = owner.targets(index)
-    precondition(
-      position.place < targets.count, "An index of a to-many relationship was used after the relationship lost objects. Read a new one.")
-    let objects = Iterator(owner, index, targets), key = targets.withKeys { $0[position.place] }
-    return (objects.object(position.place) ?? owner.context.strayObject(owner.plan.toMany[index].destination, key)).typed()
+    let targets = position.targets ?? owner.targets(index)
+    precondition(position.place < targets.count, "An index of a to-many relationship was used after its last object.")
+    let key = targets.withKeys { $0[position.place] }
+    let object = Iterator(owner, index, targets).object(position.place)
+    return (object ?? owner.context.strayObject(owner.plan.toMany[index].destination, key)).typed()
   }
 
   /// The first place of an object that isn't being deleted.
   private func visible(from start: Int, in targets: TargetKeys) -> Int {
     let destination = owner.plan.toMany[index].destination, context = owner.context
-    guard context.hasDeleted(destination) else { return Swift.min(start, targets.count) }
+    guard context.hasDeleted(destination), start < targets.count else { return Swift.min(start, targets.count) }
     return targets.withKeys { keys in keys[start...].firstIndex { !context.isDeleted(destination, $0) } ?? keys.count }
   }
 
@@ -149,6 +166,8 @@ extension ToMany: Collection {
     private let destination: EntityIndex
     private let targets: TargetKeys
     private let isTransient: Bool
+    /// All objects, if some are new: a save during the iteration replaces their keys.
+    private var objects: [ManagedObject]?
     private var place = 0
 
     init(_ owner: ManagedObject, _ index: Int, _ targets: TargetKeys) {
@@ -158,11 +177,25 @@ extension ToMany: Collection {
       isTransient = index < 0
     }
 
+    init(_ owner: ManagedObject, _ index: Int) {
+      self.init(owner, index, owner.targets(index, readsTargets: true))
+      if targets.hasTemporaryKeys { objects = (0..<targets.count).compactMap { object($0) } }
+    }
+
     /// The next object, perhaps a fault.
     public mutating func next() -> Destination? {
+      if let objects { return nextKnown(objects) }
       while place < targets.count {
         defer { place += 1 }
         if let object = object(place) { return object.typed() }
+      }
+      return nil
+    }
+
+    private mutating func nextKnown(_ objects: [ManagedObject]) -> Destination? {
+      while place < objects.count {
+        defer { place += 1 }
+        if !objects[place].isDeleted && !objects[place].flags.contains(.detached) { return objects[place].typed() }
       }
       return nil
     }
@@ -181,7 +214,7 @@ extension ToMany: Collection {
   }
 
   /// Creates an iterator.
-  public func makeIterator() -> Iterator { Iterator(owner, index, owner.targets(index, readsTargets: true)) }
+  public func makeIterator() -> Iterator { Iterator(owner, index) }
 
   /// Always 0, so that it needs no store request.
   public var underestimatedCount: Int { 0 }

@@ -1,3 +1,5 @@
+import HoldfastStore
+
 /// One object's state of a to-many relationship: what differs from the destinations that its ``RowGroup`` has read. 48 bytes.
 ///
 /// ```text

@@ -17,7 +17,7 @@ extension SaveOperation {
   ///
   /// - Parameters:
   ///   - referrers: The objects that may have relationships to them.
-  ///   - translation: The new key of a relationship's destination; nil for one that no relationship can have any more.
+  ///   - translation: The new key of a relationship's destination; nil for one that isn't saved.
   func usePermanentKeys(
     of part: StoreChanges, in referrers: ContiguousArray<ManagedObject>, _ translation: (ObjectKey) -> ObjectKey?
   ) {

@@ -169,6 +169,7 @@ final class SaveOperation {
       if object.isInserted {
         if object.isDeleted {
           discardsNew = true
+          if object.objectKey >= 0 { keys.discard(object.objectKey) }
           continue
         }
         inserted.append(object)

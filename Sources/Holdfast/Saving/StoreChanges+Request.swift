@@ -80,7 +80,7 @@ extension StoreChanges {
   private func append(_ object: ManagedObject, key: ObjectKey, version: RowVersion, to builder: RowBatchBuilder, targetSlots: [SlotIndex]) {
     guard let row = rowToSave(object) else { return }
     builder.append(row, key: key, version: version)
-    for slot in targetSlots where row.integer(slot) < 0 {
+    for slot in targetSlots where row.integer(slot) < 0 || keys.isDiscarded(row.key(slot)) {
       let target = permanent(row.key(slot))
       if target >= 0 { builder.replaceInLastRow(slot, integer: target.rawValue) } else { builder.removeInLastRow(slot) }
     }

@@ -12,7 +12,7 @@ final class StoreChanges {
   @exclusivity(unchecked) var deleted: ContiguousArray<ManagedObject> = []
   /// The number of new objects without a permanent key, by entity index.
   @exclusivity(unchecked) var insertedCounts: [Int] = []
-  /// Whether new objects have permanent keys from a save that didn't take effect.
+  /// Whether new objects have permanent keys already.
   var reusesKeys: Bool { insertedCounts.reduce(0, +) < inserted.count }
   var request: SaveRequest
   /// The rows of inserted and updated objects in the request, with the objects in the same order.
@@ -54,7 +54,16 @@ final class PermanentKeys {
   @exclusivity(unchecked) private var keys: ContiguousArray<ObjectKey> = []
   @exclusivity(unchecked) private var first: ObjectKey = 0
 
+  /// The permanent keys of new objects that were deleted before they were saved.
+  @exclusivity(unchecked) private var discarded: Set<ObjectKey> = []
+
   var isEmpty: Bool { keys.isEmpty }
+
+  /// Records that the object with a permanent key isn't saved.
+  func discard(_ key: ObjectKey) { discarded.insert(key) }
+
+  /// Whether a permanent key is of an object that isn't saved.
+  @inline(__always) func isDiscarded(_ key: ObjectKey) -> Bool { !discarded.isEmpty && discarded.contains(key) }
 
   /// Reserves entries for the temporary keys from `first` down to `last`.
   func reserve(from first: ObjectKey, to last: ObjectKey) {
@@ -66,7 +75,7 @@ final class PermanentKeys {
 
   /// The key of an object after the save; -1 for an object that isn't saved.
   @inline(__always) func permanent(_ key: ObjectKey) -> ObjectKey {
-    if key >= 0 { return key }
+    if key >= 0 { return isDiscarded(key) ? -1 : key }
     // A faulty store may return any key. The subtraction then wraps to an index that is out of range.
     let place = Int(first.rawValue &- key.rawValue)
     return place >= 0 && place < keys.count ? keys[place] : -1

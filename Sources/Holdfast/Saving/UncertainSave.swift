@@ -57,14 +57,14 @@ final class UncertainSave {
       objects.allSatisfy { $0.hasChanges && $0.objectKey >= 0 && $0.flags.contains(.inList) },
       "Invariant 2 or 3 of an uncertain save is broken.")
     guard part.coordinator.persistentStores.contains(store) else { throw ContextError.missingStore(objects.map(\.id)) }
-    guard store.base.answers.supports(SaveOutcomeRequest.self) else {
+    guard store.monitored.answers.supports(SaveOutcomeRequest.self) else {
       throw unknown(
         "This type of store can't report the outcome. Fetch the objects in another context and compare them. Then call "
           + "resolveUncertainSave(wasCommitted:), or roll back.", isRetryable: false)
     }
     let outcome: SaveOutcome
     do {
-      outcome = try store.wrapping(SaveOutcomeRequest.operation) { try store.base.answers.perform(request, options: options) }
+      outcome = try store.wrapping(SaveOutcomeRequest.operation) { try store.monitored.answers.perform(request, options: options) }
     } catch {
       throw unknown("The request for the outcome failed. Save again later; nothing is lost.", cause: error, isRetryable: true)
     }

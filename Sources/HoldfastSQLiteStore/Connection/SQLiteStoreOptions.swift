@@ -51,13 +51,14 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
 
   /// Which SQL statements are logged, at the level `debug` and with the label `holdfast.sqlite`.
   ///
-  /// Each comes with its duration in seconds, which SQLite measures in steps of a millisecond.
+  /// Each comes with its duration in seconds, which SQLite measures in steps of a millisecond,
+  /// and which includes the time between its rows.
   public enum StatementLogging: String, Sendable, Hashable, Codable, CaseIterable {
     /// None.
     case none
     /// All statements, without the values of objects and predicates.
     case statements
-    /// All statements with values, which may be personal data.
+    /// All statements with values, which may be personal data. The text of a statement takes more memory than its values.
     case values
   }
 

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HoldfastStore
 import HoldfastStoreConformance
 import Testing
 

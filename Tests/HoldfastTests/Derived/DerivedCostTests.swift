@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Holdfast
 import HoldfastSQLiteStore
+import HoldfastStore
 import HoldfastStoreConformance
 import Synchronization
 import Testing

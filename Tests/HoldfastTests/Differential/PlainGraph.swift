@@ -1,4 +1,5 @@
 import Holdfast
+import HoldfastStore
 
 /// The expected graph in dictionaries. It implements the rules, without rows, faults or stores.
 struct PlainGraph {

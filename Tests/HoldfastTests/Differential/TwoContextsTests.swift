@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastBinaryStore
 import HoldfastJSONStore
+import HoldfastStore
 import HoldfastStoreConformance
 import HoldfastXMLStore
 import TestSupport

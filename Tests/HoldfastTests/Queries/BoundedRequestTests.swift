@@ -1,5 +1,6 @@
 import Holdfast
 import HoldfastMemoryStore
+import HoldfastStore
 import HoldfastStoreConformance
 import Synchronization
 import Testing

@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastMemoryStore
 import HoldfastSQLiteStore
+import HoldfastStore
 import HoldfastStoreConformance
 import Synchronization
 import Testing

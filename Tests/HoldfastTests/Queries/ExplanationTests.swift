@@ -1,6 +1,7 @@
 import Holdfast
 import HoldfastMemoryStore
 import HoldfastSQLiteStore
+import HoldfastStore
 import HoldfastStoreConformance
 import Testing
 

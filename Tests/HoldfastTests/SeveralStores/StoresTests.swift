@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastMemoryStore
 import HoldfastSQLiteStore
+import HoldfastStore
 import HoldfastStoreConformance
 import Testing
 

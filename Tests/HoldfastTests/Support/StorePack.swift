@@ -1,4 +1,5 @@
 import Holdfast
+import HoldfastStore
 import HoldfastStoreConformance
 
 /// Two kinds of stores under one coordinator in a test.

@@ -4,6 +4,7 @@ import HoldfastBinaryStore
 import HoldfastJSONStore
 import HoldfastMemoryStore
 import HoldfastSQLiteStore
+import HoldfastStore
 import HoldfastStoreConformance
 import HoldfastXMLStore
 import Synchronization

@@ -5,10 +5,12 @@ extension ContextCore {
   ///
   /// If the row can't be read, returns a row of nil and sets ``ManagedObject/isInaccessible``. An object whose row was deleted keeps that
   /// row. After an error the object stays a fault, so the next access tries again.
-  func fireFault(_ object: ManagedObject) -> RowPointer {
+  ///
+  /// - Parameter slot: The slot of the property that is accessed, for a log of requests; nil if it is unknown.
+  func fireFault(_ object: ManagedObject, _ slot: SlotIndex? = nil) -> RowPointer {
     let empty = graph.emptyRow(object.flags.entityIndex)
     do {
-      if try fire(object), let row = object.row { return row }
+      if try fire(object, slot), let row = object.row { return row }
       if let error = reasonToRetry(object) { throw error }
       faultErrors.latest = ContextError(.missingObject, objectID: object.id, reason: "Another context or process has deleted the object.")
       object.row = empty
@@ -43,7 +45,7 @@ extension ContextCore {
   /// Reads the row of a fault.
   ///
   /// - Returns: False if it has none.
-  func fire(_ object: ManagedObject) throws -> Bool {
+  func fire(_ object: ManagedObject, _ slot: SlotIndex? = nil) throws -> Bool {
     if object.objectKey < 0 || object.flags.contains(.detached) { return false }
     checkIsolation()
     let entity = object.flags.entityIndex
@@ -71,7 +73,7 @@ extension ContextCore {
     let siblings = object.flags.contains(.ownedByGroup) ? nil : object.owner.map { unsafeDowncast($0, to: FaultSiblings.self) }
     let keys = keysToRead(object, siblings)
     // Siblings may be of any entity that the relationship can reference.
-    let collector = try coordinator.rows(FaultRequest(entity: siblings?.entity ?? entity, keys: keys), options(firing: entity))
+    let collector = try coordinator.rows(FaultRequest(entity: siblings?.entity ?? entity, keys: keys), options(firing: slot, of: entity))
     for group in groups(collector.runs, entity) {
       if keys.count > 1 { recentGroups.append(group) }
       attachFaults(group)
@@ -81,9 +83,9 @@ extension ContextCore {
   }
 
   /// The options of a request that fires a fault.
-  private func options(firing entity: EntityIndex) -> RequestOptions {
-    guard persistentStoreCoordinator.monitor.isObserved, let firedSlot else { return requests.ofOthers }
-    return requests.ofFault(entities[entity].slots[firedSlot].name)
+  private func options(firing slot: SlotIndex?, of entity: EntityIndex) -> RequestOptions {
+    guard persistentStoreCoordinator.monitor.isObserved, let slot else { return requests.ofOthers }
+    return requests.ofFault(entities[entity].slots[slot].name)
   }
 
   /// Reads the rows of several faults, up to 1,024 per request. Faults without a row stay faults.

@@ -138,9 +138,11 @@ extension ContextCore {
   }
 
   /// Gives new objects their permanent IDs before they are saved.
-  func obtainPermanentIDs(for objects: some Sequence<ManagedObject>) throws {
+  func obtainPermanentIDs(for objects: [ManagedObject]) throws {
     checkIsolation()
-    precondition(!isSaving, "Permanent IDs were requested in a callback of a save.")
+    if isSaving {
+      throw ContextError(.saveInProgress, reason: "A callback of a save requested permanent IDs. The objects have them after the save.")
+    }
     let new = ContiguousArray(
       Set(objects).filter { object in
         precondition(object.context === self, "A permanent ID was requested in a context that the object does not belong to.")

@@ -2,43 +2,66 @@ import HoldfastStore
 
 /// What happens when the program releases the context.
 ///
-/// Objects keep the core alive, and the core keeps changed objects alive, which would be a cycle. So only a ``ManagedObjectContext`` keeps
-/// changes: when it is released, the core lets the changed objects go. A new one takes back those that the program still has.
+/// Objects keep the core alive, and the core keeps changed objects alive, which would be a cycle. So the core keeps them alive only while
+/// there is a ``ManagedObjectContext``. When that is released, the core releases its changed objects. A new context retains those that the
+/// program still references.
 extension ContextCore {
   /// The context for the program.
   var program: ManagedObjectContext { handle ?? ManagedObjectContext(core: self) }
 
-  /// Lets the changed objects go. Those that the program has keep their values.
-  func letGo() {
-    // It may come late, when the program has a context again.
+  /// Releases the changed objects. Those that the program references keep their values.
+  func releaseChanges() {
+    // For a context of another thread's isolation, this comes late. The program may have a new context meanwhile.
     guard handle == nil else { return }
     isReleased = true
+    observers?.removeAll()
     observers = nil
-    if let part = uncertainSave?.part {
-      uncertainSave = nil
-      // Without it, a retry could insert objects twice.
-      lostObject = (part.inserted + part.updated + part.deleted).first?.id
-    }
+    discardLostSave()
     deletions.forgetUnpropagated()
     // The objects are released after the access to `changes`, because they call `noteLoss(of:)`.
-    _ = changes.letGo()
+    for object in changes.takeAll() where object.mapIndex == .max && !object.flags.contains(.detached) { noteLoss(of: object) }
   }
 
-  /// Keeps the changed objects that the program still has.
-  func takeBack() {
+  /// Rolls back a save with an unknown outcome. No one can ask for the outcome any more, and a retry could insert objects twice.
+  private func discardLostSave() {
+    guard let part = uncertainSave?.part else { return }
+    let object = (part.inserted + part.updated + part.deleted).first?.id
+    rollback()
+    lostObject = object
+  }
+
+  /// Retains the changed objects that the program still references.
+  func retainChanges() {
     guard isReleased else { return }
     isReleased = false
-    // The keys of new objects decrease, so this is the order of insertion.
-    for object in registry.objects.filter({ $0.flags.contains(.inList) }).sorted(by: { $0.objectKey > $1.objectKey }) {
+    for object in registry.objects.filter({ $0.flags.contains(.inList) }).sorted(by: Self.precedes) {
       changes.append(object)
       if object.isDeleted && !object.flags.contains(.propagated) { deletions.putBackUnpropagated(CollectionOfOne(object)) }
     }
   }
 
+  /// Orders new objects by their insertion, after all others. Temporary keys decrease.
+  private static func precedes(_ a: ManagedObject, _ b: ManagedObject) -> Bool {
+    if a.isInserted != b.isInserted { return b.isInserted }
+    return a.objectKey < 0 && b.objectKey < 0 ? a.objectKey > b.objectKey : a.objectKey < b.objectKey
+  }
+
   /// Records that an object that isn't kept alive is being released.
   func noteLoss(of object: ManagedObject) {
     changes.forgetRefusedValues(object)
-    if lostObject == nil && object.hasChanges && !(object.isInserted && object.isDeleted) { lostObject = object.id }
+    if lostObject == nil && hasLoss(object) { lostObject = object.id }
+  }
+
+  /// Whether changes are lost with an object.
+  private func hasLoss(_ object: ManagedObject) -> Bool {
+    if !object.hasChanges { return false }
+    // If its delete rules have been applied, a new object leaves nothing behind.
+    if object.isInserted || object.isDeleted { return !(object.isInserted && object.isDeleted && object.flags.contains(.propagated)) }
+    if object.flags.contains(.hasPrivateRow) { return true }
+    // A link that is stored in the row of the other end isn't lost with this one.
+    guard let states = object.toMany else { return false }
+    let plan = object.plan
+    return (-plan.transientLinkCount..<plan.toManyCount).contains { states[$0].isChanged && plan.toMany[$0].inverseSlot < 0 }
   }
 
   /// Throws if changes were lost.
@@ -48,11 +71,11 @@ extension ContextCore {
 }
 
 extension ContextError {
-  /// The error for an object that was released with unsaved changes after its context.
+  /// The error for unsaved changes that were released with their context.
   static func lostChanges(_ id: ManagedObjectID) -> ContextError {
     ContextError(
       .lostChanges, objectID: id,
-      reason: "The context was released with unsaved changes, and so were objects with changes. Roll back, and keep a reference to the "
+      reason: "The context was released with unsaved changes, and not all of them could be kept. Roll back, and keep a reference to the "
         + "context until its changes are saved.")
   }
 }

@@ -36,8 +36,6 @@ import Synchronization
   @exclusivity(unchecked) var faultErrors = FaultErrors()
   @exclusivity(unchecked) var awakening = Awakening()
   @exclusivity(unchecked) var requests = RequestSettings()
-  /// The slot of the property whose access fires a fault.
-  @exclusivity(unchecked) var firedSlot: SlotIndex?
   /// The links of transient relationships of released objects.
   let parkedLinks = ParkedLinks()
   /// The handlers of the context; nil until the first one is added.

@@ -1,3 +1,5 @@
+import HoldfastStore
+
 /// The changed objects of a context, and other data that its next save needs.
 struct ChangeSet {
   /// The inserted, updated and deleted objects, in the order of their first change; kept alive by this array.
@@ -39,7 +41,7 @@ struct ChangeSet {
   }
 
   /// Removes and returns all objects, but not what is known about them.
-  mutating func letGo() -> ContiguousArray<ManagedObject> {
+  mutating func takeAll() -> ContiguousArray<ManagedObject> {
     defer { objects = [] }
     for entity in counts.indices { counts[entity] = 0 }
     return objects

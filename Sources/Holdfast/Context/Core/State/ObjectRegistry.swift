@@ -1,3 +1,4 @@
+import HoldfastStore
 import HoldfastSupport
 
 /// The registered objects of a context, by entity and key. It doesn't keep them alive.

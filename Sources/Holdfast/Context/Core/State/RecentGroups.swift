@@ -1,3 +1,5 @@
+import HoldfastStore
+
 /// The latest groups of rows that were read for faults. Siblings that are created later get their rows from these groups.
 ///
 /// They are discarded when rows may have changed.
