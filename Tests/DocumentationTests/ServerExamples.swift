@@ -109,7 +109,7 @@ import Testing
     #expect(status { try context.save() } == 503)
     context.delete(mine)
     try context.save()
-    #expect(status { _ = try other.existingObject(with: theirs.objectID) } == 404)
+    #expect(status { _ = try test.newContext().existingObject(with: theirs.objectID) } == 404)
     #expect(status { throw CancellationError() } == 500)
   }
 

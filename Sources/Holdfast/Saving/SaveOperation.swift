@@ -169,7 +169,7 @@ final class SaveOperation {
       if object.isInserted {
         if object.isDeleted {
           discardsNew = true
-          if object.objectKey >= 0 { keys.discard(object.objectKey) }
+          if object.objectKey >= 0 { keys.discard(object.objectKey, root: context.graph.entities[object.flags.entityIndex].root) }
           continue
         }
         inserted.append(object)

@@ -80,10 +80,16 @@ extension StoreChanges {
   private func append(_ object: ManagedObject, key: ObjectKey, version: RowVersion, to builder: RowBatchBuilder, targetSlots: [SlotIndex]) {
     guard let row = rowToSave(object) else { return }
     builder.append(row, key: key, version: version)
-    for slot in targetSlots where row.integer(slot) < 0 || keys.isDiscarded(row.key(slot)) {
-      let target = permanent(row.key(slot))
+    for slot in targetSlots where row.integer(slot) < 0 || keys.hasDiscarded && row.isPresent(slot) {
+      let target = permanentTarget(row.key(slot), slot, of: object)
       if target >= 0 { builder.replaceInLastRow(slot, integer: target.rawValue) } else { builder.removeInLastRow(slot) }
     }
+  }
+
+  /// The key of a to-one relationship's destination after the save; -1 if it isn't saved.
+  private func permanentTarget(_ key: ObjectKey, _ slot: SlotIndex, of object: ManagedObject) -> ObjectKey {
+    guard keys.hasDiscarded, key >= 0, let relationship = object.entity.relationship(inSlot: slot) else { return permanent(key) }
+    return keys.isDiscarded(key, root: context.graph.entities[relationship.destinationIndex].root) ? -1 : key
   }
 
   /// Appends an object's row, slot by slot, with new derived values, which are in slot order.
@@ -109,7 +115,7 @@ extension StoreChanges {
       case .real: builder.append(real: row.real(slot))
       case .bytes: builder.append(bytesOf: row, slot)
       case .key:
-        let key = permanent(row.key(slot))
+        let key = permanentTarget(row.key(slot), slot, of: object)
         if key >= 0 { builder.append(integer: key.rawValue) } else { builder.appendNull() }
       }
     }

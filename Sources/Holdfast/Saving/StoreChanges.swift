@@ -54,16 +54,19 @@ final class PermanentKeys {
   @exclusivity(unchecked) private var keys: ContiguousArray<ObjectKey> = []
   @exclusivity(unchecked) private var first: ObjectKey = 0
 
-  /// The permanent keys of new objects that were deleted before they were saved.
-  @exclusivity(unchecked) private var discarded: Set<ObjectKey> = []
+  /// The permanent keys of new objects that were deleted before they were saved, by root entity.
+  @exclusivity(unchecked) private var discarded: [EntityIndex: Set<ObjectKey>] = [:]
 
   var isEmpty: Bool { keys.isEmpty }
 
+  /// Whether any object with a permanent key isn't saved.
+  var hasDiscarded: Bool { !discarded.isEmpty }
+
   /// Records that the object with a permanent key isn't saved.
-  func discard(_ key: ObjectKey) { discarded.insert(key) }
+  func discard(_ key: ObjectKey, root: EntityIndex) { discarded[root, default: []].insert(key) }
 
   /// Whether a permanent key is of an object that isn't saved.
-  @inline(__always) func isDiscarded(_ key: ObjectKey) -> Bool { !discarded.isEmpty && discarded.contains(key) }
+  func isDiscarded(_ key: ObjectKey, root: EntityIndex) -> Bool { discarded[root]?.contains(key) ?? false }
 
   /// Reserves entries for the temporary keys from `first` down to `last`.
   func reserve(from first: ObjectKey, to last: ObjectKey) {
@@ -75,7 +78,7 @@ final class PermanentKeys {
 
   /// The key of an object after the save; -1 for an object that isn't saved.
   @inline(__always) func permanent(_ key: ObjectKey) -> ObjectKey {
-    if key >= 0 { return isDiscarded(key) ? -1 : key }
+    if key >= 0 { return key }
     // A faulty store may return any key. The subtraction then wraps to an index that is out of range.
     let place = Int(first.rawValue &- key.rawValue)
     return place >= 0 && place < keys.count ? keys[place] : -1
