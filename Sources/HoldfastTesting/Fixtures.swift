@@ -7,7 +7,7 @@ import HoldfastStore
   public import Foundation
 #endif
 
-/// The objects that ``Holdfast/ManagedObjectContext/insertFixtures(_:)-(String)`` has inserted, by name.
+/// The objects that `insertFixtures(_:)` has inserted, by name.
 public struct Fixtures {
   private let objects: [String: ManagedObject]
 

@@ -4,7 +4,7 @@ public import Testing
 extension TestContainer {
   @TaskLocal static var ofTest: TestContainer?
 
-  /// The container of the current test, created by the trait ``/Testing/Trait/testContainer(for:)``. Traps without the trait.
+  /// The container of the current test, created by the trait `.testContainer(for:)`. Traps without the trait.
   public static var current: TestContainer {
     guard let ofTest else {
       preconditionFailure("The test has no container. Give it the trait .testContainer(for:), with its classes.")
@@ -69,7 +69,7 @@ extension Trait where Self == TestContainerTrait {
 extension Trait where Self == RequestBudgetTrait {
   /// Limits the number of requests of each case; see ``expectRequests(atMost:to:sourceLocation:_:)``.
   ///
-  /// Put it after ``testContainer(for:)``:
+  /// Put it after `.testContainer(for:)`:
   ///
   /// ```swift
   /// @Test(.testContainer(for: Dog.self), .requests(atMost: 3)) func savingTakesThreeRequests() throws {

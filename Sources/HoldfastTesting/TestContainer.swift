@@ -48,7 +48,7 @@ public final class TestContainer: Sendable {
   convenience init(
     _ classes: [ManagedObject.Type], _ transformers: AttributeTransformerRegistry = AttributeTransformerRegistry()
   ) throws {
-    try self.init { try PersistentContainer(for: classes, transformers: transformers, store: $0) }
+    try self.init { try PersistentContainer(declaredBy: classes, transformers: transformers, store: $0) }
   }
 
   private init(_ open: (StoreDescription) throws -> PersistentContainer) throws {

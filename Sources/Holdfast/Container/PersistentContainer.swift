@@ -50,12 +50,13 @@ public final class PersistentContainer: Sendable {
   public convenience init(
     for classes: ManagedObject.Type..., transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(), store: StoreDescription
   ) throws {
-    try self.init(for: classes, transformers: transformers, store: store)
+    try self.init(declaredBy: classes, transformers: transformers, store: store)
   }
 
   /// Creates a container whose model is what the classes of an array declare; the same as ``init(for:transformers:store:)``.
   public convenience init(
-    for classes: [ManagedObject.Type], transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(), store: StoreDescription
+    declaredBy classes: [ManagedObject.Type], transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(),
+    store: StoreDescription
   ) throws {
     var declared = try DeclaredClasses(classes), transformers = transformers
     declared.register(in: &transformers)
