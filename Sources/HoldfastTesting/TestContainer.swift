@@ -21,7 +21,6 @@ public final class TestContainer: Sendable {
   public let container: PersistentContainer
   /// Makes requests to the store fail: `faults.fail(.commit, with: error)`.
   public let faults: FaultInjectingStore
-  private let contents: MemoryStoreContents
 
   /// Creates a container for classes, with an empty store in memory.
   ///
@@ -52,10 +51,9 @@ public final class TestContainer: Sendable {
   }
 
   private init(_ open: (StoreDescription) throws -> PersistentContainer) throws {
-    let contents = MemoryStoreContents(), description = StoreDescription.memory(contents: contents)
+    let description = StoreDescription.memory()
     let faults = FaultInjectingStore(description.makeStore())
     container = try open(StoreDescription(type: description.type) { faults })
-    self.contents = contents
     self.faults = faults
   }
 
