@@ -283,7 +283,7 @@ for target in package.targets where target.type != .system && target.type != .pl
 // Scripts/test compiles the library with optimisation and assertions: the tests take a third of the processor time, and run the code that
 // programs run. The conformance kit and the model files would take longer to optimise than their tests gain.
 if Context.environment["HOLDFAST_OPTIMIZED"] != nil {
-  // What the plugins of generated classes run would be compiled once more, for the host.
+  // What the plugins of generated classes run would also be compiled for the host.
   package.products.removeAll { $0 is Product.Plugin }
   package.targets.removeAll { $0.type == .plugin }
   let unoptimized = ["HoldfastStoreConformance", "HoldfastModelFile", "HoldfastModelCode", "HoldfastMacros"]

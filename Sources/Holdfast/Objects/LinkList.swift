@@ -116,7 +116,7 @@ struct LinkList {
     dropIndex()
   }
 
-  /// Replaces every key with the result of a function, and removes keys for which it is nil.
+  /// Replaces every key with the result of a function, and removes keys whose result is nil.
   mutating func translate(_ translation: (ObjectKey) -> ObjectKey?) {
     dropIndex()
     let count = Int(count)

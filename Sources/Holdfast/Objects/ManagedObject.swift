@@ -167,7 +167,8 @@ open class ManagedObject {
   /// long as you need it: `let context = dog.managedObjectContext`. Making it takes time proportional to the number of objects in memory.
   public final var managedObjectContext: ManagedObjectContext { context.program }
 
-  /// The object's ID: temporary until the first save that took effect or whose outcome is unknown.
+  /// The object's ID: temporary until the first save that took effect or whose outcome is unknown, or until
+  /// ``ManagedObjectContext/obtainPermanentIDs(for:)``.
   public final var objectID: ManagedObjectID { id }
 
   final var id: ManagedObjectID { context.objectID(flags.entityIndex, objectKey) }
@@ -238,7 +239,7 @@ public struct ManagedObjectSeed {
   static let inaccessible = ObjectFlags(rawValue: 16)
   /// ``ManagedObject/owner`` is a ``RowGroup``.
   static let ownedByGroup = ObjectFlags(rawValue: 32)
-  /// The object is in the context's list of changed objects.
+  /// The object is in the context's list of changed objects, or was when the context was released.
   static let inList = ObjectFlags(rawValue: 64)
   /// The object is in the list, and further changes needn't be recorded. Setters test this.
   ///

@@ -257,7 +257,7 @@ final class OrderedList {
       })
   }
 
-  /// Replaces every key with the result of a function, and removes keys for which it is nil.
+  /// Replaces every key with the result of a function, and removes keys whose result is nil.
   func translate(_ translation: (ObjectKey) -> ObjectKey?) {
     let all = assigned.map { $0.count == count ? $0 : chunks.flatMap(\.entries) } ?? chunks.flatMap(\.entries)
     assigned = nil

@@ -201,11 +201,11 @@ enum KeyPathNames {
     return expression
   }
 
-  /// The bindings of each class whose key paths were looked up. A class makes them anew whenever it is asked.
+  /// The bindings of each class whose key paths were looked up, since a class creates them for each call.
   private static let bindings = Mutex<[ObjectIdentifier: Bindings]>([:])
 
-  /// Only closures that create or follow key paths, which is safe on any thread.
-  private struct Bindings: @unchecked Sendable {
+  /// A class's bindings.
+  private struct Bindings: @unchecked Sendable {  // because they never change, and their closures only create or follow key paths
     let list: [PropertyBinding]
   }
 

@@ -262,7 +262,7 @@ struct ToManyState {
       added: isNew ? contents.keys : added, removed: removed, order: isNew || isReordered ? order?.assigned : nil)
   }
 
-  /// Replaces every key with the result of a function, also in the recorded changes. Removes keys for which it is nil.
+  /// Replaces every key with the result of a function, also in the recorded changes. Removes keys whose result is nil.
   mutating func translate(_ translation: (ObjectKey) -> ObjectKey?) {
     defer { checkInvariants() }
     contents.translate(translation)

@@ -49,7 +49,7 @@ extension SaveOperation {
 
   /// The store of a new object.
   private func store(of object: ManagedObject) throws -> PersistentStore {
-    // A store that reserved the object's key may have received it in a save with an unknown outcome.
+    // The store that gave the object's permanent key may have received it in a save with an unknown outcome.
     if object.objectKey >= 0, let store = stores.store(ofKey: object.objectKey) { return store }
     if let assigned = context.changes.store(assignedTo: object) { return assigned }
     if let first = stores.firstWritable(object.flags.entityIndex) { return first }

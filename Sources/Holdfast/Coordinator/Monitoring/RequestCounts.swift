@@ -2,7 +2,7 @@
 public struct RequestCounts: Sendable, Hashable {
   /// The number of fetches, including those that return IDs, counts or aggregates.
   public var fetches = 0
-  /// The number of requests for rows by ID, most of which fire faults.
+  /// The number of requests for rows by ID, mostly for faults.
   public var rows = 0
   /// The number of requests for the destinations of relationships. One request reads those of up to 1,024 siblings.
   public var relationships = 0

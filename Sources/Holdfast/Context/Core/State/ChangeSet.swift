@@ -82,7 +82,7 @@ struct ChangeSet {
 
 /// A value that could not be encoded when it was set.
 struct RefusedValue {
-  /// The object. The set of changed objects keeps it alive.
+  /// The object. While the context exists, the set of changed objects keeps it alive.
   let object: ObjectIdentifier
   let slot: SlotIndex
   let error: any Error
