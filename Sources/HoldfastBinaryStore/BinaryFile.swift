@@ -36,7 +36,7 @@ final class BinaryFile: PagedStoreFile {
   ///
   /// - Throws: ``StoreError`` with code `notAStore`, `newerFormat`, `damaged` or `incompatibleModel`, and errors from reading the
   ///   file.
-  init(_ file: FileBytes, model: ManagedObjectModel, _ errors: BinaryErrors, _ options: BinaryStore.Options) throws {
+  init(_ file: FileBytes, model: ManagedObjectModel, _ errors: BinaryErrors, _ options: BinaryStoreOptions) throws {
     allowsUnverified = options.wholeFile.allowsUnverified
     let opened = try BinaryOpening(file, errors, allowsUnverified: allowsUnverified)
     let info = try opened.info()

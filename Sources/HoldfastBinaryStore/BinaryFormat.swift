@@ -6,11 +6,11 @@ struct BinaryFormat: StoreFileFormat {
   /// The same as Core Data's `NSBinaryStoreType`, although the formats differ.
   static let type = "Binary"
 
-  let options: BinaryStore.Options
+  let options: BinaryStoreOptions
   let path: String
   private let encodedModel = EncodedModel()
 
-  init(options: BinaryStore.Options, path: String) {
+  init(options: BinaryStoreOptions, path: String) {
     self.options = options
     self.path = path
   }

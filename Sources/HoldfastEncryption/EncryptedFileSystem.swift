@@ -6,7 +6,7 @@ import Synchronization
 /// With the trait `Encryption` of the package, it encrypts with AES-GCM and 256-bit keys:
 ///
 /// ```swift
-/// var options = JSONStore.Options()
+/// var options = JSONStoreOptions()
 /// options.wholeFile.file.fileSystem = try EncryptedFileSystem(key: key)
 /// let description = StoreDescription.json(at: path, options: options)
 /// ```

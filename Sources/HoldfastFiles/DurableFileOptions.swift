@@ -5,7 +5,7 @@ public struct DurableFileOptions: Sendable {
     /// The new contents survive a power loss, on a local disk that honors synchronization.
     case full
     /// After a power loss, the file has the new contents or the previous ones, never a mixture. A save skips one wait for the disk.
-    case fast
+    case normal
   }
 
   /// The guarantee when a save has returned. Defaults to ``Durability/full``.
@@ -13,7 +13,7 @@ public struct DurableFileOptions: Sendable {
   /// The time to wait for the save of another process. Defaults to 5 seconds.
   public var lockTimeout: Duration
   /// The maximum size of a file that is read or written, in bytes. Defaults to 256 MiB.
-  public var largestByteCount: Int64
+  public var maximumByteCount: Int64
   /// The permissions of a new file. Defaults to `0o600`. An existing file keeps its own.
   public var permissions: UInt32
   /// The number of previous versions to keep next to the file. Defaults to 0.
@@ -44,13 +44,13 @@ public struct DurableFileOptions: Sendable {
 
   /// Creates options.
   public init(
-    durability: Durability = .full, lockTimeout: Duration = .seconds(5), largestByteCount: Int64 = 256 << 20, permissions: UInt32 = 0o600,
+    durability: Durability = .full, lockTimeout: Duration = .seconds(5), maximumByteCount: Int64 = 256 << 20, permissions: UInt32 = 0o600,
     backupCount: Int = 0, isReadOnly: Bool = false, requiresOwnFile: Bool = false, allowsSharedFolder: Bool = false,
     fileSystem: any StoreFileSystem = POSIXFileSystem()
   ) {
     self.durability = durability
     self.lockTimeout = lockTimeout
-    self.largestByteCount = largestByteCount
+    self.maximumByteCount = maximumByteCount
     self.permissions = permissions
     self.backupCount = backupCount
     self.isReadOnly = isReadOnly

@@ -6,7 +6,7 @@ public import HoldfastStore
 /// file had when it was opened. Valid only while the closure that receives it runs; its ``bytes`` can be kept longer.
 public final class FileReader {
   /// The maximum size of a chunk in bytes.
-  public static let largestChunk = 1 << 20
+  public static let maximumChunkByteCount = 1 << 20
 
   /// The size of the file in bytes.
   public let byteCount: Int64
@@ -28,13 +28,13 @@ public final class FileReader {
     self.folder = folder
     self.operation = operation
     byteCount = identity.size
-    let count = Int(min(Int64(Self.largestChunk), max(identity.size, 1)))
+    let count = Int(min(Int64(Self.maximumChunkByteCount), max(identity.size, 1)))
     chunk = .allocate(byteCount: count, alignment: 16)
   }
 
   deinit { chunk.deallocate() }
 
-  /// The next chunk, with up to ``largestChunk`` bytes; nil at the end. Valid until the next call.
+  /// The next chunk, with up to ``maximumChunkByteCount`` bytes; nil at the end. Valid until the next call.
   ///
   /// All chunks but the last have the full size.
   ///
@@ -101,7 +101,7 @@ extension OpenFolder {
     let file = kept.handle
     let status = try status(of: file, operation: operation)
     try check(status, operation: operation)
-    guard status.identity.size <= options.largestByteCount else {
+    guard status.identity.size <= options.maximumByteCount else {
       throw tooLarge(status.identity.size, options: options, operation: operation)
     }
     let reader = FileReader(file: kept, identity: status.identity, folder: self, operation: operation)
@@ -151,6 +151,6 @@ extension OpenFolder {
     StoreError(
       .tooLarge, operation: operation, path: path,
       reason:
-        "The file has \(byteCount) bytes; the limit is \(options.largestByteCount) bytes. To allow more, raise largestByteCount.")
+        "The file has \(byteCount) bytes; the limit is \(options.maximumByteCount) bytes. To allow more, raise maximumByteCount.")
   }
 }

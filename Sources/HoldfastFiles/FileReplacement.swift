@@ -33,7 +33,7 @@ public final class FileReplacement {
   /// process can change the file.
   public var atEnd: (@Sendable (_ isInPlace: Bool) -> Void)?
 
-  /// Whether ``commit()`` waits for the disk even with ``DurableFileOptions/Durability/fast``.
+  /// Whether ``commit()`` waits for the disk even with ``DurableFileOptions/Durability/normal``.
   ///
   /// Set it before calling `commit`. Defaults to false.
   public var waitsForDisk = false
@@ -295,7 +295,7 @@ public final class FileReplacement {
 
   private func count(_ added: Int) throws(StoreError) {
     byteCount += Int64(added)
-    guard byteCount > owner.options.largestByteCount else { return }
+    guard byteCount > owner.options.maximumByteCount else { return }
     throw ending(folder.tooLarge(byteCount, options: owner.options, operation: operation))
   }
 

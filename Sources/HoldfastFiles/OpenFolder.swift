@@ -15,7 +15,7 @@ final class OpenFolder: Sendable {
   private let registration: OpenPathRegistry.Entry
 
   /// The maximum length of a file name in bytes, minus the addition for a temporary file.
-  static let longestName = 255 - TemporaryName.addedByteCount
+  static let maximumNameByteCount = 255 - TemporaryName.addedByteCount
 
   /// Steps 1 and 2 of opening: finds and opens the folder, and throws if the file can't or mustn't be a store.
   init(path: String, options: DurableFileOptions, operation: String) throws(StoreError) {
@@ -25,7 +25,7 @@ final class OpenFolder: Sendable {
       guard !path.isEmpty, !path.utf8.contains(0) else { throw FileSystemError(.resolve, name: "the path", number: ErrorNumber.invalid) }
       let place = try fileSystem.resolve(path)
       known = place.path
-      guard options.isReadOnly || place.name.utf8.count <= Self.longestName else {
+      guard options.isReadOnly || place.name.utf8.count <= Self.maximumNameByteCount else {
         throw FileSystemError(.resolve, name: place.name, number: ErrorNumber.nameTooLong)
       }
       name = place.name

@@ -81,7 +81,7 @@ final class WriterLock {
 /// If a process is killed, the record has its old or its new value. Valid only while the lock is held.
 public final class LockFile {
   /// The maximum size of a record in bytes.
-  public static let largestRecord = 4094
+  public static let maximumRecordByteCount = 4094
 
   let handle: StoreFileHandle
   private let folder: OpenFolder
@@ -116,10 +116,10 @@ public final class LockFile {
 
   /// Overwrites the record.
   ///
-  /// - Precondition: The record has at most ``largestRecord`` bytes.
+  /// - Precondition: The record has at most ``maximumRecordByteCount`` bytes.
   public func write(_ record: [UInt8]) throws(StoreError) {
     checkHeld()
-    precondition(record.count <= Self.largestRecord, "The record of a lock file has at most \(Self.largestRecord) bytes.")
+    precondition(record.count <= Self.maximumRecordByteCount, "The record of a lock file has at most \(Self.maximumRecordByteCount) bytes.")
     let header = [UInt8(truncatingIfNeeded: record.count), UInt8(truncatingIfNeeded: record.count >> 8)]
     let block = header + record + [UInt8](repeating: 0, count: Self.fileSize - header.count - record.count)
     do throws(FileSystemError) {

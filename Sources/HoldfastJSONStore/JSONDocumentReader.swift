@@ -26,7 +26,7 @@ final class JSONDocumentReader {
   let model: JSONEcho?
 
   private let loader: TableLoader?
-  private let options: JSONStore.Options
+  private let options: JSONStoreOptions
   private let rows: JSONRowReader?
   /// ``rows`` without reference counting, for calls made once per value. This object keeps it alive.
   private let uncountedRows: Unmanaged<JSONRowReader>?
@@ -61,7 +61,7 @@ final class JSONDocumentReader {
   private static let entitiesMember = 10
 
   /// - Parameter loader: Receives the rows; nil to read only the header.
-  init(loader: TableLoader?, errors: JSONErrors, options: JSONStore.Options) {
+  init(loader: TableLoader?, errors: JSONErrors, options: JSONStoreOptions) {
     self.loader = loader
     self.errors = errors
     self.options = options
@@ -136,8 +136,8 @@ final class JSONDocumentReader {
 
   private func deepen() throws {
     depth += 1
-    if depth > options.deepestNesting {
-      throw refusal(errors.limit("Arrays and objects are nested more than \(options.deepestNesting) levels deep.", ""))
+    if depth > options.maximumNesting {
+      throw refusal(errors.limit("Arrays and objects are nested more than \(options.maximumNesting) levels deep.", ""))
     }
   }
 
@@ -207,16 +207,16 @@ final class JSONDocumentReader {
   }
 
   func name(_ text: UnsafeRawBufferPointer) throws {
-    if text.count > options.longestName {
-      throw refusal(errors.limit("A member name has more than \(options.longestName) bytes.", ""))
+    if text.count > options.maximumNameByteCount {
+      throw refusal(errors.limit("A member name has more than \(options.maximumNameByteCount) bytes.", ""))
     }
     name = String(decoding: text, as: UTF8.self)
     if place == .orders { return try withRows { try $0.orderName(text) } }
     if place == .members { return try beginMember() }
     if place == .model { model?.name(text) }
     guard names[names.count - 1].insert(name).inserted else { throw damaged("An object has two members with the same name.") }
-    if names[names.count - 1].count > options.mostMembers {
-      throw errors.limit("An object has more than \(options.mostMembers) members.", "")
+    if names[names.count - 1].count > options.maximumMemberCount {
+      throw errors.limit("An object has more than \(options.maximumMemberCount) members.", "")
     }
     if place == .entities { try withRows { try $0.beginEntity(name) } }
   }

@@ -15,11 +15,11 @@ struct JSONFormat: StoreFileFormat {
   /// The text before and after the 16 digits of the digest, to the end of the file. On disk: do not change.
   static let seal = TextSeal(before: ",\n\"digest\":\"xxh64:", behind: "\"}\n")
 
-  let options: JSONStore.Options
+  let options: JSONStoreOptions
   let path: String
   private let encodedModel = EncodedModel()
 
-  init(options: JSONStore.Options, path: String) {
+  init(options: JSONStoreOptions, path: String) {
     self.options = options
     self.path = path
   }
@@ -68,11 +68,12 @@ extension JSONFormat {
   /// Throws if the header exceeds a limit that would prevent reading it again, or contains metadata that the format can't store.
   private func check(_ header: StoreFileHeader) throws {
     for members in [Array(header.versionHashes.keys), Array(header.metadata.keys)] {
-      if members.count > options.mostMembers {
-        throw unstorable("There are \(members.count) entities or metadata values, and the limit in the options is \(options.mostMembers).")
+      if members.count > options.maximumMemberCount {
+        throw unstorable(
+          "There are \(members.count) entities or metadata values, and the limit in the options is \(options.maximumMemberCount).")
       }
-      if members.contains(where: { $0.utf8.count > options.longestName }) {
-        throw unstorable("The name of an entity or a metadata value has more than \(options.longestName) bytes.")
+      if members.contains(where: { $0.utf8.count > options.maximumNameByteCount }) {
+        throw unstorable("The name of an entity or a metadata value has more than \(options.maximumNameByteCount) bytes.")
       }
     }
     for case .externalData in header.metadata.values { throw unstorable("The metadata refers to an external file. Store its bytes.") }

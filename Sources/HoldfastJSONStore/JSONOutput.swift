@@ -17,7 +17,7 @@ extension TextOutput {
   /// Writes numbers as an array. There must be at least one.
   @inline(__always) func put(list numbers: UnsafeBufferPointer<Int64>) {
     put("[")
-    let output = room((DigitText.mostBytes + 3) * numbers.count)
+    let output = room((DigitText.maximumByteCount + 3) * numbers.count)
     var count = 0
     func store(_ byte: UInt8) {
       output.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)

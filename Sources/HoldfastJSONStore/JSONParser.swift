@@ -8,9 +8,9 @@ import HoldfastStore
 /// yajl reports is the end of the text of the current event, or of the error.
 struct JSONParser {
   private let document: JSONDocumentReader
-  private let options: JSONStore.Options
+  private let options: JSONStoreOptions
 
-  init(_ document: JSONDocumentReader, options: JSONStore.Options) {
+  init(_ document: JSONDocumentReader, options: JSONStoreOptions) {
     self.document = document
     self.options = options
   }

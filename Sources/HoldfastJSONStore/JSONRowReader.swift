@@ -198,7 +198,7 @@ final class JSONRowReader {
     switch type {
     case .string, .uri: values.set(slot, bytes: text)
     case .uuid:
-      let isUUID = values.set(slot, mostBytes: 16) { BytesText.decodeUUID(text, into: $0) ? 16 : nil }
+      let isUUID = values.set(slot, maximumByteCount: 16) { BytesText.decodeUUID(text, into: $0) ? 16 : nil }
       if !isUUID { throw damaged("The string isn't a valid UUID.") }
     case .objectID:
       guard ManagedObjectID(uriRepresentation: String(decoding: text, as: UTF8.self)) != nil else {
@@ -212,7 +212,7 @@ final class JSONRowReader {
         }
         return values.set(slot, external: id)
       }
-      let isBase64 = values.set(slot, mostBytes: text.count / 4 * 3) { BytesText.decodeBase64(text, into: $0) }
+      let isBase64 = values.set(slot, maximumByteCount: text.count / 4 * 3) { BytesText.decodeBase64(text, into: $0) }
       if !isBase64 { throw damaged("The string isn't valid base64.") }
     case .integer64: values.set(slot, integer: try whole(text, in: .min ... .max))
     case .double, .date, .float:

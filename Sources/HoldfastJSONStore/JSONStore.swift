@@ -2,34 +2,34 @@
 @_exported public import HoldfastAtomicStore
 public import HoldfastStore
 
-/// Stores in JSON files. See <doc:Format>.
-public enum JSONStore {
-  /// The options of a JSON store, including limits on the files it accepts.
-  public struct Options: Sendable {
-    /// Options shared by all whole-file stores, such as durability, locking, size limits, permissions, and verification.
-    public var wholeFile: WholeFileOptions
-    /// The maximum nesting depth of arrays and objects. Defaults to 64. The format itself needs 5; only a deeply nested model needs
-    /// more.
-    public var deepestNesting: Int
-    /// The maximum length of a member name, in bytes. Defaults to 65,536.
-    public var longestName: Int
-    /// The maximum number of members in a JSON object that doesn't represent a managed object. Defaults to 65,536.
-    public var mostMembers: Int
+/// The options of a JSON store, including limits on the files it accepts.
+public struct JSONStoreOptions: Sendable {
+  /// Options shared by all whole-file stores, such as durability, locking, size limits, permissions, and verification.
+  public var wholeFile: WholeFileOptions
+  /// The maximum nesting depth of arrays and objects. Defaults to 64. The format itself needs 5; only a deeply nested model needs
+  /// more.
+  public var maximumNesting: Int
+  /// The maximum length of a member name, in bytes. Defaults to 65,536.
+  public var maximumNameByteCount: Int
+  /// The maximum number of members in a JSON object that doesn't represent a managed object. Defaults to 65,536.
+  public var maximumMemberCount: Int
 
-    /// Creates options.
-    public init(
-      wholeFile: WholeFileOptions = WholeFileOptions(), deepestNesting: Int = 64, longestName: Int = 65_536, mostMembers: Int = 65_536
-    ) {
-      self.wholeFile = wholeFile
-      self.deepestNesting = deepestNesting
-      self.longestName = longestName
-      self.mostMembers = mostMembers
-    }
+  /// Creates options.
+  public init(
+    wholeFile: WholeFileOptions = WholeFileOptions(), maximumNesting: Int = 64, maximumNameByteCount: Int = 65_536,
+    maximumMemberCount: Int = 65_536
+  ) {
+    self.wholeFile = wholeFile
+    self.maximumNesting = maximumNesting
+    self.maximumNameByteCount = maximumNameByteCount
+    self.maximumMemberCount = maximumMemberCount
   }
+}
 
-  /// Creates a store without opening it.
-  public static func make(at path: String, options: Options = Options()) -> WholeFileStore {
-    WholeFileStore(format: JSONFormat(options: options, path: path), at: path, options: options.wholeFile)
+extension WholeFileStore {
+  /// Creates a store in a JSON file without opening it.
+  public convenience init(jsonAt path: String, options: JSONStoreOptions = JSONStoreOptions()) {
+    self.init(format: JSONFormat(options: options, path: path), at: path, options: options.wholeFile)
   }
 }
 
@@ -40,7 +40,7 @@ extension StoreDescription {
   ///   - path: The path of the file. The file doesn't need to exist yet.
   ///   - isReadOnly: Whether the store refuses every change and writes nothing. Defaults to false.
   ///   - options: The options of the store.
-  public static func json(at path: some StorePath, isReadOnly: Bool = false, options: JSONStore.Options = JSONStore.Options())
+  public static func json(at path: some StorePath, isReadOnly: Bool = false, options: JSONStoreOptions = JSONStoreOptions())
     -> StoreDescription
   {
     var options = options

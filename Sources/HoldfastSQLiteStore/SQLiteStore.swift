@@ -66,7 +66,7 @@ public final class SQLiteStore: IncrementalStore {
     capabilities.windowing = true
     capabilities.counting = true
     capabilities.aggregates = true
-    capabilities.largestList = .max
+    capabilities.maximumListCount = .max
     // Tests check that SQLite accepts these numbers together: its parser (a stack of 100), its code generator and its own limits. In
     // 3.40.1, 64 sort terms over a join crash the sorter, and a join has at most 64 tables.
     capabilities.maximumConditions = 1000

@@ -50,7 +50,7 @@ extension StoreCapabilities {
 
   private static var limitNames: [(String, KeyPath<StoreCapabilities, Int>)] {
     [
-      ("largestList", \.largestList), ("maximumConditions", \.maximumConditions), ("maximumNesting", \.maximumNesting),
+      ("maximumListCount", \.maximumListCount), ("maximumConditions", \.maximumConditions), ("maximumNesting", \.maximumNesting),
       ("maximumQuantifierNesting", \.maximumQuantifierNesting), ("maximumJoins", \.maximumJoins),
       ("maximumSortTerms", \.maximumSortTerms),
     ]

@@ -27,7 +27,7 @@ public final class TestContainer: Sendable {
   /// - Parameters:
   ///   - classes: The classes, each with a declaration, as for ``/Holdfast/PersistentContainer/init(for:transformers:store:)``.
   ///   - transformers: The transformers of transformable attributes. Defaults to a registry with only the default transformer.
-  /// - Throws: ``/Holdfast/ContextError`` or ``/HoldfastStore/ModelError`` if the classes or the model are invalid.
+  /// - Throws: ``/Holdfast/PersistenceError`` or ``/HoldfastStore/ModelError`` if the classes or the model are invalid.
   public convenience init(
     for classes: ManagedObject.Type..., transformers: AttributeTransformerRegistry = AttributeTransformerRegistry()
   ) throws {

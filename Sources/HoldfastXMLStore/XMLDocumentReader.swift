@@ -30,7 +30,7 @@ final class XMLDocumentReader {
   /// Whether the document has ended.
   var isComplete: Bool { place == .end }
 
-  private let options: XMLStore.Options
+  private let options: XMLStoreOptions
   private let madeUpUUID: String?
   private let rows: XMLRowReader?
   /// ``rows`` without reference counting, for calls made once per value. This object keeps it alive.
@@ -56,7 +56,7 @@ final class XMLDocumentReader {
   /// - Parameters:
   ///   - rows: Receives the objects; nil to read only up to the objects.
   ///   - madeUpUUID: The UUID for a document without one.
-  init(rows: XMLRowReader?, errors: XMLErrors, options: XMLStore.Options, madeUpUUID: String?) {
+  init(rows: XMLRowReader?, errors: XMLErrors, options: XMLStoreOptions, madeUpUUID: String?) {
     self.rows = rows
     self.errors = errors
     self.options = options
@@ -149,7 +149,7 @@ final class XMLDocumentReader {
   }
 
   private func beginListElement(_ element: UnsafePointer<xmlChar>) throws {
-    let deepest = min(options.deepestNesting, XMLParser.deepestNesting)
+    let deepest = min(options.maximumNesting, XMLParser.maximumNesting)
     if depth > deepest { throw errors.limit("Elements are nested more than \(deepest) levels deep.") }
     if depth == 4, !list.isEmpty { throw damaged("The metadata contains more than one property list.") }
     list.begin(XMLDocumentReader.name(element, most: 40))
@@ -195,7 +195,7 @@ final class XMLDocumentReader {
     case .metadata where depth > 3: list.characters(characters)
     case .version, .uuid, .nextObjectID:
       text += characters
-      if text.count > options.longestName { throw errors.limit("An element has more than \(options.longestName) bytes.") }
+      if text.count > options.maximumNameByteCount { throw errors.limit("An element has more than \(options.maximumNameByteCount) bytes.") }
     default:
       if !characters.allSatisfy(XMLText.isSpace) { throw damaged("Unexpected text.") }
     }
@@ -225,12 +225,12 @@ final class XMLDocumentReader {
   }
 
   private func takeMetadata() throws {
-    let limits = PropertyListLimits(bytes: .max, depth: options.deepestNesting, objects: options.mostMembers)
+    let limits = PropertyListLimits(bytes: .max, depth: options.maximumNesting, objects: options.maximumMemberCount)
     do throws(XMLMetadata.Fault) {
       try metadata.setList(list.bytes, limits)
     } catch {
       if (error.cause as? PropertyListError)?.code == .tooLarge {
-        throw errors.limit("The metadata has more than \(options.mostMembers) values.")
+        throw errors.limit("The metadata has more than \(options.maximumMemberCount) values.")
       }
       throw error.isNewer ? errors.newerFormat(error.reason) : errors.damaged(error.reason, " Location: metadata.", error.cause)
     }
@@ -252,7 +252,7 @@ final class XMLDocumentReader {
   // MARK: Objects
 
   @inline(__always) private func checked(_ value: UnsafeRawBufferPointer) throws -> UnsafeRawBufferPointer {
-    if value.count > options.longestName { throw errors.limit("A name has more than \(options.longestName) bytes.") }
+    if value.count > options.maximumNameByteCount { throw errors.limit("A name has more than \(options.maximumNameByteCount) bytes.") }
     return value
   }
 
@@ -301,8 +301,8 @@ final class XMLDocumentReader {
         destination = try checked(attributes.value(place))
       } else if found == names.idrefs {
         idrefs = attributes.value(place)
-        if idrefs.count > options.longestAttributeValue {
-          throw errors.limit("A list of object IDs has more than \(options.longestAttributeValue) bytes.")
+        if idrefs.count > options.maximumAttributeValueByteCount {
+          throw errors.limit("A list of object IDs has more than \(options.maximumAttributeValueByteCount) bytes.")
         }
       } else if found == names.type {
         type = try checked(attributes.value(place))

@@ -59,7 +59,7 @@ struct XMLDocumentWriter {
 
   private func write(_ entity: XMLEntity) throws {
     let fields = XMLFieldTable(entity)
-    let suspicious = min(format.options.largestText, format.options.longestAttributeValue)
+    let suspicious = min(format.options.maximumTextByteCount, format.options.maximumAttributeValueByteCount)
     let start = NameTable([(before: XMLFormat.objectBegins, name: entity.name, behind: XMLFormat.behindType)])
     try image.generation.forEachRow(of: entity.index) { row in
       let before = output.byteCount
@@ -81,7 +81,9 @@ struct XMLDocumentWriter {
       switch fields.kind(field) {
       case .attribute(let slot, let type) where row.isPresent(slot):
         measure.put(row, slot, type)
-        if measure.output.byteCount > format.options.largestText { throw unstorable(row, fields.name(field), format.options.largestText) }
+        if measure.output.byteCount > format.options.maximumTextByteCount {
+          throw unstorable(row, fields.name(field), format.options.maximumTextByteCount)
+        }
       case .targets(let place, _): try checkList(listed[place], row, fields.name(field))
       case .stated(let place): try checkList(stated[place], row, fields.name(field))
       case .attribute, .target: break
@@ -95,7 +97,9 @@ struct XMLDocumentWriter {
     links.withTargets(of: row.key) { targets in
       byteCount = min(targets.count, format.mostListed) * (DigitText.length(UInt64((targets.max() ?? 0).rawValue)) + 2)
     }
-    if byteCount > format.options.longestAttributeValue { throw unstorable(row, name, format.options.longestAttributeValue) }
+    if byteCount > format.options.maximumAttributeValueByteCount {
+      throw unstorable(row, name, format.options.maximumAttributeValueByteCount)
+    }
   }
 
   private func unstorable(_ row: RowPointer, _ name: String, _ limit: Int) -> StoreError {

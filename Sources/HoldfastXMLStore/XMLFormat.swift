@@ -24,13 +24,13 @@ struct XMLFormat: StoreFileFormat {
   /// The maximum number of object IDs in one element. On disk: do not change.
   static let mostListed = 400_000
 
-  let options: XMLStore.Options
+  let options: XMLStoreOptions
   let path: String
   /// ``XMLFormat/mostListed``, except in tests.
   let mostListed: Int
   private let encodedModel = EncodedModel()
 
-  init(options: XMLStore.Options, path: String, mostListed: Int = mostListed) {
+  init(options: XMLStoreOptions, path: String, mostListed: Int = mostListed) {
     self.options = options
     self.path = path
     self.mostListed = mostListed

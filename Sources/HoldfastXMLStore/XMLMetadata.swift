@@ -95,7 +95,7 @@ struct XMLMetadata {
   ///
   /// - Throws: ``StoreError`` with code `unstorableValue` for metadata that exceeds the limits for reading, or that can't be
   ///   stored.
-  static func list(_ image: StoreImage, model: [UInt8], _ options: XMLStore.Options) throws -> PropertyList {
+  static func list(_ image: StoreImage, model: [UInt8], _ options: XMLStoreOptions) throws -> PropertyList {
     let header = image.header
     var list = StoreMetadataList(header.kept.merging(StoreMetadataList(new: image.model).entries) { kept, _ in kept })
     list.setModel(image.model)
@@ -108,16 +108,16 @@ struct XMLMetadata {
     try check(header, options)
     try list.setUserInfo(header.metadata, isXML: true)
     let whole = PropertyList.dictionary(list.entries)
-    if valueCount(whole) > options.mostMembers {
+    if valueCount(whole) > options.maximumMemberCount {
       throw unstorable(
-        "The metadata has \(valueCount(whole)) values, and the limit in the options is \(options.mostMembers). Raise the limit.")
+        "The metadata has \(valueCount(whole)) values, and the limit in the options is \(options.maximumMemberCount). Raise the limit.")
     }
     return whole
   }
 
-  private static func check(_ header: StoreFileHeader, _ options: XMLStore.Options) throws(StoreError) {
-    if header.metadata.keys.contains(where: { $0.utf8.count > options.longestName }) {
-      throw unstorable("A metadata key has more than \(options.longestName) bytes. Use a shorter key.")
+  private static func check(_ header: StoreFileHeader, _ options: XMLStoreOptions) throws(StoreError) {
+    if header.metadata.keys.contains(where: { $0.utf8.count > options.maximumNameByteCount }) {
+      throw unstorable("A metadata key has more than \(options.maximumNameByteCount) bytes. Use a shorter key.")
     }
     for case .objectID(let id) in header.metadata.values where id.isTemporaryID {
       throw unstorable("The metadata refers to an object that was never saved. Save the object first.")

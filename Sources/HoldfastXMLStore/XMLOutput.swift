@@ -17,7 +17,7 @@ extension TextOutput {
   /// Writes a list of keys as an XML attribute. There must be at least one key.
   @inline(__always) func put(idrefs keys: UnsafeBufferPointer<ObjectKey>) {
     put(" idrefs=\"")
-    let output = room((DigitText.mostBytes + 2) * keys.count)
+    let output = room((DigitText.maximumByteCount + 2) * keys.count)
     var count = 0
     for key in keys {
       output.storeBytes(of: UInt8(ascii: "z"), toByteOffset: count, as: UInt8.self)

@@ -14,12 +14,12 @@ import HoldfastStore
 /// - It doesn't use the push parser, which first searches for the end of each tag and takes a third longer.
 struct XMLParser {
   /// The maximum nesting depth of elements: one less than the library's own limit.
-  static let deepestNesting = 255
+  static let maximumNesting = 255
 
   private let document: XMLDocumentReader
-  private let options: XMLStore.Options
+  private let options: XMLStoreOptions
 
-  init(_ document: XMLDocumentReader, options: XMLStore.Options) {
+  init(_ document: XMLDocumentReader, options: XMLStoreOptions) {
     self.document = document
     self.options = options
   }
@@ -87,7 +87,7 @@ private final class XMLFeed {
     seal = TextSeal.Check(XMLFormat.seal, byteCount: Int(reader.byteCount))
     guard let first = try reader.next() else { throw document.errors.notAStore() }
     seal.update(first)
-    let prolog = try XMLProlog.check(UnsafeRawBufferPointer(rebasing: first.prefix(XMLProlog.mostBytes)), document.errors)
+    let prolog = try XMLProlog.check(UnsafeRawBufferPointer(rebasing: first.prefix(XMLProlog.maximumByteCount)), document.errors)
     document.hasDocumentType = prolog.hasDocumentType
     piece = UnsafeRawBufferPointer(rebasing: first[prolog.hidden...])
     offset = first.count

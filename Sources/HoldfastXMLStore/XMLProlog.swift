@@ -12,9 +12,9 @@ struct XMLProlog {
   private var isRecognised = false
 
   /// The maximum length of the prolog, in bytes.
-  static let mostBytes = 1 << 16
+  static let maximumByteCount = 1 << 16
 
-  /// - Parameter bytes: The first ``mostBytes`` of the file, or the entire file if it is smaller.
+  /// - Parameter bytes: The first ``maximumByteCount`` of the file, or the entire file if it is smaller.
   /// - Returns: The length of a byte order mark, which the parser must not receive, and whether there is a document type.
   static func check(_ bytes: UnsafeRawBufferPointer, _ errors: XMLErrors) throws(StoreError) -> (hidden: Int, hasDocumentType: Bool) {
     var prolog = XMLProlog(bytes: bytes, errors: errors)
@@ -115,6 +115,6 @@ struct XMLProlog {
       if skip(end) { return }
       place += 1
     }
-    throw fault("\(what) doesn't end within the first \(XMLProlog.mostBytes) bytes.")
+    throw fault("\(what) doesn't end within the first \(XMLProlog.maximumByteCount) bytes.")
   }
 }

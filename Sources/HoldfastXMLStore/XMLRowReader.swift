@@ -14,7 +14,7 @@ import HoldfastStore
 final class XMLRowReader {
   private let loader: TableLoader
   private let model: XMLModel
-  private let options: XMLStore.Options
+  private let options: XMLStoreOptions
   private let errors: XMLErrors
   private let mostListed: Int
   private var identity: StoreIdentity?
@@ -51,7 +51,7 @@ final class XMLRowReader {
   /// The share of the file that was read, from 0 to 1.
   @exclusivity(unchecked) var progress = 0.0
 
-  init(_ loader: TableLoader, _ model: XMLModel, _ options: XMLStore.Options, _ errors: XMLErrors, _ mostListed: Int) {
+  init(_ loader: TableLoader, _ model: XMLModel, _ options: XMLStoreOptions, _ errors: XMLErrors, _ mostListed: Int) {
     self.loader = loader
     self.mostListed = mostListed
     self.model = model
@@ -166,7 +166,7 @@ final class XMLRowReader {
   /// Finds the field of a name. Elements usually appear in the order in which they are written.
   @inline(__always) private func find(_ name: UnsafeRawBufferPointer) throws {
     memberCount += 1
-    if memberCount > options.mostMembers { throw errors.limit("An object has more than \(options.mostMembers) members.") }
+    if memberCount > options.maximumMemberCount { throw errors.limit("An object has more than \(options.maximumMemberCount) members.") }
     // This reader owns the table, so the call doesn't need to retain it.
     let place = Unmanaged.passUnretained(fields)._withUnsafeGuaranteedRef { $0.place(named: name, after: field) }
     guard let found = place ?? self.place(ofField: name) else {
@@ -210,7 +210,7 @@ final class XMLRowReader {
   }
 
   private func grow(_ characters: UnsafeRawBufferPointer) throws {
-    if textCount + characters.count > options.largestText { throw tooLarge() }
+    if textCount + characters.count > options.maximumTextByteCount { throw tooLarge() }
     let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: 2 * (textCount + characters.count), alignment: 1)
     larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: text[..<textCount]))
     text.deallocate()
@@ -218,11 +218,11 @@ final class XMLRowReader {
     try self.characters(characters)
   }
 
-  private func tooLarge() -> StoreError { errors.limit("A value has more than \(options.largestText) bytes.") }
+  private func tooLarge() -> StoreError { errors.limit("A value has more than \(options.maximumTextByteCount) bytes.") }
 
   func endAttribute() throws {
     guard case .attribute(let slot, let type) = fields.kind(field) else { return }
-    if textCount > options.largestText { throw tooLarge() }
+    if textCount > options.maximumTextByteCount { throw tooLarge() }
     let all = UnsafeMutableRawBufferPointer(rebasing: text[..<textCount])
     isExternal ? try setFile(slot, XMLText.trimmed(UnsafeRawBufferPointer(all))) : try set(slot, type, all)
   }
@@ -248,14 +248,14 @@ final class XMLRowReader {
       let text = XMLText.trimmed(text)
       values.set(slot, real: try number(NumberText.single(text).map { Double($0) } ?? XMLText.special(text)))
     case .uuid:
-      let isUUID = values.set(slot, mostBytes: 16) { BytesText.decodeUUID(XMLText.trimmed(text), into: $0) ? 16 : nil }
+      let isUUID = values.set(slot, maximumByteCount: 16) { BytesText.decodeUUID(XMLText.trimmed(text), into: $0) ? 16 : nil }
       if !isUUID { throw damaged("The text isn't a valid UUID.") }
     case .decimal:
       guard let value = NumberText.decimal(XMLText.trimmed(text)) else { throw damaged("The text can't be stored as a decimal.") }
       values.set(slot, text: value.description)
     case .objectID: try set(slot, objectID: text)
     case .binaryData, .transformable, .composite, .undefined:
-      let isBase64 = values.set(slot, mostBytes: text.count / 4 * 3) { XMLText.decodeBase64(all, into: $0) }
+      let isBase64 = values.set(slot, maximumByteCount: text.count / 4 * 3) { XMLText.decodeBase64(all, into: $0) }
       if !isBase64 { throw damaged("The text isn't valid base64.") }
     }
   }
@@ -267,7 +267,7 @@ final class XMLRowReader {
 
   @inline(__always) private func set(_ slot: SlotIndex, escaped text: UnsafeRawBufferPointer) throws {
     if !XMLText.mayHaveEscapes(text) { return values.set(slot, bytes: text) }
-    let isText = values.set(slot, mostBytes: text.count) { XMLText.unescape(text, into: $0) }
+    let isText = values.set(slot, maximumByteCount: text.count) { XMLText.unescape(text, into: $0) }
     if !isText { throw damaged("The text has an unpaired surrogate escape.") }
   }
 

@@ -2,47 +2,46 @@
 @_exported public import HoldfastAtomicStore
 public import HoldfastStore
 
-/// Stores in XML files with the layout of Core Data's XML store. See <doc:Format>.
-public enum XMLStore {
-  /// The options of an XML store, including limits on the files it accepts.
-  public struct Options: Sendable {
-    /// Options shared by all whole-file stores, such as durability, locking, size limits, permissions, and verification.
-    public var wholeFile: WholeFileOptions
-    /// The maximum nesting depth of elements. Defaults to 64.
-    ///
-    /// The layout needs 3; nested metadata needs more. Values above 255 have no effect, because the XML library supports at most
-    /// 256 levels.
-    public var deepestNesting: Int
-    /// The maximum length of the name of an entity, property or metadata key, in bytes. Defaults to 65,536.
-    public var longestName: Int
-    /// The maximum length of an XML attribute, in bytes, which limits a list of object IDs. Defaults to 10,000,000.
-    ///
-    /// The XML library doesn't support longer attributes. Longer lists are written in several elements.
-    public var longestAttributeValue: Int
-    /// The maximum length of a value's text, in bytes. Defaults to 256 MiB.
-    public var largestText: Int
-    /// The maximum number of an object's attributes and relationships, and of values in the metadata. Defaults to 1,000,000.
-    ///
-    /// Lists and keys in the metadata count as values.
-    public var mostMembers: Int
+/// The options of an XML store, including limits on the files it accepts.
+public struct XMLStoreOptions: Sendable {
+  /// Options shared by all whole-file stores, such as durability, locking, size limits, permissions, and verification.
+  public var wholeFile: WholeFileOptions
+  /// The maximum nesting depth of elements. Defaults to 64.
+  ///
+  /// The layout needs 3; nested metadata needs more. Values above 255 have no effect, because the XML library supports at most
+  /// 256 levels.
+  public var maximumNesting: Int
+  /// The maximum length of the name of an entity, property or metadata key, in bytes. Defaults to 65,536.
+  public var maximumNameByteCount: Int
+  /// The maximum length of an XML attribute, in bytes, which limits a list of object IDs. Defaults to 10,000,000.
+  ///
+  /// The XML library doesn't support longer attributes. Longer lists are written in several elements.
+  public var maximumAttributeValueByteCount: Int
+  /// The maximum length of a value's text, in bytes. Defaults to 256 MiB.
+  public var maximumTextByteCount: Int
+  /// The maximum number of an object's attributes and relationships, and of values in the metadata. Defaults to 1,000,000.
+  ///
+  /// Lists and keys in the metadata count as values.
+  public var maximumMemberCount: Int
 
-    /// Creates options.
-    public init(
-      wholeFile: WholeFileOptions = WholeFileOptions(), deepestNesting: Int = 64, longestName: Int = 65_536,
-      longestAttributeValue: Int = 10_000_000, largestText: Int = 256 << 20, mostMembers: Int = 1_000_000
-    ) {
-      self.wholeFile = wholeFile
-      self.deepestNesting = deepestNesting
-      self.longestName = longestName
-      self.longestAttributeValue = longestAttributeValue
-      self.largestText = largestText
-      self.mostMembers = mostMembers
-    }
+  /// Creates options.
+  public init(
+    wholeFile: WholeFileOptions = WholeFileOptions(), maximumNesting: Int = 64, maximumNameByteCount: Int = 65_536,
+    maximumAttributeValueByteCount: Int = 10_000_000, maximumTextByteCount: Int = 256 << 20, maximumMemberCount: Int = 1_000_000
+  ) {
+    self.wholeFile = wholeFile
+    self.maximumNesting = maximumNesting
+    self.maximumNameByteCount = maximumNameByteCount
+    self.maximumAttributeValueByteCount = maximumAttributeValueByteCount
+    self.maximumTextByteCount = maximumTextByteCount
+    self.maximumMemberCount = maximumMemberCount
   }
+}
 
-  /// Creates a store without opening it.
-  public static func make(at path: String, options: Options = Options()) -> WholeFileStore {
-    WholeFileStore(format: XMLFormat(options: options, path: path), at: path, options: options.wholeFile)
+extension WholeFileStore {
+  /// Creates a store in an XML file without opening it.
+  public convenience init(xmlAt path: String, options: XMLStoreOptions = XMLStoreOptions()) {
+    self.init(format: XMLFormat(options: options, path: path), at: path, options: options.wholeFile)
   }
 }
 
@@ -53,7 +52,7 @@ extension StoreDescription {
   ///   - path: The path of the file. The file doesn't need to exist yet.
   ///   - isReadOnly: Whether the store refuses every change and writes nothing. Defaults to false.
   ///   - options: The options of the store.
-  public static func xml(at path: some StorePath, isReadOnly: Bool = false, options: XMLStore.Options = XMLStore.Options())
+  public static func xml(at path: some StorePath, isReadOnly: Bool = false, options: XMLStoreOptions = XMLStoreOptions())
     -> StoreDescription
   {
     var options = options

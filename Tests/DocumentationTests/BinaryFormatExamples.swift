@@ -6,9 +6,9 @@ import Testing
 
 /// Whether a binary store's file is undamaged.
 func isWhole(_ path: String, _ model: ManagedObjectModel) throws -> Bool {
-  var options = BinaryStore.Options()
+  var options = BinaryStoreOptions()
   options.wholeFile.file.isReadOnly = true
-  let store = BinaryStore.make(at: path, options: options)
+  let store = WholeFileStore(binaryAt: path, options: options)
   defer { try? store.close() }
   do {
     _ = try store.open(model: model, host: .none)

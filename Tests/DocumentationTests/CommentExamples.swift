@@ -30,6 +30,17 @@ enum DeclaredZoo {
   }
 }
 
+/// An object that keeps an observation.
+enum ObservingScreen {
+  final class Screen {
+    private var observation: ContextObservation?
+    private(set) var newDogs = 0
+    func show(_ context: ManagedObjectContext) {
+      observation = context.onChange { [weak self] _, changes in self?.newDogs += changes.inserted.count }
+    }
+  }
+}
+
 /// The smallest class.
 enum SmallKennel {
   final class Dog: ManagedObject {
@@ -367,7 +378,7 @@ private typealias MyHarness = MemoryHarness
 enum ValidationExamples {
   final class Tie: ManagedObject {
     override func validate(_ value: PropertyValue, forKey key: String) throws {
-      if key == "rating", value == .double(3.5) { throw ContextError.invalid("Nobody rates a tie 3.5.") }
+      if key == "rating", value == .double(3.5) { throw PersistenceError.invalid("Nobody rates a tie 3.5.") }
     }
   }
 
@@ -376,7 +387,7 @@ enum ValidationExamples {
       try tie.validateValue(.double(rating), forKey: "rating")
       return nil
     } catch {
-      return (error as? ContextError)?.userMessage()  // "Rating may be at most 5."
+      return (error as? PersistenceError)?.userMessage()  // "Rating may be at most 5."
     }
   }
 
@@ -384,7 +395,7 @@ enum ValidationExamples {
     "Property/rating": "Die Bewertung",
     "ErrorString/{property} may be at most {bound}.": "{property} darf höchstens {bound} sein.",
   ]
-  static func show(_ error: ContextError) -> String { error.userMessage(german) }
+  static func show(_ error: PersistenceError) -> String { error.userMessage(german) }
 
   static func tie() throws -> Tie {
     let model = try ManagedObjectModel(entities: [EntityDescription("Tie", attributes: [ModelExamples.rules()[0]])])

@@ -24,7 +24,7 @@ import Testing
     let tie = try ValidationExamples.tie()
     #expect(ValidationExamples.ask(tie, 6) == "Rating may be at most 5." && ValidationExamples.ask(tie, 5) == nil)
     #expect(ValidationExamples.ask(tie, 3.5) == "Nobody rates a tie 3.5.")
-    let error = try #require(throws: ContextError.self) { try tie.validateValue(.double(6), forKey: "rating") }
+    let error = try #require(throws: PersistenceError.self) { try tie.validateValue(.double(6), forKey: "rating") }
     #expect(ValidationExamples.show(error) == "Die Bewertung darf höchstens 5 sein.")
   }
 

@@ -30,7 +30,7 @@ func numberThatDoesNotFit(in context: ManagedObjectContext) -> String? {
   do {
     try context.save()
     return nil
-  } catch let error as ContextError where error.code == .numberTooLarge {
+  } catch let error as PersistenceError where error.code == .numberTooLarge {
     return error.property
   } catch {
     return "\(error)"

@@ -20,10 +20,10 @@ import Testing
   }
 
   @Test func theTableOfContextsIsComplete() throws {
-    let codes = try codes(in: "Sources/Holdfast/Errors/ContextError.swift")
-    let expected = codes.map { ($0, ContextError(ContextError.Code(rawValue: $0), reason: "").coreDataCode) }
+    let codes = try codes(in: "Sources/Holdfast/Errors/PersistenceError.swift")
+    let expected = codes.map { ($0, PersistenceError(PersistenceError.Code(rawValue: $0), reason: "").coreDataCode) }
     #expect(codes.count > 30)
-    #expect(try numbers(of: "ContextError") == Dictionary(uniqueKeysWithValues: expected))
+    #expect(try numbers(of: "PersistenceError") == Dictionary(uniqueKeysWithValues: expected))
   }
 
   @Test func theTableOfStoresIsComplete() throws {
@@ -44,7 +44,7 @@ import Testing
     try same.setValue("Rex", forKey: "name")
     try other.save()
     try dog.setValue(7, forKey: "age")
-    do { try context.save() } catch let error as ContextError where error.code == .conflict {
+    do { try context.save() } catch let error as PersistenceError where error.code == .conflict {
       for id in error.objectIDs { try context.refresh(context.object(with: id), mergeChanges: true) }
       try context.save()
     }

@@ -100,7 +100,7 @@ func refusal(of title: String, _ context: ManagedObjectContext) throws -> String
   do {
     try context.save()
     return nil
-  } catch let error as ContextError where error.code == .missingMandatoryValue {
+  } catch let error as PersistenceError where error.code == .missingMandatoryValue {
     context.rollback()  // the store is unchanged; the context keeps its changes until you roll them back
     return "\(error.property ?? ""), \(error.coreDataCode)"  // "author, 1570"
   }

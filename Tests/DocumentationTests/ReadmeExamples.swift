@@ -115,8 +115,11 @@ final class Track: ManagedObject {
   let container = try PersistentContainer(model: model, classes: [Track.self], store: .memory())
   let context = container.viewContext
   var told: [String] = []
-  context.objectsDidChange { _, changes in told.append("\(changes.inserted.count) new, \(changes.updated.count) changed") }
-  context.contextDidSave { _, changes in told.append("\(changes.inserted.count + changes.updated.count) saved") }
+  let observations = [
+    context.onChange { _, changes in told.append("\(changes.inserted.count) new, \(changes.updated.count) changed") },
+    context.onSave { _, changes in told.append("\(changes.inserted.count + changes.updated.count) saved") },
+  ]
+  defer { observations.forEach { $0.cancel() } }
 
   let track = context.insert(Track.self)
   track.title = "Erbarme dich"
@@ -157,7 +160,7 @@ final class Track: ManagedObject {
 }
 
 func mend(_ path: String, _ model: ManagedObjectModel) throws {
-  var options = JSONStore.Options()
+  var options = JSONStoreOptions()
   options.wholeFile.allowsUnverified = true
   let coordinator = try PersistentStoreCoordinator(model: model, store: .json(at: path, options: options))
   // Inspect the changes, then save: any save writes a new digest, and setting the metadata is a save.
@@ -166,7 +169,7 @@ func mend(_ path: String, _ model: ManagedObjectModel) throws {
 }
 
 func sealAgain(_ path: String, _ model: ManagedObjectModel) throws {
-  var options = XMLStore.Options()
+  var options = XMLStoreOptions()
   options.wholeFile.allowsUnverified = true
   let coordinator = try PersistentStoreCoordinator(model: model, store: .xml(at: path, options: options))
   try coordinator.setMetadata(coordinator.metadata)

@@ -7,7 +7,7 @@ func saveOverOthers(_ context: ManagedObjectContext) throws {
   for _ in 0..<3 {
     do {
       return try context.save()
-    } catch let error as ContextError where error.code == .conflict {
+    } catch let error as PersistenceError where error.code == .conflict {
       for id in error.objectIDs { try context.refresh(context.object(with: id), mergeChanges: true) }
     }
   }
@@ -19,7 +19,7 @@ func failures(of context: ManagedObjectContext) -> [String] {
   do {
     try context.save()
     return []
-  } catch let error as ContextError {
+  } catch let error as PersistenceError {
     let failures = error.failures.isEmpty ? [error] : error.failures  // a single failure is thrown directly
     return failures.map { "\($0.property ?? "") \($0.coreDataCode)" }
   } catch {

@@ -35,7 +35,7 @@ import Testing
       theirs.year = 1816
       try second.save()
       mine.title = "Emma. A Novel"
-      let error = try #require(throws: ContextError.self) { try first.save() }
+      let error = try #require(throws: PersistenceError.self) { try first.save() }
       #expect(error.code == .conflict && error.coreDataCode == 133020 && error.objectIDs == [mine.objectID])
       try saveOverOthers(first)
       let seen = try one(context(coordinator), "Emma. A Novel")

@@ -50,16 +50,16 @@ import Testing
 
   func retrying<Result>(_ attempts: Int, _ body: () throws -> Result) throws -> Result {
     for _ in 1..<attempts {
-      do { return try body() } catch let error as ContextError where error.code == .conflict { continue }
+      do { return try body() } catch let error as PersistenceError where error.code == .conflict { continue }
     }
     return try body()
   }
 
   func status(for error: any Error) -> Int {
     switch error {
-    case let error as ContextError where error.code == .missingObject: 404
-    case let error as ContextError where [.conflict, .constraintConflict].contains(error.code): 409
-    case let error as ContextError where (1550...1690).contains(error.coreDataCode): 422
+    case let error as PersistenceError where error.code == .missingObject: 404
+    case let error as PersistenceError where [.conflict, .constraintConflict].contains(error.code): 409
+    case let error as PersistenceError where (1550...1690).contains(error.coreDataCode): 422
     case let error as StoreError where error.isRetryable: 503
     default: 500
     }

@@ -6,14 +6,14 @@
   import HoldfastJSONStore
 
   func encryptedFiles(key: SymmetricKey, path: String) throws -> StoreDescription {
-    var options = JSONStore.Options()
+    var options = JSONStoreOptions()
     options.wholeFile.file.fileSystem = try EncryptedFileSystem(key: key)
     let description = StoreDescription.json(at: path, options: options)
     return description
   }
 
   func replacedKey(key: SymmetricKey, oldKey: SymmetricKey, path: String, newPath: String) throws {
-    var options = JSONStore.Options()
+    var options = JSONStoreOptions()
     options.wholeFile.file.fileSystem = try EncryptedFileSystem(key: key, formerKeys: [oldKey])
     try PersistentStoreCoordinator.replacePersistentStore(
       .json(at: newPath, options: options), withCopyOf: .json(at: path, options: options))

@@ -8,8 +8,8 @@ import HoldfastSQLiteStore
 
 /// Stores in a folder that do not wait for the disk at every save.
 func relaxedStores(_ folder: String) -> [StoreDescription] {
-  var options = JSONStore.Options()
-  options.wholeFile.file.durability = .fast
+  var options = JSONStoreOptions()
+  options.wholeFile.file.durability = .normal
   let json: StoreDescription = .json(at: folder + "/relaxed.json", options: options)
   let sqlite: StoreDescription = .sqlite(at: folder + "/relaxed.sqlite", options: SQLiteStoreOptions(durability: .normal))
   return [json, sqlite]

@@ -9,14 +9,14 @@ import Testing
   @Test(arguments: [1, 2, KeyRecord.mostTables]) func keysComeBackTableByTable(_ tables: Int) {
     let keys = (0..<tables).map { ObjectKey(Int64($0) * 1_000_003 + 1) }
     let bytes = KeyRecord(nextKeys: keys).bytes(storeUUID: uuid)
-    #expect(bytes.count <= LockFile.largestRecord)
+    #expect(bytes.count <= LockFile.maximumRecordByteCount)
     #expect(KeyRecord(bytes, storeUUID: uuid, tableCount: tables).nextKeys == keys)
   }
 
   @Test func moreTablesThanThereIsRoomForShareTheLargestKey() {
     let tables = KeyRecord.mostTables + 1
     let bytes = KeyRecord(nextKeys: (1...ObjectKey(Int64(tables))).map { $0 }).bytes(storeUUID: uuid)
-    #expect(bytes.count <= LockFile.largestRecord)
+    #expect(bytes.count <= LockFile.maximumRecordByteCount)
     #expect(KeyRecord(bytes, storeUUID: uuid, tableCount: tables).nextKeys == Array(repeating: ObjectKey(Int64(tables)), count: tables))
   }
 

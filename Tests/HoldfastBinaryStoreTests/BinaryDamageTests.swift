@@ -32,7 +32,7 @@ import Testing
       let sealed = changed.bytes
       #expect(sealed != whole)
       try file.write(sealed)
-      for options in [BinaryStore.Options(), BinaryTestFile.unverified] {
+      for options in [BinaryStoreOptions(), BinaryTestFile.unverified] {
         let refusal = try #require(file.refusal(options: options), "\(what)")
         #expect(refusal.code == code && refusal.path == file.path, "\(what): \(refusal)")
         #expect(refusal.reason.contains(code == .newerFormat ? "newer version" : "Lamp"), "\(what): \(refusal)")
@@ -89,7 +89,7 @@ import Testing
   @Test func rowsThatTakeMoreMemoryThanTheOptionsAllowAreRefusedBeforeOneIsRead() throws {
     let size = try BinaryTestFile.rowByteCount(Library.model, ["Book": 3, "Atlas": 1, "Author": 1, "Shelf": 1, "Sign": 1])
     for (largest, code) in [(size - 1, StoreError.Code.tooLarge), (size, nil), (size + 1, nil)] as [(Int, StoreError.Code?)] {
-      let refusal = file.refusal(options: BinaryStore.Options(wholeFile: WholeFileOptions(largestRows: largest)))
+      let refusal = file.refusal(options: BinaryStoreOptions(wholeFile: WholeFileOptions(maximumRowByteCount: largest)))
       #expect(refusal?.code == code, "\(largest) of \(size)")
     }
   }
@@ -98,7 +98,7 @@ import Testing
     let size = try BinaryTestFile.rowByteCount(Library.model, ["Sign": 3])
     for (largest, isWithin) in [(size, true), (size - 1, false)] {
       try? FileManager.default.removeItem(atPath: file.path)
-      let context = try file.context(options: BinaryStore.Options(wholeFile: WholeFileOptions(largestRows: largest)))
+      let context = try file.context(options: BinaryStoreOptions(wholeFile: WholeFileOptions(maximumRowByteCount: largest)))
       for number in 0..<3 { try context.insert(entityNamed: "Sign").setValue(.string("\(number)"), forKey: "text") }
       if isWithin {
         try context.save()
@@ -107,7 +107,7 @@ import Testing
         #expect(error.code == .unstorableValue && context.hasChanges, "\(error)")
       }
       try context.persistentStoreCoordinator.close()
-      try file.open(options: BinaryStore.Options(wholeFile: WholeFileOptions(largestRows: largest)))
+      try file.open(options: BinaryStoreOptions(wholeFile: WholeFileOptions(maximumRowByteCount: largest)))
     }
   }
 
@@ -124,7 +124,7 @@ import Testing
     try file.open(model)
     let again = try file.context(model)
     try again.insert(entityNamed: "Coin").setValue(.int64(7), forKey: "number")
-    let error = try #require(throws: ContextError.self) { try again.save() }
+    let error = try #require(throws: PersistenceError.self) { try again.save() }
     #expect(error.code == .constraintConflict && error.objectIDs.count == 1, "\(error)")
     try again.persistentStoreCoordinator.close()
   }

@@ -27,7 +27,7 @@ import Testing
   ) throws {
     let bytes = image.bytes
     try file.write(bytes)
-    for options in [BinaryStore.Options(), BinaryTestFile.unverified] {
+    for options in [BinaryStoreOptions(), BinaryTestFile.unverified] {
       let refusal = try #require(file.refusal(options: options), "\(name)", sourceLocation: sourceLocation)
       #expect(
         codes.contains(refusal.code) && refusal.path == file.path && refusal.reason.contains(reason ?? refusal.reason),

@@ -81,7 +81,7 @@ import Testing
     try context.insert(entityNamed: "Sign").setValue(.string("new"), forKey: "text")
     do {
       try context.save()
-    } catch let error as ContextError where [1560, 1570].contains(error.coreDataCode) {
+    } catch let error as PersistenceError where [1560, 1570].contains(error.coreDataCode) {
       // An object lacks a required value.
     } catch let error as StoreError where error.code == .unstorableValue {
       // No keys or generations are left.

@@ -26,7 +26,7 @@ import Testing
   }()
 
   private static func store(_ disk: SimulatedFileSystem) -> StoreDescription {
-    var options = BinaryStore.Options()
+    var options = BinaryStoreOptions()
     options.wholeFile.file.fileSystem = disk
     return .binary(at: "/library", options: options)
   }

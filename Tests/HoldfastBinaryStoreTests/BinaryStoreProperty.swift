@@ -19,7 +19,7 @@ enum BinaryStoreProperty {
   static let model = WholeFileProperty.model(isUnique: true)
 
   private static let property = WholeFileProperty(
-    model: model, description: { .binary(at: $0, options: BinaryStore.Options(wholeFile: $1)) }, content: sections)
+    model: model, description: { .binary(at: $0, options: BinaryStoreOptions(wholeFile: $1)) }, content: sections)
 
   /// The sections of a file behind the store information. Saves differ in their generation and in the open store that made them.
   private static func sections(_ bytes: [UInt8]) -> ArraySlice<UInt8>? {
@@ -43,7 +43,7 @@ enum BinaryStoreProperty {
   static func refusal(_ bytes: [UInt8]) throws -> StoreError? {
     let disk = SimulatedFileSystem()
     disk.setContents(of: "store", bytes)
-    var options = BinaryStore.Options()
+    var options = BinaryStoreOptions()
     options.wholeFile.file.fileSystem = disk
     let store = StoreDescription.binary(at: "/store", isReadOnly: true, options: options).makeStore()
     var refusal: StoreError?

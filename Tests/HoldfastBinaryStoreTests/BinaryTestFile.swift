@@ -7,11 +7,11 @@ import TestSupport
 
 enum BinaryFileFormat: WholeFileFormat {
   static let fileName = "store.holdfast"
-  static var defaultOptions: BinaryStore.Options { BinaryStore.Options() }
-  static var unverifiedOptions: BinaryStore.Options { BinaryStore.Options(wholeFile: WholeFileOptions(allowsUnverified: true)) }
+  static var defaultOptions: BinaryStoreOptions { BinaryStoreOptions() }
+  static var unverifiedOptions: BinaryStoreOptions { BinaryStoreOptions(wholeFile: WholeFileOptions(allowsUnverified: true)) }
   static var model: ManagedObjectModel { Library.model }
 
-  static func description(at path: String, isReadOnly: Bool, options: BinaryStore.Options) -> StoreDescription {
+  static func description(at path: String, isReadOnly: Bool, options: BinaryStoreOptions) -> StoreDescription {
     .binary(at: path, isReadOnly: isReadOnly, options: options)
   }
 }

@@ -56,7 +56,7 @@ import Testing
   /// Reserved keys may be used later than the keys after them.
   @Test func aRowWithAKeyBetweenThoseOfASectionIsWritten() throws {
     let file = try BinaryTestFile()
-    let store = BinaryStore.make(at: file.path)
+    let store = WholeFileStore(binaryAt: file.path)
     let identity = try store.open(model: Self.model).identity
     let keys = try store.reserveKeys(entity: 0, count: 3_000)
     #expect(keys == Array(1...3_000))

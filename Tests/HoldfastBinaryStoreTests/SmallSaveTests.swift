@@ -28,9 +28,9 @@ import Testing
   }()
 
   private static func context(_ disk: SimulatedFileSystem) throws -> ManagedObjectContext {
-    var options = BinaryStore.Options()
+    var options = BinaryStoreOptions()
     options.wholeFile.file.fileSystem = disk
-    options.wholeFile.file.durability = .fast
+    options.wholeFile.file.durability = .normal
     return try ManagedObjectContext(
       coordinator: PersistentStoreCoordinator(model: model, store: .binary(at: "/harbour", options: options)))
   }

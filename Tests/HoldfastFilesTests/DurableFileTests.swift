@@ -132,7 +132,7 @@ import Testing
   }
 
   @Test func aFileBeyondTheLargestSizeIsNeitherReadNorSaved() throws {
-    let file = try DurableFile(path: folder.file(), options: DurableFileOptions(largestByteCount: 1000))
+    let file = try DurableFile(path: folder.file(), options: DurableFileOptions(maximumByteCount: 1000))
     try file.replace([UInt8](repeating: 1, count: 1000))
     #expect(try file.contents()?.count == 1000)
     let error = storeError { try file.replace([UInt8](repeating: 2, count: 1001)) }
@@ -167,8 +167,8 @@ import Testing
     let file = try DurableFile(path: folder.file())
     try file.withLock { record in
       #expect(try record.read() == [])
-      try record.write([UInt8](repeating: 3, count: LockFile.largestRecord))
-      #expect(try record.read().count == LockFile.largestRecord)
+      try record.write([UInt8](repeating: 3, count: LockFile.maximumRecordByteCount))
+      #expect(try record.read().count == LockFile.maximumRecordByteCount)
       try record.write([1, 2])
     }
     let replacement = try file.beginReplacing()

@@ -225,7 +225,7 @@ import Testing
       file.close()
 
       // If the options allow the size, only one piece is in memory at a time.
-      file = try DurableFile(path: folder.file(), options: DurableFileOptions(largestByteCount: 1 << 41))
+      file = try DurableFile(path: folder.file(), options: DurableFileOptions(maximumByteCount: 1 << 41))
       let found = try file.read { reader in
         for _ in 0..<100 { _ = try reader.next() }
         return (reader.byteCount, try reader.next()?.count)

@@ -96,7 +96,7 @@ import Testing
   }
 
   @Test func RB2_withFastDurabilityThePreviousVersionMayComeBack() throws {
-    let found = try findings(saves: [40, 7], durability: .fast)
+    let found = try findings(saves: [40, 7], durability: .normal)
     #expect(found.acceptsOnlyWhole && found.stale > 0)
   }
 

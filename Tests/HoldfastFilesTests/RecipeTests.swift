@@ -60,8 +60,8 @@ import Testing
 
   @Test func RB7_fastDurabilityLeavesOutTheFolderAndNothingElse() throws {
     let full = try calls({ DurableFileOptions(fileSystem: $0) }, hasFile: true)
-    let fast = try calls({ DurableFileOptions(durability: .fast, fileSystem: $0) }, hasFile: true)
-    #expect(fast == full.filter { $0 != "synchronize /" } && fast.count == full.count - 1)
+    let normal = try calls({ DurableFileOptions(durability: .normal, fileSystem: $0) }, hasFile: true)
+    #expect(normal == full.filter { $0 != "synchronize /" } && normal.count == full.count - 1)
   }
 
   // MARK: RB7, RC4 and RC6, on the real system

@@ -30,7 +30,7 @@ import Testing
       #expect(text != String(decoding: whole, as: UTF8.self))
       let sealed = JSONFile.sealed(text)
       try file.write(sealed)
-      for options in [JSONStore.Options(), JSONFile.unverified] {
+      for options in [JSONStoreOptions(), JSONFile.unverified] {
         let refusal = try #require(file.refusal(options: options))
         #expect(refusal.code == .newerFormat && refusal.path == file.path && refusal.reason.contains("newer version"), "\(refusal)")
       }

@@ -177,7 +177,7 @@ import Testing
       #expect(Foundation.rename(copy.path, file.path) == 0)
       do {
         for _ in 0..<Int.random(in: 1...3, using: &random) { try Self.changeAnything(context, &random) }
-      } catch let error as ContextError where error.code == .conflict || error.code == .constraintConflict {
+      } catch let error as PersistenceError where error.code == .conflict || error.code == .constraintConflict {
         context.reset()
       } catch {
         Issue.record("Turn \(turn): \(error)")

@@ -7,11 +7,11 @@ import TestSupport
 
 enum JSONFileFormat: WholeFileFormat {
   static let fileName = "store.json"
-  static var defaultOptions: JSONStore.Options { JSONStore.Options() }
-  static var unverifiedOptions: JSONStore.Options { JSONStore.Options(wholeFile: WholeFileOptions(allowsUnverified: true)) }
+  static var defaultOptions: JSONStoreOptions { JSONStoreOptions() }
+  static var unverifiedOptions: JSONStoreOptions { JSONStoreOptions(wholeFile: WholeFileOptions(allowsUnverified: true)) }
   static var model: ManagedObjectModel { Library.model }
 
-  static func description(at path: String, isReadOnly: Bool, options: JSONStore.Options) -> StoreDescription {
+  static func description(at path: String, isReadOnly: Bool, options: JSONStoreOptions) -> StoreDescription {
     .json(at: path, isReadOnly: isReadOnly, options: options)
   }
 }

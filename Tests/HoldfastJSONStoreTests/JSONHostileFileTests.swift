@@ -19,14 +19,14 @@ import Testing
     text = try file.text()
   }
 
-  private func refusal(replacing old: String, by new: [UInt8], options: JSONStore.Options = JSONFile.unverified) throws -> StoreError? {
+  private func refusal(replacing old: String, by new: [UInt8], options: JSONStoreOptions = JSONFile.unverified) throws -> StoreError? {
     let bytes = Array(text.utf8)
     let place = try #require(bytes.indices.first { bytes[$0...].starts(with: old.utf8) }, "\(old)")
     try file.write(bytes[..<place] + new + bytes[(place + old.utf8.count)...])
     return file.refusal(options: options)
   }
 
-  private func refusal(replacing old: String, by new: String, options: JSONStore.Options = JSONFile.unverified) throws -> StoreError? {
+  private func refusal(replacing old: String, by new: String, options: JSONStoreOptions = JSONFile.unverified) throws -> StoreError? {
     try refusal(replacing: old, by: Array(new.utf8), options: options)
   }
 
@@ -41,7 +41,7 @@ import Testing
     #expect(try refusal(replacing: "\"model\":{", by: "\"model\":{\"a\":\(allowed),") == nil)
     #expect(try refusal(replacing: "\"model\":{", by: "\"model\":{\"a\":[\(allowed)],")?.code == .damaged)
     var deeper = JSONFile.unverified
-    deeper.deepestNesting = 65
+    deeper.maximumNesting = 65
     #expect(try refusal(replacing: "\"model\":{", by: "\"model\":{\"a\":[\(allowed)],", options: deeper) == nil)
   }
 
@@ -80,10 +80,10 @@ import Testing
   }
 
   @Test func RX11_aFileOverTheLimitIsRefusedBeforeItIsRead() throws {
-    var options = JSONStore.Options()
-    options.wholeFile.file.largestByteCount = Int64(text.utf8.count)
+    var options = JSONStoreOptions()
+    options.wholeFile.file.maximumByteCount = Int64(text.utf8.count)
     #expect(file.refusal(options: options) == nil)
-    options.wholeFile.file.largestByteCount -= 1
+    options.wholeFile.file.maximumByteCount -= 1
     let refusal = try #require(file.refusal(options: options))
     #expect(refusal.code == .tooLarge && refusal.path == file.path && refusal.operation == "open the store", "\(refusal)")
     // A sparse file of one terabyte.
@@ -92,7 +92,7 @@ import Testing
     try handle.truncate(atOffset: 1 << 40)
     try handle.close()
     let disk = ReadCountingFileSystem()
-    options = JSONStore.Options()
+    options = JSONStoreOptions()
     options.wholeFile.file.fileSystem = disk
     #expect(file.refusal(options: options)?.code == .tooLarge && disk.byteCount == 0)
   }

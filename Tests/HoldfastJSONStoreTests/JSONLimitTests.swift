@@ -96,28 +96,28 @@ import Testing
   /// A count in a file, and the option that limits it.
   struct Limit: Sendable, CustomTestStringConvertible {
     let testDescription: String
-    let option: any WritableKeyPath<JSONStore.Options, Int> & Sendable
+    let option: any WritableKeyPath<JSONStoreOptions, Int> & Sendable
     let bound: Int
     /// A text of the metadata or the model, and its replacement.
     let edit: @Sendable (_ count: Int) -> (String, String)
   }
 
   static let limits: [Limit] = [
-    Limit(testDescription: "nesting", option: \.deepestNesting, bound: 20) { count in
+    Limit(testDescription: "nesting", option: \.maximumNesting, bound: 20) { count in
       // The document and the model are two levels.
       let arrays = String(repeating: "[", count: count - 2) + String(repeating: "]", count: count - 2)
       return ("\"model\":{", "\"model\":{\"a\":\(arrays),")
     },
-    Limit(testDescription: "a name", option: \.longestName, bound: 300) { count in
+    Limit(testDescription: "a name", option: \.maximumNameByteCount, bound: 300) { count in
       ("\"metadata\":{", "\"metadata\":{\"\(String(repeating: "n", count: count))\":[\"null\",null]")
     },
-    Limit(testDescription: "members of the metadata", option: \.mostMembers, bound: 30) { count in
+    Limit(testDescription: "members of the metadata", option: \.maximumMemberCount, bound: 30) { count in
       ("\"metadata\":{", "\"metadata\":{" + (0..<count).map { "\"k\($0)\":[\"null\",null]" }.joined(separator: ","))
     },
   ]
 
   @Test(arguments: limits) func RG4_whatIsAtALimitIsReadAndWhatIsBeyondIsRefusedAndOptionsRaiseIt(_ limit: Limit) throws {
-    var options = JSONStore.Options()
+    var options = JSONStoreOptions()
     options[keyPath: limit.option] = limit.bound
     for (count, isWithin) in [(limit.bound - 1, true), (limit.bound, true), (limit.bound + 1, false)] {
       let (old, new) = limit.edit(count)
@@ -132,9 +132,9 @@ import Testing
   }
 
   @Test func RG4_theUsualLimitsAreThoseThatAreSaid() {
-    let options = JSONStore.Options()
-    #expect((options.deepestNesting, options.longestName, options.mostMembers) == (64, 65_536, 65_536))
-    #expect(options.wholeFile.file.largestByteCount == 256 << 20)
+    let options = JSONStoreOptions()
+    #expect((options.maximumNesting, options.maximumNameByteCount, options.maximumMemberCount) == (64, 65_536, 65_536))
+    #expect(options.wholeFile.file.maximumByteCount == 256 << 20)
     #expect(StoreFileHeader.generations == 1...(1 << 62) && TableLoader.keys == 1...ObjectKey(1 << 62))
   }
 

@@ -47,7 +47,7 @@ import Testing
     try context.save()
     let card = try #require(try context.fetch(FetchRequest<Card>()).first { $0.j.isEmpty })
     card.j = "here again"
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == .multipleValidationFailures && error.failures.count == Card.names.count - 1, "\(error)")
     #expect(Set(error.failures.compactMap(\.property)) == Set(Card.names).subtracting(["j"]))
     card.fill()

@@ -11,7 +11,7 @@ enum JSONStoreProperty {
   static let model = WholeFileProperty.model()
 
   private static let property = WholeFileProperty(
-    model: model, description: { .json(at: $0, options: JSONStore.Options(wholeFile: $1)) }, content: objects)
+    model: model, description: { .json(at: $0, options: JSONStoreOptions(wholeFile: $1)) }, content: objects)
 
   /// What the store does with the bytes.
   static func outcome(_ bytes: [UInt8]) -> WholeFileProperty.Outcome { property.outcome(bytes) }

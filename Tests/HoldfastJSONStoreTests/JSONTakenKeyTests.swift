@@ -45,7 +45,7 @@ import Testing
   }
 
   @Test func keysThatWereTakenBetweenSettingAsideAndSavingAreAnErrorAfterWhichOthersWork() throws {
-    let store = JSONStore.make(at: file.path)
+    let store = WholeFileStore(jsonAt: file.path)
     let identity = try store.open(model: Library.model).identity
     let entity = try #require(Library.model.entity(named: "Sign")).index
     let taken = try store.reserveKeys(entity: entity, count: 1)[0]
@@ -68,7 +68,7 @@ import Testing
 
   /// If no other process has saved, the caller has used a key twice, and retrying doesn't help.
   @Test func aKeyThatTheCallerUsesTwiceIsNoChangeOfTheFile() throws {
-    let store = JSONStore.make(at: file.path)
+    let store = WholeFileStore(jsonAt: file.path)
     let identity = try store.open(model: Library.model).identity
     let error = try #require(throws: StoreError.self) { try store.prepare(insertSign(1, identity)) }
     #expect(error.code == .general && !error.isRetryable && error.path == file.path, "\(error)")
@@ -76,7 +76,7 @@ import Testing
   }
 
   @Test func keysThatAnotherProcessUsedAreNotReserved() throws {
-    let store = JSONStore.make(at: file.path)
+    let store = WholeFileStore(jsonAt: file.path)
     _ = try store.open(model: Library.model)
     let entity = try #require(Library.model.entity(named: "Sign")).index
     try replaceByLaterVersion()

@@ -159,7 +159,7 @@
       try await container.performBackgroundTask { context in
         let cow = try #require(try context.object(with: id) as? Ranch.Cow)
         try container.persistentStoreCoordinator.deleteAll(id, Ranch.Cow.self)
-        let error = #expect(throws: ContextError.self) { try Ranch.Cow.Snapshot(cow) }
+        let error = #expect(throws: PersistenceError.self) { try Ranch.Cow.Snapshot(cow) }
         #expect(error?.code == .missingObject)
         try context.save()
       }
@@ -175,7 +175,7 @@
         return try Ranch.Cow.Snapshot(cow)
       }
       await container.performBackgroundTask { context in
-        let error = #expect(throws: ContextError.self) { try context.insert(snapshot) }
+        let error = #expect(throws: PersistenceError.self) { try context.insert(snapshot) }
         #expect(error?.code == .foreignObject && !context.hasChanges)
       }
     }

@@ -168,7 +168,7 @@ import Testing
   private func expectTooLarge<R>(_ body: () throws -> R, sourceLocation: SourceLocation = #_sourceLocation) {
     let error = #expect(throws: StoreError.self, sourceLocation: sourceLocation) { try body() }
     #expect(
-      error?.code == .tooLarge && error?.reason.contains("largestFetchBytes") == true, "\(String(describing: error))",
+      error?.code == .tooLarge && error?.reason.contains("maximumFetchByteCount") == true, "\(String(describing: error))",
       sourceLocation: sourceLocation)
   }
 
@@ -182,7 +182,7 @@ import Testing
     let id = items[0].objectID
     try first.persistentStoreCoordinator.close()
 
-    let small = try context(SQLiteStoreOptions(largestFetchBytes: 30_000))
+    let small = try context(SQLiteStoreOptions(maximumFetchByteCount: 30_000))
     for key in ["number", "name"] {
       expectTooLarge {
         try small.fetch(DictionaryFetchRequest<ManagedObject>(entityName: "Item", columns: ["n": .count()], groupedBy: [key]))
@@ -198,7 +198,7 @@ import Testing
     #expect(try small.existingObject(with: id).value(forKey: "mark") == .single(.int64(0)))
     try small.persistentStoreCoordinator.close()
 
-    let store = SQLiteStore(path: folder.file(), options: SQLiteStoreOptions(largestFetchBytes: 30_000))
+    let store = SQLiteStore(path: folder.file(), options: SQLiteStoreOptions(maximumFetchByteCount: 30_000))
     _ = try store.open(model: Self.model)
     defer { try? store.close() }
     let view = try store.beginRead(.latest, options: .none), sink = IgnoringSink()
@@ -219,7 +219,7 @@ import Testing
     try first.save()
     try first.persistentStoreCoordinator.close()
 
-    let small = try context(SQLiteStoreOptions(largestFetchBytes: 30_000))
+    let small = try context(SQLiteStoreOptions(maximumFetchByteCount: 30_000))
     let found = try small.fetch(
       FetchRequest<ManagedObject>(
         entityName: "Item",
@@ -291,7 +291,7 @@ import Testing
 
   @Test func aFetchTakesNoMoreMemoryThanItMay() throws {
     try makeItems()
-    let small = try context(SQLiteStoreOptions(largestFetchBytes: 100_000))
+    let small = try context(SQLiteStoreOptions(maximumFetchByteCount: 100_000))
     let request = FetchRequest<ManagedObject>(entityName: "Item")
     expectTooLarge { try small.fetch(request) }
     #expect(try small.count(for: request) == 5000)

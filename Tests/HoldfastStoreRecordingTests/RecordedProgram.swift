@@ -140,7 +140,7 @@ struct RecordedProgram {
     do {
       try context.save()
       throw StoreError(.general, operation: "test", reason: "The conflict wasn't found.")
-    } catch is ContextError { context.rollback() }
+    } catch is PersistenceError { context.rollback() }
   }
 
   private func violateUniqueness() throws {
@@ -148,7 +148,7 @@ struct RecordedProgram {
     do {
       try context.save()
       throw StoreError(.general, operation: "test", reason: "The violation wasn't found.")
-    } catch is ContextError { context.rollback() }
+    } catch is PersistenceError { context.rollback() }
   }
 
   // MARK: A random program

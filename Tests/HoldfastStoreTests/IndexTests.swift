@@ -13,7 +13,7 @@ import Testing
     #expect(String(decoding: try encoder.encode(ColumnType.toOne(destination: 2)), as: UTF8.self) == #"{"toOne":{"destination":2}}"#)
     let request = RelationshipRequest(entity: 1, relationship: 4, sources: [5])
     let coded = try encoder.encode(request)
-    #expect(String(decoding: coded, as: UTF8.self) == #"{"entity":1,"relationship":4,"sources":[5],"welcomesRows":false}"#)
+    #expect(String(decoding: coded, as: UTF8.self) == #"{"acceptsRows":false,"entity":1,"relationship":4,"sources":[5]}"#)
     #expect(try JSONDecoder().decode(RelationshipRequest.self, from: coded) == request)
     let aggregates = AggregatePlan(groupBy: [3], columns: [.sum(slot: 2), .count(slot: nil)])
     let plan = try encoder.encode(aggregates)

@@ -271,7 +271,8 @@ import Testing
     let context = try logging(place)
     let dogs = try ids.map { try #require(try context.object(with: $0) as? Greeter) }
     dogs[0].friends.insert(dogs[2])
-    context.contextDidSave { context, _ in context.heardCalls.append("saved") }
+    let observation = context.onSave { context, _ in context.heardCalls.append("saved") }
+    defer { observation.cancel() }
     try context.save()
     #expect(Set(context.heardCalls.prefix(2)) == ["awake dog 0", "awake dog 2"] && context.heardCalls.last == "saved")
     #expect(dogs[0].greeting == "I am dog 0" && dogs[1].isFault)

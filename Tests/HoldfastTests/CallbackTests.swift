@@ -10,13 +10,14 @@ import Testing
   @Test(arguments: TestStore.allCases) func aHandlerOfASaveMaySaveAgain(_ store: TestStore) throws {
     let place = try store.makePlace(), context = try place.context()
     var heard: [String] = []
-    context.contextDidSave { context, changes in
+    let first = context.onSave { context, changes in
       heard.append("first \(changes.inserted.count) \(changes.updated.count)")
       guard let dog = context.registeredObjects.compactMap({ $0 as? Dog }).first, dog.age < 3 else { return }
       dog.age += 1
       #expect(throws: Never.self) { try context.save() }
     }
-    context.contextDidSave { _, changes in heard.append("second \(changes.inserted.count) \(changes.updated.count)") }
+    let second = context.onSave { _, changes in heard.append("second \(changes.inserted.count) \(changes.updated.count)") }
+    defer { withExtendedLifetime((first, second)) {} }
     let dog = context.dog("Fido", age: 1)
     try context.save()
     // All receive the saves in the same order.
@@ -27,12 +28,12 @@ import Testing
 
   private final class Saver: ManagedObject {
     override class var entityName: String { "Saver" }
-    static nonisolated(unsafe) var codes: [ContextError.Code?] = []  // because one test uses it, in one thread
+    static nonisolated(unsafe) var codes: [PersistenceError.Code?] = []  // because one test uses it, in one thread
     private func trySaving() {
       do {
         try managedObjectContext.save()
         Saver.codes.append(nil)
-      } catch { Saver.codes.append((error as? ContextError)?.code) }
+      } catch { Saver.codes.append((error as? PersistenceError)?.code) }
     }
     override func willSave() { trySaving() }
     override func didSave() { trySaving() }
@@ -58,12 +59,13 @@ import Testing
     context.rollback()
     for dog in [deleted, rolledBack] {
       #expect(dog.isInaccessible && !dog.isDeleted && dog.name.isEmpty && dog.description.contains("inaccessible"))
-      #expect(try #require(throws: ContextError.self) { try dog.setValue(.string("x"), forKey: "name") }.code == .missingObject)
-      #expect(try #require(throws: ContextError.self) { try dog.setValue(.null, forKey: "owner") }.code == .missingObject)
-      #expect(try #require(throws: ContextError.self) { try dog.setValue([], forKey: "friends") }.code == .missingObject)
+      #expect(try #require(throws: PersistenceError.self) { try dog.setValue(.string("x"), forKey: "name") }.code == .missingObject)
+      #expect(try #require(throws: PersistenceError.self) { try dog.setValue(.null, forKey: "owner") }.code == .missingObject)
+      #expect(try #require(throws: PersistenceError.self) { try dog.setValue([], forKey: "friends") }.code == .missingObject)
       #expect(
-        try #require(throws: ContextError.self) { try dog.setValue(PropertyValue.objects([]), forKey: "friends") }.code == .missingObject)
-      #expect(try #require(throws: ContextError.self) { try dog.setValue(.string("x"), forKeyPath: "name") }.code == .missingObject)
+        try #require(throws: PersistenceError.self) { try dog.setValue(PropertyValue.objects([]), forKey: "friends") }.code
+          == .missingObject)
+      #expect(try #require(throws: PersistenceError.self) { try dog.setValue(.string("x"), forKeyPath: "name") }.code == .missingObject)
     }
     #expect(!context.hasChanges)
     let kept = context.dog("kept")

@@ -34,7 +34,7 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func aReleasedContextWithChangesIsFreedWithItsCoordinatorAndStore(_ store: TestStore) throws {
     let place = try filled(store)
-    for change in [{ _ in }, { try $0.processPendingChanges() }, { _ = $0.objectsDidChange { _, _ in } }]
+    for change in [{ _ in }, { try $0.processPendingChanges() }, { _ = $0.onChange { _, _ in } }]
       as [(ManagedObjectContext) throws -> Void]
     {
       let released = try Released(place, change)
@@ -82,9 +82,9 @@ import Testing
       return dog
     }
     let dog = try changed(), context = dog.managedObjectContext
-    #expect(dog.owner?.name == "" && (context.faultError as? ContextError)?.code == .lostChanges)
-    #expect(throws: ContextError.self) { try context.reading { dog.owner?.name } }
-    let error = #expect(throws: ContextError.self) { try context.save() }
+    #expect(dog.owner?.name == "" && (context.faultError as? PersistenceError)?.code == .lostChanges)
+    #expect(throws: PersistenceError.self) { try context.reading { dog.owner?.name } }
+    let error = #expect(throws: PersistenceError.self) { try context.save() }
     #expect(error?.code == .lostChanges && error?.coreDataCode == 134030 && error?.objectID?.isTemporaryID == true)
     #expect(context.hasChanges)
     context.rollback()
@@ -121,7 +121,7 @@ import Testing
       return [old, new]
     }
     let dogs = try sent(), context = dogs[0].managedObjectContext
-    let error = #expect(throws: ContextError.self) { try context.save() }
+    let error = #expect(throws: PersistenceError.self) { try context.save() }
     #expect(error?.code == .lostChanges && context.hasChanges)
     context.rollback()
     #expect(dogs[0].age == (loss == .afterCommitting ? 4 : 3) && dogs[1].isInaccessible)
@@ -141,7 +141,7 @@ import Testing
     }
     let context = try read().managedObjectContext
     #expect(context.hasChanges && context.insertedObjects.isEmpty)
-    #expect(throws: ContextError.self) { try context.save() }
+    #expect(throws: PersistenceError.self) { try context.save() }
   }
 
   @Test func aDeletedNewObjectWhoseRulesWereNotAppliedIsALoss() throws {
@@ -152,7 +152,7 @@ import Testing
       return dog
     }
     let dog = try changed()
-    #expect(throws: ContextError.self) { try dog.managedObjectContext.save() }
+    #expect(throws: PersistenceError.self) { try dog.managedObjectContext.save() }
   }
 
   @Test func aLinkThatIsStoredInAKeptObjectIsNotALoss() throws {
@@ -172,7 +172,7 @@ import Testing
     let place = try filled(.memory)
     weak var core: ContextCore?
     func changed() throws -> ContextObservation {
-      let context = try place.context(), observation = context.objectsDidChange { _, _ in }
+      let context = try place.context(), observation = context.onChange { _, _ in }
       context.dog("Noted")
       core = context.core
       return observation
@@ -195,14 +195,14 @@ import Testing
     final class Token {}
     let place = try filled(.memory)
     weak var token: Token?
-    func changed() throws -> Dog {
+    func changed() throws -> (Dog, ContextObservation) {
       let context = try place.context(), made = Token()
       token = made
-      context.objectsDidChange { _, _ in withExtendedLifetime(made) {} }
-      return context.dog("A")
+      return (context.dog("A"), context.onChange { _, _ in withExtendedLifetime(made) {} })
     }
-    let dog = try changed()
+    let (dog, observation) = try changed()
     #expect(token == nil && dog.name == "A")
+    withExtendedLifetime(observation) {}
   }
 
   @Test func aBackgroundContextAndAContainerAreFreedWithUnsavedChanges() async throws {

@@ -38,7 +38,7 @@ import Testing
 
   @Test func aClassWithoutAnEntityIsNamed() {
     final class Submarine: ManagedObject {}
-    let error = #expect(throws: ContextError.self) { try context([Submarine.self]) }
+    let error = #expect(throws: PersistenceError.self) { try context([Submarine.self]) }
     #expect(error?.reason.contains("The model has no entity Submarine.") == true, "\(error.map { "\($0)" } ?? "")")
   }
 }

@@ -48,7 +48,7 @@ import Testing
   }
 
   private func expectRefusal(_ scene: Scene) throws {
-    let error = try #require(throws: ContextError.self) { try scene.context.save() }
+    let error = try #require(throws: PersistenceError.self) { try scene.context.save() }
     #expect(error.code == .unreadValues && error.objectIDs == [scene.fido.objectID] && (error.cause as? StoreError)?.code == .locked)
     #expect(scene.context.hasChanges)
     #expect(try scene.other().one(Dog.self) { $0.name == "Rex" }?.age == 5)
@@ -108,7 +108,7 @@ import Testing
     scene.failing.fail(.relationships, with: Self.busy)
     scene.rex.age = scene.ann.dogs.count
     scene.failing.clear()
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == .unreadValues && error.objectIDs == [scene.ann.objectID])
     try context.refresh(scene.ann, mergeChanges: true)
     scene.rex.age = scene.ann.dogs.count
@@ -119,14 +119,15 @@ import Testing
   @Test(arguments: TestStore.allCases) func whatWasReadInCallbacksOfTheSaveCounts(_ store: TestStore) throws {
     let scene = try scene(store), context = scene.context, (rex, fido) = (scene.rex, scene.fido)
     let failing = scene.failing
-    context.contextWillSave { _ in
+    let observation = context.onWillSave { _ in
       failing.fail(.rows, with: Self.busy)
       failing.fail(.beginRead, with: Self.busy)
       rex.weight = fido.weight ?? -1
       failing.clear()
     }
+    defer { observation.cancel() }
     rex.age = 6
-    #expect(try #require(throws: ContextError.self) { try context.save() }.code == .unreadValues)
+    #expect(try #require(throws: PersistenceError.self) { try context.save() }.code == .unreadValues)
     #expect(try scene.other().one(Dog.self) { $0.name == "Rex" }?.age == 5)
   }
 
@@ -138,7 +139,7 @@ import Testing
       fido.name = "Fidel"
       scene.failing.clear()
       context.acknowledgeFaultErrors()
-      #expect(throws: ContextError.self) { try context.save() }
+      #expect(throws: PersistenceError.self) { try context.save() }
       if isRefreshed {
         try context.refresh(fido, mergeChanges: true)
         #expect(fido.name == "Fidel" && fido.age == 3)
@@ -158,7 +159,7 @@ import Testing
     fido.age += 1
     scene.failing.clear()
     try context.refresh(fido, mergeChanges: true)
-    #expect(try #require(throws: ContextError.self) { try context.save() }.code == .unreadValues)
+    #expect(try #require(throws: PersistenceError.self) { try context.save() }.code == .unreadValues)
     try context.refresh(fido, mergeChanges: false)
     fido.age += 1
     try context.save()
@@ -236,7 +237,7 @@ import Testing
     other.delete(try #require(try other.one(Dog.self) { $0.name == "Fido" }))
     try other.save()
     scene.rex.age = scene.fido.age
-    #expect(scene.fido.isInaccessible && (scene.context.faultError as? ContextError)?.code == .missingObject)
+    #expect(scene.fido.isInaccessible && (scene.context.faultError as? PersistenceError)?.code == .missingObject)
     try scene.context.save()
     #expect(try scene.other().one(Dog.self) { $0.name == "Rex" }?.age == 0)
   }
@@ -245,7 +246,7 @@ import Testing
     let scene = try scene(store)
     try scene.context.persistentStoreCoordinator.close()
     scene.rex.age = scene.fido.age
-    let error = try #require(throws: ContextError.self) { try scene.context.save() }
+    let error = try #require(throws: PersistenceError.self) { try scene.context.save() }
     #expect(error.code == .unreadValues && (error.cause as? StoreError)?.code == .notOpen)
   }
 
@@ -371,7 +372,7 @@ import Testing
         try context.save()
         saved = now
       } catch {
-        let isRefusal = (error as? ContextError)?.code == .unreadValues
+        let isRefusal = (error as? PersistenceError)?.code == .unreadValues
         if isRefusal { refusals += 1 }
         #expect(isRefusal || (error as? StoreError)?.code == .locked, "\(error)")
         context.rollback()

@@ -42,7 +42,7 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func withoutBatchingEveryFaultIsARequestOfItsOwn(_ store: TestStore) throws {
     let (context, recorder) = try kennel(store, dogs: 40).recording()
-    context.batchesFaults = false
+    context.firesFaultsInBatches = false
     let dogs = try context.fetch(FetchRequest<Dog>())
     let owners = dogs.compactMap(\.owner)
     for owner in owners { _ = owner.name }

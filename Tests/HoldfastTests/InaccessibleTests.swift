@@ -36,8 +36,8 @@ import Testing
     #expect(try fido.value(forKeyPath: "friends.@count") == .int64(0) && fido.changedValues().isEmpty)
     #expect(try fido.committedValues(forKeys: ["name", "owner"]) == ["name": .null, "owner": .null])
     #expect(fido.isInaccessible && !fido.isFault && !fido.hasChanges)
-    #expect((scene.context.faultError as? ContextError)?.code == .missingObject)
-    #expect(throws: ContextError.self) { try scene.context.existingObject(with: fido.objectID) }
+    #expect((scene.context.faultError as? PersistenceError)?.code == .missingObject)
+    #expect(throws: PersistenceError.self) { try scene.context.existingObject(with: fido.objectID) }
   }
 
   /// The operations on an object.
@@ -74,7 +74,7 @@ import Testing
       // Either the object has nothing to save, or the save reports that it is deleted and changes nothing.
       do {
         try context.save()
-      } catch let error as ContextError {
+      } catch let error as PersistenceError {
         #expect(error.code == .conflict && !error.objectIDs.isEmpty, "\(deed): \(error)")
         #expect(context.hasChanges)
       }
@@ -93,7 +93,7 @@ import Testing
     for isFault in [true, false] {
       let scene = try scene(store, isFault: isFault)
       try perform(deed, scene)
-      let error = try #require(throws: ContextError.self) { try scene.context.save() }
+      let error = try #require(throws: PersistenceError.self) { try scene.context.save() }
       #expect(error.code == .conflict && error.coreDataCode == 133020 && error.objectIDs.contains(scene.fido.objectID))
       let last = try scene.place.context()
       #expect(try last.count(for: FetchRequest<Dog>()) == 1 && last.count(for: FetchRequest<Person>()) == 1)
@@ -108,7 +108,7 @@ import Testing
       scene.context.delete(scene.fido)
       try scene.context.processPendingChanges()
       #expect(try scene.context.fetch(FetchRequest<Dog>()).map(\.name) == ["Rex"])
-      let error = try #require(throws: ContextError.self) { try scene.context.save() }
+      let error = try #require(throws: PersistenceError.self) { try scene.context.save() }
       #expect(error.code == .conflict && !error.objectIDs.isEmpty)
       if isFault { #expect(error.objectIDs == [scene.fido.objectID]) }
       scene.context.rollback()
@@ -140,7 +140,7 @@ import Testing
       #expect(try context.count(for: FetchRequest<Dog> { $0.owner.name == "Ann" }) == 0)
       #expect(context.faultError == nil)
     }
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == .conflict && error.objectIDs.contains(ann))
     context.rollback()
     fido.age = 7

@@ -150,12 +150,12 @@ extension Animal {
     let place = try filled(store)
     let context = try place.context()
     context.animal(Cat.self, "Same chip").chip = 1
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == .constraintConflict && error.objectIDs.map(\.entityName) == ["Cat"])
     context.rollback()
     context.animal(Cat.self, "A").chip = 50
     context.animal(Bird.self, "B").chip = 50
-    #expect(throws: ContextError.self) { try context.save() }
+    #expect(throws: PersistenceError.self) { try context.save() }
     context.rollback()
     context.animal(Bird.self, "B").chip = 50
     try context.save()
@@ -178,7 +178,7 @@ extension Animal {
     #expect(asAnimal == id && asAnimal.hashValue == id.hashValue)
     #expect(try context.existingObject(with: asAnimal) is Parrot)
     let asCat = try #require(ManagedObjectID(uriRepresentation: uri.replacing("/Parrot/", with: "/Cat/")))
-    #expect(throws: ContextError.self) { try place.context().existingObject(with: asCat) }
+    #expect(throws: PersistenceError.self) { try place.context().existingObject(with: asCat) }
     // No request is sent here, so the object has the entity of the ID until a row is read.
     let other = try place.context()
     let stale = try other.object(with: asCat)
@@ -213,11 +213,11 @@ extension Animal {
 
   @Test func classesThatDoNotFollowTheModelsInheritanceAreRefused() throws {
     let coordinator = try PersistentStoreCoordinator(model: Menagerie.model, store: .memory())
-    let error = try #require(throws: ContextError.self) {
+    let error = try #require(throws: PersistenceError.self) {
       _ = try ManagedObjectContext(coordinator: coordinator, classes: [Animal.self, Keeper.self, Visit.self, Stranger.self])
     }
     #expect(error.code == .classMismatch && error.reason.contains("Stranger: The class must be a subclass of Animal"))
-    let shifted = try #require(throws: ContextError.self) {
+    let shifted = try #require(throws: PersistenceError.self) {
       _ = try ManagedObjectContext(coordinator: coordinator, classes: [Animal.self, Keeper.self, Visit.self, Shifted.self])
     }
     #expect(shifted.reason.contains("Its slot is 3, not 0"))
@@ -225,7 +225,7 @@ extension Animal {
 
   @Test func anAbstractEntityHasNoObjects() throws {
     let context = try menagerie(.memory).context()
-    let error = try #require(throws: ContextError.self) { try context.insert(entityNamed: "Animal") }
+    let error = try #require(throws: PersistenceError.self) { try context.insert(entityNamed: "Animal") }
     #expect(error.code == .abstractEntity && error.reason.contains("insert an object of one of its subentities"))
   }
 

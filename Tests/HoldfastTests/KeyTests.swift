@@ -24,7 +24,7 @@ import Testing
     #expect(try ann.value(forKey: "licences").storeValue == nil && ann.value(forKey: "name").objects == nil)
     context.delete(dogs[0])
     #expect(try ann.value(forKey: "dogs") == .objects([dogs[1]]))
-    let error = try #require(throws: ContextError.self) { try ann.value(forKey: "cats") }
+    let error = try #require(throws: PersistenceError.self) { try ann.value(forKey: "cats") }
     #expect(error.code == .unknownProperty && error.property == "cats" && error.coreDataCode == 1550)
   }
 
@@ -79,7 +79,9 @@ import Testing
     let rex = try #require(try context.one(Dog.self) { $0.name == "Rex" })
     context.delete(rex)
     try context.save()
-    func code(_ body: () throws -> Void) throws -> ContextError.Code { try #require(throws: ContextError.self, performing: body).code }
+    func code(_ body: () throws -> Void) throws -> PersistenceError.Code {
+      try #require(throws: PersistenceError.self, performing: body).code
+    }
     #expect(try code { try ann.setValue(.string("x"), forKey: "dogs") } == .wrongType)
     #expect(try code { try ann.setValue(.null, forKey: "dogs") } == .wrongType)
     #expect(try code { try ann.setValue([fido], forKey: "name") } == .wrongType)
@@ -107,7 +109,7 @@ import Testing
     #expect(try fido.value(forKeyPath: "vaccinations.kind") == .list([]) && fido.value(forKeyPath: "vaccinations.@count") == .int64(0))
     for path in ["dogs.nothing", "dogs.name.x", "licences.nothing", "licences.holder.nothing", "dogs.@sum", "dogs.@count.x", "name.@count"]
     {
-      let error = try #require(throws: ContextError.self) { try ann.value(forKeyPath: path) }
+      let error = try #require(throws: PersistenceError.self) { try ann.value(forKeyPath: path) }
       #expect(error.code == .unknownProperty && error.property == path, "\(path)")
     }
   }

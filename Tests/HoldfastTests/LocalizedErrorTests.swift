@@ -50,7 +50,7 @@ import Testing
   }
 
   @Test func aRuleOfAClassIsItsOwnSentence() throws {
-    try expect(1550, "Wear it.") { throw ContextError.invalid("Wear it.") }
+    try expect(1550, "Wear it.") { throw PersistenceError.invalid("Wear it.") }
   }
 
   @Test func aStoreThatCannotBeOpenedNamesItsFileAndTheReason() throws {

@@ -8,6 +8,7 @@ import Testing
   /// The received messages.
   private final class Ear {
     var messages: [ObjectChanges] = []
+    var observations: [ContextObservation] = []
 
     /// The only message since the last call; empty if there was none.
     func last() -> ObjectChanges {
@@ -23,7 +24,7 @@ import Testing
     fido.collar = context.insert(Collar.self)
     context.dog("Rex", age: 5)
     try context.save()
-    context.objectsDidChange { _, changes in ear.messages.append(changes) }
+    ear.observations = [context.onChange { [unowned ear] _, changes in ear.messages.append(changes) }]
     return (place, context, ear)
   }
 
@@ -122,16 +123,17 @@ import Testing
     let (place, context, ear) = try listening(store)
     let saved = Ear()
     var before = 0
-    context.contextWillSave { context in
+    let willSave = context.onWillSave { context in
       before += 1
       // Its changes are saved, including deletions and their cascades.
       for dog in context.insertedObjects.compactMap({ $0 as? Dog }) { dog.notes = "checked" }
       for object in context.updatedObjects.compactMap({ $0 as? Dog }) where object.age > 100 { context.delete(object) }
     }
-    context.contextDidSave { context, changes in
+    let didSave = context.onSave { context, changes in
       #expect(!context.hasChanges)
       saved.messages.append(changes)
     }
+    ear.observations += [willSave, didSave]
     let new = context.dog("New")
     let fido = try #require(try context.one(Dog.self) { $0.name == "Fido" }), collar = try #require(fido.collar)
     let rex = try #require(try context.one(Dog.self) { $0.name == "Rex" }), ann = try #require(fido.owner)
@@ -156,16 +158,17 @@ import Testing
     try context.save()
     #expect(before == 2 && saved.messages.isEmpty)
     context.insert(Vaccination.self).kind = "without a dog"
-    #expect(throws: ContextError.self) { try context.save() }
+    #expect(throws: PersistenceError.self) { try context.save() }
     #expect(before == 3 && saved.messages.isEmpty)
   }
 
   @Test func whatAHandlerChangesComesWithTheNextMessageAndIsSaved() throws {
     let (place, context, ear) = try listening(.memory)
     let rex = try #require(try context.one(Dog.self) { $0.name == "Rex" })
-    context.objectsDidChange { context, changes in
-      if changes.updated.contains(rex.objectID) && rex.weight == nil { rex.weight = 12 }
-    }
+    ear.observations.append(
+      context.onChange { context, changes in
+        if changes.updated.contains(rex.objectID) && rex.weight == nil { rex.weight = 12 }
+      })
     rex.age = 6
     try context.processPendingChanges()
     #expect(ear.last() == ObjectChanges(updated: [rex.objectID]) && rex.weight == 12)
@@ -182,14 +185,14 @@ import Testing
     early.age = 2
     context.delete(gone)
     let new = context.dog("new")
-    let first = context.objectsDidChange { _, changes in ear.messages.append(changes) }
+    let first = context.onChange { _, changes in ear.messages.append(changes) }
     try context.processPendingChanges()
     #expect(ear.messages.isEmpty)
     early.age = 3
     new.age = 4
     try context.processPendingChanges()
     #expect(ear.last() == ObjectChanges(updated: [early.objectID, new.objectID]))
-    context.objectsDidChange { _, changes in other.messages.append(changes) }
+    other.observations = [context.onChange { _, changes in other.messages.append(changes) }]
     early.age = 5
     first.cancel()
     first.cancel()
@@ -202,11 +205,11 @@ import Testing
     let dog = context.dog("Fido")
     try context.processPendingChanges()
     #expect(context.core.observers == nil && dog.flags.contains(.listed))
-    let first = context.objectsDidChange { _, _ in }
+    let first = context.onChange { _, _ in }
     #expect(!dog.flags.contains(.listed) && dog.flags.contains(.inList))
     dog.age = 2
     first.cancel()
-    #expect(context.core.observers?.take().isEmpty == true)
+    try context.processPendingChanges()
     dog.age = 3
     try context.refresh(dog, mergeChanges: false)
     #expect(context.core.observers?.take().isEmpty == true && dog.flags.contains(.listed))
@@ -258,10 +261,12 @@ import Testing
     let container = try PersistentContainer(model: Kennel.model, classes: Kennel.classes, store: place.description)
     let told = try await container.performBackgroundTask { context in
       var told: [ObjectChanges] = []
-      context.objectsDidChange { _, changes in told.append(changes) }
-      context.contextDidSave { _, changes in told.append(changes) }
+      let observations = [
+        context.onChange { _, changes in told.append(changes) }, context.onSave { _, changes in told.append(changes) },
+      ]
       context.dog("Fido")
       try context.save()
+      withExtendedLifetime(observations) {}
       return told
     }
     #expect(told.count == 2 && told[0].inserted[0].isTemporaryID && !told[1].inserted[0].isTemporaryID)
@@ -271,7 +276,7 @@ import Testing
     let place = try TestStore.memory.makePlace()
     let container = try PersistentContainer(model: Kennel.model, classes: Kennel.classes, store: place.description)
     let screen = Screen()
-    container.viewContext.objectsDidChange { _, changes in screen.count += changes.inserted.count }
+    screen.observation = container.viewContext.onChange { [unowned screen] _, changes in screen.count += changes.inserted.count }
     container.viewContext.dog("Fido")
     try container.viewContext.processPendingChanges()
     #expect(screen.count == 1)
@@ -279,5 +284,38 @@ import Testing
 
   @MainActor private final class Screen {
     var count = 0
+    var observation: ContextObservation?
+  }
+
+  @Test func aReleasedObservationIsCancelledAndItsHandlerReleased() throws {
+    final class Captured {}
+    let place = try TestStore.memory.makePlace(), context = try place.context(), ear = Ear()
+    weak var captured: Captured?
+    do {
+      let kept = Captured()
+      captured = kept
+      ear.observations = [
+        context.onChange { [unowned ear] _, changes in withExtendedLifetime(kept) { ear.messages.append(changes) } },
+        context.onWillSave { _ in withExtendedLifetime(kept) {} }, context.onSave { _, _ in withExtendedLifetime(kept) {} },
+      ]
+    }
+    let dog = context.dog("Fido")
+    try context.save()
+    #expect(ear.messages.count == 1)
+    ear.messages = []
+    dog.age = 2
+    ear.observations = []
+    #expect(captured != nil)
+    try context.processPendingChanges()
+    #expect(ear.messages.isEmpty && captured == nil)
+    // A handler that is added later doesn't receive changes that were recorded for one that is gone.
+    dog.age = 3
+    var first: ContextObservation? = context.onChange { _, _ in }
+    dog.age = 4
+    first = nil
+    ear.observations = [context.onChange { [unowned ear] _, changes in ear.messages.append(changes) }]
+    try context.processPendingChanges()
+    #expect(ear.messages.isEmpty)
+    withExtendedLifetime(first) {}
   }
 }

@@ -91,7 +91,7 @@ private final class Loop: ManagedObject {
     second.name = "A"
     for letter in "abc" { second.tracks.insert(track(String(letter), context), at: 0) }
     #expect(titles(second) == "cba")
-    #expect(throws: ContextError.self) { try context.save() }
+    #expect(throws: PersistenceError.self) { try context.save() }
     second.name = "B"
     try context.save()
     let other = try place.context()
@@ -106,7 +106,7 @@ private final class Loop: ManagedObject {
     try context.save()
     first.tracks.move(from: 2, to: 0)
     b.name = "A"
-    #expect(throws: ContextError.self) { try context.save() }
+    #expect(throws: PersistenceError.self) { try context.save() }
     b.name = "B"
     #expect(titles(first) == "cab")
     try context.save()
@@ -358,7 +358,7 @@ private final class Loop: ManagedObject {
     _ = try make("Cat", "y", 2)
     try context.save()
     _ = try make("Bird", "x", 2)
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.objectIDs.count == 1)
     context.rollback()
   }

@@ -114,7 +114,7 @@ final class Genre: ManagedObject {
     #expect(try titles(self.album("A", place.context())) == "ybecdx")
     // The first context still has the previous order. Its change is refused, because another context has changed the album.
     album.tracks.reverse()
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == .conflict)
   }
 

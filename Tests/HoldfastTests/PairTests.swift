@@ -21,7 +21,7 @@ import Testing
       let rex = try #require(try b.one(Dog.self) { $0.name == "Rex" })
       rex.collar = try b.fetch(FetchRequest<Collar>()).first
       try b.save()
-      #expect(throws: ContextError.self) { try a.save() }
+      #expect(throws: PersistenceError.self) { try a.save() }
       try a.refreshAllObjects()
       try a.save()
     }
@@ -106,7 +106,7 @@ import Testing
       let collar = try #require(try a.fetch(FetchRequest<Collar>()).first)
       #expect(collar.dog === fido)
       if clears { collar.dog = nil } else { collar.dog = rex }
-      do { try a.save() } catch let error as ContextError { #expect(error.code == .conflict) }
+      do { try a.save() } catch let error as PersistenceError { #expect(error.code == .conflict) }
     }
     try place.close()
     let last = try place.context()
@@ -129,7 +129,7 @@ import Testing
     try b.save()
     let collar = try #require(try a.fetch(FetchRequest<Collar>()).first)
     collar.dog = nil
-    let error = #expect(throws: ContextError.self) { try a.save() }
+    let error = #expect(throws: PersistenceError.self) { try a.save() }
     #expect(error?.code == .conflict && error?.objectIDs == [fido.objectID])
     // The next attempt, with the saved values, removes the link at both ends.
     try a.refreshAllObjects()

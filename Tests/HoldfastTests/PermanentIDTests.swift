@@ -59,7 +59,7 @@ import Testing
     try context.assign(dog, to: pack.stores[1])
     try context.obtainPermanentIDs(for: [dog])
     #expect(dog.objectID.storeIdentifier == pack.stores[1].identifier)
-    let error = #expect(throws: ContextError.self) { try context.assign(dog, to: pack.stores[0]) }
+    let error = #expect(throws: PersistenceError.self) { try context.assign(dog, to: pack.stores[0]) }
     #expect(error?.code == .invalidRequest)
     try context.save()
     #expect(pack.recorders.map(\.saves.count) == [0, 1])
@@ -77,11 +77,12 @@ import Testing
   @Test func aCallbackOfASaveCanNotRequestThem() throws {
     let context = try TestStore.memory.makePlace().context(), dog = context.dog("Fido")
     var error: (any Error)?
-    context.contextWillSave { context in
+    let observation = context.onWillSave { context in
       do { try context.obtainPermanentIDs(for: [dog]) } catch let refusal { error = refusal }
     }
+    defer { observation.cancel() }
     try context.save()
-    #expect((error as? ContextError)?.code == .saveInProgress && !dog.objectID.isTemporaryID)
+    #expect((error as? PersistenceError)?.code == .saveInProgress && !dog.objectID.isTemporaryID)
   }
 
   @Test(arguments: TestStore.allCases) func iteratingOverNewObjectsSurvivesASave(_ store: TestStore) throws {

@@ -59,10 +59,10 @@ import Testing
     expectRefusal(.comparison(.remainder(.property("name"), 3), .equalTo, .constant(.int64(1)), []))
     expectRefusal(.comparison(.remainder(.property("age"), 0), .equalTo, .constant(.int64(1)), []))
     #expect(throws: QueryError.self) { try context.fetch(FetchRequest<Dog>(sortedBy: [FetchSortDescriptor(SortTerm("tail"))])) }
-    #expect(throws: ContextError.self) {
+    #expect(throws: PersistenceError.self) {
       try context.fetch(DictionaryFetchRequest<Dog>(columns: ["x": .sum("name")]))
     }
-    #expect(throws: ContextError.self) { try context.insert(entityNamed: "Cat") }
+    #expect(throws: PersistenceError.self) { try context.insert(entityNamed: "Cat") }
   }
 
   private let names = ["", "A", "Ann", "anna", "Anton", "Zoë", "zoe", "ÅSA", "b", "Bello", "bell%", "x_y", "Straße", "STRASSE", "日本", "🐕"]

@@ -152,7 +152,7 @@ import Testing
         let bad = context.dog("bad")
         bad.age = 40_000
         for d in dogs.prefix(3) { bad.friends.insert(try dog(d)) }
-        do { try context.save(); throw Difference(description: "saved") } catch is ContextError {}
+        do { try context.save(); throw Difference(description: "saved") } catch is PersistenceError {}
         context.delete(bad)
       default:
         log.append("save, new context")

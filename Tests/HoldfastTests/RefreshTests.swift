@@ -61,7 +61,7 @@ import Testing
     same.notes = "changed by another"
     same.friends.insert(same)
     try other.save()
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == .conflict)
     try context.refresh(fido, mergeChanges: true)
     #expect(fido.name == "Fidelio, which is long" && fido.weight == 12 && fido.age == 4 && fido.notes == "changed by another")
@@ -78,7 +78,7 @@ import Testing
     fido.age = 9
     try other.one(Dog.self) { $0.name == "Fido" }.map(other.delete)
     try other.save()
-    let error = try #require(throws: ContextError.self) { try context.refresh(fido, mergeChanges: true) }
+    let error = try #require(throws: PersistenceError.self) { try context.refresh(fido, mergeChanges: true) }
     #expect(error.code == .missingObject && error.coreDataCode == 133000 && fido.age == 9)
     try context.refresh(fido, mergeChanges: false)
     #expect(fido.name == "" && fido.isInaccessible)
@@ -110,7 +110,7 @@ import Testing
     #expect(try fido.committedValues().count == fido.entity.slots.count)
     fido.age = 3
     #expect(fido.changedValues() == ["owner": .null])
-    #expect(throws: ContextError.self) { try fido.committedValues(forKeys: ["nothing"]) }
+    #expect(throws: PersistenceError.self) { try fido.committedValues(forKeys: ["nothing"]) }
     let new = context.dog("New")
     #expect(new.changedValues()["name"] == .string("New") && new.changedValues()["age"] == .int16(1))
     #expect(try new.committedValues().isEmpty)
@@ -127,10 +127,10 @@ import Testing
     try fido.setValue(.string("Bergen"), forKeyPath: "owner.city")
     #expect(fido.owner?.city == "Bergen")
     for path in ["owner.nothing", "nothing.city", "owner.name.city", "collar.dog.nothing", "", "owner.", ".", "@count", "age.@count"] {
-      let error = try #require(throws: ContextError.self) { try fido.value(forKeyPath: path) }
+      let error = try #require(throws: PersistenceError.self) { try fido.value(forKeyPath: path) }
       #expect(error.code == .unknownProperty && error.property == path)
     }
-    let error = try #require(throws: ContextError.self) { try fido.setValue(.string("x"), forKeyPath: "collar.color") }
+    let error = try #require(throws: PersistenceError.self) { try fido.setValue(.string("x"), forKeyPath: "collar.color") }
     #expect(error.code == .missingObject && error.reason.hasSuffix("Set the relationship first."))
   }
 

@@ -105,7 +105,7 @@ extension TestStore.Place {
     try deletingContext.save()
     for run in collector.runs { coordinator.publish(run.batch, readIn: epoch) }
     let readingContext = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
-    #expect(throws: ContextError.self) { try readingContext.existingObject(with: id) }
+    #expect(throws: PersistenceError.self) { try readingContext.existingObject(with: id) }
   }
 
   /// The bug: when another context refreshed an object while it was being saved, the saved row didn't enter the row cache. A row that was
@@ -189,7 +189,7 @@ extension TestStore.Place {
   @Test(arguments: TestStore.allCases)
   func `a rollback doesn't remove saved objects from a relationship`(_ store: TestStore) throws {
     let context = try makePeopleWithDogs(store).context()
-    context.batchesFaults = true
+    context.firesFaultsInBatches = true
     let people = try context.fetch(FetchRequest<Person>())
     for person in people { #expect(person.dogs.count == 1) }
     let bob = people.first { $0.name == "Bob" }!
@@ -396,7 +396,7 @@ extension TestStore.Place {
     let vaccination = context.insert(Vaccination.self)
     vaccination.kind = "k"
     vaccination.dog = dog
-    #expect(throws: ContextError.self) { try context.save() }
+    #expect(throws: PersistenceError.self) { try context.save() }
   }
 
   /// The bug: the save stored an object whose required relationship pointed to a deleted object.
@@ -463,7 +463,7 @@ extension TestStore.Place {
       let members = try context.fetch(FetchRequest<ManagedObject>(entityName: "Member"))
       for member in members where try member.value(forKey: "number") == .int64(0) { context.delete(member) }
       let teams = loadsTeams ? try context.fetch(FetchRequest<ManagedObject>(entityName: "Team")) : []
-      let error = try #require(throws: ContextError.self) { try context.save() }
+      let error = try #require(throws: PersistenceError.self) { try context.save() }
       #expect(error.coreDataCode == 1570 && error.property == "members")
       withExtendedLifetime(teams) {}
     }
@@ -485,7 +485,7 @@ extension TestStore.Place {
     try team.setValue(members, forKey: "members")
     try context.save()
     members.forEach(context.delete)
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.coreDataCode == 1570 && error.objectID == team.objectID && error.failures.isEmpty)
   }
 
@@ -507,7 +507,7 @@ extension TestStore.Place {
         try otherContext.save()
       } else {
         // Deleting the team changed the member's row, so this is a conflict.
-        #expect(try #require(throws: ContextError.self) { try otherContext.save() }.coreDataCode == 133020)
+        #expect(try #require(throws: PersistenceError.self) { try otherContext.save() }.coreDataCode == 133020)
       }
     }
   }

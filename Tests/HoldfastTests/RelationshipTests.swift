@@ -175,7 +175,7 @@ import Testing
     licence.holder = ann
     try context.save()
     context.delete(ann)
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.coreDataCode == 1600 && error.property == "licences")
     #expect(ann.isDeleted)
     context.delete(licence)
@@ -199,7 +199,7 @@ import Testing
     try context.save()
     let other = try ManagedObjectContext(coordinator: coordinator)
     other.delete(try other.existingObject(with: house.objectID))
-    let error = try #require(throws: ContextError.self) { try other.save() }
+    let error = try #require(throws: PersistenceError.self) { try other.save() }
     #expect(error.coreDataCode == 1570 && error.property == "house")
   }
 
@@ -231,7 +231,7 @@ import Testing
     #expect(ghost.isFault)
     #expect(try ghost.toMany(forKey: "rooms").count == 0)
     #expect(ghost.isInaccessible && third.faultError != nil)
-    let error = try #require(throws: ContextError.self) { try third.existingObject(with: id) }
+    let error = try #require(throws: PersistenceError.self) { try third.existingObject(with: id) }
     #expect(error.coreDataCode == 133000)
   }
 
@@ -252,7 +252,7 @@ import Testing
       players.append(try context.insert(entityNamed: "Player"))
       try players[players.count - 1].setValue(.objectID(team.objectID), forKey: "team")
     }
-    func refusal() throws -> Int? { try #require(throws: ContextError.self) { try context.save() }.coreDataCode }
+    func refusal() throws -> Int? { try #require(throws: PersistenceError.self) { try context.save() }.coreDataCode }
 
     try context.save()  // None at all is allowed where the relationship is optional.
     try add()
@@ -270,7 +270,7 @@ import Testing
     try read.setValue(.string("Red"), forKey: "name")
     try other.save()
     for player in Array(try read.toMany(forKey: "players")).prefix(2) { other.delete(player) }
-    let error = try #require(throws: ContextError.self) { try other.save() }
+    let error = try #require(throws: PersistenceError.self) { try other.save() }
     #expect(error.coreDataCode == 1580 && error.property == "players" && error.objectID == team.objectID)
   }
 }

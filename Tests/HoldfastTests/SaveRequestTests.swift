@@ -48,14 +48,14 @@ import Testing
     try context.save()
     dog.age = 2
     let faulty = try #require(box.withLock { $0 })
-    for (code, expected) in [(StoreError.Code.conflict, ContextError.Code.conflict), (.constraintConflict, .constraintConflict)] {
+    for (code, expected) in [(StoreError.Code.conflict, PersistenceError.Code.conflict), (.constraintConflict, .constraintConflict)] {
       faulty.fail(
         .commit,
         with: StoreError(
           code, operation: "save", reason: "Another process has saved.",
           conflicts: code == .conflict ? [SaveConflict(objectID: dog.objectID, expectedVersion: 1, persisted: nil)] : [],
           constraintConflicts: code == .conflict ? [] : [ConstraintConflict(objectID: dog.objectID, existing: nil, constraint: ["chip"])]))
-      let error = #expect(throws: ContextError.self) { try context.save() }
+      let error = #expect(throws: PersistenceError.self) { try context.save() }
       #expect(error?.code == expected && error?.objectIDs == [dog.objectID] && (error?.cause as? StoreError)?.code == code)
       #expect(context.hasChanges && dog.age == 2)
     }

@@ -40,7 +40,7 @@ import Testing
     var changes = coordinator.savedChanges().makeAsyncIterator()
     let context = try place.context()
     context.insert(Vaccination.self).kind = "without a dog"
-    #expect(throws: ContextError.self) { try context.save() }
+    #expect(throws: PersistenceError.self) { try context.save() }
     context.rollback()
     let ann = context.person("Ann")
     try context.save()

@@ -57,7 +57,7 @@ import Testing
     dog.age = 40_000
     dog.born = Date(timeIntervalSinceReferenceDate: .infinity)
     let shot = context.insert(Vaccination.self)
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.coreDataCode == 1560)
     #expect(Set(error.failures.map(\.coreDataCode)) == [1570, 1610, 1650])
     #expect(Set(error.failures.compactMap(\.property)) == ["name", "age", "born", "dog", "kind"])
@@ -75,7 +75,7 @@ import Testing
     let context = try store.makePlace().context()
     let dog = context.dog("Fido")
     dog.age = -40_000
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.coreDataCode == 1620 && error.property == "age" && error.objectID == dog.objectID)
     #expect(!"\(error)".contains("40000"))
   }
@@ -139,7 +139,7 @@ import Testing
     theirs.age = 7
     try second.save()
     mine.age = 8
-    let error = try #require(throws: ContextError.self) { try first.save() }
+    let error = try #require(throws: PersistenceError.self) { try first.save() }
     #expect(error.code == .conflict && error.coreDataCode == 133020 && error.objectIDs == [mine.objectID])
     #expect(first.hasChanges && mine.age == 8)
     first.rollback()
@@ -160,10 +160,10 @@ import Testing
     second.delete(try second.existingObject(with: dog.objectID))
     try second.save()
     dog.age = 3
-    #expect(throws: ContextError.self) { try first.save() }
+    #expect(throws: PersistenceError.self) { try first.save() }
     first.rollback()
     first.delete(dog)
-    #expect(throws: ContextError.self) { try first.save() }
+    #expect(throws: PersistenceError.self) { try first.save() }
   }
 
   @Test(arguments: TestStore.allCases) func changingLinksOfAFaultThatAnotherContextDeletedIsAConflict(_ store: TestStore) throws {
@@ -177,7 +177,7 @@ import Testing
     third.delete(try third.existingObject(with: ids[0].objectID))
     try third.save()
     other.friends.insert(fault)
-    let error = try #require(throws: ContextError.self) { try second.save() }
+    let error = try #require(throws: PersistenceError.self) { try second.save() }
     #expect(error.code == .conflict && error.objectIDs == [fault.objectID])
     second.rollback()
     other.age = 5
@@ -191,7 +191,7 @@ import Testing
     try context.save()
     let twin = context.dog("Twin")
     twin.chip = 7
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == .constraintConflict && error.coreDataCode == 133021)
     #expect(error.objectIDs == [twin.objectID])
     twin.chip = 8
@@ -236,7 +236,7 @@ import Testing
     let twin = try context.insert(entityNamed: "Seat")
     try twin.setValue(.string("B"), forKey: "row")
     try twin.setValue(.int64(7), forKey: "number")
-    #expect(throws: ContextError.self) { try context.save() }
+    #expect(throws: PersistenceError.self) { try context.save() }
   }
 
   /// NaN equals nothing, not even NaN. A store whose file can't represent it refuses it.
@@ -314,10 +314,10 @@ import Testing
     #expect(try dog.value(forKey: "owner") == .objectID(ann.objectID))
     #expect(try ann.toMany(forKey: "dogs").map(\.objectID) == [dog.objectID])
     #expect(try dog.value(forKey: "weight") == .null)
-    #expect(throws: ContextError.self) { try dog.value(forKey: "tail") }
-    #expect(throws: ContextError.self) { try dog.setValue(.string("old"), forKey: "age") }
-    #expect(throws: ContextError.self) { try dog.setValue(.int64(100_000), forKey: "age") }
-    #expect(throws: ContextError.self) { try dog.setValue(.objectID(dog.objectID), forKey: "owner") }
+    #expect(throws: PersistenceError.self) { try dog.value(forKey: "tail") }
+    #expect(throws: PersistenceError.self) { try dog.setValue(.string("old"), forKey: "age") }
+    #expect(throws: PersistenceError.self) { try dog.setValue(.int64(100_000), forKey: "age") }
+    #expect(throws: PersistenceError.self) { try dog.setValue(.objectID(dog.objectID), forKey: "owner") }
     #expect(try dog.value(forKey: "age") == .int16(4))
     #expect(!context.hasChanges)
   }
@@ -383,11 +383,11 @@ private final class Farewell: ManagedObject {
     }
     try context.save()
     context.delete(ann)
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == .deniedDelete && error.property == "licences" && error.objectID == ann.objectID)
     #expect(!error.objectIDs.isEmpty && error.coreDataUserInfo["NSValidationErrorValue"] as? [ManagedObjectID] == error.objectIDs)
     licences[0].holder = bob
-    #expect(try #require(throws: ContextError.self) { try context.save() }.code == .deniedDelete)
+    #expect(try #require(throws: PersistenceError.self) { try context.save() }.code == .deniedDelete)
     context.delete(licences[1])
     try context.save()
     let last = try place.context()
@@ -402,7 +402,7 @@ private final class Farewell: ManagedObject {
     licence.holder = ann
     // The holder was never saved, so nothing is denied. But the licence now lacks its required holder.
     context.delete(ann)
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == .missingMandatoryValue && error.property == "holder" && error.objectID == licence.objectID)
     licence.holder = context.person("Bob")
     try context.save()
@@ -418,7 +418,7 @@ private final class Farewell: ManagedObject {
     try ship.setValue(.objectID(port.objectID), forKey: "port")
     try context.save()
     context.delete(ship)
-    #expect(try #require(throws: ContextError.self) { try context.save() }.code == .deniedDelete)
+    #expect(try #require(throws: PersistenceError.self) { try context.save() }.code == .deniedDelete)
     context.rollback()
     let other = try place.context()
     for port in try other.fetch(FetchRequest<ManagedObject>(entityName: "Port")) { other.delete(port) }

@@ -103,7 +103,7 @@ import Testing
     let gone: ManagedObject? = team.toOne(1)
     let name = try gone?.value(forKey: "name").storeValue
     #expect(name == .null && gone?.isInaccessible == true)
-    #expect((other.faultError as? ContextError)?.code == .missingObject)
+    #expect((other.faultError as? PersistenceError)?.code == .missingObject)
   }
 
   @Test(arguments: TestStore.allCases) func deleteRulesHoldWithoutInverse(_ store: TestStore) throws {
@@ -114,7 +114,7 @@ import Testing
     try context.save()
     let other = try place.context()
     other.delete(try named("Team", "Reds", other))
-    #expect(throws: ContextError.self) { try other.save() }
+    #expect(throws: PersistenceError.self) { try other.save() }
     other.rollback()
     other.delete(try named("Trophy", "Debt", other))
     try other.save()

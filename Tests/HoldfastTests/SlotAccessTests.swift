@@ -27,7 +27,7 @@ import Testing
   private func expectMismatch(_ type: ManagedObject.Type, _ sentences: String...) throws {
     // The second attempt checks that a refused class isn't accepted later.
     for _ in 0..<2 {
-      let error = try #require(throws: ContextError.self) { try Self.context([type]) }
+      let error = try #require(throws: PersistenceError.self) { try Self.context([type]) }
       #expect(error.code == .classMismatch)
       for sentence in sentences { #expect(error.reason.contains(sentence), "\(error.reason)") }
       #expect(error.reason.split(separator: "\n").count == sentences.count + 1, "\(error.reason)")
@@ -178,7 +178,7 @@ import Testing
   private final class Second: ManagedObject { override class var entityName: String { "Person" } }
 
   @Test func twoClassesForOneEntityAreRefusedAndBothNamed() throws {
-    let error = try #require(throws: ContextError.self) { try Self.context([First.self, Second.self]) }
+    let error = try #require(throws: PersistenceError.self) { try Self.context([First.self, Second.self]) }
     #expect(error.code == .classMismatch && error.reason.contains("Second: First is already the class of entity Person"))
     // The same class twice is allowed.
     _ = try Self.context([First.self, First.self])

@@ -28,7 +28,7 @@ import Testing
       try setup.save()
       context = try place.context()
       // Reads a list for each dog, not one request for both.
-      context.batchesFaults = false
+      context.firesFaultsInBatches = false
       let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
       stale = dogs[isNamingStale ? 0 : 1]
       fresh = dogs[isNamingStale ? 1 : 0]
@@ -52,7 +52,7 @@ import Testing
     #expect(dogs.freshList.count == (way.cuts ? 1 : 0))
     if way.cuts { dogs.freshList.remove(dogs.stale) } else { dogs.freshList.insert(dogs.stale) }
     let before = try Self.versions(place)
-    let error = try #require(throws: ContextError.self) { try dogs.context.save() }
+    let error = try #require(throws: PersistenceError.self) { try dogs.context.save() }
     #expect(error.code == .conflict && error.objectIDs == [dogs.stale.id])
     #expect(try Self.versions(place) == before)
     for id in error.objectIDs { try dogs.context.refresh(dogs.context.object(with: id), mergeChanges: true) }
@@ -70,7 +70,7 @@ import Testing
     let place = try store.makePlace()
     let dogs = try Kennelmates(place, cuts: way.cuts, isNamingStale: way.isNamingStale)
     if way.cuts { dogs.freshList.remove(dogs.stale) } else { dogs.freshList.insert(dogs.stale) }
-    #expect(throws: ContextError.self) { try dogs.context.save() }
+    #expect(throws: PersistenceError.self) { try dogs.context.save() }
     dogs.context.rollback()
     #expect(!dogs.context.hasChanges && dogs.freshList.contains(dogs.stale) == way.cuts)
     try dogs.context.refreshAllObjects()
@@ -86,7 +86,7 @@ import Testing
     if inserts { pair.0.friends.insert(pair.1) }
     try setup.save()
     let context = try place.context()
-    context.batchesFaults = false
+    context.firesFaultsInBatches = false
     let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])), (fido, rex) = (dogs[0], dogs[1])
     #expect(rex.friendOf.count == (inserts ? 1 : 0))
     if inserts { fido.friends.insert(rex) } else { fido.friends.remove(rex) }
@@ -105,7 +105,7 @@ import Testing
     setup.person("Bob")
     try setup.save()
     let context = try place.context()
-    context.batchesFaults = false
+    context.firesFaultsInBatches = false
     let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])), (fido, rex) = (dogs[0], dogs[1])
     #expect(fido.friends.isEmpty && fido.owner == nil)
     pair.0.friends.insert(pair.1)
@@ -117,7 +117,7 @@ import Testing
     if oneToMany { fido.owner = ann } else { fido.friends.insert(rex) }
     #expect((oneToMany ? ann.dogs.map(\.name) : rex.friendOf.map(\.name)) == list)
     #expect((oneToMany ? ann.dogs.count : rex.friendOf.count) == 1)
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == .conflict)
     try context.refreshAllObjects()
     try context.save()
@@ -150,7 +150,7 @@ import Testing
       if way.inserts { try pair[0].toMany(forKey: "links").insert(pair[1]) }
       try setup.save()
       let context = try place.context()
-      context.batchesFaults = false
+      context.firesFaultsInBatches = false
       let read = try nodes(context)
       let (list, other) = isNaming ? (try read[0].toMany(forKey: "links"), read[1]) : (try read[1].toMany(forKey: "order"), read[0])
       if way.inserts { list.insert(other) } else { list.remove(other) }
@@ -175,7 +175,7 @@ import Testing
     let fido = try #require(try other.one(Dog.self) { $0.name == "Fido" })
     #expect(fido.friends.count == (cuts ? 1 : 0))
     if cuts { dogs.freshList.remove(dogs.stale) } else { dogs.freshList.insert(dogs.stale) }
-    do { try dogs.context.save() } catch let error as ContextError where error.code == .conflict {
+    do { try dogs.context.save() } catch let error as PersistenceError where error.code == .conflict {
       try dogs.context.refreshAllObjects()
       try dogs.context.save()
     }
@@ -209,7 +209,7 @@ import Testing
     }
     do {
       let (a, b) = (try place.context(), try place.context())
-      a.batchesFaults = false
+      a.firesFaultsInBatches = false
       let first = try node(1, a)
       #expect(try first.toMany(forKey: "peers").isEmpty)
       try node(1, b).toMany(forKey: "peers").insert(node(2, b))
@@ -218,7 +218,7 @@ import Testing
       try a.refresh(second, mergeChanges: false)
       #expect(try second.toMany(forKey: "peers").contains(first))
       try second.toMany(forKey: "peers").remove(first)
-      let error = try #require(throws: ContextError.self) { try a.save() }
+      let error = try #require(throws: PersistenceError.self) { try a.save() }
       #expect(error.code == .conflict && error.objectIDs == [first.id])
       try a.refreshAllObjects()
       try a.save()

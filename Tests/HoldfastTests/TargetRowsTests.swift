@@ -45,9 +45,9 @@ import Testing
     let counted = try rex(context)
     #expect(counted.friends.count == 3)
     let walked = try rex(context)
-    context.batchesFaults = false
+    context.firesFaultsInBatches = false
     #expect(walked.friendOf.map(\.name) == [])
-    let welcoming = recorder.requests.contains { if case .relationships(let request) = $0 { request.welcomesRows } else { false } }
+    let welcoming = recorder.requests.contains { if case .relationships(let request) = $0 { request.acceptsRows } else { false } }
     #expect(!welcoming)
   }
 

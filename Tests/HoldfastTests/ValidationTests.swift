@@ -38,20 +38,22 @@ private struct Shortage: Error {}
 
 private final class Tie: ManagedObject {
   override func validate(_ value: PropertyValue, forKey key: String) throws {
-    if key == "rating", value == .double(3.5) { throw ContextError.invalid("Nobody rates a tie 3.5.") }
+    if key == "rating", value == .double(3.5) { throw PersistenceError.invalid("Nobody rates a tie 3.5.") }
     if key == "timesWorn", value == .int32(13) { throw Shortage() }
     if key == "box", case .single(.objectID(let id)) = value, id.entityName != "Box" { throw Shortage() }
   }
   override func validateForInsert() throws { try agree() }
   override func validateForUpdate() throws { try agree() }
   override func validateForDelete() throws {
-    if try value(forKey: "name") == .string("keep") { throw ContextError.invalid("This tie is to be kept.") }
+    if try value(forKey: "name") == .string("keep") { throw PersistenceError.invalid("This tie is to be kept.") }
   }
   private func agree() throws {
     if try value(forKey: "rating") == .double(5), try value(forKey: "timesWorn") == .int32(0) {
-      throw ContextError(
+      throw PersistenceError(
         .multipleValidationFailures, reason: "",
-        failures: [ContextError.invalid("A tie that was never worn is not rated 5.", property: "rating"), ContextError.invalid("Wear it.")])
+        failures: [
+          PersistenceError.invalid("A tie that was never worn is not rated 5.", property: "rating"), PersistenceError.invalid("Wear it."),
+        ])
     }
   }
 }
@@ -108,7 +110,7 @@ private final class Box: ManagedObject {}
     let tie = context.insert(Tie.self)
     if refused.property != "name" { try tie.setValue(.string("Bow"), forKey: "name") }
     try tie.setValue(refused.value, forKey: refused.property)
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.coreDataCode == refused.number && error.property == refused.property && error.objectID == tie.objectID, "\(error)")
     #expect(error.validation?.predicate == refused.predicate)
     if refused.value != .null {
@@ -119,7 +121,7 @@ private final class Box: ManagedObject {}
     if case .string(let text) = refused.value, text.count > 2 {
       #expect(!error.description.contains(text) && !error.userMessage().contains(text))
     }
-    let asked = try #require(throws: ContextError.self) { try tie.validateValue(refused.value, forKey: refused.property) }
+    let asked = try #require(throws: PersistenceError.self) { try tie.validateValue(refused.value, forKey: refused.property) }
     #expect(asked.coreDataCode == refused.number)
   }
 
@@ -135,8 +137,8 @@ private final class Box: ManagedObject {}
     ])
     let context = try TestStore.memory.makePlace(model: model, classes: []).context()
     let scale = try context.insert(entityNamed: "Scale")
-    func refusal(_ key: String, _ value: StoreValue) throws -> ContextError {
-      try #require(throws: ContextError.self) { try scale.validateValue(value, forKey: key) }
+    func refusal(_ key: String, _ value: StoreValue) throws -> PersistenceError {
+      try #require(throws: PersistenceError.self) { try scale.validateValue(value, forKey: key) }
     }
     #expect(try refusal("least", .double(.nan)).validation?.predicate == "SELF >= 1")
     #expect(try refusal("least", .double(.nan)).userMessage() == "Least must be at least 1.")
@@ -165,7 +167,7 @@ private final class Box: ManagedObject {}
     let context = try Self.context(.memory)
     let (tie, box) = (context.insert(Tie.self), context.insert(Box.self))
     try tie.validateValue(.objectID(box.objectID), forKey: "box")
-    let error = try #require(throws: ContextError.self) { try tie.validateValue(.objectID(tie.objectID), forKey: "box") }
+    let error = try #require(throws: PersistenceError.self) { try tie.validateValue(.objectID(tie.objectID), forKey: "box") }
     #expect(error.code == .wrongType)
   }
 
@@ -190,11 +192,11 @@ private final class Box: ManagedObject {}
     try tie.setValue(.int32(13), forKey: "timesWorn")
     try tie.setValue(.objectID(box.objectID), forKey: "box")
     context.delete(kept)
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.coreDataCode == 1560)
     let found = error.failures.map { "\($0.property ?? "-") \($0.coreDataCode)" }
     #expect(found == ["rating 1550", "timesWorn 1550", "- 1550", "name 1670", "spot.row 1570", "ties 1580"], "\(error)")
-    #expect(error.failures[1].cause is Shortage && (error.coreDataUserInfo["NSDetailedErrors"] as? [ContextError])?.count == 6)
+    #expect(error.failures[1].cause is Shortage && (error.coreDataUserInfo["NSDetailedErrors"] as? [PersistenceError])?.count == 6)
     #expect(tie.isInserted && kept.isDeleted)
     let other = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: [Tie.self, Box.self])
     #expect(try other.count(for: FetchRequest<Tie>()) == 1)
@@ -207,7 +209,7 @@ private final class Box: ManagedObject {}
     try context.save()
     try tie.setValue(.double(5), forKey: "rating")
     try tie.setValue(.int32(0), forKey: "timesWorn")
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.failures.map(\.reason) == ["A tie that was never worn is not rated 5.", "Wear it."])
     #expect(error.failures.allSatisfy { $0.objectID == tie.objectID })
     try tie.setValue(.int32(1), forKey: "timesWorn")
@@ -220,7 +222,7 @@ private final class Box: ManagedObject {}
     try tie.setValue(.string("Bow"), forKey: "name")
     try context.save()
     try tie.setValue(.string("left"), forKey: "place.label")
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.coreDataCode == 1570 && error.property == "place.row")
     try tie.setValue(.int16(3), forKey: "place.row")
     try context.save()
@@ -233,7 +235,7 @@ private final class Box: ManagedObject {}
       do {
         try tie.validateValue(value, forKey: key)
         return nil
-      } catch { return (error as? ContextError)?.userMessage(dictionary) }
+      } catch { return (error as? PersistenceError)?.userMessage(dictionary) }
     }
     #expect(message(.double(6), "rating") == "Rating may be at most 5.")
     #expect(message(.int32(-1), "timesWorn") == "Times worn must be at least 0.")
@@ -251,8 +253,8 @@ private final class Box: ManagedObject {}
   }
 
   @Test func everyKindOfFailureHasASentenceWithoutOpenMarks() {
-    for (code, sentence) in ContextError.validationSentences {
-      var error = ContextError(code, property: "someName", reason: "reason")
+    for (code, sentence) in PersistenceError.validationSentences {
+      var error = PersistenceError(code, property: "someName", reason: "reason")
       error.validation = ValidationFailure(bound: .int64(3))
       #expect((1550...1699).contains(error.coreDataCode), "\(code)")
       #expect(!error.userMessage().contains("{") && !error.userMessage().contains("reason"), "\(sentence)")
@@ -262,8 +264,8 @@ private final class Box: ManagedObject {}
   @Test func askingForAValueOfTheWrongKindOrAnUnknownKeyIsAnError() throws {
     let context = try Self.context(.memory)
     let tie = context.insert(Tie.self)
-    #expect(try #require(throws: ContextError.self) { try tie.validateValue(.string("x"), forKey: "rating") }.code == .wrongType)
-    #expect(try #require(throws: ContextError.self) { try tie.validateValue(.string("x"), forKey: "colour") }.code == .unknownProperty)
+    #expect(try #require(throws: PersistenceError.self) { try tie.validateValue(.string("x"), forKey: "rating") }.code == .wrongType)
+    #expect(try #require(throws: PersistenceError.self) { try tie.validateValue(.string("x"), forKey: "colour") }.code == .unknownProperty)
     #expect(!tie.isUpdated)
   }
 }

@@ -28,7 +28,7 @@ import Testing
     for text in newer {
       let sealed = XMLFile.sealed(text)
       try file.write(sealed)
-      for options in [XMLStore.Options(), XMLFile.unverified] {
+      for options in [XMLStoreOptions(), XMLFile.unverified] {
         let refusal = try #require(file.refusal(options: options))
         #expect(refusal.code == .newerFormat && refusal.path == file.path, "\(refusal)")
       }
@@ -50,7 +50,7 @@ import Testing
     _ = try make()
     try file.edit(old, new)
     let sealed = try file.bytes()
-    for options in [XMLStore.Options(), XMLFile.unverified] {
+    for options in [XMLStoreOptions(), XMLFile.unverified] {
       let refusal = try #require(file.refusal(options: options))
       #expect([.damaged, .incompatibleModel, .newerFormat].contains(refusal.code) && refusal.path == file.path, "\(refusal)")
     }

@@ -8,11 +8,11 @@ import Testing
 
 enum XMLFileFormat: WholeFileFormat {
   static let fileName = "store.xml"
-  static var defaultOptions: XMLStore.Options { XMLStore.Options() }
-  static var unverifiedOptions: XMLStore.Options { XMLStore.Options(wholeFile: WholeFileOptions(allowsUnverified: true)) }
+  static var defaultOptions: XMLStoreOptions { XMLStoreOptions() }
+  static var unverifiedOptions: XMLStoreOptions { XMLStoreOptions(wholeFile: WholeFileOptions(allowsUnverified: true)) }
   static var model: ManagedObjectModel { Library.model }
 
-  static func description(at path: String, isReadOnly: Bool, options: XMLStore.Options) -> StoreDescription {
+  static func description(at path: String, isReadOnly: Bool, options: XMLStoreOptions) -> StoreDescription {
     .xml(at: path, isReadOnly: isReadOnly, options: options)
   }
 }

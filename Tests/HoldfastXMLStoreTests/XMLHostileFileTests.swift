@@ -118,7 +118,7 @@ import Testing
 
   @Test(arguments: hostile) func RX10_itIsRefused(_ name: String, _ text: String) throws {
     try file.write(text)
-    for options in [XMLStore.Options(), XMLFile.unverified] {
+    for options in [XMLStoreOptions(), XMLFile.unverified] {
       let refusal = try #require(file.refusal(Self.signs, options: options), "\(name)")
       #expect([.notAStore, .damaged, .incompatibleModel].contains(refusal.code) && refusal.path == file.path, "\(refusal)")
       #expect(!"\(refusal)".contains("root:"))

@@ -15,33 +15,33 @@ import Testing
   /// A count in a document, and the option that limits it.
   struct Limit: Sendable, CustomTestStringConvertible {
     let testDescription: String
-    let option: any WritableKeyPath<XMLStore.Options, Int> & Sendable
+    let option: any WritableKeyPath<XMLStoreOptions, Int> & Sendable
     let bound: Int
     let document: @Sendable (_ count: Int) -> String
   }
 
   static let limits: [Limit] = [
-    Limit(testDescription: "nesting", option: \.deepestNesting, bound: 12) { count in
+    Limit(testDescription: "nesting", option: \.maximumNesting, bound: 12) { count in
       // The list is four elements deep, and its contents are in a fifth.
       let arrays = String(repeating: "<array>", count: count - 5) + String(repeating: "</array>", count: count - 5)
       return XMLHostileFileTests.metadata("<plist><dict><key>a</key>\(arrays)</dict></plist>")
     },
-    Limit(testDescription: "a name", option: \.longestName, bound: 70_000) { count in
+    Limit(testDescription: "a name", option: \.maximumNameByteCount, bound: 70_000) { count in
       let name = "text" + String(repeating: "x", count: count - 4)
       return XMLHostileFileTests.document(
         "<object type=\"SIGN\" id=\"z1\"><attribute name=\"\(name)\" type=\"string\">a</attribute></object>")
     },
-    Limit(testDescription: "a list", option: \.longestAttributeValue, bound: 3_000) { count in
+    Limit(testDescription: "a list", option: \.maximumAttributeValueByteCount, bound: 3_000) { count in
       list("z1" + String(repeating: " ", count: count - 2))
     },
-    Limit(testDescription: "a text", option: \.largestText, bound: 5_000) { count in
+    Limit(testDescription: "a text", option: \.maximumTextByteCount, bound: 5_000) { count in
       XMLHostileFileTests.document(XMLHostileFileTests.sign(String(repeating: "a", count: count)))
     },
-    Limit(testDescription: "members of an object", option: \.mostMembers, bound: 20) { count in
+    Limit(testDescription: "members of an object", option: \.maximumMemberCount, bound: 20) { count in
       let members = (0..<count).map { "<attribute name=\"a\($0)\" type=\"string\">a</attribute>" }.joined()
       return "<database><object type=\"BROAD\" id=\"z1\">\(members)</object></database>"
     },
-    Limit(testDescription: "values of the metadata", option: \.mostMembers, bound: 50) { count in
+    Limit(testDescription: "values of the metadata", option: \.maximumMemberCount, bound: 50) { count in
       // The dictionary, its key and the array are three levels.
       XMLHostileFileTests.metadata(
         "<plist><dict><key>a</key><array>\(String(repeating: "<true/>", count: count - 3))</array></dict></plist>")
@@ -65,7 +65,7 @@ import Testing
   }()
 
   @Test(arguments: limits) func RG4_whatIsAtALimitIsReadAndWhatIsBeyondIsRefusedAndOptionsRaiseIt(_ limit: Limit) throws {
-    var options = XMLStore.Options()
+    var options = XMLStoreOptions()
     options[keyPath: limit.option] = limit.bound
     for (count, isWithin) in [(limit.bound - 1, true), (limit.bound, true), (limit.bound + 1, false)] {
       try file.write(limit.document(count))
@@ -81,21 +81,24 @@ import Testing
   }
 
   @Test func RG4_theUsualLimitsAreThoseThatAreSaid() {
-    let options = XMLStore.Options()
+    let options = XMLStoreOptions()
     #expect(
-      (options.deepestNesting, options.longestName, options.longestAttributeValue, options.largestText, options.mostMembers) == (
+      (
+        options.maximumNesting, options.maximumNameByteCount, options.maximumAttributeValueByteCount, options.maximumTextByteCount,
+        options.maximumMemberCount
+      ) == (
         64, 65_536, 10_000_000, 256 << 20, 1_000_000
       ))
     #expect(XMLFormat.mostListed == 400_000)
     // A full list of the longest ids can be read.
-    #expect(XMLFormat.mostListed * ("z".count + "\(Int64(1) << 62)".count + 1) <= options.longestAttributeValue)
+    #expect(XMLFormat.mostListed * ("z".count + "\(Int64(1) << 62)".count + 1) <= options.maximumAttributeValueByteCount)
   }
 
   /// A save of a sign with a text, a binary value and neighbours, or with metadata.
   private func save(
-    text: String? = nil, photo: Int? = nil, near: Int = 0, metadata: Int = 0, _ change: (inout XMLStore.Options) -> Void
+    text: String? = nil, photo: Int? = nil, near: Int = 0, metadata: Int = 0, _ change: (inout XMLStoreOptions) -> Void
   ) throws {
-    var options = XMLStore.Options()
+    var options = XMLStoreOptions()
     change(&options)
     let model = try ManagedObjectModel(entities: [
       EntityDescription(
@@ -130,23 +133,24 @@ import Testing
   }
 
   @Test func RG4_whatCouldNotBeReadAgainIsNotSaved() throws {
-    let usual = try #require(refusal { try save(text: "a") { $0.largestText = 0 } })
+    let usual = try #require(refusal { try save(text: "a") { $0.maximumTextByteCount = 0 } })
     #expect(usual == .unstorableValue)
     for (text, isWithin) in [(600, true), (601, false)] {
-      #expect(refusal { try save(text: String(repeating: "a", count: text)) { $0.largestText = 600 } } == (isWithin ? nil : usual))
+      #expect(refusal { try save(text: String(repeating: "a", count: text)) { $0.maximumTextByteCount = 600 } } == (isWithin ? nil : usual))
     }
     // An escape takes six bytes. Base64 takes four bytes for three, and a line feed for each 57.
     for (escaped, isWithin) in [(100, true), (101, false)] {
-      #expect(refusal { try save(text: String(repeating: "<", count: escaped)) { $0.largestText = 600 } } == (isWithin ? nil : usual))
+      #expect(
+        refusal { try save(text: String(repeating: "<", count: escaped)) { $0.maximumTextByteCount = 600 } } == (isWithin ? nil : usual))
     }
     for (photo, isWithin) in [(57 * 6, true), (57 * 10, false)] {
-      #expect(refusal { try save(photo: photo) { $0.largestText = 600 } } == (isWithin ? nil : usual))
+      #expect(refusal { try save(photo: photo) { $0.maximumTextByteCount = 600 } } == (isWithin ? nil : usual))
     }
     for (near, isWithin) in [(19, true), (25, false)] {
-      #expect(refusal { try save(near: near) { $0.longestAttributeValue = 80 } } == (isWithin ? nil : usual))
+      #expect(refusal { try save(near: near) { $0.maximumAttributeValueByteCount = 80 } } == (isWithin ? nil : usual))
     }
     for (metadata, isWithin) in [(20, true), (200, false)] {
-      #expect(refusal { try save(metadata: metadata) { $0.mostMembers = 100 } } == (isWithin ? nil : usual))
+      #expect(refusal { try save(metadata: metadata) { $0.maximumMemberCount = 100 } } == (isWithin ? nil : usual))
     }
   }
 
@@ -154,8 +158,8 @@ import Testing
     for (depth, isWithin) in [(255, true), (256, false), (290, false)] {
       let arrays = String(repeating: "<array>", count: depth - 5) + String(repeating: "</array>", count: depth - 5)
       try file.write(XMLHostileFileTests.metadata("<plist><dict><key>a</key>\(arrays)</dict></plist>"))
-      var options = XMLStore.Options()
-      options.deepestNesting = 300
+      var options = XMLStoreOptions()
+      options.maximumNesting = 300
       let refusal = file.refusal(Self.broad, options: options)
       #expect(refusal?.reason.contains("nested more than 255 levels") == (isWithin ? nil : true), "\(depth): \(refusal as Any)")
     }
@@ -167,7 +171,7 @@ import Testing
   private func context() throws -> ManagedObjectContext {
     let path = file.path
     let store = StoreDescription(type: XMLFormat.type, at: .file(path)) {
-      WholeFileStore(format: XMLFormat(options: XMLStore.Options(), path: path, mostListed: 3), at: path, options: WholeFileOptions())
+      WholeFileStore(format: XMLFormat(options: XMLStoreOptions(), path: path, mostListed: 3), at: path, options: WholeFileOptions())
     }
     return try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: Self.shelves, store: store))
   }

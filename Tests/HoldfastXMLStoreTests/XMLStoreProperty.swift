@@ -11,7 +11,7 @@ enum XMLStoreProperty {
   static let model = WholeFileProperty.model()
 
   private static let property = WholeFileProperty(
-    model: model, description: { .xml(at: $0, options: XMLStore.Options(wholeFile: $1)) }, content: objects)
+    model: model, description: { .xml(at: $0, options: XMLStoreOptions(wholeFile: $1)) }, content: objects)
 
   /// What the store does with the bytes.
   static func outcome(_ bytes: [UInt8]) -> WholeFileProperty.Outcome { property.outcome(bytes) }

@@ -225,7 +225,7 @@ struct Damaged {
   /// Opens the store, reads everything, changes objects of every entity and saves.
   ///
   /// - Returns: the code of the first error; nil if there was none.
-  /// - Throws: errors other than `StoreError` and `ContextError`.
+  /// - Throws: errors other than `StoreError` and `PersistenceError`.
   func use() throws -> String? {
     var first: String?
     var context: ManagedObjectContext?
@@ -236,7 +236,7 @@ struct Damaged {
       } catch let error as StoreError {
         precondition(error.path == path && !error.reason.isEmpty && !"\(error)".isEmpty, "\(error)")
         first = first ?? error.code.rawValue
-      } catch let error as ContextError {
+      } catch let error as PersistenceError {
         precondition(!"\(error)".isEmpty)
         first = first ?? error.code.rawValue
       }

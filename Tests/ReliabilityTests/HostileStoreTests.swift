@@ -53,7 +53,7 @@ import Testing
     } catch let error as StoreError {
       demand(error.code != .general, "\(error)")
       return "\(opening): \(error.code.rawValue)"
-    } catch let error as ContextError {
+    } catch let error as PersistenceError {
       return "\(opening): \(error.code.rawValue)"
     } catch { complain("\(error)") }
   }
@@ -83,14 +83,14 @@ import Testing
   func rowsAboveTheMaximumMemoryAreNeitherSavedNorRead(_ kind: HostileStore) throws {
     let folder = TemporaryFolder(), path = folder.file(kind.fileName)
     let size = 3 * (try #require(kind.model.entity(named: "Wide")).layout.fixedByteCount)
-    func context(_ largestRows: Int?) throws -> ManagedObjectContext {
-      let store = kind.description(path, largestRows: largestRows)
+    func context(_ maximumRowByteCount: Int?) throws -> ManagedObjectContext {
+      let store = kind.description(path, maximumRowByteCount: maximumRowByteCount)
       return try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: kind.model, store: store))
     }
     let small = try context(size - 1)
     for _ in 0..<3 { _ = try small.insert(entityNamed: "Wide") }
     let refusal = #expect(throws: StoreError.self) { try small.save() }
-    #expect(refusal?.code == .unstorableValue && refusal?.reason.contains("largestRows") == true, "\(String(describing: refusal))")
+    #expect(refusal?.code == .unstorableValue && refusal?.reason.contains("maximumRowByteCount") == true, "\(String(describing: refusal))")
     #expect(small.insertedObjects.count == 3)
     try small.persistentStoreCoordinator.close()
     let exact = try context(size)
@@ -104,6 +104,7 @@ import Testing
     }
     let error = #expect(throws: StoreError.self) { try context(size - 1) }
     #expect(
-      error?.code == .tooLarge && error?.path == path && error?.reason.contains("largestRows") == true, "\(String(describing: error))")
+      error?.code == .tooLarge && error?.path == path && error?.reason.contains("maximumRowByteCount") == true,
+      "\(String(describing: error))")
   }
 }

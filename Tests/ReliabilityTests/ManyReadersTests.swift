@@ -31,7 +31,7 @@ import Testing
 
   /// Reads with one context; returns the number of wrong values.
   private static func mistakes(_ context: ManagedObjectContext, _ ids: [ManagedObjectID], from start: Int) throws -> Int {
-    context.batchesFaults = false
+    context.firesFaultsInBatches = false
     var mistakes = 0
     for number in stride(from: start, to: ids.count, by: 60) {
       guard let ship = try context.object(with: ids[number]) as? Ship else { return -1 }

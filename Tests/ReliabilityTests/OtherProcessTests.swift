@@ -145,7 +145,7 @@ import Testing
     context.delete(ships[4])
     ships[2].name = "Ours"
     berth.count = before + 1
-    let conflict = try #require(throws: ContextError.self) { try context.save() }
+    let conflict = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(conflict.code == .conflict && conflict.coreDataCode == 133_020)
     #expect(Set(conflict.objectIDs) == [ships[0].objectID, ships[1].objectID, ships[4].objectID], "\(conflict)")
     #expect((conflict.cause as? StoreError)?.path == path)
@@ -172,7 +172,7 @@ import Testing
       "UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1 WHERE Z_NAME = 'Ship'; "
         + "INSERT INTO ZSHIP (Z_PK, Z_ENT, Z_OPT, ZNAME, ZNUMBER, ZTONS, ZISAFLOAT) SELECT Z_MAX, Z_ENT, 1, 'Theirs', 5000, 1, 1 FROM Z_PRIMARYKEY WHERE Z_NAME = 'Ship'"
     )
-    let conflict = try #require(throws: ContextError.self) { try context.save() }
+    let conflict = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(conflict.code == .constraintConflict && conflict.objectIDs == [ship.objectID], "\(conflict)")
     #expect(ship.isInserted && context.hasChanges)
     ship.number = 5001

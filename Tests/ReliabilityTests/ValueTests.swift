@@ -203,11 +203,11 @@ import Testing
 
   struct Refused: Sendable, CustomTestStringConvertible {
     let testDescription: String
-    let code: ContextError.Code
+    let code: PersistenceError.Code
     let property: String
     let set: @Sendable (Ship) -> Void
 
-    init(_ description: String, _ code: ContextError.Code, _ property: String, _ set: @escaping @Sendable (Ship) -> Void) {
+    init(_ description: String, _ code: PersistenceError.Code, _ property: String, _ set: @escaping @Sendable (Ship) -> Void) {
       (testDescription, self.code, self.property, self.set) = (description, code, property, set)
     }
   }
@@ -235,11 +235,11 @@ import Testing
     try context.save()
     other.name = "Renamed"
     refused.set(ship)
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == refused.code && error.objectID == ship.objectID && error.property == refused.property, "\(error)")
     #expect(context.hasChanges && other.isUpdated && ship.isUpdated)
     refused.set(other)
-    let both = try #require(throws: ContextError.self) { try context.save() }
+    let both = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(both.code == .multipleValidationFailures && both.failures.count == 2 && both.coreDataCode == 1560, "\(both)")
 
     // Neither change is in the store. With valid values, both are saved.
@@ -281,7 +281,7 @@ import Testing
       #expect(context.hasChanges && ship.tons == 7)
       (ship.length, ship.draught, ship.price) = (1, 1, 1)
       try context.save()
-    } catch let error as ContextError {
+    } catch let error as PersistenceError {
       #expect(error.property == key && error.objectID == ship.objectID, "\(error)")
       (ship.length, ship.draught, ship.price) = (1, 1, 1)
       try context.save()
@@ -325,18 +325,18 @@ import Testing
     try context.save()
     for (key, value) in Self.wrong {
       let before = try ship.value(forKey: key)
-      let error = try #require(throws: ContextError.self, "\(key) took \(value)") { try ship.setValue(value, forKey: key) }
+      let error = try #require(throws: PersistenceError.self, "\(key) took \(value)") { try ship.setValue(value, forKey: key) }
       #expect(error.code == .wrongType && error.property == key && error.objectID == ship.objectID, "\(error)")
       #expect(try ship.value(forKey: key) == before)
     }
     #expect(!ship.hasChanges && !context.hasChanges)
-    #expect(try #require(throws: ContextError.self) { try ship.setValue(.null, forKey: "routes") }.code == .wrongType)
+    #expect(try #require(throws: PersistenceError.self) { try ship.setValue(.null, forKey: "routes") }.code == .wrongType)
     for key in ["", "Name", "nothing", "objectID"] {
-      #expect(try #require(throws: ContextError.self) { try ship.setValue(.null, forKey: key) }.code == .unknownProperty)
-      #expect(try #require(throws: ContextError.self) { try ship.value(forKey: key) }.code == .unknownProperty)
+      #expect(try #require(throws: PersistenceError.self) { try ship.setValue(.null, forKey: key) }.code == .unknownProperty)
+      #expect(try #require(throws: PersistenceError.self) { try ship.value(forKey: key) }.code == .unknownProperty)
     }
-    #expect(try #require(throws: ContextError.self) { try ship.toMany(forKey: "berth") }.code == .unknownProperty)
-    #expect(try #require(throws: ContextError.self) { try context.insert(entityNamed: "Whale") }.code == .unknownEntity)
+    #expect(try #require(throws: PersistenceError.self) { try ship.toMany(forKey: "berth") }.code == .unknownProperty)
+    #expect(try #require(throws: PersistenceError.self) { try context.insert(entityNamed: "Whale") }.code == .unknownEntity)
     try context.persistentStoreCoordinator.close()
   }
 
@@ -349,12 +349,13 @@ import Testing
     try context.save()
     // A temporary ID of the other context, then a permanent one of the other store, then one of another entity.
     #expect(
-      try #require(throws: ContextError.self) { try ship.setValue(.objectID(berth.objectID), forKey: "berth") }.code == .foreignObject)
+      try #require(throws: PersistenceError.self) { try ship.setValue(.objectID(berth.objectID), forKey: "berth") }.code == .foreignObject)
     try other.save()
     #expect(
-      try #require(throws: ContextError.self) { try ship.setValue(.objectID(berth.objectID), forKey: "berth") }.code == .foreignObject)
-    #expect(try #require(throws: ContextError.self) { try ship.setValue(.objectID(route.objectID), forKey: "berth") }.code == .wrongType)
-    #expect(try #require(throws: ContextError.self) { try context.existingObject(with: berth.objectID) }.code == .foreignObject)
+      try #require(throws: PersistenceError.self) { try ship.setValue(.objectID(berth.objectID), forKey: "berth") }.code == .foreignObject)
+    #expect(
+      try #require(throws: PersistenceError.self) { try ship.setValue(.objectID(route.objectID), forKey: "berth") }.code == .wrongType)
+    #expect(try #require(throws: PersistenceError.self) { try context.existingObject(with: berth.objectID) }.code == .foreignObject)
     #expect(!context.hasChanges && ship.berth == nil)
   }
 }

@@ -4,7 +4,7 @@ import Testing
 
 extension WholeFileHarness {
   static let binary = WholeFileHarness { path, isReadOnly, wholeFile in
-    var options = BinaryStore.Options()
+    var options = BinaryStoreOptions()
     options.wholeFile = wholeFile
     return .binary(at: path, isReadOnly: isReadOnly, options: options)
   }

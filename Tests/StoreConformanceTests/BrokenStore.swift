@@ -334,7 +334,7 @@ final class BrokenStore: ForwardingStore {
         return state.oldAnswers[request] ?? answer
       }
     }
-    let welcomes = request.welcomesRows && (flaw == .rowsAlongTwice || flaw == .rowsAlongOfOthers)
+    let welcomes = request.acceptsRows && (flaw == .rowsAlongTwice || flaw == .rowsAlongOfOthers)
     guard welcomes || flaw == .rowsAlongUnasked, let relationship else { return answer }
     return try withRows(answer, relationship, in: view)
   }

@@ -4,7 +4,7 @@ import Testing
 
 extension WholeFileHarness {
   static let json = WholeFileHarness { path, isReadOnly, wholeFile in
-    var options = JSONStore.Options()
+    var options = JSONStoreOptions()
     options.wholeFile = wholeFile
     return .json(at: path, isReadOnly: isReadOnly, options: options)
   }

@@ -4,7 +4,7 @@ import Testing
 
 extension WholeFileHarness {
   static let xml = WholeFileHarness { path, isReadOnly, wholeFile in
-    var options = XMLStore.Options()
+    var options = XMLStoreOptions()
     options.wholeFile = wholeFile
     return .xml(at: path, isReadOnly: isReadOnly, options: options)
   }

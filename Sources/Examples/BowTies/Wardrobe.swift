@@ -59,7 +59,7 @@ struct Wardrobe {
     do {
       try context.save()
       return nil
-    } catch let error as ContextError where error.property == "rating" {
+    } catch let error as PersistenceError where error.property == "rating" {
       context.rollback()
       return (error.userMessage(), error.coreDataCode)
     }

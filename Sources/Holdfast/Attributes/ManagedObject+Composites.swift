@@ -58,9 +58,9 @@ extension ManagedObject {
       case (.composite?, .composite(let inner)): try collect(inner, key, into: &wanted)
       case (.composite?, .single(.null)): continue
       case (nil, _):
-        throw ContextError(.unknownProperty, objectID: id, property: key, reason: "\(entity.name).\(group) has no element \(name).")
+        throw PersistenceError(.unknownProperty, objectID: id, property: key, reason: "\(entity.name).\(group) has no element \(name).")
       default:
-        throw ContextError(
+        throw PersistenceError(
           .wrongType, objectID: id, property: key,
           reason: "The value doesn't fit the element. Pass a dictionary for a composite attribute, and a single value for any other.")
       }

@@ -40,7 +40,7 @@ extension ManagedObject {
 
   /// Returns the value of the transformable attribute in a slot; nil when it has none.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/transformationFailed`` when the transformer fails, isn't registered, or
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/transformationFailed`` when the transformer fails, isn't registered, or
   ///   returns another type; the transformer's error is the cause. ``/HoldfastStore/StoreError`` when the value's external file can't be
   ///   read.
   public final func transformableValue<Value>(_ slot: SlotIndex, as type: Value.Type = Value.self) throws -> Value? {
@@ -78,8 +78,8 @@ extension ManagedObject {
     throw transformationError(slot, "No transformer is registered for the attribute. Pass one to the container or coordinator.")
   }
 
-  private func transformationError(_ slot: SlotIndex, _ reason: String, _ cause: (any Error)? = nil) -> ContextError {
-    ContextError(.transformationFailed, objectID: id, property: entity.slots[slot].name, reason: reason, cause: cause)
+  private func transformationError(_ slot: SlotIndex, _ reason: String, _ cause: (any Error)? = nil) -> PersistenceError {
+    PersistenceError(.transformationFailed, objectID: id, property: entity.slots[slot].name, reason: reason, cause: cause)
   }
 }
 

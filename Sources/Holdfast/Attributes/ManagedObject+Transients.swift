@@ -38,20 +38,21 @@ extension ManagedObject {
 
   /// The value of a transient attribute.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/wrongType`` when a `StoreValue` can't represent the Swift value.
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/wrongType`` when a `StoreValue` can't represent the Swift value.
   final func transientValue(_ attribute: ManagedObjectModel.TransientAttribute) throws -> StoreValue {
     _ = readRow
     guard let value = toMany?[transient: attribute.index, plan] else { return .null }
     let said = (value as? StoreValue) ?? (value as? any AttributeValue)?.storeValue
     if let said = attribute.type.isUntyped ? said : said?.converted(to: attribute.type) { return said }
-    throw ContextError(
+    throw PersistenceError(
       .wrongType, objectID: id, property: attribute.name,
       reason: "The transient value can't be converted to \(attribute.type.rawValue). Read it through the property of its class.")
   }
 
   final func setTransient(_ attribute: ManagedObjectModel.TransientAttribute, _ value: StoreValue) throws {
     guard let fitting = attribute.type.isUntyped ? value : value.converted(to: attribute.type) else {
-      throw ContextError(.wrongType, objectID: id, property: attribute.name, reason: "The value isn't of type \(attribute.type.rawValue).")
+      throw PersistenceError(
+        .wrongType, objectID: id, property: attribute.name, reason: "The value isn't of type \(attribute.type.rawValue).")
     }
     setTransient(attribute.index, fitting == .null ? nil : fitting)
   }

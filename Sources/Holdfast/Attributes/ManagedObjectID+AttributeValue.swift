@@ -6,7 +6,7 @@ public import HoldfastStore
 /// is deleted.
 ///
 /// You can set the temporary ID of a new object. The save that saves this object replaces it with the permanent ID. A save with any
-/// other temporary ID fails with ``ContextError/Code/unsavedObjectID``.
+/// other temporary ID fails with ``PersistenceError/Code/unsavedObjectID``.
 extension ManagedObjectID: AttributeValue {
   /// The attribute type for object IDs.
   @inlinable public static var attributeTypes: AttributeTypeSet { [.objectID] }

@@ -28,7 +28,7 @@ public final class PersistentContainer: Sendable {
   ///   - classes: the typed classes. Objects of other entities are instances of ``ManagedObject``.
   ///   - transformers: the transformers of transformable attributes. Defaults to a registry with only the default transformer.
   ///   - store: the store's type, location and options.
-  /// - Throws: ``ContextError`` when a class doesn't match the model, ``/HoldfastStore/StoreError`` when the store can't be opened.
+  /// - Throws: ``PersistenceError`` when a class doesn't match the model, ``/HoldfastStore/StoreError`` when the store can't be opened.
   public convenience init(
     model: ManagedObjectModel, classes: [ManagedObject.Type] = [],
     transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(), store: StoreDescription
@@ -45,7 +45,7 @@ public final class PersistentContainer: Sendable {
   ///     destinations, are added. Pass subclasses, because no other class names them.
   ///   - transformers: The transformers of transformable attributes. Defaults to a registry with only the default transformer.
   ///   - store: The store's type, location and options.
-  /// - Throws: ``ContextError`` if a class has no declaration, or doesn't match it; ``/HoldfastStore/ModelError`` if the model is invalid;
+  /// - Throws: ``PersistenceError`` if a class has no declaration, or doesn't match it; ``/HoldfastStore/ModelError`` if the model is invalid;
   ///   ``/HoldfastStore/StoreError`` if the store can't be opened.
   public convenience init(
     for classes: ManagedObject.Type..., transformers: AttributeTransformerRegistry = AttributeTransformerRegistry(), store: StoreDescription

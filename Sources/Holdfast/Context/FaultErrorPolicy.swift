@@ -6,7 +6,7 @@
 ///
 /// A deleted row isn't an error: the object's properties are nil, ``ManagedObject/isInaccessible`` is true, and saves continue to work.
 @nonexhaustive public enum FaultErrorPolicy: Sendable, Hashable {
-  /// Saves throw ``ContextError/Code/unreadValues`` until the errors are acknowledged.
+  /// Saves throw ``PersistenceError/Code/unreadValues`` until the errors are acknowledged.
   ///
   /// ``ManagedObjectContext/acknowledgeFaultErrors()``, ``ManagedObjectContext/reset()``, ``ManagedObjectContext/rollback()`` and a refresh
   /// of the objects acknowledge them.

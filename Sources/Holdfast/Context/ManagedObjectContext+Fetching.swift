@@ -36,7 +36,7 @@ extension ManagedObjectContext {
   ///
   /// The dictionaries are sorted by the values of their groups, nil first.
   ///
-  /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``. Also throws ``ContextError`` with code
-  ///   ``ContextError/Code/invalidRequest`` if a column isn't an attribute, or is neither grouped by nor aggregated.
+  /// - Throws: The same errors as ``fetch(_:)-(FetchRequest<Result>)``. Also throws ``PersistenceError`` with code
+  ///   ``PersistenceError/Code/invalidRequest`` if a column isn't an attribute, or is neither grouped by nor aggregated.
   public func fetch<Root>(_ request: DictionaryFetchRequest<Root>) throws -> [[String: StoreValue]] { try core.fetch(request) }
 }

@@ -1,4 +1,6 @@
 /// Notifications of one context, for handlers that run in its isolation.
+///
+/// Keep the ``ContextObservation`` that each method returns. When it is released, the handler isn't called any more.
 extension ManagedObjectContext {
   /// Adds a handler that receives the context's changes since the previous notification.
   ///
@@ -7,16 +9,16 @@ extension ManagedObjectContext {
   ///
   /// The handler runs in the context's isolation, before the call that caused the notification returns. It may read and change objects; its
   /// changes are reported by the next notification. The context retains the handler, so don't capture the context; use the argument.
-  @discardableResult
-  public func objectsDidChange(_ handler: @escaping (ManagedObjectContext, ObjectChanges) -> Void) -> ContextObservation {
-    core.objectsDidChange(handler)
+  ///
+  /// - Returns: What to keep while the handler should be called.
+  public func onChange(_ handler: @escaping (ManagedObjectContext, ObjectChanges) -> Void) -> ContextObservation {
+    core.onChange(handler)
   }
 
   /// Adds a handler that is called at the start of a save, before delete rules and the objects' `willSave`.
   ///
   /// The handler may change objects; those changes are saved too. It isn't called if the context has no changes.
-  @discardableResult
-  public func contextWillSave(_ handler: @escaping (ManagedObjectContext) -> Void) -> ContextObservation { core.contextWillSave(handler) }
+  public func onWillSave(_ handler: @escaping (ManagedObjectContext) -> Void) -> ContextObservation { core.onWillSave(handler) }
 
   /// Adds a handler that receives the changes that a save of the context has committed.
   ///
@@ -26,8 +28,7 @@ extension ManagedObjectContext {
   ///
   /// The handler may change objects and save the context again. The notification of the second save follows when all handlers have received
   /// the first one. A handler that changes and saves objects on every call causes an endless loop.
-  @discardableResult
-  public func contextDidSave(_ handler: @escaping (ManagedObjectContext, ObjectChanges) -> Void) -> ContextObservation {
-    core.contextDidSave(handler)
+  public func onSave(_ handler: @escaping (ManagedObjectContext, ObjectChanges) -> Void) -> ContextObservation {
+    core.onSave(handler)
   }
 }

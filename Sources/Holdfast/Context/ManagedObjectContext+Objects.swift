@@ -21,14 +21,14 @@ extension ManagedObjectContext {
 
   /// Inserts a new object of an entity. Sends no store request.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownEntity`` or ``ContextError/Code/abstractEntity``.
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/unknownEntity`` or ``PersistenceError/Code/abstractEntity``.
   public func insert(entityNamed name: String) throws -> ManagedObject { try core.insert(entityNamed: name) }
 
   /// Returns the object with an ID, as a fault unless it is registered.
   ///
   /// Never sends a store request, so it doesn't check whether a row exists.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/foreignObject`` if the ID is of another store, or a temporary ID unknown to
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/foreignObject`` if the ID is of another store, or a temporary ID unknown to
   ///   this context.
   public func object(with id: ManagedObjectID) throws -> ManagedObject { try core.object(with: id) }
 
@@ -37,7 +37,7 @@ extension ManagedObjectContext {
 
   /// Returns the object with an ID after reading its row. Sends at most one store request.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/missingObject`` (133000) if the row doesn't exist, or the store's error.
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/missingObject`` (133000) if the row doesn't exist, or the store's error.
   public func existingObject(with id: ManagedObjectID) throws -> ManagedObject { try core.existingObject(with: id) }
 
   /// Gives new objects their permanent IDs before they are saved, for example to name them in another system. They stay unsaved.
@@ -46,9 +46,9 @@ extension ManagedObjectContext {
   /// and each object can be saved only there. Other contexts find an object by its ID only when it is saved. After a store was reopened, it
   /// may reuse IDs that were obtained but never saved.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/noStoreForEntity`` or ``ContextError/Code/missingStore`` if no store accepts an
-  ///   object, ``ContextError/Code/externalRelationship`` if it references an object of another store, or
-  ///   ``ContextError/Code/saveInProgress`` in a callback of a save; the store's error, such as ``/HoldfastStore/StoreError/Code/readOnly``
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/noStoreForEntity`` or ``PersistenceError/Code/missingStore`` if no store accepts an
+  ///   object, ``PersistenceError/Code/externalRelationship`` if it references an object of another store, or
+  ///   ``PersistenceError/Code/saveInProgress`` in a callback of a save; the store's error, such as ``/HoldfastStore/StoreError/Code/readOnly``
   ///   or ``/HoldfastStore/StoreError/Code/timedOut``. No ID changes then.
   public func obtainPermanentIDs<Object: ManagedObject>(for objects: some Sequence<Object>) throws {
     try core.obtainPermanentIDs(for: objects.map { $0 })
@@ -64,9 +64,9 @@ extension ManagedObjectContext {
   /// Defaults to the first store, in the order in which stores were added, that is writable and includes the object's entity. Assigning
   /// again replaces the assignment; a rollback discards it. Assigning an object that was already saved traps.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/missingStore`` if the coordinator doesn't have the store, or
-  ///   ``ContextError/Code/noStoreForEntity`` if the store's configuration lacks the object's entity, or
-  ///   ``ContextError/Code/invalidRequest`` if the object has a permanent ID of another store; ``/HoldfastStore/StoreError`` with code
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/missingStore`` if the coordinator doesn't have the store, or
+  ///   ``PersistenceError/Code/noStoreForEntity`` if the store's configuration lacks the object's entity, or
+  ///   ``PersistenceError/Code/invalidRequest`` if the object has a permanent ID of another store; ``/HoldfastStore/StoreError`` with code
   ///   ``/HoldfastStore/StoreError/Code/readOnly`` if the store isn't writable.
   public func assign(_ object: ManagedObject, to store: PersistentStore) throws { try core.assign(object, to: store) }
 
@@ -83,7 +83,7 @@ extension ManagedObjectContext {
   ///
   /// If the last save's outcome is known, it sends at most one store request.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/missingObject`` if `mergeChanges` is true and the row doesn't exist, or the
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/missingObject`` if `mergeChanges` is true and the row doesn't exist, or the
   ///   store's error. The object is then unchanged.
   public func refresh(_ object: ManagedObject, mergeChanges: Bool) throws { try core.refresh(object, mergeChanges: mergeChanges) }
 
@@ -94,7 +94,7 @@ extension ManagedObjectContext {
 
   /// The most recent error of reading a property, or nil.
   ///
-  /// It is the store's error, or ``ContextError/Code/missingObject`` for a deleted row. Nil if no read has failed since the errors were
+  /// It is the store's error, or ``PersistenceError/Code/missingObject`` for a deleted row. Nil if no read has failed since the errors were
   /// acknowledged.
   public var faultError: (any Error)? { core.faultError }
 

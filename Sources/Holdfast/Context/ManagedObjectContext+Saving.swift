@@ -4,17 +4,17 @@ extension ManagedObjectContext {
   ///
   /// A save has these steps:
   ///
-  /// 1. Call the handlers of ``contextWillSave(_:)``, apply delete rules, and call `willSave`.
+  /// 1. Call the handlers of ``onWillSave(_:)``, apply delete rules, and call `willSave`.
   /// 2. Divide the changes among the stores, validate everything, and check uniqueness.
   /// 3. Obtain permanent IDs and compute derived attributes.
   /// 4. Send the changes to the stores and commit them. A store without changes receives no request.
-  /// 5. Give the objects their saved rows, call `didSave`, and call the handlers of ``contextDidSave(_:)``.
+  /// 5. Give the objects their saved rows, call `didSave`, and call the handlers of ``onSave(_:)``.
   ///
   /// When a save throws, the context keeps its changes and stays usable, except as described below.
   ///
   /// With several stores, all stores prepare their changes before any commits. So a store that refuses its changes does so before anything
   /// is written. Each store's changes are all or nothing. If a commit fails after another one succeeded, the error is
-  /// ``ContextError/Code/incompleteSave`` (134040) and names the stores that have their changes. Objects of these stores have no unsaved
+  /// ``PersistenceError/Code/incompleteSave`` (134040) and names the stores that have their changes. Objects of these stores have no unsaved
   /// changes any more; the other objects keep theirs.
   ///
   /// A ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/durabilityUnknown`` means that everything is saved and
@@ -24,8 +24,8 @@ extension ManagedObjectContext {
   /// known outcome, for example because the connection to a server broke. The context keeps its changes, and the store may have them, too.
   /// Save again: the context first asks the store for the outcome, and then saves what the store doesn't have. See ``hasUncertainSave``.
   ///
-  /// - Throws: ``ContextError`` for unreadable properties (``ContextError/Code/unreadValues``), lost changes
-  ///   (``ContextError/Code/lostChanges``), validation failures (several in one error, 1560), conflicts, relationships between stores
+  /// - Throws: ``PersistenceError`` for unreadable properties (``PersistenceError/Code/unreadValues``), lost changes
+  ///   (``PersistenceError/Code/lostChanges``), validation failures (several in one error, 1560), conflicts, relationships between stores
   ///   (133010) and missing stores. ``/HoldfastStore/StoreError`` for other failures.
   public func save() throws { try core.save() }
 
@@ -38,7 +38,7 @@ extension ManagedObjectContext {
   /// - *Deny*: Checked by the save.
   /// - *No action*: Nothing changes.
   ///
-  /// Afterwards it calls the handlers of ``objectsDidChange(_:)``.
+  /// Afterwards it calls the handlers of ``onChange(_:)``.
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` if objects at the other end can't be read.
   public func processPendingChanges() throws { try core.processPendingChanges() }
@@ -73,7 +73,7 @@ extension ManagedObjectContext {
   /// Use it for a store that can't report the outcome. Fetch the objects in another context to find out whether the store has the changes.
   ///
   /// - Parameter wasCommitted: Whether the store has the changes. If true, the objects get the rows that were sent, their `didSave` and the
-  ///   handlers of ``contextDidSave(_:)`` are called, and only later changes remain. If false, all changes remain for the next save. If the
+  ///   handlers of ``onSave(_:)`` are called, and only later changes remain. If false, all changes remain for the next save. If the
   ///   value is wrong, the next save of these objects fails, with a conflict if it updates or deletes them. It inserts nothing twice.
   public func resolveUncertainSave(wasCommitted: Bool) { core.resolveUncertainSave(wasCommitted: wasCommitted) }
 }

@@ -8,7 +8,7 @@
 ///
 /// When you release a context and its objects, its unsaved changes are discarded. Keep a reference to the context until it is saved. If you
 /// release it but keep some of its objects, their ``ManagedObject/managedObjectContext`` gives you a context again. If changed objects were
-/// released in between, its ``save()`` throws ``ContextError/Code/lostChanges``. Properties of new objects that were lost return
+/// released in between, its ``save()`` throws ``PersistenceError/Code/lostChanges``. Properties of new objects that were lost return
 /// placeholders; see ``FaultErrorPolicy``.
 ///
 /// Release a context in its isolation. A class of an actor that owns a context, but can be released elsewhere, needs an `isolated deinit`.
@@ -21,7 +21,7 @@ public final class ManagedObjectContext {
   /// - Parameters:
   ///   - coordinator: The coordinator of the stores.
   ///   - classes: The typed classes of entities. Other objects are of class ``ManagedObject``.
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/classMismatch`` and a list of all differences between classes and model.
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/classMismatch`` and a list of all differences between classes and model.
   public convenience init(coordinator: PersistentStoreCoordinator, classes: [ManagedObject.Type] = []) throws {
     self.init(
       coordinator: coordinator, bound: try BoundClasses(classes, coordinator.model, coordinator.transformers), isolation: .unchecked)
@@ -73,9 +73,9 @@ public final class ManagedObjectContext {
   }
 
   /// Whether reading a fault also reads its siblings: objects of the same result within 1,024 positions. Defaults to true.
-  public var batchesFaults: Bool {
-    get { core.batchesFaults }
-    set { core.batchesFaults = newValue }
+  public var firesFaultsInBatches: Bool {
+    get { core.firesFaultsInBatches }
+    set { core.firesFaultsInBatches = newValue }
   }
 
   /// What happens when a property can't be read because of an error. Defaults to ``FaultErrorPolicy/failSave``.

@@ -1,8 +1,12 @@
 public import HoldfastStore
+import Synchronization
 
 /// The changes in one context, as object IDs, so that they can be sent across isolations.
 ///
-/// Handlers of ``ManagedObjectContext/objectsDidChange(_:)`` and ``ManagedObjectContext/contextDidSave(_:)`` receive them.
+/// Use it to follow a context, also before it saves: a screen, or a list. ``SavedChanges`` are what a store has after a save by any context,
+/// for those who follow the data.
+///
+/// Handlers of ``ManagedObjectContext/onChange(_:)`` and ``ManagedObjectContext/onSave(_:)`` receive them.
 public struct ObjectChanges: Sendable, Hashable {
   /// The new objects. Before the save their IDs are temporary.
   public var inserted: [ManagedObjectID]
@@ -36,28 +40,48 @@ public struct ObjectChanges: Sendable, Hashable {
   public var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty && refreshed.isEmpty && invalidated.isEmpty }
 }
 
-/// A handler's registration with a context, valid until cancelled or the context is released. You don't need to keep it.
-public final class ContextObservation {
-  private let observers: ContextObservers
-  private let number: Int
+/// A handler's registration with a context. The handler is called until this is cancelled or released, so keep it.
+///
+/// It retains neither the handler nor the context, and can be cancelled or released on any thread. The context releases the handler at its
+/// next notification, or when the context itself is released.
+///
+/// ```swift
+/// final class Screen {
+///   private var observation: ContextObservation?
+///   private(set) var newDogs = 0
+///   func show(_ context: ManagedObjectContext) {
+///     observation = context.onChange { [weak self] _, changes in self?.newDogs += changes.inserted.count }
+///   }
+/// }
+/// ```
+public final class ContextObservation: Sendable {
+  private let cancelled = Atomic(false)
 
-  init(_ observers: ContextObservers, _ number: Int) {
-    self.observers = observers
-    self.number = number
-  }
+  init() {}
 
-  /// Removes and releases the handler.
-  public func cancel() { observers.remove(number) }
+  /// Ends the calls of the handler.
+  public func cancel() { cancelled.store(true, ordering: .relaxed) }
+
+  var isCancelled: Bool { cancelled.load(ordering: .relaxed) }
 }
 
 /// The handlers of one context, and the changes they haven't received yet. Confined to the context.
 final class ContextObservers {
   typealias ChangeHandler = (ManagedObjectContext, ObjectChanges) -> Void
 
-  private var count = 0
-  private(set) var changeHandlers: [(number: Int, handler: ChangeHandler)] = []
-  private(set) var willSaveHandlers: [(number: Int, handler: (ManagedObjectContext) -> Void)] = []
-  private(set) var didSaveHandlers: [(number: Int, handler: ChangeHandler)] = []
+  /// A handler, and what the program keeps while it wants calls.
+  struct Listener<Handler> {
+    let handler: Handler
+    private(set) weak var observation: ContextObservation?
+
+    init(_ handler: Handler, _ observation: ContextObservation) { (self.handler, self.observation) = (handler, observation) }
+
+    var isListening: Bool { observation?.isCancelled == false }
+  }
+
+  private var changeHandlers: [Listener<ChangeHandler>] = []
+  private var willSaveHandlers: [Listener<(ManagedObjectContext) -> Void>] = []
+  private var didSaveHandlers: [Listener<ChangeHandler>] = []
   /// The objects that changed since the last notification, each once, in the order of their first change. Kept alive by this array.
   private var noted: ContiguousArray<ManagedObject> = []
   private var refreshed: [ManagedObjectID] = []
@@ -72,30 +96,28 @@ final class ContextObservers {
   /// Whether there are handlers for unsaved changes. Otherwise nothing is recorded.
   var hearChanges: Bool { !changeHandlers.isEmpty }
 
-  func addChangeHandler(_ handler: @escaping ChangeHandler) -> ContextObservation {
-    changeHandlers.append((next(), handler))
-    return ContextObservation(self, count)
-  }
+  /// Whether there are handlers for saved changes.
+  var hearSaves: Bool { !didSaveHandlers.isEmpty }
+
+  func addChangeHandler(_ handler: @escaping ChangeHandler) -> ContextObservation { Self.add(handler, to: &changeHandlers) }
 
   func addWillSaveHandler(_ handler: @escaping (ManagedObjectContext) -> Void) -> ContextObservation {
-    willSaveHandlers.append((next(), handler))
-    return ContextObservation(self, count)
+    Self.add(handler, to: &willSaveHandlers)
   }
 
-  func addDidSaveHandler(_ handler: @escaping ChangeHandler) -> ContextObservation {
-    didSaveHandlers.append((next(), handler))
-    return ContextObservation(self, count)
+  func addDidSaveHandler(_ handler: @escaping ChangeHandler) -> ContextObservation { Self.add(handler, to: &didSaveHandlers) }
+
+  private static func add<Handler>(_ handler: Handler, to list: inout [Listener<Handler>]) -> ContextObservation {
+    let observation = ContextObservation()
+    list.append(Listener(handler, observation))
+    return observation
   }
 
-  private func next() -> Int {
-    count += 1
-    return count
-  }
-
-  func remove(_ number: Int) {
-    changeHandlers.removeAll { $0.number == number }
-    willSaveHandlers.removeAll { $0.number == number }
-    didSaveHandlers.removeAll { $0.number == number }
+  /// Releases the handlers that aren't wanted any more, and the changes recorded for them.
+  func removeSilent() {
+    changeHandlers.removeAll { !$0.isListening }
+    willSaveHandlers.removeAll { !$0.isListening }
+    didSaveHandlers.removeAll { !$0.isListening }
     if !hearChanges { _ = take() }
   }
 
@@ -107,14 +129,27 @@ final class ContextObservers {
 
   // MARK: Telling
 
+  /// Calls the handlers of changes with the changes since the last notification.
+  func tellChanges(_ context: ManagedObjectContext) {
+    removeSilent()
+    if !hearChanges { return }
+    let changes = take()
+    if changes.isEmpty { return }
+    for listener in changeHandlers where listener.isListening { listener.handler(context, changes) }
+  }
+
+  /// Calls the handlers for the start of a save.
+  func tellWillSave(_ context: ManagedObjectContext) {
+    removeSilent()
+    for listener in willSaveHandlers where listener.isListening { listener.handler(context) }
+  }
+
   /// Calls all handlers of saves. A save in a handler is reported after the current one, to all handlers in the same order.
   func tellDidSave(_ context: ManagedObjectContext, _ changes: ObjectChanges) {
     untoldSaves.append(changes)
     if untoldSaves.count > 1 { return }
     while let changes = untoldSaves.first {
-      for listener in didSaveHandlers where didSaveHandlers.contains(where: { $0.number == listener.number }) {
-        listener.handler(context, changes)
-      }
+      for listener in didSaveHandlers where listener.isListening { listener.handler(context, changes) }
       untoldSaves.removeFirst()
     }
   }

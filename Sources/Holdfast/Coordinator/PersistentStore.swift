@@ -162,7 +162,7 @@ public final class PersistentStore: Sendable {
       return try body()
     } catch let error as StoreError {
       throw error
-    } catch let error as ContextError {
+    } catch let error as PersistenceError {
       throw error
     } catch let error as QueryError {
       throw error

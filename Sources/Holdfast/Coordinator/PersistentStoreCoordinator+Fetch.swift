@@ -63,7 +63,7 @@ extension PersistentStoreCoordinator {
 
   /// The stores that may have objects for a query, each with the query for the entities that it may have.
   ///
-  /// - Throws: ``ContextError`` when no store has any of the entities.
+  /// - Throws: ``PersistenceError`` when no store has any of the entities.
   func parts(of query: FetchQuery, _ stores: StoreSet) throws -> [Part] {
     if let store = stores.soleOfAll { return [(store, query)] }
     let wanted = query.concreteEntities
@@ -74,7 +74,7 @@ extension PersistentStoreCoordinator {
       part.restriction = wanted.filter(store.holds)
       return part.restriction.isEmpty ? nil : (store, part)
     }
-    if parts.isEmpty { throw ContextError.noStore(for: query.entity) }
+    if parts.isEmpty { throw PersistenceError.noStore(for: query.entity) }
     return parts
   }
 
@@ -97,7 +97,7 @@ extension PersistentStoreCoordinator {
       }
     }
     let residual = try Residual(division, query, model)
-    let kind: ReadViewKind = residual.crossings.isEmpty || !store.capabilities.snapshots ? .latest : .consistent
+    let kind: ReadViewKind = residual.relationshipPaths.isEmpty || !store.capabilities.snapshots ? .latest : .consistent
     try store.reading(kind, "fetch \(query.entity.name)", query.options) { view in
       try residual.run(division, query, store, view, StoreReader(storeSet, store, view, query.options), model, into: sink)
     }
@@ -109,12 +109,12 @@ struct Residual {
   private let predicate: RowPredicate?
   private let order: RowOrder?
   /// The relationships along which the query reads other rows.
-  let crossings: [QueryCrossing]
+  let relationshipPaths: [RelationshipPath]
 
   init(_ division: Planner.Division, _ query: FetchQuery, _ model: ManagedObjectModel) throws {
     predicate = try division.predicate.map { try RowPredicate($0, entity: query.entity, model: model) }
     order = division.sorts ? try RowOrder(query.sorts, entity: query.entity, model: model) : nil
-    crossings = (predicate?.crossings ?? []) + (order?.crossings ?? [])
+    relationshipPaths = (predicate?.relationshipPaths ?? []) + (order?.relationshipPaths ?? [])
   }
 
   /// Runs the store's plan in a view, and does the remaining work.
@@ -126,7 +126,7 @@ struct Residual {
       return try store.store.fetch(division.plan, in: view, options: query.options, into: query.limiting(sink))
     }
     let residual = ResidualSink(
-      predicate: predicate, order: order, source: crossings.isEmpty ? nil : RelatedRows(reader, model, crossings),
+      predicate: predicate, order: order, source: relationshipPaths.isEmpty ? nil : RelatedRows(reader, model, relationshipPaths),
       offset: division.windows ? query.offset : 0, limit: division.windows ? query.limit : nil, next: sink)
     try store.store.fetch(division.plan, in: view, options: query.options, into: query.limiting(residual))
     try residual.finish()

@@ -27,22 +27,22 @@ extension PersistentStoreCoordinator {
 
   /// Reads a value from its external file.
   ///
-  /// - Throws: ``ContextError`` when the object's store was removed.
+  /// - Throws: ``PersistenceError`` when the object's store was removed.
   func externalData(_ request: ExternalDataRequest, _ options: RequestOptions) throws -> Data {
     try options.check("read a value from its file")
-    guard let store = storeSet.store(ofKey: request.key) else { throw ContextError.missingStore() }
+    guard let store = storeSet.store(ofKey: request.key) else { throw PersistenceError.missingStore() }
     return try store.wrapping("read a value from its file") { try store.store.answers.perform(request, options: options) }
   }
 
   /// Reads the destinations of a to-many relationship. Objects of removed stores have none.
   ///
-  /// - Throws: ``ContextError`` when the stores of all the objects were removed.
+  /// - Throws: ``PersistenceError`` when the stores of all the objects were removed.
   func relationships(_ request: RelationshipRequest, _ options: RequestOptions) throws -> RelationshipAnswer {
     try options.check("read a relationship")
     let stores = storeSet
     if let store = stores.sole { return try relationships(request, store, options) }
     let parts = stores.split(request.sources)
-    if parts.isEmpty, !request.sources.isEmpty { throw ContextError.missingStore() }
+    if parts.isEmpty, !request.sources.isEmpty { throw PersistenceError.missingStore() }
     var answers: [(sources: [ObjectKey], answer: RelationshipAnswer)] = []
     for (store, sources) in parts {
       var request = request
@@ -58,7 +58,7 @@ extension PersistentStoreCoordinator {
   private func relationships(
     _ request: RelationshipRequest, _ store: PersistentStore, _ options: RequestOptions
   ) throws -> RelationshipAnswer {
-    let epoch = request.welcomesRows ? rowCache.epoch : 0
+    let epoch = request.acceptsRows ? rowCache.epoch : 0
     let answer = try store.reading(.latest, "read a relationship", options) {
       try store.store.relationships(request, in: $0, options: options)
     }
@@ -111,7 +111,7 @@ extension PersistentStoreCoordinator {
 extension RelationshipRequest {
   /// The same request for other sources.
   func of(_ sources: ArraySlice<ObjectKey>) -> RelationshipRequest {
-    RelationshipRequest(entity: entity, relationship: relationship, sources: Array(sources), welcomesRows: welcomesRows)
+    RelationshipRequest(entity: entity, relationship: relationship, sources: Array(sources), acceptsRows: acceptsRows)
   }
 }
 

@@ -160,7 +160,7 @@ public final class PersistentStoreCoordinator: Sendable {
   ///
   /// - Faults become inaccessible, as if their rows were deleted.
   /// - Objects whose rows were read show their values until their context next fetches or saves. Then they become inaccessible too.
-  /// - Objects with unsaved changes keep them. ``ManagedObjectContext/save()`` fails with ``ContextError/Code/missingStore`` until you roll
+  /// - Objects with unsaved changes keep them. ``ManagedObjectContext/save()`` fails with ``PersistenceError/Code/missingStore`` until you roll
   ///   them back.
   ///
   /// None of this traps.

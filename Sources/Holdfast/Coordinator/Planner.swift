@@ -153,7 +153,7 @@ struct Planner {
       return capabilities.comparisons.contains(.order) && isValue(value, entity) && isInRow(value, .constant(lower), entity)
         && areComparable(value, .lessThan, .constant(lower), entity) && areComparable(value, .lessThan, .constant(upper), entity)
     case .membership(let value, let list):
-      return capabilities.comparisons.contains(.membership) && list.count <= capabilities.largestList
+      return capabilities.comparisons.contains(.membership) && list.count <= capabilities.maximumListCount
         && isInRow(value, .constant(list.first { $0 != .null } ?? .null), entity) && isValue(value, entity)
         && areComparable(value, list, entity)
     case .any(let path, let part), .all(let path, let part):

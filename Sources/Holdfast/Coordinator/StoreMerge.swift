@@ -26,15 +26,15 @@ struct StoreMerge {
   }
 
   func run(into sink: any RowSink) throws {
-    let crossings = order?.crossings ?? []
-    let reader = StoreReader(stores, crossings.isEmpty ? .latest : .consistent, query.options)
+    let relationshipPaths = order?.relationshipPaths ?? []
+    let reader = StoreReader(stores, relationshipPaths.isEmpty ? .latest : .consistent, query.options)
     defer { reader.end() }
     if order == nil && !query.isWindowed {
       for part in parts { _ = try part.store.wrapping("fetch \(query.entity.name)") { try run(part, reader, into: sink) } }
       return
     }
     let merge = ResidualSink(
-      predicate: nil, order: order, source: crossings.isEmpty ? nil : RelatedRows(reader, coordinator.model, crossings),
+      predicate: nil, order: order, source: relationshipPaths.isEmpty ? nil : RelatedRows(reader, coordinator.model, relationshipPaths),
       offset: query.offset, limit: query.limit, next: sink)
     for part in parts {
       if try part.store.wrapping("fetch \(query.entity.name)", { try run(part, reader, into: merge) }) == .enough { break }
@@ -53,7 +53,7 @@ struct StoreMerge {
       // Without a limit, the rows of all stores are sorted together, so those of one store need no order.
       if query.limit == nil { division.sorts = false }
       let residual = try Residual(division, query, coordinator.model)
-      let view = try reader.view(store, residual.crossings.isEmpty ? nil : .consistent)
+      let view = try reader.view(store, residual.relationshipPaths.isEmpty ? nil : .consistent)
       try residual.run(division, query, store, view, reader, coordinator.model, into: received)
     }
     for batch in cached?.batches ?? [] { coordinator.publish(batch, readIn: epoch) }

@@ -10,7 +10,7 @@ struct DeclaredClasses {
 
   /// Collects some classes, their superclasses, and the classes of their relationships' destinations.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/classMismatch`` that names every class without a declaration.
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/classMismatch`` that names every class without a declaration.
   init(_ classes: [ManagedObject.Type]) throws {
     for type in classes { add(type, because: "It was passed") }
     try throwProblems()
@@ -39,7 +39,7 @@ struct DeclaredClasses {
 
   private func throwProblems() throws {
     if problems.isEmpty { return }
-    throw ContextError(
+    throw PersistenceError(
       .classMismatch, reason: "The classes don't make a model:\n" + problems.map { "  \($0)" }.joined(separator: "\n"))
   }
 
@@ -47,7 +47,7 @@ struct DeclaredClasses {
 
   /// The model that the classes declare.
   ///
-  /// - Throws: ``ContextError`` if inverses contradict each other; ``/HoldfastStore/ModelError`` if the model is invalid.
+  /// - Throws: ``PersistenceError`` if inverses contradict each other; ``/HoldfastStore/ModelError`` if the model is invalid.
   mutating func model() throws -> ManagedObjectModel {
     let inverses = inverses(), composites = composites()
     try throwProblems()
@@ -160,7 +160,7 @@ extension ManagedObjectModel {
   /// The model also contains the entities of their superclasses, and of the classes of their relationships' destinations. Pass subclasses,
   /// because no other class names them.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/classMismatch`` if a class has no declaration, or inverses contradict each
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/classMismatch`` if a class has no declaration, or inverses contradict each
   ///   other; ``/HoldfastStore/ModelError`` if the model is invalid.
   public static func declared(by classes: [ManagedObject.Type]) throws -> ManagedObjectModel {
     var classes = try DeclaredClasses(classes)
@@ -171,7 +171,7 @@ extension ManagedObjectModel {
 extension AttributeTransformerRegistry {
   /// Registers the transformers of the `Codable` attributes that classes declare, unless others have their names. A container does this.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/classMismatch`` if a class has no declaration.
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/classMismatch`` if a class has no declaration.
   public mutating func registerCodableAttributes(of classes: [ManagedObject.Type]) throws {
     try DeclaredClasses(classes).register(in: &self)
   }

@@ -24,7 +24,7 @@ public import HoldfastStore
 
   /// Copies the values of an object. Sends at most one store request, and another for each value in an external file.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/missingObject`` if the object was deleted; the store's error if the object
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/missingObject`` if the object was deleted; the store's error if the object
   ///   couldn't be read.
   public init(_ object: Object) throws {
     values = try object.context.refusingFaultErrors {
@@ -37,8 +37,8 @@ public import HoldfastStore
 
   /// Sets the values of an object, except for derived ones and those that aren't set. Sends at most one store request.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/foreignObject`` if a destination isn't in a store of the object's context,
-  ///   ``ContextError/Code/wrongType`` if a value doesn't fit the model. Properties before it are set then.
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/foreignObject`` if a destination isn't in a store of the object's context,
+  ///   ``PersistenceError/Code/wrongType`` if a value doesn't fit the model. Properties before it are set then.
   public func apply(to object: Object) throws {
     for case (let field, let value?) in zip(SnapshotLayout.of(Object.self).fields, values) {
       if case .attribute(let attribute)? = object.entity.property(named: field.name), attribute.derivation != nil { continue }
@@ -135,7 +135,7 @@ extension ManagedObjectContext {
   /// ```
   ///
   /// - Returns: The closure's result.
-  /// - Throws: The closure's error; ``ContextError`` with code ``ContextError/Code/missingObject`` if an object was deleted; the store's
+  /// - Throws: The closure's error; ``PersistenceError`` with code ``PersistenceError/Code/missingObject`` if an object was deleted; the store's
   ///   error if an object couldn't be read.
   public func reading<Result>(_ body: () throws -> Result) throws -> Result { try core.refusingFaultErrors(body) }
 }

@@ -19,14 +19,14 @@ public struct ValidationFailure: Sendable, Hashable {
   }
 }
 
-extension ContextError {
+extension PersistenceError {
   /// Returns an error with which a class rejects an object or a property's value.
   ///
   /// - Parameters:
   ///   - message: a sentence for users, without user data; see ``userMessage(_:text:)``.
   ///   - property: the name of the property. Defaults to the property being validated, or to none for the entire object.
-  public static func invalid(_ message: String, property: String? = nil) -> ContextError {
-    ContextError(.validation, property: property, reason: message)
+  public static func invalid(_ message: String, property: String? = nil) -> PersistenceError {
+    PersistenceError(.validation, property: property, reason: message)
   }
 
   /// The error's details under the keys of Core Data's `userInfo`.

@@ -6,7 +6,7 @@ public import HoldfastStore
   import Foundation
 #endif
 
-extension ContextError {
+extension PersistenceError {
   /// Returns a message about the failure that can be shown to users of an application.
   ///
   /// Several failures produce one line each. The message never contains the rejected value.
@@ -24,7 +24,7 @@ extension ContextError {
   ///   "Property/rating": "Die Bewertung",
   ///   "ErrorString/{property} may be at most {bound}.": "{property} darf höchstens {bound} sein.",
   /// ]
-  /// static func show(_ error: ContextError) -> String { error.userMessage(german) }
+  /// static func show(_ error: PersistenceError) -> String { error.userMessage(german) }
   /// ```
   ///
   /// The English sentences are in ``validationSentences``. Other errors, such as those of a class's own validation, use ``reason``.
@@ -34,7 +34,7 @@ extension ContextError {
   ///   - text: formats a bound. Defaults to digits with a decimal point, and dates in ISO 8601.
   public func userMessage(_ dictionary: [String: String] = [:], text: ((StoreValue) -> String)? = nil) -> String {
     if !failures.isEmpty { return failures.map { $0.userMessage(dictionary, text: text) }.joined(separator: "\n") }
-    let english = ContextError.validationSentences[code] ?? reason
+    let english = PersistenceError.validationSentences[code] ?? reason
     let sentence = dictionary["ErrorString/" + english] ?? english
     let entity = objectID?.entityName ?? ""
     let bound = validation?.bound.map { text?($0) ?? ValidationSentence.text($0) } ?? ""

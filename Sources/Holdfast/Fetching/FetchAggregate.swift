@@ -71,7 +71,7 @@ public typealias FetchColumnKeyPath<Root: ManagedObject, Value> = KeyPath<FetchC
 
 /// A value that a query computes from a group of objects.
 public struct FetchAggregate<Root: ManagedObject, Value> {
-  let column: DictionaryColumn
+  let column: DictionaryFetchColumn
   let read: (StoreValue) -> Value
 }
 
@@ -197,7 +197,7 @@ extension ManagedObjectContext {
     @FetchPredicateBuilder<Root> where conditions: (FetchPath<Root, Root>) -> FetchPredicate<Root> = { _ in .all }
   ) throws -> (repeat each Value) {
     let aggregates = values(FetchGroup())
-    var columns: [DictionaryColumn] = []
+    var columns: [DictionaryFetchColumn] = []
     repeat columns.append((each aggregates).column)
     let request = DictionaryFetchRequest(where: FetchPredicate(conditions), columns: [:])
     var row = (try core.groups(request, columns).first ?? []).makeIterator()
@@ -223,7 +223,7 @@ extension ManagedObjectContext {
     @FetchPredicateBuilder<Root> where conditions: (FetchPath<Root, Root>) -> FetchPredicate<Root> = { _ in .all }
   ) throws -> [(key: Key, value: (repeat each Value))] {
     let (key, aggregates) = (FetchColumns<Root>()[keyPath: keyPath], values(FetchGroup()))
-    var columns = [DictionaryColumn.property(key.columnName)]
+    var columns = [DictionaryFetchColumn.property(key.columnName)]
     repeat columns.append((each aggregates).column)
     let request = DictionaryFetchRequest(where: FetchPredicate(conditions), columns: [:], groupedBy: [key.columnName])
     return try core.groups(request, columns).map { values in

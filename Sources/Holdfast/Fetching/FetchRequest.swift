@@ -1,4 +1,4 @@
-/// A sort order by one property, for the objects of a class.
+/// A sort order by one property, for the objects of a class. It contains a ``/HoldfastStore/SortTerm``, which stores receive.
 ///
 /// ```swift
 /// let walks = try context.fetch(Walk.self, sortedBy: [.descending(\.minutes), .ascending(\.dog.name, folding: .caseInsensitive)])
@@ -45,6 +45,8 @@ public struct FetchSortDescriptor<Root: ManagedObject>: Sendable, Hashable {
 public typealias FetchKeyPath<Root: ManagedObject, Value> = KeyPath<FetchPath<Root, Root>, FetchPath<Root, Value>>
 
 /// A request for objects that match a predicate, in an order.
+///
+/// A ``/HoldfastStore/FetchRequestDescription`` is a template in a model, with its predicate as text.
 ///
 /// ```swift
 /// var request = FetchRequest<Walk>(sortedBy: [.ascending(\.minutes)]) { $0.minutes > 30 }
@@ -111,7 +113,7 @@ public struct FetchRequest<Result: ManagedObject>: Sendable, Hashable {
 }
 
 /// A column of a dictionary result.
-@nonexhaustive public enum DictionaryColumn: Sendable, Hashable {
+@nonexhaustive public enum DictionaryFetchColumn: Sendable, Hashable {
   /// The value of a property that the request groups by.
   case property(String)
   /// The number of objects; with a property, only of objects that have a value for it.
@@ -141,7 +143,7 @@ public struct DictionaryFetchRequest<Root: ManagedObject>: Sendable, Hashable {
   /// The condition that objects must match; nil for all objects.
   public var predicate: FetchPredicate<Root>?
   /// The columns of each result, by name.
-  public var columns: [String: DictionaryColumn]
+  public var columns: [String: DictionaryFetchColumn]
   /// The attributes and to-one relationships to group by; empty for one group of all objects.
   public var propertiesToGroupBy: [String]
   /// Whether objects of subentities are included. Defaults to true.
@@ -149,7 +151,7 @@ public struct DictionaryFetchRequest<Root: ManagedObject>: Sendable, Hashable {
 
   /// Creates a request.
   public init(
-    entityName: String = Root.entityName, where predicate: FetchPredicate<Root>? = nil, columns: [String: DictionaryColumn],
+    entityName: String = Root.entityName, where predicate: FetchPredicate<Root>? = nil, columns: [String: DictionaryFetchColumn],
     groupedBy propertiesToGroupBy: [String] = []
   ) {
     self.entityName = entityName

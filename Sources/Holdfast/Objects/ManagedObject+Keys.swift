@@ -13,8 +13,8 @@ extension ManagedObject {
   /// let friends = try dog.value(forKey: "friends").objects ?? []
   /// ```
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` if the entity has no property with that name, or
-  ///   ``ContextError/Code/wrongType`` for a transient value that isn't a `StoreValue`; ``/HoldfastStore/StoreError`` if the value can't be
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/unknownProperty`` if the entity has no property with that name, or
+  ///   ``PersistenceError/Code/wrongType`` for a transient value that isn't a `StoreValue`; ``/HoldfastStore/StoreError`` if the value can't be
   ///   read.
   public final func value(forKey key: String) throws -> PropertyValue {
     let property = entity.property(named: key)
@@ -45,8 +45,8 @@ extension ManagedObject {
   /// A to-one relationship takes the ID of an object of the same context, or null. A transformable attribute takes bytes. A composite
   /// attribute takes null; for other values set a ``PropertyValue``.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty``, ``ContextError/Code/wrongType`` if the value has a wrong
-  ///   type, or ``ContextError/Code/missingObject`` if the object has left the graph. The object is then unchanged.
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/unknownProperty``, ``PersistenceError/Code/wrongType`` if the value has a wrong
+  ///   type, or ``PersistenceError/Code/missingObject`` if the object has left the graph. The object is then unchanged.
   public final func setValue(_ value: StoreValue, forKey key: String) throws {
     try checkIsInGraph(key)
     switch entity.property(named: key) {
@@ -54,10 +54,10 @@ extension ManagedObject {
     case .relationship(let relationship)? where !relationship.isToMany: try setToOne(relationship, value, key)
     case .transientRelationship(let relationship)? where !relationship.isToMany: try setToOne(relationship, value, key)
     case .relationship?, .transientRelationship?:
-      throw ContextError(.wrongType, objectID: id, property: key, reason: "The relationship is to-many; set an array of objects.")
+      throw PersistenceError(.wrongType, objectID: id, property: key, reason: "The relationship is to-many; set an array of objects.")
     case .composite(let composite)?:
       if value != .null {
-        throw ContextError(.wrongType, objectID: id, property: key, reason: "The attribute is composite; set its elements by name.")
+        throw PersistenceError(.wrongType, objectID: id, property: key, reason: "The attribute is composite; set its elements by name.")
       }
       try setComposite(composite, [:])
     case .transient(let attribute)?: try setTransient(attribute, value)
@@ -67,7 +67,7 @@ extension ManagedObject {
 
   private func checkIsInGraph(_ key: String) throws {
     guard flags.contains(.detached) else { return }
-    throw ContextError(
+    throw PersistenceError(
       .missingObject, objectID: id, property: key,
       reason:
         "The object has left the graph: its deletion was saved, its context was reset, or its insertion was rolled back. Fetch or insert "
@@ -79,7 +79,8 @@ extension ManagedObject {
     // The save checks the ID's store.
     if case .objectID = value, attribute.type == .objectID { return value }
     guard let fitting = value.converted(to: attribute.type), !fitting.isExternal else {
-      throw ContextError(.wrongType, objectID: id, property: attribute.name, reason: "The value isn't of type \(attribute.type.rawValue).")
+      throw PersistenceError(
+        .wrongType, objectID: id, property: attribute.name, reason: "The value isn't of type \(attribute.type.rawValue).")
     }
     if attribute.type == .transformable { context.changes.forgetRefusedValues(self, attribute.slot) }
     return fitting
@@ -92,10 +93,10 @@ extension ManagedObject {
 
   /// Sets a to-one relationship by its name, and its inverse; nil removes the destination.
   ///
-  /// - Throws: The errors of ``setValue(_:forKey:)-(StoreValue,_)``; ``ContextError/Code/foreignObject`` if the object is of another context.
+  /// - Throws: The errors of ``setValue(_:forKey:)-(StoreValue,_)``; ``PersistenceError/Code/foreignObject`` if the object is of another context.
   public final func setValue(_ object: ManagedObject?, forKey key: String) throws {
     if let object, object.context !== context {
-      throw ContextError(
+      throw PersistenceError(
         .foreignObject, objectID: id, property: key, reason: "The object is of another context; fetch it in this one by its objectID.",
         objectIDs: [object.id])
     }
@@ -106,14 +107,15 @@ extension ManagedObject {
   ///
   /// An ordered relationship takes the order of the array; for an object that is in it twice, the first position counts.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty``; ``ContextError/Code/wrongType`` if the property isn't a
-  ///   to-many relationship or an object is of another entity; ``ContextError/Code/foreignObject`` if an object is of another context or
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/unknownProperty``; ``PersistenceError/Code/wrongType`` if the property isn't a
+  ///   to-many relationship or an object is of another entity; ``PersistenceError/Code/foreignObject`` if an object is of another context or
   ///   has left the graph. The object is then unchanged.
   public final func setValue(_ objects: [ManagedObject], forKey key: String) throws {
     try checkIsInGraph(key)
     guard let relationship = entity.anyRelationship(named: key), relationship.isToMany else {
       if entity.anyRelationship(named: key) == nil { _ = try slot(forKey: key) }
-      throw ContextError(.wrongType, objectID: id, property: key, reason: "The property isn't a to-many relationship; set a single value.")
+      throw PersistenceError(
+        .wrongType, objectID: id, property: key, reason: "The property isn't a to-many relationship; set a single value.")
     }
     for object in objects { try check(object, for: relationship) }
     if relationship.isOrdered {
@@ -124,7 +126,7 @@ extension ManagedObject {
 
   /// Sets a property by its name to a value returned by ``value(forKey:)``, of this object or another.
   ///
-  /// - Throws: The same errors as the setters of a single value and of objects; ``ContextError/Code/wrongType`` for a list of values.
+  /// - Throws: The same errors as the setters of a single value and of objects; ``PersistenceError/Code/wrongType`` for a list of values.
   public final func setValue(_ value: PropertyValue, forKey key: String) throws {
     switch value {
     case .single(let value): try setValue(value, forKey: key)
@@ -133,11 +135,11 @@ extension ManagedObject {
       try checkIsInGraph(key)
       guard case .composite(let composite)? = entity.property(named: key) else {
         if entity.property(named: key) == nil { _ = try slot(forKey: key) }
-        throw ContextError(.wrongType, objectID: id, property: key, reason: "The property isn't a composite attribute.")
+        throw PersistenceError(.wrongType, objectID: id, property: key, reason: "The property isn't a composite attribute.")
       }
       try setComposite(composite, values)
     case .list:
-      throw ContextError(
+      throw PersistenceError(
         .wrongType, objectID: id, property: key, reason: "A list of values was set; set one value, or an array of objects.")
     }
   }
@@ -151,15 +153,15 @@ extension ManagedObject {
   /// the names, `"departments.employees.name"` a list for each department. `@count` after a to-many relationship returns the number of its
   /// objects: `"employees.@count"`. Elements of composite attributes follow their names: `"home.latitude"`.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` and the name that an entity doesn't have.
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/unknownProperty`` and the name that an entity doesn't have.
   public final func value(forKeyPath path: String) throws -> PropertyValue {
     try value(at: path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)[...], of: path)
   }
 
   /// Sets the value at the end of a path of to-one relationships, which may end in an element of a composite attribute.
   ///
-  /// - Throws: The same errors as ``setValue(_:forKey:)-(StoreValue,_)``, and ``ContextError`` with code
-  ///   ``ContextError/Code/missingObject`` if a relationship on the path is nil.
+  /// - Throws: The same errors as ``setValue(_:forKey:)-(StoreValue,_)``, and ``PersistenceError`` with code
+  ///   ``PersistenceError/Code/missingObject`` if a relationship on the path is nil.
   public final func setValue(_ value: StoreValue, forKeyPath path: String) throws {
     let (object, key) = try owner(ofKeyPath: path)
     try object.setValue(value, forKey: key)
@@ -167,8 +169,8 @@ extension ManagedObject {
 
   /// Sets the to-many relationship at the end of a path of to-one relationships.
   ///
-  /// - Throws: The same errors as ``setValue(_:forKey:)-([ManagedObject],_)``, and ``ContextError`` with code
-  ///   ``ContextError/Code/missingObject`` if a relationship on the path is nil.
+  /// - Throws: The same errors as ``setValue(_:forKey:)-([ManagedObject],_)``, and ``PersistenceError`` with code
+  ///   ``PersistenceError/Code/missingObject`` if a relationship on the path is nil.
   public final func setValue(_ objects: [ManagedObject], forKeyPath path: String) throws {
     let (object, key) = try owner(ofKeyPath: path)
     try object.setValue(objects, forKey: key)
@@ -189,7 +191,7 @@ extension ManagedObject {
 
   final func slot(forKey key: String) throws -> SlotIndex {
     guard let slot = entity.slot(named: key) else {
-      throw ContextError(
+      throw PersistenceError(
         .unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no attribute or to-one relationship of this name.")
     }
     return slot
@@ -247,8 +249,8 @@ extension ManagedObject {
     }
   }
 
-  private func unknown(_ name: String, of path: String, _ entity: ManagedObjectModel.Entity, isLast: Bool) -> ContextError {
-    ContextError(
+  private func unknown(_ name: String, of path: String, _ entity: ManagedObjectModel.Entity, isLast: Bool) -> PersistenceError {
+    PersistenceError(
       .unknownProperty, objectID: id, property: path, reason: "\(entity.name) has no \(isLast ? "property" : "relationship") \(name).")
   }
 
@@ -267,14 +269,14 @@ extension ManagedObject {
         break
       }
       guard let relationship = entity.anyRelationship(named: name), !relationship.isToMany else {
-        throw ContextError(.unknownProperty, objectID: id, property: path, reason: "\(entity.name) has no to-one relationship \(name).")
+        throw PersistenceError(.unknownProperty, objectID: id, property: path, reason: "\(entity.name) has no to-one relationship \(name).")
       }
       object = object?.toOne(relationship)
       entity = object?.entity ?? context.persistentStoreCoordinator.model.destination(of: relationship)
     }
     guard entity.property(named: last) != nil else { throw unknown(last, of: path, entity, isLast: true) }
     guard let object else {
-      throw ContextError(
+      throw PersistenceError(
         .missingObject, objectID: id, property: path,
         reason: "A relationship on the path is nil, so the path has no object to change. Set the relationship first.")
     }
@@ -287,16 +289,16 @@ extension ManagedObject {
     case .objectID(let target):
       let object = try context.object(with: target)
       guard plan.link(relationship).leads(toEntity: object.flags.entityIndex) else {
-        throw ContextError(.wrongType, objectID: id, property: key, reason: "The object is a \(object.entity.name).")
+        throw PersistenceError(.wrongType, objectID: id, property: key, reason: "The object is a \(object.entity.name).")
       }
       setToOne(relationship, object)
-    default: throw ContextError(.wrongType, objectID: id, property: key, reason: "A relationship takes an object ID.")
+    default: throw PersistenceError(.wrongType, objectID: id, property: key, reason: "A relationship takes an object ID.")
     }
   }
 
   private func check(_ target: ManagedObject, for relationship: ManagedObjectModel.Relationship) throws {
-    func refusal(_ code: ContextError.Code, _ reason: String) -> ContextError {
-      ContextError(code, objectID: id, property: relationship.name, reason: reason)
+    func refusal(_ code: PersistenceError.Code, _ reason: String) -> PersistenceError {
+      PersistenceError(code, objectID: id, property: relationship.name, reason: reason)
     }
     guard target.context === context else {
       throw refusal(.foreignObject, "An object is of another context; find it in this one by its objectID.")

@@ -8,10 +8,11 @@ extension ManagedObject {
 
   /// The destination objects of an ordered relationship, by its name.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` if the entity has no ordered relationship with that name.
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/unknownProperty`` if the entity has no ordered relationship with that name.
   public final func ordered(forKey key: String) throws -> OrderedToMany<ManagedObject> {
     guard let relationship = entity.anyRelationship(named: key), relationship.isOrdered else {
-      throw ContextError(.unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no ordered relationship of this name.")
+      throw PersistenceError(
+        .unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no ordered relationship of this name.")
     }
     return OrderedToMany(owner: self, index: relationship.toManyIndex)
   }

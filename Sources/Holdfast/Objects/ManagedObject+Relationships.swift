@@ -136,10 +136,11 @@ extension ManagedObject {
 
   /// The destination objects of a to-many relationship, by its name.
   ///
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty`` if the entity has no to-many relationship with that name.
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/unknownProperty`` if the entity has no to-many relationship with that name.
   public final func toMany(forKey key: String) throws -> ToMany<ManagedObject> {
     guard let relationship = entity.anyRelationship(named: key), relationship.isToMany else {
-      throw ContextError(.unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no to-many relationship of this name.")
+      throw PersistenceError(
+        .unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no to-many relationship of this name.")
     }
     return ToMany(owner: self, index: relationship.toManyIndex)
   }
@@ -261,7 +262,7 @@ extension ManagedObject {
     guard let siblings, let answer = siblings.answer else { return group.hasTooManyTargets ? targetsAlone(index) : nil }
     // With several stores, the object's store may have been removed, so that it wasn't queried.
     if context.places.count > 1, context.isOfRemovedStore(objectKey) {
-      context.noteUnread(id, ContextError.missingStore([id]))
+      context.noteUnread(id, PersistenceError.missingStore([id]))
       return nil
     }
     return .answer(siblings, Int(answer.offsets[Int(position)])..<Int(answer.offsets[Int(position) + 1]))

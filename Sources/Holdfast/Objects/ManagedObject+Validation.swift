@@ -9,7 +9,7 @@ extension ManagedObject {
   ///     try tie.validateValue(.double(rating), forKey: "rating")
   ///     return nil
   ///   } catch {
-  ///     return (error as? ContextError)?.userMessage()  // "Rating may be at most 5."
+  ///     return (error as? PersistenceError)?.userMessage()  // "Rating may be at most 5."
   ///   }
   /// }
   /// ```
@@ -17,15 +17,15 @@ extension ManagedObject {
   /// - Parameters:
   ///   - value: The value of an attribute, or the ID of a to-one relationship's destination.
   ///   - key: The name of the attribute or relationship; `home.latitude` for an element of a composite attribute.
-  /// - Throws: ``ContextError`` with all failures that a save would report, with Core Data's codes; or with code
-  ///   ``ContextError/Code/unknownProperty`` or ``ContextError/Code/wrongType`` if the value can't be set at all.
+  /// - Throws: ``PersistenceError`` with all failures that a save would report, with Core Data's codes; or with code
+  ///   ``PersistenceError/Code/unknownProperty`` or ``PersistenceError/Code/wrongType`` if the value can't be set at all.
   public final func validateValue(_ value: StoreValue, forKey key: String) throws {
     var failures = try failuresByModel(value, key)
     failures += OwnRules.failures(self, key) { try validate(.single(value), forKey: key) }
-    if !failures.isEmpty { throw ContextError.together(failures) }
+    if !failures.isEmpty { throw PersistenceError.together(failures) }
   }
 
-  private func failuresByModel(_ value: StoreValue, _ key: String) throws -> [ContextError] {
+  private func failuresByModel(_ value: StoreValue, _ key: String) throws -> [PersistenceError] {
     let checks = context.graph.checks[entity.index]
     if case .transient(let attribute)? = entity.property(named: key) {
       if !attribute.type.isUntyped && value.converted(to: attribute.type) == nil { throw wrongType(key) }
@@ -35,7 +35,7 @@ extension ManagedObject {
       return try failures(of: value, relationship)
     }
     guard let slot = entity.slot(named: key) else {
-      throw ContextError(
+      throw PersistenceError(
         .unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no attribute or to-one relationship \(key).")
     }
     if case .objectID(let target) = value, let relationship = entity.relationship(inSlot: slot), !canLead(relationship, to: target) {
@@ -55,7 +55,7 @@ extension ManagedObject {
     return checks.slots.filter { $0.slot == slot }.compactMap { $0.failure(batch[0].pointer, self) }
   }
 
-  private func failures(of value: StoreValue, _ relationship: ManagedObjectModel.Relationship) throws -> [ContextError] {
+  private func failures(of value: StoreValue, _ relationship: ManagedObjectModel.Relationship) throws -> [PersistenceError] {
     switch value {
     case .null: return relationship.isOptional ? [] : [.missing(relationship.name, self)]
     case .objectID(let target) where canLead(relationship, to: target): return []
@@ -69,7 +69,7 @@ extension ManagedObject {
     return model.entity(named: target.entityName)?.isKind(of: model.destination(of: relationship)) == true
   }
 
-  private func wrongType(_ key: String) -> ContextError {
-    ContextError(.wrongType, objectID: id, property: key, reason: "The value isn't of the property's type.")
+  private func wrongType(_ key: String) -> PersistenceError {
+    PersistenceError(.wrongType, objectID: id, property: key, reason: "The value isn't of the property's type.")
   }
 }

@@ -6,7 +6,7 @@ import HoldfastStore
 /// error. Send its ``objectID`` instead.
 ///
 /// An object is a *fault* until its row is read. The first access reads the row, together with the rows of its siblings (see
-/// ``ManagedObjectContext/batchesFaults``). After that, a getter is one test and one load.
+/// ``ManagedObjectContext/firesFaultsInBatches``). After that, a getter is one test and one load.
 ///
 /// Subclass it for typed access. The slots are checked when the class is bound to its entity:
 ///
@@ -137,12 +137,12 @@ open class ManagedObject {
   /// - transient values that ``/HoldfastStore/StoreValue`` can't represent.
   ///
   /// ``validateValue(_:forKey:)`` calls it before a value is set. It must not change objects. It may throw any error;
-  /// ``ContextError/invalid(_:property:)`` creates one with a message for users. Classes that don't override it have no cost.
+  /// ``PersistenceError/invalid(_:property:)`` creates one with a message for users. Classes that don't override it have no cost.
   ///
   /// ```swift
   /// final class Tie: ManagedObject {
   ///   override func validate(_ value: PropertyValue, forKey key: String) throws {
-  ///     if key == "rating", value == .double(3.5) { throw ContextError.invalid("Nobody rates a tie 3.5.") }
+  ///     if key == "rating", value == .double(3.5) { throw PersistenceError.invalid("Nobody rates a tie 3.5.") }
   ///   }
   /// }
   /// ```

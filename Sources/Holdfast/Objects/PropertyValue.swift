@@ -2,6 +2,8 @@ public import HoldfastStore
 
 /// The value of a property read by name, by ``ManagedObject/value(forKey:)`` or ``ManagedObject/value(forKeyPath:)``.
 ///
+/// A property can have objects or several values; a ``/HoldfastStore/StoreValue`` is one value of a row.
+///
 /// It can contain objects, so it stays in their context's isolation.
 public enum PropertyValue: Hashable {
   /// The value of an attribute, the ID of a to-one relationship's destination, or null.

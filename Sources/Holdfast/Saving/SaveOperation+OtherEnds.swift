@@ -7,7 +7,7 @@ import HoldfastStore
 /// objects. Owners of relationships without an inverse are found by a fetch.
 extension SaveOperation {
   func findOtherEnds() throws {
-    if coordinator.saveListeners.isEmpty && context.observers?.didSaveHandlers.isEmpty != false { return }
+    if coordinator.saveListeners.isEmpty && context.observers?.hearSaves != true { return }
     for part in parts { part.otherEnds = try otherEnds(part.deleted) + ownersWithoutInverse(part) }
   }
 
@@ -25,7 +25,7 @@ extension SaveOperation {
     }
     return try lost.flatMap { relationship, targets -> [ManagedObjectID] in
       let entity = context.entities[relationship.entityIndex], collector = RowCollector()
-      for keys in targets.filter({ $0 >= 0 }).sorted().windows(of: Deriving.largestList) {
+      for keys in targets.filter({ $0 >= 0 }).sorted().windows(of: Deriving.maximumListCount) {
         let ids = keys.map { StoreValue.objectID(part.store.prefixes[relationship.destinationIndex].withKey($0)) }
         let predicate = QueryExpression.any(PropertyPath(relationship.name), .membership(.object, ids))
         try coordinator.fetch(FetchQuery(entity: entity, predicate: predicate, options: options), from: part.store, into: collector)

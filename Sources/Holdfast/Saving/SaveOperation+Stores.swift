@@ -4,7 +4,7 @@ import HoldfastStore
 extension SaveOperation {
   /// Divides the changes among the stores. Stores without changes are left out.
   ///
-  /// - Throws: ``ContextError`` when a store was removed, no store accepts a new object, or a relationship references another store.
+  /// - Throws: ``PersistenceError`` when a store was removed, no store accepts a new object, or a relationship references another store.
   func divideAmongStores() throws {
     stores = coordinator.storeSet
     parts = []
@@ -44,7 +44,7 @@ extension SaveOperation {
     let assigned = inserted.filter { object in context.changes.store(assignedTo: object).map { !stores.stores.contains($0) } ?? false }
     let sent = inserted.filter { $0.objectKey >= 0 && stores.store(ofKey: $0.objectKey) == nil }
     let gone = (updated + deleted).filter { stores.store(ofKey: $0.objectKey) == nil } + sent + assigned
-    if !gone.isEmpty { throw ContextError.missingStore(gone.map(\.id)) }
+    if !gone.isEmpty { throw PersistenceError.missingStore(gone.map(\.id)) }
   }
 
   /// The store of a new object.
@@ -55,7 +55,7 @@ extension SaveOperation {
     if let first = stores.firstWritable(object.flags.entityIndex) { return first }
     // The only store is read-only. Its error reports what can't be written.
     if let sole = stores.sole, sole.holds(object.flags.entityIndex) { return sole }
-    throw ContextError(
+    throw PersistenceError(
       .noStoreForEntity, objectID: object.id,
       reason: "No writable store holds objects of \(object.entity.name). Add a writable store for this entity or for all entities.")
   }
@@ -72,7 +72,7 @@ extension SaveOperation {
     for part in parts { for object in part.inserted { places[object.objectKey] = part.store.place } }
     /// The index of a key's store; nil for a new object that this save doesn't insert.
     func place(_ key: ObjectKey) -> Int? { key >= 0 ? StackKey.place(key) : places[key] }
-    var failures: [ContextError] = []
+    var failures: [PersistenceError] = []
     for part in parts {
       for object in part.inserted + part.updated {
         forEachLink(of: object) { relationship, target in
@@ -83,7 +83,7 @@ extension SaveOperation {
     }
     if failures.count == 1 { throw failures[0] }
     guard failures.isEmpty else {
-      throw ContextError(
+      throw PersistenceError(
         .externalRelationship,
         reason: "\(failures.count) relationships reference an object of another store. Assign both ends to one store.",
         failures: failures, objectIDs: failures.flatMap(\.objectIDs))
@@ -96,8 +96,8 @@ extension SaveOperation {
 
   private static func externalRelationship(
     _ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship, _ target: ManagedObjectID
-  ) -> ContextError {
-    ContextError(
+  ) -> PersistenceError {
+    PersistenceError(
       .externalRelationship, objectID: object.id, property: relationship.name,
       reason: "The relationship references \(target), an object of another store. Assign both to one store, or store the ID instead.",
       objectIDs: [object.id, target])

@@ -3,7 +3,7 @@ import HoldfastStore
 /// Checks of values that couldn't be encoded, IDs of unsaved objects, and transient attributes.
 extension SaveOperation {
   /// The failures of these checks, which are reported together with those of the validation.
-  func valueFailures() -> [ContextError] {
+  func valueFailures() -> [PersistenceError] {
     var failures = refusedValues()
     forEachTemporaryID(inserted) { object, slot, id in check(id, object, slot, &failures) }
     forEachTemporaryID(updated) { object, slot, id in check(id, object, slot, &failures) }
@@ -11,22 +11,22 @@ extension SaveOperation {
     return failures
   }
 
-  private func refusedValues() -> [ContextError] {
+  private func refusedValues() -> [PersistenceError] {
     if context.changes.refusedValues.isEmpty { return [] }
     let saved = Set((inserted + updated).map { ObjectIdentifier($0) })
-    return context.changes.refusedValues.compactMap { refused in saved.contains(refused.object) ? refused.error as? ContextError : nil }
+    return context.changes.refusedValues.compactMap { refused in saved.contains(refused.object) ? refused.error as? PersistenceError : nil }
   }
 
-  private func checkTransients(_ object: ManagedObject, _ failures: inout [ContextError]) {
+  private func checkTransients(_ object: ManagedObject, _ failures: inout [PersistenceError]) {
     failures += context.graph.checks[object.flags.entityIndex].transients.compactMap { $0.failure(object) }
   }
 
   // MARK: IDs of objects
 
-  private func check(_ id: ManagedObjectID, _ object: ManagedObject, _ slot: SlotIndex, _ failures: inout [ContextError]) {
+  private func check(_ id: ManagedObjectID, _ object: ManagedObject, _ slot: SlotIndex, _ failures: inout [PersistenceError]) {
     if target(of: id) != nil { return }
     failures.append(
-      ContextError(
+      PersistenceError(
         .unsavedObjectID, objectID: object.id, property: object.entity.slots[slot].name,
         reason: "The attribute contains the temporary ID of an object that isn't being saved. Save that object, then set its new ID.",
         objectIDs: [id]))

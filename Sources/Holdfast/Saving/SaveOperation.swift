@@ -29,7 +29,7 @@ final class SaveOperation {
   /// The changes of each store, in the order in which the stores were added, without unchanged stores.
   @exclusivity(unchecked) var parts: [StoreChanges] = []
   /// The failures of the objects' own validation and of the value checks.
-  var ownFailures: [ContextError] = []
+  var ownFailures: [PersistenceError] = []
   /// The changes of each store for notifications; empty without listeners.
   var committedChanges: [SavedChanges] = []
   /// The error when only some stores have their changes; nil otherwise.
@@ -157,7 +157,7 @@ final class SaveOperation {
       for object in round where object.hasChanges && !(object.isInserted && object.isDeleted) { object.willSave() }
       try processPendingChanges()
     }
-    throw ContextError(
+    throw PersistenceError(
       .endlessSave, reason: "willSave() changed further objects in 100 successive rounds. Make sure that it stops changing objects.")
   }
 
@@ -191,7 +191,7 @@ final class SaveOperation {
     try context.fire(together: saved.filter { $0.isFault }, options)
     let missing = saved.filter { $0.isFault || $0.isInaccessible }.map(\.objectID)
     if missing.isEmpty { return }
-    throw ContextError(
+    throw PersistenceError(
       .conflict,
       reason: "Changed objects without a readable row: \(missing.count). Another context or process may have deleted them. Roll back.",
       objectIDs: missing, cause: context.faultError)
@@ -280,10 +280,10 @@ extension ContextCore {
   func save() throws {
     checkIsolation()
     if isSaving {
-      throw ContextError(
+      throw PersistenceError(
         .saveInProgress,
         reason: "The context is being saved; a callback of the save can't save it again. Save it when save() has returned, "
-          + "or in a handler of contextDidSave.")
+          + "or in a handler of onSave.")
     }
     try refuseLoss()
     try settleUncertainSave()
@@ -321,9 +321,9 @@ enum SaveFailure {
     }
   }
 
-  static func conflict(_ error: StoreError) -> ContextError {
+  static func conflict(_ error: StoreError) -> PersistenceError {
     let ids = error.conflicts.map(\.objectID)
-    return ContextError(
+    return PersistenceError(
       .conflict,
       reason:
         "\(ids.isEmpty ? "Objects were" : ids.count == 1 ? "1 object was" : "\(ids.count) objects were") changed or deleted by another context or process since "
@@ -335,11 +335,11 @@ enum SaveFailure {
   /// - Parameter uncertain: The store whose outcome is unknown; nil if none is.
   static func incomplete(
     _ saved: [StoreChanges], without rest: [StoreChanges], uncertain: StoreChanges?, _ cause: any Error
-  ) -> ContextError {
+  ) -> PersistenceError {
     let objects = rest.flatMap { $0.inserted + $0.updated + $0.deleted }
     func titles(_ parts: [StoreChanges]) -> String { parts.map(\.store.title).joined(separator: ", ") }
     let unsaved = rest.filter { $0 !== uncertain }
-    return ContextError(
+    return PersistenceError(
       .incompleteSave,
       reason: "The changes were saved in \(titles(saved))" + (unsaved.isEmpty ? "." : ", but not in \(titles(unsaved)).")
         + (uncertain.map { " It is unknown whether they were saved in \($0.store.title)." } ?? "")
@@ -347,11 +347,11 @@ enum SaveFailure {
       objectIDs: objects.map(\.id), savedStoreIdentifiers: saved.map(\.store.identifier), cause: cause)
   }
 
-  static func constraint(_ error: StoreError, _ save: SaveOperation) -> ContextError {
+  static func constraint(_ error: StoreError, _ save: SaveOperation) -> PersistenceError {
     let ids = error.constraintConflicts.map { save.knownID($0.objectID) }
     let names = Set(error.constraintConflicts.map { $0.constraint.joined(separator: ", ") }).sorted().joined(separator: "; ")
     let subject = ids.isEmpty ? "Objects have" : ids.count == 1 ? "1 object has" : "\(ids.count) objects have"
-    return ContextError(
+    return PersistenceError(
       .constraintConflict,
       reason: "\(subject) the same \(names.isEmpty ? "unique values" : names) as another. Change them and save again.",
       objectIDs: ids, cause: error)

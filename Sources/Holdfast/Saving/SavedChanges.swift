@@ -3,6 +3,8 @@ import Synchronization
 
 /// The changes of one save in one store, or changes by another process or a server that the store reports, as object IDs.
 ///
+/// Use it to follow the data, whoever changes it. A context's own changes, also unsaved ones, are ``ObjectChanges``.
+///
 /// A save that changes several stores produces one value for each. The value contains no objects, so you can send it to other tasks.
 ///
 /// ```swift
@@ -97,7 +99,7 @@ final class SaveListeners: Sendable {
 extension SaveOperation {
   /// Notifies listeners of the committed changes, store by store.
   func announce() {
-    let isHeard = context.observers?.didSaveHandlers.isEmpty == false
+    let isHeard = context.observers?.hearSaves == true
     if coordinator.saveListeners.isEmpty && !isHeard { return }
     for part in parts where part.isCommitted && !part.request.isEmpty {
       // The objects still have their change flags, so the changes can be listed.

@@ -50,13 +50,13 @@ final class UncertainSave {
   /// The outcome of the save according to the store; never `unknown`.
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` with code `outcomeUnknown` if the store doesn't know it, or can't be reached.
-  ///   ``ContextError`` if the store was removed.
+  ///   ``PersistenceError`` if the store was removed.
   func outcome(_ options: RequestOptions) throws -> SaveOutcome {
     let store = part.store, objects = part.inserted + part.updated + part.deleted
     assert(
       objects.allSatisfy { $0.hasChanges && $0.objectKey >= 0 && $0.flags.contains(.inList) },
       "Invariant 2 or 3 of an uncertain save is broken.")
-    guard part.coordinator.persistentStores.contains(store) else { throw ContextError.missingStore(objects.map(\.id)) }
+    guard part.coordinator.persistentStores.contains(store) else { throw PersistenceError.missingStore(objects.map(\.id)) }
     guard store.monitored.answers.supports(SaveOutcomeRequest.self) else {
       throw unknown(
         "This type of store can't report the outcome. Fetch the objects in another context and compare them. Then call "

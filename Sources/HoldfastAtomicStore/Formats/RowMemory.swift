@@ -12,7 +12,7 @@ public struct RowMemory {
   ///   - fileByteCount: The size of the file in bytes.
   public init(_ options: WholeFileOptions, fileByteCount: Int64) {
     let multiple = fileByteCount.multipliedReportingOverflow(by: 128)
-    limit = options.largestRows ?? (multiple.overflow ? .max : Int(clamping: (64 << 20) + min(multiple.partialValue, .max / 2)))
+    limit = options.maximumRowByteCount ?? (multiple.overflow ? .max : Int(clamping: (64 << 20) + min(multiple.partialValue, .max / 2)))
   }
 
   /// Counts rows of an entity.
@@ -23,7 +23,7 @@ public struct RowMemory {
     let sum = taken.addingReportingOverflow(product.partialValue)
     taken = product.overflow || sum.overflow ? .max : sum.partialValue
     if taken <= limit { return nil }
-    return "The rows take at least \(taken) bytes of memory; the limit is \(limit) bytes. To allow more, raise largestRows."
+    return "The rows take at least \(taken) bytes of memory; the limit is \(limit) bytes. To allow more, raise maximumRowByteCount."
   }
 
   /// Counts all rows of a generation.

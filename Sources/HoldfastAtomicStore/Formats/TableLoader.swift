@@ -59,7 +59,7 @@ public final class TableLoader {
   /// The batch becomes a page of the table, so large batches are better.
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` with code `tooLarge` if the rows added so far need more memory than
-  ///   ``WholeFileOptions/largestRows`` allows.
+  ///   ``WholeFileOptions/maximumRowByteCount`` allows.
   public func take(_ batch: RowBatch, of entity: EntityIndex) throws {
     if let excess = memory?.add(batch.count, batch.layout) {
       throw StoreError(.tooLarge, operation: "open the store", path: path, reason: excess)

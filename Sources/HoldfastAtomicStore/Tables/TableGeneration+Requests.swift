@@ -85,7 +85,7 @@ extension PlannedRows {
   func scan(_ lookup: UniqueLookup.Plan, _ plan: FetchPlan) throws -> [RowView] {
     guard case .scan(let predicate) = lookup else { return [] }
     var found: [RowView] = []
-    let source = NoFurtherRows()
+    let source = EmptyEvaluationSource()
     for entity in plan.concreteEntities {
       try forEachBatch(of: entity) { batch, rows in
         rows.forEach(in: batch) { if predicate.matches(batch.pointer($0), source) { found.append(batch[$0]) } }

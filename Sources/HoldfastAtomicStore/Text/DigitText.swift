@@ -1,7 +1,7 @@
 /// Writes the decimal digits of integers into memory, two at a time.
 public enum DigitText {
   /// The maximum length of a number.
-  public static let mostBytes = 20
+  public static let maximumByteCount = 20
 
   @usableFromInline static let pairs: StaticString = """
     0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849\
@@ -46,7 +46,7 @@ public enum DigitText {
   ///
   /// - Parameters:
   ///   - value: The number.
-  ///   - output: A buffer of at least ``mostBytes`` bytes.
+  ///   - output: A buffer of at least ``maximumByteCount`` bytes.
   /// - Returns: The number of bytes written.
   @inlinable @inline(__always) public static func write(_ value: Int64, to output: UnsafeMutableRawPointer) -> Int {
     let sign = value < 0 ? 1 : 0

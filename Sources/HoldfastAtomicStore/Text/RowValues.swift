@@ -84,8 +84,9 @@ public final class RowValues {
   }
 
   /// Sets bytes that a closure writes. The closure returns their count, or nil if they are invalid.
-  @inlinable @inline(__always) public func set(_ slot: SlotIndex, mostBytes: Int, _ write: (UnsafeMutableRawPointer) -> Int?) -> Bool {
-    guard let count = write(room(mostBytes)) else { return false }
+  @inlinable @inline(__always) public func set(_ slot: SlotIndex, maximumByteCount: Int, _ write: (UnsafeMutableRawPointer) -> Int?) -> Bool
+  {
+    guard let count = write(room(maximumByteCount)) else { return false }
     take(slot, count)
     return true
   }

@@ -114,7 +114,7 @@ public final class TextOutput {
 
   /// Appends an integer.
   @inlinable @inline(__always) public func put(decimal value: Int64) {
-    count += DigitText.write(value, to: room(DigitText.mostBytes))
+    count += DigitText.write(value, to: room(DigitText.maximumByteCount))
   }
 
   /// Appends the digits of a number, padded with leading zeros.

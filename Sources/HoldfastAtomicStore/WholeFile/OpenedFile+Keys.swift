@@ -25,7 +25,7 @@ extension OpenedFile {
 /// same time.
 struct KeyRecord {
   var nextKeys: [ObjectKey]
-  static let mostTables = (LockFile.largestRecord - 36) / 8
+  static let mostTables = (LockFile.maximumRecordByteCount - 36) / 8
 
   init(nextKeys: [ObjectKey]) { self.nextKeys = nextKeys }
 

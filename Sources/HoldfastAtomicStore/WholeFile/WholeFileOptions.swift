@@ -25,16 +25,16 @@ public struct WholeFileOptions: Sendable {
   /// A row takes eight bytes for each attribute and to-one relationship. Missing values also take memory, but no space in the file,
   /// so a small file can contain huge rows. Opening a file beyond the limit throws ``/HoldfastStore/StoreError/Code/tooLarge``
   /// before the rows are in memory. Saving one throws ``/HoldfastStore/StoreError/Code/unstorableValue``.
-  public var largestRows: Int?
+  public var maximumRowByteCount: Int?
 
   /// Creates options.
   public init(
     file: DurableFileOptions = DurableFileOptions(), allowsUnverified: Bool = false,
-    externalData: ExternalDataOptions = ExternalDataOptions(), largestRows: Int? = nil
+    externalData: ExternalDataOptions = ExternalDataOptions(), maximumRowByteCount: Int? = nil
   ) {
     self.file = file
     self.allowsUnverified = allowsUnverified
     self.externalData = externalData
-    self.largestRows = largestRows
+    self.maximumRowByteCount = maximumRowByteCount
   }
 }

@@ -113,7 +113,7 @@ public final class ExternalDataFolder: Sendable {
   private func contents(of file: StoreFileHandle, _ id: UUID, _ operation: String) throws(FileSystemError) -> Data {
     let status = try fileSystem.status(of: file)
     guard status.kind == .regular else { throw FileSystemError(.openForReading, name: id.uuidString, number: ErrorNumber.tooManyLinks) }
-    guard status.identity.size <= options.largestByteCount else {
+    guard status.identity.size <= options.maximumByteCount else {
       throw FileSystemError(.read, name: id.uuidString, number: ErrorNumber.tooLarge)
     }
     let count = Int(status.identity.size)
@@ -151,7 +151,7 @@ public final class ExternalDataFolder: Sendable {
     case ErrorNumber.tooLarge:
       return failed(
         .tooLarge,
-        "The file is larger than the limit of \(options.largestByteCount) bytes. Raise ExternalDataOptions.largestByteCount to read it.")
+        "The file is larger than the limit of \(options.maximumByteCount) bytes. Raise ExternalDataOptions.maximumByteCount to read it.")
     case ErrorNumber.tooManyLinks, ErrorNumber.notDirectory, ErrorNumber.isDirectory, ErrorNumber.noDevice:
       return failed(
         .damaged,

@@ -40,7 +40,7 @@ final class ExternalDataNote {
 
   private static let suffix = ".save"
   /// The maximum size of a note that is read, in bytes: about 2 million names.
-  private static let largestByteCount: Int64 = 256 << 20
+  private static let maximumByteCount: Int64 = 256 << 20
 
   static func isOne(_ name: String, of storeUUID: String) -> Bool {
     name.hasPrefix(prefix(storeUUID)) && name.hasSuffix(suffix) && name.utf8.count == prefix(storeUUID).utf8.count + 16 + suffix.utf8.count
@@ -90,7 +90,7 @@ final class ExternalDataNote {
     guard let handle = try? fileSystem.openForReading(name, in: folders.support.handle) else { return nil }
     file = LockedFile(handle, of: fileSystem)
     guard let status = try? fileSystem.status(of: handle), status.kind == .regular,
-      (0...Self.largestByteCount).contains(status.identity.size),
+      (0...Self.maximumByteCount).contains(status.identity.size),
       (try? fileSystem.lock(handle, timeout: .zero)) != nil,
       let bytes = try? fileSystem.bytes(of: handle, at: 0, count: Int(status.identity.size))
     else { return nil }

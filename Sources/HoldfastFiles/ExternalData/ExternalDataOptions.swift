@@ -7,11 +7,11 @@ public struct ExternalDataOptions: Sendable, Hashable {
   /// Defaults to 100 KiB. Existing values stay where they are until they are set again.
   public var threshold: Int
   /// The maximum size of a value in a separate file, in bytes. Defaults to 1 GiB.
-  public var largestByteCount: Int64
+  public var maximumByteCount: Int64
 
   /// Creates options.
-  public init(threshold: Int = 100 << 10, largestByteCount: Int64 = 1 << 30) {
+  public init(threshold: Int = 100 << 10, maximumByteCount: Int64 = 1 << 30) {
     self.threshold = threshold
-    self.largestByteCount = largestByteCount
+    self.maximumByteCount = maximumByteCount
   }
 }

@@ -100,11 +100,11 @@ struct ExternalDataPlan {
     giveUp(stored, entity, slot, row.key)
     let bytes = row.bytes(slot)
     guard row.isPresent(slot), bytes.count > options.threshold else { return .keep }
-    guard Int64(bytes.count) <= options.largestByteCount else {
+    guard Int64(bytes.count) <= options.maximumByteCount else {
       throw StoreError(
         .unstorableValue, operation: "save rows of \(entity.name)",
         reason: "\(entity.name).\(entity.slots[slot].name) of the object with key \(row.key) has \(bytes.count) bytes; "
-          + "the limit is \(options.largestByteCount). Allow more with ExternalDataOptions.largestByteCount, or set a smaller value.")
+          + "the limit is \(options.maximumByteCount). Allow more with ExternalDataOptions.maximumByteCount, or set a smaller value.")
     }
     let id = ExternalDataName.make(for: bytes)
     files.append(File(id: id, batch: batch, row: index, slot: slot))

@@ -8,14 +8,14 @@ import HoldfastStore
 final class ModelArchive {
   private let archive: KeyedArchive
   private let mostValues: Int
-  private let mostBytes: Int
+  private let maximumByteCount: Int
   private var values = 0
   private var bytes = 0
 
   init(_ archive: KeyedArchive, _ options: ModelFileOptions) {
     self.archive = archive
     mostValues = options.maximumAttributeCount
-    mostBytes = options.maximumByteCount
+    maximumByteCount = options.maximumByteCount
   }
 
   /// Counts the values in a list, or of an object's keys.
@@ -27,7 +27,7 @@ final class ModelArchive {
   /// Throws if more was read than allowed.
   func check() throws(PropertyListError) {
     if values > mostValues { throw PropertyListError(.tooLarge, "The archive's lists have more than \(mostValues) values.") }
-    if bytes > mostBytes { throw PropertyListError(.tooLarge, "The archive's texts have more than \(mostBytes) bytes.") }
+    if bytes > maximumByteCount { throw PropertyListError(.tooLarge, "The archive's texts have more than \(maximumByteCount) bytes.") }
   }
 
   private func counted(_ text: String?) -> String? {

@@ -28,7 +28,7 @@ struct ConnectionSettings {
     precondition(
       options.busyTimeout >= .zero && options.cacheBytes >= 0 && options.mmapBytes >= 0 && options.maximumValueBytes > 0
         && options.maximumReaders > 0 && options.readerTimeout >= .zero && options.maximumSnapshots > 0 && options.checkpointPages > 0
-        && (options.maximumFileBytes ?? 1) > 0 && (options.requestTimeout ?? .zero) >= .zero && (options.largestFetchBytes ?? 0) >= 0,
+        && (options.maximumFileBytes ?? 1) > 0 && (options.requestTimeout ?? .zero) >= .zero && (options.maximumFetchByteCount ?? 0) >= 0,
       "A SQLite store's options contain a negative number, or 0 where at least 1 is needed.")
     busyMilliseconds = Self.busyMilliseconds(options)
     maximumValueBytes = Int32(clamping: options.maximumValueBytes)

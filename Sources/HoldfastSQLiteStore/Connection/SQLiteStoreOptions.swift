@@ -138,7 +138,7 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   /// The limit is checked after each batch of rows. A batch has at least one row, which can be larger than the limit. SQLite may deliver
   /// more rows than the fetch returns, if the framework evaluates part of the predicate. Long texts in minimum and maximum aggregates
   /// aren't counted.
-  public var largestFetchBytes: Int?
+  public var maximumFetchByteCount: Int?
   /// Which values are stored in separate files, if their attribute allows that.
   ///
   /// The files are `.NAME_SUPPORT/_EXTERNAL_DATA/UUID` beside the store.
@@ -166,7 +166,7 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
     maximumSnapshots: Int = 4, checkpointPages: Int = 1000, filePermissions: UInt32 = 0o600, allowsSharedFolder: Bool = false,
     createsIfMissing: Bool = true,
     maximumFileBytes: Int? = nil, maximumValueBytes: Int = 256 << 20,
-    requestTimeout: Duration? = nil, largestFetchBytes: Int? = nil,
+    requestTimeout: Duration? = nil, maximumFetchByteCount: Int? = nil,
     externalData: ExternalDataOptions = ExternalDataOptions(), storesExactDecimals: Bool = false,
     indexAddition: IndexAddition = .ownStores, statementLogging: StatementLogging = .none
   ) {
@@ -186,7 +186,7 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
     self.maximumFileBytes = maximumFileBytes
     self.maximumValueBytes = maximumValueBytes
     self.requestTimeout = requestTimeout
-    self.largestFetchBytes = largestFetchBytes
+    self.maximumFetchByteCount = maximumFetchByteCount
     self.externalData = externalData
     self.storesExactDecimals = storesExactDecimals
     self.indexAddition = indexAddition

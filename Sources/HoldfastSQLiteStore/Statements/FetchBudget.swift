@@ -5,7 +5,7 @@ struct FetchBudget {
   /// In bytes; nil for no limit.
   let limit: Int?
 
-  init(_ options: SQLiteStoreOptions) { limit = options.largestFetchBytes }
+  init(_ options: SQLiteStoreOptions) { limit = options.maximumFetchByteCount }
 
   @inline(__always)
   func check(_ byteCount: Int) throws {
@@ -19,7 +19,7 @@ struct FetchBudget {
   static func exceeded(_ limit: Int) -> StoreError {
     StoreError(
       .tooLarge, operation: "read rows or relationships",
-      reason: "The result takes more than \(limit) bytes of memory. Fetch less at once, or raise largestFetchBytes.")
+      reason: "The result takes more than \(limit) bytes of memory. Fetch less at once, or raise maximumFetchByteCount.")
   }
 
   /// A sink that passes rows on until they exceed the budget.

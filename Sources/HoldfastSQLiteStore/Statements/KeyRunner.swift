@@ -89,7 +89,7 @@ struct KeyRunner {
     let isAscending = zip(request.sources, request.sources.dropFirst()).allSatisfy { $0 < $1 }
     if isAscending, let range = range(request.sources) { return try answer(relationship, request.sources, in: range) }
     // Rows of several entities, and of ordered relationships, are read on demand.
-    if request.welcomesRows, !relationship.isOrdered, store.family(relationship.destinationIndex) == nil {
+    if request.acceptsRows, !relationship.isOrdered, store.family(relationship.destinationIndex) == nil {
       return try targetsWithRows(relationship, request.sources)
     }
     let statement = try targets(relationship, isRange: false)

@@ -1,5 +1,7 @@
 /// Declares a fetch request: a *template*, or the request of a fetched property.
 ///
+/// It is part of a model, as in Xcode's editor, and isn't run. Programs fetch with `FetchRequest` of Holdfast.
+///
 /// The predicate is kept as text, including its `$variables`.
 public struct FetchRequestDescription: Sendable, Hashable {
   /// The result of a request, with the numbers of Core Data's `NSFetchRequestResultType`.

@@ -8,7 +8,7 @@ public protocol EvaluationSource: AnyObject {
 }
 
 /// A source for queries that follow no relationships.
-public final class NoFurtherRows: EvaluationSource {
+public final class EmptyEvaluationSource: EvaluationSource {
   /// Creates the source.
   public init() {}
   /// Returns nil.
@@ -18,7 +18,7 @@ public final class NoFurtherRows: EvaluationSource {
 }
 
 /// The relationships that a query follows on one path. The last one may be to-many.
-public struct QueryCrossing: Sendable, Hashable {
+public struct RelationshipPath: Sendable, Hashable {
   /// The relationships, in the order in which they are followed.
   public let relationships: [ManagedObjectModel.Relationship]
 }

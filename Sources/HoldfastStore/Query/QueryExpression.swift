@@ -167,7 +167,9 @@ public struct PropertyPath: Sendable, Hashable, Codable, ExpressibleByStringLite
   }
 }
 
-/// An element of a sort order.
+/// An element of a sort order, as stores receive it, with names of properties.
+///
+/// Programs write `FetchSortDescriptor` of Holdfast, whose key paths the compiler checks.
 public struct SortTerm: Sendable, Hashable, Codable {
   /// The attribute or to-one relationship to sort by, optionally through to-one relationships.
   public var path: PropertyPath

@@ -12,7 +12,7 @@ public protocol RelatedRowReader: AnyObject {
 /// rows together.
 public final class RelatedRows: EvaluationSource {
   private let reader: any RelatedRowReader
-  private let crossings: [QueryCrossing]
+  private let relationshipPaths: [RelationshipPath]
   private var rows: [[ObjectKey: RowPointer]]
   private var links: [ManagedObjectModel.Relationship: [ObjectKey: [ObjectKey]]] = [:]
   /// Keeps the memory of the rows alive.
@@ -23,10 +23,10 @@ public final class RelatedRows: EvaluationSource {
   /// - Parameters:
   ///   - reader: Reads rows and destinations.
   ///   - model: The store's model.
-  ///   - crossings: The relationships that the query follows.
-  public init(_ reader: any RelatedRowReader, _ model: ManagedObjectModel, _ crossings: [QueryCrossing]) {
+  ///   - relationshipPaths: The relationships that the query follows.
+  public init(_ reader: any RelatedRowReader, _ model: ManagedObjectModel, _ relationshipPaths: [RelationshipPath]) {
     self.reader = reader
-    self.crossings = crossings
+    self.relationshipPaths = relationshipPaths
     rows = Array(repeating: [:], count: model.entities.count)
   }
 
@@ -45,9 +45,9 @@ public final class RelatedRows: EvaluationSource {
 
   /// Fetches the rows that other rows reference along the query's relationships.
   public func prepare(_ pointers: [RowPointer]) throws {
-    for crossing in crossings {
+    for path in relationshipPaths {
       var current = pointers
-      for relationship in crossing.relationships { current = try follow(relationship, from: current) }
+      for relationship in path.relationships { current = try follow(relationship, from: current) }
     }
   }
 

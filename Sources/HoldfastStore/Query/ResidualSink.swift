@@ -5,7 +5,7 @@ public final class ResidualSink: RowSink {
   private let predicate: RowPredicate?
   private let order: RowOrder?
   private let source: RelatedRows?
-  private let nowhere = NoFurtherRows()
+  private let nowhere = EmptyEvaluationSource()
   private var skip: Int
   private var remaining: Int?
   private let bound: Int?

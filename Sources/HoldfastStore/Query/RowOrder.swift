@@ -13,25 +13,25 @@ public struct RowOrder {
 
   private let comparisons: [Comparison]
   /// The relationships that the order follows.
-  public let crossings: [QueryCrossing]
+  public let relationshipPaths: [RelationshipPath]
 
   /// Compiles sort terms.
   ///
   /// - Throws: ``QueryError`` if a path is unknown, or doesn't end at an attribute or to-one relationship in the row.
   public init(_ terms: [SortTerm], entity: ManagedObjectModel.Entity, model: ManagedObjectModel) throws(QueryError) {
     var comparisons: [Comparison] = []
-    var crossings: [QueryCrossing] = []
+    var relationshipPaths: [RelationshipPath] = []
     for term in terms {
       let path = try ResolvedPath(term.path, from: entity, in: model)
       guard let slot = path.slot, let column = path.column(in: model) else {
         throw QueryError(entity: entity.name, part: term.path.description, reason: "A to-many relationship can't be sorted by.")
       }
       try path.checkIsInRow(entity, term.path)
-      if !path.hops.isEmpty { crossings.append(QueryCrossing(relationships: path.hops)) }
+      if !path.hops.isEmpty { relationshipPaths.append(RelationshipPath(relationships: path.hops)) }
       comparisons.append(RowOrder.comparison(path.hops, slot, column, term))
     }
     self.comparisons = comparisons
-    self.crossings = crossings
+    self.relationshipPaths = relationshipPaths
   }
 
   /// Whether a row sorts before another.

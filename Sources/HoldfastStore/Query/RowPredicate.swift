@@ -10,7 +10,7 @@ public struct RowPredicate {
   private let ranges: [RangeTest]
   private let rest: Test?
   /// The relationships that the query follows, so that a caller can prefetch rows.
-  public let crossings: [QueryCrossing]
+  public let relationshipPaths: [RelationshipPath]
 
   /// Compiles an expression.
   ///
@@ -29,7 +29,7 @@ public struct RowPredicate {
     self.ranges = ranges
     body = PredicateCompiler.conjunction(all)
     rest = others.isEmpty ? nil : PredicateCompiler.conjunction(others)
-    crossings = compiler.crossings
+    relationshipPaths = compiler.relationshipPaths
   }
 
   /// Whether a row matches the expression.
@@ -53,7 +53,7 @@ public struct RowPredicate {
 struct PredicateCompiler {
   typealias Test = RowPredicate.Test
   let model: ManagedObjectModel
-  var crossings: [QueryCrossing] = []
+  var relationshipPaths: [RelationshipPath] = []
   /// The relationships followed so far, while compiling a condition on the objects of a to-many relationship.
   var followed: [ManagedObjectModel.Relationship] = []
 
@@ -118,7 +118,7 @@ struct PredicateCompiler {
 
   mutating func cross(_ relationships: [ManagedObjectModel.Relationship]) {
     let whole = followed + relationships
-    if !whole.isEmpty { crossings.append(QueryCrossing(relationships: whole)) }
+    if !whole.isEmpty { relationshipPaths.append(RelationshipPath(relationships: whole)) }
   }
 
   /// The row at the end of the hops, or nil if one of them has no destination.

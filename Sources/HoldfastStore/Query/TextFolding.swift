@@ -1,4 +1,4 @@
-/// The differences that a comparison of text ignores: the `[c]` and `[d]` of a predicate.
+/// The differences that a comparison of text ignores: the `[c]` and `[d]` of a predicate, Core Data's `NSComparisonPredicate.Options`.
 ///
 /// Two texts are equal if they fold to the same UTF-8. Folding uses tables of one Unicode version (``unicodeVersion``) for each scalar, so
 /// results are the same on every platform and in every store. Folding is neither a locale's collation nor canonical equivalence: without

@@ -135,14 +135,14 @@ public struct RelationshipRequest: Sendable, Hashable, Codable {
   /// Whether the destination rows are about to be read.
   ///
   /// If true, a store may deliver any of these rows, or none. Deliver them only if they cost little more than the keys.
-  public var welcomesRows: Bool
+  public var acceptsRows: Bool
 
   /// Creates a request.
-  public init(entity: EntityIndex, relationship: RelationshipIndex, sources: [ObjectKey], welcomesRows: Bool = false) {
+  public init(entity: EntityIndex, relationship: RelationshipIndex, sources: [ObjectKey], acceptsRows: Bool = false) {
     self.entity = entity
     self.relationship = relationship
     self.sources = sources
-    self.welcomesRows = welcomesRows
+    self.acceptsRows = acceptsRows
   }
 }
 
@@ -163,7 +163,7 @@ public final class RelationshipAnswer: Sendable {
   ///
   /// A destination without an order key has the largest `Int64`.
   public let orderKeys: [Int64]?
-  /// Rows of destination objects; see ``RelationshipRequest/welcomesRows``.
+  /// Rows of destination objects; see ``RelationshipRequest/acceptsRows``.
   public let rows: [RowBatch]
 
   /// Creates an answer. Traps if the offsets don't match the number of destinations.

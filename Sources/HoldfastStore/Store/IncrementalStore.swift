@@ -126,7 +126,7 @@ public protocol IncrementalStore: AnyObject, Sendable {
   /// - **L1**: The answer contains the destinations of each source, in the order of the request's sources.
   /// - **L2**: Both sides of an inverse pair agree.
   /// - **L3**: A source that doesn't exist has no destinations.
-  /// - **L4**: If ``RelationshipRequest/welcomesRows`` is true, the answer may also contain rows of destination objects. They are from the
+  /// - **L4**: If ``RelationshipRequest/acceptsRows`` is true, the answer may also contain rows of destination objects. They are from the
   ///   same generation, each once.
   /// - **L5**: For an ordered relationship, the answer contains the order key of each destination as it was saved.
   ///
@@ -292,7 +292,9 @@ public protocol PreparedSave: AnyObject, Sendable {
   func abort()
 }
 
-/// What a store reports when it opens.
+/// What a store reports when it opens, to the coordinator.
+///
+/// What programs read about a store, also about one that isn't open, is ``PersistentStoreMetadata``.
 public struct StoreMetadata: Sendable {
   /// The store's identity: its UUID, and the source of its object IDs.
   public var identity: StoreIdentity

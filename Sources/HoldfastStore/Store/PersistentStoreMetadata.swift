@@ -1,4 +1,6 @@
 /// Metadata that can be read without opening the store, and so without a model.
+///
+/// It is for programs, like Core Data's metadata dictionary. ``StoreMetadata`` is what a store reports to the coordinator.
 public struct PersistentStoreMetadata: Sendable, Hashable {
   /// The store's UUID as upper-case text.
   public var storeUUID: String

@@ -8,7 +8,7 @@ public struct ComparisonCapabilities: OptionSet, Sendable, Hashable, Codable {
   public static let equality = ComparisonCapabilities(rawValue: 1)
   /// Less than, greater than, and between.
   public static let order = ComparisonCapabilities(rawValue: 2)
-  /// Membership in a list of at most ``StoreCapabilities/largestList`` values, which may include nil.
+  /// Membership in a list of at most ``StoreCapabilities/maximumListCount`` values, which may include nil.
   public static let membership = ComparisonCapabilities(rawValue: 4)
   /// Text that begins with, ends with or contains other text, compared by bytes.
   public static let substrings = ComparisonCapabilities(rawValue: 8)
@@ -131,7 +131,7 @@ public struct StoreCapabilities: Sendable, Hashable, Codable {
   /// Sum, average, minimum, maximum and count, of all rows or grouped by properties.
   public var aggregates = false
   /// The maximum number of values in a list of ``ComparisonCapabilities/membership``. Defaults to 0.
-  public var largestList = 0
+  public var maximumListCount = 0
   /// The maximum number of comparisons in a predicate. Each BETWEEN, list and literal counts as one. Defaults to no maximum.
   public var maximumConditions = Int.max
   /// The maximum nesting of a predicate. A comparison is one level; each AND, OR, NOT, ANY or ALL around it adds one. Defaults to no

@@ -15,7 +15,7 @@ enum ExplanationCases {
     if declared.includes(PredicateCases.needs([.equality], [.string])) {
       predicates += [QueryExpression.comparison(property, .equalTo, constant, []), .comparison(constant, .notEqualTo, property, [])]
     }
-    if declared.includes(PredicateCases.needs([.membership], [.string]) { $0.largestList = 2 }) {
+    if declared.includes(PredicateCases.needs([.membership], [.string]) { $0.maximumListCount = 2 }) {
       predicates.append(.membership(property, [.string(value), .string("\(value) too")]))
     }
     for predicate in predicates {

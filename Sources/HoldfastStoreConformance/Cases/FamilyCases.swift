@@ -12,7 +12,7 @@ enum FamilyCases {
       requires: PredicateCases.needs([.equality, .order], [.string, .integer64]) { $0.booleanOperators = true }, predicates),
     StoreConformanceCase(
       "F1", "predicates through relationships to entities with subentities",
-      requires: PredicateCases.needs([.equality, .order], [.string]) { $0.traversal = [.toOne, .quantifiers, .counts] }, crossings),
+      requires: PredicateCases.needs([.equality, .order], [.string]) { $0.traversal = [.toOne, .quantifiers, .counts] }, relationshipPaths),
     StoreConformanceCase("F1", "lookups by unique values among subentities", requires: .with { $0.uniqueLookups = true }, lookups),
     StoreConformanceCase("F4", "a fetch of several entities stops after the sink has enough", enough),
     StoreConformanceCase("F6", "keys of several entities", keysOnly),
@@ -148,7 +148,7 @@ enum FamilyCases {
     try expect(zoo, "Cat", .comparison(.property("title"), .equalTo, .constant(.string("cat 1")), []))
   }
 
-  private static func crossings(_ run: CaseRun) throws {
+  private static func relationshipPaths(_ run: CaseRun) throws {
     let zoo = try Zoo(run)
     func isNamed(_ path: PropertyPath, _ op: ComparisonOperator, _ name: String) -> QueryExpression {
       .comparison(.property(path), op, .constant(.string(name)), [])

@@ -65,7 +65,8 @@ enum PredicateCases {
         try compare(type, [.equalTo, .notEqualTo], ConformanceValues.constants(of: type, run.harness.capabilities) + [.null], run)
       },
       StoreConformanceCase("F1", "order on \(name)", requires: needs([.order], AttributeTypes(type))) { try ordered(type, $0) },
-      StoreConformanceCase("F1", "membership on \(name)", requires: needs([.membership], AttributeTypes(type)) { $0.largestList = 8 }) {
+      StoreConformanceCase("F1", "membership on \(name)", requires: needs([.membership], AttributeTypes(type)) { $0.maximumListCount = 8 })
+      {
         try members(type, $0)
       },
       StoreConformanceCase(
@@ -140,7 +141,7 @@ enum PredicateCases {
       }
     }
     // Stores can use other algorithms for long lists.
-    for size in [9, 40, 400, 10_000] where size <= store.store.capabilities.largestList {
+    for size in [9, 40, 400, 10_000] where size <= store.store.capabilities.maximumListCount {
       let list = (0..<size).map { $0 % 3 == 0 ? constants[$0 % constants.count] : constants[0] }
       try ask(.membership(path, list), "Sample", store, graph)
       try ask(.membership(path, [.null] + list.dropFirst()), "Sample", store, graph)

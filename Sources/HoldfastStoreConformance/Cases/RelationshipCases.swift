@@ -184,7 +184,7 @@ enum RelationshipCases {
     let described = store.entity(entity), place = described.relationship(named: relationship)!
     let destination = store.model.destination(of: place)
     for isWelcome in [true, false] {
-      let request = RelationshipRequest(entity: described.index, relationship: place.index, sources: sources, welcomesRows: isWelcome)
+      let request = RelationshipRequest(entity: described.index, relationship: place.index, sources: sources, acceptsRows: isWelcome)
       let answer = try store.latest { try store.store.relationships(request, in: $0) }
       let targets = Set(sources.flatMap { graph.targets(of: $0, place) })
       store.run.expectEqual(Set(answer.targets), targets, "the targets of \(entity).\(relationship) of \(sources.count) sources")

@@ -11,7 +11,7 @@ enum ShapeCases {
     StoreConformanceCase("S11", "deleting objects of relationships that are their own inverse", deletedMates),
     StoreConformanceCase(
       "F1", "ANY, ALL and counts over relationships without an inverse or with themselves as inverse",
-      requires: PredicateCases.needs([.equality, .order], [.string]) { $0.traversal = [.toOne, .quantifiers, .counts] }, crossings),
+      requires: PredicateCases.needs([.equality, .order], [.string]) { $0.traversal = [.toOne, .quantifiers, .counts] }, relationshipPaths),
     StoreConformanceCase("O5", "links of every shape are stored durably", reopening),
   ]
 
@@ -157,7 +157,7 @@ enum ShapeCases {
     try league.store.expectContents(league.graph, "after mates were deleted")
   }
 
-  private static func crossings(_ run: CaseRun) throws {
+  private static func relationshipPaths(_ run: CaseRun) throws {
     let league = try League(try run.openNew(model))
     func named(_ path: PropertyPath, _ op: ComparisonOperator, _ name: String) -> QueryExpression {
       .comparison(.property(path), op, .constant(.string(name)), [])

@@ -208,7 +208,7 @@ final class TestedStore {
     _ when: String, in view: any ReadView
   ) throws {
     let answer = try store.relationships(
-      RelationshipRequest(entity: entity.index, relationship: relationship.index, sources: sources, welcomesRows: true), in: view)
+      RelationshipRequest(entity: entity.index, relationship: relationship.index, sources: sources, acceptsRows: true), in: view)
     guard let keys = answer.orderKeys, keys.count == answer.targets.count, answer.offsets.count == sources.count + 1 else {
       return run.fail(
         "each target of \(entity.name).\(relationship.name) \(when) to have an order key", got: "\(answer.orderKeys?.count ?? 0) keys")

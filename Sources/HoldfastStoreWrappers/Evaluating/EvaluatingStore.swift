@@ -26,7 +26,7 @@ public final class EvaluatingStore: ForwardingStore {
   public var capabilities: StoreCapabilities {
     var capabilities = base.capabilities
     (capabilities.comparisons, capabilities.comparedTypes, capabilities.booleanOperators) = (.all, .all, true)
-    (capabilities.traversal, capabilities.uniqueLookups, capabilities.largestList) = (.all, false, .max)
+    (capabilities.traversal, capabilities.uniqueLookups, capabilities.maximumListCount) = (.all, false, .max)
     (capabilities.sorting, capabilities.windowing, capabilities.counting, capabilities.aggregates) = (true, true, true, true)
     (capabilities.maximumConditions, capabilities.maximumNesting, capabilities.maximumQuantifierNesting) = (.max, .max, .max)
     (capabilities.maximumJoins, capabilities.maximumSortTerms) = (.max, .max)

@@ -34,9 +34,10 @@ struct PlanEvaluation {
   }
 
   private func select(_ reader: ViewReader, into sink: any RowSink) throws {
-    let crossings = (predicate?.crossings ?? []) + (order?.crossings ?? [])
+    let relationshipPaths = (predicate?.relationshipPaths ?? []) + (order?.relationshipPaths ?? [])
     let residual = ResidualSink(
-      predicate: predicate, order: order, source: crossings.isEmpty ? nil : RelatedRows(reader, model, crossings), offset: plan.offset,
+      predicate: predicate, order: order, source: relationshipPaths.isEmpty ? nil : RelatedRows(reader, model, relationshipPaths),
+      offset: plan.offset,
       limit: plan.limit, next: sink)
     try reader.fetch(plan.forEveryStore, into: residual)
     try residual.finish()

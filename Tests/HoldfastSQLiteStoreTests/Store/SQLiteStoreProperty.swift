@@ -16,7 +16,7 @@ enum SQLiteStoreProperty {
       try Data(bytes).write(to: file)
       for isReadOnly in [true, false] {
         let options = SQLiteStoreOptions(
-          isReadOnly: isReadOnly, durability: .normal, journalMode: .delete, requestTimeout: .seconds(1), largestFetchBytes: 32 << 20)
+          isReadOnly: isReadOnly, durability: .normal, journalMode: .delete, requestTimeout: .seconds(1), maximumFetchByteCount: 32 << 20)
         if let violation = use(.sqlite(at: file.path, options: options), isReadOnly: isReadOnly) { return violation }
         if isReadOnly, try Data(contentsOf: file) != Data(bytes) { return "Reading changed the store's file." }
         if isReadOnly, try FileManager.default.contentsOfDirectory(atPath: folder.path).count > 1 { return "Reading left a file behind." }

@@ -41,7 +41,7 @@ import Testing
 
   @Test func everyDifferenceIsNamed() throws {
     let coordinator = try PersistentStoreCoordinator(model: Atlas.model, transformers: Atlas.transformers, store: .memory())
-    let error = try #require(throws: ContextError.self) { try ManagedObjectContext(coordinator: coordinator, classes: [Wrong.self]) }
+    let error = try #require(throws: PersistenceError.self) { try ManagedObjectContext(coordinator: coordinator, classes: [Wrong.self]) }
     #expect(error.code == .classMismatch)
     let found = error.reason.split(separator: "\n").dropFirst().map { String($0.drop { $0 == " " }) }
     #expect(
@@ -63,7 +63,7 @@ import Testing
     let container = try PersistentContainer(
       model: Atlas.model, classes: [Spot.self], transformers: Atlas.transformers, store: .memory())
     await MainActor.run { #expect(container.viewContext.spot("A").colour == nil) }
-    #expect(throws: ContextError.self) {
+    #expect(throws: PersistenceError.self) {
       _ = try PersistentContainer(model: Atlas.model, classes: [Spot.self], stores: [.memory()])
     }
   }

@@ -74,7 +74,9 @@ import Testing
 
   @Test func whatDoesNotFitAGroupIsRefusedAndChangesNothing() throws {
     let context = try atlas(.memory).context(), a = try #require(try context.spot(named: "A"))
-    func code(_ body: () throws -> Void) throws -> ContextError.Code { try #require(throws: ContextError.self, performing: body).code }
+    func code(_ body: () throws -> Void) throws -> PersistenceError.Code {
+      try #require(throws: PersistenceError.self, performing: body).code
+    }
     #expect(try code { try a.setValue(.string("x"), forKey: "home") } == .wrongType)
     #expect(try code { try a.setValue(.composite(["city": .single(.int16(3))]), forKey: "home") } == .wrongType)
     #expect(try code { try a.setValue(.composite(["at": .single(.double(3))]), forKey: "home") } == .wrongType)
@@ -128,7 +130,7 @@ import Testing
     let context = try atlas(store).context()
     let e = context.spot("E")
     e.home = Place(zip: "0150")
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == .constraintConflict && error.objectIDs.contains(e.objectID))
     e.home?.zip = "0151"
     try context.save()
@@ -140,7 +142,7 @@ import Testing
     spot.name = "X"
     // The model's default.
     #expect(try spot.value(forKey: "origin.latitude") == .double(1) && spot.value(forKey: "origin.longitude") == .null)
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == .missingMandatoryValue && error.property == "origin.longitude")
     spot.origin = Point(longitude: 2, latitude: 3)
     try context.save()

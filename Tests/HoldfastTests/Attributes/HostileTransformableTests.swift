@@ -79,7 +79,7 @@ import Testing
     let memos = try place.context().fetch(FetchRequest<Memo>())
     #expect(memos.count == Self.payloads.count + 1)
     for memo in memos where memo.name != "many" {
-      let error = try #require(throws: ContextError.self) { try memo.transformableValue(0, as: PropertyList.self) }
+      let error = try #require(throws: PersistenceError.self) { try memo.transformableValue(0, as: PropertyList.self) }
       #expect(error.code == .transformationFailed && error.cause is PropertyListError, "\(memo.name ?? "")")
       #expect(memo.body == nil, "\(memo.name ?? "")")
     }

@@ -55,7 +55,7 @@ import Testing
     try context.save()
     let again = try reopened(place)
     #expect(again.unknown == Data([1, 2]))
-    let error = try #require(throws: ContextError.self) { try again.transformableValue(Spot.Slot.unknown, as: Data.self) }
+    let error = try #require(throws: PersistenceError.self) { try again.transformableValue(Spot.Slot.unknown, as: Data.self) }
     #expect(error.code == .transformationFailed && error.property == "unknown" && error.coreDataCode == 1550)
   }
 
@@ -68,9 +68,9 @@ import Testing
     let again = try reopened(place)
     #expect(again.managedObjectContext.faultError == nil)
     #expect(again.colour == nil && again.tags == [:])
-    let kept = try #require(again.managedObjectContext.faultError as? ContextError)
+    let kept = try #require(again.managedObjectContext.faultError as? PersistenceError)
     #expect(kept.code == .transformationFailed && kept.property == "tags" && kept.cause is DecodingError)
-    let error = try #require(throws: ContextError.self) { try again.transformableValue(Spot.Slot.colour, as: Colour.self) }
+    let error = try #require(throws: PersistenceError.self) { try again.transformableValue(Spot.Slot.colour, as: Colour.self) }
     #expect(error.code == .transformationFailed && error.cause is ColourTransformer.Wrong && error.objectID == again.objectID)
     // An undecodable value doesn't prevent a save, and is kept.
     again.managedObjectContext.acknowledgeFaultErrors()
@@ -83,9 +83,9 @@ import Testing
     let context = try TestStore.memory.makeAtlas().context()
     let spot = context.spot("A")
     spot.colour = Self.red
-    let wrong = try #require(throws: ContextError.self) { try spot.transformableValue(Spot.Slot.colour, as: String.self) }
+    let wrong = try #require(throws: PersistenceError.self) { try spot.transformableValue(Spot.Slot.colour, as: String.self) }
     #expect(wrong.code == .transformationFailed && wrong.cause == nil)
-    #expect(throws: ContextError.self) { try spot.setTransformableValue("red", Spot.Slot.colour) }
+    #expect(throws: PersistenceError.self) { try spot.setTransformableValue("red", Spot.Slot.colour) }
     #expect(spot.colour == Self.red)
   }
 
@@ -96,11 +96,11 @@ import Testing
     try context.save()
     spot.colour = Self.black
     #expect(spot.colour == Self.red && spot.isUpdated)
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == .transformationFailed && error.property == "colour" && error.objectID == spot.objectID)
     // Together with the violations of the model's rules.
     let other = context.insert(Spot.self)
-    let both = try #require(throws: ContextError.self) { try context.save() }
+    let both = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(both.code == .multipleValidationFailures && both.failures.count == 3)
     #expect(both.failures.filter { $0.code == .missingMandatoryValue && $0.objectID == other.objectID }.count == 2)
     context.delete(other)
@@ -125,7 +125,7 @@ import Testing
     spot.colour = Self.black
     context.delete(spot)
     try context.save()
-    #expect(throws: ContextError.self) { try context.spot("B").setTransformableValue(Self.black, Spot.Slot.colour) }
+    #expect(throws: PersistenceError.self) { try context.spot("B").setTransformableValue(Self.black, Spot.Slot.colour) }
     try context.save()
     #expect(context.core.changes.refusedValues.isEmpty)
   }
@@ -189,7 +189,7 @@ import Testing
       ]),
     ])
     try memo.setValue(.data(Data(archive.binary)), forKey: "body")
-    let error = try #require(throws: ContextError.self) { try memo.transformableValue(0, as: PropertyList.self) }
+    let error = try #require(throws: PersistenceError.self) { try memo.transformableValue(0, as: PropertyList.self) }
     #expect(error.code == .transformationFailed && error.cause is PropertyListError)
   }
 

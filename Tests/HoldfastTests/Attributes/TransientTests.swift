@@ -112,7 +112,9 @@ import Testing
     try spot.setValue(.string("anything"), forKey: "note")
     #expect(try spot.value(forKey: "note") == .string("anything"))
     spot.note = [Self.red]
-    func code(_ body: () throws -> Void) throws -> ContextError.Code { try #require(throws: ContextError.self, performing: body).code }
+    func code(_ body: () throws -> Void) throws -> PersistenceError.Code {
+      try #require(throws: PersistenceError.self, performing: body).code
+    }
     #expect(try code { _ = try spot.value(forKey: "note") } == .wrongType)
     #expect(try code { try spot.setValue(.string("7"), forKey: "hits") } == .wrongType)
     spot.hits = .max
@@ -127,7 +129,7 @@ import Testing
     ])
     let context = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: .memory()))
     let note = try context.insert(entityNamed: "Note")
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == .missingMandatoryValue && error.property == "draft")
     try note.setValue(.string("x"), forKey: "draft")
     try context.save()
@@ -139,7 +141,7 @@ import Testing
       var asked: [String] = []
       override func validate(_ value: PropertyValue, forKey key: String) throws {
         asked.append(key)
-        if value == .string("bad") { throw ContextError.invalid("That word is bad.", property: key) }
+        if value == .string("bad") { throw PersistenceError.invalid("That word is bad.", property: key) }
       }
     }
     let model = try ManagedObjectModel(entities: [
@@ -154,9 +156,9 @@ import Testing
     ])
     let place = try store.makePlace(model: model, classes: [Judge.self]), context = try place.context()
     let note = try context.insert(entityNamed: "Note") as! Judge
-    func refusal(_ key: String, _ value: StoreValue) throws -> ContextError? {
+    func refusal(_ key: String, _ value: StoreValue) throws -> PersistenceError? {
       try note.setValue(value, forKey: key)
-      do { try context.save() } catch let error as ContextError { return error }
+      do { try context.save() } catch let error as PersistenceError { return error }
       return nil
     }
     #expect(try refusal("draft", .string("fine")) == nil && note.asked == ["text", "draft"])
@@ -175,9 +177,9 @@ import Testing
     note.asked = []
     #expect(try refusal("text", .string("saved")) == nil && !note.asked.contains("thing"))
     // Validated before it is set.
-    let early = #expect(throws: ContextError.self) { try note.validateValue(.int16(-1), forKey: "hits") }
+    let early = #expect(throws: PersistenceError.self) { try note.validateValue(.int16(-1), forKey: "hits") }
     #expect(early?.code == .numberTooSmall)
-    #expect(throws: ContextError.self) { try note.validateValue(.string("x"), forKey: "hits") }
+    #expect(throws: PersistenceError.self) { try note.validateValue(.string("x"), forKey: "hits") }
     try note.validateValue(.int16(4), forKey: "hits")
     #expect(try note.value(forKey: "hits") == .int16(9))
   }

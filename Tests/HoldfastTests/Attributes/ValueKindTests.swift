@@ -76,13 +76,13 @@ import Testing
     let a = context.spot("A"), gone = context.spot("B")
     a.friend = gone.objectID
     context.delete(gone)
-    let deleted = try #require(throws: ContextError.self) { try context.save() }
+    let deleted = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(deleted.code == .unsavedObjectID && deleted.property == "friend" && deleted.objectID == a.objectID)
     // Nothing has changed.
     #expect(a.friend == gone.objectID && a.isInserted)
     try a.setValue(.objectID(other.spot("X").objectID), forKey: "friend")
     a.name = "Z"
-    #expect(try #require(throws: ContextError.self) { try context.save() }.code == .unsavedObjectID)
+    #expect(try #require(throws: PersistenceError.self) { try context.save() }.code == .unsavedObjectID)
     a.friend = nil
     try context.save()
     #expect(!a.hasChanges)
@@ -96,7 +96,7 @@ import Testing
     let a = context.spot("A"), b = context.spot("B")
     a.friend = b.objectID
     b.home = Place(zip: "1")
-    #expect(try #require(throws: ContextError.self) { try context.save() }.code == .constraintConflict)
+    #expect(try #require(throws: PersistenceError.self) { try context.save() }.code == .constraintConflict)
     #expect(a.friend == b.objectID && b.objectID.isTemporaryID)
     b.home = nil
     try context.save()

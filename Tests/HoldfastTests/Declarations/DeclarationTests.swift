@@ -79,7 +79,7 @@ import Testing
   // MARK: Mistakes
 
   private func reason(_ classes: ManagedObject.Type...) throws -> String {
-    let error = try #require(throws: ContextError.self) { try ManagedObjectModel.declared(by: classes) }
+    let error = try #require(throws: PersistenceError.self) { try ManagedObjectModel.declared(by: classes) }
     #expect(error.code == .classMismatch)
     return "\(error)"
   }
@@ -152,7 +152,7 @@ import Testing
       }
     }
     let model = try ManagedObjectModel.declared(by: [Wrong.self])
-    let error = try #require(throws: ContextError.self) {
+    let error = try #require(throws: PersistenceError.self) {
       try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: .memory()), classes: [Wrong.self])
     }
     #expect("\(error)".contains("Wrong.age: Its getter uses slot 1, not 0."))

@@ -45,7 +45,7 @@ import Testing
     #expect(second["walkCount"] == .int64(2), "The save didn't start from the store's value.")
     try place.expectRight("after a context that hasn't read the walk has renamed the dog")
     first["name"] = .string("Moritz")
-    #expect(throws: ContextError.self) { try one.save() }
+    #expect(throws: PersistenceError.self) { try one.save() }
     one.rollback()
     try one.refreshAllObjects()
     #expect(first["walkCount"] == .int64(2) && first["name"] == .string("Max"))
@@ -77,7 +77,7 @@ import Testing
     try one.save()
     let stray = two.make("Dog", ["name": .string("Stray")])
     stray.lead("owner", to: known)
-    do { try two.save() } catch let error as ContextError where error.code == .conflict { return }
+    do { try two.save() } catch let error as PersistenceError where error.code == .conflict { return }
     #expect(stray["ownerName"] == .null)
     try place.expectRight("after a dog got a deleted owner")
   }
@@ -152,7 +152,8 @@ import Testing
     let (walk, dog) = (try context.all("Walk")[0], try context.all("Dog")[0])
     _ = dog["name"]
     var told: [ManagedObjectID] = []
-    context.objectsDidChange { _, changes in told += changes.refreshed }
+    let observation = context.onChange { _, changes in told += changes.refreshed }
+    defer { observation.cancel() }
     context.delete(walk)
     try context.save()
     #expect(told.contains(dog.objectID) && dog["walkCount"] == .int64(0))

@@ -40,7 +40,7 @@ import Testing
       do {
         try contexts[number].save()
         log.append("\(number): saved")
-      } catch let error as ContextError where error.code == .conflict || error.code == .multipleValidationFailures {
+      } catch let error as PersistenceError where error.code == .conflict || error.code == .multipleValidationFailures {
         log.append("\(number): \(error.code)")
         contexts[number].reset()
         continue

@@ -246,7 +246,7 @@ import Testing
     let walk = context.make("Walk", ["minutes": .int32(.max)], dog: dog)
     try context.save()
     let more = context.make("Walk", ["minutes": .int32(1)], dog: dog)
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == .numberTooLarge && error.property == "minutes" && error.objectID == dog.objectID)
     #expect(dog["minutes"] == .int32(.max) && dog["walkCount"] == .int64(1) && more.isInserted)
     #expect(try place.context().all("Walk").count == 1)
@@ -254,13 +254,13 @@ import Testing
     try context.save()
     #expect(dog["minutes"] == .int32(.max - 1))
     walk["minutes"] = .int32(.min)
-    let low = try #require(throws: ContextError.self) { try context.save() }
+    let low = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(low.code == .numberTooSmall)
     context.rollback()
     #expect(dog["minutes"] == .int32(.max - 1))
     let another = context.make("Dog", ["name": .string("Ada")])
     for _ in 0..<2 { context.make("Walk", ["minutes": .int32(.max)], dog: another) }
-    #expect(try #require(throws: ContextError.self) { try context.save() }.code == .numberTooLarge)
+    #expect(try #require(throws: PersistenceError.self) { try context.save() }.code == .numberTooLarge)
     context.rollback()
     try place.expectRight("after refusals")
   }

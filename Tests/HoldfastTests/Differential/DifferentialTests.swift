@@ -106,8 +106,8 @@ private final class Ear {
   func listen(to context: ManagedObjectContext) {
     forget()
     observations = [
-      context.objectsDidChange { [unowned self] _, changes in self.changes.append(changes) },
-      context.contextDidSave { [unowned self] _, changes in saves.append(changes) },
+      context.onChange { [unowned self] _, changes in self.changes.append(changes) },
+      context.onSave { [unowned self] _, changes in saves.append(changes) },
     ]
   }
 
@@ -214,7 +214,7 @@ private final class Machine {
     try context.processPendingChanges()
     let reported = try ear.reported(by: context)
     for tag in now.visiblyChanged(since: before) where !reported.contains(tag) {
-      throw Difference(description: "objectsDidChange left out \(tag); it reported \(reported.sorted())")
+      throw Difference(description: "onChange left out \(tag); it reported \(reported.sorted())")
     }
   }
 
@@ -271,7 +271,7 @@ private final class Machine {
     let wanted = now.failures
     do {
       try saveWithLoss(step)
-    } catch let error as ContextError {
+    } catch let error as PersistenceError {
       let all = error.code == .multipleValidationFailures ? error.failures : [error]
       let found = try all.map { try "\($0.objectID.map(tagOf) ?? 0).\($0.property ?? "") \($0.code.rawValue)" }.sorted()
       try expect(found == wanted, "the save was refused for \(found) where \(wanted) should be; \(error)")
@@ -283,10 +283,10 @@ private final class Machine {
     if let ear {
       let reported = try ear.saved(by: context)
       for tag in now.visiblyChanged(since: saved, isSaved: true) where !reported.contains(tag) {
-        throw Difference(description: "contextDidSave left out \(tag); it reported \(reported.sorted())")
+        throw Difference(description: "onSave left out \(tag); it reported \(reported.sorted())")
       }
       let new = Set(now.things.keys).subtracting(saved.things.keys), gone = Set(saved.things.keys).subtracting(now.things.keys)
-      try expect(ear.savedCounts == (new.count, gone.count), "contextDidSave reported \(ear.savedCounts) for \(new.count), \(gone.count)")
+      try expect(ear.savedCounts == (new.count, gone.count), "onSave reported \(ear.savedCounts) for \(new.count), \(gone.count)")
     }
     saved = now
     tally.saves += 1

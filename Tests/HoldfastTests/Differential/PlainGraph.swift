@@ -136,13 +136,13 @@ struct PlainGraph {
       where relationship.deleteRule == .deny
         && thing.links[relationship.name, default: []].contains(where: { holds($0, tag, relationship) })
       {
-        found.append("\(tag).\(relationship.name) \(ContextError.Code.deniedDelete.rawValue)")
+        found.append("\(tag).\(relationship.name) \(PersistenceError.Code.deniedDelete.rawValue)")
       }
     }
     return found.sorted()
   }
 
-  private func failure(_ tag: Int, _ relationship: Relationship) -> ContextError.Code? {
+  private func failure(_ tag: Int, _ relationship: Relationship) -> PersistenceError.Code? {
     let count = targets(tag, relationship).count
     if count == 0 {
       let isHeld = held[[String(tag), relationship.name]] != nil

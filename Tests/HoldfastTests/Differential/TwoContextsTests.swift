@@ -102,13 +102,13 @@ private struct Race {
   }
 
   /// Every other program reads objects one by one, so that the ends of a link are read at different times.
-  private func readAlone(_ seed: UInt64) { for context in contexts { context.batchesFaults = seed % 2 == 0 } }
+  private func readAlone(_ seed: UInt64) { for context in contexts { context.firesFaultsInBatches = seed % 2 == 0 } }
 
   mutating func run(steps: Int) throws {
     for step in 0..<steps {
       do {
         try run(step, contexts[Int.random(in: 0...1, using: &random)])
-      } catch let error as ContextError where error.code == .missingObject {
+      } catch let error as PersistenceError where error.code == .missingObject {
         // A context has deleted an object that the other one reads.
         for context in contexts { context.rollback() }
       }
@@ -180,7 +180,7 @@ private struct Race {
     do {
       try context.save()
       saves += 1
-    } catch let error as ContextError {
+    } catch let error as PersistenceError {
       note("\(error.code)", context)
       if error.code == .conflict { try saveAfterRefresh(context) } else { context.rollback() }
     }

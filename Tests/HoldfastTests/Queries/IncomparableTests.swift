@@ -155,7 +155,7 @@ import Testing
     let (context, _) = try open(store, scrambles: true)
     context.dog("twin").chip = 77
     let error = #expect(throws: (any Error).self) { try context.save() }
-    #expect((error as? ContextError)?.code == .constraintConflict, "\(String(describing: error))")
+    #expect((error as? PersistenceError)?.code == .constraintConflict, "\(String(describing: error))")
     context.rollback()
     context.dog("other").chip = 1
     try context.save()

@@ -78,7 +78,7 @@ import Testing
         store, numbers.map { number in Dictionary(uniqueKeysWithValues: NaNTests.names.map { ($0, NaNTests.value($0, number)) }) })
       for name in NaNTests.names {
         let comment = Comment(rawValue: "\(name) of \(numbers) on \(store)")
-        let columns: [String: DictionaryColumn] = [
+        let columns: [String: DictionaryFetchColumn] = [
           "min": .minimum(name), "max": .maximum(name), "n": .count(name), "sum": .sum(name), "avg": .average(name),
         ]
         let found = try context.fetch(DictionaryFetchRequest<ManagedObject>(entityName: "Entry", columns: columns))[0]
@@ -113,7 +113,7 @@ import Testing
       let context = try context(store, numbers.map { ["i64": .int64($0), "b": .bool(true)] })
       for groupBy in [[], ["b"], ["s"]] {
         let comment = Comment(rawValue: "\(numbers) by \(groupBy) on \(store)")
-        func fetch(_ columns: [String: DictionaryColumn]) throws -> [String: StoreValue] {
+        func fetch(_ columns: [String: DictionaryFetchColumn]) throws -> [String: StoreValue] {
           try context.fetch(DictionaryFetchRequest<ManagedObject>(entityName: "Entry", columns: columns, groupedBy: groupBy))[0]
         }
         if let sum {

@@ -64,9 +64,9 @@ import Testing
     #expect(try other.one(Dog.self) { $0.name == "d" }?.collar?.color == "red")
     // They can't be assigned to another store.
     let stray = context.person("stray")
-    #expect(try #require(throws: ContextError.self) { try context.assign(stray, to: pack.stores[0]) }.code == .noStoreForEntity)
+    #expect(try #require(throws: PersistenceError.self) { try context.assign(stray, to: pack.stores[0]) }.code == .noStoreForEntity)
     dog.owner = person
-    #expect(try #require(throws: ContextError.self) { try context.save() }.code == .externalRelationship)
+    #expect(try #require(throws: PersistenceError.self) { try context.save() }.code == .externalRelationship)
   }
 
   @Test(arguments: TestStore.allCases) func anEntityThatNoStoreHasIsATypedError(_ store: TestStore) throws {
@@ -76,13 +76,13 @@ import Testing
       { _ = try context.fetchObjectIDs(FetchRequest<Person>()) },
       { _ = try context.fetch(DictionaryFetchRequest<Person>(columns: ["n": .count()])) },
     ] {
-      let error = try #require(throws: ContextError.self) { try body() }
+      let error = try #require(throws: PersistenceError.self) { try body() }
       #expect(error.code == .noStoreForEntity && error.reason.contains("Person"))
     }
     context.dog("d")
     try context.save()
     let person = context.person("p")
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == .noStoreForEntity && error.objectID == person.objectID)
     #expect(pack.recorders[0].saves.count == 1)
   }

@@ -115,7 +115,7 @@ import Testing
     // Until the save, the graph is complete.
     #expect(ann.dogs.map(\.name) == ["d"] && Array(friend.friendOf) == [dog])
     pack.clearRecords()
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == .externalRelationship && error.coreDataCode == 133010)
     #expect(Set(error.failures.map(\.property)) == ["owner", error.failures.first { $0.property != "owner" }?.property])
     #expect(error.failures.count == 2)
@@ -135,7 +135,7 @@ import Testing
     try context.assign(ann, to: pack.stores[1])
     try context.save()
     ann.dogs.insert(dog)
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == .externalRelationship && error.property == "owner")
     #expect(error.objectIDs == [dog.objectID, ann.objectID])
     context.rollback()
@@ -164,7 +164,7 @@ import Testing
       } else {
         try a.toMany(forKey: name).insert(b)
       }
-      let error = try #require(throws: ContextError.self) { try context.save() }
+      let error = try #require(throws: PersistenceError.self) { try context.save() }
       #expect(error.coreDataCode == 133010 && Set(error.objectIDs) == [a.objectID, b.objectID])
       context.rollback()
     }
@@ -210,7 +210,7 @@ import Testing
     oldThere.age = 9
     context.delete(gone)
     pack.faults[1].fail(.commit, with: refusal)
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == .incompleteSave && error.coreDataCode == 134040)
     #expect(error.savedStoreIdentifiers == [pack.stores[0].identifier])
     #expect((error.cause as? StoreError)?.code == .diskFull)
@@ -240,7 +240,7 @@ import Testing
     try b.save()
     here.age = 6
     there.age = 7
-    let error = try #require(throws: ContextError.self) { try a.save() }
+    let error = try #require(throws: PersistenceError.self) { try a.save() }
     #expect(error.code == .conflict && error.objectIDs == [there.objectID])
     #expect(try pack.context().one(Dog.self) { $0.name == "here" }?.age == 1)
     try a.refresh(there, mergeChanges: true)
@@ -257,7 +257,7 @@ import Testing
     let c = context.dog("c")
     c.chip = 7
     try context.assign(c, to: pack.stores[1])
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == .constraintConflict && error.objectIDs == [c.objectID])
   }
 

@@ -164,7 +164,7 @@ final class TwinGraphs {
   }
 
   func compareDictionaries(_ comment: String) throws {
-    let columns: [String: DictionaryColumn] = [
+    let columns: [String: DictionaryFetchColumn] = [
       "age": .property("age"), "count": .count(), "sum": .sum("weight"), "average": .average("weight"), "first": .minimum("name"),
       "last": .maximum("name"), "weighed": .count("weight"),
     ]

@@ -116,7 +116,7 @@ import Testing
     gated.gate.signal()
     try first.wait()
     try removal.wait()
-    do { try second.wait() } catch let error as ContextError { #expect(error.code == .missingStore) }
+    do { try second.wait() } catch let error as PersistenceError { #expect(error.code == .missingStore) }
     #expect(coordinator.persistentStores.count == 1)
   }
 

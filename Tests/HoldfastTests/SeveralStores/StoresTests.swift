@@ -60,16 +60,16 @@ struct MemoryStoreContentsBox {
     #expect(try context.fetch(FetchRequest<Dog> { $0.name == "goes" }).isEmpty)
     // Reading its objects returns nothing and records the reason.
     #expect(goes.name.isEmpty && goes.isInaccessible && goes.friendOf.isEmpty)
-    #expect((context.faultError as? ContextError)?.code == .missingStore)
-    #expect(try #require(throws: ContextError.self) { try context.existingObject(with: id) }.code == .missingStore)
+    #expect((context.faultError as? PersistenceError)?.code == .missingStore)
+    #expect(try #require(throws: PersistenceError.self) { try context.existingObject(with: id) }.code == .missingStore)
     // A save that may depend on unread values is refused.
-    #expect(try #require(throws: ContextError.self) { try context.save() }.code == .unreadValues)
+    #expect(try #require(throws: PersistenceError.self) { try context.save() }.code == .unreadValues)
     context.acknowledgeFaultErrors()
     // Their changes can't be saved, but can be discarded.
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == .missingStore && Set(error.objectIDs) == [changed.objectID, new.objectID])
     context.delete(goes)
-    #expect(throws: ContextError.self) { try context.save() }
+    #expect(throws: PersistenceError.self) { try context.save() }
     context.rollback()
     stays.age = 4
     try context.save()
@@ -93,7 +93,7 @@ struct MemoryStoreContentsBox {
     #expect(Set(dogs.map(\.objectID.storeIdentifier)) == [pack.stores[0].identifier])
     // A link to an object of the removed store can't be saved.
     b.friends.insert(a)
-    #expect(throws: ContextError.self) { try context.save() }
+    #expect(throws: PersistenceError.self) { try context.save() }
   }
 
   @Test func ofThreeStoresTheMiddleOneGoes() throws {
@@ -136,8 +136,8 @@ struct MemoryStoreContentsBox {
     let coordinator = try PersistentStoreCoordinator(model: Kennel.model, stores: [])
     let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
     let dog = context.dog("d")
-    #expect(try #require(throws: ContextError.self) { try context.fetch(FetchRequest<Dog>()) }.code == .noStoreForEntity)
-    #expect(try #require(throws: ContextError.self) { try context.save() }.code == .noStoreForEntity)
+    #expect(try #require(throws: PersistenceError.self) { try context.fetch(FetchRequest<Dog>()) }.code == .noStoreForEntity)
+    #expect(try #require(throws: PersistenceError.self) { try context.save() }.code == .noStoreForEntity)
     #expect(throws: StoreError.self) { try coordinator.setMetadata([:]) }
     let store = try coordinator.addPersistentStore(.memory())
     try context.save()

@@ -82,10 +82,10 @@ enum TestStore: String, CaseIterable, Sendable {
     private var bareDescription: StoreDescription {
       switch store {
       case .memory, .second: .memory(contents: contents)
-      case .json: .json(at: folder.appendingPathComponent("Kennel.json").path, options: JSONStore.Options(wholeFile: Place.fast))
-      case .xml: .xml(at: folder.appendingPathComponent("Kennel.xml").path, options: XMLStore.Options(wholeFile: Place.fast))
+      case .json: .json(at: folder.appendingPathComponent("Kennel.json").path, options: JSONStoreOptions(wholeFile: Place.fast))
+      case .xml: .xml(at: folder.appendingPathComponent("Kennel.xml").path, options: XMLStoreOptions(wholeFile: Place.fast))
       case .binary:
-        .binary(at: folder.appendingPathComponent("Kennel.binary").path, options: BinaryStore.Options(wholeFile: Place.fast))
+        .binary(at: folder.appendingPathComponent("Kennel.binary").path, options: BinaryStoreOptions(wholeFile: Place.fast))
       case .sqlite: .sqlite(at: folder.appendingPathComponent("Kennel.sqlite").path, options: SQLiteStoreOptions(storesExactDecimals: true))
       case .weakest: MinimalStore.description(contents: minimal)
       }
@@ -94,7 +94,7 @@ enum TestStore: String, CaseIterable, Sendable {
     /// These tests don't simulate power loss, so they save half of the disk flushes.
     private static let fast: WholeFileOptions = {
       var options = WholeFileOptions()
-      options.file.durability = .fast
+      options.file.durability = .normal
       return options
     }()
 

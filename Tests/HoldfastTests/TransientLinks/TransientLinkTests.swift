@@ -158,7 +158,7 @@ import Testing
     #expect(a.pick == b && a.parent == b)
     try context.save()
     var refreshed: [ManagedObjectID] = []
-    let observation = context.objectsDidChange { refreshed += $1.refreshed }
+    let observation = context.onChange { refreshed += $1.refreshed }
     try context.refresh(b, mergeChanges: false)
     try context.processPendingChanges()
     observation.cancel()
@@ -226,7 +226,7 @@ import Testing
     a.last = b
     try context.save()
     var updated: [ManagedObjectID] = []
-    let observation = context.objectsDidChange { updated += $1.updated }
+    let observation = context.onChange { updated += $1.updated }
     context.delete(b)
     try context.processPendingChanges()
     observation.cancel()
@@ -268,7 +268,7 @@ import Testing
           true, true, false,
         ])
     case .deny:
-      let error = try #require(throws: ContextError.self) { try context.save() }
+      let error = try #require(throws: PersistenceError.self) { try context.save() }
       #expect(error.code == .deniedDelete && error.property == "things" && Set(error.objectIDs) == Set(things[..<2].map(\.objectID)))
       try things[0].setValue(.null, forKey: "owner")
       try things[1].setValue(.null, forKey: "owner")
@@ -298,7 +298,9 @@ import Testing
     #expect(b.name == "B")
     try a.setValue(.null, forKey: "pick")
     #expect(a.pick == nil && b.pickedBy.isEmpty)
-    func code(_ body: () throws -> Void) throws -> ContextError.Code { try #require(throws: ContextError.self, performing: body).code }
+    func code(_ body: () throws -> Void) throws -> PersistenceError.Code {
+      try #require(throws: PersistenceError.self, performing: body).code
+    }
     #expect(try code { try a.setValue(.string("x"), forKey: "pick") } == .wrongType)
     #expect(try code { try a.setValue(.null, forKey: "queue") } == .wrongType)
     #expect(try code { try a.setValue([b], forKey: "pick") } == .wrongType)
@@ -340,11 +342,11 @@ import Testing
     ])
     let place = try TestStore.sqlite.makePlace(model: model, classes: []), context = try place.context()
     let e = try context.insert(entityNamed: "E")
-    func codes() -> [ContextError.Code] {
+    func codes() -> [PersistenceError.Code] {
       do {
         try context.save()
         return []
-      } catch let error as ContextError {
+      } catch let error as PersistenceError {
         return error.failures.isEmpty ? [error.code] : error.failures.map(\.code)
       } catch { return [] }
     }
@@ -380,7 +382,7 @@ import Testing
   }
 
   @Test func aClassThatSaysOtherwiseIsRefused() throws {
-    let error = try #require(throws: ContextError.self) {
+    let error = try #require(throws: PersistenceError.self) {
       try TestStore.memory.makePlace(model: Web.model, classes: [WrongNode.self]).context()
     }
     for line in [

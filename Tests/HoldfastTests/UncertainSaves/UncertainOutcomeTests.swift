@@ -68,7 +68,7 @@ import Testing
     stack.saveInVain(.afterCommitting)
     rex.age = 40_000
     let max = context.dog("max")
-    #expect(throws: ContextError.self) { try context.save() }
+    #expect(throws: PersistenceError.self) { try context.save() }
     // The lost save is complete; the later changes remain.
     #expect(!context.hasUncertainSave && !rex.isInserted && rex.isUpdated && max.isInserted)
     rex.age = 4
@@ -84,7 +84,7 @@ import Testing
     try other.one(Dog.self) { $0.name == "rex" }?.age = 8
     try other.save()
     rex.name = "maxi"
-    let error = try #require(throws: ContextError.self) { try context.save() }
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == .conflict && error.objectIDs == [rex.objectID])
     try context.refresh(rex, mergeChanges: true)
     try context.save()
@@ -172,7 +172,7 @@ import Testing
     pack.lossy[0].loseCommit(.afterCommitting)
     #expect(throws: StoreError.self) { try context.save() }
     try pack.coordinator.remove(pack.coordinator.persistentStores[0])
-    #expect(try #require(throws: ContextError.self) { try context.save() }.code == .missingStore)
+    #expect(try #require(throws: PersistenceError.self) { try context.save() }.code == .missingStore)
     context.rollback()
     context.dog("max")
     try context.save()
@@ -187,7 +187,8 @@ import Testing
     let announced = context.persistentStoreCoordinator.savedChanges()
     final class Heard { var changes: [ObjectChanges] = [] }
     let heard = Heard()
-    context.contextDidSave { _, changes in heard.changes.append(changes) }
+    let observation = context.onSave { _, changes in heard.changes.append(changes) }
+    defer { observation.cancel() }
     let new = context.dog("new")
     old.age = 5
     stack.saveInVain(loss)
@@ -288,7 +289,7 @@ import Testing
     do {
       try context.save()
       Issue.record("The save didn't throw.")
-    } catch let error as ContextError {
+    } catch let error as PersistenceError {
       #expect(place > 0 && error.code == .incompleteSave && (error.cause as? StoreError)?.code == .outcomeUnknown)
       #expect(error.savedStoreIdentifiers == pack.coordinator.persistentStores[..<place].map(\.identifier))
       #expect(error.reason.contains("It is unknown whether they were saved in lossy store"))
@@ -311,7 +312,7 @@ import Testing
     let pack = try LossyPack(2), context = try pack.context(), dog = context.dog("rex")
     pack.lossy[0].loseCommit(.withoutCommitting)
     #expect(throws: StoreError.self) { try context.save() }
-    let error = try #require(throws: ContextError.self) { try context.assign(dog, to: pack.coordinator.persistentStores[1]) }
+    let error = try #require(throws: PersistenceError.self) { try context.assign(dog, to: pack.coordinator.persistentStores[1]) }
     #expect(error.code == .invalidRequest)
     try context.assign(dog, to: pack.coordinator.persistentStores[0])
     try context.save()
@@ -328,7 +329,7 @@ import Testing
     b["about"] = .objectID(a.objectID)
     a["about"] = .objectID(b.objectID)
     pack.faults[1].fail(.commit, with: StoreError(isLost ? .outcomeUnknown : .diskFull, operation: "save", reason: "A test said so."))
-    #expect(throws: ContextError.self) { try context.save() }
+    #expect(throws: PersistenceError.self) { try context.save() }
     #expect(b["about"] == .objectID(a.objectID))
     context.resolveUncertainSave(wasCommitted: false)
     try context.save()

@@ -96,7 +96,7 @@ import Testing
     let other = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: [Photo.self])
     try #require(try Gallery.photos(other).last).title = "Mine"
     try other.save()
-    #expect(throws: ContextError.self) { try context.save() }
+    #expect(throws: PersistenceError.self) { try context.save() }
     #expect(gallery.files == before && gallery.notes.isEmpty)
     context.rollback()
     #expect(try Gallery.photos(context).map(\.image) == [Gallery.bytes(1, 4000), Gallery.bytes(2, 10)])
@@ -184,7 +184,7 @@ import Testing
   @Test func namesOfFilesCannotBeSetOrUsedAsDefaultsOrUniqueValues() throws {
     let context = try Gallery.context(.memory())
     let photo = Gallery.insert(1, Data([1]), context)
-    #expect(throws: ContextError.self) { try photo.setValue(.externalData(UUID()), forKey: "image") }
+    #expect(throws: PersistenceError.self) { try photo.setValue(.externalData(UUID()), forKey: "image") }
     #expect(photo.image == Data([1]))
     var image = AttributeDescription("image", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true)
     #expect(throws: ModelError.self) {
@@ -197,7 +197,7 @@ import Testing
   @Test(arguments: FileStore.all)
   func valuesAboveTheMaximumSizeAreRefused(kind: FileStore) throws {
     let gallery = try GalleryFolder(kind)
-    let options = ExternalDataOptions(threshold: 1000, largestByteCount: 5000)
+    let options = ExternalDataOptions(threshold: 1000, maximumByteCount: 5000)
     let context = try gallery.open(options)
     let photo = Gallery.insert(1, Gallery.bytes(1, 5000), context)
     try context.save()
@@ -211,7 +211,7 @@ import Testing
     try context.persistentStoreCoordinator.close()
 
     // A lower maximum applies to reading too.
-    let strict = try gallery.open(ExternalDataOptions(threshold: 1000, largestByteCount: 4998))
+    let strict = try gallery.open(ExternalDataOptions(threshold: 1000, maximumByteCount: 4998))
     let found = try #require(try Gallery.photos(strict).first)
     let refusal = #expect(throws: StoreError.self) { try found.value(forKey: "image") }
     #expect(refusal?.code == .tooLarge && found.number == 1)

@@ -47,7 +47,7 @@ import Testing
     #expect(photo.asked == ["image", "number", "revision", "title"])
     photo.image = Gallery.bytes(2, 4002)
     photo.refusesImages = true
-    #expect(throws: ContextError.self) { try context.save() }
+    #expect(throws: PersistenceError.self) { try context.save() }
     context.rollback()
     #expect(photo.image == Gallery.bytes(2, 4001))
     try context.persistentStoreCoordinator.close()
@@ -69,7 +69,7 @@ private final class JudgedPhoto: ManagedObject {
   }
   override func validate(_ value: PropertyValue, forKey key: String) throws {
     asked.append(key)
-    if key == "image", refusesImages { throw ContextError.invalid("No images.", property: key) }
+    if key == "image", refusesImages { throw PersistenceError.invalid("No images.", property: key) }
   }
   override class var properties: [PropertyBinding] {
     [

@@ -38,7 +38,7 @@ import Testing
     let secret = gallery.folder.file("secret")
     try TemporaryFolder.write(Array("secret".utf8), to: secret)
     try apply(harm, gallery.data + "/" + name, gallery, other: try #require(names[2]), secret)
-    let context = try gallery.open(ExternalDataOptions(threshold: 1000, largestByteCount: 1 << 20))
+    let context = try gallery.open(ExternalDataOptions(threshold: 1000, maximumByteCount: 1 << 20))
     let photos = try Gallery.photos(context)
     #expect(photos.map(\.number) == [0, 1, 2] && photos[1].image == Gallery.bytes(2, 10))
     let error = #expect(throws: StoreError.self) { try photos[0].value(forKey: "image") }
@@ -51,7 +51,7 @@ import Testing
     #expect(photos[0].image == nil && (context.faultError as? StoreError)?.code == harm.code)
     // The object can be changed and saved, and its value can be replaced.
     photos[0].title = "Renamed"
-    #expect(throws: ContextError.self) { try context.save() }
+    #expect(throws: PersistenceError.self) { try context.save() }
     context.acknowledgeFaultErrors()
     try context.save()
     if harm != .noFolder && harm != .linkedFolder { #expect(photos[2].image == Gallery.bytes(3, 4000)) }
@@ -147,7 +147,7 @@ import Testing
     let file = String(decoding: try TemporaryFolder.read(gallery.path), as: UTF8.self)
     #expect(file.contains("\"external:\(name)\"") && file.contains("\"version\":2,"))
     try TemporaryFolder.write(Array(file.replacingOccurrences(of: "external:\(name)", with: text).utf8), to: gallery.path)
-    var options = JSONStore.Options(wholeFile: WholeFileOptions(externalData: Gallery.small))
+    var options = JSONStoreOptions(wholeFile: WholeFileOptions(externalData: Gallery.small))
     options.wholeFile.allowsUnverified = true
     let error = #expect(throws: StoreError.self) {
       _ = try PersistentStoreCoordinator(model: Gallery.model, store: .json(at: gallery.path, options: options))

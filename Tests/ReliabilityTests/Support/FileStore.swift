@@ -24,9 +24,9 @@ enum FileStore: Codable, Hashable, Sendable {
   func description(at path: String, _ options: WholeFileOptions) -> StoreDescription {
     switch self {
     case .sqlite: preconditionFailure("SQLite stores have no whole-file options.")
-    case .json: .json(at: path, options: JSONStore.Options(wholeFile: options))
-    case .xml: .xml(at: path, options: XMLStore.Options(wholeFile: options))
-    case .binary: .binary(at: path, options: BinaryStore.Options(wholeFile: options))
+    case .json: .json(at: path, options: JSONStoreOptions(wholeFile: options))
+    case .xml: .xml(at: path, options: XMLStoreOptions(wholeFile: options))
+    case .binary: .binary(at: path, options: BinaryStoreOptions(wholeFile: options))
     }
   }
 

@@ -51,13 +51,13 @@ enum HostileStore: String, CaseIterable, Codable {
     EntityDescription("Journal", attributes: [AttributeDescription("saves", .integer64)]),
   ])
 
-  func description(_ path: String, isReadOnly: Bool = false, largestRows: Int? = nil) -> StoreDescription {
-    let wholeFile = WholeFileOptions(largestRows: largestRows)
+  func description(_ path: String, isReadOnly: Bool = false, maximumRowByteCount: Int? = nil) -> StoreDescription {
+    let wholeFile = WholeFileOptions(maximumRowByteCount: maximumRowByteCount)
     switch kind {
     case .sqlite: return .sqlite(at: path, options: SQLiteStoreOptions(isReadOnly: isReadOnly))
-    case .json: return .json(at: path, isReadOnly: isReadOnly, options: JSONStore.Options(wholeFile: wholeFile))
-    case .xml: return .xml(at: path, isReadOnly: isReadOnly, options: XMLStore.Options(wholeFile: wholeFile))
-    case .binary: return .binary(at: path, isReadOnly: isReadOnly, options: BinaryStore.Options(wholeFile: wholeFile))
+    case .json: return .json(at: path, isReadOnly: isReadOnly, options: JSONStoreOptions(wholeFile: wholeFile))
+    case .xml: return .xml(at: path, isReadOnly: isReadOnly, options: XMLStoreOptions(wholeFile: wholeFile))
+    case .binary: return .binary(at: path, isReadOnly: isReadOnly, options: BinaryStoreOptions(wholeFile: wholeFile))
     }
   }
 
@@ -103,7 +103,7 @@ enum HostileStore: String, CaseIterable, Codable {
 
   private func makeEmptyRows(_ path: String, count: Int) throws {
     let context = try ManagedObjectContext(
-      coordinator: PersistentStoreCoordinator(model: model, store: description(path, largestRows: .max)))
+      coordinator: PersistentStoreCoordinator(model: model, store: description(path, maximumRowByteCount: .max)))
     for _ in 0..<count { _ = try context.insert(entityNamed: "Wide") }
     try context.save()
     try context.persistentStoreCoordinator.close()

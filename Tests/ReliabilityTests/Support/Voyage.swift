@@ -29,7 +29,7 @@ enum Voyage {
     let routes = try context.fetch(FetchRequest<Route>(sortedBy: [.ascending(\.number)]))
     // The store may be damaged.
     guard berths.count == Voyage.berths, routes.count == Voyage.routes, plausible.contains(next) else {
-      throw ContextError(.missingObject, reason: "Berths, routes or the number of saves are missing.")
+      throw PersistenceError(.missingObject, reason: "Berths, routes or the number of saves are missing.")
     }
     journal.saves = next
     let ship = context.insert(Ship.self)

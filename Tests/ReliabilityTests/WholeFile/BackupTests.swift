@@ -173,7 +173,7 @@ private enum Ring {
         try context.save()
         done += 1
         continue
-      } catch let error as ContextError where error.code == .conflict {
+      } catch let error as PersistenceError where error.code == .conflict {
         report.conflicts += 1
       } catch let error as StoreError where error.code == .durabilityUnknown {
         // The save is in place, but a power loss could undo it.

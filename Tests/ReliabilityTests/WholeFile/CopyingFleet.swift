@@ -39,7 +39,7 @@ enum CopyingFleet {
   }()
 
   static func description(_ store: FileStore, _ fileSystem: any StoreFileSystem) -> StoreDescription {
-    store.description(at: "/harbour", file: DurableFileOptions(durability: .fast, fileSystem: fileSystem))
+    store.description(at: "/harbour", file: DurableFileOptions(durability: .normal, fileSystem: fileSystem))
   }
 
   static func context(_ store: FileStore, _ fileSystem: any StoreFileSystem) throws -> ManagedObjectContext {

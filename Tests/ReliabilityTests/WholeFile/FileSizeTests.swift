@@ -8,7 +8,7 @@ import Testing
   private func description(_ harbour: SimulatedHarbour, _ largest: Int) -> StoreDescription {
     harbour.store.description(
       at: SimulatedHarbour.path,
-      file: DurableFileOptions(lockTimeout: .seconds(0), largestByteCount: Int64(largest), fileSystem: harbour.disk))
+      file: DurableFileOptions(lockTimeout: .seconds(0), maximumByteCount: Int64(largest), fileSystem: harbour.disk))
   }
 
   @Test(arguments: FileStore.wholeFile)
@@ -23,7 +23,7 @@ import Testing
     let error = try #require(throws: StoreError.self) { try Harbour.context(description(harbour, contents.count - 1)) }
     #expect(error.code == .tooLarge && error.path == SimulatedHarbour.path && error.operation == "open the store", "\(error)")
     #expect(harbour.contents == contents && harbour.disk.openCount == 0)
-    #expect(DurableFileOptions().largestByteCount == 256 << 20)
+    #expect(DurableFileOptions().maximumByteCount == 256 << 20)
   }
 
   @Test(arguments: FileStore.wholeFile)

@@ -129,7 +129,7 @@ import Testing
     (ship.name, ship.number) = ("Ours", 200)
     try await replaceByLaterVersion(store, .insert([200]))
     for _ in 0..<2 {
-      let error = try #require(throws: ContextError.self) { try context.save() }
+      let error = try #require(throws: PersistenceError.self) { try context.save() }
       #expect(error.code == .constraintConflict && error.objectIDs == [ship.objectID] && context.hasChanges, "\(error)")
     }
     ship.number = 201
@@ -150,7 +150,7 @@ import Testing
       try await replaceByLaterVersion(store, deletes ? .delete(number) : .rename(number, "Theirs"))
       let theirs = try TemporaryFolder.read(path)
       for _ in 0..<2 {
-        let conflict = try #require(throws: ContextError.self) { try context.save() }
+        let conflict = try #require(throws: PersistenceError.self) { try context.save() }
         #expect(conflict.code == .conflict && conflict.objectIDs == [own[0].objectID], "\(conflict)")
         #expect((conflict.cause as? StoreError)?.path == path && context.hasChanges)
         let isTheirs = try TemporaryFolder.read(path) == theirs
@@ -185,7 +185,7 @@ import Testing
     try TemporaryFolder.write(older, to: folder.file("older"))
     #expect(rename(folder.file("older"), path) == 0)
     _ = try Voyage.changeNext(context)
-    let conflict = try #require(throws: ContextError.self) { try context.save() }
+    let conflict = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(conflict.code == .conflict && !conflict.objectIDs.isEmpty, "\(conflict)")
     context.reset()
     #expect(try Voyage.check(context) == (12, nil))
@@ -385,7 +385,7 @@ import Testing
       do {
         try context.save()
         preconditionFailure("The child's save was overwritten.")
-      } catch let error as ContextError {
+      } catch let error as PersistenceError {
         precondition(error.code == .conflict, "\(error)")
       }
       context.reset()

@@ -28,8 +28,8 @@ import Testing
     disturbed.shortenAllTransfers()
     func opened() throws -> [ManagedObjectContext] {
       try [
-        Harbour.context(store.description(at: path, file: DurableFileOptions(durability: .fast))),
-        Harbour.context(store.description(at: shortPath, file: DurableFileOptions(durability: .fast, fileSystem: disturbed))),
+        Harbour.context(store.description(at: path, file: DurableFileOptions(durability: .normal))),
+        Harbour.context(store.description(at: shortPath, file: DurableFileOptions(durability: .normal, fileSystem: disturbed))),
       ]
     }
     var contexts = try opened()

@@ -77,7 +77,7 @@ import Testing
       _ = try Counting.run(store, folder, process: 0, of: 1, saves: 1)
     }
     for _ in 0..<3 {
-      let conflict = try #require(throws: ContextError.self) { try context.save() }
+      let conflict = try #require(throws: PersistenceError.self) { try context.save() }
       #expect(conflict.code == .conflict && conflict.objectIDs == [berth.objectID] && context.hasChanges, "\(conflict)")
     }
     context.reset()
@@ -127,7 +127,7 @@ enum Counting {
         try context.save()
         done += 1
         if let ship { report.ships[ship.objectID.uriRepresentation] = ship.number }
-      } catch let error as ContextError where error.code == .conflict {
+      } catch let error as PersistenceError where error.code == .conflict {
         report.conflicts += 1
         context.reset()
       } catch let error as StoreError where error.code == .locked && error.isRetryable {

@@ -30,7 +30,7 @@ import Testing
 
   @Test(arguments: FileStore.wholeFile)
   func RB2_withFastDurabilityAnOlderSaveMayComeBackButNeverAMixture(store: FileStore) throws {
-    var losses = PowerLosses(store, .fast)
+    var losses = PowerLosses(store, .normal)
     try losses.record(after: 5, 3)
     #expect(losses.acceptsOnlyWholeSaves && losses.stale > 0, "\(losses)")
   }

@@ -27,22 +27,22 @@ public struct StoreKind: Sendable {
 
   /// A JSON file with the default options, except for an unlimited size.
   public static let json = StoreKind("json") { path in
-    var options = JSONStore.Options()
-    options.wholeFile.file.largestByteCount = .max
+    var options = JSONStoreOptions()
+    options.wholeFile.file.maximumByteCount = .max
     return .json(at: path, options: options)
   }
 
   /// An XML file with the default options, except for an unlimited size.
   public static let xml = StoreKind("xml") { path in
-    var options = XMLStore.Options()
-    options.wholeFile.file.largestByteCount = .max
+    var options = XMLStoreOptions()
+    options.wholeFile.file.maximumByteCount = .max
     return .xml(at: path, options: options)
   }
 
   /// A binary file with the default options, except for an unlimited size.
   public static let binary = StoreKind("binary") { path in
-    var options = BinaryStore.Options()
-    options.wholeFile.file.largestByteCount = .max
+    var options = BinaryStoreOptions()
+    options.wholeFile.file.maximumByteCount = .max
     return .binary(at: path, options: options)
   }
 

@@ -29,7 +29,7 @@ final class HTTPStore: IncrementalStore {
     var capabilities = StoreCapabilities()
     capabilities.comparisons = [.equality, .order, .membership, .substrings]
     capabilities.comparedTypes = HTTPStore.comparedTypes
-    capabilities.largestList = 1_000
+    capabilities.maximumListCount = 1_000
     capabilities.booleanOperators = true
     capabilities.uniqueLookups = true
     capabilities.sorting = true

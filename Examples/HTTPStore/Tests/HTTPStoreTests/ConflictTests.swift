@@ -14,7 +14,7 @@ import Testing
     try await first.perform { try $0.save() }
     try await second.perform { context in
       let note = try #require(try context.fetch(Note.self) { $0.title == "Note 1" }.first)
-      let error = #expect(throws: ContextError.self) { try context.save() }
+      let error = #expect(throws: PersistenceError.self) { try context.save() }
       #expect(error?.code == .conflict && error?.objectIDs == [note.objectID])
       let conflict = (error?.cause as? StoreError)?.conflicts.first
       #expect(conflict?.expectedVersion == 1 && conflict?.persisted?.version == 2)
@@ -44,7 +44,7 @@ import Testing
     let (_, first, url) = try await Notes.tenNotes(), second = try await Notes.client(url)
     for client in [first, second] { await client.perform { $0.insert(Folder.self).name = "Plans" } }
     try await first.perform { try $0.save() }
-    let error = await second.perform { context in #expect(throws: ContextError.self) { try context.save() } }
+    let error = await second.perform { context in #expect(throws: PersistenceError.self) { try context.save() } }
     #expect(error?.code == .constraintConflict)
     let names = try await Notes.client(url).perform { try $0.fetch(Folder.self).map(\.name).sorted() }
     #expect(names == ["Ideas", "Plans"])

@@ -94,5 +94,5 @@ func storeError<Result>(_ body: () throws -> Result) -> StoreError? {
   do {
     _ = try body()
     return nil
-  } catch { return error as? StoreError ?? (error as? ContextError)?.cause as? StoreError }
+  } catch { return error as? StoreError ?? (error as? PersistenceError)?.cause as? StoreError }
 }

@@ -39,7 +39,7 @@ struct BoundClasses: Sendable {
     let bound = types.compactMap { type in model.entity(named: type.entityName).map { (type: type, entity: $0.index) } }
     if differences.isEmpty { differences = AccessorCheck.differences(bound, model, transformers) }
     guard differences.isEmpty else {
-      throw ContextError(
+      throw PersistenceError(
         .classMismatch, reason: "The classes don't match the model:\n" + differences.map { "  \($0)" }.joined(separator: "\n"))
     }
     self.init(classes, classes.map(ClassHooks.overridden))

@@ -60,7 +60,7 @@ extension ContextCore {
       return object
     }
     var keys = [key]
-    if batchesFaults, let siblings, !(places.hasResidentRow(key) && siblings.isRarelyRead()) {
+    if firesFaultsInBatches, let siblings, !(places.hasResidentRow(key) && siblings.isRarelyRead()) {
       keys = unreadKeys(siblings.window(around: position), entity)
     }
     do { return try readFamily(entity, keys, wanting: key) } catch { noteUnread(objectID(entity, key), error) }
@@ -96,7 +96,7 @@ extension ContextCore {
   }
 
   private func mayReadAhead(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
-    batchesFaults && (graph.entities[entity].family.count > 1 || !places.hasResidentRow(key))
+    firesFaultsInBatches && (graph.entities[entity].family.count > 1 || !places.hasResidentRow(key))
   }
 
   /// Reads ahead the rows of a list's unregistered objects.

@@ -12,7 +12,8 @@ extension ContextCore {
     do {
       if try fire(object, slot), let row = object.row { return row }
       if let error = reasonToRetry(object) { throw error }
-      faultErrors.latest = ContextError(.missingObject, objectID: object.id, reason: "Another context or process has deleted the object.")
+      faultErrors.latest = PersistenceError(
+        .missingObject, objectID: object.id, reason: "Another context or process has deleted the object.")
       object.row = empty
       object.owner = nil
       object.flags.remove(.ownedByGroup)
@@ -24,11 +25,11 @@ extension ContextCore {
   }
 
   /// Why an object has no row now but may have one later; nil if its row was deleted.
-  private func reasonToRetry(_ object: ManagedObject) -> ContextError? {
+  private func reasonToRetry(_ object: ManagedObject) -> PersistenceError? {
     if isOfRemovedStore(object.objectKey) { return .missingStore([object.id]) }
     if object.objectKey < 0 && lostObject != nil { return .lostChanges(object.id) }
     if object.mapIndex != .max || object.flags.contains(.detached) { return nil }
-    return ContextError(
+    return PersistenceError(
       .missingObject, objectID: object.id,
       reason: "The object is of a subentity, which was not known when it was read. Fetch it again.")
   }
@@ -38,7 +39,7 @@ extension ContextCore {
     let before = faultErrors.latest
     let row = object.readRow
     if !object.isInaccessible { return row }
-    if (faultErrors.latest as? ContextError)?.code == .missingObject { faultErrors.latest = before }
+    if (faultErrors.latest as? PersistenceError)?.code == .missingObject { faultErrors.latest = before }
     return nil
   }
 
@@ -107,7 +108,7 @@ extension ContextCore {
 
   /// The keys of a fault and of its siblings that have no row yet, ascending.
   private func keysToRead(_ object: ManagedObject, _ siblings: FaultSiblings?) -> [ObjectKey] {
-    guard batchesFaults, let siblings else { return [object.objectKey] }
+    guard firesFaultsInBatches, let siblings else { return [object.objectKey] }
     if places.hasResidentRow(object.objectKey) && siblings.isRarelyRead() { return [object.objectKey] }
     let entity = object.flags.entityIndex
     var keys = siblings.window(around: Int(object.position)).filter { key in
@@ -129,9 +130,9 @@ extension ContextCore {
   ///   are likely to be read and they aren't in memory anyway.
   func fireToMany(_ group: RowGroup, _ link: LinkPlan, of object: ManagedObject, readsTargets: Bool) -> FaultSiblings? {
     discardOldGroups()
-    let isWalkedOver = readsTargets && batchesFaults && (group.count == 1 || group.isFetched)
-    let welcomesRows = isWalkedOver && !group.hasResidentRows(places)
-    guard let answer = relationship(link, of: object, in: group, welcomesRows: welcomesRows) else { return nil }
+    let isWalkedOver = readsTargets && firesFaultsInBatches && (group.count == 1 || group.isFetched)
+    let acceptsRows = isWalkedOver && !group.hasResidentRows(places)
+    guard let answer = relationship(link, of: object, in: group, acceptsRows: acceptsRows) else { return nil }
     takeRows(answer.rows, link.destination)
     let siblings = FaultSiblings(entity: link.destination, answer: answer)
     group.setAnswer(siblings, Int(link.toManyIndex))
@@ -175,7 +176,7 @@ extension ContextCore {
   /// error for the object.
   ///
   /// If the destinations of a group are too many for the store, returns nil and marks the group, whose objects then fetch theirs alone.
-  func relationship(_ link: LinkPlan, of object: ManagedObject, in group: RowGroup? = nil, welcomesRows: Bool = false)
+  func relationship(_ link: LinkPlan, of object: ManagedObject, in group: RowGroup? = nil, acceptsRows: Bool = false)
     -> RelationshipAnswer?
   {
     checkIsolation()
@@ -183,7 +184,7 @@ extension ContextCore {
     do {
       let answer = try persistentStoreCoordinator.relationships(
         RelationshipRequest(
-          entity: link.entity, relationship: link.relationship, sources: sources, welcomesRows: welcomesRows), requests.ofOthers)
+          entity: link.entity, relationship: link.relationship, sources: sources, acceptsRows: acceptsRows), requests.ofOthers)
       return link.isOrdered ? answer.inOrder() : answer
     } catch let error as StoreError where error.code == .tooLarge && sources.count > 1 {
       group?.hasTooManyTargets = true
@@ -201,7 +202,7 @@ extension ContextCore {
   /// indicate a traversal of the group.
   func answersAlone(_ group: RowGroup, _ index: Int) -> Bool {
     if group.count == 1 { return false }
-    if !batchesFaults || group.hasTooManyTargets { return true }
+    if !firesFaultsInBatches || group.hasTooManyTargets { return true }
     return group.hasResidentRows(places) && group.isRarelyAsked(index)
   }
 }

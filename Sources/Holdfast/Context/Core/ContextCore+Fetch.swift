@@ -54,7 +54,7 @@ extension ContextCore {
   }
 
   /// The values of columns, an array for each group, sorted by the values of the groups.
-  func groups<Root>(_ request: DictionaryFetchRequest<Root>, _ columns: [DictionaryColumn]) throws -> [[StoreValue]] {
+  func groups<Root>(_ request: DictionaryFetchRequest<Root>, _ columns: [DictionaryFetchColumn]) throws -> [[StoreValue]] {
     checkIsolation()
     noticeRemovedStores()
     let entity = try entity(named: request.entityName)
@@ -77,7 +77,7 @@ extension ContextCore {
 
   private func slot(_ name: String, _ entity: ManagedObjectModel.Entity) throws -> SlotIndex {
     guard let slot = entity.slot(named: name) else {
-      throw ContextError(.invalidRequest, property: name, reason: "\(entity.name) has no attribute or to-one relationship \(name).")
+      throw PersistenceError(.invalidRequest, property: name, reason: "\(entity.name) has no attribute or to-one relationship \(name).")
     }
     return slot
   }
@@ -86,7 +86,7 @@ extension ContextCore {
   private func slotInRow(_ name: String, _ entity: ManagedObjectModel.Entity) throws -> SlotIndex {
     let slot = try slot(name, entity)
     guard !entity.externalSlots.contains(slot) else {
-      throw ContextError(
+      throw PersistenceError(
         .invalidRequest, property: name,
         reason: "Values of \(entity.name).\(name) can be in external files, which queries don't read. Use another attribute.")
     }
@@ -97,15 +97,18 @@ extension ContextCore {
     let slot = try slot(name, entity)
     let column = entity.layout.columns[slot]
     if case .attribute(let type) = column, type.isNumber { return slot }
-    throw ContextError(.invalidRequest, property: name, reason: "\(entity.name).\(name) isn't a number, so it can't be summed or averaged.")
+    throw PersistenceError(
+      .invalidRequest, property: name, reason: "\(entity.name).\(name) isn't a number, so it can't be summed or averaged.")
   }
 
-  private func column(_ column: DictionaryColumn, _ entity: ManagedObjectModel.Entity, _ groupBy: [SlotIndex]) throws -> AggregateColumn {
+  private func column(_ column: DictionaryFetchColumn, _ entity: ManagedObjectModel.Entity, _ groupBy: [SlotIndex]) throws
+    -> AggregateColumn
+  {
     switch column {
     case .property(let name):
       let slot = try slot(name, entity)
       guard groupBy.contains(slot) else {
-        throw ContextError(.invalidRequest, property: name, reason: "\(name) has many values in a group; group by it or aggregate it.")
+        throw PersistenceError(.invalidRequest, property: name, reason: "\(name) has many values in a group; group by it or aggregate it.")
       }
       return .group(slot: slot)
     case .count(nil): return .count(slot: nil)

@@ -1,7 +1,7 @@
 /// Notifications of one context, for handlers that run in its isolation.
 extension ContextCore {
   /// Adds a handler that receives the context's changes since the previous notification.
-  func objectsDidChange(_ handler: @escaping (ManagedObjectContext, ObjectChanges) -> Void) -> ContextObservation {
+  func onChange(_ handler: @escaping (ManagedObjectContext, ObjectChanges) -> Void) -> ContextObservation {
     checkIsolation()
     let observers = observersForListening()
     if !observers.hearChanges { changes.objects.forEach(forgetToTell) }
@@ -9,19 +9,22 @@ extension ContextCore {
   }
 
   /// Adds a handler that is called at the start of a save, before delete rules and the objects' `willSave`.
-  func contextWillSave(_ handler: @escaping (ManagedObjectContext) -> Void) -> ContextObservation {
+  func onWillSave(_ handler: @escaping (ManagedObjectContext) -> Void) -> ContextObservation {
     checkIsolation()
     return observersForListening().addWillSaveHandler(handler)
   }
 
   /// Adds a handler that receives the changes that a save of the context has committed.
-  func contextDidSave(_ handler: @escaping (ManagedObjectContext, ObjectChanges) -> Void) -> ContextObservation {
+  func onSave(_ handler: @escaping (ManagedObjectContext, ObjectChanges) -> Void) -> ContextObservation {
     checkIsolation()
     return observersForListening().addDidSaveHandler(handler)
   }
 
   private func observersForListening() -> ContextObservers {
-    if let observers { return observers }
+    if let observers {
+      observers.removeSilent()
+      return observers
+    }
     let made = ContextObservers()
     observers = made
     return made
@@ -38,23 +41,19 @@ extension ContextCore {
 
   /// Calls the handlers with the changes since the last notification.
   func tellChanges() {
-    guard let handle, let observers, observers.hearChanges else { return }
-    let changes = observers.take()
-    if changes.isEmpty { return }
-    for listener in observers.changeHandlers { listener.handler(handle, changes) }
+    if let handle { observers?.tellChanges(handle) }
   }
 
   /// Calls the handlers for the start of a save.
   func tellWillSave() {
-    guard let handle, let observers else { return }
-    for listener in observers.willSaveHandlers { listener.handler(handle) }
+    if let handle { observers?.tellWillSave(handle) }
   }
 }
 
 extension SaveOperation {
   /// Calls the context's handlers with the committed changes.
   func tellDidSave() {
-    guard let handle = context.handle, let observers = context.observers, !observers.didSaveHandlers.isEmpty else { return }
+    guard let handle = context.handle, let observers = context.observers, observers.hearSaves else { return }
     let changes = ObjectChanges(
       inserted: committedChanges.flatMap(\.inserted), updated: committedChanges.flatMap(\.updated),
       deleted: committedChanges.flatMap(\.deleted))

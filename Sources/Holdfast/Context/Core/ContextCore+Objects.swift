@@ -34,14 +34,14 @@ extension ContextCore {
   func insert(entityNamed name: String) throws -> ManagedObject {
     let entity = try entity(named: name)
     guard !entity.isAbstract else {
-      throw ContextError(.abstractEntity, reason: "\(name) is abstract; insert an object of one of its subentities.")
+      throw PersistenceError(.abstractEntity, reason: "\(name) is abstract; insert an object of one of its subentities.")
     }
     return insertObject(entity.index)
   }
 
   func entity(named name: String) throws -> ManagedObjectModel.Entity {
     guard let entity = persistentStoreCoordinator.model.entity(named: name) else {
-      throw ContextError(.unknownEntity, reason: "The model has no entity \(name).")
+      throw PersistenceError(.unknownEntity, reason: "The model has no entity \(name).")
     }
     return entity
   }
@@ -94,7 +94,7 @@ extension ContextCore {
     let (entity, key) = try place(of: id)
     if let registered = registered(entity, key) { return registered }
     if id.isTemporaryID {
-      throw ContextError(.foreignObject, objectID: id, reason: "The temporary ID is of another context or of a deleted object.")
+      throw PersistenceError(.foreignObject, objectID: id, reason: "The temporary ID is of another context or of a deleted object.")
     }
     return make(entity, key)
   }
@@ -120,9 +120,9 @@ extension ContextCore {
       object.flags.remove(.inaccessible)
     }
     let isThere = try object.row != nil || fire(object)
-    if !isThere && isOfRemovedStore(key) { throw ContextError.missingStore([id]) }
+    if !isThere && isOfRemovedStore(key) { throw PersistenceError.missingStore([id]) }
     if !isThere || object.isDeleted {
-      throw ContextError(.missingObject, objectID: id, reason: "No object has this ID; it was deleted.")
+      throw PersistenceError(.missingObject, objectID: id, reason: "No object has this ID; it was deleted.")
     }
     return object
   }
@@ -134,14 +134,14 @@ extension ContextCore {
     {
       return (entity.index, key)
     }
-    throw ContextError(.foreignObject, objectID: id, reason: "The ID is of a store that this context's coordinator hasn't opened.")
+    throw PersistenceError(.foreignObject, objectID: id, reason: "The ID is of a store that this context's coordinator hasn't opened.")
   }
 
   /// Gives new objects their permanent IDs before they are saved.
   func obtainPermanentIDs(for objects: [ManagedObject]) throws {
     checkIsolation()
     if isSaving {
-      throw ContextError(.saveInProgress, reason: "A callback of a save requested permanent IDs. The objects have them after the save.")
+      throw PersistenceError(.saveInProgress, reason: "A callback of a save requested permanent IDs. The objects have them after the save.")
     }
     let new = ContiguousArray(
       Set(objects).filter { object in

@@ -9,8 +9,8 @@ extension ContextCore {
     if let predicate = query.predicate { try refusingFaultErrors { clearKeysOfDeleted(askedBy: predicate, query.entity) } }
     if hasChanges(inFamilyOf: query.entity.index) { return true }
     let model = persistentStoreCoordinator.model
-    let crossings = try query.predicate.map { try RowPredicate($0, entity: query.entity, model: model).crossings } ?? []
-    return crosses(try crossings + RowOrder(query.sorts, entity: query.entity, model: model).crossings)
+    let relationshipPaths = try query.predicate.map { try RowPredicate($0, entity: query.entity, model: model).relationshipPaths } ?? []
+    return crosses(try relationshipPaths + RowOrder(query.sorts, entity: query.entity, model: model).relationshipPaths)
   }
 
   /// Clears references to objects being deleted in the rows that a query evaluates.
@@ -44,8 +44,8 @@ extension ContextCore {
   private func hasChanges(inFamilyOf entity: EntityIndex) -> Bool { graph.entities[entity].family.contains { changes.count($0) > 0 } }
 
   /// Whether a query follows relationships to entities with changed objects.
-  private func crosses(_ crossings: [QueryCrossing]) -> Bool {
-    crossings.contains { $0.relationships.contains { hasChanges(inFamilyOf: $0.destinationIndex) } }
+  private func crosses(_ relationshipPaths: [RelationshipPath]) -> Bool {
+    relationshipPaths.contains { $0.relationships.contains { hasChanges(inFamilyOf: $0.destinationIndex) } }
   }
 
   /// A row that may be in the result: from the store, or of a changed object.
@@ -69,7 +69,7 @@ extension ContextCore {
     let model = persistentStoreCoordinator.model
     let predicate = try query.predicate.map { try RowPredicate($0, entity: query.entity, model: model) }
     let order = try RowOrder(query.sorts, entity: query.entity, model: model)
-    let isCrossed = crosses((predicate?.crossings ?? []) + order.crossings)
+    let isCrossed = crosses((predicate?.relationshipPaths ?? []) + order.relationshipPaths)
     let stored = try persistentStoreCoordinator.fetch(storedQuery(query, isCrossed))
     let source = ContextRows(self, query.options)
     var candidates: [Candidate] = []
@@ -86,7 +86,7 @@ extension ContextCore {
     // An object deleted by another context has no values and is left out; the save reports that it is missing.
     let rows = pending.map { presentRow($0) ?? $0.readRow }
     if isCrossed {
-      try source.prepare(candidates.map(\.row) + rows, (predicate?.crossings ?? []) + order.crossings)
+      try source.prepare(candidates.map(\.row) + rows, (predicate?.relationshipPaths ?? []) + order.relationshipPaths)
       if let predicate { candidates.removeAll { !predicate.matches($0.row, source) } }
     }
     for (object, row) in zip(pending, rows) where !object.isInaccessible && predicate?.matches(row, source) ?? true {
@@ -100,8 +100,8 @@ extension ContextCore {
   /// The query that the stores receive for a request on which the context overlays its changes.
   func storedQuery(_ query: FetchQuery) throws -> FetchQuery {
     let model = persistentStoreCoordinator.model
-    let crossings = try query.predicate.map { try RowPredicate($0, entity: query.entity, model: model).crossings } ?? []
-    return try storedQuery(query, crosses(crossings + RowOrder(query.sorts, entity: query.entity, model: model).crossings))
+    let relationshipPaths = try query.predicate.map { try RowPredicate($0, entity: query.entity, model: model).relationshipPaths } ?? []
+    return try storedQuery(query, crosses(relationshipPaths + RowOrder(query.sorts, entity: query.entity, model: model).relationshipPaths))
   }
 
   private func storedQuery(_ query: FetchQuery, _ isCrossed: Bool) throws -> FetchQuery {
@@ -122,7 +122,7 @@ extension ContextCore {
   /// The conjuncts that don't follow relationships.
   private func uncrossed(_ query: FetchQuery) throws -> QueryExpression? {
     let conjuncts = try (query.predicate?.conjuncts ?? []).filter { conjunct in
-      try RowPredicate(conjunct, entity: query.entity, model: persistentStoreCoordinator.model).crossings.isEmpty
+      try RowPredicate(conjunct, entity: query.entity, model: persistentStoreCoordinator.model).relationshipPaths.isEmpty
     }
     return QueryExpression.conjunction(conjuncts)
   }
@@ -151,11 +151,11 @@ final class ContextRows: EvaluationSource {
   init(_ context: ContextCore, _ options: RequestOptions) { (self.context, self.options) = (context, options) }
 
   /// Reads ahead the destinations of rows.
-  func prepare(_ rows: [RowPointer], _ crossings: [QueryCrossing]) throws {
+  func prepare(_ rows: [RowPointer], _ relationshipPaths: [RelationshipPath]) throws {
     let coordinator = context.persistentStoreCoordinator
     let reader = StoreReader(coordinator.storeSet, .latest, options)
     defer { reader.end() }
-    let source = RelatedRows(reader, coordinator.model, crossings)
+    let source = RelatedRows(reader, coordinator.model, relationshipPaths)
     try source.prepare(rows)
     stored = source
   }

@@ -128,7 +128,7 @@ extension ContextCore {
     let entity = object.flags.entityIndex
     let found = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: [object.objectKey]), requests.ofOthers)
     guard let run = found.runs.first, persistentStoreCoordinator.entityIndex(of: run.batch) == entity else {
-      throw ContextError(.missingObject, objectID: object.id, reason: "No object has this ID; it was deleted.")
+      throw PersistenceError(.missingObject, objectID: object.id, reason: "No object has this ID; it was deleted.")
     }
     let fresh = run.pointer(0)
     let group = RowGroup(run, entity: entity)
@@ -196,7 +196,7 @@ extension ManagedObject {
   /// Empty for a new object. Sends at most one store request for a fault, and reads one file for each external value.
   ///
   /// - Parameter keys: The names of the properties. Defaults to all.
-  /// - Throws: ``ContextError`` with code ``ContextError/Code/unknownProperty``; ``/HoldfastStore/StoreError`` if an external file can't be
+  /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/unknownProperty``; ``/HoldfastStore/StoreError`` if an external file can't be
   ///   read.
   public final func committedValues(forKeys keys: [String]? = nil) throws -> [String: StoreValue] {
     var values: [String: StoreValue] = [:]

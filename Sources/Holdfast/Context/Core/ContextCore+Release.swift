@@ -66,14 +66,14 @@ extension ContextCore {
 
   /// Throws if changes were lost.
   func refuseLoss() throws {
-    if let lostObject { throw ContextError.lostChanges(lostObject) }
+    if let lostObject { throw PersistenceError.lostChanges(lostObject) }
   }
 }
 
-extension ContextError {
+extension PersistenceError {
   /// The error for unsaved changes that were released with their context.
-  static func lostChanges(_ id: ManagedObjectID) -> ContextError {
-    ContextError(
+  static func lostChanges(_ id: ManagedObjectID) -> PersistenceError {
+    PersistenceError(
       .lostChanges, objectID: id,
       reason: "The context was released with unsaved changes, and not all of them could be kept. Roll back, and keep a reference to the "
         + "context until its changes are saved.")

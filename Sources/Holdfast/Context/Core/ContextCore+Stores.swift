@@ -10,9 +10,9 @@ extension ContextCore {
     precondition(
       object.isInserted && !object.flags.contains(.detached),
       "A saved or deleted object was assigned to a store; only new objects can be assigned.")
-    guard persistentStoreCoordinator.persistentStores.contains(store) else { throw ContextError.missingStore([object.id]) }
+    guard persistentStoreCoordinator.persistentStores.contains(store) else { throw PersistenceError.missingStore([object.id]) }
     guard store.holds(object.flags.entityIndex) else {
-      throw ContextError(
+      throw PersistenceError(
         .noStoreForEntity, objectID: object.id,
         reason:
           "\(store.title) has no objects of \(object.entity.name): its configuration \(store.configurationName ?? "") lacks the entity.")
@@ -22,7 +22,7 @@ extension ContextCore {
     }
     // The store that gave a permanent ID may have received the object in a save with an unknown outcome.
     if object.objectKey >= 0, let sent = persistentStoreCoordinator.storeSet.store(ofKey: object.objectKey), sent != store {
-      throw ContextError(
+      throw PersistenceError(
         .invalidRequest, objectID: object.id,
         reason: "The object has a permanent ID of \(sent.title), so it can't be saved in \(store.title). Insert another object instead.")
     }

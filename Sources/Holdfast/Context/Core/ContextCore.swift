@@ -13,7 +13,7 @@ import Synchronization
   /// An object whose unsaved changes were lost since the last rollback, because the context was released; nil if there is none.
   var lostObject: ManagedObjectID?
   var transactionAuthor: String?
-  @exclusivity(unchecked) var batchesFaults = true
+  @exclusivity(unchecked) var firesFaultsInBatches = true
   @exclusivity(unchecked) var faultErrorPolicy = FaultErrorPolicy.failSave
 
   let graph: GraphPlan

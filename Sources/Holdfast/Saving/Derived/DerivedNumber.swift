@@ -111,8 +111,8 @@ enum DerivedNumber: Equatable {
   }
 
   /// The error for a number that doesn't fit an attribute.
-  func failure(_ attribute: ManagedObjectModel.Attribute, of id: ManagedObjectID) -> ContextError {
-    ContextError(
+  func failure(_ attribute: ManagedObjectModel.Attribute, of id: ManagedObjectID) -> PersistenceError {
+    PersistenceError(
       isNegative ? .numberTooSmall : .numberTooLarge, objectID: id, property: attribute.name,
       reason: "The derived number doesn't fit the attribute's type. Use a larger type in the model.")
   }

@@ -116,7 +116,7 @@ extension Deriving {
     let relationship = plan.aggregates[place].relationship, entity = context.entities[relationship.entityIndex]
     for link in changes.added + changes.removed { noteIncomplete(link.source, place) }
     let targets = Set(changes.added.map(\.target)).union(touched).filter { $0 >= 0 }.sorted()
-    for keys in targets.windows(of: Deriving.largestList) {
+    for keys in targets.windows(of: Deriving.maximumListCount) {
       let ids = keys.map { StoreValue.objectID(part.store.prefixes[relationship.destinationIndex].withKey($0)) }
       let predicate = QueryExpression.any(PropertyPath(relationship.name), .membership(.object, ids))
       let collector = RowCollector()
@@ -127,5 +127,5 @@ extension Deriving {
   }
 
   /// The maximum number of keys in a list of a predicate.
-  static let largestList = 4096
+  static let maximumListCount = 4096
 }

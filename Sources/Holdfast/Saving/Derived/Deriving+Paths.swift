@@ -66,7 +66,7 @@ extension Deriving {
 
   private func sourcesWithoutInverse(of keys: [ObjectKey], _ hop: ManagedObjectModel.Relationship) throws -> Set<ObjectKey> {
     var found: Set<ObjectKey> = []
-    for window in keys.windows(of: Deriving.largestList) {
+    for window in keys.windows(of: Deriving.maximumListCount) {
       let ids = window.map { StoreValue.objectID(part.store.prefixes[hop.destinationIndex].withKey($0)) }
       let collector = RowCollector()
       let query = FetchQuery(

@@ -26,7 +26,7 @@ final class Deriving {
   private var differences: [[ObjectKey: Difference]]
   /// The owners whose aggregate is recomputed from all objects, by the aggregate's index.
   private var incomplete: [Set<ObjectKey>]
-  private var failures: [ContextError] = []
+  private var failures: [PersistenceError] = []
   /// The owners before the save that were already read. Several attributes may use one relationship.
   var formerOwners: [FormerOwners] = []
   /// Whether new objects may have permanent keys.
@@ -67,7 +67,7 @@ final class Deriving {
 
   /// Computes all values.
   ///
-  /// - Throws: ``ContextError`` with all numbers that don't fit their attributes; errors of the store.
+  /// - Throws: ``PersistenceError`` with all numbers that don't fit their attributes; errors of the store.
   func run() throws -> DerivedValues {
     if plan.followingCount == 0 { return values }
     defer { reader.end() }
@@ -86,7 +86,7 @@ final class Deriving {
     for place in plan.aggregates.indices { try applyDifferences(place) }
     for place in plan.aggregates.indices { try recompute(place) }
     for path in plan.paths { try follow(path) }
-    if !failures.isEmpty { throw ContextError.together(failures) }
+    if !failures.isEmpty { throw PersistenceError.together(failures) }
     return values
   }
 

@@ -25,7 +25,7 @@ final class EntityChecks: Sendable {
   }
 
   /// Checks the attributes and to-one relationships in a row, which can differ from the object's own row.
-  func collectFailures(_ row: RowPointer, _ object: ManagedObject, _ failures: inout [ContextError]) {
+  func collectFailures(_ row: RowPointer, _ object: ManagedObject, _ failures: inout [PersistenceError]) {
     for check in slots {
       if let failure = check.failure(row, object) { failures.append(failure) }
     }
@@ -61,7 +61,7 @@ struct GroupCheck: Sendable {
     if slots.isEmpty || (!isMandatory && mandatory.isEmpty) { return nil }
   }
 
-  func collectFailures(_ row: RowPointer, _ object: ManagedObject, _ failures: inout [ContextError]) {
+  func collectFailures(_ row: RowPointer, _ object: ManagedObject, _ failures: inout [PersistenceError]) {
     if slots.contains(where: row.isPresent) {
       for element in mandatory where !row.isPresent(element.slot) { failures.append(.missing(element.name, object)) }
     } else if isMandatory, outer?.contains(where: row.isPresent) != false {

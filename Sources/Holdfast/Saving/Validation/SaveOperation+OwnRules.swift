@@ -22,21 +22,22 @@ extension SaveOperation {
 /// The validation methods of classes, which add to the rules of the model.
 enum OwnRules {
   /// The failures that a validation method throws, as errors that name the object.
-  static func failures(_ object: ManagedObject, _ property: String? = nil, _ body: () throws -> Void) -> [ContextError] {
+  static func failures(_ object: ManagedObject, _ property: String? = nil, _ body: () throws -> Void) -> [PersistenceError] {
     do {
       try body()
       return []
-    } catch let error as ContextError {
+    } catch let error as PersistenceError {
       if !error.failures.isEmpty { return error.failures.map { placed($0, object, property) } }
       return [placed(error, object, property)]
     } catch {
       return [
-        ContextError(.validation, objectID: object.id, property: property, reason: "A validation method rejected the object.", cause: error)
+        PersistenceError(
+          .validation, objectID: object.id, property: property, reason: "A validation method rejected the object.", cause: error)
       ]
     }
   }
 
-  private static func placed(_ error: ContextError, _ object: ManagedObject, _ property: String?) -> ContextError {
+  private static func placed(_ error: PersistenceError, _ object: ManagedObject, _ property: String?) -> PersistenceError {
     var error = error
     error.objectID = error.objectID ?? object.id
     error.property = error.property ?? property
@@ -47,7 +48,7 @@ enum OwnRules {
   ///
   /// To-many relationships are validated only if they were read or changed. Values in external files were validated when they were saved,
   /// and aren't read again.
-  static func failuresOfProperties(_ object: ManagedObject) -> [ContextError] {
+  static func failuresOfProperties(_ object: ManagedObject) -> [PersistenceError] {
     guard object.context.bound.hooks(of: object).contains(.validateProperties) else { return [] }
     let entity = object.entity
     return zip(entity.slotIndexes, entity.slots).flatMap { slot, property in
@@ -65,7 +66,7 @@ enum OwnRules {
       }
   }
 
-  private static func check(_ object: ManagedObject, _ name: String) -> [ContextError] {
+  private static func check(_ object: ManagedObject, _ name: String) -> [PersistenceError] {
     failures(object, name) { try object.validate(object.value(forKey: name), forKey: name) }
   }
 }

@@ -11,10 +11,10 @@ extension SaveOperation {
       for object in deleted { try validateDelete(object, &failures) }
       try validateThoseThatLose(&failures)
     }
-    if !failures.isEmpty { throw ContextError.together(failures) }
+    if !failures.isEmpty { throw PersistenceError.together(failures) }
   }
 
-  private func validate(_ object: ManagedObject, _ failures: inout [ContextError]) {
+  private func validate(_ object: ManagedObject, _ failures: inout [PersistenceError]) {
     let entity = object.flags.entityIndex
     let checks = context.graph.checks[entity]
     if object.flags.contains(.hasPrivateRow), let row = object.row { checks.collectFailures(row, object, &failures) }
@@ -39,7 +39,7 @@ extension SaveOperation {
   }
 
   /// Validates the count of each to-many relationship from which the save removes deleted objects.
-  private func validateThoseThatLose(_ failures: inout [ContextError]) throws {
+  private func validateThoseThatLose(_ failures: inout [PersistenceError]) throws {
     // Deleted objects of different subentities may have the same owner.
     var counted: Set<Losing> = []
     for entity in context.entities {
@@ -68,10 +68,11 @@ extension SaveOperation {
     return owners.filter { !$0.isFault && !$0.isInaccessible }
   }
 
-  private func validateCount(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship, _ failures: inout [ContextError]) {
+  private func validateCount(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship, _ failures: inout [PersistenceError])
+  {
     let targets = ToMany<ManagedObject>(owner: object, index: relationship.toManyIndex), count = targets.count
-    func fail(_ code: ContextError.Code, _ reason: String, bound: Int? = nil) {
-      var failure = ContextError(code, objectID: object.id, property: relationship.name, reason: reason)
+    func fail(_ code: PersistenceError.Code, _ reason: String, bound: Int? = nil) {
+      var failure = PersistenceError(code, objectID: object.id, property: relationship.name, reason: reason)
       failure.validation = bound.map { ValidationFailure(bound: .int64(Int64($0))) }
       failure.objectIDs = targets.map(\.objectID)
       failures.append(failure)
@@ -85,13 +86,13 @@ extension SaveOperation {
     }
   }
 
-  private func validateDelete(_ object: ManagedObject, _ failures: inout [ContextError]) throws {
+  private func validateDelete(_ object: ManagedObject, _ failures: inout [PersistenceError]) throws {
     for relationship in object.entity.relationships + object.entity.transientRelationships where relationship.deleteRule == .deny {
       // A destination whose row no longer exists doesn't prevent the deletion.
       let targets = try context.existing(context.targets(of: object, relationship), of: relationship)
       if targets.isEmpty { continue }
       failures.append(
-        ContextError(
+        PersistenceError(
           .deniedDelete, objectID: object.id, property: relationship.name,
           reason: "The object can't be deleted while this relationship has destination objects. Delete them first, or remove them from the "
             + "relationship.",

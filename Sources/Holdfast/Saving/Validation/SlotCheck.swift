@@ -35,15 +35,15 @@ struct SlotCheck: Sendable {
     if !isMandatory && rule == nil { return nil }
   }
 
-  @inline(__always) func failure(_ row: RowPointer, _ object: ManagedObject) -> ContextError? {
+  @inline(__always) func failure(_ row: RowPointer, _ object: ManagedObject) -> PersistenceError? {
     guard row.isPresent(slot) else { return isMandatory ? .missing(name, object) : nil }
     guard let rule, let failure = rule.failure(row, slot, object.context) else { return nil }
     return error(failure, row, object)
   }
 
   @inline(never)
-  private func error(_ failure: SlotRule.Failure, _ row: RowPointer, _ object: ManagedObject) -> ContextError {
-    var error = ContextError(failure.code, objectID: object.id, property: name, reason: failure.reason)
+  private func error(_ failure: SlotRule.Failure, _ row: RowPointer, _ object: ManagedObject) -> PersistenceError {
+    var error = PersistenceError(failure.code, objectID: object.id, property: name, reason: failure.reason)
     error.validation = ValidationFailure(value: value(row), bound: failure.bound, predicate: failure.predicate)
     return error
   }
@@ -57,17 +57,17 @@ struct SlotCheck: Sendable {
   }
 }
 
-extension ContextError {
-  static func missing(_ name: String, _ object: ManagedObject) -> ContextError {
-    ContextError(
+extension PersistenceError {
+  static func missing(_ name: String, _ object: ManagedObject) -> PersistenceError {
+    PersistenceError(
       .missingMandatoryValue, objectID: object.id, property: name,
       reason: "The property is required but has no value. Set it before saving.")
   }
 
   /// A single failure unchanged, or several combined in one error.
-  static func together(_ failures: [ContextError]) -> ContextError {
+  static func together(_ failures: [PersistenceError]) -> PersistenceError {
     if failures.count == 1 { return failures[0] }
-    return ContextError(
+    return PersistenceError(
       .multipleValidationFailures, reason: "\(failures.count) validations failed. Correct each failure and save again.", failures: failures,
       objectIDs: failures.compactMap(\.objectID))
   }

@@ -19,7 +19,7 @@ enum SlotRule: Sendable {
 
   /// Why a value is invalid.
   struct Failure {
-    var code: ContextError.Code
+    var code: PersistenceError.Code
     var bound: StoreValue?
     var predicate: String?
     /// A sentence without user data.

@@ -16,7 +16,7 @@ extension StoreChanges {
       }
     }
     guard conflicts.isEmpty else {
-      throw ContextError(
+      throw PersistenceError(
         .constraintConflict,
         reason: "Values that must be unique aren't. Objects in conflict: \(conflicts.count). Change their values and save again.",
         objectIDs: conflicts)

@@ -30,7 +30,7 @@ struct TextRule: Sendable {
       reason: "The text doesn't match the attribute's regular expression.")
   }
 
-  private func failure(_ code: ContextError.Code, _ predicate: String, _ bound: Int, _ word: String) -> SlotRule.Failure {
+  private func failure(_ code: PersistenceError.Code, _ predicate: String, _ bound: Int, _ word: String) -> SlotRule.Failure {
     SlotRule.Failure(
       code: code, bound: .int64(Int64(bound)), predicate: predicate, reason: "The text has \(word) UTF-16 code units than the model allows."
     )

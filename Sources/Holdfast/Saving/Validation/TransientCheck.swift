@@ -18,17 +18,17 @@ struct TransientCheck: Sendable {
   ///
   /// Fetched objects have no transient values until they are set, so only new objects are required to have them. Values that a `StoreValue`
   /// can't represent are left to the class's own validation.
-  func failure(_ object: ManagedObject) -> ContextError? {
+  func failure(_ object: ManagedObject) -> PersistenceError? {
     guard object.hasTransient(attribute.index) else { return object.isInserted ? failure(.null, object) : nil }
     guard !attribute.type.isUntyped, let value = try? object.transientValue(attribute) else { return nil }
     return failure(value, object)
   }
 
-  func failure(_ value: StoreValue, _ object: ManagedObject) -> ContextError? {
+  func failure(_ value: StoreValue, _ object: ManagedObject) -> PersistenceError? {
     let builder = RowBatchBuilder(layout: layout, idPrefix: nil)
     builder.beginRow(key: 1, version: 1)
     guard builder.appendValue(value, layout.columns[0]) else {
-      return ContextError(.wrongType, objectID: object.id, property: attribute.name, reason: "The value isn't of the property's type.")
+      return PersistenceError(.wrongType, objectID: object.id, property: attribute.name, reason: "The value isn't of the property's type.")
     }
     builder.endRow()
     let row = builder.seal()

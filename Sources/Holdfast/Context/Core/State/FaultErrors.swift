@@ -76,7 +76,7 @@ extension ContextCore {
   func refuseUnreadValues() throws {
     guard let error = faultErrors.first else { return }
     let ids = faultErrors.objectIDs
-    throw ContextError(
+    throw PersistenceError(
       .unreadValues, objectID: ids.count == 1 ? ids[0] : nil,
       reason:
         "Properties of \(ids.count == 1 ? "an object" : "\(ids.count) objects") couldn't be read, and the changes to save may depend on "

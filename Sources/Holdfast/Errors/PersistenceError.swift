@@ -14,7 +14,7 @@
 ///
 /// Bridged to `NSError`, the error has the domain `NSCocoaErrorDomain` and the code ``coreDataCode``. `localizedDescription` is
 /// ``errorDescription``.
-public struct ContextError: Error, Sendable {
+public struct PersistenceError: Error, Sendable {
   /// The kind of a failure. Later versions may add kinds.
   public struct Code: RawRepresentable, Hashable, Sendable {
     /// The name of the code, in lower camel case.
@@ -22,7 +22,7 @@ public struct ContextError: Error, Sendable {
     /// Makes a code from its name.
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// Several validations failed; see ``ContextError/failures``.
+    /// Several validations failed; see ``PersistenceError/failures``.
     public static let multipleValidationFailures = Code(rawValue: "multipleValidationFailures")
     /// A required value is missing.
     public static let missingMandatoryValue = Code(rawValue: "missingMandatoryValue")
@@ -52,7 +52,7 @@ public struct ContextError: Error, Sendable {
     public static let validation = Code(rawValue: "validation")
     /// A date isn't a finite number of seconds.
     public static let invalidDate = Code(rawValue: "invalidDate")
-    /// The value of a transformable attribute couldn't be encoded or decoded; see ``ContextError/cause``.
+    /// The value of a transformable attribute couldn't be encoded or decoded; see ``PersistenceError/cause``.
     public static let transformationFailed = Code(rawValue: "transformationFailed")
     /// An attribute contains the temporary ID of an object that the save doesn't include.
     public static let unsavedObjectID = Code(rawValue: "unsavedObjectID")
@@ -68,17 +68,17 @@ public struct ContextError: Error, Sendable {
     public static let missingObject = Code(rawValue: "missingObject")
     /// The object belongs to another context, or to a store that isn't open here.
     public static let foreignObject = Code(rawValue: "foreignObject")
-    /// A relationship references an object of another store; see ``ContextError/objectIDs``.
+    /// A relationship references an object of another store; see ``PersistenceError/objectIDs``.
     public static let externalRelationship = Code(rawValue: "externalRelationship")
     /// The store of an object was removed from the coordinator.
     public static let missingStore = Code(rawValue: "missingStore")
     /// No store of the coordinator accepts objects of the entity.
     public static let noStoreForEntity = Code(rawValue: "noStoreForEntity")
-    /// The changes were saved in some stores but not in others; see ``ContextError/savedStoreIdentifiers``.
+    /// The changes were saved in some stores but not in others; see ``PersistenceError/savedStoreIdentifiers``.
     public static let incompleteSave = Code(rawValue: "incompleteSave")
-    /// Another context or process changed objects that are being saved; see ``ContextError/objectIDs``.
+    /// Another context or process changed objects that are being saved; see ``PersistenceError/objectIDs``.
     public static let conflict = Code(rawValue: "conflict")
-    /// Objects have the same values of a uniqueness constraint; see ``ContextError/objectIDs``.
+    /// Objects have the same values of a uniqueness constraint; see ``PersistenceError/objectIDs``.
     public static let constraintConflict = Code(rawValue: "constraintConflict")
     /// Properties couldn't be read and returned placeholders, which the changes may depend on; see ``FaultErrorPolicy``.
     public static let unreadValues = Code(rawValue: "unreadValues")
@@ -105,7 +105,7 @@ public struct ContextError: Error, Sendable {
   /// The rejected value and the rule; nil when the failure isn't about a value.
   public var validation: ValidationFailure?
   /// Each validation failure, with code ``Code/multipleValidationFailures``.
-  public var failures: [ContextError]
+  public var failures: [PersistenceError]
   /// The objects involved in the failure.
   ///
   /// For a conflict, the conflicting objects. For a denied deletion or a wrong object count, the objects in the relationship.
@@ -117,7 +117,7 @@ public struct ContextError: Error, Sendable {
 
   /// Makes an error.
   public init(
-    _ code: Code, objectID: ManagedObjectID? = nil, property: String? = nil, reason: String, failures: [ContextError] = [],
+    _ code: Code, objectID: ManagedObjectID? = nil, property: String? = nil, reason: String, failures: [PersistenceError] = [],
     objectIDs: [ManagedObjectID] = [], savedStoreIdentifiers: [String] = [], cause: (any Error)? = nil
   ) {
     self.code = code
@@ -160,7 +160,7 @@ public struct ContextError: Error, Sendable {
   }
 }
 
-extension ContextError: CustomStringConvertible {
+extension PersistenceError: CustomStringConvertible {
   /// One line with the object, property, reason and code, followed by ``failures`` and ``cause``.
   public var description: String {
     var text = ""
@@ -172,7 +172,7 @@ extension ContextError: CustomStringConvertible {
   }
 }
 
-extension ContextError: LocalizedError {
+extension PersistenceError: LocalizedError {
   /// A message for users of an application: ``userMessage(_:text:)`` in English.
   public var errorDescription: String? { userMessage() }
   /// Why it failed and what to do; nil when ``reason`` is empty.
@@ -184,18 +184,18 @@ extension ContextError: LocalizedError {
   public var _code: Int { coreDataCode }
 }
 
-extension ContextError {
+extension PersistenceError {
   /// The error for objects whose store was removed.
-  static func missingStore(_ objectIDs: [ManagedObjectID] = []) -> ContextError {
-    ContextError(
+  static func missingStore(_ objectIDs: [ManagedObjectID] = []) -> PersistenceError {
+    PersistenceError(
       .missingStore, objectID: objectIDs.count == 1 ? objectIDs[0] : nil,
       reason: "The store was removed from the coordinator. Add it again and fetch the objects, or discard them: roll back or reset.",
       objectIDs: objectIDs)
   }
 
   /// The error for an entity that no store holds.
-  static func noStore(for entity: ManagedObjectModel.Entity) -> ContextError {
-    ContextError(
+  static func noStore(for entity: ManagedObjectModel.Entity) -> PersistenceError {
+    PersistenceError(
       .noStoreForEntity,
       reason: "No store of the coordinator holds objects of \(entity.name). Add a store for this entity or for all entities.")
   }
