@@ -8,8 +8,8 @@ BENCHMARKS := --package-path Benchmarks
 # A statically linked runtime starts two milliseconds sooner, half of the time that a small process takes.
 RELEASE := -c release $(if $(filter Linux,$(shell uname -s)),--static-swift-stdlib)
 SWIFT_FILES := $(wildcard Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Tests Fuzzing/Package.swift \
-  Fuzzing/Sources Tools/Package.swift Tools/Sources Tools/Tests Examples/HTTPStore/Package.swift Examples/HTTPStore/Sources \
-  Examples/HTTPStore/Tests)
+  Fuzzing/Sources Tools/Package.swift Tools/Sources Tools/Tests Examples/Package.swift Examples/Sources Examples/Tests \
+  $(foreach package,DogServer HTTPStore,Examples/$(package)/Package.swift Examples/$(package)/Sources Examples/$(package)/Tests))
 
 .PHONY: compare test test-full build docs format lint clean setup setup-compare
 
@@ -19,12 +19,12 @@ compare: setup-compare
 	swift build $(BENCHMARKS) $(RELEASE) --product holdfast-bench
 	"$$(swift build $(BENCHMARKS) $(RELEASE) --show-bin-path)/holdfast-bench" compare $(ARGS)
 
-# Runs all test suites of the library, the benchmarks and the `holdfast` command, with a share of the long random tests. Prints the failures
-# at the end.
+# Runs all test suites of the library, the benchmarks, the `holdfast` command and the examples, with a share of the long random tests. Prints
+# the failures at the end.
 test: setup
 	Scripts/test $(ARGS)
 
-# Runs everything: all rounds of the long tests, the example of a store over HTTP, and the fuzzers' seeds under the address sanitizer.
+# Runs everything: all rounds of the long tests, the examples over HTTP, and the fuzzers' seeds under the address sanitizer.
 test-full: setup
 	HOLDFAST_TESTS=full Scripts/test $(ARGS)
 	Scripts/test-sanitized
@@ -49,7 +49,7 @@ lint:
 
 # Removes all build products and results of comparisons.
 clean:
-	rm -rf .build Benchmarks/.build Fuzzing/.build Tools/.build Examples/HTTPStore/.build comparison
+	rm -rf .build Benchmarks/.build Fuzzing/.build Tools/.build Examples/.build Examples/HTTPStore/.build Examples/DogServer/.build comparison
 
 # Installs what is missing.
 setup:

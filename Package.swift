@@ -27,11 +27,6 @@ let package = Package(
     .plugin(name: "GenerateClassesInBuild", targets: ["GenerateClassesInBuild"]),
     .library(name: "HoldfastStoreConformance", targets: ["HoldfastStoreConformance"]),
     .library(name: "HoldfastTesting", targets: ["HoldfastTesting"]),
-    .executable(name: "FirstGraph", targets: ["FirstGraph"]),
-    .executable(name: "DogWalk", targets: ["DogWalk"]),
-    .executable(name: "Warehouse", targets: ["Warehouse"]),
-    .executable(name: "Packages", targets: ["Packages"]),
-    .executable(name: "BowTies", targets: ["BowTies"]),
   ],
   traits: [
     .trait(name: "Macros", description: "The macros @Entity and @Composite. Needs swift-syntax, whose first build takes minutes."),
@@ -114,36 +109,10 @@ let package = Package(
     .target(name: "HoldfastStoreConformance", dependencies: ["Holdfast", "HoldfastFiles", "HoldfastRowStore", "HoldfastStore"]),
     .target(
       name: "HoldfastTesting", dependencies: ["Holdfast", "HoldfastMemoryStore", "HoldfastStore", "HoldfastStoreConformance"]),
-    // The example programs parse their command lines themselves, so that packages that use the libraries resolve no package for them.
-    .target(
-      name: "ExampleSupport",
-      dependencies: [
-        "Holdfast", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore", "HoldfastSQLiteStore",
-        .product(name: "Logging", package: "swift-log"),
-      ], path: "Sources/Examples/Support"),
     // A store in a format of its own, which an article explains.
     .target(name: "CSVStore", dependencies: ["HoldfastAtomicStore"], path: "Sources/Examples/CSVStore"),
     // A store of rows, which another article explains.
     .target(name: "LogStore", dependencies: ["HoldfastRowStore"], path: "Sources/Examples/LogStore"),
-    .executableTarget(
-      name: "FirstGraph", dependencies: ["Holdfast", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastSQLiteStore"],
-      path: "Sources/Examples/FirstGraph"),
-    .executableTarget(name: "DogWalk", dependencies: ["ExampleSupport", "Holdfast"], path: "Sources/Examples/DogWalk"),
-    .executableTarget(name: "Warehouse", dependencies: ["ExampleSupport", "Holdfast"], path: "Sources/Examples/Warehouse"),
-    .executableTarget(
-      name: "Packages", dependencies: ["ExampleSupport", "Holdfast", "HoldfastStore"], path: "Sources/Examples/Packages",
-      exclude: ["sample-index"]),
-    // Its model is Xcode's file, copied and not compiled. The program reads it.
-    .executableTarget(
-      name: "BowTies", dependencies: ["ExampleSupport", "Holdfast", "HoldfastModelFile"], path: "Sources/Examples/BowTies",
-      resources: [.copy("BowTies.xcdatamodeld"), .copy("SampleData.plist")]),
-    // It runs the programs that it depends on.
-    .testTarget(
-      name: "ExamplesTests",
-      dependencies: [
-        "TestSupport", "FirstGraph", "DogWalk", "Warehouse", "Packages", "BowTies", "Holdfast", "HoldfastMemoryStore", "HoldfastModelFile",
-        "HoldfastStore", "HoldfastStoreConformance",
-      ]),
     // Shared by several test targets.
     .target(
       name: "TestSupport",

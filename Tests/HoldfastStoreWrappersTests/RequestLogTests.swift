@@ -155,7 +155,8 @@ private struct Keeping: LogHandler {
     let model = try ManagedObjectModel.declared(by: [Owner.self])
     let coordinator = try PersistentStoreCoordinator(model: model, store: store)
     let context = try ManagedObjectContext(coordinator: coordinator, classes: [AwakeOwner.self, AwakePet.self])
-    coordinator.observeRequests { log.add($0) }
+    let observation = coordinator.observeRequests { log.add($0) }
+    defer { observation.cancel() }
     let ids = try context.fetchObjectIDs(FetchRequest<AwakePet>())
     let pet = try #require(try context.object(with: ids[0]) as? AwakePet)
     #expect(pet.owner?.name.isEmpty == false)
@@ -165,21 +166,29 @@ private struct Keeping: LogHandler {
   @Test func requestsAreLoggedWithoutValuesAndSlowOnesAsWarnings() throws {
     let folder = TemporaryFolder(), coordinator = try container("sqlite", folder).persistentStoreCoordinator, lines = Lines()
     let logger = Logger(label: "test") { _ in Keeping(lines) }
-    let log = coordinator.logRequests(to: logger)
+    coordinator.logRequests(to: logger)
     try fill(coordinator)
     _ = try reading(coordinator).fetch(Pet.self) { $0.name == "Ann 1" }
-    log.cancel()
     #expect(lines.all.map { $0.metadata["db.operation.name"] } == ["reserveKeys", "prepare", "commit", "fetch"])
     #expect(lines.all.allSatisfy { $0.level == .debug && $0.metadata["db.system.name"] == "sqlite" })
     #expect(lines.all.last?.metadata["db.collection.name"] == "Pet" && lines.all.last?.metadata["db.response.returned_rows"] == "1")
     #expect(!lines.all.contains { "\($0)".contains("Ann") })
-    let slow = coordinator.logRequests(to: logger, level: .trace, slow: .zero)
-    _ = try reading(coordinator).count(Owner.self)
-    #expect(lines.all.last?.level == .warning)
-    slow.cancel()
     try coordinator.close()
-    coordinator.logRequests(to: logger, level: .trace)
     #expect(throws: StoreError.self) { _ = try reading(coordinator).fetch(Pet.self) }
+    let other = try container("memory", folder).persistentStoreCoordinator
+    other.logRequests(to: logger, level: .trace, slow: .zero)
+    _ = try reading(other).count(Owner.self)
+    #expect(lines.all.last?.level == .warning)
+  }
+
+  @Test func anObserverThatIsReleasedReceivesNothing() throws {
+    let coordinator = try container("memory", TemporaryFolder()).persistentStoreCoordinator, log = Traces()
+    var observation: RequestObservation? = coordinator.observeRequests { log.add($0) }
+    _ = try reading(coordinator).count(Owner.self)
+    #expect(log.all.count == 1 && observation != nil)
+    observation = nil
+    _ = try reading(coordinator).count(Owner.self)
+    #expect(log.all.count == 1)
   }
 
   @Test func observersOnManyThreadsReceiveEveryRequest() async throws {

@@ -239,7 +239,7 @@ private final class Box: ManagedObject {}
     }
     #expect(message(.double(6), "rating") == "Rating may be at most 5.")
     #expect(message(.int32(-1), "timesWorn") == "Times worn must be at least 0.")
-    #expect(message(.string("a"), "name") == "Name must have at least 2 characters.")
+    #expect(message(.string("a"), "name") == "Name has too few characters: the minimum is 2.")
     #expect(message(.date(-1), "lastWorn") == "Last worn may not be earlier than 2001-01-01T00:00:00Z.")
     #expect(message(.double(3.5), "rating") == "Nobody rates a tie 3.5.")
     let german = [

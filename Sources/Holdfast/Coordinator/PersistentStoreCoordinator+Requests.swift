@@ -19,12 +19,13 @@ extension PersistentStoreCoordinator {
   ///
   /// - Parameter observer: Receives the request, on the thread that sent it. Several threads may call it at the same time. It must not send
   ///   requests to the coordinator.
-  /// - Returns: The registration. The coordinator keeps the observer until you cancel it.
-  @discardableResult public func observeRequests(_ observer: @escaping @Sendable (StoreTrace) -> Void) -> RequestObservation {
+  /// - Returns: The registration. The observer is called until it is cancelled or released, so keep it.
+  public func observeRequests(_ observer: @escaping @Sendable (StoreTrace) -> Void) -> RequestObservation {
     RequestObservation(monitor, monitor.add(observer))
   }
 
-  /// Logs each request that ``observeRequests(_:)`` reports. The log contains names, counts and durations, and no values.
+  /// Logs each request that ``observeRequests(_:)`` reports, as long as the coordinator exists. The log contains names, counts and
+  /// durations, and no values.
   ///
   /// ```swift
   /// coordinator.logRequests(slow: .milliseconds(100))
@@ -36,19 +37,18 @@ extension PersistentStoreCoordinator {
   ///   - logger: The logger. Defaults to one with the label `holdfast.requests`.
   ///   - level: The level of requests that succeed. Failed ones are logged at the level `warning` or higher. Defaults to `debug`.
   ///   - slow: The duration from which a request is logged at the level `warning`. Defaults to nil, for no such limit.
-  /// - Returns: The registration. The coordinator keeps the logger until you cancel it.
-  @discardableResult public func logRequests(
+  public func logRequests(
     to logger: Logger = Logger(label: "holdfast.requests"), level: Logger.Level = .debug, slow: Duration? = nil
-  ) -> RequestObservation {
-    observeRequests { trace in
+  ) {
+    _ = monitor.add { trace in
       let isSlow = slow.map { trace.duration >= $0 } ?? false
       trace.log(to: logger, level: isSlow ? max(level, .warning) : level)
     }
   }
 }
 
-/// An observer's registration with a coordinator, valid until it is cancelled. You don't need to keep it.
-public struct RequestObservation: Sendable {
+/// An observer's registration with a coordinator. The observer is called until this is cancelled or released, so keep it.
+public final class RequestObservation: Sendable {
   private let monitor: RequestMonitor
   private let number: Int
 
@@ -56,6 +56,8 @@ public struct RequestObservation: Sendable {
     self.monitor = monitor
     self.number = number
   }
+
+  deinit { cancel() }
 
   /// Removes and releases the observer. It may still receive a request in progress.
   public func cancel() { monitor.remove(number) }

@@ -59,8 +59,8 @@ extension PersistenceError {
     .dateTooLate: "{property} may not be later than {bound}.",
     .dateTooSoon: "{property} may not be earlier than {bound}.",
     .invalidDate: "{property} is not a date.",
-    .stringTooLong: "{property} may have at most {bound} characters.",
-    .stringTooShort: "{property} must have at least {bound} characters.",
+    .stringTooLong: "{property} has too many characters: the maximum is {bound}.",
+    .stringTooShort: "{property} has too few characters: the minimum is {bound}.",
     .stringPatternMismatch: "{property} does not have the right form.",
     .invalidURI: "{property} is not an address.",
   ]

@@ -7,7 +7,7 @@ enum Repository {
 
   /// The READMEs and the articles, as paths from the root.
   static let documents =
-    ["README.md", "Examples/HTTPStore/README.md"] + files(in: "Sources", endingIn: ".md").filter { $0.contains(".docc/") }
+    ["README.md", "Examples/DogServer/README.md", "Examples/HTTPStore/README.md"] + files(in: "Sources", endingIn: ".md").filter { $0.contains(".docc/") }
 
   /// The sources with examples in their comments. Worked examples are themselves examples.
   static let sources = files(in: "Sources", endingIn: ".swift").filter { !$0.hasPrefix("Sources/Examples/") }
@@ -16,7 +16,10 @@ enum Repository {
   static let examples =
     files(in: "Tests/DocumentationTests", endingIn: ".swift").filter {
       !$0.hasPrefix("Tests/DocumentationTests/Support/") && !$0.hasSuffix("/SnippetTests.swift")
-    } + files(in: "Sources/Examples", endingIn: ".swift") + files(in: "Examples/HTTPStore/Sources", endingIn: ".swift")
+    }
+    + ["Sources/Examples", "Examples/Sources", "Examples/DogServer/Sources", "Examples/HTTPStore/Sources"].flatMap {
+      files(in: $0, endingIn: ".swift")
+    }
 
   static func text(_ path: String) throws -> String { try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8) }
 
