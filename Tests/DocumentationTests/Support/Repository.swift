@@ -7,7 +7,8 @@ enum Repository {
 
   /// The READMEs and the articles, as paths from the root.
   static let documents =
-    ["README.md", "Examples/DogServer/README.md", "Examples/HTTPStore/README.md"] + files(in: "Sources", endingIn: ".md").filter { $0.contains(".docc/") }
+    ["README.md", "Examples/DogServer/README.md", "Examples/HTTPStore/README.md"]
+    + files(in: "Sources", endingIn: ".md").filter { $0.contains(".docc/") }
 
   /// The sources with examples in their comments. Worked examples are themselves examples.
   static let sources = files(in: "Sources", endingIn: ".swift").filter { !$0.hasPrefix("Sources/Examples/") }
