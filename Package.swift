@@ -42,10 +42,10 @@ let package = Package(
     .package(url: "https://github.com/swiftlang/swift-syntax", "603.0.1"..<"604.0.0"),
   ],
   targets: [
-    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite3"])]),
-    .systemLibrary(name: "CYajl", pkgConfig: "yajl", providers: [.apt(["libyajl-dev"]), .brew(["yajl"])]),
-    .systemLibrary(name: "CLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"]), .brew(["libxml2"])]),
-    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
+    .systemLibrary(name: "CHoldfastSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite3"])]),
+    .systemLibrary(name: "CHoldfastYajl", pkgConfig: "yajl", providers: [.apt(["libyajl-dev"]), .brew(["yajl"])]),
+    .systemLibrary(name: "CHoldfastLibXML2", pkgConfig: "libxml-2.0", providers: [.apt(["libxml2-dev"]), .brew(["libxml2"])]),
+    .systemLibrary(name: "CHoldfastZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
     .target(name: "HoldfastSupport"),
     .target(name: "HoldfastStore", dependencies: ["HoldfastSupport", .product(name: "Logging", package: "swift-log")]),
     .target(name: "HoldfastPropertyList", dependencies: ["HoldfastStore"]),
@@ -66,13 +66,17 @@ let package = Package(
       ]),
     .target(name: "HoldfastAtomicStore", dependencies: ["HoldfastFiles", "HoldfastPropertyList", "HoldfastStore"]),
     .target(name: "HoldfastMemoryStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore"]),
-    .target(name: "HoldfastJSONStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore", "CYajl"]),
-    .target(name: "HoldfastXMLStore", dependencies: ["HoldfastAtomicStore", "HoldfastPropertyList", "HoldfastStore", "CLibXML2"]),
+    .target(name: "HoldfastJSONStore", dependencies: ["HoldfastAtomicStore", "HoldfastStore", "CHoldfastYajl"]),
+    .target(name: "HoldfastXMLStore", dependencies: ["HoldfastAtomicStore", "HoldfastPropertyList", "HoldfastStore", "CHoldfastLibXML2"]),
     .target(name: "HoldfastBinaryStore", dependencies: ["HoldfastAtomicStore", "HoldfastPropertyList", "HoldfastStore"]),
     .target(
       name: "HoldfastSQLiteStore",
-      dependencies: ["HoldfastFiles", "HoldfastPropertyList", "HoldfastStore", "CSQLite", .product(name: "Logging", package: "swift-log")]),
-    .target(name: "HoldfastModelFile", dependencies: ["HoldfastPropertyList", "HoldfastStore", "CHoldfastPOSIX", "CLibXML2", "CZlib"]),
+      dependencies: [
+        "HoldfastFiles", "HoldfastPropertyList", "HoldfastStore", "CHoldfastSQLite", .product(name: "Logging", package: "swift-log"),
+      ]),
+    .target(
+      name: "HoldfastModelFile",
+      dependencies: ["HoldfastPropertyList", "HoldfastStore", "CHoldfastPOSIX", "CHoldfastLibXML2", "CHoldfastZlib"]),
     .target(name: "HoldfastModelCode", dependencies: ["HoldfastStore"]),
     // What the plugins run. It parses its command line itself, so that packages that use the libraries resolve no package for it.
     .executableTarget(name: "HoldfastGenerate", dependencies: ["HoldfastModelCode", "HoldfastModelFile", "HoldfastStore"]),
@@ -149,7 +153,7 @@ let package = Package(
     .testTarget(
       name: "HoldfastSQLiteStoreTests",
       dependencies: [
-        "TestSupport", "HoldfastSQLiteStore", "HoldfastPropertyList", "Holdfast", "HoldfastFiles", "HoldfastStore", "CSQLite",
+        "TestSupport", "HoldfastSQLiteStore", "HoldfastPropertyList", "Holdfast", "HoldfastFiles", "HoldfastStore", "CHoldfastSQLite",
         .product(name: "Logging", package: "swift-log"),
       ]),
     .testTarget(
@@ -188,7 +192,7 @@ let package = Package(
       ]),
     .testTarget(
       name: "HoldfastModelFileTests",
-      dependencies: ["TestSupport", "HoldfastModelFile", "HoldfastPropertyList", "HoldfastStore", "HoldfastSQLiteStore", "CSQLite"]),
+      dependencies: ["TestSupport", "HoldfastModelFile", "HoldfastPropertyList", "HoldfastStore", "HoldfastSQLiteStore", "CHoldfastSQLite"]),
     // Its folder `Generated` contains what the generator writes.
     .testTarget(
       name: "HoldfastModelCodeTests",
@@ -229,7 +233,7 @@ let package = Package(
         "TestSupport", "Holdfast", "HoldfastStore", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore",
         "HoldfastSQLiteStore",
         "HoldfastStoreConformance",
-        "HoldfastAtomicStore", "HoldfastFiles", "HoldfastEncryption", "CSQLite",
+        "HoldfastAtomicStore", "HoldfastFiles", "HoldfastEncryption", "CHoldfastSQLite",
       ], exclude: ["README.md"]),
     .testTarget(name: "ArchitectureTests", dependencies: ["TestSupport"]),
     // Its cases are files that must not compile, so the build excludes them.

@@ -4,7 +4,7 @@ import PackageDescription
 // The library's tests compile the macros without the trait, with the toolchain's own copy of swift-syntax.
 let macros: Set<Package.Dependency.Trait> = Context.environment["HOLDFAST_HOST_SYNTAX"] == nil ? ["Macros"] : []
 
-// A package of its own: its programs use the macros, and their names aren't taken from programs that use the libraries.
+// A package of its own: its programs use the macros, and programs that use the libraries can have the same names.
 let package = Package(
   name: "holdfast-examples",
   platforms: [.macOS(.v15)],

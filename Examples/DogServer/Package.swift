@@ -16,6 +16,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.6.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.24.0"),
   ],
   targets: [
     // The model, the requests and the answers.
@@ -31,14 +32,16 @@ let package = Package(
     .executableTarget(
       name: "DogServer",
       dependencies: [
-        "DogService", .product(name: "ArgumentParser", package: "swift-argument-parser"), .product(name: "Logging", package: "swift-log"),
+        "DogService", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "HoldfastSQLiteStore", package: "holdfast"), .product(name: "Hummingbird", package: "hummingbird"),
+        .product(name: "Logging", package: "swift-log"),
       ]),
     .testTarget(
       name: "DogServiceTests",
       dependencies: [
-        "DogService", "DogServer", .product(name: "Holdfast", package: "holdfast"),
+        "DogService", "DogServer", .product(name: "AsyncHTTPClient", package: "async-http-client"),
         .product(name: "HoldfastSQLiteStore", package: "holdfast"), .product(name: "Hummingbird", package: "hummingbird"),
-        .product(name: "HummingbirdTesting", package: "hummingbird"),
+        .product(name: "HummingbirdTesting", package: "hummingbird"), .product(name: "Logging", package: "swift-log"),
       ]),
   ],
   swiftLanguageModes: [.v6]

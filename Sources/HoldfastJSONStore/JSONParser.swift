@@ -1,4 +1,4 @@
-import CYajl
+import CHoldfastYajl
 import HoldfastAtomicStore
 import HoldfastStore
 

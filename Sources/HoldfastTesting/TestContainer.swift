@@ -1,7 +1,7 @@
 public import Holdfast
 import HoldfastMemoryStore
 public import HoldfastStore
-public import HoldfastStoreConformance
+import HoldfastStoreConformance
 
 /// A container for a test: its store is in memory, can be made to fail, and its requests are counted.
 ///

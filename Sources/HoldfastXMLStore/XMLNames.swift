@@ -1,4 +1,4 @@
-import CLibXML2
+import CHoldfastLibXML2
 
 /// The names of elements and XML attributes in the parser's dictionary. The dictionary contains each name once, so names are compared by
 /// address.

@@ -1,4 +1,4 @@
-import CLibXML2
+import CHoldfastLibXML2
 import HoldfastAtomicStore
 import HoldfastStore
 

@@ -18,7 +18,9 @@ import Testing
     let swift = files.map(\.path).filter { $0.hasSuffix(".swift") }
     #expect(!swift.isEmpty)
     let maps =
-      ["CSQLite", "CYajl", "CLibXML2", "CZlib"].map { Self.sources.appending(path: "\($0)/module.modulemap").path }
+      ["CHoldfastSQLite", "CHoldfastYajl", "CHoldfastLibXML2", "CHoldfastZlib"].map {
+        Self.sources.appending(path: "\($0)/module.modulemap").path
+      }
       + [Self.build.appending(path: "CHoldfastPOSIX.build/module.modulemap").path]
     let outcome = try Program.run(
       "/usr/bin/env",

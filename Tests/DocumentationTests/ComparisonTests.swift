@@ -42,7 +42,7 @@
         let end = lines.firstIndex {
           $0.contains("migrate(database)") || $0.contains("PersistentContainer(") || $0.contains("ModelContainer(")
         }
-        return lines[..<(end ?? lines.endIndex)].joined(separator: "\n").matches(of: /\bminutes\b/).count
+        return lines[..<(end ?? lines.endIndex)].joined(separator: "\n").matches(of: /\bminutes\b/.wordBoundaryKind(.simple)).count
       }
       let names = try self.row("times that the name `minutes` is written to declare it")
       #expect(names == declarations.map { "\($0)" })
@@ -157,30 +157,38 @@
         mine.name = "Mine"
         try one.save()
       }
-      let runs: [Int: () throws -> Void] = [
-        7: { _ = try container().newContext().fetch(Dog.self) { $0.loudName == "FIDO" } },
-        12: {
-          let context = try container().newContext()
-          _ = Dog(context: context, name: "")
-          try context.save()
-        },
-        13: {
-          let context = try container().newContext()
-          _ = Dog(context: context, name: "Fido")
-          try context.save()
-        },
-        18: { try racing { $0.name = "Theirs" } }, 19: { try racing { $0.managedObjectContext.delete($0) } },
+      #expect(throws: QueryError.self, "mistake 7") {
+        try container().newContext().fetch(Dog.self) { $0.loudName == "FIDO" }
+      }
+      func insert(_ name: String) throws {
+        let context = try container().newContext()
+        _ = Dog(context: context, name: name)
+        try context.save()
+      }
+      let runs: [Int: (code: PersistenceError.Code, run: () throws -> Void)] = [
+        12: (.stringTooShort, { try insert("") }), 13: (.constraintConflict, { try insert("Fido") }),
+        18: (.conflict, { try racing { $0.name = "Theirs" } }),
+        19: (.conflict, { try racing { $0.managedObjectContext.delete($0) } }),
       ]
-      for (number, run) in runs { #expect(throws: (any Error).self, "mistake \(number)") { try run() } }
-      #expect(try Set(runs.keys) == mistakes(found: "run"))
+      for (number, (code, run)) in runs {
+        #expect(throws: PersistenceError.self, "mistake \(number)") {
+          do { try run() } catch let error as PersistenceError {
+            #expect(error.code == code, "mistake \(number)")
+            throw error
+          }
+        }
+      }
+      #expect(try Set(runs.keys).union([7]) == mistakes(found: "run"))
     }
 
     @Test func aRelationshipToAnotherContextsObjectTraps() async throws {
-      await #expect(processExitsWith: .failure) {
+      let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
         let container = try PersistentContainer(for: ComparedDog.self, ComparedWalk.self, store: .memory())
         let (one, two) = (container.newContext(), container.newContext())
         ComparedWalk(context: one).dog = ComparedDog(context: two, name: "Fido")
       }
+      let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+      #expect(message.contains("A relationship was set to an object of another context"))
       #expect(try mistakes(found: "crash") == [17])
       #expect(try column().count == 20 && mistakes(found: "never").isEmpty)
     }

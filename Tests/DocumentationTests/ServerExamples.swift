@@ -1,3 +1,5 @@
+// swift-format-ignore-file
+#if Macros
 import Foundation
 import Holdfast
 import HoldfastSQLiteStore
@@ -9,21 +11,9 @@ import Testing
 
 /// The code of the article *On a server*.
 @Suite struct ServerExamples {
-  final class Account: ManagedObject {
-    override class var declaration: EntityDeclaration? {
-      var declaration = EntityDeclaration(Account.self)
-      declaration.properties.append(.property("balance", \Account.balance, default: 0))
-      declaration.properties.append(.property("owner", \Account.owner, .unique))
-      return declaration
-    }
-    var balance: Int {
-      get { self[property: SlotIndex(0)] }
-      set { self[property: SlotIndex(0)] = newValue }
-    }
-    var owner: String {
-      get { self[property: SlotIndex(1)] }
-      set { self[property: SlotIndex(1)] = newValue }
-    }
+  @Entity final class Account: ManagedObject {
+    @Attribute(.unique) var owner: String
+    var balance = 0
   }
 
   func openAccounts(at path: String) throws -> PersistentContainer {
@@ -39,8 +29,8 @@ import Testing
     }
   }
 
-  func deposit(_ amount: Int, to owner: String, in container: PersistentContainer) throws -> Int? {
-    try container.withContext { context in
+  func deposit(_ amount: Int, to owner: String, in container: PersistentContainer) async throws -> Int? {
+    try await container.performBackgroundTask { context in
       guard let account = try context.fetchOne(Account.self, where: { $0.owner == owner }) else { return nil }
       account.balance += amount
       try context.save()
@@ -48,11 +38,11 @@ import Testing
     }
   }
 
-  func retrying<Result>(_ attempts: Int, _ body: () throws -> Result) throws -> Result {
+  func retrying<Result>(_ attempts: Int, _ body: () async throws -> Result) async throws -> Result {
     for _ in 1..<attempts {
-      do { return try body() } catch let error as PersistenceError where error.code == .conflict { continue }
+      do { return try await body() } catch let error as PersistenceError where error.code == .conflict { continue }
     }
-    return try body()
+    return try await body()
   }
 
   func status(for error: any Error) -> Int {
@@ -75,14 +65,15 @@ import Testing
       for task in 0..<8 {
         group.addTask {
           for _ in 0..<10 {
-            do { _ = try retrying(1_000) { try deposit(1, to: task % 2 == 0 ? "Ann" : "Bob", in: container) } } catch {
+            do { _ = try await retrying(1_000) { try await deposit(1, to: task % 2 == 0 ? "Ann" : "Bob", in: container) } } catch {
               Issue.record("\(error)")
             }
           }
         }
       }
     }
-    #expect(try deposit(5, to: "Ann", in: container) == 45 && deposit(1, to: "Cid", in: container) == nil)
+    #expect(try await deposit(5, to: "Ann", in: container) == 45)
+    #expect(try await deposit(1, to: "Cid", in: container) == nil)
     #expect(try richest(container, limit: 1).map(\.owner) == ["Ann"] && richest(container, limit: 5).map(\.balance) == [45, 40])
     try container.persistentStoreCoordinator.close()
   }
@@ -118,3 +109,4 @@ import Testing
     return 200
   }
 }
+#endif

@@ -2,8 +2,6 @@
 // The examples of *Test your program*, word for word, as tests.
 #if Macros
 import Holdfast
-import HoldfastStore
-import HoldfastStoreConformance
 import HoldfastTesting
 import Testing
 
@@ -52,7 +50,7 @@ static let walks = """
   #expect(try test.newContext().count(Dog.self) == 1)
 }
 
-@Test func namesOfAllDogsTakeTwoRequests() throws {
+@Test func namesOfAllDogsTakeThreeRequests() throws {
   let test = try TestContainer(for: Dog.self, Walk.self), context = test.newContext()
   try context.insertFixtures(Self.walks)
   try context.save()

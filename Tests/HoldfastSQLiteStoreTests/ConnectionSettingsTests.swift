@@ -1,4 +1,4 @@
-import CSQLite
+import CHoldfastSQLite
 import HoldfastStore
 import TestSupport
 import Testing

@@ -1,4 +1,4 @@
-import CSQLite
+import CHoldfastSQLite
 import Foundation
 import Holdfast
 import HoldfastStore

@@ -334,8 +334,8 @@ final class BrokenStore: ForwardingStore {
         return state.oldAnswers[request] ?? answer
       }
     }
-    let welcomes = request.acceptsRows && (flaw == .rowsAlongTwice || flaw == .rowsAlongOfOthers)
-    guard welcomes || flaw == .rowsAlongUnasked, let relationship else { return answer }
+    let accepts = request.acceptsRows && (flaw == .rowsAlongTwice || flaw == .rowsAlongOfOthers)
+    guard accepts || flaw == .rowsAlongUnasked, let relationship else { return answer }
     return try withRows(answer, relationship, in: view)
   }
 

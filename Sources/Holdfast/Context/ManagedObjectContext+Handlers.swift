@@ -1,6 +1,6 @@
 /// Notifications of one context, for handlers that run in its isolation.
 ///
-/// Keep the ``ContextObservation`` that each method returns. When it is released, the handler isn't called any more.
+/// Each method returns a ``ContextObservation``. Store it in a property: releasing it cancels the handler.
 extension ManagedObjectContext {
   /// Adds a handler that receives the context's changes since the previous notification.
   ///
@@ -10,7 +10,7 @@ extension ManagedObjectContext {
   /// The handler runs in the context's isolation, before the call that caused the notification returns. It may read and change objects; its
   /// changes are reported by the next notification. The context retains the handler, so don't capture the context; use the argument.
   ///
-  /// - Returns: What to keep while the handler should be called.
+  /// - Returns: The registration. Releasing it cancels the handler.
   public func onChange(_ handler: @escaping (ManagedObjectContext, ObjectChanges) -> Void) -> ContextObservation {
     core.onChange(handler)
   }

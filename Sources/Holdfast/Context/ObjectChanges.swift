@@ -3,8 +3,7 @@ import Synchronization
 
 /// The changes in one context, as object IDs, so that they can be sent across isolations.
 ///
-/// Use it to follow a context, also before it saves: a screen, or a list. ``SavedChanges`` are what a store has after a save by any context,
-/// for those who follow the data.
+/// Use it to update a screen from its context, also before a save. For the saves of every context, use ``SavedChanges``.
 ///
 /// Handlers of ``ManagedObjectContext/onChange(_:)`` and ``ManagedObjectContext/onSave(_:)`` receive them.
 public struct ObjectChanges: Sendable, Hashable {
@@ -40,7 +39,9 @@ public struct ObjectChanges: Sendable, Hashable {
   public var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty && refreshed.isEmpty && invalidated.isEmpty }
 }
 
-/// A handler's registration with a context. The handler is called until this is cancelled or released, so keep it.
+/// A handler's registration with a context. The handler is called until this is cancelled or released.
+///
+/// Store it in a property: a local variable can be released after its last use.
 ///
 /// It retains neither the handler nor the context, and can be cancelled or released on any thread. The context releases the handler at its
 /// next notification, or when the context itself is released.
@@ -69,7 +70,7 @@ public final class ContextObservation: Sendable {
 final class ContextObservers {
   typealias ChangeHandler = (ManagedObjectContext, ObjectChanges) -> Void
 
-  /// A handler, and what the program keeps while it wants calls.
+  /// A handler and its registration.
   struct Listener<Handler> {
     let handler: Handler
     private(set) weak var observation: ContextObservation?
@@ -94,10 +95,10 @@ final class ContextObservers {
   private var untoldSaves: [ObjectChanges] = []
 
   /// Whether there are handlers for unsaved changes. Otherwise nothing is recorded.
-  var hearChanges: Bool { !changeHandlers.isEmpty }
+  var hearChanges: Bool { changeHandlers.contains(where: \.isListening) }
 
   /// Whether there are handlers for saved changes.
-  var hearSaves: Bool { !didSaveHandlers.isEmpty }
+  var hearSaves: Bool { didSaveHandlers.contains(where: \.isListening) }
 
   func addChangeHandler(_ handler: @escaping ChangeHandler) -> ContextObservation { Self.add(handler, to: &changeHandlers) }
 

@@ -47,7 +47,7 @@ extension PersistentStoreCoordinator {
   }
 }
 
-/// An observer's registration with a coordinator. The observer is called until this is cancelled or released, so keep it.
+/// An observer's registration with a coordinator. The observer is called until this is cancelled or released; store it in a property.
 public final class RequestObservation: Sendable {
   private let monitor: RequestMonitor
   private let number: Int

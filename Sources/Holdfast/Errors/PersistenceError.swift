@@ -4,13 +4,13 @@
   public import Foundation
 #endif
 
-/// An error of a context or coordinator: what failed, why, and what to do.
+/// An error of a context, coordinator or container: what failed, why, and what to do.
 ///
 /// ``objectID`` and ``property`` identify what failed. The description contains no attribute values; ``validation`` may hold the
 /// rejected one.
 ///
 /// Errors of a store are thrown unchanged, as ``/HoldfastStore/StoreError``, with one exception. When a store reports a conflict or a
-/// constraint conflict during a save, the save throws a context error that names the objects. Its ``cause`` is the store's error.
+/// constraint conflict during a save, the save throws a `PersistenceError` that names the objects. Its ``cause`` is the store's error.
 ///
 /// Bridged to `NSError`, the error has the domain `NSCocoaErrorDomain` and the code ``coreDataCode``. `localizedDescription` is
 /// ``errorDescription``.

@@ -3,7 +3,7 @@ import Synchronization
 
 /// The changes of one save in one store, or changes by another process or a server that the store reports, as object IDs.
 ///
-/// Use it to follow the data, whoever changes it. A context's own changes, also unsaved ones, are ``ObjectChanges``.
+/// Use it to follow the changes of every context and process. For one context, also before it saves, use ``ObjectChanges``.
 ///
 /// A save that changes several stores produces one value for each. The value contains no objects, so you can send it to other tasks.
 ///

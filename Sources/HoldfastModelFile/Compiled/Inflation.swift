@@ -1,4 +1,4 @@
-internal import CZlib
+internal import CHoldfastZlib
 
 /// Decompresses raw DEFLATE, the format of the models in stores.
 enum Inflation {
@@ -33,7 +33,7 @@ enum Inflation {
       let (result, count) = piece.withUnsafeMutableBufferPointer { piece in
         stream.next_out = piece.baseAddress
         stream.avail_out = UInt32(clamping: piece.count)
-        let result = CZlib.inflate(&stream, Z_NO_FLUSH)
+        let result = CHoldfastZlib.inflate(&stream, Z_NO_FLUSH)
         return (result, piece.count - Int(stream.avail_out))
       }
       guard count <= limit - out.count else { throw tooLarge(limit) }

@@ -1,4 +1,4 @@
-import CLibXML2
+import CHoldfastLibXML2
 
 /// Parses bytes accepted by ``ContentsScan`` with libxml2's streaming parser, and builds the tree of elements.
 ///

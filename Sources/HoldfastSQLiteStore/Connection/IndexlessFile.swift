@@ -1,4 +1,4 @@
-import CSQLite
+import CHoldfastSQLite
 import Synchronization
 
 /// Opens a database with its log, but without the log's index, so that SQLite creates no index file.

@@ -1,4 +1,4 @@
-import CSQLite
+import CHoldfastSQLite
 import HoldfastStore
 
 /// The values of a list that is too long for individual placeholders.

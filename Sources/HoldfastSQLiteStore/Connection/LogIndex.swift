@@ -1,4 +1,4 @@
-import CSQLite
+import CHoldfastSQLite
 import HoldfastStore
 
 /// The index of a write-ahead log in shared memory. SQLite documents its layout ("WAL-mode File Format", section 2.1).

@@ -1,4 +1,4 @@
-import CSQLite
+import CHoldfastSQLite
 import Dispatch
 import HoldfastFiles
 import HoldfastStore

@@ -1,4 +1,4 @@
-import CSQLite
+import CHoldfastSQLite
 import HoldfastStore
 
 /// A compiled SQL statement: bind values, step through the rows, read columns.

@@ -1,4 +1,4 @@
-import CSQLite
+import CHoldfastSQLite
 import HoldfastStore
 
 /// Stops the statements of a request that was cancelled or exceeds its time limit. SQLite calls it some thousand times per second while it

@@ -1,4 +1,4 @@
-import CSQLite
+import CHoldfastSQLite
 import HoldfastStore
 
 /// Decodes rows of one entity from a statement into a batch. The statement's columns are the key, the version, then the slots in order.

@@ -1,4 +1,4 @@
-import CSQLite
+import CHoldfastSQLite
 import HoldfastStore
 
 /// Groups the rows of a scan and computes each group's numbers, directly from a statement's columns.

@@ -1,4 +1,4 @@
-import CSQLite
+import CHoldfastSQLite
 import HoldfastStore
 
 /// SQL functions for folded text, and stand-ins for functions that exist only in Apple's framework. They are registered on each connection

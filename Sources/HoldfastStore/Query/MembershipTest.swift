@@ -52,7 +52,7 @@ extension PredicateCompiler {
     if list.contains(where: { $0 != .null }) { try resolved.checkIsInRow(entity, path) }
     let isMember = SlotMembership(slot: slot, column: column, list: list).compiled()
     if resolved.hops.isEmpty { return { [hasNil] row, _ in row.isPresent(slot) ? isMember(row) : hasNil } }
-    cross(resolved.hops)
+    addPath(resolved.hops)
     let hops = resolved.hops
     return { [hasNil] row, source in
       guard let end = PredicateCompiler.follow(hops, row, source), end.isPresent(slot) else { return hasNil }

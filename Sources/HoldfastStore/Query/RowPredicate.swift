@@ -116,7 +116,7 @@ struct PredicateCompiler {
     try ResolvedPath(path, from: entity, in: model)
   }
 
-  mutating func cross(_ relationships: [ManagedObjectModel.Relationship]) {
+  mutating func addPath(_ relationships: [ManagedObjectModel.Relationship]) {
     let whole = followed + relationships
     if !whole.isEmpty { relationshipPaths.append(RelationshipPath(relationships: whole)) }
   }
@@ -159,7 +159,7 @@ struct PredicateCompiler {
       let slotTest = SlotTest(slot: slot, column: column, op: op, constant: constant, folding: folding)
       let (test, whenNil) = (slotTest.compiled(), slotTest.whenNil)
       if resolved.hops.isEmpty { return { row, _ in test(row) } }
-      cross(resolved.hops)
+      addPath(resolved.hops)
       let hops = resolved.hops
       return { row, source in
         guard let end = PredicateCompiler.follow(hops, row, source) else { return whenNil }
@@ -217,7 +217,7 @@ struct PredicateCompiler {
     guard case .relationship(let relationship) = resolved.property, relationship.isToMany else {
       throw QueryError(entity: entity.name, part: path.description, reason: "ANY, ALL and count require a to-many relationship.")
     }
-    cross(resolved.hops + [relationship])
+    addPath(resolved.hops + [relationship])
     return (resolved.hops, relationship)
   }
 
@@ -238,7 +238,7 @@ struct PredicateCompiler {
       }
       try resolved.checkIsInRow(entity, path)
       let hops = resolved.hops
-      if !hops.isEmpty { cross(hops) }
+      if !hops.isEmpty { addPath(hops) }
       return { row, source in
         PredicateCompiler.follow(hops, row, source)?.value(slot, column, idPrefix: nil) ?? .null
       }

@@ -294,7 +294,7 @@ public protocol PreparedSave: AnyObject, Sendable {
 
 /// What a store reports when it opens, to the coordinator.
 ///
-/// What programs read about a store, also about one that isn't open, is ``PersistentStoreMetadata``.
+/// Programs use ``PersistentStoreMetadata``, also for stores that aren't open.
 public struct StoreMetadata: Sendable {
   /// The store's identity: its UUID, and the source of its object IDs.
   public var identity: StoreIdentity

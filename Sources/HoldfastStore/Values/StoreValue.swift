@@ -4,8 +4,9 @@
   public import Foundation
 #endif
 
-/// A value that crosses the boundary between the framework and a store: one value of a row. A property of an object that is read by name is a
-/// `PropertyValue` of Holdfast, which can also have objects.
+/// A value that crosses the boundary between the framework and a store: one value of a row.
+///
+/// Reading a property by name returns a `PropertyValue` of Holdfast, which can also contain objects.
 ///
 /// The set of cases is fixed. The framework converts all other attribute types to these values, in the same way for every store. Hot paths
 /// keep values in rows (``RowBatch``) and create no `StoreValue`.

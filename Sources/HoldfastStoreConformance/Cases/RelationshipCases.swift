@@ -183,14 +183,14 @@ enum RelationshipCases {
   ) throws {
     let described = store.entity(entity), place = described.relationship(named: relationship)!
     let destination = store.model.destination(of: place)
-    for isWelcome in [true, false] {
-      let request = RelationshipRequest(entity: described.index, relationship: place.index, sources: sources, acceptsRows: isWelcome)
+    for acceptsRows in [true, false] {
+      let request = RelationshipRequest(entity: described.index, relationship: place.index, sources: sources, acceptsRows: acceptsRows)
       let answer = try store.latest { try store.store.relationships(request, in: $0) }
       let targets = Set(sources.flatMap { graph.targets(of: $0, place) })
       store.run.expectEqual(Set(answer.targets), targets, "the targets of \(entity).\(relationship) of \(sources.count) sources")
       let rows = answer.rows.flatMap { batch in (0..<batch.count).map { batch[$0] } }
       let what = "a prefetched row of \(entity).\(relationship)"
-      if !isWelcome {
+      if !acceptsRows {
         store.run.expectEqual(rows.count, 0, "the number of unrequested prefetched rows of \(entity).\(relationship)")
       }
       store.run.expectEqual(Set(rows.map(\.key)).count, rows.count, "the number of distinct prefetched rows of \(entity).\(relationship)")

@@ -1,4 +1,4 @@
-import CSQLite
+import CHoldfastSQLite
 
 /// A SQLite connection without the framework, used to act as another program or to damage files.
 final class BareDatabase {

@@ -1,6 +1,5 @@
 import ArgumentParser
 import DogService
-import Holdfast
 import HoldfastSQLiteStore
 import Hummingbird
 import Logging

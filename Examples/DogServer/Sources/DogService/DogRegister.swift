@@ -4,30 +4,37 @@ package import Holdfast
 /// The dogs in a store. Each method opens a context, and closes it before it returns.
 package struct DogRegister: Sendable {
   package let container: PersistentContainer
+  private let timeout: Duration
 
   /// Opens a store, or creates it.
-  package init(_ store: StoreDescription) throws {
+  ///
+  /// - Parameter timeout: The maximum duration of a request to the store. Defaults to 5 seconds.
+  package init(_ store: StoreDescription, timeout: Duration = .seconds(5)) throws {
     container = try PersistentContainer(for: Dog.self, store: store)
+    self.timeout = timeout
   }
 
   /// A page of the dogs whose names begin with a text, regardless of case.
   func page(named prefix: String, offset: Int, limit: Int) throws -> DogPage {
     try container.withContext { context in
-      context.requestTimeout = .seconds(5)
-      let total = try context.count(Dog.self) { $0.name.beginsWith(prefix, .caseInsensitive) }
-      var request = FetchRequest<Dog>(sortedBy: [.ascending(\.name, folding: .caseInsensitive)], limit: limit) {
+      context.requestTimeout = timeout
+      var request = FetchRequest<Dog>(sortedBy: [.ascending(\.name, folding: .caseInsensitive)], limit: limit + 1) {
         $0.name.beginsWith(prefix, .caseInsensitive)
       }
       request.fetchOffset = offset
-      let dogs = try context.fetch(request).map(DogMessage.init)
-      let end = offset + dogs.count
-      return DogPage(dogs: dogs, total: total, next: end < total && !dogs.isEmpty ? end : nil)
+      // If there is one more than fits on the page, there is a next page.
+      let dogs = try context.fetch(request)
+      let total = try context.count(Dog.self) { $0.name.beginsWith(prefix, .caseInsensitive) }
+      return DogPage(dogs: dogs.prefix(limit).map(DogMessage.init), total: total, next: dogs.count > limit ? offset + limit : nil)
     }
   }
 
   /// The dog with a tag; nil if there is none.
   func dog(_ tag: UUID) throws -> DogMessage? {
-    try container.withContext { context in try context.fetchOne(Dog.self) { $0.tag == tag }.map(DogMessage.init) }
+    try container.withContext { context in
+      context.requestTimeout = timeout
+      return try context.fetchOne(Dog.self) { $0.tag == tag }.map(DogMessage.init)
+    }
   }
 
   // A save waits for other saves. On a queue of its own, it doesn't occupy one of the few threads that serve requests.
@@ -46,16 +53,20 @@ package struct DogRegister: Sendable {
   ///
   /// - Throws: ``OutdatedRevision`` if the dog has another revision than the client has read.
   func update(_ tag: UUID, _ update: DogUpdate) async throws -> DogMessage? {
-    try await container.performBackgroundTask { context in
-      guard let dog = try context.fetchOne(Dog.self, where: { $0.tag == tag }) else { return nil }
-      if dog.revision != update.revision { throw OutdatedRevision(current: DogMessage(dog)) }
-      if let name = update.name { dog.name = name }
-      if let chip = update.chip { dog.chip = chip }
-      if let age = update.age { dog.age = age }
-      dog.revision += 1
-      // If another request has saved the dog in between, this throws a conflict and changes nothing.
-      try context.save()
-      return DogMessage(dog)
+    do {
+      return try await container.performBackgroundTask { context in
+        guard let dog = try context.fetchOne(Dog.self, where: { $0.tag == tag }) else { return nil }
+        if dog.revision != update.revision { throw OutdatedRevision(current: DogMessage(dog)) }
+        if let name = update.name { dog.name = name }
+        if let chip = update.chip { dog.chip = chip }
+        if let age = update.age { dog.age = age }
+        dog.revision += 1
+        try context.save()
+        return DogMessage(dog)
+      }
+    } catch let error as PersistenceError where error.code == .conflict {
+      // Another request has saved the dog in between. This one has changed nothing.
+      return try dog(tag).map { throw OutdatedRevision(current: $0) }
     }
   }
 }

@@ -80,8 +80,6 @@ struct RefusalMiddleware: RouterMiddleware {
     switch error {
     case let error as OutdatedRevision:
       (.conflict, Refusal(reason: "The dog has been changed since it was read.", current: error.current))
-    case let error as PersistenceError where error.code == .conflict:
-      (.conflict, Refusal(reason: "The dog has been changed since it was read."))
     case let error as PersistenceError where error.code == .constraintConflict:
       (.conflict, Refusal(reason: "Another dog has this chip."))
     case let error as PersistenceError where error.code == .missingObject:

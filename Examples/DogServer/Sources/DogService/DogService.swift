@@ -10,13 +10,10 @@ package struct DogService: Sendable {
   package init(_ register: DogRegister, logger: Logger) { (self.register, self.logger) = (register, logger) }
 
   /// The application. Run it with `runService()`, which ends when the process receives an interrupt or a termination signal.
-  package func application(
-    hostname: String = "127.0.0.1", port: Int = 8080, onStart: @escaping @Sendable (Int) async -> Void = { _ in }
-  ) -> some ApplicationProtocol {
+  package func application(hostname: String = "127.0.0.1", port: Int = 8080) -> some ApplicationProtocol {
     register.container.persistentStoreCoordinator.logRequests(to: logger, level: .debug, slow: .milliseconds(200))
     var application = Application(
-      router: DogRoutes(register).router, configuration: .init(address: .hostname(hostname, port: port)),
-      onServerRunning: { channel in await onStart(channel.localAddress?.port ?? port) }, logger: logger)
+      router: DogRoutes(register).router, configuration: .init(address: .hostname(hostname, port: port)), logger: logger)
     application.addServices(StoreClosing(register: register))
     return application
   }

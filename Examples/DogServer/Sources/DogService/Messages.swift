@@ -30,17 +30,36 @@ package struct NewDog: Codable, Sendable {
   package init(name: String, chip: String? = nil, age: Int? = nil) { (self.name, self.chip, self.age) = (name, chip, age) }
 }
 
-/// Changes of a dog. What is nil stays as it is.
+/// Changes of a dog. Properties that are missing remain unchanged. The chip can be null, which removes it.
 package struct DogUpdate: Codable, Sendable {
   /// The revision that the client has read.
   package var revision: Int
   package var name: String?
-  package var chip: String?
+  /// Nil if it is missing.
+  package var chip: String??
   package var age: Int?
 
-  package init(revision: Int, name: String? = nil, chip: String? = nil, age: Int? = nil) {
+  package init(revision: Int, name: String? = nil, chip: String?? = nil, age: Int? = nil) {
     (self.revision, self.name, self.chip, self.age) = (revision, name, chip, age)
   }
+
+  package init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      revision: try values.decode(Int.self, forKey: .revision), name: try values.decodeIfPresent(String.self, forKey: .name),
+      chip: values.contains(.chip) ? .some(try values.decodeIfPresent(String.self, forKey: .chip)) : nil,
+      age: try values.decodeIfPresent(Int.self, forKey: .age))
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(revision, forKey: .revision)
+    try values.encodeIfPresent(name, forKey: .name)
+    if let chip { try values.encode(chip, forKey: .chip) }
+    try values.encodeIfPresent(age, forKey: .age)
+  }
+
+  private enum CodingKeys: String, CodingKey { case revision, name, chip, age }
 }
 
 /// Why a request was refused.

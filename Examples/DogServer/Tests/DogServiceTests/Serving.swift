@@ -1,3 +1,4 @@
+import AsyncHTTPClient
 import DogService
 import Foundation
 import HoldfastSQLiteStore
@@ -19,9 +20,42 @@ final class TemporaryFolder: Sendable {
   var store: String { path + "/dogs.sqlite" }
 }
 
-/// A client of the service over HTTP.
+/// An answer to a request.
+struct Answer {
+  let status: HTTPResponse.Status
+  let location: String?
+  let body: Data
+
+  /// The decoded body.
+  func body<Body: Decodable>(
+    _ type: Body.Type, _ status: HTTPResponse.Status = .ok, at place: SourceLocation = #_sourceLocation
+  ) throws -> Body {
+    #expect(self.status == status, "\(String(decoding: body, as: UTF8.self))", sourceLocation: place)
+    return try JSONDecoder().decode(Body.self, from: body)
+  }
+}
+
+/// A client of the service over HTTP. It waits for answers without a time limit, and opens a connection for each request in progress.
 struct DogClient: Sendable {
-  let http: any TestClientProtocol
+  private let port: Int
+  private let http: HTTPClient
+
+  /// Calls a closure with a client of a port.
+  static func with<Result: Sendable>(port: Int, _ body: @Sendable (DogClient) async throws -> Result) async throws -> Result {
+    var configuration = HTTPClient.Configuration(timeout: .init(connect: .hours(1)))
+    configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 100
+    // A server that has ended refuses connections. The request fails at once.
+    configuration.connectionPool.retryConnectionEstablishment = false
+    let http = HTTPClient(configuration: configuration)
+    do {
+      let result = try await body(DogClient(port: port, http: http))
+      try await http.shutdown()
+      return result
+    } catch {
+      try await http.shutdown()
+      throw error
+    }
+  }
 
   /// Serves a store while a closure runs, on a port that the system chooses.
   static func serving<Result: Sendable>(
@@ -29,27 +63,23 @@ struct DogClient: Sendable {
   ) async throws -> Result {
     var logger = Logger(label: "dogs")
     logger.logLevel = .critical
-    let service = DogService(try DogRegister(.sqlite(at: folder.store)), logger: logger)
-    return try await service.application(port: 0).test(.ahc(.http)) { try await body(DogClient(http: $0)) }
+    let service = DogService(try DogRegister(.sqlite(at: folder.store), timeout: .seconds(3600)), logger: logger)
+    return try await service.application(port: 0).test(.live) { try await with(port: #require($0.port), body) }
   }
 
-  func add(_ dog: NewDog) async throws -> TestResponse {
-    try await http.execute(uri: "/dogs", method: .post, body: ByteBuffer(data: JSONEncoder().encode(dog)))
+  func send(_ method: String, _ uri: String, _ body: Data? = nil) async throws -> Answer {
+    let url = "http://127.0.0.1:\(port)\(uri)"
+    let request = try HTTPClient.Request(url: url, method: .init(rawValue: method), body: body.map { .data($0) })
+    let response = try await http.execute(request: request, deadline: .distantFuture).get()
+    let bytes = response.body.map { Data(buffer: $0) } ?? Data()
+    return Answer(status: .init(code: Int(response.status.code)), location: response.headers.first(name: "location"), body: bytes)
   }
 
-  func update(_ tag: UUID, _ update: DogUpdate) async throws -> TestResponse {
-    try await http.execute(uri: "/dogs/\(tag)", method: .patch, body: ByteBuffer(data: JSONEncoder().encode(update)))
-  }
+  func get(_ uri: String) async throws -> Answer { try await send("GET", uri) }
 
-  func get(_ uri: String) async throws -> TestResponse { try await http.execute(uri: uri, method: .get) }
-}
+  func add(_ dog: NewDog) async throws -> Answer { try await send("POST", "/dogs", JSONEncoder().encode(dog)) }
 
-extension TestResponse {
-  /// The decoded body.
-  func body<Body: Decodable>(_ type: Body.Type, _ status: HTTPResponse.Status = .ok, at place: SourceLocation = #_sourceLocation) throws
-    -> Body
-  {
-    #expect(self.status == status, "\(String(buffer: body))", sourceLocation: place)
-    return try JSONDecoder().decode(Body.self, from: Data(buffer: body))
+  func update(_ tag: UUID, _ update: DogUpdate) async throws -> Answer {
+    try await send("PATCH", "/dogs/\(tag)", JSONEncoder().encode(update))
   }
 }

@@ -10,7 +10,7 @@ extension ContextCore {
     if hasChanges(inFamilyOf: query.entity.index) { return true }
     let model = persistentStoreCoordinator.model
     let relationshipPaths = try query.predicate.map { try RowPredicate($0, entity: query.entity, model: model).relationshipPaths } ?? []
-    return crosses(try relationshipPaths + RowOrder(query.sorts, entity: query.entity, model: model).relationshipPaths)
+    return followsChanges(try relationshipPaths + RowOrder(query.sorts, entity: query.entity, model: model).relationshipPaths)
   }
 
   /// Clears references to objects being deleted in the rows that a query evaluates.
@@ -44,7 +44,7 @@ extension ContextCore {
   private func hasChanges(inFamilyOf entity: EntityIndex) -> Bool { graph.entities[entity].family.contains { changes.count($0) > 0 } }
 
   /// Whether a query follows relationships to entities with changed objects.
-  private func crosses(_ relationshipPaths: [RelationshipPath]) -> Bool {
+  private func followsChanges(_ relationshipPaths: [RelationshipPath]) -> Bool {
     relationshipPaths.contains { $0.relationships.contains { hasChanges(inFamilyOf: $0.destinationIndex) } }
   }
 
@@ -69,8 +69,8 @@ extension ContextCore {
     let model = persistentStoreCoordinator.model
     let predicate = try query.predicate.map { try RowPredicate($0, entity: query.entity, model: model) }
     let order = try RowOrder(query.sorts, entity: query.entity, model: model)
-    let isCrossed = crosses((predicate?.relationshipPaths ?? []) + order.relationshipPaths)
-    let stored = try persistentStoreCoordinator.fetch(storedQuery(query, isCrossed))
+    let followsChanges = followsChanges((predicate?.relationshipPaths ?? []) + order.relationshipPaths)
+    let stored = try persistentStoreCoordinator.fetch(storedQuery(query, followsChanges))
     let source = ContextRows(self, query.options)
     var candidates: [Candidate] = []
     stored.forEach { batch, index in
@@ -85,7 +85,7 @@ extension ContextCore {
     try fire(together: ContiguousArray(pending.filter { $0.isFault }), query.options)
     // An object deleted by another context has no values and is left out; the save reports that it is missing.
     let rows = pending.map { presentRow($0) ?? $0.readRow }
-    if isCrossed {
+    if followsChanges {
       try source.prepare(candidates.map(\.row) + rows, (predicate?.relationshipPaths ?? []) + order.relationshipPaths)
       if let predicate { candidates.removeAll { !predicate.matches($0.row, source) } }
     }
@@ -101,14 +101,15 @@ extension ContextCore {
   func storedQuery(_ query: FetchQuery) throws -> FetchQuery {
     let model = persistentStoreCoordinator.model
     let relationshipPaths = try query.predicate.map { try RowPredicate($0, entity: query.entity, model: model).relationshipPaths } ?? []
-    return try storedQuery(query, crosses(relationshipPaths + RowOrder(query.sorts, entity: query.entity, model: model).relationshipPaths))
+    return try storedQuery(
+      query, followsChanges(relationshipPaths + RowOrder(query.sorts, entity: query.entity, model: model).relationshipPaths))
   }
 
-  private func storedQuery(_ query: FetchQuery, _ isCrossed: Bool) throws -> FetchQuery {
+  private func storedQuery(_ query: FetchQuery, _ followsChanges: Bool) throws -> FetchQuery {
     var stored = query
     stored.offset = 0
-    if isCrossed {
-      stored.predicate = try uncrossed(query)
+    if followsChanges {
+      stored.predicate = try ownConditions(query)
       stored.sorts = []
       stored.limit = nil
     } else if let limit = query.limit {
@@ -120,7 +121,7 @@ extension ContextCore {
   }
 
   /// The conjuncts that don't follow relationships.
-  private func uncrossed(_ query: FetchQuery) throws -> QueryExpression? {
+  private func ownConditions(_ query: FetchQuery) throws -> QueryExpression? {
     let conjuncts = try (query.predicate?.conjuncts ?? []).filter { conjunct in
       try RowPredicate(conjunct, entity: query.entity, model: persistentStoreCoordinator.model).relationshipPaths.isEmpty
     }

@@ -47,10 +47,14 @@ final class RequestMonitor: Sendable {
   }
 
   func remove(_ number: Int) {
-    observers.withLock {
-      $0.removeAll { $0.number == number }
-      hasObservers.store(!$0.isEmpty, ordering: .relaxed)
+    // Released outside the lock, because an observer may hold the last reference to another registration.
+    let removed = observers.withLock { observers in
+      let removed = observers.filter { $0.number == number }
+      observers.removeAll { $0.number == number }
+      hasObservers.store(!observers.isEmpty, ordering: .relaxed)
+      return removed
     }
+    withExtendedLifetime(removed) {}
   }
 
   func tell(_ trace: StoreTrace) {

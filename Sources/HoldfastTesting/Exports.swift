@@ -1,0 +1,2 @@
+// What tests name of ``TestContainer/faults``.
+@_exported public import class HoldfastStoreConformance.FaultInjectingStore
