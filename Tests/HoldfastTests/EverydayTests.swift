@@ -77,6 +77,16 @@ import Testing
     }
   }
 
+  @Test func requestsArePrintedAsText() throws {
+    let predicate = FetchPredicate<Dog> { $0.age > 3 && $0.owner.name == "Ann" }
+    #expect("\(predicate)" == "\(predicate.expression)" && "\(predicate)".contains("age > 3"))
+    let sort = FetchSortDescriptor<Dog>.descending(\.owner.name)
+    #expect("\(sort)" == "owner.name descending")
+    let request = FetchRequest<Dog>(where: predicate, sortedBy: [sort, .ascending(\.age)], offset: 2, limit: 10)
+    #expect("\(request)" == "Dog where \(predicate) sorted by owner.name descending, age ascending offset 2 limit 10")
+    #expect("\(FetchRequest<Dog>())" == "Dog")
+  }
+
   @Test func aDestroyedContainerLeavesNothingBehind() throws {
     let folder = TemporaryFolder()
     for store in [StoreDescription.sqlite(at: folder.file("dogs.sqlite")), .binary(at: folder.file("dogs.binary")), .memory(named: "dogs")]

@@ -82,6 +82,8 @@ public final class PersistentContainer: Sendable {
 
   /// Closes the stores and removes them with their logs, backups and external data. A store without a file is only closed.
   ///
+  /// Empty lock files remain, because another process may be waiting for one.
+  ///
   /// Contexts of the container can't read or save any more.
   ///
   /// - Throws: The errors of ``PersistentStoreCoordinator/close()`` and ``PersistentStoreCoordinator/destroyPersistentStore(_:)``. Stores

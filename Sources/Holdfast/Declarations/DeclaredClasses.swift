@@ -65,7 +65,12 @@ struct DeclaredClasses {
     var composites: [String: CompositeDescription] = [:]
     for declaration in declarations {
       for property in declaration.properties {
-        guard case .composite(let source, _) = property.kind else { continue }
+        guard case .composite(let source, let attribute) = property.kind else { continue }
+        if attribute.isUnique {
+          problems.append(
+            "\(declaration.type).\(property.name): A composite attribute can't be unique by itself. Name its elements in a uniqueness "
+              + "constraint, such as #Unique<\(declaration.type)>([\\.\(property.name).element]).")
+        }
         for description in source.descriptions() {
           if let known = composites.updateValue(description, forKey: description.name), known != description {
             problems.append(

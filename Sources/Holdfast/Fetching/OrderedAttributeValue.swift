@@ -65,6 +65,12 @@ extension FetchOperand where Value: OrderedAttributeValue {
   }
   /// Matches values within the bounds, the upper one excluded; nil never matches.
   public func isIn(_ bounds: Range<Value.Plain>) -> FetchPredicate<Scope> { self >= bounds.lowerBound && self < bounds.upperBound }
+  /// Matches values from a lower bound, as in `3...`; nil never matches.
+  public func isIn(_ bounds: PartialRangeFrom<Value.Plain>) -> FetchPredicate<Scope> { self >= bounds.lowerBound }
+  /// Matches values up to an upper bound, as in `...3`; nil never matches.
+  public func isIn(_ bounds: PartialRangeThrough<Value.Plain>) -> FetchPredicate<Scope> { self <= bounds.upperBound }
+  /// Matches values less than a bound, as in `..<3`; nil never matches.
+  public func isIn(_ bounds: PartialRangeUpTo<Value.Plain>) -> FetchPredicate<Scope> { self < bounds.upperBound }
 }
 
 extension FetchOperand where Value: OrderedAttributeValue, Value.Plain: FixedWidthInteger {

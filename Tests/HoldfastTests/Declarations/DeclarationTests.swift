@@ -158,6 +158,21 @@ import Testing
     #expect("\(error)".contains("Wrong.age: Its getter uses slot 1, not 0."))
   }
 
+  @Test func aCompositeAttributeThatIsUniqueByItselfIsRefused() throws {
+    struct Spot: CompositeAttributeValue {
+      var depth = 0.0
+      static let elements: CompositeElements<Spot> = [.attribute("depth", \.depth)]
+    }
+    final class Dive: ManagedObject {
+      var spot: Spot? { self[property: SlotIndex(0)] }
+      override class var declaration: EntityDeclaration? {
+        EntityDeclaration(Dive.self, [.property("spot", \Dive.spot, .unique)])
+      }
+    }
+    let error = try #require(throws: PersistenceError.self) { try ManagedObjectModel.declared(by: [Dive.self]) }
+    #expect("\(error)".contains("Dive.spot: A composite attribute can't be unique by itself."))
+  }
+
   @Test func aDefaultValueOfAnotherTypeIsAProblemOfTheModel() throws {
     final class Odd: ManagedObject {
       var age: Int { self[property: 0] }

@@ -112,6 +112,22 @@ import Testing
       } _: {
         $0.uid == uid
       },
+      // A range from a bound is also a sequence without an end, of which the query must not make a list.
+      Condition("from") {
+        $0.age.isIn(6...)
+      } _: {
+        $0.age >= 6
+      },
+      Condition("through") {
+        $0.weight.isIn(...1)
+      } _: {
+        $0.weight.map { $0 <= 1 } ?? false
+      },
+      Condition("up to") {
+        $0.age.isIn(..<2)
+      } _: {
+        $0.age < 2
+      },
       Condition("closed range") {
         $0.age.isIn(2...4)
       } _: {
