@@ -1,7 +1,7 @@
 import Foundation
 package import Holdfast
 
-/// The dogs in a store. Each method opens a context, and closes it before it returns.
+/// The dogs in a store. Each method creates a context, and releases it before it returns.
 package struct DogRegister: Sendable {
   package let container: PersistentContainer
   private let timeout: Duration
@@ -18,12 +18,12 @@ package struct DogRegister: Sendable {
   func page(named prefix: String, offset: Int, limit: Int) throws -> DogPage {
     try container.withContext { context in
       context.requestTimeout = timeout
-      var request = FetchRequest<Dog>(sortedBy: [.ascending(\.name, folding: .caseInsensitive)], limit: limit + 1) {
+      // If there is one more than fits on the page, there is a next page.
+      let dogs = try context.fetch(
+        Dog.self, sortedBy: [.ascending(\.name, folding: .caseInsensitive)], offset: offset, limit: limit + 1
+      ) {
         $0.name.beginsWith(prefix, .caseInsensitive)
       }
-      request.fetchOffset = offset
-      // If there is one more than fits on the page, there is a next page.
-      let dogs = try context.fetch(request)
       let total = try context.count(Dog.self) { $0.name.beginsWith(prefix, .caseInsensitive) }
       return DogPage(dogs: dogs.prefix(limit).map(DogMessage.init), total: total, next: dogs.count > limit ? offset + limit : nil)
     }
