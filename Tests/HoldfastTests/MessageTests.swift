@@ -287,6 +287,27 @@ import Testing
     var observation: ContextObservation?
   }
 
+  /// The bug: handlers were released while the lists of handlers changed.
+  @Test func whatAHandlerCapturedMayAddAHandlerWhenItIsReleased() throws {
+    final class Leaving {
+      let context: ManagedObjectContext, ear: Ear
+      init(_ context: ManagedObjectContext, _ ear: Ear) { (self.context, self.ear) = (context, ear) }
+      deinit { ear.observations = [context.onChange { [unowned ear] _, changes in ear.messages.append(changes) }] }
+    }
+    let place = try TestStore.memory.makePlace(), context = try place.context(), ear = Ear()
+    do {
+      let leaving = Leaving(context, ear)
+      ear.observations = [context.onChange { _, _ in withExtendedLifetime(leaving) {} }]
+    }
+    ear.observations = []
+    context.dog("Fido")
+    try context.processPendingChanges()
+    #expect(ear.observations.count == 1)
+    let dog = context.dog("Rex")
+    try context.processPendingChanges()
+    #expect(ear.messages.last?.inserted == [dog.objectID])
+  }
+
   @Test func aReleasedObservationIsCancelledAndItsHandlerReleased() throws {
     final class Captured {}
     let place = try TestStore.memory.makePlace(), context = try place.context(), ear = Ear()

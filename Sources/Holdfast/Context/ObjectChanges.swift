@@ -116,10 +116,13 @@ final class ContextObservers {
 
   /// Releases the handlers that aren't wanted any more, and the changes recorded for them.
   func removeSilent() {
+    // Released after the lists have changed, because what a handler captured may add a handler when it is released.
+    let former = (changeHandlers, willSaveHandlers, didSaveHandlers)
     changeHandlers.removeAll { !$0.isListening }
     willSaveHandlers.removeAll { !$0.isListening }
     didSaveHandlers.removeAll { !$0.isListening }
     if !hearChanges { _ = take() }
+    withExtendedLifetime(former) {}
   }
 
   /// Removes all handlers, and the changes that they haven't received.

@@ -1,9 +1,9 @@
 import HoldfastStore
 
-// Requests as text, for debugging. The text contains values.
+// Requests as text, for debugging.
 
 extension FetchPredicate: CustomStringConvertible {
-  /// The condition as text, such as `minutes > 30 AND dog.name == "Fido"`.
+  /// The condition as text, with its values, such as `minutes > 30 AND dog.name == "Fido"`.
   public var description: String { expression.description }
 }
 
@@ -13,7 +13,7 @@ extension FetchSortDescriptor: CustomStringConvertible {
 }
 
 extension FetchRequest: CustomStringConvertible {
-  /// The entity, the condition, the sort order and the limits, such as `Walk where minutes > 30 sorted by minutes ascending limit 10`.
+  /// The entity, the condition with its values, the sort order and the limits, such as `Walk where minutes > 30 sorted by minutes ascending limit 10`.
   public var description: String {
     var parts = [entityName]
     if let expression { parts.append("where \(expression)") }

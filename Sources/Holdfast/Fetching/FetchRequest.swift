@@ -130,6 +130,9 @@ public struct FetchRequest<Result: ManagedObject>: Sendable, Hashable {
 
 /// A request for values that are computed from objects, such as counts and averages.
 ///
+/// If the class and its properties are known, ``ManagedObjectContext/aggregate(_:by:_:where:)`` has typed results. Use this request to group by
+/// several properties, or for an entity that is known at run time only.
+///
 /// Each result is computed from all objects, or from a group of objects with equal values:
 ///
 /// ```swift

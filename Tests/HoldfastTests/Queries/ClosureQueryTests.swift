@@ -112,11 +112,16 @@ import Testing
       } _: {
         $0.uid == uid
       },
-      // A range from a bound is also a sequence without an end, of which the query must not make a list.
+      // A range from a bound is also an endless sequence. The query must not turn it into a list.
       Condition("from") {
         $0.age.isIn(6...)
       } _: {
         $0.age >= 6
+      },
+      Condition("from, optional") {
+        $0.chip.isIn(5...)
+      } _: {
+        $0.chip.map { $0 >= 5 } ?? false
       },
       Condition("through") {
         $0.weight.isIn(...1)
