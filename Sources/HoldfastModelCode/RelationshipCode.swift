@@ -29,7 +29,8 @@ struct RelationshipCode {
     if !relationship.isToMany {
       return "  get { transientToOne(Slots.\(name)) }\n  set { setTransientToOne(Slots.\(name), newValue) }"
     }
-    return "  get { \(relationship.isOrdered ? "transientOrdered" : "transientToMany")(Slots.\(name)) }"
+    let getter = relationship.isOrdered ? "transientOrdered" : "transientToMany"
+    return "  get { \(getter)(Slots.\(name)) }\n  set { self.\(name).replaceAll(with: newValue) }"
   }
 
   /// The methods that Core Data's generated code has, for programs that come from there. Empty for to-one relationships.

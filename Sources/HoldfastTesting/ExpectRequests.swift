@@ -35,9 +35,29 @@ public import Testing
   return try body()
 }
 
+/// Runs an asynchronous closure, and records an issue if it sends more requests to stores than allowed; see
+/// ``expectRequests(atMost:to:sourceLocation:_:)-(_,_,_,()->Result)``.
+@discardableResult public func expectRequests<Result, Failure: Error>(
+  atMost limit: Int, to coordinator: PersistentStoreCoordinator? = nil, isolation: isolated (any Actor)? = #isolation,
+  sourceLocation location: SourceLocation = #_sourceLocation, _ body: () async throws(Failure) -> Result
+) async throws(Failure) -> Result {
+  let coordinator = coordinator ?? TestContainer.current.coordinator, record = RequestRecord()
+  let observation = coordinator.observeRequests { record.add($0) }
+  defer {
+    observation.cancel()
+    record.check(limit, location)
+  }
+  return try await body()
+}
+
 /// The requests during a test or a part of it. Several threads may send them.
 final class RequestRecord: Sendable {
   private let traces = Mutex<[StoreTrace]>([])
+
+  /// The requests up to now, in the order in which they ended.
+  var all: [StoreTrace] { traces.withLock { $0 } }
+
+  func removeAll() { traces.withLock { $0 = [] } }
 
   func add(_ trace: StoreTrace) {
     // The commit belongs to the request that prepared the save. Opening and closing aren't the program's reads.

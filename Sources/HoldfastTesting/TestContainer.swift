@@ -3,7 +3,7 @@ import HoldfastMemoryStore
 public import HoldfastStore
 import HoldfastStoreConformance
 
-/// A container for a test: its store is in memory, can be made to fail, and its requests are counted.
+/// A container for a test: its store is in memory, can be made to fail, and its requests are recorded.
 ///
 /// Each container has data of its own, so tests can run in parallel.
 ///
@@ -21,6 +21,8 @@ public final class TestContainer: Sendable {
   public let container: PersistentContainer
   /// Makes requests to the store fail: `faults.fail(.commit, with: error)`.
   public let faults: FaultInjectingStore
+  private let record = RequestRecord()
+  private let observation: RequestObservation
 
   /// Creates a container for classes, with an empty store in memory.
   ///
@@ -55,10 +57,22 @@ public final class TestContainer: Sendable {
     let faults = FaultInjectingStore(description.makeStore())
     container = try open(StoreDescription(type: description.type) { faults })
     self.faults = faults
+    observation = container.persistentStoreCoordinator.observeRequests { [record] in record.add($0) }
   }
 
   /// The coordinator of the store.
   public var coordinator: PersistentStoreCoordinator { container.persistentStoreCoordinator }
+
+  /// The requests that the store has received, in the order in which they ended. Opening and commits aren't listed.
+  ///
+  /// ```swift
+  /// _ = try context.fetch(Dog.self)
+  /// #expect(test.requests.map(\.operation) == [.fetch])
+  /// ```
+  public var requests: [StoreTrace] { record.all }
+
+  /// Forgets the requests up to now.
+  public func removeRequests() { record.removeAll() }
 
   /// Creates a context for use where it is created. Contexts of one container see each other's saves.
   public func newContext() -> sending ManagedObjectContext { container.newContext() }

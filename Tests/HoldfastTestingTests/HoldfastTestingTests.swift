@@ -111,6 +111,28 @@ final class Animal: ManagedObject {
         """)
   }
 
+  @Test(.testContainer(for: Keeper.self)) func requestsOfAnAsynchronousBodyCount() async throws {
+    let container = TestContainer.current.container
+    try await expectRequests(atMost: 2) {
+      try await container.performBackgroundTask { context in
+        context.insert(Keeper.self) { $0.name = "Ann" }
+        try context.save()
+      }
+    }
+    let count = try await expectRequests(atMost: 1) { try await container.performBackgroundTask { try $0.count(Keeper.self) } }
+    #expect(count == 1)
+  }
+
+  @Test func aContainerRecordsItsRequests() throws {
+    let test = try filled(), context = test.newContext()
+    test.removeRequests()
+    let keeper = try #require(try context.fetchOne(Keeper.self) { $0.name == "Ann" })
+    #expect(keeper.animals.count == 3)
+    #expect(test.requests.map(\.operation) == [.fetch, .relationships] && test.requests.map(\.entity) == ["Keeper", "Keeper"])
+    test.removeRequests()
+    #expect(keeper.name == "Ann" && test.requests.isEmpty)
+  }
+
   @Test func theBodysErrorIsThrown() throws {
     struct Failure: Error {}
     let test = try filled()

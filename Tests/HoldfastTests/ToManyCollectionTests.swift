@@ -39,6 +39,23 @@ import Testing
     #expect(names(friends.shuffled()) == ["Ann", "Bob", "Cid", "Dan"] && friends.reduce(0) { $0 + $1.age } == 4)
   }
 
+  @Test(arguments: TestStore.allCases) func objectsAreAddedAndReplacedAsInAnArray(_ store: TestStore) throws {
+    let (dog, _) = try filled(store), context = dog.managedObjectContext, eve = context.dog("Eve"), friends = dog.friends
+    let bob = try #require(friends.first { $0.name == "Bob" })
+    friends.append(eve)
+    friends.append(contentsOf: [eve, bob])
+    #expect(names(friends) == ["Ann", "Bob", "Cid", "Dan", "Eve"])
+    friends.replaceAll(with: [bob, eve, bob])
+    #expect(names(friends) == ["Bob", "Eve"] && friends.first.map { $0 === bob || $0 === eve } == true)
+    try context.save()
+    #expect(names(friends) == ["Bob", "Eve"])
+    friends.replaceAll(with: [])
+    #expect(friends.first == nil && friends.isEmpty)
+    try context.save()
+    let other = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: Kennel.classes)
+    #expect(try #require(try other.fetchOne(Dog.self) { $0.name == "Fido" }).friends.isEmpty)
+  }
+
   /// The general algorithm of collections would count the objects first, and read each row when it is used.
   @Test(arguments: TestStore.allCases) func arraysAndMapsSendAsManyRequestsAsALoop(_ store: TestStore) throws {
     let uses: [(Dog) -> Int] = [

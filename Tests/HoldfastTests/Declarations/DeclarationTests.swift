@@ -48,6 +48,32 @@ import Testing
     #expect(try again.fetch(owned) == [found])
   }
 
+  @Test(arguments: TestStore.allCases) func aSnapshotIsAppliedToAnExistingObject(_ store: TestStore) throws {
+    let place = try store.makePlace(model: Farm.model.get(), classes: [Farm.Animal.self, Farm.Cow.self, Farm.Farmer.self])
+    let context = try place.context()
+    let bella = context.insert(Farm.Cow.self), dora = context.insert(Farm.Cow.self), ann = context.insert(Farm.Farmer.self)
+    (bella.name, bella.milk, bella.tag, bella.owner) = ("Bella", 21.5, 7, ann)
+    (dora.name, dora.milk, dora.tag) = ("Dora", 0, 8)
+    bella.calves.append(dora)
+    try context.save()
+    let snapshot = try ManagedObjectSnapshot(bella)
+    (bella.name, bella.milk, bella.tag, bella.owner) = ("Bell", 1, 9, nil)
+    try context.save()
+
+    // To another context's object; what the snapshot has not, such as the calves, stays.
+    let other = try place.context(), found = try #require(try other.fetchOne(Farm.Cow.self) { $0.tag == 9 })
+    try snapshot.apply(to: found)
+    #expect(found.name == "Bella" && found.milk == 21.5 && found.tag == 7 && found.owner?.objectID == ann.objectID && found.hasChanges)
+    try other.save()
+    #expect(try place.context().count(Farm.Cow.self) { $0.name == "Bella" && $0.tag == 7 } == 1 && found.calves.count == 1)
+
+    // A snapshot in which only one property is set changes only this one.
+    var milk = ManagedObjectSnapshot<Farm.Cow>()
+    milk.milk = 30
+    try milk.apply(to: found)
+    #expect(found.milk == 30 && found.name == "Bella" && found.tag == 7)
+  }
+
   @MainActor @Test func aContainerNeedsOnlyTheClassesThatNothingLeadsTo() throws {
     let container = try PersistentContainer(for: Farm.Cow.self, store: .memory())
     #expect(container.managedObjectModel.entities.map(\.name) == ["Animal", "Cow", "Farmer"])
