@@ -165,6 +165,12 @@ let package = Package(
         "HoldfastAtomicStore", "HoldfastFiles",
       ]),
     .testTarget(
+      name: "MigrationTests",
+      dependencies: [
+        "TestSupport", "Holdfast", "HoldfastStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore", "HoldfastSQLiteStore",
+        "HoldfastModelFile", "HoldfastPropertyList", "CHoldfastSQLite",
+      ]),
+    .testTarget(
       name: "StoreConformanceTests",
       dependencies: [
         "TestSupport",

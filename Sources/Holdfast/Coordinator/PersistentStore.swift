@@ -43,10 +43,7 @@ public final class PersistentStore: Sendable {
     self.place = place
     self.isOpen = isOpen
     heldEntities = try PersistentStore.heldEntities(description, model)
-    let store = description.makeStore(), monitored = MonitoredStore(store, description.type, monitor)
-    let metadata = try PersistentStore.wrapping("open the store", description.location?.description) {
-      try monitored.open(model: model, host: host)
-    }
+    let (store, monitored, metadata) = try PersistentStore.open(description, model, host, monitor)
     base = store
     self.monitored = monitored
     do { incomparable = try IncomparableSlots(metadata.incomparableSlots, model, description.location?.description) } catch {
@@ -59,6 +56,21 @@ public final class PersistentStore: Sendable {
     capabilities = place == 0 ? store.capabilities : placed.capabilities
     isAlone = Atomic(place == 0)
     userInfo = Mutex(UserInfo(metadata.userInfo))
+  }
+
+  /// Opens a store. If it has a former version of the model, it is first migrated, if the description allows that.
+  private static func open(
+    _ description: StoreDescription, _ model: ManagedObjectModel, _ host: StoreHost, _ monitor: RequestMonitor
+  ) throws -> (any IncrementalStore, MonitoredStore, StoreMetadata) {
+    func open() throws -> (any IncrementalStore, MonitoredStore, StoreMetadata) {
+      let store = description.makeStore(), monitored = MonitoredStore(store, description.type, monitor)
+      let metadata = try wrapping("open the store", description.location?.description) { try monitored.open(model: model, host: host) }
+      return (store, monitored, metadata)
+    }
+    do { return try open() } catch let error as StoreError where error.code == .incompatibleModel && description.canMigrate {
+      try PersistentStoreCoordinator.migratePersistentStore(description, to: model)
+      return try open()
+    }
   }
 
   private static func heldEntities(_ description: StoreDescription, _ model: ManagedObjectModel) throws -> [Bool]? {
@@ -165,6 +177,8 @@ public final class PersistentStore: Sendable {
     } catch let error as PersistenceError {
       throw error
     } catch let error as QueryError {
+      throw error
+    } catch let error as MigrationError {
       throw error
     } catch {
       throw StoreError(.general, operation: operation(), path: path, reason: "The store failed with an unknown error.", cause: error)

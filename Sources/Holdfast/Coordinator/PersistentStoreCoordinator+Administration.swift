@@ -89,7 +89,7 @@ extension PersistentStoreCoordinator {
   }
 
   /// Performs a request of a store that isn't open.
-  private static func perform<Request: StoreRequest>(_ request: Request, _ description: StoreDescription) throws -> Request.Answer {
+  static func perform<Request: StoreRequest>(_ request: Request, _ description: StoreDescription) throws -> Request.Answer {
     let path = description.location?.description
     guard description.administration.supports(Request.self) else {
       throw StoreError(

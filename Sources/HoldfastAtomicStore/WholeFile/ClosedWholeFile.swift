@@ -19,6 +19,7 @@ struct ClosedWholeFile: Sendable {
     .answering(StoredModelRequest.self) { file, _, _ in try file.model() }
     .answering(DestructionRequest.self) { file, _, _ in try file.destroy() }
     .answering(ReplacementRequest.self) { file, request, _ in try file.replace(with: request.source) }
+    .answering(MigrationRequest.self) { file, request, _ in try file.migrate(request.mapping) }
 
   // MARK: Metadata
 
@@ -146,7 +147,7 @@ struct ClosedWholeFile: Sendable {
 
   // MARK: Files
 
-  private func checkWritable(_ operation: String) throws(StoreError) {
+  func checkWritable(_ operation: String) throws(StoreError) {
     guard options.file.isReadOnly else { return }
     throw StoreError(.readOnly, operation: operation, path: path, reason: "The store description is read-only.")
   }

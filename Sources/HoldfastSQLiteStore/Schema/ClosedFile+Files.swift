@@ -144,7 +144,7 @@ extension ClosedFile {
 
   // MARK: Paths
 
-  private func checkWritable(_ operation: String) throws(StoreError) {
+  func checkWritable(_ operation: String) throws(StoreError) {
     guard options.isReadOnly else { return }
     throw StoreError(.readOnly, operation: operation, path: path, reason: "The store description is read-only.")
   }

@@ -1,6 +1,7 @@
 import HoldfastStore
 
-/// A file that isn't open as a store in this process. Reads its metadata and model, and compacts, removes or replaces it. Needs no model.
+/// A file that isn't open as a store in this process. Reads its metadata and model, and compacts, migrates, removes or
+/// replaces it. Needs no model.
 ///
 /// It uses registered connections, like an open store. So it never disturbs a store that this process has open: closing another descriptor
 /// of the store's file would release its locks.
@@ -16,6 +17,7 @@ struct ClosedFile: Sendable {
     .answering(CompactionRequest.self) { file, _, _ in try file.compact() }
     .answering(DestructionRequest.self) { file, _, _ in try file.destroy() }
     .answering(ReplacementRequest.self) { file, request, _ in try file.replace(with: request.source) }
+    .answering(MigrationRequest.self) { file, request, _ in try file.migrate(request.mapping) }
 
   /// Reads the metadata. Changes nothing in the file.
   func metadata() throws -> PersistentStoreMetadata {

@@ -52,6 +52,14 @@ struct MetadataRecord: Sendable {
     metadata.setModel(model)
   }
 
+  /// Replaces the model by another version of it. Another program's file doesn't get a model of this framework.
+  mutating func migrate(to model: ManagedObjectModel) throws {
+    metadata.setModel(model)
+    guard isOwn else { return }
+    metadata[Key.layout] = .string(MetadataRecord.layoutMark(of: model, digest: model.versionDigest))
+    metadata[Key.model] = .data(try model.canonicalJSON())
+  }
+
   /// The bytes to store.
   var bytes: [UInt8] { PropertyList.dictionary(list).binary }
 

@@ -22,7 +22,9 @@ extension StoreSchema {
 
   /// The statement that creates the table of a root entity and its subentities. The columns of all these entities are sorted by the kind of
   /// value, then by entity and name.
-  private func tableCreation(_ root: ManagedObjectModel.Entity) -> String {
+  ///
+  /// - Parameter name: The table's name in the statement; nil for that of the schema.
+  func tableCreation(_ root: ManagedObjectModel.Entity, named name: String? = nil) -> String {
     var columns: [(order: [Int], sql: String)] = []
     for index in root.familyIndexes {
       let entity = model.entities[index], table = tables[index]
@@ -44,7 +46,7 @@ extension StoreSchema {
         ))
     }
     let ordered = columns.sorted { $0.order.lexicographicallyPrecedes($1.order) }.map(\.sql).joined()
-    return "CREATE TABLE \(SQLName.quoted(tables[root.index].name)) ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER\(ordered) )"
+    return "CREATE TABLE \(SQLName.quoted(name ?? tables[root.index].name)) ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER\(ordered) )"
   }
 
   private func orderDeclaration(_ relationship: ManagedObjectModel.Relationship) -> String {
@@ -87,11 +89,14 @@ extension StoreSchema {
   /// The many-to-many relationships with their own table, which is named after them.
   var namedLinks: [ManagedObjectModel.Relationship] { StoreSchema.namingRelationships(model).filter(\.hasInverse) }
 
-  private func linkCreation(_ relationship: ManagedObjectModel.Relationship) -> String {
+  /// The statement that creates a join table.
+  ///
+  /// - Parameter name: The table's name in the statement; nil for that of the schema.
+  func linkCreation(_ relationship: ManagedObjectModel.Relationship, named name: String? = nil) -> String {
     let side = link(relationship)
     let near = SQLName.quoted(side.near), far = SQLName.quoted(side.far)
     let other = relationship.isReflexive ? nil : model.inverse(of: relationship)
     let orders = orderDeclaration(relationship) + (other.map { orderDeclaration($0) } ?? "")
-    return "CREATE TABLE \(SQLName.quoted(side.table)) ( \(near) INTEGER, \(far) INTEGER\(orders), PRIMARY KEY (\(near), \(far)) )"
+    return "CREATE TABLE \(SQLName.quoted(name ?? side.table)) ( \(near) INTEGER, \(far) INTEGER\(orders), PRIMARY KEY (\(near), \(far)) )"
   }
 }

@@ -7,10 +7,14 @@ final class RowBinder: Sendable {
   private let path: String
   private let storesExactDecimals: Bool
 
-  init(entity: ManagedObjectModel.Entity, _ store: OpenStore) {
+  convenience init(entity: ManagedObjectModel.Entity, _ store: OpenStore) {
+    self.init(entity: entity, path: store.path, storesExactDecimals: store.database.options.storesExactDecimals)
+  }
+
+  init(entity: ManagedObjectModel.Entity, path: String, storesExactDecimals: Bool) {
     self.entity = entity
-    path = store.path
-    storesExactDecimals = store.database.options.storesExactDecimals
+    self.path = path
+    self.storesExactDecimals = storesExactDecimals
     codes = entity.slots.map { ColumnCode($0) }
   }
 

@@ -87,3 +87,23 @@ public struct ReplacementRequest: StoreRequest {
   /// A verb phrase for errors.
   public static var operation: String { "replace the store" }
 }
+
+/// A request to migrate a store that isn't open to another version of its model. The objects keep their IDs, and the metadata of the user stays.
+///
+/// - If it fails or is interrupted, the store is as before. The migrated store is durable after the request.
+/// - While another process uses the store, the request throws ``StoreError/Code/locked``, as far as the store can detect that.
+/// - If the store isn't one of the mapping's source model, it throws ``MigrationError`` with code
+///   ``MigrationError/Code/missingMappingModel``. Objects that violate a rule of the new model are a
+///   ``MigrationError/Code/constraintViolation``.
+public struct MigrationRequest: StoreRequest {
+  /// How the objects change.
+  public var mapping: MappingModel
+
+  /// Creates a request.
+  public init(_ mapping: MappingModel) { self.mapping = mapping }
+
+  /// Nothing.
+  public typealias Answer = Void
+  /// A verb phrase for errors.
+  public static var operation: String { "migrate the store" }
+}

@@ -32,6 +32,18 @@ extension ModelError: LocalizedError {
   public var _code: Int { 134060 }
 }
 
+extension MigrationError: LocalizedError {
+  /// Why the store can't be migrated, and all problems, one per line: the error's `localizedDescription`.
+  public var errorDescription: String? { sentence }
+  /// Why it failed, and what to do about it.
+  public var failureReason: String? { reason }
+
+  /// The domain of the bridged `NSError`.
+  public var _domain: String { coreDataErrorDomain }
+  /// The code of the bridged `NSError`.
+  public var _code: Int { coreDataCode }
+}
+
 extension QueryError: LocalizedError {
   /// The part of the query that is wrong, and why: the error's `localizedDescription`.
   public var errorDescription: String? { description }

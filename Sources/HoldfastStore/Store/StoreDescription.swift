@@ -12,6 +12,11 @@ public struct StoreDescription: Sendable {
   /// another configuration or none. Coordinators save only objects of the configuration's entities to the store, and fetch only those from
   /// it.
   public var configuration: String?
+  /// Whether a store of a former version of the model is migrated when it is opened, if the mapping can be inferred. Defaults to true, as in
+  /// Core Data's containers. A read-only store is never migrated.
+  public var migratesAutomatically = true
+  /// Former versions of the model, for stores that don't contain their model: those of other programs. The version is found by its hashes.
+  public var formerModels: [ManagedObjectModel] = []
   /// Answers requests to the store while it isn't open, such as ``MetadataRequest`` and ``DestructionRequest``.
   public var administration: StoreAnswers
   /// Creates the store without opening it.
@@ -34,6 +39,16 @@ public struct StoreDescription: Sendable {
   public func with(configuration: String?) -> StoreDescription {
     var copy = self
     copy.configuration = configuration
+    return copy
+  }
+
+  /// A copy of the description with another setting of ``migratesAutomatically``: `.sqlite(at: path).migrating(automatically: false)`.
+  ///
+  /// - Parameter formerModels: The value of ``formerModels``.
+  public func migrating(automatically: Bool = true, from formerModels: [ManagedObjectModel] = []) -> StoreDescription {
+    var copy = self
+    copy.migratesAutomatically = automatically
+    copy.formerModels = formerModels
     return copy
   }
 

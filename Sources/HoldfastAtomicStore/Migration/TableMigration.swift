@@ -1,0 +1,169 @@
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Builds the tables of a new version of a model from those of the former one.
+struct TableMigration {
+  private let mapping: MappingModel
+  private let former: TableGeneration
+  private let loader: TableLoader
+  private let path: String
+  /// The keys of removed objects, by table of the former model.
+  private var removed: [Int: Set<ObjectKey>] = [:]
+
+  /// - Parameter loader: A loader of the new model, which has begun.
+  init(_ mapping: MappingModel, _ former: TableGeneration, to loader: TableLoader, path: String) {
+    (self.mapping, self.former, self.loader, self.path) = (mapping, former, loader, path)
+    for index in mapping.removedEntities {
+      former.forEachRow(of: index) { removed[former.schema.tableOfEntity[index], default: []].insert($0.key) }
+    }
+  }
+
+  func run() throws -> LoadedStore {
+    for entity in mapping.entityMappings where !mapping.destination.entities[entity.destination].isAbstract { try copyRows(entity) }
+    for relationship in mapping.destination.entities.flatMap(\.ownRelationships) {
+      if relationship.storesLinks { try copyLinks(relationship) }
+      if relationship.isOrdered { copyOrder(relationship) }
+    }
+    do { return try loader.finish() } catch let error as StoreError {
+      guard let cause = error.cause as? StoreError, cause.code == .constraintConflict else { throw error }
+      let names = cause.constraintConflicts.first?.constraint.joined(separator: ", ") ?? ""
+      let entity = cause.constraintConflicts.first?.objectID.entityName ?? ""
+      throw violation(
+        entity, "Objects have the same values in a uniqueness constraint (\(names)). Change them before migrating, or drop the constraint.",
+        cause)
+    }
+  }
+
+  // MARK: Rows
+
+  private func copyRows(_ entity: EntityMapping) throws {
+    guard let source = entity.source else { return }
+    let new = mapping.destination.entities[entity.destination], origin = mapping.source.entities[source]
+    let builder = RowBatchBuilder(layout: new.layout, idPrefix: nil)
+    var owned: [RelationshipIndex: Set<ObjectKey>] = [:]
+    try former.forEachRow(of: source) { row in
+      builder.beginRow(key: row.key, version: max(row.version, 1))
+      for (place, slot) in new.slots.enumerated() {
+        switch slot {
+        case .attribute(let attribute): append(attribute, entity.values[place], row, origin, to: builder)
+        case .toOne(let relationship):
+          guard let link = entity.links[relationship.index.rawValue],
+            let target = try single(link, row, "\(new.name).\(relationship.name)")
+          else {
+            builder.appendNull()
+            continue
+          }
+          if link.needsSingleOwner, !owned[relationship.index, default: []].insert(target).inserted {
+            throw violation("\(new.name).\(relationship.name)", Self.tooMany)
+          }
+          builder.append(integer: target.rawValue)
+        }
+      }
+      builder.endRow()
+      if builder.isFull { try loader.take(builder.seal(), of: entity.destination) }
+    }
+    if builder.count > 0 { try loader.take(builder.seal(), of: entity.destination) }
+  }
+
+  private func append(
+    _ attribute: ManagedObjectModel.Attribute, _ value: ValueMapping, _ row: RowPointer, _ origin: ManagedObjectModel.Entity,
+    to builder: RowBatchBuilder
+  ) {
+    if let source = value.source, row.isPresent(source) {
+      switch origin.layout.kinds[source] {
+      case .bytes: builder.append(bytesOf: row, source)
+      default: builder.append(cellOf: row, source)
+      }
+    } else if !builder.appendValue(value.fallback, .attribute(attribute.type)) {
+      // Models accept only default values of the attribute's type.
+      builder.appendNull()
+    }
+  }
+
+  private static let tooMany = "An object would have several destinations or owners, but the relationship allows one."
+
+  private func single(_ link: LinkMapping, _ row: RowPointer, _ path: String) throws -> ObjectKey? {
+    let others = others(link, row.key, row)
+    if others.count > 1 { throw violation(path, Self.tooMany) }
+    return others.first
+  }
+
+  // MARK: Links
+
+  /// The destinations of an owner, except for removed ones.
+  ///
+  /// - Parameter row: The owner's row in the former model.
+  private func others(_ link: LinkMapping, _ key: ObjectKey, _ row: RowPointer) -> [ObjectKey] {
+    let relationship = mapping.relationship(link)
+    let found = link.isReversed ? owners(key, row, relationship) : destinations(key, row, relationship)
+    guard link.losesDestinations else { return found }
+    let table = former.schema.tableOfEntity[link.isReversed ? relationship.entityIndex : relationship.destinationIndex]
+    guard let gone = removed[table] else { return found }
+    return found.filter { !gone.contains($0) }
+  }
+
+  private func destinations(_ key: ObjectKey, _ row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey] {
+    if relationship.isToMany { return former.targets(of: key, relationship) }
+    return row.isPresent(relationship.slot) ? [ObjectKey(row.integer(relationship.slot))] : []
+  }
+
+  private func owners(_ key: ObjectKey, _ row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey] {
+    if let inverse = mapping.source.inverse(of: relationship) { return destinations(key, row, inverse) }
+    switch former.schema.storage(of: relationship) {
+    case .slot(let index), .links(_, let index): return former.adjacencies[index].withTargets(of: key) { Array($0) }
+    case .inverseSlot: return []
+    }
+  }
+
+  /// Calls a closure with each owner of a relationship of the new model, and its destinations.
+  private func forEachOwner(
+    of relationship: ManagedObjectModel.Relationship, _ body: (LinkMapping, ObjectKey, [ObjectKey]) throws -> Void
+  ) rethrows {
+    for index in mapping.destination.entities[relationship.entityIndex].concreteIndexes {
+      let entity = mapping.mapping(of: index)
+      guard let source = entity.source, let link = entity.links[relationship.index.rawValue] else { continue }
+      try former.forEachRow(of: source) { row in
+        let others = others(link, row.key, row)
+        if !others.isEmpty { try body(link, row.key, others) }
+      }
+    }
+  }
+
+  private func copyLinks(_ relationship: ManagedObjectModel.Relationship) throws {
+    var links: [SaveRequest.Link] = [], owned: Set<ObjectKey> = []
+    try forEachOwner(of: relationship) { link, owner, others in
+      for other in others {
+        if link.needsSingleOwner && !owned.insert(other).inserted {
+          throw violation("\(mapping.destination.entities[relationship.entityIndex].name).\(relationship.name)", Self.tooMany)
+        }
+        links.append(SaveRequest.Link(source: owner, target: other))
+      }
+    }
+    loader.take(links: links, of: relationship)
+  }
+
+  /// Copies the order of an ordered relationship. If it had none, that of the keys.
+  private func copyOrder(_ relationship: ManagedObjectModel.Relationship) {
+    var links: [SaveRequest.Link] = [], keys: [Int64] = []
+    forEachOwner(of: relationship) { link, owner, others in
+      links += others.map { SaveRequest.Link(source: owner, target: $0) }
+      if let place = mapping.ordering(link).flatMap({ former.schema.order(of: $0) }) {
+        keys += former.orders[place].keys(of: others, source: owner)
+      } else {
+        keys += others.map(\.rawValue)
+      }
+    }
+    loader.take(order: links, keys: keys, of: relationship)
+  }
+
+  private func violation(_ subject: String, _ reason: String, _ cause: (any Error)? = nil) -> MigrationError {
+    MigrationError(
+      .constraintViolation, path: path, reason: "Existing objects don't fit the new model. Nothing was changed.",
+      problems: [MigrationError.Problem(subject, reason)], cause: cause)
+  }
+}

@@ -1,0 +1,221 @@
+import HoldfastStore
+
+/// The statement that copies the rows of a root entity and its subentities into the table of a new model.
+struct FamilyCopy {
+  let mapping: MappingModel
+  let former: FormerColumns
+  let new: StoreSchema
+  let root: ManagedObjectModel.Entity
+
+  /// The entities with objects that are copied.
+  private(set) var entities: [EntityMapping] = []
+  /// The columns of the new table, except for the key, entity and version, with the expression of each entity.
+  private(set) var columns: [(name: String, values: [EntityIndex: String])] = []
+  /// The fallback values, in the order of the parameters.
+  private(set) var parameters: [(entity: EntityIndex, slot: SlotIndex)] = []
+  /// The links that need a table of their own, because the row doesn't contain them.
+  private(set) var helpers: [Helper] = []
+  /// The relationships whose destination's entity is found after all tables have their rows.
+  private(set) var unknownEntities: [ManagedObjectModel.Relationship] = []
+
+  /// A table from rows to the objects at the other end of their links.
+  struct Helper: Hashable {
+    var name: String
+    var link: LinkMapping
+    /// Whether the row is the destination's.
+    var rowIsDestination: Bool
+    /// The property, for errors.
+    var path: String
+  }
+
+  init(_ root: ManagedObjectModel.Entity, _ mapping: MappingModel, _ former: FormerColumns, _ new: StoreSchema) {
+    (self.root, self.mapping, self.former, self.new) = (root, mapping, former, new)
+    entities = root.concreteIndexes.map { mapping.mapping(of: $0) }.filter { $0.source != nil }
+    for index in root.familyIndexes { for slot in new.ownSlots(mapping.destination.entities[index]) { addSlot(slot, of: index) } }
+    for relationship in new.linksWithoutInverse(root) { addOwner(relationship) }
+  }
+
+  var formerTable: String? { mapping.sourceRoot(ofRoot: root.index).map { former.schema.tables[$0].name } }
+
+  // MARK: Columns
+
+  private mutating func addSlot(_ slot: SlotIndex, of index: EntityIndex) {
+    let table = new.tables[index], kinds = entities.filter { mapping.destination.entities[index].familyIndexes.contains($0.destination) }
+    guard let relationship = mapping.destination.entities[index].relationship(inSlot: slot) else {
+      var values: [EntityIndex: String] = [:]
+      for entity in kinds { values[entity.destination] = attribute(slot, entity) }
+      return columns.append((table.columns[slot], values))
+    }
+    var keys: [EntityIndex: String] = [:], types: [EntityIndex: String] = [:], orders: [EntityIndex: String] = [:], isKnown = true
+    let order = new.orderColumn(ofInverse: relationship)
+    for entity in kinds {
+      guard let link = entity.links[relationship.index.rawValue] else { continue }
+      let path = "\(mapping.destination.entities[entity.destination].name).\(relationship.name)"
+      let found = other(link, rowIsDestination: false, path)
+      keys[entity.destination] = found.key
+      types[entity.destination] = found.entity.map { renumbered($0) }
+      if found.entity == nil { isKnown = false }
+      if order != nil { orders[entity.destination] = found.order ?? "CASE WHEN \(found.key) IS NOT NULL THEN Z_PK END" }
+    }
+    columns.append((table.columns[slot], keys))
+    if let column = table.entityColumn(slot) {
+      columns.append((column, isKnown ? types : [:]))
+      if !isKnown { unknownEntities.append(relationship) }
+    }
+    if let order { columns.append((order, orders)) }
+  }
+
+  /// The column with the owner of a row in a to-many relationship without an inverse.
+  private mutating func addOwner(_ relationship: ManagedObjectModel.Relationship) {
+    let links = links(of: relationship), destination = mapping.destination.destination(of: relationship)
+    var keys: [EntityIndex: String] = [:], orders: [EntityIndex: String] = [:]
+    let path = "\(mapping.destination.entities[relationship.entityIndex].name).\(relationship.name)"
+    for entity in entities where destination.familyIndexes.contains(entity.destination) {
+      let found = links.map { other($0, rowIsDestination: true, path) }
+      guard let first = found.first else { continue }
+      keys[entity.destination] = found.count == 1 ? first.key : "COALESCE(\(found.map(\.key).joined(separator: ", ")))"
+      let places = found.map { $0.order ?? "CASE WHEN \($0.key) IS NOT NULL THEN Z_PK END" }
+      orders[entity.destination] = places.count == 1 ? places[0] : "COALESCE(\(places.joined(separator: ", ")))"
+    }
+    columns.append((new.link(relationship).near, keys))
+    if let order = new.orderColumn(relationship) { columns.append((order, orders)) }
+  }
+
+  /// The different link mappings of a relationship among the entity that declares it and its subentities.
+  private func links(of relationship: ManagedObjectModel.Relationship) -> [LinkMapping] {
+    var links: [LinkMapping] = []
+    for index in mapping.destination.entities[relationship.entityIndex].familyIndexes {
+      if let link = mapping.mapping(of: index).links[relationship.index.rawValue], !links.contains(link) { links.append(link) }
+    }
+    return links
+  }
+
+  // MARK: Values
+
+  private mutating func attribute(_ slot: SlotIndex, _ entity: EntityMapping) -> String {
+    let value = entity.values[slot.rawValue], attribute = mapping.destination.entities[entity.destination].slots[slot]
+    guard let source = value.source, let origin = entity.source else { return parameter(value.fallback, slot, entity) }
+    var column = SQLName.quoted(former.schema.tables[origin].columns[source])
+    if attribute.allowsExternalData && !mapping.source.entities[origin].slots[source].allowsExternalData {
+      column = "CASE WHEN typeof(\(column)) = 'blob' THEN CAST(x'01' || \(column) AS BLOB) ELSE \(column) END"
+    }
+    return value.fallback == .null ? column : "IFNULL(\(column), \(parameter(value.fallback, slot, entity)))"
+  }
+
+  private mutating func parameter(_ value: StoreValue, _ slot: SlotIndex, _ entity: EntityMapping) -> String {
+    if value == .null { return "NULL" }
+    parameters.append((entity.destination, slot))
+    return "?\(parameters.count)"
+  }
+
+  /// Expressions for the other end of a row's link.
+  private mutating func other(_ link: LinkMapping, rowIsDestination: Bool, _ path: String) -> FormerColumns.Local {
+    if let local = former.local(link, rowIsDestination: rowIsDestination) {
+      return FormerColumns.Local(
+        key: SQLName.quoted(local.key), entity: local.entity.map(SQLName.quoted), order: local.order.map(SQLName.quoted))
+    }
+    var helper = Helper(name: "", link: link, rowIsDestination: rowIsDestination, path: path)
+    if let known = helpers.first(where: { $0.link == link && $0.rowIsDestination == rowIsDestination }) {
+      helper = known
+    } else {
+      helper.name = "Z_HOLDFAST_LINKS_\(root.index.rawValue)_\(helpers.count)"
+      helpers.append(helper)
+    }
+    let isOrdered = rowIsDestination ? mapping.ordering(link) != nil : orderOfInverse(link)
+    return FormerColumns.Local(
+      key: "(SELECT other FROM \(helper.name) WHERE own = Z_PK)", entity: nil,
+      order: isOrdered ? "(SELECT place FROM \(helper.name) WHERE own = Z_PK)" : nil)
+  }
+
+  /// Whether the owners of a destination are ordered.
+  private func orderOfInverse(_ link: LinkMapping) -> Bool {
+    let relationship = mapping.relationship(link)
+    return (link.isReversed ? relationship : mapping.source.inverse(of: relationship))?.isOrdered ?? false
+  }
+
+  // MARK: Statements
+
+  /// Translates the number of an entity.
+  func renumbered(_ column: String) -> String {
+    let changes = mapping.source.entityIndexes.compactMap { index -> (Int64, Int64)? in
+      guard let destination = mapping.destination(of: index) else { return nil }
+      let (old, new) = (former.schema.tables[index].number, new.tables[destination].number)
+      return old == new ? nil : (old, new)
+    }
+    if changes.isEmpty { return column }
+    return "CASE \(column) \(changes.map { "WHEN \($0.0) THEN \($0.1)" }.joined(separator: " ")) ELSE \(column) END"
+  }
+
+  /// The expression of a column: one per group of entities with the same.
+  private func expression(_ values: [EntityIndex: String]) -> String {
+    let kinds = Set(entities.map { values[$0.destination] ?? "NULL" })
+    if kinds.count == 1, let only = kinds.first { return only }
+    let others = kinds.subtracting(["NULL"])
+    if others.count == 1, let only = others.first, isEmptyElsewhere(only, values) { return only }
+    let cases = others.sorted().map { kind in
+      let numbers = entities.filter { values[$0.destination] == kind }.compactMap(formerNumber)
+      return "WHEN Z_ENT IN (\(numbers.joined(separator: ", "))) THEN \(kind)"
+    }
+    return cases.isEmpty ? "NULL" : "CASE \(cases.joined(separator: " ")) END"
+  }
+
+  /// Whether a column is one of the former table, without values in the rows of the other entities.
+  private func isEmptyElsewhere(_ column: String, _ values: [EntityIndex: String]) -> Bool {
+    guard formerNames.contains(where: { SQLName.quoted($0) == column }) else { return false }
+    return !entities.contains { entity in
+      guard values[entity.destination] != column, let source = entity.source else { return false }
+      let table = former.schema.tables[source]
+      return (table.columns + table.entityColumns).contains { SQLName.quoted($0) == column }
+    }
+  }
+
+  private func formerNumber(_ entity: EntityMapping) -> String? { entity.source.map { String(former.schema.tables[$0].number) } }
+
+  /// The statement that copies all rows to a table; nil if there are none.
+  func statement(to table: String) -> String? {
+    guard let formerTable, !entities.isEmpty else { return nil }
+    let names = ["Z_PK", "Z_ENT", "Z_OPT"] + columns.map { SQLName.quoted($0.name) }
+    let values = ["Z_PK", renumbered("Z_ENT"), "Z_OPT"] + columns.map { expression($0.values) }
+    let condition = copiesAllRows ? "" : " WHERE Z_ENT IN (\(entities.compactMap(formerNumber).joined(separator: ", ")))"
+    return
+      "INSERT INTO \(table) (\(names.joined(separator: ", "))) SELECT \(values.joined(separator: ", ")) FROM \(SQLName.quoted(formerTable))"
+      + condition
+  }
+
+  /// Whether every row of the former table becomes a row of this one.
+  private var copiesAllRows: Bool {
+    guard let root = mapping.sourceRoot(ofRoot: root.index) else { return true }
+    return mapping.source.entities[root].concreteIndexes.allSatisfy {
+      mapping.destination(of: $0).map(self.root.familyIndexes.contains) ?? false
+    }
+  }
+
+  /// Whether the table is already as the new model needs it.
+  var isIdentity: Bool {
+    guard let formerTable, formerTable == new.tables[root.index].name, copiesAllRows, helpers.isEmpty, unknownEntities.isEmpty,
+      renumbered("Z_ENT") == "Z_ENT"
+    else { return false }
+    let names = Set(columns.map(\.name))
+    return names == formerNames && columns.allSatisfy { expression($0.values) == SQLName.quoted($0.name) }
+  }
+
+  /// The columns of the former table that the former model uses.
+  private var formerNames: Set<String> {
+    guard let index = mapping.sourceRoot(ofRoot: root.index) else { return [] }
+    let root = mapping.source.entities[index], schema = former.schema
+    var names: Set<String> = []
+    for index in root.familyIndexes {
+      let entity = mapping.source.entities[index], table = schema.tables[index]
+      names.formUnion(table.columns)
+      names.formUnion(table.entityColumns.filter { !$0.isEmpty })
+      for relationship in entity.relationships where !relationship.isToMany {
+        if let order = schema.orderColumn(ofInverse: relationship) { names.insert(order) }
+      }
+    }
+    for relationship in schema.linksWithoutInverse(root) {
+      names.insert(schema.link(relationship).near)
+      if let order = schema.orderColumn(relationship) { names.insert(order) }
+    }
+    return names
+  }
+}

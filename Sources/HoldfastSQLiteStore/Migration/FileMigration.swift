@@ -1,0 +1,210 @@
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Migrates the tables of a file to another version of its model, within a transaction.
+///
+/// A table that another model needs in another form is copied by one statement to a new table, which then gets its name. Other tables aren't
+/// touched. So the time depends on the rows of the changed entities, and SQLite's memory is that of a save.
+struct FileMigration {
+  let mapping: MappingModel
+  let old: StoreSchema
+  let new: StoreSchema
+  let connection: SQLiteConnection
+  let options: SQLiteStoreOptions
+
+  private var former: FormerColumns { FormerColumns(mapping: mapping, schema: old) }
+
+  func run() throws {
+    try new.check()
+    let copies = mapping.destination.entities.filter { $0.superentityIndex == nil }.map { FamilyCopy($0, mapping, former, new) }
+    let (kept, changed) = (copies.filter(\.isIdentity), copies.filter { !$0.isIdentity })
+    let names = temporaryNames(changed)
+    for copy in changed { try copyRows(copy, to: names[copy.root.index] ?? "") }
+    let links = new.namedLinks.map { LinkCopy($0, mapping, former, new) }
+    let (keptLinks, changedLinks) = (links.filter(\.isIdentity), links.filter { !$0.isIdentity })
+    for (place, copy) in changedLinks.enumerated() { try copyLinks(copy, to: "Z_HOLDFAST_JOIN_\(place)", names) }
+    let triggers = try self.triggers(of: changed)
+    try dropTables(except: kept, keptLinks)
+    for copy in changed { try rename(names[copy.root.index] ?? "", new.tables[copy.root.index].name) }
+    for (place, copy) in changedLinks.enumerated() { try rename("Z_HOLDFAST_JOIN_\(place)", new.link(copy.relationship).table) }
+    try clearLostLinks()
+    try findEntities(changed)
+    try changeIndexes()
+    for sql in triggers { try connection.runScript(sql) }
+  }
+
+  // MARK: Rows
+
+  private func temporaryNames(_ copies: [FamilyCopy]) -> [EntityIndex: String] {
+    Dictionary(uniqueKeysWithValues: copies.enumerated().map { ($1.root.index, "Z_HOLDFAST_TABLE_\($0)") })
+  }
+
+  private func copyRows(_ copy: FamilyCopy, to table: String) throws {
+    try connection.runScript(new.tableCreation(copy.root, named: table))
+    for helper in copy.helpers { try fill(helper) }
+    if let sql = copy.statement(to: table) {
+      let statement = try connection.prepare(sql)
+      // The rows of the fallback values are bound without copying.
+      try withExtendedLifetime(try bind(copy, to: statement)) { try statement.run() }
+    }
+    for helper in copy.helpers { try connection.runScript("DROP TABLE \(helper.name)") }
+  }
+
+  /// Binds the fallback values, as rows of their entities would be.
+  private func bind(_ copy: FamilyCopy, to statement: SQLiteStatement) throws -> [RowBatch] {
+    var rows: [EntityIndex: RowBatch] = [:]
+    for (place, parameter) in copy.parameters.enumerated() {
+      let entity = mapping.destination.entities[parameter.entity]
+      let batch = try rows[parameter.entity] ?? fallbacks(entity)
+      rows[parameter.entity] = batch
+      try RowBinder(entity: entity, path: connection.path, storesExactDecimals: options.storesExactDecimals)
+        .bind(batch.pointer(0), slot: parameter.slot, to: statement, at: place + 1)
+    }
+    return Array(rows.values)
+  }
+
+  private func fallbacks(_ entity: ManagedObjectModel.Entity) throws -> RowBatch {
+    let builder = RowBatchBuilder(layout: entity.layout, idPrefix: nil)
+    try builder.append(key: 1, version: 1, values: mapping.mapping(of: entity.index).values.map(\.fallback))
+    return builder.seal()
+  }
+
+  /// Fills the table of links that rows don't contain.
+  private func fill(_ helper: FamilyCopy.Helper) throws {
+    let (own, other, place) = helper.rowIsDestination ? ("b", "a", "oa") : ("a", "b", "ob")
+    try connection.runScript("CREATE TABLE \(helper.name) (own INTEGER PRIMARY KEY, other INTEGER, place INTEGER)")
+    do throws(StoreError) {
+      try connection.runScript("INSERT INTO \(helper.name) SELECT \(own), \(other), \(place) FROM (\(former.pairs(helper.link)))")
+      let repeats = helper.rowIsDestination ? helper.link.needsSingleDestination : helper.link.needsSingleOwner
+      guard repeats, try connection.int64("SELECT 1 FROM \(helper.name) GROUP BY other HAVING COUNT(*) > 1 LIMIT 1") != nil else { return }
+    } catch {
+      guard error.isConstraint else { throw error }
+    }
+    throw violation(helper.path, "An object would have several destinations or owners, but the relationship allows one.")
+  }
+
+  // MARK: Links
+
+  private func copyLinks(_ copy: LinkCopy, to table: String, _ names: [EntityIndex: String]) throws {
+    try connection.runScript(new.linkCreation(copy.relationship, named: table))
+    func rows(_ entity: EntityIndex) -> String {
+      let root = mapping.destination.entities[entity].rootIndex
+      return names[root] ?? SQLName.quoted(new.tables[root].name)
+    }
+    for sql in copy.statements(to: table, rows) { try connection.runScript(sql) }
+  }
+
+  /// Removes keys of removed objects from to-one relationships and from to-many relationships without an inverse.
+  private func clearLostLinks() throws {
+    for entity in mapping.destination.entities {
+      for relationship in entity.ownRelationships where !relationship.isToMany {
+        let losing = entity.familyIndexes.contains {
+          mapping.mapping(of: $0).links[relationship.index.rawValue]?.losesDestinations ?? false
+        }
+        let table = new.tables[entity.index]
+        let columns = [table.columns[relationship.slot], table.entityColumn(relationship.slot), new.orderColumn(ofInverse: relationship)]
+        if losing { try clear(columns.compactMap { $0 }, in: table.name, relationship.destinationIndex) }
+      }
+      for relationship in entity.ownRelationships where relationship.storesLinks && !relationship.hasInverse {
+        let losing = entity.familyIndexes.contains { index in
+          mapping.mapping(of: index).links[relationship.index.rawValue].map { former.loses($0.owner(mapping), besides: entity) } ?? false
+        }
+        let side = new.link(relationship)
+        if losing { try clear([side.near, new.orderColumn(relationship)].compactMap { $0 }, in: side.table, entity.index) }
+      }
+    }
+  }
+
+  private func clear(_ columns: [String], in table: String, _ destination: EntityIndex) throws {
+    let entity = mapping.destination.entities[destination], key = SQLName.quoted(columns[0])
+    let numbers = entity.concreteIndexes.map { String(new.tables[$0].number) }.joined(separator: ", ")
+    try connection.runScript(
+      "UPDATE \(SQLName.quoted(table)) SET \(columns.map { "\(SQLName.quoted($0)) = NULL" }.joined(separator: ", ")) WHERE \(key) IS NOT NULL "
+        + "AND NOT EXISTS (SELECT 1 FROM \(SQLName.quoted(new.tables[destination].name)) AS d WHERE d.Z_PK = "
+        + "\(SQLName.quoted(table)).\(key) AND d.Z_ENT IN (\(numbers)))")
+  }
+
+  /// Sets the entities of destinations that the former table didn't name.
+  private func findEntities(_ copies: [FamilyCopy]) throws {
+    for relationship in copies.flatMap(\.unknownEntities) {
+      let table = new.tables[relationship.entityIndex], key = SQLName.quoted(table.columns[relationship.slot])
+      guard let column = table.entityColumn(relationship.slot) else { continue }
+      let destination = SQLName.quoted(new.tables[relationship.destinationIndex].name), name = SQLName.quoted(table.name)
+      try connection.runScript(
+        "UPDATE \(name) SET \(SQLName.quoted(column)) = (SELECT d.Z_ENT FROM \(destination) AS d WHERE d.Z_PK = \(name).\(key)) "
+          + "WHERE \(key) IS NOT NULL")
+    }
+  }
+
+  // MARK: Tables and indexes
+
+  private func dropTables(except kept: [FamilyCopy], _ keptLinks: [LinkCopy]) throws {
+    let names = Set(kept.map { new.tables[$0.root.index].name } + keptLinks.map { new.link($0.relationship).table })
+    var former = mapping.source.entities.filter { $0.superentityIndex == nil }.map { old.tables[$0.index].name }
+    former += old.namedLinks.map { old.link($0).table }
+    for name in former where !names.contains(name) { try connection.runScript("DROP TABLE \(SQLName.quoted(name))") }
+  }
+
+  private func rename(_ name: String, _ newName: String) throws {
+    try connection.runScript("ALTER TABLE \(name) RENAME TO \(SQLName.quoted(newName))")
+  }
+
+  /// The statements of triggers on tables that are copied. They maintain derived attributes in Core Data's files.
+  private func triggers(of copies: [FamilyCopy]) throws -> [String] {
+    var triggers: [String] = []
+    let find = try connection.prepare("SELECT sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE")
+    for copy in copies where copy.formerTable == new.tables[copy.root.index].name {
+      try find.bind(new.tables[copy.root.index].name, at: 1)
+      while try find.step() { triggers.append(find.string(0)) }
+      find.reset()
+    }
+    return triggers
+  }
+
+  /// Removes the indexes that only the former model declares, and creates those that the file lacks.
+  private func changeIndexes() throws {
+    var existing: [String: String] = [:]
+    var taken: [String] = []
+    let all = try connection.prepare("SELECT type, name, substr(sql, instr(sql, ' ON ') + 1) FROM sqlite_master")
+    while try all.step() {
+      taken.append(all.string(1))
+      if all.string(0) == "index", !all.isNull(2) { existing[all.string(2)] = all.string(1) }
+    }
+    let wanted = new.indexes, definitions = Set(wanted.map(\.key))
+    for index in old.indexes where !definitions.contains(index.key) {
+      guard let name = existing.removeValue(forKey: index.definition) else { continue }
+      try connection.runScript("DROP INDEX \(SQLName.quoted(name))")
+    }
+    var free = IndexNames(besides: taken)
+    for var index in wanted where existing[index.definition] == nil {
+      index.name = free.free(index.name)
+      do throws(StoreError) { try connection.runScript(index.sql) } catch {
+        guard error.isConstraint, case .entity(let entity) = index.owner else { throw error }
+        throw violation(
+          mapping.destination.entities[entity].name,
+          "Objects have the same values in a uniqueness constraint (\(index.name)). Change them before migrating, or drop the constraint.",
+          error)
+      }
+    }
+  }
+
+  private func violation(_ path: String, _ reason: String, _ cause: (any Error)? = nil) -> MigrationError {
+    MigrationError(
+      .constraintViolation, path: connection.path, reason: "Existing objects don't fit the new model. Nothing was changed.",
+      problems: [MigrationError.Problem(path, reason)], cause: cause)
+  }
+}
+
+extension StoreSchema.Index {
+  /// What distinguishes an index, except for its name.
+  fileprivate var key: String { (purpose == .uniqueness ? "UNIQUE " : "") + definition }
+}
+
+extension StoreError {
+  fileprivate var isConstraint: Bool { (cause as? SQLiteFailure)?.primaryCode == SQLiteResultCode.constraint }
+}

@@ -1,0 +1,65 @@
+import HoldfastStore
+
+/// Where the values and links of the former model are in a file.
+struct FormerColumns {
+  let mapping: MappingModel
+  let schema: StoreSchema
+
+  /// Columns of an object's own row: the key of the object at the other end of a link, and the place in that object's order.
+  struct Local: Hashable {
+    var key: String
+    var entity: String?
+    var order: String?
+  }
+
+  /// The columns of a link in the row of one of its ends; nil if that row doesn't contain the link.
+  func local(_ link: LinkMapping, rowIsDestination: Bool) -> Local? {
+    let relationship = mapping.relationship(link)
+    if rowIsDestination == link.isReversed {
+      guard !relationship.isToMany else { return nil }
+      return local(relationship)
+    }
+    if relationship.hasTargetsToItself { return Local(key: schema.link(relationship).near, order: schema.orderColumn(relationship)) }
+    guard let inverse = mapping.source.inverse(of: relationship), !inverse.isToMany else { return nil }
+    return local(inverse)
+  }
+
+  private func local(_ toOne: ManagedObjectModel.Relationship) -> Local {
+    let table = schema.tables[toOne.entityIndex]
+    return Local(key: table.columns[toOne.slot], entity: table.entityColumn(toOne.slot), order: schema.orderColumn(ofInverse: toOne))
+  }
+
+  /// A query for all links of a relationship: the keys of the owner and the destination as `a` and `b`, the destination's place in the owner's
+  /// order as `oa`, and the owner's place in the destination's order as `ob`.
+  func pairs(_ link: LinkMapping) -> String {
+    let relationship = mapping.relationship(link)
+    let (a, b, oa, ob) = link.isReversed ? ("b", "a", "ob", "oa") : ("a", "b", "oa", "ob")
+    func select(_ owner: String, _ destination: String, _ order: String?, _ inverseOrder: String?, _ table: String) -> String {
+      let names = [owner, destination, order ?? "NULL", inverseOrder ?? "NULL"].map { $0 == "NULL" ? $0 : SQLName.quoted($0) }
+      return "SELECT \(names[0]) AS \(a), \(names[1]) AS \(b), \(names[2]) AS \(oa), \(names[3]) AS \(ob) FROM \(SQLName.quoted(table)) "
+        + "WHERE \(names[0]) IS NOT NULL AND \(names[1]) IS NOT NULL"
+    }
+    if !relationship.isToMany {
+      let local = local(relationship)
+      return select("Z_PK", local.key, nil, local.order, schema.tables[relationship.entityIndex].name)
+    }
+    let side = schema.places(relationship)
+    let inverse = relationship.isManyToMany && !relationship.isReflexive ? mapping.source.inverse(of: relationship) : nil
+    return select(side.near, side.far, schema.orderColumn(relationship), inverse.flatMap { schema.orderColumn($0) }, side.table)
+  }
+
+  /// Whether objects of an entity of the source, or its subentities, are removed or lose a relationship of the destination.
+  func loses(_ entity: EntityIndex, besides kept: ManagedObjectModel.Entity) -> Bool {
+    mapping.source.entities[entity].concreteIndexes.contains { index in
+      mapping.destination(of: index).map { !mapping.destination.entities[$0].isKind(of: kept) } ?? true
+    }
+  }
+}
+
+extension LinkMapping {
+  /// The entity of the source whose objects are the owners.
+  func owner(_ mapping: MappingModel) -> EntityIndex { isReversed ? mapping.relationship(self).destinationIndex : entity }
+
+  /// The entity of the source whose objects are the destinations.
+  func target(_ mapping: MappingModel) -> EntityIndex { isReversed ? entity : mapping.relationship(self).destinationIndex }
+}

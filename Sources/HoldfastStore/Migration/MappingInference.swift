@@ -1,0 +1,96 @@
+extension MappingModel {
+  /// Finds the mapping between two versions of a model, as Core Data infers it.
+  ///
+  /// What the comparison understands:
+  /// - Entities, attributes, elements of composites, and relationships are found by their names. Renamed ones have the former name as their
+  ///   renaming identifier.
+  /// - New attributes get their default value in all existing objects. A required one must have a default value.
+  /// - A required attribute that was optional gets its default value where there was none.
+  /// - An attribute may change to a type that has all values of the former one: to wider integers, and from `Float` to `Double`.
+  /// - Relationships may become to-many or ordered, and gain or lose an inverse. They may become to-one if no object has several
+  ///   destinations, which is checked during the migration.
+  /// - Entities may get, lose or change a superentity, unless objects of two families would come together.
+  /// - Removed entities and properties are removed with their objects and values.
+  ///
+  /// - Throws: ``MigrationError`` with code ``MigrationError/Code/inferredMappingModel`` (134190) and everything that needs a decision.
+  public static func inferred(from source: ManagedObjectModel, to destination: ManagedObjectModel) throws(MigrationError) -> MappingModel {
+    var inference = MappingInference(source, destination)
+    let mapping = inference.mapping()
+    if inference.problems.isEmpty { return mapping }
+    throw MigrationError(
+      .inferredMappingModel, reason: "The differences between the store's model and the new one need a decision. Nothing was changed.",
+      problems: inference.problems)
+  }
+}
+
+/// The comparison of two models.
+struct MappingInference {
+  let source: ManagedObjectModel
+  let destination: ManagedObjectModel
+  /// The source entity of each destination entity.
+  private(set) var sources: [EntityIndex?] = []
+  var problems: [MigrationError.Problem] = []
+
+  init(_ source: ManagedObjectModel, _ destination: ManagedObjectModel) {
+    self.source = source
+    self.destination = destination
+  }
+
+  mutating func mapping() -> MappingModel {
+    matchEntities()
+    checkFamilies()
+    let values = destination.entities.map { entity in sources[entity.index.rawValue].map { self.values(entity, source.entities[$0]) } }
+    let links = self.links()
+    let mappings = destination.entities.map { entity in
+      let origin = sources[entity.index.rawValue]
+      return EntityMapping(
+        destination: entity.index, source: origin, kind: kind(entity, origin),
+        values: values[entity.index.rawValue] ?? entity.slots.map { _ in ValueMapping(source: nil, fallback: .null) },
+        links: links[entity.index.rawValue])
+    }
+    return MappingModel(source: source, destination: destination, entityMappings: mappings)
+  }
+
+  private func kind(_ entity: ManagedObjectModel.Entity, _ origin: EntityIndex?) -> EntityMapping.Kind {
+    guard let origin else { return .add }
+    return source.entities[origin].versionHash == entity.versionHash ? .copy : .transform
+  }
+
+  mutating func problem(_ path: String, _ reason: String) {
+    let problem = MigrationError.Problem(path, reason)
+    // Subentities inherit the problems of their superentities.
+    if !problems.contains(problem) { problems.append(problem) }
+  }
+
+  // MARK: Entities
+
+  private mutating func matchEntities() {
+    func names(_ model: ManagedObjectModel) -> [ModelMatch.Name] {
+      model.entities.map { ModelMatch.Name($0.name, $0.declaration.renamingIdentifier) }
+    }
+    let match = ModelMatch(names(source), names(destination))
+    sources = match.sources.map { $0.map { EntityIndex($0) } }
+    for place in match.ambiguous {
+      let entity = destination.entities[place]
+      problem(
+        entity.name, "Its renaming identifier \(entity.declaration.renamingIdentifier ?? "") fits several entities of the former model.")
+    }
+    for entity in destination.entities where entity.isAbstract {
+      guard let origin = sources[entity.index.rawValue], !source.entities[origin].isAbstract else { continue }
+      problem(entity.name, "It becomes abstract, but may have objects. Move them to another entity with a custom mapping.")
+    }
+  }
+
+  /// Objects of two families can have the same key, so they can't come together.
+  private mutating func checkFamilies() {
+    for root in destination.entities where root.rootIndex == root.index {
+      let roots = Set(root.familyIndexes.compactMap { sources[$0.rawValue].map { source.entities[$0].rootIndex } })
+      if roots.count < 2 { continue }
+      let names = roots.sorted().map { source.entities[$0].name }.joined(separator: " and ")
+      problem(
+        root.name,
+        "Objects of \(names), which had no common superentity, would get one, and so could have the same key. Use a custom mapping, which "
+          + "makes new objects.")
+    }
+  }
+}

@@ -1,0 +1,154 @@
+/// How the objects of one version of a model become objects of another version.
+///
+/// ``inferred(from:to:)`` finds the mapping by comparing two models. Stores use it to migrate their files.
+///
+/// Objects keep their keys. An object of a source entity becomes an object of the destination entity that is mapped to it; objects of a
+/// source entity without such a destination are removed.
+public struct MappingModel: Sendable, Hashable {
+  /// The model of the existing objects.
+  public let source: ManagedObjectModel
+  /// The model of the migrated objects.
+  public let destination: ManagedObjectModel
+  /// The mapping of each entity of the destination, by entity index.
+  public let entityMappings: [EntityMapping]
+  /// The destination entity of each source entity, by entity index; nil if its objects are removed.
+  public let destinations: [EntityIndex?]
+
+  init(source: ManagedObjectModel, destination: ManagedObjectModel, entityMappings: [EntityMapping]) {
+    self.source = source
+    self.destination = destination
+    self.entityMappings = entityMappings
+    var destinations = [EntityIndex?](repeating: nil, count: source.entities.count)
+    for mapping in entityMappings { if let index = mapping.source { destinations[index.rawValue] = mapping.destination } }
+    self.destinations = destinations
+  }
+
+  /// The mapping of an entity of the destination.
+  public func mapping(of destination: EntityIndex) -> EntityMapping { entityMappings[destination.rawValue] }
+
+  /// The destination entity of a source entity; nil if its objects are removed.
+  public func destination(of source: EntityIndex) -> EntityIndex? { destinations[source.rawValue] }
+
+  /// The source entities whose objects are removed, without abstract ones.
+  public var removedEntities: [EntityIndex] {
+    source.entityIndexes.filter { !source.entities[$0].isAbstract && destination(of: $0) == nil }
+  }
+
+  /// The source entity whose family of entities has the objects of a destination's root entity; nil for new objects only.
+  ///
+  /// No other source family has objects for it, so that keys remain unique.
+  public func sourceRoot(ofRoot root: EntityIndex) -> EntityIndex? {
+    destination.entities[root].familyIndexes.lazy.compactMap { mapping(of: $0).source }.first.map { source.entities[$0].rootIndex }
+  }
+
+  /// The relationship that a link mapping reads.
+  public func relationship(_ link: LinkMapping) -> ManagedObjectModel.Relationship {
+    source.entities[link.entity].relationships[link.relationship]
+  }
+
+  /// The relationship, or the inverse of the relationship, from whose source a link mapping reads, if there is one.
+  ///
+  /// Its order is that of the destination objects.
+  public func ordering(_ link: LinkMapping) -> ManagedObjectModel.Relationship? {
+    let relationship = relationship(link), owner = link.isReversed ? source.inverse(of: relationship) : relationship
+    return owner.flatMap { $0.isOrdered ? $0 : nil }
+  }
+}
+
+extension MappingModel: Codable {
+  private enum CodingKeys: CodingKey {
+    case source, destination, entityMappings
+  }
+
+  /// Decodes both models and the mappings.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    let source = try container.decode(CodableModel.self, forKey: .source).model
+    let destination = try container.decode(CodableModel.self, forKey: .destination).model
+    let mappings = try container.decode([EntityMapping].self, forKey: .entityMappings)
+    guard mappings.map(\.destination) == Array(destination.entityIndexes),
+      zip(mappings, destination.entities).allSatisfy({ $0.fits($1, source) })
+    else {
+      throw DecodingError.dataCorruptedError(forKey: .entityMappings, in: container, debugDescription: "The mappings don't fit the models.")
+    }
+    self.init(source: source, destination: destination, entityMappings: mappings)
+  }
+
+  /// Encodes both models and the mappings.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(CodableModel(source), forKey: .source)
+    try container.encode(CodableModel(destination), forKey: .destination)
+    try container.encode(entityMappings, forKey: .entityMappings)
+  }
+}
+
+/// How the objects of one entity are made.
+public struct EntityMapping: Sendable, Hashable, Codable {
+  /// What happens to the objects, in Core Data's terms.
+  public enum Kind: Int, Sendable, Codable {
+    /// The entity is new and has no objects.
+    case add = 2
+    /// The entity's own properties are equal in both models.
+    case copy = 4
+    /// Properties differ.
+    case transform = 5
+  }
+
+  /// The entity in the destination.
+  public let destination: EntityIndex
+  /// The entity in the source; nil if the entity is new.
+  public let source: EntityIndex?
+  /// What happens to the objects.
+  public let kind: Kind
+  /// The source of each slot's value. For a to-one relationship, see ``links``.
+  public let values: [ValueMapping]
+  /// The source of each relationship's links, by relationship index; nil if the relationship begins without links.
+  public let links: [LinkMapping?]
+}
+
+extension EntityMapping {
+  /// Whether all indexes exist in the models.
+  fileprivate func fits(_ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) -> Bool {
+    guard values.count == entity.slots.count, links.count == entity.relationships.count else { return false }
+    for case let link? in links {
+      guard model.entityIndexes.contains(link.entity),
+        model.entities[link.entity].relationships.indices.contains(link.relationship.rawValue)
+      else { return false }
+    }
+    guard let source else { return values.allSatisfy { $0.source == nil } }
+    return model.entityIndexes.contains(source)
+      && values.allSatisfy { $0.source.map(model.entities[source].slotIndexes.contains) ?? true }
+  }
+}
+
+/// The value of one attribute of migrated objects.
+public struct ValueMapping: Sendable, Hashable, Codable {
+  /// The slot of the source with the value; nil if there is none.
+  public let source: SlotIndex?
+  /// The value of objects without a value in the source.
+  public let fallback: StoreValue
+}
+
+/// The links of one relationship of migrated objects.
+public struct LinkMapping: Sendable, Hashable, Codable {
+  /// The entity of the source that has the relationship. It may inherit it.
+  public let entity: EntityIndex
+  /// The relationship of the source.
+  public let relationship: RelationshipIndex
+  /// Whether the links lead from the relationship's destination to its source, because the relationship is a new inverse.
+  public let isReversed: Bool
+  /// Whether the relationship is to-one, but an object may have several destinations in the source. That is an error then.
+  public let needsSingleDestination: Bool
+  /// Whether a destination belongs to one object only, but may have several in the source. That is an error then.
+  public let needsSingleOwner: Bool
+  /// Whether destinations may be objects that are removed.
+  public let losesDestinations: Bool
+
+  /// The same links, from the side of their destinations.
+  public var reversed: LinkMapping {
+    LinkMapping(
+      entity: entity, relationship: relationship, isReversed: !isReversed, needsSingleDestination: needsSingleOwner,
+      needsSingleOwner: needsSingleDestination, losesDestinations: losesDestinations)
+  }
+}

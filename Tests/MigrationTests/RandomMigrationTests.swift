@@ -1,0 +1,407 @@
+import Foundation
+import Holdfast
+import HoldfastStore
+import TestSupport
+import Testing
+
+/// Random models, graphs and changes: every store has the contents that a simple rule says, and is as if it were created with the new model.
+@Suite struct RandomMigrationTests {
+  @Test func everyStoreHasTheExpectedContents() throws {
+    var random = SeededGenerator("Migrations"), refusals = 0
+    let rounds = TestTier.count(12, full: 300)
+    for _ in 0..<rounds {
+      var one = SeededGenerator(seed: random.next())
+      let seed = one.seed
+      let first = RandomModel(&one), graph = RandomGraph(first, &one)
+      var second = first
+      for _ in 0..<Int.random(in: 1...5, using: &one) { second.change(&one) }
+      let (old, new) = (try first.model(), try second.model())
+      do { _ = try MappingModel.inferred(from: old, to: new) } catch {
+        refusals += 1
+        Issue.record("HOLDFAST_SEED=\(seed): \(error)")
+        continue
+      }
+      let expected = graph.lines(first, second), unsettled = second.newlyOrdered(since: first)
+      for store in MigratedStore.allCases {
+        let place = MigratedStore.Place(store)
+        try place.fill(old) { try graph.insert(into: $0, first) }
+        var found: [String] = []
+        do {
+          try place.change(new, from: [old]) { found = try Contents(of: $0, sorting: unsettled).lines }
+        } catch { Issue.record("HOLDFAST_SEED=\(seed) \(store): \(error)") }
+        #expect(found == expected, "HOLDFAST_SEED=\(seed) \(store)")
+        if store == .sqlite { try expectLayout(of: new, at: place.path, seed) }
+        if store == .coreData { #expect(try SQL.rows(place.path, "PRAGMA integrity_check") == [["ok"]]) }
+        // The migrated store takes new objects and changes.
+        try place.change(new) { context in
+          for entity in new.entities where !entity.isAbstract { try context.add(entity.name, "new \(entity.name)") }
+        }
+        let lines = try place.contents(new)
+        #expect(lines.count == expected.count + new.entities.count { !$0.isAbstract }, "HOLDFAST_SEED=\(seed) \(store)")
+      }
+    }
+    #expect(refusals == 0)
+  }
+
+  /// The tables and indexes are those of a new store.
+  private func expectLayout(of model: ManagedObjectModel, at path: String, _ seed: UInt64) throws {
+    let fresh = MigratedStore.Place(.sqlite)
+    try fresh.change(model) { _ in }
+    #expect(try SQL.rows(path, "PRAGMA integrity_check") == [["ok"]])
+    let names = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+    #expect(try SQL.rows(path, names) == SQL.rows(fresh.path, names), "HOLDFAST_SEED=\(seed)")
+    for table in try SQL.rows(fresh.path, names) {
+      let columns = "SELECT name, type, pk, dflt_value FROM pragma_table_info('\(table[0])') ORDER BY name"
+      #expect(try SQL.rows(path, columns) == SQL.rows(fresh.path, columns), "HOLDFAST_SEED=\(seed) \(table)")
+    }
+    let indexes =
+      "SELECT substr(sql, instr(sql, ' ON ') + 1), sql LIKE '%UNIQUE INDEX%' FROM sqlite_master WHERE sql LIKE '%INDEX%' ORDER BY 1, 2"
+    #expect(try SQL.rows(path, indexes) == SQL.rows(fresh.path, indexes), "HOLDFAST_SEED=\(seed)")
+    let numbers = "SELECT Z_ENT, Z_NAME, Z_SUPER FROM Z_PRIMARYKEY ORDER BY 1"
+    #expect(try SQL.rows(path, numbers) == SQL.rows(fresh.path, numbers), "HOLDFAST_SEED=\(seed)")
+  }
+}
+
+/// A model that remembers what its parts were in former versions, by numbers.
+struct RandomModel {
+  struct Attribute {
+    var id: Int
+    var name: String
+    var formerName: String?
+    var type: AttributeType
+    var isOptional = true
+    var defaultValue: StoreValue?
+  }
+
+  struct Entity {
+    var id: Int
+    var name: String
+    var formerName: String?
+    var parent: Int?
+    var isAbstract = false
+    var attributes: [Attribute] = []
+    var isUnique = false
+  }
+
+  /// One end of a pair of relationships.
+  struct End {
+    var entity: Int
+    var name: String
+    var formerName: String?
+    var isToMany: Bool
+    var isOrdered = false
+  }
+
+  /// Two ends, or one without an inverse.
+  struct Pair {
+    var id: Int
+    var ends: [End]
+  }
+
+  private(set) var entities: [Entity] = []
+  private(set) var pairs: [Pair] = []
+  private var next = 0
+
+  init(_ random: inout SeededGenerator) {
+    for _ in 0..<Int.random(in: 2...5, using: &random) { addEntity(&random) }
+    for _ in 0..<Int.random(in: 0...6, using: &random) { addAttribute(&random) }
+    for _ in 0..<Int.random(in: 1...4, using: &random) { addPair(&random) }
+    // All entities can have objects in the first version, so that there is something to migrate.
+    for place in entities.indices where Bool.random(using: &random) && entities.contains(where: { $0.parent == entities[place].id }) {
+      entities[place].isAbstract = true
+    }
+  }
+
+  private mutating func number() -> Int {
+    next += 1
+    return next
+  }
+
+  private mutating func name(_ letter: String, _ random: inout SeededGenerator) -> String {
+    letter + String("qwertyuiop".randomElement(using: &random) ?? "q") + String(number())
+  }
+
+  // MARK: Changes
+
+  private mutating func addEntity(_ random: inout SeededGenerator) {
+    // Names in any order, so that the numbers of entities change.
+    let letter = String("ABCDEFGHIJKLMNOPQRSTUVWXY".randomElement(using: &random) ?? "A")
+    let parent = Int.random(in: 0..<3, using: &random) == 0 ? entities.randomElement(using: &random)?.id : nil
+    entities.append(Entity(id: number(), name: name(letter, &random), parent: parent))
+  }
+
+  private static let types: [(AttributeType, StoreValue)] = [
+    (.integer16, .int16(5)), (.integer32, .int32(6)), (.integer64, .int64(7)), (.string, .string("z")), (.double, .double(2.5)),
+    (.boolean, .bool(true)), (.date, .date(9)), (.binaryData, .data(Data([3]))), (.float, .float(1.5)),
+  ]
+
+  private mutating func addAttribute(_ random: inout SeededGenerator) {
+    let place = Int.random(in: entities.indices, using: &random), (type, value) = Self.types.randomElement(using: &random) ?? Self.types[0]
+    let isOptional = Bool.random(using: &random)
+    entities[place].attributes.append(
+      Attribute(
+        id: number(), name: name("a", &random), type: type, isOptional: isOptional,
+        defaultValue: isOptional && Bool.random(using: &random) ? nil : value))
+  }
+
+  private mutating func addPair(_ random: inout SeededGenerator) {
+    guard let a = entities.randomElement(using: &random)?.id, let b = entities.randomElement(using: &random)?.id else { return }
+    func end(_ entity: Int, _ name: String, _ random: inout SeededGenerator) -> End {
+      let isToMany = Bool.random(using: &random)
+      return End(entity: entity, name: name, isToMany: isToMany, isOrdered: isToMany && Bool.random(using: &random))
+    }
+    var ends = [end(a, name("r", &random), &random), end(b, name("s", &random), &random)]
+    if Int.random(in: 0..<4, using: &random) == 0 { ends.removeLast() }
+    // The other end of a relationship without an inverse is its destination.
+    if ends.count == 1 { ends.append(End(entity: b, name: "", isToMany: !ends[0].isToMany)) }
+    pairs.append(Pair(id: number(), ends: ends))
+  }
+
+  mutating func change(_ random: inout SeededGenerator) {
+    switch Int.random(in: 0..<12, using: &random) {
+    case 0: addEntity(&random)
+    case 1: removeEntity(&random)
+    case 2:
+      let place = Int.random(in: entities.indices, using: &random)
+      if entities[place].formerName == nil { entities[place].formerName = entities[place].name }
+      entities[place].name = name(String("ABCDEFGHIJKLMNOPQRSTUVWXY".randomElement(using: &random) ?? "A"), &random)
+    case 3: addAttribute(&random)
+    case 4: changeAttribute(&random) { attributes, place, _ in attributes.remove(at: place) }
+    case 5:
+      let new = name("a", &random)
+      changeAttribute(&random) { attributes, place, _ in
+        if attributes[place].formerName == nil { attributes[place].formerName = attributes[place].name }
+        attributes[place].name = new
+      }
+    case 6:
+      changeAttribute(&random) { attributes, place, _ in
+        attributes[place].isOptional = false
+        if attributes[place].defaultValue == nil {
+          attributes[place].defaultValue = Self.types.first { $0.0 == attributes[place].type }?.1
+        }
+      }
+    case 7:
+      changeAttribute(&random) { attributes, place, _ in
+        let wider: [AttributeType: (AttributeType, StoreValue)] = [
+          .integer16: (.integer32, .int32(8)), .integer32: (.integer64, .int64(9)), .float: (.double, .double(3.5)),
+        ]
+        guard let (type, value) = wider[attributes[place].type] else { return }
+        attributes[place].type = type
+        if attributes[place].defaultValue != nil { attributes[place].defaultValue = value }
+      }
+    case 8: addPair(&random)
+    case 9: if !pairs.isEmpty { pairs.remove(at: Int.random(in: pairs.indices, using: &random)) }
+    case 10:
+      let new = name("r", &random)
+      changeEnd(&random) { end in
+        if end.formerName == nil { end.formerName = end.name }
+        end.name = new
+      }
+    default:
+      changeEnd(&random) { end in
+        if end.isToMany { end.isOrdered.toggle() } else { end.isToMany = true }
+      }
+    }
+  }
+
+  private mutating func changeAttribute(
+    _ random: inout SeededGenerator, _ body: (inout [Attribute], Int, inout SeededGenerator) -> Void
+  ) {
+    let places = entities.indices.filter { !entities[$0].attributes.isEmpty }
+    guard let entity = places.randomElement(using: &random) else { return }
+    body(&entities[entity].attributes, Int.random(in: entities[entity].attributes.indices, using: &random), &random)
+  }
+
+  private mutating func changeEnd(_ random: inout SeededGenerator, _ body: (inout End) -> Void) {
+    // A to-many relationship without an inverse has single owners, so the absent end stays as it is.
+    guard let pair = pairs.indices.randomElement(using: &random) else { return }
+    let named = pairs[pair].ends.indices.filter { !pairs[pair].ends[$0].name.isEmpty }
+    guard let end = named.randomElement(using: &random) else { return }
+    if named.count == 1 && !pairs[pair].ends[end].isToMany {
+      // A to-one relationship that becomes to-many would get single owners, which its objects needn't have.
+      var changed = pairs[pair].ends[end]
+      body(&changed)
+      if changed.isToMany { return }
+    }
+    body(&pairs[pair].ends[end])
+  }
+
+  private mutating func removeEntity(_ random: inout SeededGenerator) {
+    guard entities.count > 2,
+      let gone = entities.filter({ one in !entities.contains { $0.parent == one.id } }).randomElement(using: &random)
+    else { return }
+    entities.removeAll { $0.id == gone.id }
+    pairs.removeAll { pair in pair.ends.contains { $0.entity == gone.id } }
+  }
+
+  // MARK: The model
+
+  func entity(_ id: Int) -> Entity? { entities.first { $0.id == id } }
+
+  /// An entity and its superentities.
+  func chain(_ id: Int) -> [Entity] {
+    guard let entity = entity(id) else { return [] }
+    return [entity] + (entity.parent.map { chain($0) } ?? [])
+  }
+
+  /// The ends that an entity has, with the number of the pair and the place in it.
+  func ends(of id: Int) -> [(pair: Int, place: Int, end: End)] {
+    let chain = chain(id).map(\.id)
+    return pairs.flatMap { pair in
+      pair.ends.enumerated().filter { chain.contains($1.entity) && !$1.name.isEmpty }.map { (pair.id, $0, $1) }
+    }
+  }
+
+  func model() throws -> ManagedObjectModel {
+    try MigrationTests.model(
+      entities.map { entity in
+        var description = EntityDescription(
+          entity.name, superentity: entity.parent.flatMap { self.entity($0)?.name }, isAbstract: entity.isAbstract,
+          attributes: entity.attributes.map { attribute in
+            var one = AttributeDescription(
+              attribute.name, attribute.type, isOptional: attribute.isOptional, default: attribute.defaultValue)
+            one.renamingIdentifier = attribute.formerName
+            return one
+          })
+        description.renamingIdentifier = entity.formerName
+        for pair in pairs {
+          for (place, end) in pair.ends.enumerated() where end.entity == entity.id && !end.name.isEmpty {
+            let other = pair.ends[1 - place], destination = self.entity(other.entity)?.name ?? ""
+            let inverse = other.name.isEmpty ? nil : other.name
+            var one: RelationshipDescription =
+              end.isToMany
+              ? .toMany(end.name, to: destination, inverse: inverse, isOrdered: end.isOrdered)
+              : .toOne(end.name, to: destination, inverse: inverse)
+            one.renamingIdentifier = end.formerName
+            description.relationships.append(one)
+          }
+        }
+        return description
+      })
+  }
+
+  /// The names of the relationships whose order is new, so that it isn't known.
+  func newlyOrdered(since first: RandomModel) -> Set<String> {
+    var names: Set<String> = []
+    for pair in pairs {
+      for (place, end) in pair.ends.enumerated() where end.isOrdered {
+        let former = first.pairs.first { $0.id == pair.id }?.ends[place]
+        if former?.isOrdered != true { names.insert(end.name) }
+      }
+    }
+    return names
+  }
+}
+
+/// Objects of a random model, and what they are after a migration.
+struct RandomGraph {
+  struct Object {
+    var entity: Int
+    var tag: String
+    var values: [Int: StoreValue] = [:]
+  }
+
+  private(set) var objects: [Object] = []
+  /// The links of each pair: the objects at the first end's entity and the second one's.
+  private var links: [Int: [(Int, Int)]] = [:]
+
+  init(_ model: RandomModel, _ random: inout SeededGenerator) {
+    for entity in model.entities where !entity.isAbstract {
+      for _ in 0..<Int.random(in: 0...4, using: &random) {
+        var object = Object(entity: entity.id, tag: "t\(objects.count + 100)")
+        for attribute in model.chain(entity.id).flatMap(\.attributes) where Int.random(in: 0..<3, using: &random) > 0 {
+          object.values[attribute.id] = Self.value(attribute.type, &random)
+        }
+        objects.append(object)
+      }
+    }
+    for pair in model.pairs { links[pair.id] = Self.links(pair, model, objects, &random) }
+  }
+
+  private static func value(_ type: AttributeType, _ random: inout SeededGenerator) -> StoreValue {
+    let number = Int.random(in: -50...50, using: &random)
+    return switch type {
+    case .integer16: .int16(Int16(number))
+    case .integer32: .int32(Int32(number))
+    case .integer64: .int64(Int64(number))
+    case .double: .double(Double(number) / 4)
+    case .float: .float(Float(number) / 4)
+    case .boolean: .bool(number > 0)
+    case .date: .date(Double(number))
+    case .binaryData: .data(Data([UInt8(abs(number)), 0, 255]))
+    default: .string("v\(number)")
+    }
+  }
+
+  private static func links(
+    _ pair: RandomModel.Pair, _ model: RandomModel, _ objects: [Object], _ random: inout SeededGenerator
+  ) -> [(Int, Int)] {
+    func kinds(_ end: RandomModel.End) -> [Int] {
+      objects.indices.filter { model.chain(objects[$0].entity).map(\.id).contains(end.entity) }
+    }
+    var links: [(Int, Int)] = []
+    let first = kinds(pair.ends[0]), second = kinds(pair.ends[1])
+    for _ in 0..<8 {
+      guard let a = first.randomElement(using: &random), let b = second.randomElement(using: &random) else { break }
+      let isTaken = links.contains { ($0.0 == a && (!pair.ends[0].isToMany || $0.1 == b)) || ($0.1 == b && !pair.ends[1].isToMany) }
+      if !isTaken { links.append((a, b)) }
+    }
+    return links
+  }
+
+  private func others(_ pair: Int, _ place: Int, _ object: Int) -> [Int] {
+    (links[pair] ?? []).filter { (place == 0 ? $0.0 : $0.1) == object }.map { place == 0 ? $0.1 : $0.0 }
+  }
+
+  func insert(into context: ManagedObjectContext, _ model: RandomModel) throws {
+    var made: [ManagedObject] = []
+    for object in objects {
+      let chain = model.chain(object.entity)
+      let new = try context.add(chain[0].name, object.tag)
+      for attribute in chain.flatMap(\.attributes) {
+        if let value = object.values[attribute.id] {
+          try new.setValue(value, forKey: attribute.name)
+        } else if attribute.isOptional {
+          try new.setValue(StoreValue.null, forKey: attribute.name)
+        }
+      }
+      made.append(new)
+    }
+    for (place, object) in objects.enumerated() {
+      for (pair, side, end) in model.ends(of: object.entity) {
+        let others = others(pair, side, place).map { made[$0] }
+        if end.isToMany {
+          try made[place].setValue(others, forKey: end.name)
+        } else {
+          try made[place].setValue(others.first, forKey: end.name)
+        }
+      }
+    }
+  }
+
+  /// The contents after a migration.
+  func lines(_ first: RandomModel, _ second: RandomModel) -> [String] {
+    objects.enumerated().compactMap { place, object in
+      guard let entity = second.entity(object.entity) else { return nil }
+      let formerAttributes = first.chain(object.entity).flatMap(\.attributes)
+      var parts = ["\(entity.name) \(object.tag):"]
+      for attribute in second.chain(entity.id).flatMap(\.attributes).sorted(by: { $0.name < $1.name }) {
+        let former = formerAttributes.first { $0.id == attribute.id }
+        // What a new object without a value has: the former default of a required attribute.
+        var value =
+          object.values[attribute.id]
+          ?? (former.map { $0.isOptional ? .null : $0.defaultValue ?? .null } ?? attribute.defaultValue ?? .null)
+        if value == .null && !attribute.isOptional { value = attribute.defaultValue ?? .null }
+        parts.append("\(attribute.name)=\(Contents.text(value))")
+      }
+      for (pair, side, end) in second.ends(of: entity.id).sorted(by: { $0.end.name < $1.end.name }) {
+        let former = first.pairs.first { $0.id == pair }
+        let others = former == nil ? [] : others(pair, side, place).filter { second.entity(objects[$0].entity) != nil }
+        let tags = others.map { objects[$0].tag }, isSorted = !end.isOrdered || former?.ends[side].isOrdered != true
+        parts.append(
+          end.isToMany ? "\(end.name)=[\((isSorted ? tags.sorted() : tags).joined(separator: " "))]" : "\(end.name)=\(tags.first ?? "nil")")
+      }
+      return parts.joined(separator: " ")
+    }.sorted()
+  }
+}

@@ -1,0 +1,170 @@
+import Foundation
+import Holdfast
+import HoldfastJSONStore
+import HoldfastMemoryStore
+import HoldfastSQLiteStore
+import HoldfastStore
+import TestSupport
+import Testing
+
+/// What a migration doesn't do: it says why, names the entity or property, and leaves the store byte for byte.
+@Suite struct RefusalTests {
+  /// A change of a model that needs a decision, and the place and a part of the sentence that says so.
+  struct Change: CustomTestStringConvertible, Sendable {
+    var testDescription: String
+    var old: [EntityDescription]
+    var new: [EntityDescription]
+    var path: String
+    var sentence: String
+
+    init(_ name: String, _ old: [EntityDescription], _ new: [EntityDescription], _ path: String, _ sentence: String) {
+      (testDescription, self.old, self.new, self.path, self.sentence) = (name, old, new, path, sentence)
+    }
+  }
+
+  private static func dog(_ attributes: AttributeDescription..., relationships: [RelationshipDescription] = []) -> [EntityDescription] {
+    [EntityDescription("Dog", attributes: attributes, relationships: relationships)]
+  }
+
+  static let changes = [
+    Change("new required attribute", dog(), dog(.init("age", .integer16)), "Dog.age", "It is required and new."),
+    Change(
+      "optional attribute becomes required", dog(.init("age", .integer16, isOptional: true)), dog(.init("age", .integer16)), "Dog.age",
+      "It becomes required."),
+    Change(
+      "another type", dog(.init("age", .integer16)), dog(.init("age", .string)), "Dog.age", "Its type changes from integer16 to string."),
+    Change("narrower type", dog(.init("age", .integer64)), dog(.init("age", .integer16)), "Dog.age", "Its type changes"),
+    Change(
+      "external values", dog(.init("photo", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true)),
+      dog(.init("photo", .binaryData, isOptional: true)), "Dog.photo", "Its values may be in external files"),
+    Change(
+      "derived attribute", dog(.init("name", .string, isOptional: true)),
+      dog(.init("name", .string, isOptional: true), .derived("shout", .string, "uppercase:(name)")), "Dog.shout", "It is derived and new"),
+    Change(
+      "required relationship", dog() + [EntityDescription("Walk")],
+      dog(relationships: [.toOne("walk", to: "Walk", inverse: nil, isOptional: false)]) + [EntityDescription("Walk")], "Dog.walk",
+      "It is required and new"),
+    Change("abstract entity", dog(), [EntityDescription("Dog", isAbstract: true)], "Dog", "It becomes abstract"),
+    Change(
+      "families come together", dog() + [EntityDescription("Cat")],
+      [
+        EntityDescription("Animal", isAbstract: true), EntityDescription("Dog", superentity: "Animal"),
+        EntityDescription("Cat", superentity: "Animal"),
+      ],
+      "Animal", "had no common superentity"),
+    Change(
+      "another destination",
+      dog(relationships: [.toOne("toy", to: "Ball", inverse: nil)]) + [EntityDescription("Ball"), EntityDescription("Bone")],
+      dog(relationships: [.toOne("toy", to: "Bone", inverse: nil)]) + [EntityDescription("Ball"), EntityDescription("Bone")], "Dog.toy",
+      "Ball was among its destinations"),
+    Change(
+      "two relationships become a pair",
+      dog(relationships: [.toOne("toy", to: "Ball", inverse: nil)]) + [
+        EntityDescription("Ball", relationships: [.toOne("dog", to: "Dog", inverse: nil)])
+      ],
+      dog(relationships: [.toOne("toy", to: "Ball", inverse: "dog")])
+        + [EntityDescription("Ball", relationships: [.toOne("dog", to: "Dog", inverse: "toy")])], "Dog.toy", "weren't each other's inverse"),
+    Change(
+      "one identifier for two",
+      dog(AttributeDescription("a", .string, isOptional: true), AttributeDescription("b", .string, isOptional: true).renamed(from: "a")),
+      dog(AttributeDescription("c", .string, isOptional: true).renamed(from: "a")), "Dog.c", "fits several attributes"),
+  ]
+
+  @Test(arguments: changes) func aChangeThatNeedsADecisionIsNamed(_ change: Change) throws {
+    let old = try model(change.old), new = try model(change.new)
+    let error = #expect(throws: MigrationError.self) { try MappingModel.inferred(from: old, to: new) }
+    #expect(error?.code == .inferredMappingModel && error?.coreDataCode == 134190)
+    let problem = error?.problems.first { $0.path == change.path }
+    #expect(problem?.reason.contains(change.sentence) == true, "\(error?.problems ?? [])")
+  }
+
+  @Test(arguments: MigratedStore.allCases) func aRefusedMigrationChangesNoByte(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store), old = try model(Self.changes[0].old), new = try model(Self.changes[0].new)
+    try place.fill(old) { try $0.add("Dog", "a") }
+    let before = try place.folder.snapshot()
+    let error = #expect(throws: MigrationError.self) { try place.contents(new, from: [old]) }
+    #expect(error?.path == place.path && error?.localizedDescription.contains("Dog.age: It is required and new.") == true)
+    #expect(try place.folder.snapshot() == before)
+    #expect(try place.contents(old) == ["Dog a:"])
+  }
+
+  @Test(arguments: MigratedStore.allCases) func aNewUniquenessConstraintIsChecked(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store)
+    func dogs(_ constraints: [[String]]) throws -> ManagedObjectModel {
+      try model(EntityDescription("Dog", attributes: [.init("chip", .string, isOptional: true)], uniquenessConstraints: constraints))
+    }
+    let old = try dogs([]), new = try dogs([["chip"]])
+    try place.fill(old) { context in
+      for (tag, chip) in [("a", "1"), ("b", "1"), ("c", "2")] { try context.add("Dog", tag, ["chip": .string(chip)]) }
+    }
+    let error = #expect(throws: MigrationError.self) { try place.contents(new, from: [old]) }
+    #expect(error?.code == .constraintViolation && error?.problems.first?.path == "Dog", "\(String(describing: error))")
+    #expect(error?.description.contains("chip") == true)
+    try place.change(old) { try $0.tagged("Dog", "b").setValue(StoreValue.null, forKey: "chip") }
+    #expect(try place.contents(new, from: [old]) == ["Dog a: chip=1", "Dog b: chip=nil", "Dog c: chip=2"])
+    #expect(throws: PersistenceError.self) { try place.change(new) { try $0.add("Dog", "d", ["chip": "2"]) } }
+    #expect(try place.contents(old, from: [new]).count == 3)
+    try place.change(old) { try $0.add("Dog", "d", ["chip": "2"]) }
+  }
+
+  @Test(arguments: MigratedStore.allCases) func aStoreIsMigratedOnlyIfTheDescriptionAllowsIt(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store), old = try model(EntityDescription("Dog"))
+    let new = try model(EntityDescription("Dog", attributes: [.init("age", .integer16, isOptional: true)]))
+    try place.fill(old) { try $0.add("Dog", "a") }
+    let before = try place.folder.snapshot()
+    var readOnly = place.description.migrating(from: [old])
+    readOnly.isReadOnly = true
+    for description in [place.description.migrating(automatically: false, from: [old]), readOnly] {
+      let error = #expect(throws: StoreError.self) { try PersistentStoreCoordinator(model: new, store: description) }
+      #expect(error?.code == .incompatibleModel)
+    }
+    #expect(try place.folder.snapshot() == before)
+    try PersistentStoreCoordinator.migratePersistentStore(place.description.migrating(automatically: false, from: [old]), to: new)
+    #expect(try place.contents(new) == ["Dog a: age=nil"])
+    // A second migration to the same model does nothing.
+    let after = try place.folder.snapshot()
+    try PersistentStoreCoordinator.migratePersistentStore(place.description, to: new)
+    #expect(try place.folder.snapshot() == after)
+  }
+
+  @Test func aStoreWithoutItsModelNeedsAFormerModelWithItsHashes() throws {
+    let place = MigratedStore.Place(.coreData), old = try model(EntityDescription("Dog")), other = try model(EntityDescription("Cat"))
+    let new = try model(EntityDescription("Dog", attributes: [.init("age", .integer16, isOptional: true)]))
+    try place.fill(old) { try $0.add("Dog", "a") }
+    let before = try place.folder.snapshot()
+    let error = #expect(throws: MigrationError.self) { try place.contents(new, from: [other]) }
+    #expect(error?.code == .missingSourceModel && error?.coreDataCode == 134130 && error?.path == place.path)
+    #expect(try place.folder.snapshot() == before)
+    #expect(try place.contents(new, from: [other, old]) == ["Dog a: age=nil"])
+  }
+
+  @Test(arguments: MigratedStore.allCases) func aMappingOfAnotherVersionIsRefused(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store), old = try model(EntityDescription("Dog")), other = try model(EntityDescription("Cat"))
+    let new = try model(EntityDescription("Bee"), EntityDescription("Dog"))
+    try place.fill(old) { try $0.add("Dog", "a") }
+    let before = try place.folder.snapshot(), mapping = try MappingModel.inferred(from: other, to: new)
+    let error = #expect(throws: MigrationError.self) { try place.description.administration.perform(MigrationRequest(mapping)) }
+    #expect(error?.code == .missingMappingModel && error?.coreDataCode == 134140)
+    #expect(try place.folder.snapshot() == before)
+  }
+
+  @Test(arguments: MigratedStore.allCases) func anOpenStoreIsNotMigrated(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store), old = try model(EntityDescription("Dog"))
+    let new = try model(EntityDescription("Bee"), EntityDescription("Dog"))
+    try place.change(old) { try $0.add("Dog", "a") }
+    let coordinator = try PersistentStoreCoordinator(model: old, store: place.description)
+    let error = #expect(throws: StoreError.self) { try PersistentStoreCoordinator(model: new, store: place.description) }
+    #expect(error?.code == .alreadyOpen)
+    try coordinator.close()
+    #expect(try place.contents(new) == ["Dog a:"])
+  }
+
+  @Test func aMappingIsEncodedAndDecoded() throws {
+    let old = try model(Self.changes[9].old), new = try model(Self.changes[9].old + [EntityDescription("Cat")])
+    let mapping = try MappingModel.inferred(from: old, to: new)
+    let coded = try JSONEncoder().encode(mapping)
+    #expect(try JSONDecoder().decode(MappingModel.self, from: coded) == mapping)
+    let damaged = String(decoding: coded, as: UTF8.self).replacingOccurrences(of: "\"entityMappings\":[", with: "\"entityMappings\":[{},")
+    #expect(throws: DecodingError.self) { try JSONDecoder().decode(MappingModel.self, from: Data(damaged.utf8)) }
+  }
+}
