@@ -247,6 +247,6 @@ extension StoreDescription {
     return StoreDescription(
       type: SQLiteStore.storeType, at: .file(path), isReadOnly: chosen.isReadOnly,
       administration: ClosedFile.answers.bound(to: ClosedFile(path: path, options: chosen))
-    ) { SQLiteStore(path: path, options: chosen) }
+    ) { SQLiteStore(path: path, options: chosen) }.relocatable { .sqlite(at: $0, options: chosen) }
   }
 }

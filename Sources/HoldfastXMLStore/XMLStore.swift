@@ -59,5 +59,6 @@ extension StoreDescription {
     if isReadOnly { options.wholeFile.file.isReadOnly = true }
     let path = path.filePath
     return StoreDescription(format: XMLFormat(options: options, path: path), at: path, options: options.wholeFile)
+      .relocatable { [options] in .xml(at: $0, options: options) }
   }
 }

@@ -11,7 +11,7 @@ import TestSupport
 import Testing
 
 /// The stores that keep a model for its next version.
-enum MigratedStore: String, CaseIterable, Sendable {
+enum MigratedStore: String, CaseIterable, Codable, Sendable {
   case json
   case xml
   case binary

@@ -56,9 +56,10 @@ extension PersistentStoreCoordinator {
   ///   support it. The store still exists then.
   public static func destroyPersistentStore(_ description: StoreDescription) throws { try perform(DestructionRequest(), description) }
 
-  /// Replaces a store with a copy of another store of the same type, or creates it.
+  /// Replaces a store with a copy of another store, or creates it. The types may differ.
   ///
-  /// The copy has the source's UUID, metadata and external data. A coordinator can't have a store and its copy open together.
+  /// If both have the same type, the copy has the source's UUID and object IDs, and a coordinator can't have a store and its copy open
+  /// together. Otherwise it is a store of its own, as after ``copyPersistentStore(_:to:model:)``. Metadata and external data are copied.
   ///
   /// The copy contains one state of the source, which isn't changed. The previous store is unchanged until the copy is complete and
   /// durable.
@@ -70,15 +71,14 @@ extension PersistentStoreCoordinator {
   ///   `damaged` when the source is damaged, and `diskFull`. The previous store is unchanged then.
   public static func replacePersistentStore(_ description: StoreDescription, withCopyOf source: StoreDescription) throws {
     guard description.type == source.type, let location = source.location else {
-      throw StoreError(
-        .unsupportedRequest, operation: ReplacementRequest.operation, path: description.location?.description,
-        reason: "A store of type \(source.type) can't be copied to one of type \(description.type). Both must have the same type and a "
-          + "location.")
+      _ = try StoreCopier(source, description, nil).run()
+      return
     }
     try perform(ReplacementRequest(source: location), description)
   }
 
-  /// Moves a store to another location: copies it, then destroys the original. A store at the destination is replaced.
+  /// Moves a store to another location, where its type may be another one: copies it, then destroys the original. A store at the destination
+  /// is replaced.
   ///
   /// When it is interrupted, the original still exists, and possibly the copy.
   ///

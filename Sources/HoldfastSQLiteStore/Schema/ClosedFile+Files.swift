@@ -149,7 +149,7 @@ extension ClosedFile {
     throw StoreError(.readOnly, operation: operation, path: path, reason: "The store description is read-only.")
   }
 
-  private func exists(_ path: String) -> Bool { (try? OperatingSystem.status(of: path)) != nil }
+  func exists(_ path: String) -> Bool { (try? OperatingSystem.status(of: path)) != nil }
 
   /// The path without links of a file that doesn't exist.
   private func resolved(_ operation: String) throws(StoreError) -> String {

@@ -19,6 +19,8 @@ public struct StoreDescription: Sendable {
   public var formerModels: [ManagedObjectModel] = []
   /// Answers requests to the store while it isn't open, such as ``MetadataRequest`` and ``DestructionRequest``.
   public var administration: StoreAnswers
+  /// Describes a store of the same type, with the same options, in another file. Nil for a store that isn't a file.
+  public private(set) var inFile: (@Sendable (_ path: String) -> StoreDescription)?
   /// Creates the store without opening it.
   public var makeStore: @Sendable () -> any IncrementalStore
 
@@ -49,6 +51,13 @@ public struct StoreDescription: Sendable {
     var copy = self
     copy.migratesAutomatically = automatically
     copy.formerModels = formerModels
+    return copy
+  }
+
+  /// A copy of the description that can also describe such a store in another file; see ``inFile``. For factories of stores in files.
+  public func relocatable(_ describe: @escaping @Sendable (_ path: String) -> StoreDescription) -> StoreDescription {
+    var copy = self
+    copy.inFile = describe
     return copy
   }
 

@@ -1,0 +1,173 @@
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Copies all objects of a store to an empty store of any type.
+struct GraphCopy {
+  private let reader: GraphReader
+  private let destination: any IncrementalStore
+  private let identity: StoreIdentity
+  private let path: String?
+  /// The keys in the destination, by root entity and rank.
+  private(set) var keys: [[ObjectKey]] = []
+  /// Whether each save costs only its own rows. Otherwise everything is saved at once.
+  private let savesInParts: Bool
+
+  /// The size of the rows of one save in bytes, if there are several.
+  private static let partByteCount = 16 << 20
+
+  init(_ reader: GraphReader, to destination: any IncrementalStore, _ identity: StoreIdentity, path: String?) {
+    (self.reader, self.destination, self.identity, self.path) = (reader, destination, identity, path)
+    // A store with all rows in memory writes them all in each save.
+    savesInParts = !destination.capabilities.residentRows
+  }
+
+  private var model: ManagedObjectModel { reader.model }
+
+  mutating func run() throws {
+    try reserveKeys()
+    var save = SaveRequest(), byteCount = 0
+    for entity in model.entities where !entity.isAbstract { try copyRows(of: entity, &save, &byteCount) }
+    for relationship in reader.linkRelationships { try copyLinks(relationship, &save) }
+    try commit(&save)
+  }
+
+  private mutating func reserveKeys() throws {
+    keys = model.entities.map { _ in [] }
+    for root in model.entities where root.rootIndex == root.index {
+      let count = reader.keys[root.index.rawValue].count
+      guard count > 0, let entity = root.concreteIndexes.first else { continue }
+      keys[root.index.rawValue] = try destination.reserveKeys([KeyDemand(entity: entity, count: count)], options: .none)[0].sorted()
+    }
+  }
+
+  /// The key of an object in the destination; nil if the source has no such object.
+  func key(_ key: ObjectKey, _ root: EntityIndex) -> ObjectKey? { reader.rank(key, root).map { keys[root.rawValue][$0] } }
+
+  private func commit(_ save: inout SaveRequest) throws {
+    if save.isEmpty { return }
+    try destination.prepare(save, options: .none).commit()
+    save = SaveRequest()
+  }
+
+  // MARK: Rows
+
+  private func copyRows(of entity: ManagedObjectModel.Entity, _ save: inout SaveRequest, _ byteCount: inout Int) throws {
+    var rows: [(key: ObjectKey, row: RowView)] = [], part = save, size = byteCount
+    func flush() throws {
+      if rows.isEmpty { return }
+      part.entities.append(try inserting(&rows, entity))
+      guard savesInParts, size > Self.partByteCount else { return }
+      try commit(&part)
+      size = 0
+    }
+    try reader.forEachRow(of: entity) { row in
+      guard let key = self.key(row.key, entity.rootIndex) else { return }
+      rows.append((key, row))
+      size += self.byteCount(row.pointer, entity)
+      if savesInParts && size > Self.partByteCount { try flush() }
+    }
+    try flush()
+    (save, byteCount) = (part, size)
+  }
+
+  /// The approximate size of a row in bytes, with the default maximum for values in external files, which aren't read here.
+  private func byteCount(_ row: RowPointer, _ entity: ManagedObjectModel.Entity) -> Int {
+    var size = entity.layout.fixedByteCount
+    for slot in entity.layout.slots where entity.layout.kinds[slot] == .bytes && row.isPresent(slot) {
+      size += row.isExternal(slot) ? 1 << 20 : row.bytes(slot).count
+    }
+    return size
+  }
+
+  /// The rows of an entity as part of a save, which requires ascending keys.
+  private func inserting(
+    _ rows: inout [(key: ObjectKey, row: RowView)], _ entity: ManagedObjectModel.Entity
+  ) throws -> SaveRequest.EntityChanges {
+    var changes = SaveRequest.EntityChanges(entity: entity.index)
+    let builder = RowBatchBuilder(entity: entity, identity: identity)
+    for (key, row) in rows.sorted(by: { $0.key < $1.key }) {
+      try append(row.pointer, key, entity, to: builder)
+      if builder.isFull { changes.inserted.append(builder.seal()) }
+    }
+    rows = []
+    if builder.count > 0 { changes.inserted.append(builder.seal()) }
+    return changes
+  }
+
+  private func append(
+    _ row: RowPointer, _ key: ObjectKey, _ entity: ManagedObjectModel.Entity, to builder: RowBatchBuilder
+  ) throws {
+    // Core Data's files can have rows with version 0.
+    builder.beginRow(key: key, version: max(row.version, 1))
+    for slot in entity.layout.slots {
+      guard row.isPresent(slot) else {
+        builder.appendNull()
+        continue
+      }
+      switch entity.layout.columns[slot] {
+      case .toOne(let destination):
+        let target = self.key(ObjectKey(row.integer(slot)), model.entities[destination].rootIndex)
+        if let target { builder.append(integer: target.rawValue) } else { builder.appendNull() }
+      case .attribute(.objectID):
+        let value = row.value(slot, .attribute(.objectID), idPrefix: nil)
+        if case .objectID(let id) = value { builder.append(text: translated(id).uriRepresentation) } else { builder.appendNull() }
+      case .attribute:
+        if entity.layout.kinds[slot] != .bytes {
+          builder.append(cellOf: row, slot)
+        } else if row.isExternal(slot), let bytes = try reader.bytes(row, slot, of: entity) {
+          bytes.withUnsafeBytes { builder.append(bytes: $0) }
+        } else {
+          builder.append(bytesOf: row, slot)
+        }
+      }
+    }
+    builder.endRow()
+  }
+
+  /// The ID in the destination of one of the source's objects. Other IDs don't change.
+  private func translated(_ id: ManagedObjectID) -> ManagedObjectID {
+    guard id.storeIdentifier == reader.identity.storeUUID, let entity = model.entity(named: id.entityName),
+      let key = key(id.key, entity.rootIndex)
+    else { return id }
+    return identity.objectID(entity: entity, key: key)
+  }
+
+  // MARK: Links
+
+  private func copyLinks(_ relationship: ManagedObjectModel.Relationship, _ save: inout SaveRequest) throws {
+    let source = model.entities[relationship.entityIndex].rootIndex, target = model.destination(of: relationship).rootIndex
+    var links: [SaveRequest.Link] = [], orders: [(link: SaveRequest.Link, key: Int64)] = []
+    func flush(_ save: inout SaveRequest) throws {
+      if relationship.storesLinks, !links.isEmpty {
+        var changes = SaveRequest.LinkChanges(entity: relationship.entityIndex, relationship: relationship.index)
+        changes.added = links.sorted()
+        save.links.append(changes)
+      }
+      if !orders.isEmpty {
+        orders.sort { $0.link < $1.link }
+        var changes = SaveRequest.OrderChanges(entity: relationship.entityIndex, relationship: relationship.index)
+        (changes.links, changes.keys) = (orders.map(\.link), orders.map(\.key))
+        save.orders.append(changes)
+      }
+      (links, orders) = ([], [])
+    }
+    try reader.forEachOwner(of: relationship) { owner, targets in
+      guard let near = key(owner, source) else { return }
+      for (other, order) in targets {
+        guard let far = key(other, target) else { continue }
+        let link = SaveRequest.Link(source: near, target: far)
+        if relationship.storesLinks { links.append(link) }
+        if let order, order != .max { orders.append((link, order)) }
+      }
+      guard savesInParts, links.count + orders.count > 500_000 else { return }
+      try flush(&save)
+      try commit(&save)
+    }
+    try flush(&save)
+  }
+}

@@ -1,0 +1,107 @@
+public import HoldfastStore
+import HoldfastSupport
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A digest of all objects of a store: their entities, values and links.
+///
+/// It depends neither on the type of the store nor on the keys of the objects, only on their order. So a store and a copy of it have the
+/// same digest. It detects accidental differences; it isn't secure.
+public struct GraphDigest: Sendable, Hashable, CustomStringConvertible {
+  private var high: UInt64 = 0
+  private var low: UInt64 = 0
+  /// The number of objects.
+  public private(set) var objectCount = 0
+
+  /// The digest in hexadecimal digits, 32 of them.
+  public var description: String { [high, low].map { String(repeating: "0", count: $0.leadingZeroBitCount / 4) + digits($0) }.joined() }
+
+  private func digits(_ number: UInt64) -> String { number == 0 ? "" : String(number, radix: 16) }
+
+  /// An empty graph.
+  init() {}
+
+  /// Reads all objects of a store.
+  init(_ reader: GraphReader) throws {
+    var digest = GraphDigest()
+    for entity in reader.model.entities where !entity.isAbstract {
+      try reader.forEachRow(of: entity) { digest.add(try reader.record(of: $0.pointer, entity)) }
+    }
+    for relationship in reader.linkRelationships {
+      try reader.forEachOwner(of: relationship) { owner, targets in
+        if let record = reader.record(owner, targets.map(\.target), relationship) { digest.addLinks(record) }
+      }
+    }
+    self = digest
+  }
+
+  /// Adds an object. The order of calls doesn't matter.
+  mutating func add(_ record: [UInt8]) {
+    objectCount += 1
+    addLinks(record)
+  }
+
+  mutating func addLinks(_ record: [UInt8]) {
+    high &+= XXHash64.hash(record, seed: 1)
+    low &+= XXHash64.hash(record, seed: 2)
+  }
+}
+
+extension GraphReader {
+  /// What a digest contains of a row.
+  func record(of row: RowPointer, _ entity: ManagedObjectModel.Entity) throws -> [UInt8] {
+    var record = Record(entity.name)
+    record.append(rank(row.key, entity.rootIndex) ?? -1)
+    for slot in entity.layout.slots {
+      switch entity.layout.columns[slot] {
+      case .toOne(let destination):
+        let root = model.entities[destination].rootIndex
+        record.append(row.isPresent(slot) ? rank(ObjectKey(row.integer(slot)), root) ?? -1 : -1)
+      case .attribute(.objectID): record.append(objectID(row, slot).map { Array($0.utf8) })
+      case .attribute:
+        switch entity.layout.kinds[slot] {
+        case .bytes: record.append(try bytes(row, slot, of: entity).map { Array($0) })
+        default: record.append(row.isPresent(slot) ? withUnsafeBytes(of: row.integer(slot)) { Array($0) } : nil)
+        }
+      }
+    }
+    return record.bytes
+  }
+
+  /// What a digest contains of an object's destinations in order; nil if none of them exists.
+  func record(_ owner: ObjectKey, _ targets: [ObjectKey], _ relationship: ManagedObjectModel.Relationship) -> [UInt8]? {
+    let root = model.destination(of: relationship).rootIndex, ranks = targets.compactMap { rank($0, root) }
+    guard !ranks.isEmpty, let owner = rank(owner, model.entities[relationship.entityIndex].rootIndex) else { return nil }
+    var record = Record("\(model.entities[relationship.entityIndex].name).\(relationship.name)")
+    record.append(owner)
+    for rank in relationship.isOrdered ? ranks : ranks.sorted() { record.append(rank) }
+    return record.bytes
+  }
+
+  /// An object ID, with the rank instead of the store and key if the object is one of this store.
+  private func objectID(_ row: RowPointer, _ slot: SlotIndex) -> String? {
+    guard case .objectID(let id) = row.value(slot, .attribute(.objectID), idPrefix: nil) else { return nil }
+    guard id.storeIdentifier == identity.storeUUID, let entity = model.entity(named: id.entityName),
+      let rank = rank(id.key, entity.rootIndex)
+    else { return id.uriRepresentation }
+    return "\(entity.name) \(rank)"
+  }
+
+  private struct Record {
+    var bytes: [UInt8] = []
+
+    init(_ name: String) { append(Array(name.utf8)) }
+
+    mutating func append(_ number: Int) { withUnsafeBytes(of: Int64(number).littleEndian) { bytes.append(contentsOf: $0) } }
+
+    /// Adds the count as well, so that no two lists of values have the same bytes.
+    mutating func append(_ value: [UInt8]?) {
+      append(value?.count ?? -1)
+      if let value { bytes += value }
+    }
+  }
+}

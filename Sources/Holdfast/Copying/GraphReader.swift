@@ -1,0 +1,115 @@
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Reads all objects and links of an open store in one state.
+///
+/// Objects are named by their root entity and rank: their place among the family's keys in ascending order. A copy of the objects in another
+/// store has other keys, but the same ranks.
+final class GraphReader {
+  let model: ManagedObjectModel
+  let store: any IncrementalStore
+  let identity: StoreIdentity
+  private let view: any ReadView
+  /// The keys of each root entity's family, ascending; empty for other entities.
+  private(set) var keys: [[ObjectKey]]
+  /// The keys of each entity's own objects, ascending.
+  private(set) var ownKeys: [[ObjectKey]]
+
+  init(_ store: any IncrementalStore, _ model: ManagedObjectModel, _ identity: StoreIdentity) throws {
+    (self.store, self.model, self.identity) = (store, model, identity)
+    view = try store.beginRead(store.capabilities.snapshots ? .snapshot : .latest, options: .none)
+    keys = model.entities.map { _ in [] }
+    ownKeys = keys
+    for entity in model.entities where !entity.isAbstract {
+      let sink = KeySink()
+      var plan = FetchPlan(entity: entity.index, concreteEntities: [entity.index])
+      plan.output = .keys
+      try store.fetch(plan, in: view, options: .none, into: sink)
+      ownKeys[entity.index.rawValue] = sink.keys.sorted()
+      keys[entity.rootIndex.rawValue] += sink.keys
+    }
+    for place in keys.indices { keys[place].sort() }
+  }
+
+  deinit { view.end() }
+
+  var objectCount: Int { keys.reduce(0) { $0 + $1.count } }
+
+  /// The rank of an object of a family; nil if there is no such object.
+  func rank(_ key: ObjectKey, _ root: EntityIndex) -> Int? {
+    let keys = keys[root.rawValue]
+    var (low, high) = (0, keys.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if keys[middle] < key { low = middle + 1 } else { high = middle }
+    }
+    return low < keys.count && keys[low] == key ? low : nil
+  }
+
+  /// Calls a closure with each row of an entity, without subentities, in batches.
+  func forEachRow(of entity: ManagedObjectModel.Entity, _ body: @escaping (RowView) throws -> Void) throws {
+    if ownKeys[entity.index.rawValue].isEmpty { return }
+    let plan = FetchPlan(entity: entity.index, concreteEntities: [entity.index])
+    try store.fetch(plan, in: view, options: .none, into: RowClosure(body))
+  }
+
+  /// The bytes of a slot, also those in an external file.
+  func bytes(_ row: RowPointer, _ slot: SlotIndex, of entity: ManagedObjectModel.Entity) throws -> Data? {
+    guard row.isPresent(slot) else { return nil }
+    guard let id = row.externalID(slot) else { return Data(row.bytes(slot)) }
+    return try store.answers.perform(ExternalDataRequest(entity: entity.index, slot: slot, key: row.key, id: id))
+  }
+
+  /// The relationships whose links aren't in rows, or have an order.
+  var linkRelationships: [ManagedObjectModel.Relationship] {
+    model.entities.flatMap(\.ownRelationships).filter { $0.storesLinks || $0.isOrdered }
+  }
+
+  /// Calls a closure with each owner of a to-many relationship, and its destinations with their order keys, in order or by key.
+  ///
+  /// Order keys are nil for unordered relationships.
+  func forEachOwner(
+    of relationship: ManagedObjectModel.Relationship, _ body: (ObjectKey, [(target: ObjectKey, order: Int64?)]) throws -> Void
+  ) throws {
+    let owners = model.entities[relationship.entityIndex].concreteIndexes.flatMap { ownKeys[$0.rawValue] }
+    for start in stride(from: 0, to: owners.count, by: 1_024) {
+      let request = RelationshipRequest(
+        entity: relationship.entityIndex, relationship: relationship.index, sources: Array(owners[start..<min(start + 1_024, owners.count)])
+      )
+      let answer = try store.relationships(request, in: view, options: .none)
+      for (index, owner) in request.sources.enumerated() {
+        let range = Int(answer.offsets[index])..<Int(answer.offsets[index + 1])
+        if range.isEmpty { continue }
+        let targets = range.map { (target: answer.targets[$0], order: relationship.isOrdered ? answer.orderKeys?[$0] : nil) }
+        try body(owner, targets.sorted { ($0.order ?? 0, $0.target) < ($1.order ?? 0, $1.target) })
+      }
+    }
+  }
+}
+
+/// Collects keys.
+private final class KeySink: RowSink {
+  var keys: [ObjectKey] = []
+
+  func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+    rows.forEach(in: batch) { keys.append(batch.pointer($0).key) }
+    return .more
+  }
+}
+
+/// Calls a closure with each row.
+private final class RowClosure: RowSink {
+  private let body: (RowView) throws -> Void
+
+  init(_ body: @escaping (RowView) throws -> Void) { self.body = body }
+
+  func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+    try rows.forEach(in: batch) { try body(batch[$0]) }
+    return .more
+  }
+}

@@ -1,0 +1,77 @@
+public import HoldfastStore
+
+// Copies of stores in stores of any type. No store is open meanwhile.
+extension PersistentStoreCoordinator {
+  /// Copies all objects of a store to a new store, which may be of another type: from JSON to SQLite, or from Core Data's SQLite to XML.
+  ///
+  /// The copy has the objects' values, also those in external files, their relationships with their orders, and the metadata of the user. It
+  /// is a store of its own, with its own UUID and object IDs, which ``StoreCopy/objectID(for:)`` finds. Attributes whose values are IDs of
+  /// copied objects get the new IDs. A to-one relationship to an object without a row is empty in the copy.
+  ///
+  /// The copy is made beside the destination, read again, and compared by ``GraphDigest`` before it appears at its place. When this is
+  /// interrupted, there is no store at the destination; a file `.holdfast-….copy` may remain.
+  ///
+  /// A SQLite store is written in parts of 16 MB. Other stores need memory for all objects.
+  ///
+  /// ```swift
+  /// let copy = try PersistentStoreCoordinator.copyPersistentStore(.json(at: "dogs.json"), to: .sqlite(at: "dogs.sqlite"))
+  /// print("\(copy.digest.objectCount) objects")
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - source: The store to copy. It isn't changed.
+  ///   - destination: Where the copy is made. There is no store yet.
+  ///   - model: The model of the source. Defaults to the one that the source contains.
+  /// - Throws: ``/HoldfastStore/StoreError``: the errors of opening both stores; `alreadyOpen` while this process has one of them open;
+  ///   `unstorableValue` if the destination can't keep a value; `unsupportedRequest` if the destination exists, or isn't a file;
+  ///   ``/HoldfastStore/MigrationError`` with code `missingSourceModel` if the source contains no model.
+  @discardableResult public static func copyPersistentStore(
+    _ source: StoreDescription, to destination: StoreDescription, model: ManagedObjectModel? = nil
+  ) throws -> StoreCopy {
+    guard (try? metadata(for: destination)) == nil else {
+      throw StoreError(
+        .unsupportedRequest, operation: StoreCopier.operation, path: destination.location?.description,
+        reason: "There is a store already. To replace it, use replacePersistentStore(_:withCopyOf:).")
+    }
+    return try StoreCopier(source, destination, model).run()
+  }
+
+  /// The digest of a store's objects, which is equal for a store and its copies.
+  ///
+  /// - Parameters:
+  ///   - description: A store that isn't open.
+  ///   - model: The model of the store. Defaults to the one that it contains.
+  /// - Throws: The errors of ``copyPersistentStore(_:to:model:)`` that concern the source.
+  public static func graphDigest(of description: StoreDescription, model: ManagedObjectModel? = nil) throws -> GraphDigest {
+    try StoreCopier.reading(description, model) { reader, _ in try GraphDigest(reader) }
+  }
+}
+
+/// What a copy of a store has.
+public struct StoreCopy: Sendable {
+  /// The digest of both stores.
+  public let digest: GraphDigest
+  private let source: StoreIdentity
+  private let destination: StoreIdentity
+  private let model: ManagedObjectModel
+  private let sourceKeys: [[ObjectKey]]
+  private let keys: [[ObjectKey]]
+
+  init(_ digest: GraphDigest, _ reader: GraphReader, _ destination: StoreIdentity, _ keys: [[ObjectKey]]) {
+    (self.digest, source, self.destination, model) = (digest, reader.identity, destination, reader.model)
+    (sourceKeys, self.keys) = (reader.keys, keys)
+  }
+
+  /// The ID in the copy of one of the source's objects; nil for another ID. Takes time logarithmic in the number of objects.
+  public func objectID(for id: ManagedObjectID) -> ManagedObjectID? {
+    guard id.storeIdentifier == source.storeUUID, let entity = model.entity(named: id.entityName) else { return nil }
+    let known = sourceKeys[entity.rootIndex.rawValue]
+    var (low, high) = (0, known.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if known[middle] < id.key { low = middle + 1 } else { high = middle }
+    }
+    guard low < known.count, known[low] == id.key else { return nil }
+    return destination.objectID(entity: entity, key: keys[entity.rootIndex.rawValue][low])
+  }
+}

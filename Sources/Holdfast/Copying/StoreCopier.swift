@@ -1,0 +1,82 @@
+import HoldfastStore
+
+/// Copies a closed store to a place of its own, and from there to the destination.
+struct StoreCopier {
+  static let operation = "copy the store"
+
+  private let source: StoreDescription
+  private let destination: StoreDescription
+  private let model: ManagedObjectModel?
+
+  init(_ source: StoreDescription, _ destination: StoreDescription, _ model: ManagedObjectModel?) {
+    (self.source, self.destination, self.model) = (source, destination, model)
+  }
+
+  func run() throws -> StoreCopy {
+    guard let path = destination.location?.path, let inFile = destination.inFile,
+      destination.administration.supports(ReplacementRequest.self)
+    else {
+      throw StoreError(
+        .unsupportedRequest, operation: Self.operation, path: destination.location?.description,
+        reason: "A store of type \(destination.type) isn't a file that can be replaced by a copy.")
+    }
+    let folder = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
+    let name = ".holdfast-\(String(UInt64.random(in: .min ... .max), radix: 16)).copy"
+    let place = inFile(folder.isEmpty && !path.hasPrefix("/") ? name : folder + "/" + name)
+    defer { try? PersistentStoreCoordinator.destroyPersistentStore(place) }
+    let copy = try Self.reading(source, model) { try self.copy($0, $1.userInfo, to: place) }
+    try PersistentStoreCoordinator.perform(ReplacementRequest(source: place.location ?? .named(name)), destination)
+    return copy
+  }
+
+  private func copy(_ reader: GraphReader, _ userInfo: [String: StoreValue], to place: StoreDescription) throws -> StoreCopy {
+    let digest = try GraphDigest(reader)
+    return try Self.opening(place, reader.model) { store, metadata in
+      let identity = metadata.identity
+      var copy = GraphCopy(reader, to: store, identity, path: place.location?.description)
+      try copy.run()
+      if !userInfo.isEmpty { try store.setMetadata(userInfo) }
+      let found = try GraphDigest(try GraphReader(store, reader.model, identity))
+      guard found == digest else {
+        throw StoreError(
+          .damaged, operation: Self.operation, path: destination.location?.description,
+          reason:
+            "The copy has other contents than the source: \(found.objectCount) instead of \(digest.objectCount) objects, or other values. "
+            + "The destination wasn't changed.")
+      }
+      return StoreCopy(digest, reader, identity, copy.keys)
+    }
+  }
+
+  // MARK: Opening
+
+  /// Opens a store read-only as far as its type allows, and closes it afterwards.
+  static func reading<Result>(
+    _ description: StoreDescription, _ model: ManagedObjectModel?, _ body: (GraphReader, StoreMetadata) throws -> Result
+  ) throws -> Result {
+    let stored = try model ?? PersistentStoreCoordinator.cachedModel(for: description)
+    guard let model = stored else {
+      throw MigrationError(
+        .missingSourceModel, path: description.location?.description,
+        reason: "The store doesn't contain its model. Pass the model with which it was created.")
+    }
+    return try opening(description, model) { store, metadata in try body(try GraphReader(store, model, metadata.identity), metadata) }
+  }
+
+  private static func opening<Result>(
+    _ description: StoreDescription, _ model: ManagedObjectModel, _ body: (any IncrementalStore, StoreMetadata) throws -> Result
+  ) throws -> Result {
+    let store = description.makeStore()
+    return try PersistentStore.wrapping(operation, description.location?.description) {
+      let metadata = try store.open(model: model, host: .none)
+      do {
+        let result = try body(store, metadata)
+        try store.close()
+        return result
+      } catch {
+        try? store.close()
+        throw error
+      }
+    }
+  }
+}

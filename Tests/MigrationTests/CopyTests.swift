@@ -1,0 +1,153 @@
+import Foundation
+import Holdfast
+import HoldfastStore
+import TestSupport
+import Testing
+
+/// Copies of stores in stores of other types.
+@Suite struct CopyTests {
+  /// All pairs of stores.
+  struct Pair: CustomTestStringConvertible, Sendable {
+    let source: MigratedStore
+    let destination: MigratedStore
+    var testDescription: String { "\(source) to \(destination)" }
+
+    static let all = MigratedStore.allCases.flatMap { source in
+      MigratedStore.allCases.filter { $0 != .coreData }.map { Pair(source: source, destination: $0) }
+    }
+  }
+
+  private static let large = Data(repeating: 9, count: 200_000)
+
+  private func everything() throws -> ManagedObjectModel {
+    try model(
+      EntityDescription("Animal", isAbstract: true, relationships: [.toOne("owner", to: "Owner", inverse: "animals")]),
+      EntityDescription(
+        "Cat", superentity: "Animal",
+        attributes: [
+          .init("a", .integer16, isOptional: true), .init("b", .decimal, isOptional: true), .init("c", .date, isOptional: true),
+          .init("d", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true), .init("e", .uuid, isOptional: true),
+          .init("f", .objectID, isOptional: true), .init("g", .boolean, isOptional: true), .init("h", .uri, isOptional: true),
+        ]),
+      EntityDescription("Dog", superentity: "Animal", relationships: [.toMany("peers", to: "Dog", inverse: "peers")]),
+      EntityDescription(
+        "Owner",
+        relationships: [
+          .toMany("animals", to: "Animal", inverse: "owner", isOrdered: true), .toMany("seen", to: "Animal", inverse: nil),
+          .toMany("friends", to: "Owner", inverse: "friendOf", isOrdered: true), .toMany("friendOf", to: "Owner", inverse: "friends"),
+          .toOne("home", to: "Home", inverse: "owner"),
+        ]), EntityDescription("Home", relationships: [.toOne("owner", to: "Owner", inverse: "home")]))
+  }
+
+  private func fill(_ place: MigratedStore.Place, _ model: ManagedObjectModel) throws {
+    try place.fill(model) { context in
+      let o = try context.add("Owner", "o"), p = try context.add("Owner", "p"), home = try context.add("Home", "h")
+      let cat = try context.add(
+        "Cat", "c",
+        [
+          "a": .int16(-3), "b": .decimal(Decimal(string: "12.75") ?? 0), "c": .date(1.5), "d": .data(Self.large),
+          "e": .uuid(UUID(uuidString: "00000000-0000-0000-0000-00000000000A") ?? UUID()), "g": true, "h": .uri("https://example.org/a"),
+        ])
+      try context.add("Cat", "empty")
+      let dogs = try (1...3).map { try context.add("Dog", "d\($0)") }
+      try o.setValue([dogs[2], cat, dogs[0]], forKey: "animals")
+      try p.setValue([dogs[1]], forKey: "animals")
+      try o.setValue([cat], forKey: "seen")
+      try o.setValue([p, o], forKey: "friends")
+      try dogs[0].setValue([dogs[1], dogs[2]], forKey: "peers")
+      try o.setValue(home, forKey: "home")
+      try context.save()
+      try cat.setValue(StoreValue.objectID(p.objectID), forKey: "f")
+      try context.persistentStoreCoordinator.persistentStores[0].setMetadata(["note": "kept", "number": 3])
+    }
+  }
+
+  @Test(arguments: Pair.all) func aStoreIsCopiedToEveryOtherType(_ pair: Pair) throws {
+    let model = try everything(), source = MigratedStore.Place(pair.source), destination = MigratedStore.Place(pair.destination)
+    try fill(source, model)
+    let before = try source.folder.snapshot()
+    let copy = try PersistentStoreCoordinator.copyPersistentStore(source.description, to: destination.description, model: model)
+    #expect(copy.digest.objectCount == 8 && copy.digest.description.count == 32)
+    #expect(try source.folder.snapshot() == before)
+    #expect(try PersistentStoreCoordinator.graphDigest(of: destination.description) == copy.digest)
+    #expect(try PersistentStoreCoordinator.metadata(for: destination.description).userInfo == ["note": "kept", "number": .int64(3)])
+    #expect(!destination.folder.names.contains { $0.hasSuffix(".copy") || $0.contains(".tmp") }, "\(destination.folder.names)")
+
+    // The attribute with an object ID differs: it has the ID in the copy.
+    func lines(_ place: MigratedStore.Place) throws -> [String] { try place.contents(model).filter { !$0.hasPrefix("Cat c:") } }
+    #expect(try lines(source) == lines(destination))
+    var former: ManagedObjectID?, found: ManagedObjectID?
+    try source.change(model) { former = try $0.tagged("Owner", "p").objectID }
+    try destination.change(model) { context in
+      let owner = try context.tagged("Owner", "p"), cat = try context.tagged("Cat", "c")
+      #expect(try cat.value(forKey: "f") == .single(.objectID(owner.objectID)))
+      #expect(try cat.value(forKey: "d") == .single(.data(Self.large)))
+      #expect(try cat.value(forKey: "b") == .single(.decimal(Decimal(string: "12.75") ?? 0)))
+      found = owner.objectID
+      // The copy takes new objects.
+      try context.add("Dog", "new")
+    }
+    let (old, new) = (try #require(former), try #require(found))
+    #expect(copy.objectID(for: old) == new && copy.objectID(for: new) == nil)
+    #expect(try destination.contents(model).count == 9)
+  }
+
+  @Test(arguments: Pair.all) func aStoreIsReplacedByAndMovedToEveryOtherType(_ pair: Pair) throws {
+    if pair.source == .coreData { return }
+    let model = try everything(), source = MigratedStore.Place(pair.source), destination = MigratedStore.Place(pair.destination)
+    try fill(source, model)
+    try destination.change(model) { try $0.add("Owner", "replaced") }
+    let digest = try PersistentStoreCoordinator.graphDigest(of: source.description)
+    #expect(throws: StoreError.self) { try PersistentStoreCoordinator.copyPersistentStore(source.description, to: destination.description) }
+    try PersistentStoreCoordinator.replacePersistentStore(destination.description, withCopyOf: source.description)
+    #expect(try PersistentStoreCoordinator.graphDigest(of: destination.description) == digest)
+    try PersistentStoreCoordinator.movePersistentStore(source.description, to: destination.description)
+    #expect(try PersistentStoreCoordinator.graphDigest(of: destination.description) == digest)
+    #expect(!source.folder.exists("Store"))
+  }
+
+  @Test(arguments: MigratedStore.allCases) func aDigestChangesWithEveryValueAndLink(_ store: MigratedStore) throws {
+    let model = try everything()
+    let changes: [(ManagedObjectContext) throws -> Void] = [
+      { try $0.tagged("Cat", "c").setValue(StoreValue.int16(4), forKey: "a") },
+      { try $0.tagged("Cat", "empty").setValue(StoreValue.bool(false), forKey: "g") },
+      { context in
+        let dogs = try (1...3).map { try context.tagged("Dog", "d\($0)") }
+        try context.tagged("Owner", "o").setValue([dogs[0], try context.tagged("Cat", "c"), dogs[2]], forKey: "animals")
+      }, { try $0.tagged("Owner", "o").setValue([], forKey: "seen") }, { try $0.tagged("Home", "h").setValue(nil, forKey: "owner") },
+      { context in context.delete(try context.tagged("Cat", "empty")) }, { try $0.add("Home", "second") },
+    ]
+    let place = MigratedStore.Place(store)
+    try fill(place, model)
+    var digests = [try PersistentStoreCoordinator.graphDigest(of: place.description, model: model)]
+    for change in changes {
+      try place.change(model, change)
+      digests.append(try PersistentStoreCoordinator.graphDigest(of: place.description, model: model))
+    }
+    #expect(Set(digests).count == changes.count + 1)
+  }
+
+  @Test func aCopyNeedsAModelAndADestinationInAFile() throws {
+    let model = try everything(), source = MigratedStore.Place(.coreData), destination = MigratedStore.Place(.json)
+    try fill(source, model)
+    let error = #expect(throws: MigrationError.self) {
+      try PersistentStoreCoordinator.copyPersistentStore(source.description, to: destination.description)
+    }
+    #expect(error?.code == .missingSourceModel && destination.folder.names.isEmpty)
+    let other = #expect(throws: StoreError.self) {
+      try PersistentStoreCoordinator.copyPersistentStore(source.description, to: StoreDescription(type: "x") { fatalError() }, model: model)
+    }
+    #expect(other?.code == .unsupportedRequest)
+  }
+
+  /// A value that the destination can't keep.
+  @Test func aValueThatTheDestinationRefusesLeavesNothingBehind() throws {
+    let model = try model(EntityDescription("N", attributes: [.init("x", .double)]))
+    let source = MigratedStore.Place(.json), destination = MigratedStore.Place(.sqlite)
+    try source.fill(model) { try $0.add("N", "a", ["x": .double(.nan)]) }
+    let error = #expect(throws: StoreError.self) {
+      try PersistentStoreCoordinator.copyPersistentStore(source.description, to: destination.description)
+    }
+    #expect(error?.code == .unstorableValue && destination.folder.names.isEmpty, "\(destination.folder.names)")
+  }
+}

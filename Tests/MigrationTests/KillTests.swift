@@ -1,0 +1,90 @@
+import Foundation
+import Holdfast
+import HoldfastStore
+import TestSupport
+import Testing
+
+/// Migrations that are killed at each of their system calls, traced by strace.
+@Suite struct MigrationKillTests {
+  @Test(arguments: MigratedStore.allCases)
+  func RA4_aProcessThatIsKilledAtAnyCallOfAMigrationLeavesTheOldOrTheNewStore(store: MigratedStore) async throws {
+    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+      [store = store as MigratedStore] in
+      try KilledMigration(store: store).run()
+    }
+    report(child)
+  }
+}
+
+/// Runs in a separate process.
+struct KilledMigration {
+  let store: MigratedStore
+  private let old: ManagedObjectModel
+  private let new: ManagedObjectModel
+  private let lines = (
+    old: ["Dog a: age=3 gone=300000 bytes 7 walks=[1 2]", "Walk 1: dog=a", "Walk 2: dog=a"],
+    new: ["Dog a: name=? years=3 walks=[1 2]", "Walk 1: dogs=[a]", "Walk 2: dogs=[a]"]
+  )
+
+  init(store: MigratedStore) throws {
+    self.store = store
+    old = try model(
+      EntityDescription(
+        "Dog",
+        attributes: [
+          .init("age", .integer64, default: 0), .init("gone", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true),
+        ], relationships: [.toMany("walks", to: "Walk", inverse: "dog")]),
+      EntityDescription("Walk", relationships: [.toOne("dog", to: "Dog", inverse: "walks")]))
+    new = try model(
+      EntityDescription("Ant"),
+      EntityDescription(
+        "Dog", attributes: [AttributeDescription("years", .integer64).renamed(from: "age"), .init("name", .string, default: "?")],
+        relationships: [.toMany("walks", to: "Walk", inverse: "dogs")]),
+      EntityDescription("Walk", relationships: [RelationshipDescription.toMany("dogs", to: "Dog", inverse: "walks").renamed(from: "dog")]))
+  }
+
+  func run() throws {
+    guard let whole = try watched(killingAt: nil) else { return print(Tracer.skipped) }
+    demand(whole.run.isSuccess, "The process could not migrate: \(whole.run.lines.suffix(5))")
+    let step = TestTier.step(8), first = Int.random(in: 0..<step)
+    var (kills, migrated) = (0, 0)
+    for (place, call) in whole.run.calls.enumerated() where place % step == first {
+      guard let (run, place) = try watched(killingAt: call) else { return print(Tracer.skipped) }
+      demand(run.isKilled || run.isSuccess, "\(call): the process ended with \(run.status)")
+      if run.isKilled { kills += 1 }
+      do { if try survey(place, call, isKilled: run.isKilled) { migrated += 1 } } catch {
+        complain("\(call), after which \(place.folder.namesOfAllLevels): \(error)")
+      }
+    }
+    demand(kills >= 16 / step, "Only \(kills) kills")
+    print(
+      "REPORT RA4, \(store), from call \(first), each \(step): killed at \(kills) of \(whole.run.calls.count) calls, \(migrated) were migrated"
+    )
+  }
+
+  /// Migrates a new store in a traced process.
+  private func watched(killingAt call: Tracer.Call?) throws -> (run: Tracer.Run, place: MigratedStore.Place)? {
+    let place = MigratedStore.Place(store)
+    try place.fill(old) { context in
+      let dog = try context.add("Dog", "a", ["age": 3, "gone": .data(Data(repeating: 7, count: 300_000))])
+      try dog.setValue([try context.add("Walk", "1"), try context.add("Walk", "2")], forKey: "walks")
+    }
+    let run = try Tracer.run(notes: place.folder.path + ".trace", killingAt: call) {
+    } _: {
+      try PersistentStoreCoordinator.migratePersistentStore(place.description.migrating(from: [old]), to: new)
+    }
+    return run.map { ($0, place) }
+  }
+
+  /// Whether the store was migrated.
+  private func survey(_ place: MigratedStore.Place, _ call: Tracer.Call, isKilled: Bool) throws -> Bool {
+    let description = place.description.migrating(automatically: false, from: [old])
+    let isNew = try PersistentStoreCoordinator.metadata(for: description).isCompatible(with: new)
+    demand(isNew || isKilled, "\(call): the migration ended, but the store isn't migrated.")
+    if !isNew { demand(try place.contents(old) == lines.old, "\(call): the old store has other contents.") }
+    demand(try place.contents(new, from: [old]) == lines.new, "\(call): the new store has other contents.")
+    if store != .coreData || isNew { return isNew }
+    demand(try SQL.rows(place.path, "PRAGMA integrity_check") == [["ok"]], "\(call): the file is damaged.")
+    return isNew
+  }
+}
