@@ -1,4 +1,4 @@
-public import HoldfastStore
+import HoldfastStore
 import HoldfastSupport
 
 #if canImport(FoundationEssentials)

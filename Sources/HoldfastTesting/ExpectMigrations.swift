@@ -1,0 +1,52 @@
+public import Holdfast
+import HoldfastStore
+public import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Records an issue for each former version of a model from which a store can't be migrated to the current one.
+///
+/// Keep the model of each version that you shipped in a folder of your repository, as a file that ``recordModel(_:as:in:)`` writes. Then a
+/// change that would leave the users' stores behind fails when it is made:
+///
+/// ```swift
+/// @Test func everyShippedVersionCanBeMigrated() throws {
+///   let current = try ManagedObjectModel.declared(by: [Dog.self, Walk.self])
+///   try expectMigrations(fromModelsIn: "Tests/Models", to: current)
+/// }
+/// ```
+///
+/// Only the models are compared. Objects that violate a new uniqueness constraint are found when a store is migrated.
+///
+/// - Parameters:
+///   - folder: The path of a folder with files whose names end in `.json`.
+///   - model: The current version.
+///   - location: Where issues are reported. Defaults to the line of the call.
+/// - Throws: Errors of reading, and ``/HoldfastStore/ModelError`` if a file has an invalid model.
+public func expectMigrations(
+  fromModelsIn folder: String, to model: ManagedObjectModel, sourceLocation location: SourceLocation = #_sourceLocation
+) throws {
+  let names = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasSuffix(".json") }.sorted()
+  if names.isEmpty { Issue.record("There is no model in \(folder). Write the shipped ones with recordModel.", sourceLocation: location) }
+  for name in names {
+    let former = try ManagedObjectModel.decoded(canonicalJSON: Array(try Data(contentsOf: URL(fileURLWithPath: folder + "/" + name))))
+    do throws(MigrationError) { _ = try MappingModel.inferred(from: former, to: model) } catch {
+      Issue.record("\(name): \(error.localizedDescription)", sourceLocation: location)
+    }
+  }
+}
+
+/// Writes a version of a model to a file for ``expectMigrations(fromModelsIn:to:sourceLocation:)``.
+///
+/// - Parameters:
+///   - model: The model that is shipped.
+///   - version: The file's name without `.json`, such as "2.1".
+///   - folder: The folder, which exists.
+/// - Throws: Errors of writing. An existing file isn't replaced.
+public func recordModel(_ model: ManagedObjectModel, as version: String, in folder: String) throws {
+  try Data(try model.canonicalJSON()).write(to: URL(fileURLWithPath: "\(folder)/\(version).json"), options: .withoutOverwriting)
+}
