@@ -55,7 +55,28 @@ final class GraphReader {
   func forEachRow(of entity: ManagedObjectModel.Entity, _ body: @escaping (RowView) throws -> Void) throws {
     if ownKeys[entity.index.rawValue].isEmpty { return }
     let plan = FetchPlan(entity: entity.index, concreteEntities: [entity.index])
-    try store.fetch(plan, in: view, options: .none, into: RowClosure(body))
+    try store.fetch(
+      plan, in: view, options: .none, into: BatchClosure { batch, rows in try rows.forEach(in: batch) { try body(batch[$0]) } })
+  }
+
+  /// Calls a closure with the rows of some objects of an entity, or its subentities, in any order.
+  func forEachRow(
+    _ keys: [ObjectKey], of entity: EntityIndex, _ body: @escaping (ManagedObjectModel.Entity, RowView) throws -> Void
+  ) throws {
+    if keys.isEmpty { return }
+    let sink = BatchClosure { [model] batch, rows in
+      let entity = batch.idPrefix.flatMap { model.entity(named: $0.entityName) } ?? model.entities[entity]
+      try rows.forEach(in: batch) { try body(entity, batch[$0]) }
+    }
+    try store.rows(FaultRequest(entity: entity, keys: keys), in: view, options: .none, into: sink)
+  }
+
+  /// The destinations of one object, in order or by key.
+  func targets(of key: ObjectKey, _ relationship: ManagedObjectModel.Relationship) throws -> [ObjectKey] {
+    let request = RelationshipRequest(entity: relationship.entityIndex, relationship: relationship.index, sources: [key])
+    let answer = try store.relationships(request, in: view, options: .none)
+    guard relationship.isOrdered, let orders = answer.orderKeys else { return answer.targets.sorted() }
+    return zip(orders, answer.targets).sorted { $0 < $1 }.map(\.1)
   }
 
   /// The bytes of a slot, also those in an external file.
@@ -102,14 +123,14 @@ private final class KeySink: RowSink {
   }
 }
 
-/// Calls a closure with each row.
-private final class RowClosure: RowSink {
-  private let body: (RowView) throws -> Void
+/// Calls a closure with each batch.
+private final class BatchClosure: RowSink {
+  private let body: (RowBatch, RowSelection) throws -> Void
 
-  init(_ body: @escaping (RowView) throws -> Void) { self.body = body }
+  init(_ body: @escaping (RowBatch, RowSelection) throws -> Void) { self.body = body }
 
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
-    try rows.forEach(in: batch) { try body(batch[$0]) }
+    try body(batch, rows)
     return .more
   }
 }

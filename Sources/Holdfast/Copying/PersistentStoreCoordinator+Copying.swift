@@ -9,7 +9,7 @@ extension PersistentStoreCoordinator {
   /// copied objects get the new IDs. A to-one relationship to an object without a row is empty in the copy.
   ///
   /// The copy is made beside the destination, read again, and compared by ``GraphDigest`` before it appears at its place. When this is
-  /// interrupted, there is no store at the destination; a file `.holdfast-….copy` may remain.
+  /// interrupted, there is no store at the destination; a folder `.holdfast-….copy` may remain.
   ///
   /// A SQLite store is written in parts of 16 MB. Other stores need memory for all objects.
   ///

@@ -13,19 +13,10 @@ struct StoreCopier {
   }
 
   func run() throws -> StoreCopy {
-    guard let path = destination.location?.path, let inFile = destination.inFile,
-      destination.administration.supports(ReplacementRequest.self)
-    else {
-      throw StoreError(
-        .unsupportedRequest, operation: Self.operation, path: destination.location?.description,
-        reason: "A store of type \(destination.type) isn't a file that can be replaced by a copy.")
-    }
-    let folder = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
-    let name = ".holdfast-\(String(UInt64.random(in: .min ... .max), radix: 16)).copy"
-    let place = inFile(folder.isEmpty && !path.hasPrefix("/") ? name : folder + "/" + name)
-    defer { try? PersistentStoreCoordinator.destroyPersistentStore(place) }
+    let temporary = try TemporaryStore(beside: destination, to: Self.operation), place = temporary.description
+    defer { temporary.remove() }
     let copy = try Self.reading(source, model) { try self.copy($0, $1.userInfo, to: place) }
-    try PersistentStoreCoordinator.perform(ReplacementRequest(source: place.location ?? .named(name)), destination)
+    try PersistentStoreCoordinator.perform(ReplacementRequest(source: place.location ?? .named(destination.type)), destination)
     return copy
   }
 
@@ -66,17 +57,15 @@ struct StoreCopier {
   private static func opening<Result>(
     _ description: StoreDescription, _ model: ManagedObjectModel, _ body: (any IncrementalStore, StoreMetadata) throws -> Result
   ) throws -> Result {
-    let store = description.makeStore()
-    return try PersistentStore.wrapping(operation, description.location?.description) {
-      let metadata = try store.open(model: model, host: .none)
-      do {
-        let result = try body(store, metadata)
-        try store.close()
-        return result
-      } catch {
-        try? store.close()
-        throw error
-      }
+    let store = description.makeStore(), path = description.location?.description
+    let metadata = try PersistentStore.wrapping("open the store", path) { try store.open(model: model, host: .none) }
+    do {
+      let result = try body(store, metadata)
+      try PersistentStore.wrapping("close the store", path) { try store.close() }
+      return result
+    } catch {
+      try? store.close()
+      throw error
     }
   }
 }

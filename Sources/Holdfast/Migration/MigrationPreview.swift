@@ -61,7 +61,8 @@ extension MigrationPreview: CustomStringConvertible {
       let name = formerName == entity.name ? entity.name : "\(entity.name), formerly \(formerName)"
       return "\(name): \(objects(entity.objectCount))" + (entity.kind == .copy ? ", unchanged" : "")
     }
-    return (lines
+    return
+      (lines
       + losses.map { "Lost: \($0.path)\($0.path.contains(".") ? " of" : ",") \(objects($0.objectCount))" })
       .joined(separator: "\n")
   }

@@ -70,6 +70,7 @@ extension MappingInference {
       }
       return ValueMapping(source: nil, fallback: fallback)
     }
+    let undecided = problems.count
     if !Self.contains(attribute.type, former.type) {
       problem(
         path, "Its type changes from \(former.type.rawValue) to \(attribute.type.rawValue). Convert the values with a custom mapping.")
@@ -80,6 +81,7 @@ extension MappingInference {
     if let derivation = attribute.declaration.derivationExpression, derivation != former.declaration.derivationExpression {
       problem(path, "It is derived in another way, and a migration doesn't compute values. Use a custom mapping.")
     }
+    if problems.count > undecided { return ValueMapping(source: nil, fallback: fallback) }
     if attribute.isOptional { return ValueMapping(source: slot, fallback: .null) }
     if former.isOptional && fallback == .null {
       problem(path, "It becomes required. Give it a default value for objects that have none, or use a custom mapping.")

@@ -14,12 +14,27 @@ extension MappingModel {
   ///
   /// - Throws: ``MigrationError`` with code ``MigrationError/Code/inferredMappingModel`` (134190) and everything that needs a decision.
   public static func inferred(from source: ManagedObjectModel, to destination: ManagedObjectModel) throws(MigrationError) -> MappingModel {
+    let (mapping, problems) = try partial(from: source, to: destination)
+    if problems.isEmpty { return mapping }
+    throw undecided(problems)
+  }
+
+  /// A mapping in which the properties that need a decision begin without a value or links, and the decisions that are needed.
+  ///
+  /// - Throws: ``MigrationError`` if entities can't be mapped at all.
+  package static func partial(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel
+  ) throws(MigrationError) -> (mapping: MappingModel, problems: [MigrationError.Problem]) {
     var inference = MappingInference(source, destination)
     let mapping = inference.mapping()
-    if inference.problems.isEmpty { return mapping }
-    throw MigrationError(
+    if !inference.obstacles.isEmpty { throw undecided(inference.obstacles + inference.problems) }
+    return (mapping, inference.problems)
+  }
+
+  private static func undecided(_ problems: [MigrationError.Problem]) -> MigrationError {
+    MigrationError(
       .inferredMappingModel, reason: "The differences between the store's model and the new one need a decision. Nothing was changed.",
-      problems: inference.problems)
+      problems: problems)
   }
 }
 
@@ -29,7 +44,10 @@ struct MappingInference {
   let destination: ManagedObjectModel
   /// The source entity of each destination entity.
   private(set) var sources: [EntityIndex?] = []
+  /// What needs a decision: the property begins without a value or links.
   var problems: [MigrationError.Problem] = []
+  /// What no code of a stage could decide afterwards.
+  var obstacles: [MigrationError.Problem] = []
 
   init(_ source: ManagedObjectModel, _ destination: ManagedObjectModel) {
     self.source = source
@@ -56,6 +74,8 @@ struct MappingInference {
     return source.entities[origin].versionHash == entity.versionHash ? .copy : .transform
   }
 
+  private mutating func obstacle(_ path: String, _ reason: String) { obstacles.append(MigrationError.Problem(path, reason)) }
+
   mutating func problem(_ path: String, _ reason: String) {
     let problem = MigrationError.Problem(path, reason)
     // Subentities inherit the problems of their superentities.
@@ -72,12 +92,12 @@ struct MappingInference {
     sources = match.sources.map { $0.map { EntityIndex($0) } }
     for place in match.ambiguous {
       let entity = destination.entities[place]
-      problem(
+      obstacle(
         entity.name, "Its renaming identifier \(entity.declaration.renamingIdentifier ?? "") fits several entities of the former model.")
     }
     for entity in destination.entities where entity.isAbstract {
       guard let origin = sources[entity.index.rawValue], !source.entities[origin].isAbstract else { continue }
-      problem(entity.name, "It becomes abstract, but may have objects. Move them to another entity with a custom mapping.")
+      obstacle(entity.name, "It becomes abstract, but may have objects. Move them to another entity with a custom mapping.")
     }
   }
 
@@ -87,7 +107,7 @@ struct MappingInference {
       let roots = Set(root.familyIndexes.compactMap { sources[$0.rawValue].map { source.entities[$0].rootIndex } })
       if roots.count < 2 { continue }
       let names = roots.sorted().map { source.entities[$0].name }.joined(separator: " and ")
-      problem(
+      obstacle(
         root.name,
         "Objects of \(names), which had no common superentity, would get one, and so could have the same key. Use a custom mapping, which "
           + "makes new objects.")

@@ -23,6 +23,16 @@ public struct MappingModel: Sendable, Hashable {
     self.destinations = destinations
   }
 
+  /// The same mapping, without the links that may be too many for a relationship of the destination.
+  package var withoutUncertainLinks: MappingModel {
+    let mappings = entityMappings.map { entity in
+      EntityMapping(
+        destination: entity.destination, source: entity.source, kind: entity.kind, values: entity.values,
+        links: entity.links.map { link in link.flatMap { $0.needsSingleDestination || $0.needsSingleOwner ? nil : $0 } })
+    }
+    return MappingModel(source: source, destination: destination, entityMappings: mappings)
+  }
+
   /// The mapping of an entity of the destination.
   public func mapping(of destination: EntityIndex) -> EntityMapping { entityMappings[destination.rawValue] }
 

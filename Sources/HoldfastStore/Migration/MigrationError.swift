@@ -8,6 +8,8 @@ public struct MigrationError: Error, Sendable {
     /// Creates a code.
     public init(rawValue: String) { self.rawValue = rawValue }
 
+    /// The task was cancelled.
+    public static let cancelled = Code(rawValue: "cancelled")
     /// Existing objects violate a rule of the new model: a uniqueness constraint, or a to-one relationship that would get several objects.
     public static let constraintViolation = Code(rawValue: "constraintViolation")
     /// The differences between the models need a decision; see ``MigrationError/problems``.
@@ -58,6 +60,7 @@ public struct MigrationError: Error, Sendable {
   /// The code that Core Data uses for the same failure.
   public var coreDataCode: Int {
     switch code {
+    case .cancelled: 134120
     case .constraintViolation: 134111
     case .inferredMappingModel: 134190
     case .missingMappingModel: 134140

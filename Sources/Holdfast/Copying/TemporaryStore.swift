@@ -1,0 +1,38 @@
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A store in a folder of its own beside another store, for the time of an operation.
+///
+/// The folder has everything that belongs to the store, such as its lock and external files, and is removed as a whole. Only the user can
+/// enter it.
+struct TemporaryStore {
+  let description: StoreDescription
+  private let folder: String
+
+  /// Creates the folder. The store is of the same type as the other one, and has its options.
+  init(beside other: StoreDescription, to operation: String) throws {
+    guard let path = other.location?.path, let inFile = other.inFile, other.administration.supports(ReplacementRequest.self) else {
+      throw StoreError(
+        .unsupportedRequest, operation: operation, path: other.location?.description,
+        reason: "A store of type \(other.type) isn't a file that can be replaced by a copy.")
+    }
+    let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+    let name = ".holdfast-\(String(UInt64.random(in: .min ... .max), radix: 16)).copy"
+    folder = (parts.dropLast() + [Substring(name)]).joined(separator: "/")
+    description = inFile(folder + "/" + (parts.last ?? "store"))
+    do {
+      try FileManager.default.createDirectory(
+        atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    } catch {
+      throw StoreError(
+        .notPermitted, operation: operation, path: folder, reason: "The folder for a temporary copy can't be created.", cause: error)
+    }
+  }
+
+  func remove() { try? FileManager.default.removeItem(atPath: folder) }
+}

@@ -1,0 +1,75 @@
+public import HoldfastStore
+
+/// The old and the new objects during a stage of a ``MigrationPlan``.
+public final class MigrationStage {
+  /// A context of the migrated store, with the new model. The stage saves it at the end.
+  public let context: ManagedObjectContext
+  private let reader: GraphReader
+  private let mapping: MappingModel
+  private let name: String
+  private let identity: StoreIdentity
+  private let progress: @Sendable (MigrationProgress) -> Void
+
+  init(
+    _ name: String, _ reader: GraphReader, _ mapping: MappingModel, _ context: ManagedObjectContext, _ identity: StoreIdentity,
+    _ progress: @escaping @Sendable (MigrationProgress) -> Void
+  ) {
+    (self.name, self.reader, self.mapping, self.context, self.identity, self.progress) = (
+      name, reader, mapping, context, identity, progress
+    )
+  }
+
+  /// Calls a closure with each object of an entity of the former model, and the object that it became. Includes subentities, except for removed
+  /// ones.
+  ///
+  /// The objects come in the order of their keys, so the same ones in each run. Changes are saved from time to time, and the objects are
+  /// released, so that the memory doesn't depend on the number of objects. Don't keep objects from one call of the closure to the next.
+  ///
+  /// - Parameters:
+  ///   - entityName: The name of the entity in the former model.
+  ///   - count: The number of objects after which changes are saved.
+  ///   - body: Reads the old object, and sets values of the new one.
+  /// - Throws: The closure's error, and those of saving. ``/HoldfastStore/MigrationError`` with code `cancelled` if the task was cancelled.
+  public func forEach(
+    _ entityName: String, savingEvery count: Int = 5_000, _ body: (_ old: FormerObject, _ new: ManagedObject) throws -> Void
+  ) throws {
+    guard let entity = mapping.source.entity(named: entityName) else {
+      preconditionFailure("The former model has no entity \(entityName).")
+    }
+    let kinds = entity.concreteIndexes.filter { mapping.destination(of: $0) != nil }
+    let total = kinds.reduce(0) { $0 + reader.ownKeys[$1.rawValue].count }
+    var completed = 0
+    for index in kinds {
+      guard let destination = mapping.destination(of: index).map({ mapping.destination.entities[$0] }) else { continue }
+      let keys = reader.ownKeys[index.rawValue], step = min(max(count, 1), 1_000)
+      for start in stride(from: 0, to: keys.count, by: step) {
+        if Task.isCancelled { throw MigrationError(.cancelled, reason: "The task was cancelled. The store is unchanged.") }
+        let part = Array(keys[start..<min(start + step, keys.count)])
+        let new = try objects(part, of: destination)
+        for old in try reader.objects(part, of: index) { if let new = new[old.key] { try body(old, new) } }
+        completed += part.count
+        if completed % count < part.count || completed == total { try save() }
+        progress(MigrationProgress(stage: name, completedCount: completed, totalCount: total))
+      }
+    }
+  }
+
+  /// The object that an old one became; nil if it was removed. May be a fault, so that no request is sent.
+  public func object(for old: FormerObject) throws -> ManagedObject? {
+    guard let destination = mapping.destination(of: old.entity.index) else { return nil }
+    return try context.object(with: identity.objectID(entity: mapping.destination.entities[destination], key: old.key))
+  }
+
+  /// New objects by their keys, read by one request.
+  private func objects(_ keys: [ObjectKey], of entity: ManagedObjectModel.Entity) throws -> [ObjectKey: ManagedObject] {
+    let ids = keys.map { StoreValue.objectID(identity.objectID(entity: entity, key: $0)) }
+    let request = FetchRequest<ManagedObject>(entityName: entity.name, where: FetchPredicate(.membership(.object, ids)))
+    return Dictionary(try context.fetch(request).map { ($0.objectID.key, $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// Saves, and releases all objects.
+  private func save() throws {
+    try context.save()
+    context.reset()
+  }
+}

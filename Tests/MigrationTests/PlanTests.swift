@@ -1,0 +1,142 @@
+import Foundation
+import Holdfast
+import HoldfastStore
+import Synchronization
+import TestSupport
+import Testing
+
+/// Migrations through several versions, with and without code.
+@Suite struct PlanTests {
+  private let first: ManagedObjectModel
+  private let second: ManagedObjectModel
+  private let third: ManagedObjectModel
+
+  init() throws {
+    first = try model(
+      EntityDescription(
+        "Person", attributes: [.init("name", .string, default: ""), .init("age", .string, isOptional: true)],
+        relationships: [.toMany("homes", to: "Home", inverse: "people")]),
+      EntityDescription("Home", relationships: [.toMany("people", to: "Person", inverse: "homes")]))
+    second = try model(
+      EntityDescription(
+        "Person",
+        attributes: [
+          .init("name", .string, default: ""), .init("age", .string, isOptional: true), .init("note", .string, isOptional: true),
+        ],
+        relationships: [.toMany("homes", to: "Home", inverse: "people")]),
+      EntityDescription("Home", relationships: [.toMany("people", to: "Person", inverse: "homes")]))
+    third = try model(
+      EntityDescription(
+        "Human",
+        attributes: [
+          .init("family", .string), .init("given", .string), .init("age", .integer64, isOptional: true),
+          .init("note", .string, isOptional: true),
+        ], relationships: [RelationshipDescription.toOne("home", to: "Home", inverse: "people").renamed(from: "homes")]
+      ).renamed(from: "Person"), EntityDescription("Home", relationships: [.toMany("people", to: "Human", inverse: "home")]),
+      EntityDescription("Log"))
+  }
+
+  private func plan(_ body: @escaping @Sendable (MigrationStage) throws -> Void = PlanTests.split) -> MigrationPlan {
+    var plan = MigrationPlan(from: first)
+    plan.add(second)
+    plan.add(third, named: "split names", body)
+    return plan
+  }
+
+  @Sendable private static func split(_ stage: MigrationStage) throws {
+    try stage.forEach("Person", savingEvery: 2) { old, new in
+      guard case .string(let name) = old["name"] else { return }
+      let parts = name.split(separator: " ").map(String.init)
+      try new.setValue(parts.first ?? "", forKey: "given")
+      try new.setValue(parts.last ?? "", forKey: "family")
+      if case .string(let age) = old["age"] { try new.setValue(Int(age) ?? 0, forKey: "age") }
+      // Of several homes, the first one by its tag.
+      let homes = try old.objects("homes").sorted { "\($0["tag"])" < "\($1["tag"])" }
+      if let home = homes.first { try new.setValue(try stage.object(for: home), forKey: "home") }
+    }
+    try stage.context.add("Log", "migrated")
+  }
+
+  private func fill(_ place: MigratedStore.Place, _ model: ManagedObjectModel) throws {
+    try place.fill(model) { context in
+      let x = try context.add("Home", "x"), y = try context.add("Home", "y")
+      try context.add("Person", "a", ["name": "Ann Lee", "age": "30"]).setValue([y, x], forKey: "homes")
+      try context.add("Person", "b", ["name": "Bo Ek"]).setValue([y], forKey: "homes")
+      try context.add("Person", "c", ["name": "Cy Fox", "age": "7"])
+    }
+  }
+
+  private let lines = [
+    "Home x: people=[a]", "Home y: people=[b]", "Human a: age=30 family=Lee given=Ann note=nil home=x",
+    "Human b: age=nil family=Ek given=Bo note=nil home=y", "Human c: age=7 family=Fox given=Cy note=nil home=nil", "Log migrated:",
+  ]
+
+  @Test(arguments: MigratedStore.allCases) func codeSeesOldAndNewObjectsTogether(_ store: MigratedStore) throws {
+    for version in [first, second] {
+      let place = MigratedStore.Place(store), seen = Mutex<[MigrationProgress]>([])
+      try fill(place, version)
+      try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan()) { progress in
+        seen.withLock { $0.append(progress) }
+      }
+      #expect(try place.contents(third) == lines)
+      #expect(
+        seen.withLock { $0.last }.map { [$0.completedCount, $0.totalCount] } == [3, 3] && seen.withLock { $0.first?.stage } == "split names"
+      )
+      #expect(!place.folder.names.contains { $0.hasSuffix(".copy") || $0.hasSuffix(".tmp") }, "\(place.folder.names)")
+      // Nothing is left to do.
+      let before = try place.folder.snapshot()
+      try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan())
+      #expect(try place.folder.snapshot() == before)
+    }
+  }
+
+  @Test(arguments: MigratedStore.allCases) func anErrorOrACancellationInAStageLeavesTheStoreAsItWas(_ store: MigratedStore) async throws {
+    struct Failure: Error {}
+    let place = MigratedStore.Place(store)
+    try fill(place, first)
+    let before = try place.folder.snapshot()
+    #expect(throws: Failure.self) {
+      try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan { _ in throw Failure() })
+    }
+    let error = #expect(throws: MigrationError.self) {
+      try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan { _ in })
+    }
+    #expect(error?.code == .constraintViolation && error?.problems.map(\.path) == ["Human.family", "Human.given"])
+    let (description, cancelled) = (place.description, plan())
+    let task = Task {
+      while !Task.isCancelled { await Task.yield() }
+      try PersistentStoreCoordinator.migratePersistentStore(description, with: cancelled)
+    }
+    task.cancel()
+    do {
+      try await task.value
+      Issue.record("The cancelled migration ended.")
+    } catch let error as MigrationError { #expect(error.code == .cancelled && error.coreDataCode == 134120) } catch let error as StoreError
+    {
+      #expect(error.code == .cancelled)
+    }
+    #expect(try place.folder.snapshot() == before, "\(place.folder.names)")
+  }
+
+  @Test(arguments: MigratedStore.allCases) func stagesWithoutCodeAreSkippedOrDoneOneByOne(_ store: MigratedStore) throws {
+    // The last version can't be inferred from the first one: `b` would be a new required attribute.
+    let versions = try [
+      model(EntityDescription("Dog", attributes: [.init("a", .string, isOptional: true)])),
+      model(EntityDescription("Dog", attributes: [AttributeDescription("b", .string, default: "?").renamed(from: "a")])),
+      model(EntityDescription("Dog", attributes: [AttributeDescription("c", .string).renamed(from: "b")])),
+    ]
+    var plan = MigrationPlan(from: versions[0])
+    for version in versions.dropFirst() { plan.add(version) }
+    let place = MigratedStore.Place(store)
+    try place.fill(versions[0]) { context in
+      try context.add("Dog", "x", ["a": "red"])
+      try context.add("Dog", "y")
+    }
+    try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan)
+    #expect(try place.contents(versions[2]) == ["Dog x: c=red", "Dog y: c=?"])
+    // A place without a store stays empty.
+    let empty = MigratedStore.Place(store)
+    try PersistentStoreCoordinator.migratePersistentStore(empty.description, with: plan)
+    #expect(!empty.folder.exists("Store"))
+  }
+}
