@@ -35,7 +35,7 @@ public func expectMigrations(
   for name in names {
     let former = try ManagedObjectModel.decoded(canonicalJSON: Array(try Data(contentsOf: URL(fileURLWithPath: folder + "/" + name))))
     do throws(MigrationError) { _ = try MappingModel.inferred(from: former, to: model) } catch {
-      Issue.record("\(name): \(error.localizedDescription)", sourceLocation: location)
+      Issue.record("\(name): \(error)", sourceLocation: location)
     }
   }
 }

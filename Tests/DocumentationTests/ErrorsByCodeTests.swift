@@ -33,6 +33,13 @@ import Testing
     #expect(try numbers(of: "/HoldfastStore/StoreError") == Dictionary(uniqueKeysWithValues: expected))
   }
 
+  @Test func theTableOfMigrationsIsComplete() throws {
+    let codes = try codes(in: "Sources/HoldfastStore/Migration/MigrationError.swift")
+    let expected = codes.map { ($0, MigrationError(MigrationError.Code(rawValue: $0), reason: "").coreDataCode) }
+    #expect(codes.count == 6)
+    #expect(try numbers(of: "/HoldfastStore/MigrationError") == Dictionary(uniqueKeysWithValues: expected))
+  }
+
   @Test func aConflictIsMergedAndSavedAgain() throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription("Dog", attributes: [.init("age", .integer64, default: 0), .init("name", .string, default: "")])

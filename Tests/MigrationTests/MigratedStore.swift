@@ -37,9 +37,9 @@ enum MigratedStore: String, CaseIterable, Codable, Sendable {
       }
     }
 
-    /// Opens the store with a model, changes and saves objects, and closes it.
+    /// Opens the store with a model, changes and saves objects, and closes it. Removes what the model has no place for.
     func change(_ model: ManagedObjectModel, from former: [ManagedObjectModel] = [], _ body: (ManagedObjectContext) throws -> Void) throws {
-      let coordinator = try PersistentStoreCoordinator(model: model, store: description.migrating(from: former))
+      let coordinator = try PersistentStoreCoordinator(model: model, store: description.migrating(removingData: true, from: former))
       defer { try? coordinator.close() }
       let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
       try body(context)

@@ -56,7 +56,7 @@ import Testing
       "another destination",
       dog(relationships: [.toOne("toy", to: "Ball", inverse: nil)]) + [EntityDescription("Ball"), EntityDescription("Bone")],
       dog(relationships: [.toOne("toy", to: "Bone", inverse: nil)]) + [EntityDescription("Ball"), EntityDescription("Bone")], "Dog.toy",
-      "Ball was among its destinations"),
+      "Links between Dog and Ball were possible"),
     Change(
       "two relationships become a pair",
       dog(relationships: [.toOne("toy", to: "Ball", inverse: nil)]) + [
@@ -66,8 +66,16 @@ import Testing
         + [EntityDescription("Ball", relationships: [.toOne("dog", to: "Dog", inverse: "toy")])], "Dog.toy", "weren't each other's inverse"),
     Change(
       "one identifier for two",
-      dog(AttributeDescription("a", .string, isOptional: true), AttributeDescription("b", .string, isOptional: true).renamed(from: "a")),
-      dog(AttributeDescription("c", .string, isOptional: true).renamed(from: "a")), "Dog.c", "fits several attributes"),
+      dog(
+        AttributeDescription("a", .string, isOptional: true).renamed(from: "x"),
+        AttributeDescription("b", .string, isOptional: true).renamed(from: "x")
+      ), dog(AttributeDescription("c", .string, isOptional: true).renamed(from: "x")), "Dog.c", "fits several attributes"),
+    Change(
+      "one former name for two", dog(AttributeDescription("a", .string, isOptional: true)),
+      dog(
+        AttributeDescription("b", .string, isOptional: true).renamed(from: "a"),
+        AttributeDescription("c", .string, isOptional: true).renamed(from: "a")
+      ), "Dog.b", "fits several attributes"),
   ]
 
   @Test(arguments: changes) func aChangeThatNeedsADecisionIsNamed(_ change: Change) throws {
@@ -86,6 +94,24 @@ import Testing
     #expect(error?.path == place.path && error?.localizedDescription.contains("Dog.age: It is required and new.") == true)
     #expect(try place.folder.snapshot() == before)
     #expect(try place.contents(old) == ["Dog a:"])
+  }
+
+  /// The model of an older program lacks what a newer one has added.
+  @Test(arguments: MigratedStore.allCases) func openingNeverRemovesData(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store), older = try model(EntityDescription("Dog"))
+    let newer = try model(
+      EntityDescription("Dog", attributes: [.init("colour", .string, isOptional: true), .init("unused", .string, isOptional: true)]),
+      EntityDescription("Walk"))
+    try place.fill(newer) { try $0.add("Dog", "a", ["colour": "red"]) }
+    let before = try place.folder.snapshot(), description = place.description.migrating(from: [newer])
+    let error = #expect(throws: MigrationError.self) { try PersistentStoreCoordinator(model: older, store: description) }
+    #expect(error?.code == .lossOfData && error?.coreDataCode == 134110 && error?.problems.map(\.path) == ["Dog.colour"])
+    #expect(error?.description.contains("Dog.colour: 1 object would be removed or lose it.") == true && error?.path == place.path)
+    if store != .coreData { #expect(try place.folder.snapshot() == before) }
+    // Nothing is lost if no object has a value.
+    try place.change(newer) { try $0.tagged("Dog", "a").setValue(StoreValue.null, forKey: "colour") }
+    try PersistentStoreCoordinator(model: older, store: description).close()
+    #expect(try place.contents(older) == ["Dog a:"])
   }
 
   @Test(arguments: MigratedStore.allCases) func aNewUniquenessConstraintIsChecked(_ store: MigratedStore) throws {
@@ -132,8 +158,10 @@ import Testing
     let new = try model(EntityDescription("Dog", attributes: [.init("age", .integer16, isOptional: true)]))
     try place.fill(old) { try $0.add("Dog", "a") }
     let before = try place.folder.snapshot()
-    let error = #expect(throws: MigrationError.self) { try place.contents(new, from: [other]) }
-    #expect(error?.code == .missingSourceModel && error?.coreDataCode == 134130 && error?.path == place.path)
+    let refused = #expect(throws: StoreError.self) { try place.contents(new, from: [other]) }
+    let error = refused?.cause as? MigrationError
+    #expect(refused?.code == .incompatibleModel && error?.code == .missingSourceModel && error?.coreDataCode == 134130)
+    #expect(error?.path == place.path)
     #expect(try place.folder.snapshot() == before)
     #expect(try place.contents(new, from: [other, old]) == ["Dog a: age=nil"])
   }

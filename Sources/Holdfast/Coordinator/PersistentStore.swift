@@ -68,7 +68,14 @@ public final class PersistentStore: Sendable {
       return (store, monitored, metadata)
     }
     do { return try open() } catch let error as StoreError where error.code == .incompatibleModel && description.canMigrate {
-      try PersistentStoreCoordinator.migratePersistentStore(description, to: model)
+      do { try PersistentStoreCoordinator.migrateAutomatically(description, to: model) } catch let failure {
+        // Another process may have migrated the store meanwhile.
+        if let opened = try? open() { return opened }
+        guard let migration = failure as? MigrationError, migration.code == .missingSourceModel else { throw failure }
+        var error = error
+        error.cause = migration
+        throw error
+      }
       return try open()
     }
   }

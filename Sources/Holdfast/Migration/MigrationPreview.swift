@@ -80,14 +80,30 @@ extension PersistentStoreCoordinator {
   /// - Throws: The errors of ``migratePersistentStore(_:to:)``: for example, those of models that can't be mapped.
   public static func previewMigration(of description: StoreDescription, to model: ManagedObjectModel) throws -> MigrationPreview? {
     guard let mapping = try inferredMapping(for: description, to: model) else { return nil }
-    let coordinator = try PersistentStoreCoordinator(model: mapping.source, store: description.migrating(automatically: false))
-    defer { try? coordinator.close() }
-    return try MigrationPreview(mapping, ManagedObjectContext(coordinator: coordinator, classes: []))
+    return try MigrationPreview(of: description, mapping)
+  }
+}
+
+extension MappingModel {
+  /// Whether a model has something that the other one hasn't.
+  var mayLoseData: Bool {
+    if !removedEntities.isEmpty { return true }
+    return entityMappings.contains { entity in
+      guard let source = entity.source else { return false }
+      return !MigrationPreview.lost(self.source.entities[source], entity, self).isEmpty
+    }
   }
 }
 
 extension MigrationPreview {
-  fileprivate init(_ mapping: MappingModel, _ context: ManagedObjectContext) throws {
+  /// Counts the objects of a store that isn't open.
+  init(of description: StoreDescription, _ mapping: MappingModel) throws {
+    let coordinator = try PersistentStoreCoordinator(model: mapping.source, store: description.migrating(automatically: false))
+    defer { try? coordinator.close() }
+    try self.init(mapping, ManagedObjectContext(coordinator: coordinator, classes: []))
+  }
+
+  private init(_ mapping: MappingModel, _ context: ManagedObjectContext) throws {
     func count(_ index: EntityIndex, where condition: QueryExpression? = nil) throws -> Int {
       let entity = mapping.source.entities[index]
       // Subentities are counted by themselves.
@@ -122,7 +138,7 @@ extension MigrationPreview {
   }
 
   /// The properties that the new model has no place for, and the condition that an object has a value.
-  private static func lost(
+  fileprivate static func lost(
     _ entity: ManagedObjectModel.Entity, _ target: EntityMapping, _ mapping: MappingModel
   ) -> [(name: String, condition: QueryExpression)] {
     let kept = Set(target.values.compactMap(\.source))

@@ -1,4 +1,4 @@
-public import HoldfastStore
+import HoldfastStore
 
 /// The old and the new objects during a stage of a ``MigrationPlan``.
 public final class MigrationStage {

@@ -5,18 +5,43 @@ extension PersistentStoreCoordinator {
   /// Migrates a store that isn't open to another version of its model, as far as the mapping can be inferred; see
   /// ``/HoldfastStore/MappingModel/inferred(from:to:)``. Does nothing if the store has the model already.
   ///
-  /// Opening a store does the same unless ``/HoldfastStore/StoreDescription/migratesAutomatically`` is false. The store's former model is
+  /// Opening a store does the same unless ``/HoldfastStore/StoreDescription/migratesAutomatically`` is false, or values or objects would be
+  /// lost. This method removes what the new model has no place for; see ``previewMigration(of:to:)``.
+  ///
+  /// The store's former model is
   /// the one that it contains. If it contains none, it is the one among ``/HoldfastStore/StoreDescription/formerModels`` whose version hashes
   /// are equal.
   ///
-  /// Objects keep their IDs. SQLite stores are migrated in place, in one transaction, and the other files are written anew. In both cases,
-  /// the store is either as before or completely migrated, whatever happens meanwhile.
+  /// Objects keep their keys; the IDs of objects whose entity is renamed have its new name. SQLite stores with a log are migrated in place, in
+  /// one transaction. Other files are written anew. In both cases, the store is either as before or completely migrated, whatever happens
+  /// meanwhile.
   ///
   /// - Throws: ``/HoldfastStore/MigrationError`` if the models can't be mapped, or the objects don't fit the new model.
   ///   ``/HoldfastStore/StoreError``: `alreadyOpen` while this process has the store open, `locked` while another process uses it,
-  ///   `readOnly`, `diskFull`, and the errors of opening the store. The store is unchanged then.
+  ///   `readOnly`, `diskFull`, and the errors of opening the store. The store is unchanged then, except with `durabilityUnknown` and
+  ///   `outcomeUnknown`, which concern the last step.
   public static func migratePersistentStore(_ description: StoreDescription, to model: ManagedObjectModel) throws {
     guard let mapping = try inferredMapping(for: description, to: model) else { return }
+    try perform(MigrationRequest(mapping), description)
+  }
+
+  /// Migrates a store that is opened, unless that would remove something.
+  static func migrateAutomatically(_ description: StoreDescription, to model: ManagedObjectModel) throws {
+    guard let mapping = try inferredMapping(for: description, to: model) else { return }
+    if !description.removesDataWhenMigrating && mapping.mayLoseData {
+      let losses = try MigrationPreview(of: description, mapping).losses
+      guard losses.isEmpty else {
+        throw MigrationError(
+          .lossOfData, path: description.location?.description,
+          reason:
+            "The new model has no place for existing data. Nothing was changed. If a newer version of the program wrote the store, use that "
+            + "one. If the data isn't needed, call migratePersistentStore(_:to:), or open the store with migrating(removingData: true).",
+          problems: losses.map { loss in
+            MigrationError.Problem(
+              loss.path, "\(loss.objectCount) \(loss.objectCount == 1 ? "object" : "objects") would be removed or lose it.")
+          })
+      }
+    }
     try perform(MigrationRequest(mapping), description)
   }
 
@@ -27,12 +52,14 @@ extension PersistentStoreCoordinator {
     let metadata = try metadata(for: description)
     if metadata.isCompatible(with: model) { return nil }
     let path = description.location?.description
-    let stored = description.administration.supports(StoredModelRequest.self) ? try cachedModel(for: description) : nil
-    guard let source = stored ?? description.formerModels.first(where: { metadata.isCompatible(with: $0) }) else {
+    let stored = description.administration.supports(StoredModelRequest.self) ? try? cachedModel(for: description) : nil
+    // In a damaged file, the model may be another one than the hashes say.
+    let candidates = (stored.map { [$0] } ?? []) + description.formerModels
+    guard let source = candidates.first(where: { metadata.isCompatible(with: $0) }) else {
       throw MigrationError(
         .missingSourceModel, path: path,
         reason: "The store doesn't contain its model, and none of the \(description.formerModels.count) former models has its version "
-          + "hashes. Pass the model with which the store was created: migrating(from:).")
+          + "hashes. Pass the model with which the store was created to migrating(from:).")
     }
     do throws(MigrationError) { return try MappingModel.inferred(from: source, to: model) } catch {
       var error = error

@@ -12,13 +12,15 @@ extension ClosedWholeFile {
   func migrate(_ mapping: MappingModel) throws {
     let operation = MigrationRequest.operation
     try checkWritable(operation)
+    try finishSaves(mapping.source)
     let file = try DurableFile(path: path, options: options.file, operation: operation)
     defer { file.close() }
     let replacement = try file.beginReplacing(operation: operation)
     defer { replacement.abort() }
-    guard let opened = try replacement.read({ try open($0, mapping) }) else {
+    guard let found = try replacement.read({ try open($0, mapping) }) else {
       throw StoreError(.notFound, operation: operation, path: path, reason: "The file doesn't exist. Check the path.")
     }
+    guard let opened = found else { return }
     let former = try opened.source.generation()
     let header = try header(opened, mapping, operation)
     let loader = TableLoader(model: mapping.destination, path: path, keySpace: format.keySpace)
@@ -32,13 +34,25 @@ extension ClosedWholeFile {
     try replacement.finish()
     replacement.waitsForDisk = true
     try replacement.commit()
-    try removeFiles(former, migrated.generation, header.storeUUID, file, operation)
+    removeFiles(former, migrated.generation, header.storeUUID, file, operation)
   }
 
-  private func open(_ reader: FileReader, _ mapping: MappingModel) throws -> OpenedStore {
+  /// Completes saves with external files that were interrupted. Their notes name attributes of the former model.
+  private func finishSaves(_ model: ManagedObjectModel) throws {
+    guard model.entities.contains(where: { !$0.externalSlots.isEmpty }) else { return }
+    let store = WholeFileStore(format: format, at: path, options: options)
+    do { _ = try store.open(model: model, host: .none) } catch let error as StoreError where error.code == .incompatibleModel { return }
+    try store.close()
+  }
+
+  /// Opens the file with the former model; nil if another process has already migrated it.
+  private func open(_ reader: FileReader, _ mapping: MappingModel) throws -> OpenedStore? {
     do { return try format.opened(reader, mapping.source, path, options) } catch let error as StoreError
       where error.code == .incompatibleModel
     {
+      reader.rewind()
+      let header = try format.readHeader(reader)
+      if (try? header.check(mapping.destination, path)) != nil { return nil }
       throw MigrationError(
         .missingMappingModel, path: path, reason: "The mapping is for another version of the model than that of the store.", cause: error)
     }
@@ -67,15 +81,16 @@ extension ClosedWholeFile {
     return header
   }
 
-  /// Removes the external files of values that the new model has no place for.
+  /// Removes the external files of values that the new model has no place for, after the migration has succeeded. A file that can't be removed
+  /// remains, and no row names it.
   private func removeFiles(
     _ former: TableGeneration, _ migrated: TableGeneration, _ storeUUID: String, _ file: DurableFile, _ operation: String
-  ) throws {
+  ) {
     var lost: Set<UUID> = []
     former.forEachExternalID { lost.insert($0) }
     if lost.isEmpty { return }
     migrated.forEachExternalID { lost.remove($0) }
     if lost.isEmpty { return }
-    try ExternalDataFolder(file, storeUUID: storeUUID, options: options).remove(lost, operation: operation)
+    try? ExternalDataFolder(file, storeUUID: storeUUID, options: options).remove(lost, operation: operation)
   }
 }

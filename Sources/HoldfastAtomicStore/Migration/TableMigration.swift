@@ -12,15 +12,12 @@ struct TableMigration {
   private let former: TableGeneration
   private let loader: TableLoader
   private let path: String
-  /// The keys of removed objects, by table of the former model.
-  private var removed: [Int: Set<ObjectKey>] = [:]
+  private let storeUUID: String
 
   /// - Parameter loader: A loader of the new model, which has begun.
   init(_ mapping: MappingModel, _ former: TableGeneration, to loader: TableLoader, path: String) {
     (self.mapping, self.former, self.loader, self.path) = (mapping, former, loader, path)
-    for index in mapping.removedEntities {
-      former.forEachRow(of: index) { removed[former.schema.tableOfEntity[index], default: []].insert($0.key) }
-    }
+    storeUUID = former.schema.identity.storeUUID
   }
 
   func run() throws -> LoadedStore {
@@ -30,7 +27,12 @@ struct TableMigration {
       if relationship.isOrdered { copyOrder(relationship) }
     }
     do { return try loader.finish() } catch let error as StoreError {
-      guard let cause = error.cause as? StoreError, cause.code == .constraintConflict else { throw error }
+      guard let cause = error.cause as? StoreError, cause.code == .constraintConflict else {
+        throw StoreError(
+          .general, operation: MigrationRequest.operation, path: path,
+          reason: "The migrated objects contradict each other, which is a mistake of Holdfast. Nothing was changed. Please report it.",
+          cause: error)
+      }
       let names = cause.constraintConflicts.first?.constraint.joined(separator: ", ") ?? ""
       let entity = cause.constraintConflicts.first?.objectID.entityName ?? ""
       throw violation(
@@ -76,13 +78,28 @@ struct TableMigration {
   ) {
     if let source = value.source, row.isPresent(source) {
       switch origin.layout.kinds[source] {
-      case .bytes: builder.append(bytesOf: row, source)
+      case .bytes:
+        if attribute.type == .objectID { return append(renamed(row.value(source, .objectID)), to: builder) }
+        builder.append(bytesOf: row, source)
       default: builder.append(cellOf: row, source)
       }
     } else if !builder.appendValue(value.fallback, .attribute(attribute.type)) {
       // Models accept only default values of the attribute's type.
       builder.appendNull()
     }
+  }
+
+  private func append(_ value: StoreValue, to builder: RowBatchBuilder) {
+    if !builder.appendValue(value, .attribute(.objectID)) { builder.appendNull() }
+  }
+
+  /// The ID of an object of this store with the new name of its entity; null for a removed object.
+  private func renamed(_ value: StoreValue) -> StoreValue {
+    guard case .objectID(let id) = value, id.storeIdentifier == storeUUID, let entity = mapping.source.entity(named: id.entityName) else {
+      return value
+    }
+    guard let destination = mapping.destination(of: entity.index) else { return .null }
+    return .objectID(former.schema.identity.objectID(entity: mapping.destination.entities[destination], key: id.key))
   }
 
   private static let tooMany = "An object would have several destinations or owners, but the relationship allows one."
@@ -101,10 +118,8 @@ struct TableMigration {
   private func others(_ link: LinkMapping, _ key: ObjectKey, _ row: RowPointer) -> [ObjectKey] {
     let relationship = mapping.relationship(link)
     let found = link.isReversed ? owners(key, row, relationship) : destinations(key, row, relationship)
-    guard link.losesDestinations else { return found }
-    let table = former.schema.tableOfEntity[link.isReversed ? relationship.entityIndex : relationship.destinationIndex]
-    guard let gone = removed[table] else { return found }
-    return found.filter { !gone.contains($0) }
+    if !link.losesDestinations { return found }
+    return found.filter { former.entity(of: $0, root: link.target(mapping)).map(link.destinations.contains) ?? false }
   }
 
   private func destinations(_ key: ObjectKey, _ row: RowPointer, _ relationship: ManagedObjectModel.Relationship) -> [ObjectKey] {
@@ -166,4 +181,17 @@ struct TableMigration {
       .constraintViolation, path: path, reason: "Existing objects don't fit the new model. Nothing was changed.",
       problems: [MigrationError.Problem(subject, reason)], cause: cause)
   }
+}
+
+extension TableGeneration {
+  /// The concrete entity of an object of a family; nil if there is no such object.
+  fileprivate func entity(of key: ObjectKey, root: EntityIndex) -> EntityIndex? {
+    let table = table(of: root), location = table.location(key)
+    return location.isNone ? nil : table.entity(location)
+  }
+}
+
+extension LinkMapping {
+  /// The entity of the source whose objects are the destinations.
+  fileprivate func target(_ mapping: MappingModel) -> EntityIndex { isReversed ? entity : mapping.relationship(self).destinationIndex }
 }

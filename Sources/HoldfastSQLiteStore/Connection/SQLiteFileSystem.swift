@@ -190,6 +190,11 @@ enum SQLiteFileSystem {
     if let failure { throw failure }
   }
 
+  /// The same for a closure that may throw any error.
+  static func withTemporaryFiles(_ names: TemporaryNames, _ body: () throws -> Void) throws {
+    try $temporaryNames.withValue(names, operation: body)
+  }
+
   /// Bound to the thread that runs a statement. SQLite opens the statement's files on that thread.
   @TaskLocal private static var temporaryNames: TemporaryNames?
 

@@ -1,3 +1,4 @@
+import CHoldfastSQLite
 import HoldfastFiles
 import HoldfastStore
 
@@ -8,52 +9,145 @@ import HoldfastStore
 #endif
 
 extension ClosedFile {
-  /// Migrates the store in place, in one transaction, while no other process uses the file.
+  /// Migrates the store while no other process uses the file.
   ///
-  /// The file's own journal protects it: if the process is killed, the next opening finds the store as it was before.
+  /// A file with a log is changed in place, in one transaction, which its journal protects: other processes keep a connection to the log, so
+  /// none has the file open. Without a log, a process may have the store open between its transactions. Then a copy is migrated, and renamed:
+  /// such a process notices at its next request that the file was replaced.
+  ///
+  /// Two processes that want to migrate one file would wait for each other, so each attempt is short.
   func migrate(_ mapping: MappingModel) throws {
     let operation = MigrationRequest.operation
     try checkWritable(operation)
-    var options = options
-    (options.createsIfMissing, options.journalMode, options.durability) = (false, .delete, .full)
-    try withDatabase(options, checkpointing: false) { [options] database in
-      let found = try reading(database, operation) { try look($0, mapping, operation) }
-      let writer = try database.writer(to: operation)
-      // Sorting for indexes would otherwise take memory for all rows.
-      try writer.run("PRAGMA temp_store=1")
-      var lost: Set<UUID> = []
-      do {
-        try writer.begin(.exclusive)
-        lost = try lostFiles(found.schema, mapping, writer)
-        let target = found.record.isOwn ? StoreSchema.predicted(mapping.destination) : try foreign(found.schema, mapping, writer)
-        let maxima = try maximumKeys(found.schema, mapping, writer)
-        try FileMigration(mapping: mapping, old: found.schema, new: target, connection: writer, options: options).run()
-        try writePrimaryKeys(found.schema, target, mapping, maxima, writer)
-        try writeMetadata(found.record, mapping, writer)
-        try database.commit(writer)
-      } catch {
-        writer.rollback()
-        throw error
-      }
-      if lost.isEmpty { return }
-      let folder = ExternalDataFolder(path: database.file.path, storeUUID: found.record.uuid, options: options)
-      try folder.remove(lost, operation: operation)
+    try finishSaves(mapping.source)
+    let deadline = ContinuousClock.now + options.busyTimeout
+    while true {
+      var options = options
+      (options.createsIfMissing, options.journalMode, options.durability) = (false, .delete, .full)
+      options.busyTimeout = min(options.busyTimeout, .milliseconds(Int.random(in: 50...250)))
+      do { return try attempt(mapping, options, operation) } catch let error as StoreError
+        where error.code == .locked && ContinuousClock.now < deadline
+      { sqlite3_sleep(.random(in: 20...200)) }
     }
   }
 
-  /// Checks that the file has the mapping's source model.
+  /// Completes saves with external files that were interrupted. Their notes name attributes of the former model.
+  private func finishSaves(_ model: ManagedObjectModel) throws {
+    guard model.entities.contains(where: { !$0.externalSlots.isEmpty }) else { return }
+    let store = SQLiteStore(path: path, options: options)
+    do { _ = try store.open(model: model, host: .none) } catch let error as StoreError where error.code == .incompatibleModel { return }
+    try store.close()
+  }
+
+  private func attempt(_ mapping: MappingModel, _ options: SQLiteStoreOptions, _ operation: String) throws {
+    try withDatabase(options, checkpointing: false) { database in
+      let found = try reading(database, operation) { connection in
+        let isMigrated = try look(connection, mapping, operation) == nil
+        return (isMigrated, hasLog: try connection.string("PRAGMA journal_mode") == SQLiteStoreOptions.JournalMode.wal.rawValue)
+      }
+      if found.0 { return }
+      let writer = try database.writer(to: operation)
+      if found.hasLog {
+        return removeFiles(try change(database, writer, mapping, options, operation), database.file.path)
+      }
+      // No other process writes until the file is replaced. An exclusive lock would also prevent copying it.
+      try writer.begin(.immediate)
+      defer { writer.rollback() }
+      // Another process may have migrated the file.
+      if try record(writer, operation).isCompatible(with: mapping.destination) { return }
+      try reading(database, operation) { try replace(database.file.path, $0, mapping, options, operation) }
+    }
+  }
+
+  /// Migrates a copy beside the file, and renames it.
+  private func replace(
+    _ path: String, _ original: SQLiteConnection, _ mapping: MappingModel, _ options: SQLiteStoreOptions, _ operation: String
+  ) throws {
+    let copy = ResolvedFilePath(
+      folder: ResolvedFilePath(splitting: path).folder, name: ".holdfast-\(String(UInt64.random(in: .min ... .max), radix: 16)).tmp"
+    ).path
+    var options = options
+    (options.createsIfMissing, options.filePermissions) = (true, try OperatingSystem.status(of: path).permissions)
+    do {
+      let database = try SQLiteDatabase(path: copy, options: options), lost: LostFiles
+      do {
+        defer { database.close() }
+        let writer = try database.writer(to: operation)
+        try original.copyDatabase(to: writer, operation)
+        lost = try change(database, writer, mapping, options, operation)
+      }
+      try OperatingSystem.rename(copy, to: path, operation)
+      removeFiles(lost, path)
+    } catch {
+      try? OperatingSystem.remove([copy, copy + "-journal"], operation)
+      throw error
+    }
+  }
+
+  /// External files that no row names any more.
+  private struct LostFiles {
+    var storeUUID = ""
+    var ids: Set<UUID> = []
+  }
+
+  /// Removes external files after the migration has succeeded. A file that can't be removed remains, and no row names it.
+  private func removeFiles(_ lost: LostFiles, _ path: String) {
+    if lost.ids.isEmpty { return }
+    try? ExternalDataFolder(path: path, storeUUID: lost.storeUUID, options: options).remove(lost.ids, operation: MigrationRequest.operation)
+  }
+
+  /// Changes a file in one transaction. Does nothing if it has the new model.
+  private func change(
+    _ database: SQLiteDatabase, _ writer: SQLiteConnection, _ mapping: MappingModel, _ options: SQLiteStoreOptions, _ operation: String
+  ) throws -> LostFiles {
+    // The connection's files refer to these names until they are closed.
+    let names = TemporaryNames(beside: database.file.name)
+    var lost = LostFiles()
+    // Sorting for indexes would otherwise take memory for all rows.
+    try writer.run("PRAGMA temp_store=1")
+    do {
+      try writer.begin(.exclusive)
+      guard let found = try look(writer, mapping, operation) else {
+        writer.rollback()
+        return lost
+      }
+      lost.storeUUID = found.record.uuid
+      try SQLiteFileSystem.withTemporaryFiles(names) {
+        lost.ids = try lostFiles(found.schema, mapping, writer)
+        let target = found.isOwn ? StoreSchema.predicted(mapping.destination) : try foreign(found.schema, mapping, writer)
+        let maxima = try maximumKeys(found.schema, mapping, writer)
+        try FileMigration(
+          mapping: mapping, old: found.schema, new: target, connection: writer, options: options,
+          store: (lost.storeUUID, found.isOwn)
+        ).run()
+        try writePrimaryKeys(found.schema, target, mapping, maxima, writer)
+        try writeMetadata(found.record, found.isOwn, mapping, writer)
+        try database.commit(writer)
+      }
+    } catch {
+      writer.rollback()
+      throw error
+    }
+    withExtendedLifetime(names) { database.giveBackUnusedPages() }
+    return lost
+  }
+
+  /// The file's record and layout; nil if it already has the mapping's destination model.
   private func look(_ connection: SQLiteConnection, _ mapping: MappingModel, _ operation: String) throws -> (
-    record: MetadataRecord, schema: StoreSchema
-  ) {
+    record: MetadataRecord, schema: StoreSchema, isOwn: Bool
+  )? {
     let reader = MetadataReader(path: path, operation: operation)
     let record = try record(connection, operation)
     do { try record.checkCompatibility(with: mapping.source, path: path) } catch {
+      if record.isCompatible(with: mapping.destination) { return nil }
       throw MigrationError(
         .missingMappingModel, path: path, reason: "The mapping is for another version of the model than that of the store.", cause: error)
     }
-    let schema = record.isOwn ? StoreSchema.predicted(mapping.source) : try StoreSchema.read(mapping.source, from: connection)
+    // Another program may have migrated a file that this framework created.
+    let isOwn = record.hasLayout(of: mapping.source)
+    let schema = isOwn ? StoreSchema.predicted(mapping.source) : try StoreSchema.read(mapping.source, from: connection)
     try reader.row(connection)?.schema.check(schema, isReadOnly: false)
-    return (record, schema)
+    return (record, schema, isOwn)
   }
 
   /// The layout of the new model in another program's file: entities keep their numbers, and new ones get free numbers.
@@ -110,14 +204,16 @@ extension ClosedFile {
     }
   }
 
-  private func writeMetadata(_ record: MetadataRecord, _ mapping: MappingModel, _ writer: SQLiteConnection) throws {
+  private func writeMetadata(
+    _ record: MetadataRecord, _ isOwn: Bool, _ mapping: MappingModel, _ writer: SQLiteConnection
+  ) throws {
     var record = record
-    try record.migrate(to: mapping.destination)
+    try record.migrate(to: mapping.destination, hasOwnLayout: isOwn)
     let update = try writer.prepare("UPDATE Z_METADATA SET Z_PLIST = ?1 WHERE Z_VERSION = 1")
     try update.bind(record.bytes, at: 1)
     try update.run()
     // The cache has the former model, and a store without one is valid.
-    if !record.isOwn, try writer.int64("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'Z_MODELCACHE'") != nil {
+    if !isOwn, try writer.int64("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'Z_MODELCACHE'") != nil {
       try writer.runScript("DELETE FROM Z_MODELCACHE")
     }
   }

@@ -6,6 +6,8 @@ struct FamilyCopy {
   let former: FormerColumns
   let new: StoreSchema
   let root: ManagedObjectModel.Entity
+  /// The store whose file is migrated, and whether this framework created it.
+  let store: (uuid: String, isOwn: Bool)
 
   /// The entities with objects that are copied.
   private(set) var entities: [EntityMapping] = []
@@ -28,8 +30,11 @@ struct FamilyCopy {
     var path: String
   }
 
-  init(_ root: ManagedObjectModel.Entity, _ mapping: MappingModel, _ former: FormerColumns, _ new: StoreSchema) {
-    (self.root, self.mapping, self.former, self.new) = (root, mapping, former, new)
+  init(
+    _ root: ManagedObjectModel.Entity, _ mapping: MappingModel, _ former: FormerColumns, _ new: StoreSchema,
+    _ store: (uuid: String, isOwn: Bool)
+  ) {
+    (self.root, self.mapping, self.former, self.new, self.store) = (root, mapping, former, new, store)
     entities = root.concreteIndexes.map { mapping.mapping(of: $0) }.filter { $0.source != nil }
     for index in root.familyIndexes { for slot in new.ownSlots(mapping.destination.entities[index]) { addSlot(slot, of: index) } }
     for relationship in new.linksWithoutInverse(root) { addOwner(relationship) }
@@ -53,7 +58,7 @@ struct FamilyCopy {
       let path = "\(mapping.destination.entities[entity.destination].name).\(relationship.name)"
       let found = other(link, rowIsDestination: false, path)
       keys[entity.destination] = found.key
-      types[entity.destination] = found.entity.map { renumbered($0) }
+      types[entity.destination] = found.entity.map { renumbered($0, relationship.destinationIndex) }
       if found.entity == nil { isKnown = false }
       if order != nil { orders[entity.destination] = found.order ?? "CASE WHEN \(found.key) IS NOT NULL THEN Z_PK END" }
     }
@@ -67,27 +72,17 @@ struct FamilyCopy {
 
   /// The column with the owner of a row in a to-many relationship without an inverse.
   private mutating func addOwner(_ relationship: ManagedObjectModel.Relationship) {
-    let links = links(of: relationship), destination = mapping.destination.destination(of: relationship)
     var keys: [EntityIndex: String] = [:], orders: [EntityIndex: String] = [:]
-    let path = "\(mapping.destination.entities[relationship.entityIndex].name).\(relationship.name)"
-    for entity in entities where destination.familyIndexes.contains(entity.destination) {
-      let found = links.map { other($0, rowIsDestination: true, path) }
-      guard let first = found.first else { continue }
-      keys[entity.destination] = found.count == 1 ? first.key : "COALESCE(\(found.map(\.key).joined(separator: ", ")))"
-      let places = found.map { $0.order ?? "CASE WHEN \($0.key) IS NOT NULL THEN Z_PK END" }
-      orders[entity.destination] = places.count == 1 ? places[0] : "COALESCE(\(places.joined(separator: ", ")))"
+    let owner = mapping.destination.entities[relationship.entityIndex], path = "\(owner.name).\(relationship.name)"
+    if let link = mapping.link(relationship) {
+      for entity in entities where entity.source.map(link.destinations.contains) ?? false {
+        let found = other(link, rowIsDestination: true, path)
+        keys[entity.destination] = found.key
+        orders[entity.destination] = found.order ?? "CASE WHEN \(found.key) IS NOT NULL THEN Z_PK END"
+      }
     }
     columns.append((new.link(relationship).near, keys))
     if let order = new.orderColumn(relationship) { columns.append((order, orders)) }
-  }
-
-  /// The different link mappings of a relationship among the entity that declares it and its subentities.
-  private func links(of relationship: ManagedObjectModel.Relationship) -> [LinkMapping] {
-    var links: [LinkMapping] = []
-    for index in mapping.destination.entities[relationship.entityIndex].familyIndexes {
-      if let link = mapping.mapping(of: index).links[relationship.index.rawValue], !links.contains(link) { links.append(link) }
-    }
-    return links
   }
 
   // MARK: Values
@@ -99,20 +94,53 @@ struct FamilyCopy {
     if attribute.allowsExternalData && !mapping.source.entities[origin].slots[source].allowsExternalData {
       column = "CASE WHEN typeof(\(column)) = 'blob' THEN CAST(x'01' || \(column) AS BLOB) ELSE \(column) END"
     }
+    if case .attribute(let attribute) = attribute, attribute.type == .objectID, mapping.renamesEntities || !mapping.removedEntities.isEmpty
+    {
+      column = renamed(column)
+    }
     return value.fallback == .null ? column : "IFNULL(\(column), \(parameter(value.fallback, slot, entity)))"
   }
 
   private mutating func parameter(_ value: StoreValue, _ slot: SlotIndex, _ entity: EntityMapping) -> String {
     if value == .null { return "NULL" }
+    let column = mapping.destination.entities[entity.destination].layout.columns[slot]
+    let known = parameters.firstIndex { parameter in
+      let other = mapping.destination.entities[parameter.entity]
+      return other.layout.columns[parameter.slot] == column
+        && other.slots[parameter.slot].allowsExternalData
+          == mapping.destination.entities[entity.destination].slots[slot].allowsExternalData
+        && mapping.mapping(of: parameter.entity).values[parameter.slot.rawValue].fallback == value
+    }
+    if let known { return "?\(known + 1)" }
     parameters.append((entity.destination, slot))
     return "?\(parameters.count)"
+  }
+
+  /// The URIs of this store's objects with the new names of their entities. Those of removed objects become NULL.
+  private func renamed(_ column: String) -> String {
+    let cases = mapping.source.entityIndexes.map { index in
+      let prefix = "x-coredata://\(store.uuid)/\(mapping.source.entities[index].name)/"
+      guard let destination = mapping.destination(of: index) else { return "WHEN '\(prefix)' THEN NULL" }
+      let new = "x-coredata://\(store.uuid)/\(mapping.destination.entities[destination].name)/"
+      return "WHEN '\(prefix)' THEN '\(new)' || substr(\(column), \(prefix.utf8.count + 1))"
+    }
+    let name =
+      "substr(\(column), 1, \("x-coredata://\(store.uuid)/".utf8.count) + instr(substr(\(column), "
+      + "\("x-coredata://\(store.uuid)/".utf8.count + 1)), '/'))"
+    return "CASE \(name) \(cases.joined(separator: " ")) ELSE \(column) END"
   }
 
   /// Expressions for the other end of a row's link.
   private mutating func other(_ link: LinkMapping, rowIsDestination: Bool, _ path: String) -> FormerColumns.Local {
     if let local = former.local(link, rowIsDestination: rowIsDestination) {
+      let key = SQLName.quoted(local.key)
+      let (loses, entities) = rowIsDestination ? (link.losesOwners, link.owners) : (link.losesDestinations, link.destinations)
+      // The columns are those of the row, whatever the inner query is.
+      func kept(_ column: String) -> String {
+        loses ? "CASE WHEN \(former.remains("r." + key, entities)) THEN \(column) END" : column
+      }
       return FormerColumns.Local(
-        key: SQLName.quoted(local.key), entity: local.entity.map(SQLName.quoted), order: local.order.map(SQLName.quoted))
+        key: kept(key), entity: local.entity.map { kept(SQLName.quoted($0)) }, order: local.order.map { kept(SQLName.quoted($0)) })
     }
     var helper = Helper(name: "", link: link, rowIsDestination: rowIsDestination, path: path)
     if let known = helpers.first(where: { $0.link == link && $0.rowIsDestination == rowIsDestination }) {
@@ -135,10 +163,11 @@ struct FamilyCopy {
 
   // MARK: Statements
 
-  /// Translates the number of an entity.
-  func renumbered(_ column: String) -> String {
+  /// Translates the number of an entity that becomes one of a family of the destination.
+  func renumbered(_ column: String, _ member: EntityIndex) -> String {
+    let family = mapping.destination.entities[mapping.destination.entities[member].rootIndex].familyIndexes
     let changes = mapping.source.entityIndexes.compactMap { index -> (Int64, Int64)? in
-      guard let destination = mapping.destination(of: index) else { return nil }
+      guard let destination = mapping.destination(of: index), family.contains(destination) else { return nil }
       let (old, new) = (former.schema.tables[index].number, new.tables[destination].number)
       return old == new ? nil : (old, new)
     }
@@ -164,6 +193,8 @@ struct FamilyCopy {
     guard formerNames.contains(where: { SQLName.quoted($0) == column }) else { return false }
     return !entities.contains { entity in
       guard values[entity.destination] != column, let source = entity.source else { return false }
+      // Core Data's migrations leave default values in rows of all entities. They must not become values of an entity with the column.
+      if !store.isOwn && new.tables[entity.destination].columns.contains(where: { SQLName.quoted($0) == column }) { return true }
       let table = former.schema.tables[source]
       return (table.columns + table.entityColumns).contains { SQLName.quoted($0) == column }
     }
@@ -175,10 +206,10 @@ struct FamilyCopy {
   func statement(to table: String) -> String? {
     guard let formerTable, !entities.isEmpty else { return nil }
     let names = ["Z_PK", "Z_ENT", "Z_OPT"] + columns.map { SQLName.quoted($0.name) }
-    let values = ["Z_PK", renumbered("Z_ENT"), "Z_OPT"] + columns.map { expression($0.values) }
+    let values = ["Z_PK", renumbered("Z_ENT", root.index), "Z_OPT"] + columns.map { expression($0.values) }
     let condition = copiesAllRows ? "" : " WHERE Z_ENT IN (\(entities.compactMap(formerNumber).joined(separator: ", ")))"
     return
-      "INSERT INTO \(table) (\(names.joined(separator: ", "))) SELECT \(values.joined(separator: ", ")) FROM \(SQLName.quoted(formerTable))"
+      "INSERT INTO \(table) (\(names.joined(separator: ", "))) SELECT \(values.joined(separator: ", ")) FROM \(SQLName.quoted(formerTable)) AS r"
       + condition
   }
 
@@ -193,7 +224,7 @@ struct FamilyCopy {
   /// Whether the table is already as the new model needs it.
   var isIdentity: Bool {
     guard let formerTable, formerTable == new.tables[root.index].name, copiesAllRows, helpers.isEmpty, unknownEntities.isEmpty,
-      renumbered("Z_ENT") == "Z_ENT"
+      renumbered("Z_ENT", root.index) == "Z_ENT"
     else { return false }
     let names = Set(columns.map(\.name))
     return names == formerNames && columns.allSatisfy { expression($0.values) == SQLName.quoted($0.name) }

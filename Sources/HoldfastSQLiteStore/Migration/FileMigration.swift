@@ -16,26 +16,28 @@ struct FileMigration {
   let new: StoreSchema
   let connection: SQLiteConnection
   let options: SQLiteStoreOptions
+  /// The store, and whether this framework created its file.
+  let store: (uuid: String, isOwn: Bool)
 
   private var former: FormerColumns { FormerColumns(mapping: mapping, schema: old) }
 
   func run() throws {
     try new.check()
-    let copies = mapping.destination.entities.filter { $0.superentityIndex == nil }.map { FamilyCopy($0, mapping, former, new) }
+    try checkNames()
+    let triggers = try dropTriggers()
+    let copies = mapping.destination.entities.filter { $0.superentityIndex == nil }.map { FamilyCopy($0, mapping, former, new, store) }
     let (kept, changed) = (copies.filter(\.isIdentity), copies.filter { !$0.isIdentity })
     let names = temporaryNames(changed)
     for copy in changed { try copyRows(copy, to: names[copy.root.index] ?? "") }
     let links = new.namedLinks.map { LinkCopy($0, mapping, former, new) }
     let (keptLinks, changedLinks) = (links.filter(\.isIdentity), links.filter { !$0.isIdentity })
-    for (place, copy) in changedLinks.enumerated() { try copyLinks(copy, to: "Z_HOLDFAST_JOIN_\(place)", names) }
-    let triggers = try self.triggers(of: changed)
+    for (place, copy) in changedLinks.enumerated() { try copyLinks(copy, to: "Z_HOLDFAST_JOIN_\(place)") }
     try dropTables(except: kept, keptLinks)
     for copy in changed { try rename(names[copy.root.index] ?? "", new.tables[copy.root.index].name) }
     for (place, copy) in changedLinks.enumerated() { try rename("Z_HOLDFAST_JOIN_\(place)", new.link(copy.relationship).table) }
-    try clearLostLinks()
     try findEntities(changed)
-    try changeIndexes()
-    for sql in triggers { try connection.runScript(sql) }
+    try changeIndexes(keptTables: Set(kept.map { new.tables[$0.root.index].name }))
+    try createTriggers(triggers)
   }
 
   // MARK: Rows
@@ -90,43 +92,9 @@ struct FileMigration {
 
   // MARK: Links
 
-  private func copyLinks(_ copy: LinkCopy, to table: String, _ names: [EntityIndex: String]) throws {
+  private func copyLinks(_ copy: LinkCopy, to table: String) throws {
     try connection.runScript(new.linkCreation(copy.relationship, named: table))
-    func rows(_ entity: EntityIndex) -> String {
-      let root = mapping.destination.entities[entity].rootIndex
-      return names[root] ?? SQLName.quoted(new.tables[root].name)
-    }
-    for sql in copy.statements(to: table, rows) { try connection.runScript(sql) }
-  }
-
-  /// Removes keys of removed objects from to-one relationships and from to-many relationships without an inverse.
-  private func clearLostLinks() throws {
-    for entity in mapping.destination.entities {
-      for relationship in entity.ownRelationships where !relationship.isToMany {
-        let losing = entity.familyIndexes.contains {
-          mapping.mapping(of: $0).links[relationship.index.rawValue]?.losesDestinations ?? false
-        }
-        let table = new.tables[entity.index]
-        let columns = [table.columns[relationship.slot], table.entityColumn(relationship.slot), new.orderColumn(ofInverse: relationship)]
-        if losing { try clear(columns.compactMap { $0 }, in: table.name, relationship.destinationIndex) }
-      }
-      for relationship in entity.ownRelationships where relationship.storesLinks && !relationship.hasInverse {
-        let losing = entity.familyIndexes.contains { index in
-          mapping.mapping(of: index).links[relationship.index.rawValue].map { former.loses($0.owner(mapping), besides: entity) } ?? false
-        }
-        let side = new.link(relationship)
-        if losing { try clear([side.near, new.orderColumn(relationship)].compactMap { $0 }, in: side.table, entity.index) }
-      }
-    }
-  }
-
-  private func clear(_ columns: [String], in table: String, _ destination: EntityIndex) throws {
-    let entity = mapping.destination.entities[destination], key = SQLName.quoted(columns[0])
-    let numbers = entity.concreteIndexes.map { String(new.tables[$0].number) }.joined(separator: ", ")
-    try connection.runScript(
-      "UPDATE \(SQLName.quoted(table)) SET \(columns.map { "\(SQLName.quoted($0)) = NULL" }.joined(separator: ", ")) WHERE \(key) IS NOT NULL "
-        + "AND NOT EXISTS (SELECT 1 FROM \(SQLName.quoted(new.tables[destination].name)) AS d WHERE d.Z_PK = "
-        + "\(SQLName.quoted(table)).\(key) AND d.Z_ENT IN (\(numbers)))")
+    if let sql = copy.statement(to: table) { try connection.runScript(sql) }
   }
 
   /// Sets the entities of destinations that the former table didn't name.
@@ -154,34 +122,75 @@ struct FileMigration {
     try connection.runScript("ALTER TABLE \(name) RENAME TO \(SQLName.quoted(newName))")
   }
 
-  /// The statements of triggers on tables that are copied. They maintain derived attributes in Core Data's files.
-  private func triggers(of copies: [FamilyCopy]) throws -> [String] {
-    var triggers: [String] = []
-    let find = try connection.prepare("SELECT sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE")
-    for copy in copies where copy.formerTable == new.tables[copy.root.index].name {
-      try find.bind(new.tables[copy.root.index].name, at: 1)
-      while try find.step() { triggers.append(find.string(0)) }
-      find.reset()
+  /// Checks that no other table or index of the file has the name of a new one.
+  private func checkNames() throws {
+    var former = Set(old.tables.map { SQLName.upper($0.name) })
+    former.formUnion(old.namedLinks.map { SQLName.upper(old.link($0).table) })
+    let find = try connection.prepare("SELECT 1 FROM sqlite_master WHERE name = ?1 COLLATE NOCASE")
+    let tables = mapping.destination.entities.filter { $0.superentityIndex == nil }.map { ($0.name, new.tables[$0.index].name) }
+    let joins = new.namedLinks.map { ("\(mapping.destination.entities[$0.entityIndex].name).\($0.name)", new.link($0).table) }
+    for (path, name) in tables + joins where !former.contains(SQLName.upper(name)) {
+      try find.bind(name, at: 1)
+      defer { find.reset() }
+      if try find.step() {
+        throw violation(path, "The file has another table or index with the name \(name). Rename the entity or relationship.")
+      }
     }
-    return triggers
   }
 
+  // MARK: Triggers
+
+  /// Removes the triggers of the model's tables, and returns their statements. They maintain derived attributes in Core Data's files, and would
+  /// run or fail during the changes.
+  private func dropTriggers() throws -> [String] {
+    let tables = Set((old.tables.map(\.name) + old.namedLinks.map { old.link($0).table }).map(SQLName.upper))
+    var triggers: [(name: String, sql: String)] = []
+    let find = try connection.prepare("SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger'")
+    while try find.step() { if tables.contains(SQLName.upper(find.string(1))) { triggers.append((find.string(0), find.string(2))) } }
+    for trigger in triggers { try connection.runScript("DROP TRIGGER \(SQLName.quoted(trigger.name))") }
+    return triggers.map(\.sql)
+  }
+
+  /// Creates the triggers again, and compiles each statement that would run one.
+  private func createTriggers(_ statements: [String]) throws {
+    if statements.isEmpty { return }
+    do throws(StoreError) {
+      for sql in statements { try connection.runScript(sql) }
+      try SchemaCheck(reading: connection).check(new, isReadOnly: false)
+      for table in Set(new.tables.map { SQLName.quoted($0.name) }) {
+        for sql in ["INSERT INTO \(table) DEFAULT VALUES", "UPDATE \(table) SET Z_OPT = Z_OPT", "DELETE FROM \(table)"] {
+          _ = try connection.prepare(sql)
+        }
+      }
+    } catch {
+      throw MigrationError(
+        .inferredMappingModel, path: connection.path,
+        reason: "The file has triggers that maintain derived attributes of the former model, and they don't fit the new one. Nothing was "
+          + "changed. Copy the store with copyPersistentStore, and migrate the copy.", cause: error)
+    }
+  }
+
+  // MARK: Indexes
+
   /// Removes the indexes that only the former model declares, and creates those that the file lacks.
-  private func changeIndexes() throws {
-    var existing: [String: String] = [:]
-    var taken: [String] = []
-    let all = try connection.prepare("SELECT type, name, substr(sql, instr(sql, ' ON ') + 1) FROM sqlite_master")
+  private func changeIndexes(keptTables: Set<String>) throws {
+    var existing: [String: String] = [:], taken: [String] = []
+    let all = try connection.prepare(
+      "SELECT type, name, substr(sql, instr(sql, ' ON ') + 1), sql LIKE 'CREATE UNIQUE %' FROM sqlite_master")
     while try all.step() {
       taken.append(all.string(1))
-      if all.string(0) == "index", !all.isNull(2) { existing[all.string(2)] = all.string(1) }
+      if all.string(0) == "index", !all.isNull(2) { existing[(all.int64(3) == 1 ? "UNIQUE " : "") + all.string(2)] = all.string(1) }
     }
-    let wanted = new.indexes, definitions = Set(wanted.map(\.key))
-    for index in old.indexes where !definitions.contains(index.key) {
-      guard let name = existing.removeValue(forKey: index.definition) else { continue }
+    let wanted = new.indexes, keys = Set(wanted.map(\.key))
+    for index in old.indexes where !keys.contains(index.key) {
+      guard let name = existing.removeValue(forKey: index.key) else { continue }
       try connection.runScript("DROP INDEX \(SQLName.quoted(name))")
     }
     var free = IndexNames(besides: taken)
-    for var index in wanted where existing[index.definition] == nil {
+    for var index in wanted where existing[index.key] == nil {
+      // A table that was copied lost its indexes.
+      let isAllowed = options.indexAddition.includes(ownStore: store.isOwn) || !keptTables.contains(index.table)
+      if index.purpose == .fetch && !isAllowed { continue }
       index.name = free.free(index.name)
       do throws(StoreError) { try connection.runScript(index.sql) } catch {
         guard error.isConstraint, case .entity(let entity) = index.owner else { throw error }

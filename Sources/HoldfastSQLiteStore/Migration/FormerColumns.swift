@@ -29,15 +29,20 @@ struct FormerColumns {
     return Local(key: table.columns[toOne.slot], entity: table.entityColumn(toOne.slot), order: schema.orderColumn(ofInverse: toOne))
   }
 
-  /// A query for all links of a relationship: the keys of the owner and the destination as `a` and `b`, the destination's place in the owner's
-  /// order as `oa`, and the owner's place in the destination's order as `ob`.
+  /// A query for all links of a relationship between objects that remain: the keys of the owner and the destination as `a` and `b`, the
+  /// destination's place in the owner's order as `oa`, and the owner's place in the destination's order as `ob`.
   func pairs(_ link: LinkMapping) -> String {
     let relationship = mapping.relationship(link)
     let (a, b, oa, ob) = link.isReversed ? ("b", "a", "ob", "oa") : ("a", "b", "oa", "ob")
     func select(_ owner: String, _ destination: String, _ order: String?, _ inverseOrder: String?, _ table: String) -> String {
       let names = [owner, destination, order ?? "NULL", inverseOrder ?? "NULL"].map { $0 == "NULL" ? $0 : SQLName.quoted($0) }
-      return "SELECT \(names[0]) AS \(a), \(names[1]) AS \(b), \(names[2]) AS \(oa), \(names[3]) AS \(ob) FROM \(SQLName.quoted(table)) "
-        + "WHERE \(names[0]) IS NOT NULL AND \(names[1]) IS NOT NULL"
+      let (near, far) = link.isReversed ? (names[1], names[0]) : (names[0], names[1])
+      var sql =
+        "SELECT \(names[0]) AS \(a), \(names[1]) AS \(b), \(names[2]) AS \(oa), \(names[3]) AS \(ob) "
+        + "FROM \(SQLName.quoted(table)) AS l WHERE \(names[0]) IS NOT NULL AND \(names[1]) IS NOT NULL"
+      if link.losesOwners { sql += " AND \(remains("l." + near, link.owners))" }
+      if link.losesDestinations { sql += " AND \(remains("l." + far, link.destinations))" }
+      return sql
     }
     if !relationship.isToMany {
       let local = local(relationship)
@@ -48,18 +53,10 @@ struct FormerColumns {
     return select(side.near, side.far, schema.orderColumn(relationship), inverse.flatMap { schema.orderColumn($0) }, side.table)
   }
 
-  /// Whether objects of an entity of the source, or its subentities, are removed or lose a relationship of the destination.
-  func loses(_ entity: EntityIndex, besides kept: ManagedObjectModel.Entity) -> Bool {
-    mapping.source.entities[entity].concreteIndexes.contains { index in
-      mapping.destination(of: index).map { !mapping.destination.entities[$0].isKind(of: kept) } ?? true
-    }
+  /// The condition that a key is that of an object of some entities of one family.
+  func remains(_ key: String, _ entities: [EntityIndex]) -> String {
+    guard let first = entities.first else { return "0" }
+    let numbers = entities.map { String(schema.tables[$0].number) }.joined(separator: ", ")
+    return "EXISTS (SELECT 1 FROM \(SQLName.quoted(schema.tables[first].name)) AS o WHERE o.Z_PK = \(key) AND o.Z_ENT IN (\(numbers)))"
   }
-}
-
-extension LinkMapping {
-  /// The entity of the source whose objects are the owners.
-  func owner(_ mapping: MappingModel) -> EntityIndex { isReversed ? mapping.relationship(self).destinationIndex : entity }
-
-  /// The entity of the source whose objects are the destinations.
-  func target(_ mapping: MappingModel) -> EntityIndex { isReversed ? entity : mapping.relationship(self).destinationIndex }
 }

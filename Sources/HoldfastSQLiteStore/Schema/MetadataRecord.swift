@@ -52,12 +52,13 @@ struct MetadataRecord: Sendable {
     metadata.setModel(model)
   }
 
-  /// Replaces the model by another version of it. Another program's file doesn't get a model of this framework.
-  mutating func migrate(to model: ManagedObjectModel) throws {
+  /// Replaces the model by another version of it.
+  ///
+  /// - Parameter hasOwnLayout: Whether this framework laid out the tables. Another program's file doesn't get a model of this framework.
+  mutating func migrate(to model: ManagedObjectModel, hasOwnLayout: Bool) throws {
     metadata.setModel(model)
-    guard isOwn else { return }
-    metadata[Key.layout] = .string(MetadataRecord.layoutMark(of: model, digest: model.versionDigest))
-    metadata[Key.model] = .data(try model.canonicalJSON())
+    metadata[Key.layout] = hasOwnLayout ? .string(MetadataRecord.layoutMark(of: model, digest: model.versionDigest)) : nil
+    metadata[Key.model] = hasOwnLayout ? .data(try model.canonicalJSON()) : nil
   }
 
   /// The bytes to store.
@@ -106,6 +107,14 @@ struct MetadataRecord: Sendable {
     }
     try ModelCompatibility.check(hashes, layouts: layoutHashes, model, path: path)
   }
+
+  /// Whether this framework laid out the file for a model, so that names don't have to be read from the schema.
+  func hasLayout(of model: ManagedObjectModel) -> Bool {
+    list[Key.layout]?.string == MetadataRecord.layoutMark(of: model, digest: model.versionDigest)
+  }
+
+  /// Whether the file has a model.
+  func isCompatible(with model: ManagedObjectModel) -> Bool { (try? checkCompatibility(with: model, path: nil)) != nil }
 
   /// Whether this framework created the file.
   var isOwn: Bool { list[Key.layout] != nil }

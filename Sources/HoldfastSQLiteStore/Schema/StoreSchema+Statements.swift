@@ -46,7 +46,8 @@ extension StoreSchema {
         ))
     }
     let ordered = columns.sorted { $0.order.lexicographicallyPrecedes($1.order) }.map(\.sql).joined()
-    return "CREATE TABLE \(SQLName.quoted(name ?? tables[root.index].name)) ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER\(ordered) )"
+    return
+      "CREATE TABLE \(SQLName.quoted(name ?? tables[root.index].name)) ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER\(ordered) )"
   }
 
   private func orderDeclaration(_ relationship: ManagedObjectModel.Relationship) -> String {

@@ -42,7 +42,9 @@ extension MappingInference {
   private mutating func match(_ old: [Node], _ new: [Node], _ entity: ManagedObjectModel.Entity, _ sources: inout [SlotIndex?]) {
     let match = ModelMatch(old.map(\.name), new.map(\.name))
     for place in match.ambiguous {
-      problem("\(entity.name).\(new[place].name.name)", "Its renaming identifier fits several attributes of the former model.")
+      problem(
+        "\(entity.name).\(new[place].name.name)", "Its renaming identifier fits several attributes of the former model, or several have it."
+      )
     }
     for (place, found) in match.sources.enumerated() {
       guard let found else { continue }
@@ -51,7 +53,7 @@ extension MappingInference {
       case (nil, nil): self.match(old[found].elements, new[place].elements, entity, &sources)
       default:
         problem(
-          "\(entity.name).\(new[place].name.name)", "It becomes a composite, or was one. Give it another name, or use a custom mapping.")
+          "\(entity.name).\(new[place].name.name)", "It becomes a composite, or was one. Give it another name, or use a plan with code.")
       }
     }
   }
@@ -64,27 +66,28 @@ extension MappingInference {
     let fallback = attribute.defaultValue ?? .null
     guard let slot, case .attribute(let former) = origin.slots[slot] else {
       if attribute.derivation != nil {
-        problem(path, "It is derived and new, and the values of existing objects aren't computed by a migration. Use a custom mapping.")
+        problem(path, "It is derived and new, and a migration doesn't compute values. Use a plan with code.")
       } else if !attribute.isOptional && fallback == .null {
-        problem(path, "It is required and new. Give it a default value for existing objects, make it optional, or use a custom mapping.")
+        problem(path, "It is required and new. Give it a default value for existing objects, make it optional, or use a plan with code.")
       }
       return ValueMapping(source: nil, fallback: fallback)
     }
     let undecided = problems.count
     if !Self.contains(attribute.type, former.type) {
       problem(
-        path, "Its type changes from \(former.type.rawValue) to \(attribute.type.rawValue). Convert the values with a custom mapping.")
+        path, "Its type changes from \(former.type.rawValue) to \(attribute.type.rawValue). Convert the values in a plan with code.")
     }
     if former.allowsExternalBinaryDataStorage && !attribute.allowsExternalBinaryDataStorage {
-      problem(path, "Its values may be in external files, which it no longer allows. Keep that setting, or use a custom mapping.")
+      problem(path, "Its values may be in external files, which it no longer allows. Keep that setting, or use a plan with code.")
     }
     if let derivation = attribute.declaration.derivationExpression, derivation != former.declaration.derivationExpression {
-      problem(path, "It is derived in another way, and a migration doesn't compute values. Use a custom mapping.")
+      problem(path, "It is derived in another way, and a migration doesn't compute values. Use a plan with code.")
     }
     if problems.count > undecided { return ValueMapping(source: nil, fallback: fallback) }
-    if attribute.isOptional { return ValueMapping(source: slot, fallback: .null) }
-    if former.isOptional && fallback == .null {
-      problem(path, "It becomes required. Give it a default value for objects that have none, or use a custom mapping.")
+    // A required attribute has a value in every object.
+    if attribute.isOptional || !former.isOptional { return ValueMapping(source: slot, fallback: .null) }
+    if fallback == .null {
+      problem(path, "It becomes required. Give it a default value for objects that have none, or use a plan with code.")
     }
     return ValueMapping(source: slot, fallback: fallback)
   }
@@ -96,5 +99,57 @@ extension MappingInference {
     case (.integer16, .integer32), (.integer16, .integer64), (.integer32, .integer64), (.float, .double): return true
     default: return false
     }
+  }
+
+  // MARK: Derived attributes
+
+  /// Checks that derived values are still right: that what they depend on has the same values as before.
+  mutating func checkDerivedAttributes(_ mappings: [EntityMapping]) {
+    for mapping in mappings {
+      let entity = destination.entities[mapping.destination]
+      guard let origin = mapping.source else { continue }
+      for attribute in entity.derivedAttributes where mapping.values[attribute.slot.rawValue].source != nil {
+        let isSame: Bool =
+          switch attribute.derivation {
+          case .copy(let path)?, .text(_, let path)?: keeps(path, mapping, source.entities[origin], mappings)
+          case .count(let relationship)?: link(relationship, mapping, source.entities[origin]) != nil
+          case .sum(let relationship, let name)?:
+            keeps(PropertyPath(relationship, [name]), mapping, source.entities[origin], mappings)
+          case .now?, nil: true
+          }
+        if isSame { continue }
+        problem(
+          "\(entity.name).\(attribute.name)",
+          "It is derived from a property that changes, and a migration doesn't compute values. Use a plan with code, which saves the objects."
+        )
+      }
+    }
+  }
+
+  /// Whether all properties of a path have the values that they had before.
+  private func keeps(
+    _ path: PropertyPath, _ mapping: EntityMapping, _ origin: ManagedObjectModel.Entity, _ mappings: [EntityMapping]
+  ) -> Bool {
+    guard let next = path.rest.first else {
+      guard let slot = destination.entities[mapping.destination].slot(named: path.first) else { return false }
+      let value = mapping.values[slot.rawValue]
+      return value.source != nil && value.source == origin.slot(named: path.first) && value.fallback == .null
+    }
+    guard let former = link(path.first, mapping, origin) else { return false }
+    return source.entities[former.destinationIndex].concreteIndexes.allSatisfy { index in
+      guard let other = mappings.first(where: { $0.source == index }) else { return true }
+      return keeps(PropertyPath(next, Array(path.rest.dropFirst())), other, source.entities[index], mappings)
+    }
+  }
+
+  /// The former relationship if a relationship has exactly its links.
+  private func link(_ name: String, _ mapping: EntityMapping, _ origin: ManagedObjectModel.Entity) -> ManagedObjectModel.Relationship? {
+    guard let relationship = destination.entities[mapping.destination].relationship(named: name),
+      let link = mapping.links[relationship.index.rawValue], !link.losesOwners, !link.losesDestinations,
+      let former = origin.relationship(named: name)
+    else { return nil }
+    let read = source.entities[link.entity].relationships[link.relationship]
+    let isSame = link.isReversed ? source.inverse(of: read) == former : read == former
+    return isSame ? former : nil
   }
 }

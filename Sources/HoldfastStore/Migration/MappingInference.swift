@@ -66,12 +66,13 @@ struct MappingInference {
         values: values[entity.index.rawValue] ?? entity.slots.map { _ in ValueMapping(source: nil, fallback: .null) },
         links: links[entity.index.rawValue])
     }
+    checkDerivedAttributes(mappings)
     return MappingModel(source: source, destination: destination, entityMappings: mappings)
   }
 
   private func kind(_ entity: ManagedObjectModel.Entity, _ origin: EntityIndex?) -> EntityMapping.Kind {
     guard let origin else { return .add }
-    return source.entities[origin].versionHash == entity.versionHash ? .copy : .transform
+    return source.entities[origin].versionHash == entity.versionHash && source.entities[origin].layout == entity.layout ? .copy : .transform
   }
 
   private mutating func obstacle(_ path: String, _ reason: String) { obstacles.append(MigrationError.Problem(path, reason)) }
@@ -93,11 +94,11 @@ struct MappingInference {
     for place in match.ambiguous {
       let entity = destination.entities[place]
       obstacle(
-        entity.name, "Its renaming identifier \(entity.declaration.renamingIdentifier ?? "") fits several entities of the former model.")
+        entity.name, "Its renaming identifier \(entity.declaration.renamingIdentifier ?? "") fits several entities, or several have it.")
     }
     for entity in destination.entities where entity.isAbstract {
       guard let origin = sources[entity.index.rawValue], !source.entities[origin].isAbstract else { continue }
-      obstacle(entity.name, "It becomes abstract, but may have objects. Move them to another entity with a custom mapping.")
+      obstacle(entity.name, "It becomes abstract, but may have objects. Move them to another entity in a plan with code.")
     }
   }
 
@@ -109,8 +110,8 @@ struct MappingInference {
       let names = roots.sorted().map { source.entities[$0].name }.joined(separator: " and ")
       obstacle(
         root.name,
-        "Objects of \(names), which had no common superentity, would get one, and so could have the same key. Use a custom mapping, which "
-          + "makes new objects.")
+        "Objects of \(names), which had no common superentity, would get one, and so could have the same key. Use a plan with code, and "
+          + "keep one of the families.")
     }
   }
 }

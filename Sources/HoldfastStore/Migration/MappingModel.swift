@@ -51,6 +51,19 @@ public struct MappingModel: Sendable, Hashable {
     destination.entities[root].familyIndexes.lazy.compactMap { mapping(of: $0).source }.first.map { source.entities[$0].rootIndex }
   }
 
+  /// The links of a relationship of the destination; nil if it begins without links. The same for all entities that have it.
+  public func link(_ relationship: ManagedObjectModel.Relationship) -> LinkMapping? {
+    destination.entities[relationship.entityIndex].familyIndexes.lazy
+      .compactMap { mapping(of: $0).links[relationship.index.rawValue] }.first
+  }
+
+  /// Whether an entity of the source gets another name.
+  public var renamesEntities: Bool {
+    entityMappings.contains { mapping in
+      mapping.source.map { source.entities[$0].name != destination.entities[mapping.destination].name } ?? false
+    }
+  }
+
   /// The relationship that a link mapping reads.
   public func relationship(_ link: LinkMapping) -> ManagedObjectModel.Relationship {
     source.entities[link.entity].relationships[link.relationship]
@@ -76,12 +89,12 @@ extension MappingModel: Codable {
     let source = try container.decode(CodableModel.self, forKey: .source).model
     let destination = try container.decode(CodableModel.self, forKey: .destination).model
     let mappings = try container.decode([EntityMapping].self, forKey: .entityMappings)
-    guard mappings.map(\.destination) == Array(destination.entityIndexes),
-      zip(mappings, destination.entities).allSatisfy({ $0.fits($1, source) })
-    else {
+    // Every mapping is inferred, so nothing else has to be trusted.
+    let inferred = try MappingModel.partial(from: source, to: destination).mapping
+    guard let mapping = [inferred, inferred.withoutUncertainLinks].first(where: { $0.entityMappings == mappings }) else {
       throw DecodingError.dataCorruptedError(forKey: .entityMappings, in: container, debugDescription: "The mappings don't fit the models.")
     }
-    self.init(source: source, destination: destination, entityMappings: mappings)
+    self = mapping
   }
 
   /// Encodes both models and the mappings.
@@ -99,7 +112,7 @@ public struct EntityMapping: Sendable, Hashable, Codable {
   public enum Kind: Int, Sendable, Codable {
     /// The entity is new and has no objects.
     case add = 2
-    /// The entity's own properties are equal in both models.
+    /// The entity's version hash is equal in both models.
     case copy = 4
     /// Properties differ.
     case transform = 5
@@ -117,21 +130,6 @@ public struct EntityMapping: Sendable, Hashable, Codable {
   public let links: [LinkMapping?]
 }
 
-extension EntityMapping {
-  /// Whether all indexes exist in the models.
-  fileprivate func fits(_ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) -> Bool {
-    guard values.count == entity.slots.count, links.count == entity.relationships.count else { return false }
-    for case let link? in links {
-      guard model.entityIndexes.contains(link.entity),
-        model.entities[link.entity].relationships.indices.contains(link.relationship.rawValue)
-      else { return false }
-    }
-    guard let source else { return values.allSatisfy { $0.source == nil } }
-    return model.entityIndexes.contains(source)
-      && values.allSatisfy { $0.source.map(model.entities[source].slotIndexes.contains) ?? true }
-  }
-}
-
 /// The value of one attribute of migrated objects.
 public struct ValueMapping: Sendable, Hashable, Codable {
   /// The slot of the source with the value; nil if there is none.
@@ -141,24 +139,25 @@ public struct ValueMapping: Sendable, Hashable, Codable {
 }
 
 /// The links of one relationship of migrated objects.
+///
+/// All entities that have the relationship, and its inverse, read the same links of the source.
 public struct LinkMapping: Sendable, Hashable, Codable {
-  /// The entity of the source that has the relationship. It may inherit it.
+  /// The entity of the source that declares the relationship.
   public let entity: EntityIndex
   /// The relationship of the source.
   public let relationship: RelationshipIndex
-  /// Whether the links lead from the relationship's destination to its source, because the relationship is a new inverse.
+  /// Whether the links lead from the relationship's destination to its owner.
   public let isReversed: Bool
   /// Whether the relationship is to-one, but an object may have several destinations in the source. That is an error then.
   public let needsSingleDestination: Bool
   /// Whether a destination belongs to one object only, but may have several in the source. That is an error then.
   public let needsSingleOwner: Bool
-  /// Whether destinations may be objects that are removed.
+  /// The concrete entities of the source whose objects keep their links as owners.
+  public let owners: [EntityIndex]
+  /// The concrete entities of the source whose objects remain destinations.
+  public let destinations: [EntityIndex]
+  /// Whether some owners in the source aren't among ``owners``.
+  public let losesOwners: Bool
+  /// Whether some destinations in the source aren't among ``destinations``.
   public let losesDestinations: Bool
-
-  /// The same links, from the side of their destinations.
-  public var reversed: LinkMapping {
-    LinkMapping(
-      entity: entity, relationship: relationship, isReversed: !isReversed, needsSingleDestination: needsSingleOwner,
-      needsSingleOwner: needsSingleDestination, losesDestinations: losesDestinations)
-  }
 }

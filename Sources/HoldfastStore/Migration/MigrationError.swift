@@ -14,6 +14,8 @@ public struct MigrationError: Error, Sendable {
     public static let constraintViolation = Code(rawValue: "constraintViolation")
     /// The differences between the models need a decision; see ``MigrationError/problems``.
     public static let inferredMappingModel = Code(rawValue: "inferredMappingModel")
+    /// The new model has no place for values or objects; see ``MigrationError/problems``.
+    public static let lossOfData = Code(rawValue: "lossOfData")
     /// The mapping is for other models than that of the store.
     public static let missingMappingModel = Code(rawValue: "missingMappingModel")
     /// The store doesn't contain its model, and none of the given models fits it.
@@ -63,6 +65,7 @@ public struct MigrationError: Error, Sendable {
     case .cancelled: 134120
     case .constraintViolation: 134111
     case .inferredMappingModel: 134190
+    case .lossOfData: 134110
     case .missingMappingModel: 134140
     case .missingSourceModel: 134130
     default: 134110

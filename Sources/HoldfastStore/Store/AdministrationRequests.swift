@@ -88,10 +88,11 @@ public struct ReplacementRequest: StoreRequest {
   public static var operation: String { "replace the store" }
 }
 
-/// A request to migrate a store that isn't open to another version of its model. The objects keep their IDs, and the metadata of the user stays.
+/// A request to migrate a store that isn't open to another version of its model. The objects keep their keys, and the metadata of the user stays.
 ///
 /// - If it fails or is interrupted, the store is as before. The migrated store is durable after the request.
 /// - While another process uses the store, the request throws ``StoreError/Code/locked``, as far as the store can detect that.
+/// - If the store already has the mapping's destination model, nothing happens.
 /// - If the store isn't one of the mapping's source model, it throws ``MigrationError`` with code
 ///   ``MigrationError/Code/missingMappingModel``. Objects that violate a rule of the new model are a
 ///   ``MigrationError/Code/constraintViolation``.

@@ -15,6 +15,11 @@ public struct StoreDescription: Sendable {
   /// Whether a store of a former version of the model is migrated when it is opened, if the mapping can be inferred. Defaults to true, as in
   /// Core Data's containers. A read-only store is never migrated.
   public var migratesAutomatically = true
+  /// Whether an automatic migration may remove values and objects for which the new model has no place. Defaults to false: opening such a
+  /// store throws ``MigrationError`` with code ``MigrationError/Code/lossOfData``.
+  ///
+  /// Otherwise an older version of a program would remove everything that a newer one has added to its stores.
+  public var removesDataWhenMigrating = false
   /// Former versions of the model, for stores that don't contain their model: those of other programs. The version is found by its hashes.
   public var formerModels: [ManagedObjectModel] = []
   /// Answers requests to the store while it isn't open, such as ``MetadataRequest`` and ``DestructionRequest``.
@@ -44,12 +49,18 @@ public struct StoreDescription: Sendable {
     return copy
   }
 
-  /// A copy of the description with another setting of ``migratesAutomatically``: `.sqlite(at: path).migrating(automatically: false)`.
+  /// A copy of the description with other settings of migration: `.sqlite(at: path).migrating(automatically: false)`.
   ///
-  /// - Parameter formerModels: The value of ``formerModels``.
-  public func migrating(automatically: Bool = true, from formerModels: [ManagedObjectModel] = []) -> StoreDescription {
+  /// - Parameters:
+  ///   - automatically: The value of ``migratesAutomatically``. Defaults to true.
+  ///   - removingData: The value of ``removesDataWhenMigrating``. Defaults to false.
+  ///   - formerModels: The value of ``formerModels``. Defaults to none.
+  public func migrating(
+    automatically: Bool = true, removingData: Bool = false, from formerModels: [ManagedObjectModel] = []
+  ) -> StoreDescription {
     var copy = self
     copy.migratesAutomatically = automatically
+    copy.removesDataWhenMigrating = removingData
     copy.formerModels = formerModels
     return copy
   }
