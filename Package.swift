@@ -15,6 +15,7 @@ let package = Package(
     .library(name: "HoldfastEncryption", targets: ["HoldfastEncryption"]),
     .library(name: "HoldfastStoreWrappers", targets: ["HoldfastStoreWrappers"]),
     .library(name: "HoldfastStoreRecording", targets: ["HoldfastStoreRecording"]),
+    .library(name: "HoldfastCoreData", targets: ["HoldfastCoreData"]),
     .library(name: "HoldfastMemoryStore", targets: ["HoldfastMemoryStore"]),
     .library(name: "HoldfastJSONStore", targets: ["HoldfastJSONStore"]),
     .library(name: "HoldfastXMLStore", targets: ["HoldfastXMLStore"]),
@@ -57,6 +58,7 @@ let package = Package(
         .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"])),
       ]),
     .target(name: "HoldfastStoreRecording", dependencies: ["Holdfast", "HoldfastFiles", "HoldfastStore"]),
+    .target(name: "HoldfastCoreData", dependencies: ["Holdfast", "HoldfastModelFile", "HoldfastSQLiteStore", "HoldfastStore"]),
     .target(name: "CHoldfastPOSIX"),
     .target(name: "HoldfastFiles", dependencies: ["HoldfastStore", "CHoldfastPOSIX"]),
     .target(
@@ -165,6 +167,11 @@ let package = Package(
         "HoldfastAtomicStore", "HoldfastFiles",
       ]),
     .testTarget(
+      name: "HoldfastCoreDataTests",
+      dependencies: [
+        "TestSupport", "HoldfastCoreData", "Holdfast", "HoldfastStore", "HoldfastModelFile", "HoldfastSQLiteStore", "HoldfastXMLStore",
+      ]),
+    .testTarget(
       name: "MigrationTests",
       dependencies: [
         "TestSupport", "Holdfast", "HoldfastStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore", "HoldfastSQLiteStore",
@@ -212,7 +219,7 @@ let package = Package(
         "HoldfastAtomicStore",
         "HoldfastFiles", "HoldfastStoreConformance", "HoldfastSupport", "HoldfastModelCode", "HoldfastModelFile", "CSVStore",
         "HoldfastRowStore",
-        "HoldfastStoreWrappers", "HoldfastStoreRecording", "HoldfastTesting", "LogStore", "HoldfastPropertyList", "HoldfastEncryption",
+        "HoldfastStoreWrappers", "HoldfastStoreRecording", "HoldfastTesting", "HoldfastCoreData", "LogStore", "HoldfastPropertyList", "HoldfastEncryption",
         .product(name: "Logging", package: "swift-log"),
         .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["Encryption"])),
         .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"])),

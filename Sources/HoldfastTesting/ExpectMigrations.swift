@@ -31,7 +31,7 @@ public func expectMigrations(
   fromModelsIn folder: String, to model: ManagedObjectModel, sourceLocation location: SourceLocation = #_sourceLocation
 ) throws {
   let names = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasSuffix(".json") }.sorted()
-  if names.isEmpty { Issue.record("There is no model in \(folder). Write the shipped ones with recordModel.", sourceLocation: location) }
+  if names.isEmpty { Issue.record("The folder \(folder) contains no model. Write the shipped ones with recordModel.", sourceLocation: location) }
   for name in names {
     let former = try ManagedObjectModel.decoded(canonicalJSON: Array(try Data(contentsOf: URL(fileURLWithPath: folder + "/" + name))))
     do throws(MigrationError) { _ = try MappingModel.inferred(from: former, to: model) } catch {

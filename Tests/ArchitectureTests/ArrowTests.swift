@@ -17,6 +17,7 @@ private let allowed: [String: Set<String>] = [
   "HoldfastStoreWrappers": ["HoldfastRowStore", "HoldfastStore", "Tracing"],
   "HoldfastEncryption": ["HoldfastFiles", "HoldfastStore", "Crypto"],
   "HoldfastStoreRecording": ["Holdfast", "HoldfastFiles", "HoldfastStore"],
+  "HoldfastCoreData": ["Holdfast", "HoldfastModelFile", "HoldfastSQLiteStore", "HoldfastStore"],
   "HoldfastFiles": ["HoldfastStore", "CHoldfastPOSIX"],
   "HoldfastAtomicStore": ["HoldfastFiles", "HoldfastPropertyList", "HoldfastStore"],
   "HoldfastMemoryStore": ["HoldfastAtomicStore", "HoldfastStore"],

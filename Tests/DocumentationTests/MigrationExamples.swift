@@ -2,10 +2,12 @@
 // The examples of *Migrate a store*, word for word; `SnippetTests` compares them, `MigrationExampleTests` runs them.
 import Foundation
 import Holdfast
+import HoldfastCoreData
 import HoldfastJSONStore
 import HoldfastSQLiteStore
 import HoldfastStore
 import HoldfastTesting
+import HoldfastXMLStore
 import TestSupport
 import Testing
 
@@ -117,8 +119,26 @@ enum MigrationExamples {
   }
 }
 
+enum CoreDataExamples {
+  @MainActor static func photos() throws -> [ManagedObject] {
+    let container = try PersistentContainer(existing: .sqlite(at: "Photos.sqlite", isReadOnly: true))
+    let albums = try container.viewContext.fetch(FetchRequest<ManagedObject>(entityName: "Album"))
+    return albums
+  }
+
+  static func zoo() throws -> PersistentContainer {
+    let container = try PersistentContainer(existing: .xml(at: "Zoo.xml"), modelsAt: "Models")
+    return container
+  }
+
+  static func former(_ path: String) throws -> StoreDescription {
+    let store = try StoreDescription.sqlite(at: path).migrating(fromVersionsAt: "Zoo.momd")
+    return store
+  }
+}
+
 #if Macros
-enum MigratedKennel {
+@Suite(.disabled("An example with a folder that doesn't exist here.")) struct MigratedKennel {
   @Entity(renamingIdentifier: "Hound") final class Dog: ManagedObject {
     @Attribute(.renamed(from: "title")) var name = ""
   }

@@ -75,6 +75,12 @@ import Testing
     coordinator.logRequests(slow: .milliseconds(100))
   }
 
+  @Test func requestsAreRecorded() throws {
+    let test = try TestContainer(for: Dog.self), context = test.newContext()
+    _ = try context.fetch(Dog.self)
+    #expect(test.requests.map(\.operation) == [.fetch])
+  }
+
   @Test(.testContainer(for: Dog.self)) func fixturesHaveNames() throws {
     let fixtures = try TestContainer.current.newContext().insertFixtures(#"{"Dog": [{ "$name": "fido" }]}"#)
     let fido: Dog = try fixtures["fido"]

@@ -40,7 +40,7 @@ final class GraphReader {
 
   var objectCount: Int { keys.reduce(0) { $0 + $1.count } }
 
-  /// The rank of an object of a family; nil if there is no such object.
+  /// The rank of an object of a family; nil if the object doesn't exist.
   func rank(_ key: ObjectKey, _ root: EntityIndex) -> Int? {
     let keys = keys[root.rawValue]
     var (low, high) = (0, keys.count)

@@ -9,7 +9,7 @@ extension PersistentStoreCoordinator {
   /// copied objects get the new IDs. A to-one relationship to an object without a row is empty in the copy.
   ///
   /// The copy is made beside the destination, read again, and compared by ``GraphDigest`` before it appears at its place. When this is
-  /// interrupted, there is no store at the destination; a folder `.holdfast-….copy` may remain.
+  /// interrupted, the destination has no store; a folder `.holdfast-….copy` may remain.
   ///
   /// A SQLite store is written in parts of 16 MB. Other stores need memory for all objects.
   ///
@@ -20,7 +20,7 @@ extension PersistentStoreCoordinator {
   ///
   /// - Parameters:
   ///   - source: The store to copy. It isn't changed.
-  ///   - destination: Where the copy is made. There is no store yet.
+  ///   - destination: Where the copy is made. Nothing exists there yet.
   ///   - model: The model of the source. Defaults to the one that the source contains.
   /// - Throws: ``/HoldfastStore/StoreError``: the errors of opening both stores; `alreadyOpen` while this process has one of them open;
   ///   `unstorableValue` if the destination can't keep a value; `unsupportedRequest` if the destination exists, or isn't a file;

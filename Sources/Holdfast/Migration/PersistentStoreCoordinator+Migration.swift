@@ -13,7 +13,7 @@ extension PersistentStoreCoordinator {
   /// are equal.
   ///
   /// Objects keep their keys; the IDs of objects whose entity is renamed have its new name. SQLite stores with a log are migrated in place, in
-  /// one transaction. Other files are written anew. In both cases, the store is either as before or completely migrated, whatever happens
+  /// one transaction. Other files are rewritten. In both cases, the store is either as before or completely migrated, whatever happens
   /// meanwhile.
   ///
   /// - Throws: ``/HoldfastStore/MigrationError`` if the models can't be mapped, or the objects don't fit the new model.

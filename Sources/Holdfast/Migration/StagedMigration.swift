@@ -1,7 +1,7 @@
 import HoldfastStore
 
 extension PersistentStoreCoordinator {
-  /// Migrates a store that isn't open through the stages of a plan. Does nothing if there is no store, or it has the last version.
+  /// Migrates a store that isn't open through the stages of a plan. Does nothing if the store doesn't exist, or has the last version.
   ///
   /// If no remaining stage has code, the store is migrated as by ``migratePersistentStore(_:to:)``: to the last version directly if that mapping
   /// can be inferred, and otherwise from version to version. A plan whose remaining stages have code works on a copy beside the store, which
@@ -34,7 +34,7 @@ extension PersistentStoreCoordinator {
   }
 }
 
-/// Migrates a copy of a store through stages, some of which have code, and puts it in the store's place.
+/// Migrates a copy of a store through stages with code, and puts it in the store's place.
 struct StagedMigration {
   private let description: StoreDescription
   private let progress: @Sendable (MigrationProgress) -> Void

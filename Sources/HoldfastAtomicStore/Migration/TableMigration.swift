@@ -184,7 +184,7 @@ struct TableMigration {
 }
 
 extension TableGeneration {
-  /// The concrete entity of an object of a family; nil if there is no such object.
+  /// The concrete entity of an object of a family; nil if the object doesn't exist.
   fileprivate func entity(of key: ObjectKey, root: EntityIndex) -> EntityIndex? {
     let table = table(of: root), location = table.location(key)
     return location.isNone ? nil : table.entity(location)

@@ -30,7 +30,7 @@ struct LinkCopy {
     return (link.isReversed ? orders.reversed() : orders) == [new.orderColumn(self.relationship), inverse.flatMap { new.orderColumn($0) }]
   }
 
-  /// The statement that fills a table; nil if there are no links.
+  /// The statement that fills a table; nil if the relationship begins without links.
   func statement(to table: String) -> String? {
     guard let link else { return nil }
     let side = new.link(relationship)

@@ -15,7 +15,7 @@ public struct StoreDescription: Sendable {
   /// Whether a store of a former version of the model is migrated when it is opened, if the mapping can be inferred. Defaults to true, as in
   /// Core Data's containers. A read-only store is never migrated.
   public var migratesAutomatically = true
-  /// Whether an automatic migration may remove values and objects for which the new model has no place. Defaults to false: opening such a
+  /// Whether an automatic migration may remove values and objects that the new model has no place for. Defaults to false: opening such a
   /// store throws ``MigrationError`` with code ``MigrationError/Code/lossOfData``.
   ///
   /// Otherwise an older version of a program would remove everything that a newer one has added to its stores.

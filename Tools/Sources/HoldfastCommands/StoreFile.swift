@@ -41,6 +41,16 @@ public struct StoreFile: Sendable {
     }
   }
 
+  /// Describes the store for writing. The file isn't created if it is missing.
+  var writable: StoreDescription {
+    if isSQLite { return .sqlite(at: path, options: SQLiteStoreOptions(createsIfMissing: false)) }
+    switch description.type {
+    case StoreDescription.json(at: path).type: return .json(at: path)
+    case StoreDescription.xml(at: path).type: return .xml(at: path)
+    default: return .binary(at: path)
+    }
+  }
+
   /// Whether a file begins like a JSON store, whose first member is its format.
   static func isJSONStore(_ path: String) throws(CommandError) -> Bool {
     String(decoding: try beginning(of: path), as: UTF8.self).contains("\"holdfast-json\"")

@@ -9,7 +9,7 @@ import HoldfastModelCode
     commandName: "holdfast",
     abstract: "Inspects models and stores of Holdfast and Core Data.",
     discussion: """
-      Only convert and generate write files. Exit codes: 0 success, 1 an input can't be read or an output can't be written, \
+      `model convert`, `generate`, and the commands of `store` other than info and check write files. Exit codes: 0 success, 1 an input can't be read or an output can't be written, \
       2 lint has findings or a check finds outdated files, 64 the command line is invalid.
       """,
     subcommands: [Model.self, Store.self, Generate.self])
@@ -88,24 +88,6 @@ struct Model: ParsableCommand {
     func run() throws {
       let text = try Output.asking { () throws(CommandError) in try ModelGraph.text(path: model, version: version, format) }
       try Output.write(Data(text.utf8))
-    }
-  }
-}
-
-struct Store: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    abstract: "Inspects stores, without changing them.", subcommands: [Info.self])
-
-  struct Info: ParsableCommand {
-    static let configuration = CommandConfiguration(
-      abstract: "Shows type, UUID, model, rows per entity and version hashes of a store, including Core Data's SQLite stores.")
-    @Argument(help: "The store's file.", completion: .file()) var store: String
-    @Option(help: "The model to read the store with. Defaults to the model in the store.", completion: .file()) var model: String?
-    @Flag(help: "Write JSON, as documented in Tools/README.md.") var json = false
-
-    func run() throws {
-      let report = try Output.asking { () throws(CommandError) in try StoreReport(path: store, modelPath: model) }
-      try Output.write(json ? report.json() : Data(report.text().utf8))
     }
   }
 }

@@ -1,0 +1,140 @@
+import Foundation
+import Holdfast
+import HoldfastCoreData
+import HoldfastModelFile
+import HoldfastSQLiteStore
+import HoldfastStore
+import HoldfastXMLStore
+import TestSupport
+import Testing
+
+/// Stores that Apple's framework wrote, opened without a model, if `HOLDFAST_CORPUS` names a folder with them.
+@Suite struct CoreDataCorpusTests {
+  private static let corpus = ProcessInfo.processInfo.environment["HOLDFAST_CORPUS"]
+
+  /// What plain SQLite counts in a store.
+  struct Facts: Decodable, Sendable {
+    struct Entity: Decodable, Sendable {
+      var rows: Int?
+    }
+    var entities: [String: Entity]?
+  }
+
+  private static let facts: [String: Facts] = {
+    guard let corpus, let data = try? Data(contentsOf: URL(fileURLWithPath: corpus + "/facts.json")) else { return [:] }
+    return (try? JSONDecoder().decode([String: Facts].self, from: data)) ?? [:]
+  }()
+
+  private static let paths = facts.keys.filter { $0.hasPrefix("sqlite/") }.sorted()
+
+  private func copy(_ path: String, to folder: TemporaryFolder) throws -> String {
+    for end in ["", "-wal"] where FileManager.default.fileExists(atPath: (Self.corpus ?? "") + "/" + path + end) {
+      try Data(contentsOf: URL(fileURLWithPath: (Self.corpus ?? "") + "/" + path + end)).write(
+        to: URL(fileURLWithPath: folder.file("Store.sqlite" + end)))
+    }
+    return folder.file("Store.sqlite")
+  }
+
+  private func counts(_ coordinator: PersistentStoreCoordinator) throws -> [String: Int] {
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
+    return Dictionary(
+      uniqueKeysWithValues: try coordinator.model.entities.filter { !$0.isAbstract }.map { entity in
+        var request = FetchRequest<ManagedObject>(entityName: entity.name)
+        request.includesSubentities = false
+        return (entity.name, try context.count(for: request))
+      })
+  }
+
+  @Test(.enabled(if: corpus != nil, "HOLDFAST_CORPUS isn't set."))
+  func storesOpenWithTheModelThatTheyContainAndHaveTheRowsOfPlainSQLite() throws {
+    var opened = 0, failures: [String] = []
+    for path in Self.paths {
+      let folder = TemporaryFolder(), file = try copy(path, to: folder)
+      do {
+        let container = try PersistentContainer(existing: .sqlite(at: file, isReadOnly: true))
+        let counts = try counts(container.persistentStoreCoordinator)
+        for (name, entity) in Self.facts[path]?.entities ?? [:] {
+          if let rows = entity.rows, let count = counts[name] { #expect(rows == count, "\(path) \(name)") }
+        }
+        opened += 1
+        try container.persistentStoreCoordinator.close()
+      } catch { failures.append("\(path): \(error)") }
+    }
+    // Two files are older than the cache.
+    #expect(opened > 10 * failures.count, "\(failures.joined(separator: "\n"))")
+  }
+
+  /// Every entity gets an attribute, and a new entity changes numbers.
+  @Test(.enabled(if: corpus != nil, "HOLDFAST_CORPUS isn't set."))
+  func storesAreMigratedAndKeepTheirRows() throws {
+    var migrated = 0, refused = 0
+    for path in Self.paths {
+      let folder = TemporaryFolder(), file = try copy(path, to: folder)
+      guard let old = try? ManagedObjectModel.model(of: .sqlite(at: file)) else { continue }
+      let before: [String: Int]
+      do {
+        let coordinator = try PersistentStoreCoordinator(model: old, store: .sqlite(at: file, isReadOnly: true))
+        before = try counts(coordinator)
+        try coordinator.close()
+      } catch { continue }
+      var entities = old.declarations
+      for place in entities.indices where entities[place].superentity == nil {
+        entities[place].attributes.append(AttributeDescription("holdfastNote", .string, isOptional: true, default: "new"))
+      }
+      entities.append(EntityDescription("AAAHoldfast"))
+      let new = try ManagedObjectModel(entities: entities, composites: old.composites)
+      do {
+        let coordinator = try PersistentStoreCoordinator(model: new, store: .sqlite(at: file).migrating(from: [old]))
+        var after = try counts(coordinator)
+        #expect(after.removeValue(forKey: "AAAHoldfast") == 0)
+        #expect(after == before, "\(path)")
+        let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
+        try context.insert(entityNamed: "AAAHoldfast")
+        try context.save()
+        try coordinator.close()
+        migrated += 1
+      } catch {
+        refused += 1
+        Issue.record("\(path): \(error)")
+      }
+    }
+    #expect(migrated > 10 * refused)
+  }
+
+  @Test func aStoreWithoutAModelIsOpenedWithTheVersionThatFits() throws {
+    let folder = TemporaryFolder(), path = folder.file("Zoo.xml")
+    func model(_ attributes: String...) throws -> ManagedObjectModel {
+      try ManagedObjectModel(entities: [
+        EntityDescription("Dog", attributes: attributes.map { AttributeDescription($0, .string, isOptional: true) })
+      ])
+    }
+    let old = try model("name"), new = try model("colour", "name")
+    try ModelBundle.write(
+      ["Zoo": try ModelDocument(old), "Zoo 2": try ModelDocument(new)], currentVersion: "Zoo 2", to: folder.file("Zoo.xcdatamodeld"))
+    try ModelBundle.write(try ModelDocument(try model("other")), to: folder.file("Other.xcdatamodel"))
+    let coordinator = try PersistentStoreCoordinator(model: old, store: .xml(at: path))
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
+    try context.insert(entityNamed: "Dog").setValue("Rex", forKey: "name")
+    try context.save()
+    try coordinator.close()
+    // As of another program: without the model.
+    var text = try folder.text("Zoo.xml")
+    text = text.replacing(/<key>_HoldfastModel<\/key>\s*<data>[^<]*<\/data>/, with: "").replacing(
+      /<key>_HoldfastSeal<\/key>\s*<integer>1<\/integer>/, with: ""
+    ).replacing(/<!-- xxh64.*/, with: "")
+    try folder.write(text, to: "Zoo.xml")
+    let error = #expect(throws: MigrationError.self) { try PersistentContainer(existing: .xml(at: path)) }
+    #expect(error?.code == .missingSourceModel && error?.path == path)
+    for models in [folder.path, folder.file("Zoo.xcdatamodeld")] {
+      let container = try PersistentContainer(existing: .xml(at: path), modelsAt: models)
+      #expect(container.persistentStoreCoordinator.model.versionDigest == old.versionDigest)
+      try container.persistentStoreCoordinator.close()
+    }
+    #expect(throws: MigrationError.self) { try PersistentContainer(existing: .xml(at: path), modelsAt: folder.file("Other.xcdatamodel")) }
+    #expect(throws: (any Error).self) { try PersistentContainer(existing: .xml(at: path), modelsAt: folder.file("missing.momd")) }
+    let store = try StoreDescription.xml(at: path).migrating(fromVersionsAt: folder.file("Zoo.xcdatamodeld"))
+    let migrated = try PersistentStoreCoordinator(model: new, store: store)
+    #expect(try ManagedObjectContext(coordinator: migrated, classes: []).count(for: FetchRequest<ManagedObject>(entityName: "Dog")) == 1)
+    try migrated.close()
+  }
+}

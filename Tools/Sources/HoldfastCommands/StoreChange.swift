@@ -1,0 +1,157 @@
+import Foundation
+public import Holdfast
+import HoldfastBinaryStore
+import HoldfastJSONStore
+import HoldfastSQLiteStore
+public import HoldfastStore
+import HoldfastXMLStore
+
+/// A store with its model, for the commands that copy and migrate stores.
+public struct StoreSource: Sendable {
+  /// The path of the file.
+  public let path: String
+  /// Describes the store for writing.
+  public let description: StoreDescription
+  /// The store's model.
+  public let model: ManagedObjectModel
+  private let file: StoreFile
+
+  /// Determines the type and the model of a store.
+  ///
+  /// - Parameters:
+  ///   - path: The path of the store's file.
+  ///   - modelPath: The path of a model that has the store's version. Defaults to the model in the store.
+  /// - Throws: ``CommandError`` if the file isn't a store, or no model has its version hashes.
+  public init(path: String, modelPath: String? = nil) throws(CommandError) {
+    self.path = path
+    file = try StoreFile(path: path)
+    let metadata = try file.metadata()
+    if let modelPath {
+      let source = try ModelSource(path: modelPath)
+      guard let version = source.versions.first(where: { metadata.isCompatible(with: $0.model) }) else {
+        throw CommandError(path: modelPath, reason: "None of the model's versions matches the store \(path).")
+      }
+      model = version.model
+    } else {
+      model = try file.requiredModel()
+      guard metadata.isCompatible(with: model) else {
+        throw CommandError(
+          path: path, reason: "The model in the store isn't the one that it was created with. Pass the model with --model.")
+      }
+    }
+    description = file.writable
+  }
+
+  /// A version of the model in a file, to which a store is migrated.
+  ///
+  /// - Parameters:
+  ///   - path: The path of the model.
+  ///   - version: The name of the version. Defaults to the current one.
+  /// - Throws: ``CommandError`` if the model can't be read, or has no such version.
+  public static func model(path: String, version: String?) throws(CommandError) -> ManagedObjectModel {
+    try ModelSource(path: path).version(version).model
+  }
+
+  // MARK: Copies
+
+  /// Copies the store to a file of the type of its extension: .sqlite, .json, .xml or .binary.
+  ///
+  /// - Returns: The digest of both stores.
+  /// - Throws: ``CommandError`` if the destination exists, or one of the stores can't be read or written.
+  public func convert(to destination: String) throws(CommandError) -> GraphDigest {
+    try wrapping("The store can't be copied to \(destination).") {
+      try PersistentStoreCoordinator.copyPersistentStore(file.description, to: try Self.described(destination), model: model).digest
+    }
+  }
+
+  /// Copies the store to another file of the same type, with its UUID and external files.
+  ///
+  /// - Throws: ``CommandError`` if the destination exists, or one of the stores can't be read or written.
+  public func copy(to destination: String) throws(CommandError) {
+    if FileKind(destination) != nil {
+      throw CommandError(path: destination, reason: "There is something at this path. Choose another one.")
+    }
+    try wrapping("The store can't be copied to \(destination).") {
+      guard let copy = description.inFile?(destination) else { return }
+      try PersistentStoreCoordinator.replacePersistentStore(copy, withCopyOf: description)
+    }
+  }
+
+  /// Moves the store to another file of the same type, with its external files.
+  ///
+  /// - Throws: The errors of ``copy(to:)``.
+  public func move(to destination: String) throws(CommandError) {
+    if FileKind(destination) != nil {
+      throw CommandError(path: destination, reason: "There is something at this path. Choose another one.")
+    }
+    try wrapping("The store can't be moved to \(destination).") {
+      guard let copy = description.inFile?(destination) else { return }
+      try PersistentStoreCoordinator.movePersistentStore(description, to: copy)
+    }
+  }
+
+  private static func described(_ path: String) throws(CommandError) -> StoreDescription {
+    switch URL(fileURLWithPath: path).pathExtension.lowercased() {
+    case "sqlite", "store", "db": .sqlite(at: path)
+    case "json": .json(at: path)
+    case "xml": .xml(at: path)
+    case "binary", "bin": .binary(at: path)
+    default:
+      throw CommandError(path: path, reason: "The extension isn't .sqlite, .json, .xml or .binary, so the type of the store isn't known.")
+    }
+  }
+
+  // MARK: Checks
+
+  /// Reads all objects, values, external files and relationships.
+  ///
+  /// - Returns: The digest of the contents.
+  /// - Throws: ``CommandError`` if something can't be read.
+  public func check() throws(CommandError) -> GraphDigest {
+    try wrapping("The store is damaged, or can't be read.") {
+      try PersistentStoreCoordinator.graphDigest(of: file.description, model: model)
+    }
+  }
+
+  /// Rebuilds the file without unused space.
+  ///
+  /// - Returns: The size of the file in bytes, before and after.
+  /// - Throws: ``CommandError`` if the store can't be compacted.
+  public func compact() throws(CommandError) -> (before: Int, after: Int) {
+    let before = Self.byteCount(path)
+    try wrapping("The store can't be compacted.") { try PersistentStoreCoordinator.compact(description) }
+    return (before, Self.byteCount(path))
+  }
+
+  private static func byteCount(_ path: String) -> Int {
+    (try? URL(fileURLWithPath: path).resourceValues(forKeys: [.fileSizeKey]).fileSize) ?? 0
+  }
+
+  // MARK: Migration
+
+  /// What a migration to a model would do; nil if the store has its version.
+  ///
+  /// - Throws: ``CommandError`` if the models can't be mapped.
+  public func preview(to new: ManagedObjectModel) throws(CommandError) -> MigrationPreview? {
+    try wrapping("The store can't be migrated.") {
+      try PersistentStoreCoordinator.previewMigration(of: description.migrating(from: [model]), to: new)
+    }
+  }
+
+  /// Migrates the store to a model, also if values or objects are lost.
+  ///
+  /// - Parameter backup: Where the store is copied before; nil for no copy.
+  /// - Throws: ``CommandError`` if the backup exists, or the store can't be migrated. It is unchanged then.
+  public func migrate(to new: ManagedObjectModel, backup: String?) throws(CommandError) {
+    if let backup { try copy(to: backup) }
+    try wrapping("The store can't be migrated.") {
+      try PersistentStoreCoordinator.migratePersistentStore(description.migrating(from: [model]), to: new)
+    }
+  }
+
+  private func wrapping<Result>(_ reason: String, _ body: () throws -> Result) throws(CommandError) -> Result {
+    do { return try body() } catch let error as CommandError { throw error } catch {
+      throw CommandError(path: path, reason: reason, cause: error)
+    }
+  }
+}

@@ -1,0 +1,136 @@
+import ArgumentParser
+import Foundation
+import HoldfastCommands
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+struct Store: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Inspects, checks, copies and migrates stores of Holdfast and Core Data.",
+    subcommands: [Info.self, Check.self, Copy.self, Move.self, Convert.self, Migrate.self, Compact.self])
+
+  struct Info: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Shows type, UUID, model, rows per entity and version hashes of a store, including Core Data's SQLite stores.")
+    @Argument(help: "The store's file.", completion: .file()) var store: String
+    @Option(help: "The model to read the store with. Defaults to the model in the store.", completion: .file()) var model: String?
+    @Flag(help: "Write JSON, as documented in Tools/README.md.") var json = false
+
+    func run() throws {
+      let report = try Output.asking { () throws(CommandError) in try StoreReport(path: store, modelPath: model) }
+      try Output.write(json ? report.json() : Data(report.text().utf8))
+    }
+  }
+
+  /// The arguments of all commands that read a store with its model.
+  struct Source: ParsableArguments {
+    @Argument(help: "The store's file.", completion: .file()) var store: String
+    @Option(help: "The model to read the store with. Defaults to the model in the store.", completion: .file()) var model: String?
+
+    func source() throws -> StoreSource {
+      try Output.asking { () throws(CommandError) in try StoreSource(path: store, modelPath: model) }
+    }
+  }
+
+  struct Check: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Reads all objects, values, external files and relationships, and shows their digest.",
+      discussion: "A store and its copies have the same digest, whatever their types are.")
+    @OptionGroup var input: Source
+
+    func run() throws {
+      let source = try input.source(), digest = try Output.asking { () throws(CommandError) in try source.check() }
+      try Output.write(Data("\(digest.objectCount) objects, digest \(digest)\n".utf8))
+    }
+  }
+
+  struct Copy: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Copies a store to a file of the same type, with external files.")
+    @OptionGroup var input: Source
+    @Argument(help: "The new file.", completion: .file()) var output: String
+
+    func run() throws {
+      let source = try input.source()
+      try Output.asking { () throws(CommandError) in try source.copy(to: output) }
+    }
+  }
+
+  struct Move: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Moves a store to a file of the same type, with external files and logs.")
+    @OptionGroup var input: Source
+    @Argument(help: "The new file.", completion: .file()) var output: String
+
+    func run() throws {
+      let source = try input.source()
+      try Output.asking { () throws(CommandError) in try source.move(to: output) }
+    }
+  }
+
+  struct Convert: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Copies a store to one of another type, and compares both.",
+      discussion: "The output's extension is .sqlite, .json, .xml or .binary. Its objects have other IDs.")
+    @OptionGroup var input: Source
+    @Argument(help: "The new file.", completion: .file()) var output: String
+
+    func run() throws {
+      let source = try input.source(), digest = try Output.asking { () throws(CommandError) in try source.convert(to: output) }
+      try Output.write(Data("\(digest.objectCount) objects, digest \(digest)\n".utf8))
+    }
+  }
+
+  struct Compact: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Rebuilds a SQLite store without unused space.")
+    @OptionGroup var input: Source
+
+    func run() throws {
+      let source = try input.source(), sizes = try Output.asking { () throws(CommandError) in try source.compact() }
+      try Output.write(Data("\(sizes.before) bytes before, \(sizes.after) after\n".utf8))
+    }
+  }
+
+  struct Migrate: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Migrates a store to another version of its model.",
+      discussion: """
+        Shows the objects of each entity, and what would be lost. If something is, asks on a terminal, and otherwise needs --yes. \
+        Before, the store is copied to a file whose name ends in .backup.
+        """)
+    @OptionGroup var input: Source
+    @Option(help: "The new model.", completion: .file()) var to: String
+    @Option(help: "The version of the new model. Defaults to the current one.") var version: String?
+    @Flag(help: "Only show what would be done.") var dryRun = false
+    @Flag(help: "Don't ask.") var yes = false
+    @Flag(help: "Don't copy the store before.") var noBackup = false
+
+    func run() throws {
+      let source = try input.source()
+      let (new, found) = try Output.asking { () throws(CommandError) in
+        let new = try StoreSource.model(path: to, version: version)
+        return (new, try source.preview(to: new))
+      }
+      guard let preview = found else { return try Output.write(Data("The store already has this version.\n".utf8)) }
+      try Output.write(Data("\(preview)\n".utf8))
+      if dryRun { return }
+      if !preview.losses.isEmpty && !yes { try confirm() }
+      let backup = noBackup ? nil : input.store + ".backup"
+      try Output.asking { () throws(CommandError) in try source.migrate(to: new, backup: backup) }
+      try Output.write(Data("\(preview.objectCount) objects migrated.\(backup.map { " The former store is \($0)." } ?? "")\n".utf8))
+    }
+
+    private func confirm() throws {
+      guard isatty(STDIN_FILENO) != 0 else {
+        FileHandle.standardError.write(Data("holdfast: Data would be lost. To lose it, repeat the command with --yes.\n".utf8))
+        throw ExitCode(1)
+      }
+      print("Data would be lost. Migrate anyway? Type yes: ", terminator: "")
+      if readLine() != "yes" { throw ExitCode(1) }
+    }
+  }
+}
