@@ -25,22 +25,33 @@ public import Testing
 /// - Parameters:
 ///   - folder: The path of a folder with files whose names end in `.json`.
 ///   - model: The current version.
+///   - allowingLosses: Whether the current version may lack something that a former one had. Defaults to false. Such stores are only opened with
+///     ``/HoldfastStore/StoreDescription/removesDataWhenMigrating``.
 ///   - location: Where issues are reported. Defaults to the line of the call.
 /// - Throws: Errors of reading, and ``/HoldfastStore/ModelError`` if a file has an invalid model.
 public func expectMigrations(
-  fromModelsIn folder: String, to model: ManagedObjectModel, sourceLocation location: SourceLocation = #_sourceLocation
+  fromModelsIn folder: String, to model: ManagedObjectModel, allowingLosses: Bool = false,
+  sourceLocation location: SourceLocation = #_sourceLocation
 ) throws {
   let names = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasSuffix(".json") }.sorted()
-  if names.isEmpty { Issue.record("The folder \(folder) contains no model. Write the shipped ones with recordModel.", sourceLocation: location) }
+  if names.isEmpty {
+    Issue.record("The folder \(folder) contains no model. Write the shipped ones with recordModel.", sourceLocation: location)
+  }
   for name in names {
     let former = try ManagedObjectModel.decoded(canonicalJSON: Array(try Data(contentsOf: URL(fileURLWithPath: folder + "/" + name))))
-    do throws(MigrationError) { _ = try MappingModel.inferred(from: former, to: model) } catch {
+    do throws(MigrationError) {
+      let mapping = try MappingModel.inferred(from: former, to: model)
+      if !mapping.mayLoseData || allowingLosses { continue }
+      Issue.record(
+        "\(name): The current model lacks an entity, a property or an order of this version, so a store with such data isn't opened.",
+        sourceLocation: location)
+    } catch {
       Issue.record("\(name): \(error)", sourceLocation: location)
     }
   }
 }
 
-/// Writes a version of a model to a file for ``expectMigrations(fromModelsIn:to:sourceLocation:)``.
+/// Writes a version of a model to a file for ``expectMigrations(fromModelsIn:to:allowingLosses:sourceLocation:)``.
 ///
 /// - Parameters:
 ///   - model: The model that is shipped.

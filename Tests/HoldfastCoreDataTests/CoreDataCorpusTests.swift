@@ -89,7 +89,7 @@ import Testing
         #expect(after.removeValue(forKey: "AAAHoldfast") == 0)
         #expect(after == before, "\(path)")
         let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
-        try context.insert(entityNamed: "AAAHoldfast")
+        _ = try context.insert(entityNamed: "AAAHoldfast")
         try context.save()
         try coordinator.close()
         migrated += 1

@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import HoldfastSQLiteStore
 import HoldfastStore
 import TestSupport
 import Testing
@@ -138,6 +139,39 @@ import Testing
       try PersistentStoreCoordinator.copyPersistentStore(source.description, to: StoreDescription(type: "x") { fatalError() }, model: model)
     }
     #expect(other?.code == .unsupportedRequest)
+  }
+
+  /// The folder of a SQLite file's large values has its name without the extension.
+  @Test(arguments: [MigratedStore.sqlite, .coreData]) func aMoveThatWouldShareTheFolderOfLargeValuesIsRefused(_ store: MigratedStore) throws
+  {
+    let model = try everything(), place = MigratedStore.Place(store)
+    try fill(place, model)
+    let digest = try PersistentStoreCoordinator.graphDigest(of: place.description, model: model)
+    let near = StoreDescription.sqlite(at: place.folder.file("Store.db")), far = StoreDescription.sqlite(at: place.folder.file("Other"))
+    let error = #expect(throws: StoreError.self) { try PersistentStoreCoordinator.movePersistentStore(place.description, to: near) }
+    #expect(error?.code == .unsupportedRequest)
+    try PersistentStoreCoordinator.movePersistentStore(place.description, to: far)
+    #expect(try PersistentStoreCoordinator.graphDigest(of: far, model: model) == digest)
+    #expect(!place.folder.exists("Store"))
+  }
+
+  @Test func aFileThatIsNoStoreIsNotOverwritten() throws {
+    let source = MigratedStore.Place(.json), destination = MigratedStore.Place(.sqlite)
+    try fill(source, try everything())
+    try destination.folder.write("precious", to: "Store")
+    let error = #expect(throws: StoreError.self) {
+      try PersistentStoreCoordinator.copyPersistentStore(source.description, to: destination.description)
+    }
+    #expect(try error?.code == .unsupportedRequest && destination.folder.text("Store") == "precious")
+  }
+
+  @Test func aNegativeZeroIsAZeroInEveryStore() throws {
+    let model = try model(EntityDescription("N", attributes: [.init("x", .double)])), source = MigratedStore.Place(.json)
+    try source.fill(model) { try $0.add("N", "a", ["x": .double(-0.0)]) }
+    for store in [MigratedStore.sqlite, .xml, .binary] {
+      let destination = MigratedStore.Place(store)
+      try PersistentStoreCoordinator.copyPersistentStore(source.description, to: destination.description)
+    }
   }
 
   /// A value that the destination can't keep.

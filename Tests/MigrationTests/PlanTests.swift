@@ -90,6 +90,72 @@ import Testing
     }
   }
 
+  /// An older program with a plan meets the store of a newer one.
+  @Test(arguments: MigratedStore.allCases) func aVersionThatThePlanDoesNotContainLosesNothing(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store)
+    var entities = third.declarations
+    entities[entities.firstIndex { $0.name == "Log" } ?? 0].attributes.append(.init("level", .integer64, isOptional: true))
+    let newer = try ManagedObjectModel(entities: entities)
+    try place.fill(newer) { try $0.add("Log", "a", ["level": 3]) }
+    let error = #expect(throws: MigrationError.self) {
+      try PersistentStoreCoordinator.migratePersistentStore(place.description.migrating(from: [newer]), with: plan())
+    }
+    #expect(error?.code == .lossOfData && error?.problems.map(\.path) == ["Log.level"])
+    #expect(try place.contents(newer) == ["Log a: level=3"])
+  }
+
+  /// Large values are in files, also in those of a store whose model isn't in the file.
+  @Test(arguments: MigratedStore.allCases) func codeReadsAndWritesLargeValues(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store), large = Data(repeating: 5, count: 300_000)
+    func photo(_ name: String) -> AttributeDescription {
+      AttributeDescription(name, .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true)
+    }
+    let old = try model(EntityDescription("Dog", attributes: [photo("kept"), photo("photo")]))
+    let new = try model(EntityDescription("Dog", attributes: [photo("image"), photo("kept")]))
+    try place.fill(old) { try $0.add("Dog", "a", ["photo": .data(large), "kept": .data(large)]) }
+    var plan = MigrationPlan(from: old)
+    plan.add(new, named: "move") { stage in
+      try stage.forEach("Dog", savingEvery: 0) { old, new in
+        guard case .data(let bytes) = try old.value("photo") else { return }
+        try new.setValue(StoreValue.data(bytes + [6]), forKey: "image")
+      }
+    }
+    try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan)
+    #expect(try place.contents(new) == ["Dog a: image=300001 bytes 5 kept=300000 bytes 5"])
+  }
+
+  /// What was optional, and isn't set by the code.
+  @Test func aRequiredAttributeThatTheCodeLeavesEmptyIsAnError() throws {
+    let place = MigratedStore.Place(.sqlite),
+      old = try model(EntityDescription("Dog", attributes: [.init("name", .string, isOptional: true)]))
+    var plan = MigrationPlan(from: old)
+    plan.add(try model(EntityDescription("Dog", attributes: [.init("name", .string)])), named: "names") { _ in }
+    try place.fill(old) { try $0.add("Dog", "a") }
+    let error = #expect(throws: MigrationError.self) {
+      try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan)
+    }
+    #expect(error?.problems.map(\.path) == ["Dog.name"])
+  }
+
+  @Test(arguments: MigratedStore.allCases) func aStoreThatAnotherProcessChangedMeanwhileIsNotReplaced(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store), other = place.description.migrating(automatically: false), first = first
+    try fill(place, first)
+    let error = #expect(throws: StoreError.self) {
+      try PersistentStoreCoordinator.migratePersistentStore(
+        place.description,
+        with: plan { stage in
+          try Self.split(stage)
+          let coordinator = try PersistentStoreCoordinator(model: first, store: other)
+          let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
+          try context.add("Home", "late")
+          try context.save()
+          try coordinator.close()
+        })
+    }
+    #expect(error?.code == .storeReplaced && error?.isRetryable == true)
+    #expect(try place.contents(first).contains("Home late: people=[]"))
+  }
+
   @Test(arguments: MigratedStore.allCases) func anErrorOrACancellationInAStageLeavesTheStoreAsItWas(_ store: MigratedStore) async throws {
     struct Failure: Error {}
     let place = MigratedStore.Place(store)

@@ -114,6 +114,21 @@ import Testing
     #expect(try place.contents(older) == ["Dog a:"])
   }
 
+  @Test(arguments: MigratedStore.allCases) func openingNeverRemovesAnOrder(_ store: MigratedStore) throws {
+    func dogs(_ isOrdered: Bool) throws -> ManagedObjectModel {
+      try model(
+        EntityDescription("Dog", relationships: [.toMany("walks", to: "Walk", inverse: "dog", isOrdered: isOrdered)]),
+        EntityDescription("Walk", relationships: [.toOne("dog", to: "Dog", inverse: "walks")]))
+    }
+    let place = MigratedStore.Place(store), newer = try dogs(true)
+    try place.fill(newer) { context in
+      try context.add("Dog", "a").setValue(try (1...2).map { try context.add("Walk", "\($0)") }, forKey: "walks")
+    }
+    let description = place.description.migrating(from: [newer])
+    let error = #expect(throws: MigrationError.self) { try PersistentStoreCoordinator(model: try dogs(false), store: description) }
+    #expect(error?.code == .lossOfData && error?.problems.map(\.path) == ["Dog.walks (order)"])
+  }
+
   @Test(arguments: MigratedStore.allCases) func aNewUniquenessConstraintIsChecked(_ store: MigratedStore) throws {
     let place = MigratedStore.Place(store)
     func dogs(_ constraints: [[String]]) throws -> ManagedObjectModel {

@@ -126,7 +126,9 @@ import Testing
     #expect(try folder.snapshot()["harbour.sqlite-wal"]?.isEmpty == false)
     let before = try folder.snapshot()
     let other = Harbour.made([EntityDescription("Logbook", attributes: [AttributeDescription("saves", .integer64)])])
-    #expect(throws: StoreError.self) { try PersistentStoreCoordinator(model: other, store: .sqlite(at: path)) }
+    #expect(throws: StoreError.self) {
+      try PersistentStoreCoordinator(model: other, store: StoreDescription.sqlite(at: path).migrating(automatically: false))
+    }
     let after = try folder.snapshot()
     #expect(after["harbour.sqlite"] == before["harbour.sqlite"])
     #expect(after["harbour.sqlite-wal"] == before["harbour.sqlite-wal"])

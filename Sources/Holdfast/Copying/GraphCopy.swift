@@ -120,7 +120,7 @@ struct GraphCopy {
         if entity.layout.kinds[slot] != .bytes {
           builder.append(cellOf: row, slot)
         } else if row.isExternal(slot), let bytes = try reader.bytes(row, slot, of: entity) {
-          bytes.withUnsafeBytes { builder.append(bytes: $0) }
+          _ = builder.appendValue(.data(bytes), entity.layout.columns[slot])
         } else {
           builder.append(bytesOf: row, slot)
         }

@@ -65,7 +65,9 @@ extension GraphReader {
       case .attribute:
         switch entity.layout.kinds[slot] {
         case .bytes: record.append(try bytes(row, slot, of: entity).map { Array($0) })
-        default: record.append(row.isPresent(slot) ? withUnsafeBytes(of: row.integer(slot)) { Array($0) } : nil)
+        // Some stores keep a negative zero, and others a zero.
+        case .real: record.append(row.isPresent(slot) ? Record.bytes((row.real(slot) + 0.0).bitPattern) : nil)
+        default: record.append(row.isPresent(slot) ? Record.bytes(UInt64(bitPattern: row.integer(slot))) : nil)
         }
       }
     }
@@ -96,7 +98,10 @@ extension GraphReader {
 
     init(_ name: String) { append(Array(name.utf8)) }
 
-    mutating func append(_ number: Int) { withUnsafeBytes(of: Int64(number).littleEndian) { bytes.append(contentsOf: $0) } }
+    mutating func append(_ number: Int) { bytes += Self.bytes(UInt64(bitPattern: Int64(number))) }
+
+    /// The bytes of a number, the lowest one first.
+    static func bytes(_ number: UInt64) -> [UInt8] { (0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * UInt64($0))) } }
 
     /// Adds the count as well, so that no two lists of values have the same bytes.
     mutating func append(_ value: [UInt8]?) {

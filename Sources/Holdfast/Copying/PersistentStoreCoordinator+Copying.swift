@@ -1,5 +1,11 @@
 public import HoldfastStore
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 // Copies of stores in stores of any type. No store is open meanwhile.
 extension PersistentStoreCoordinator {
   /// Copies all objects of a store to a new store, which may be of another type: from JSON to SQLite, or from Core Data's SQLite to XML.
@@ -28,12 +34,18 @@ extension PersistentStoreCoordinator {
   @discardableResult public static func copyPersistentStore(
     _ source: StoreDescription, to destination: StoreDescription, model: ManagedObjectModel? = nil
   ) throws -> StoreCopy {
-    guard (try? metadata(for: destination)) == nil else {
+    guard !exists(destination) else {
       throw StoreError(
         .unsupportedRequest, operation: StoreCopier.operation, path: destination.location?.description,
-        reason: "There is a store already. To replace it, use replacePersistentStore(_:withCopyOf:).")
+        reason: "There is a file already. To replace a store, use replacePersistentStore(_:withCopyOf:).")
     }
     return try StoreCopier(source, destination, model).run()
+  }
+
+  /// Whether something is at the place of a store, readable or not.
+  private static func exists(_ description: StoreDescription) -> Bool {
+    if let path = description.location?.path, FileManager.default.fileExists(atPath: path) { return true }
+    return (try? metadata(for: description)) != nil
   }
 
   /// The digest of a store's objects, which is equal for a store and its copies.

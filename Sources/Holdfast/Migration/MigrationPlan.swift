@@ -38,8 +38,8 @@ public struct MigrationPlan: Sendable {
 
   /// Adds a version to which a closure migrates stores of the previous one, after the inferred changes.
   ///
-  /// Properties whose values can't be inferred are empty when the closure begins: attributes that change their type, required attributes
-  /// without a default value, and to-one relationships that were to-many. When it ends, required attributes among them must have values.
+  /// Properties whose values can't be inferred are empty when the closure begins: attributes that change their type, and required attributes
+  /// without a default value. If objects have more destinations than the new relationships allow, those relationships are empty. When it ends, required attributes among them must have values.
   ///
   /// - Parameters:
   ///   - model: The version.

@@ -85,8 +85,8 @@ extension PersistentStoreCoordinator {
 }
 
 extension MappingModel {
-  /// Whether a model has something that the other one hasn't.
-  var mayLoseData: Bool {
+  /// Whether the source has an entity, attribute, relationship or order that the destination hasn't, so that a migration may remove data.
+  public var mayLoseData: Bool {
     if !removedEntities.isEmpty { return true }
     return entityMappings.contains { entity in
       guard let source = entity.source else { return false }
@@ -98,7 +98,8 @@ extension MappingModel {
 extension MigrationPreview {
   /// Counts the objects of a store that isn't open.
   init(of description: StoreDescription, _ mapping: MappingModel) throws {
-    let coordinator = try PersistentStoreCoordinator(model: mapping.source, store: description.migrating(automatically: false))
+    let coordinator = try PersistentStoreCoordinator(
+      model: mapping.source, store: description.with(configuration: nil).migrating(automatically: false))
     defer { try? coordinator.close() }
     try self.init(mapping, ManagedObjectContext(coordinator: coordinator, classes: []))
   }
@@ -150,8 +151,13 @@ extension MigrationPreview {
       let isKept = mapping.entityMappings.contains { other in
         other.links.contains { link in link.map { mapping.keeps(relationship, $0) } ?? false }
       }
-      if isKept { continue }
       let path = PropertyPath(relationship.name)
+      if isKept {
+        if relationship.isOrdered && !mapping.keepsOrder(of: relationship) {
+          lost.append(("\(relationship.name) (order)", .comparison(.count(path), .greaterThan, .constant(.int64(1)), [])))
+        }
+        continue
+      }
       lost.append(
         (
           relationship.name,
@@ -165,6 +171,14 @@ extension MigrationPreview {
 }
 
 extension MappingModel {
+  /// Whether a relationship of the destination has the order of one of the source.
+  fileprivate func keepsOrder(of relationship: ManagedObjectModel.Relationship) -> Bool {
+    destination.entities.flatMap(\.ownRelationships).contains { new in
+      guard new.isOrdered, let former = link(new).flatMap({ ordering($0) }) else { return false }
+      return former.entityIndex == relationship.entityIndex && former.index == relationship.index
+    }
+  }
+
   /// Whether a link mapping reads a relationship or its inverse.
   fileprivate func keeps(_ relationship: ManagedObjectModel.Relationship, _ link: LinkMapping) -> Bool {
     let read = self.relationship(link)

@@ -23,7 +23,7 @@ public final class MigrationStage {
   /// ones.
   ///
   /// The objects come in the order of their keys, so the same ones in each run. Changes are saved from time to time, and the objects are
-  /// released, so that the memory doesn't depend on the number of objects. Don't keep objects from one call of the closure to the next.
+  /// released, so that the memory doesn't depend on the number of objects. JSON, XML and binary stores save once. Don't keep objects from one call of the closure to the next.
   ///
   /// - Parameters:
   ///   - entityName: The name of the entity in the former model.
@@ -36,12 +36,15 @@ public final class MigrationStage {
     guard let entity = mapping.source.entity(named: entityName) else {
       preconditionFailure("The former model has no entity \(entityName).")
     }
+    // A store with all rows in memory writes its entire file in each save.
+    let isWhole = context.persistentStoreCoordinator.persistentStores.first?.capabilities.residentRows ?? false
+    let count = isWhole ? Int.max : max(count, 1)
     let kinds = entity.concreteIndexes.filter { mapping.destination(of: $0) != nil }
     let total = kinds.reduce(0) { $0 + reader.ownKeys[$1.rawValue].count }
     var completed = 0
     for index in kinds {
       guard let destination = mapping.destination(of: index).map({ mapping.destination.entities[$0] }) else { continue }
-      let keys = reader.ownKeys[index.rawValue], step = min(max(count, 1), 1_000)
+      let keys = reader.ownKeys[index.rawValue], step = min(count, 1_000)
       for start in stride(from: 0, to: keys.count, by: step) {
         if Task.isCancelled { throw MigrationError(.cancelled, reason: "The task was cancelled. The store is unchanged.") }
         let part = Array(keys[start..<min(start + step, keys.count)])

@@ -21,12 +21,23 @@ extension PersistentStoreCoordinator {
   ///   `readOnly`, `diskFull`, and the errors of opening the store. The store is unchanged then, except with `durabilityUnknown` and
   ///   `outcomeUnknown`, which concern the last step.
   public static func migratePersistentStore(_ description: StoreDescription, to model: ManagedObjectModel) throws {
+    try recover(description)
     guard let mapping = try inferredMapping(for: description, to: model) else { return }
     try perform(MigrationRequest(mapping), description)
   }
 
+  /// Undoes a migration that was interrupted, if the store can't be read before.
+  static func recover(_ description: StoreDescription) throws {
+    do { _ = try metadata(for: description) } catch let error as StoreError
+      where error.code == .notPermitted && !description.isReadOnly && description.administration.supports(RecoveryRequest.self)
+    {
+      try perform(RecoveryRequest(), description)
+    }
+  }
+
   /// Migrates a store that is opened, unless that would remove something.
   static func migrateAutomatically(_ description: StoreDescription, to model: ManagedObjectModel) throws {
+    try recover(description)
     guard let mapping = try inferredMapping(for: description, to: model) else { return }
     if !description.removesDataWhenMigrating && mapping.mayLoseData {
       let losses = try MigrationPreview(of: description, mapping).losses

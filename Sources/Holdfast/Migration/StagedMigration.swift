@@ -1,11 +1,20 @@
-import HoldfastStore
+public import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 extension PersistentStoreCoordinator {
   /// Migrates a store that isn't open through the stages of a plan. Does nothing if the store doesn't exist, or has the last version.
   ///
-  /// If no remaining stage has code, the store is migrated as by ``migratePersistentStore(_:to:)``: to the last version directly if that mapping
-  /// can be inferred, and otherwise from version to version. A plan whose remaining stages have code works on a copy beside the store, which
-  /// finally takes its place. When it is interrupted, the store is as before; a folder `.holdfast-….copy` may remain.
+  /// If no remaining stage has code, the store is migrated from version to version, as by ``migratePersistentStore(_:to:)``. A plan whose
+  /// remaining stages have code works on a copy beside the store, which finally takes its place. When it is interrupted, the store is as before;
+  /// a folder `.holdfast-….copy` may remain.
+  ///
+  /// A stage removes what its model has no place for, since the plan was written for it. A store of a version that the plan doesn't contain
+  /// is only migrated if nothing is removed.
   ///
   /// - Parameters:
   ///   - description: The store.
@@ -17,12 +26,13 @@ extension PersistentStoreCoordinator {
     _ description: StoreDescription, with plan: MigrationPlan, progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
   ) throws {
     let found: PersistentStoreMetadata
-    do { found = try metadata(for: description) } catch let error as StoreError where error.code == .notFound { return }
-    guard let (model, stages) = plan.stages(after: found) else { return try migratePersistentStore(description, to: plan.model) }
+    do {
+      try recover(description)
+      found = try metadata(for: description)
+    } catch let error as StoreError where error.code == .notFound { return }
+    // A version that the plan doesn't contain may be a newer one, so nothing is removed.
+    guard let (model, stages) = plan.stages(after: found) else { return try migrateAutomatically(description, to: plan.model) }
     guard stages.contains(where: { $0.body != nil }) else {
-      if (try? MappingModel.inferred(from: model, to: plan.model)) != nil {
-        return try migratePersistentStore(description.migrating(from: [model] + description.formerModels), to: plan.model)
-      }
       var former = model
       for stage in stages {
         try migratePersistentStore(description.migrating(from: [former]), to: stage.model)
@@ -52,6 +62,7 @@ struct StagedMigration {
     let temporary = try TemporaryStore(beside: description, to: MigrationRequest.operation), work = temporary.description
     defer { temporary.remove() }
     try PersistentStoreCoordinator.perform(ReplacementRequest(source: location), work)
+    let state = FileState(location.path)
     var model = first
     for stage in stages {
       if let body = stage.body {
@@ -61,6 +72,11 @@ struct StagedMigration {
       }
       model = stage.model
     }
+    guard FileState(location.path) == state else {
+      throw StoreError(
+        .storeReplaced, operation: MigrationRequest.operation, path: location.description,
+        reason: "Another process changed the store while the plan ran. Nothing was changed. Try again.", isRetryable: true)
+    }
     try PersistentStoreCoordinator.perform(ReplacementRequest(source: work.location ?? location), description)
   }
 
@@ -68,13 +84,19 @@ struct StagedMigration {
     _ body: (MigrationStage) throws -> Void, _ name: String, from old: ManagedObjectModel, to new: ManagedObjectModel,
     _ work: StoreDescription
   ) throws {
-    let mapping = try MappingModel.partial(from: old, to: new).mapping.withoutUncertainLinks
+    var mapping = try MappingModel.partial(from: old, to: new).mapping
     let temporary = try TemporaryStore(beside: work, to: MigrationRequest.operation), former = temporary.description
     defer { temporary.remove() }
     guard let place = work.location else { return }
     try PersistentStoreCoordinator.perform(ReplacementRequest(source: place), former)
-    try PersistentStoreCoordinator.perform(MigrationRequest(mapping), work)
-    try StoreCopier.reading(former, old) { reader, _ in
+    do { try PersistentStoreCoordinator.perform(MigrationRequest(mapping), work) } catch let error as MigrationError
+      where error.code == .constraintViolation
+    {
+      // Links that are too many are the code's to choose.
+      mapping = mapping.withoutUncertainLinks
+      try PersistentStoreCoordinator.perform(MigrationRequest(mapping), work)
+    }
+    try StoreCopier.reading(former, old) { [mapping] reader, _ in
       let coordinator = try PersistentStoreCoordinator(model: new, store: work.migrating(automatically: false))
       defer { try? coordinator.close() }
       let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
@@ -92,7 +114,8 @@ struct StagedMigration {
       let target = mapping.destination.entities[entity.destination]
       for attribute in target.attributes where !attribute.isOptional && attribute.derivation == nil {
         let value = entity.values[attribute.slot.rawValue]
-        if value.source != nil || value.fallback != .null { continue }
+        let former = entity.source.flatMap { index in value.source.map { mapping.source.entities[index].slots[$0] } }
+        if value.fallback != .null || former?.isOptional == false { continue }
         let isMissing = FetchPredicate<ManagedObject>(.comparison(.property(PropertyPath(attribute.name)), .equalTo, .constant(.null), []))
         let count = try context.count(for: FetchRequest<ManagedObject>(entityName: target.name, where: isMissing))
         if count == 0 { continue }
@@ -106,5 +129,19 @@ struct StagedMigration {
       .constraintViolation, path: description.location?.description,
       reason: "A stage left required attributes without values. Nothing was changed.",
       problems: problems)
+  }
+}
+
+/// What shows that a file was changed: its number, size and time, and those of its log. Equal for files that can't be examined.
+private struct FileState: Equatable {
+  private var values: [String] = []
+
+  init(_ path: String?) {
+    guard let path else { return }
+    for name in [path, path + "-wal"] {
+      guard let found = try? FileManager.default.attributesOfItem(atPath: name) else { continue }
+      let time = (found[.modificationDate] as? Date)?.timeIntervalSinceReferenceDate ?? 0
+      values.append("\(name) \(found[.systemFileNumber] ?? 0) \(found[.size] ?? 0) \(time)")
+    }
   }
 }

@@ -40,6 +40,7 @@ extension ClosedFile {
       let copied = try original.contents(connection, operation)
       if exists(path) {
         try withExclusiveFile(operation) { file, replaced in
+          try checkFolders(copied, connection.path, file, operation)
           try install(connection, copied, at: file, like: try OperatingSystem.status(of: file).permissions, operation) {
             try OperatingSystem.rename($0, to: file, operation)
           }
@@ -47,6 +48,7 @@ extension ClosedFile {
         }
       } else {
         let file = try resolved(operation)
+        try checkFolders(copied, connection.path, file, operation)
         try install(connection, copied, at: file, like: options.filePermissions, operation) {
           try OperatingSystem.rename($0, toUnused: file, operation)
         }
@@ -127,7 +129,11 @@ extension ClosedFile {
   private func contents(_ connection: SQLiteConnection, _ operation: String) throws -> StoredContents {
     let record = try record(connection, operation)
     var contents = StoredContents(storeUUID: record.uuid)
-    guard let model = try record.model(path: path), model.entities.contains(where: { !$0.externalSlots.isEmpty }) else { return contents }
+    guard let model = try record.model(path: path) else {
+      contents.externalIDs = try namedFiles(connection)
+      return contents
+    }
+    guard model.entities.contains(where: { !$0.externalSlots.isEmpty }) else { return contents }
     let schema = record.isOwn ? StoreSchema.predicted(model) : try StoreSchema.read(model, from: connection)
     for entity in model.entities {
       for slot in entity.externalSlots {
@@ -140,6 +146,35 @@ extension ClosedFile {
       }
     }
     return contents
+  }
+
+  /// The names of the external files in a file of another program, whose model isn't known: all values that have the form of such a name.
+  private func namedFiles(_ connection: SQLiteConnection) throws -> Set<UUID> {
+    var ids: Set<UUID> = [], columns: [(table: String, column: String)] = []
+    let find = try connection.prepare(
+      "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table' AND c.type = 'BLOB' "
+        + "AND m.name LIKE 'Z%' AND m.sql LIKE 'CREATE TABLE%'")
+    while try find.step() { columns.append((find.string(0), find.string(1))) }
+    for (table, column) in columns where !StoreSchema.systemTableNames.contains(table) {
+      let name = SQLName.quoted(column)
+      let select = try connection.prepare(
+        "SELECT \(name) FROM \(SQLName.quoted(table)) WHERE typeof(\(name)) = 'blob' AND length(\(name)) = 38")
+      while try select.step() { if let id = MarkedColumn.file(select.blob(0)) { ids.insert(id) } }
+    }
+    return ids
+  }
+
+  /// Refuses to copy external files to their own folder, which the copy would share with the original.
+  private func checkFolders(_ copied: StoredContents, _ source: String, _ file: String, _ operation: String) throws {
+    func folder(_ path: String) -> String {
+      let place = ResolvedFilePath(splitting: path), stem = place.name.split(separator: ".", omittingEmptySubsequences: false)
+      return place.folder + "/" + (stem.count > 1 ? stem.dropLast().joined(separator: ".") : place.name)
+    }
+    guard !copied.externalIDs.isEmpty, source != file, folder(source) == folder(file) else { return }
+    throw StoreError(
+      .unsupportedRequest, operation: operation, path: path,
+      reason: "The copy would have the same folder of external files as \(source), because only the extensions differ. Choose another name."
+    )
   }
 
   // MARK: Paths

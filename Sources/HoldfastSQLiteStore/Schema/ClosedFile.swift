@@ -17,9 +17,10 @@ struct ClosedFile: Sendable {
     .answering(CompactionRequest.self) { file, _, _ in try file.compact() }
     .answering(DestructionRequest.self) { file, _, _ in try file.destroy() }
     .answering(ReplacementRequest.self) { file, request, _ in try file.replace(with: request.source) }
+    .answering(RecoveryRequest.self) { file, _, _ in try file.rollBack() }
     .answering(MigrationRequest.self) { file, request, _ in try file.migrate(request.mapping) }
 
-  /// Reads the metadata. Changes nothing in the file, except that an interrupted change is rolled back.
+  /// Reads the metadata. Changes nothing in the file.
   func metadata() throws -> PersistentStoreMetadata {
     let record = try readRecord(MetadataRequest.operation)
     return PersistentStoreMetadata(
@@ -51,21 +52,7 @@ struct ClosedFile: Sendable {
   func readOnly<Result>(_ operation: String, _ body: (SQLiteConnection) throws -> Result) throws -> Result {
     var options = options
     options.isReadOnly = true
-    do { return try withDatabase(options, checkpointing: false) { try reading($0, operation, body) } } catch let error as StoreError
-      where error.code == .notPermitted && !self.options.isReadOnly && exists(path + "-journal")
-    {
-      try rollBack(operation)
-      return try withDatabase(options, checkpointing: false) { try reading($0, operation, body) }
-    }
-  }
-
-  /// Rolls back a change whose process was killed. Reading the file requires that, and only a writer can.
-  private func rollBack(_ operation: String) throws {
-    var options = options
-    (options.createsIfMissing, options.journalMode) = (false, .delete)
-    try withDatabase(options, checkpointing: false) { database in
-      _ = try database.writer(to: operation).int64("SELECT COUNT(*) FROM sqlite_master")
-    }
+    return try withDatabase(options, checkpointing: false) { try reading($0, operation, body) }
   }
 
   /// Reads in one transaction, so that a store that another process is creating is either complete or empty.
@@ -75,6 +62,17 @@ struct ClosedFile: Sendable {
     let lease = try database.readers.lease(.request, to: operation)
     defer { lease.end() }
     return try body(lease.connection)
+  }
+
+  /// Rolls back a change whose process was killed. Only a writer can.
+  private func rollBack() throws {
+    let operation = RecoveryRequest.operation
+    try checkWritable(operation)
+    var options = options
+    (options.createsIfMissing, options.journalMode) = (false, .delete)
+    try withDatabase(options, checkpointing: false) { database in
+      _ = try database.writer(to: operation).int64("SELECT COUNT(*) FROM sqlite_master")
+    }
   }
 
   /// Rebuilds the file without unused space.

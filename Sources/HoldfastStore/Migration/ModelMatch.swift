@@ -42,8 +42,11 @@ struct ModelMatch {
         take(place, found)
       }
     }
-    for (place, item) in destination.enumerated() where sources[place] == nil && !ambiguous.contains(place) {
-      if let found = find({ $0.name == item.name }).first ?? find({ $0.renamingIdentifier == item.name }).first { take(place, found) }
+    let byName: [(Name, Name) -> Bool] = [{ $0.name == $1.name }, { $0.renamingIdentifier == $1.name }]
+    for isSame in byName {
+      for (place, item) in destination.enumerated() where sources[place] == nil && !ambiguous.contains(place) {
+        if let found = find({ isSame($0, item) }).first { take(place, found) }
+      }
     }
   }
 }

@@ -88,6 +88,17 @@ public struct ReplacementRequest: StoreRequest {
   public static var operation: String { "replace the store" }
 }
 
+/// A request to complete or undo what an interrupted process left in a store that isn't open, as opening it for writing does.
+public struct RecoveryRequest: StoreRequest {
+  /// Creates a request.
+  public init() {}
+
+  /// Nothing.
+  public typealias Answer = Void
+  /// A verb phrase for errors.
+  public static var operation: String { "recover the store" }
+}
+
 /// A request to migrate a store that isn't open to another version of its model. The objects keep their keys, and the metadata of the user stays.
 ///
 /// - If it fails or is interrupted, the store is as before. The migrated store is durable after the request.

@@ -52,16 +52,16 @@ public struct StoreDescription: Sendable {
   /// A copy of the description with other settings of migration: `.sqlite(at: path).migrating(automatically: false)`.
   ///
   /// - Parameters:
-  ///   - automatically: The value of ``migratesAutomatically``. Defaults to true.
-  ///   - removingData: The value of ``removesDataWhenMigrating``. Defaults to false.
-  ///   - formerModels: The value of ``formerModels``. Defaults to none.
+  ///   - automatically: The value of ``migratesAutomatically``. Defaults to the current one.
+  ///   - removingData: The value of ``removesDataWhenMigrating``. Defaults to the current one.
+  ///   - formerModels: Models to add to ``formerModels``. Defaults to none.
   public func migrating(
-    automatically: Bool = true, removingData: Bool = false, from formerModels: [ManagedObjectModel] = []
+    automatically: Bool? = nil, removingData: Bool? = nil, from formerModels: [ManagedObjectModel] = []
   ) -> StoreDescription {
     var copy = self
-    copy.migratesAutomatically = automatically
-    copy.removesDataWhenMigrating = removingData
-    copy.formerModels = formerModels
+    copy.migratesAutomatically = automatically ?? migratesAutomatically
+    copy.removesDataWhenMigrating = removingData ?? removesDataWhenMigrating
+    copy.formerModels += formerModels
     return copy
   }
 
@@ -78,6 +78,7 @@ public struct StoreDescription: Sendable {
   public func wrapped(_ wrap: @escaping @Sendable (any IncrementalStore) -> any IncrementalStore) -> StoreDescription {
     var copy = self
     copy.makeStore = { [makeStore] in wrap(makeStore()) }
+    if let inFile { copy.inFile = { path in inFile(path).wrapped(wrap) } }
     return copy
   }
 }

@@ -70,7 +70,8 @@ import Testing
     let other = try ManagedObjectModel(entities: [
       EntityDescription("Tie", attributes: [AttributeDescription("rating", .float)]), EntityDescription("Bow"),
     ])
-    let error = try #require(throws: StoreError.self) { try PersistentStoreCoordinator(model: other, store: place.description) }
+    let description = place.description.migrating(automatically: false)
+    let error = try #require(throws: StoreError.self) { try PersistentStoreCoordinator(model: other, store: description) }
     #expect(error.coreDataCode == 134100 && error.reason.contains("Bow (not in the store), Tie."))
   }
 

@@ -23,7 +23,7 @@ func expectRefusal(
   let before = try folder.snapshot()
   var refusal: StoreError?
   do {
-    let coordinator = try PersistentStoreCoordinator(model: model, store: store)
+    let coordinator = try PersistentStoreCoordinator(model: model, store: store.migrating(automatically: false))
     try coordinator.close()
     Issue.record("The store was opened. \(comment)", sourceLocation: sourceLocation)
   } catch let error as StoreError {

@@ -59,6 +59,9 @@ public struct StoreSource: Sendable {
   /// - Returns: The digest of both stores.
   /// - Throws: ``CommandError`` if the destination exists, or one of the stores can't be read or written.
   public func convert(to destination: String) throws(CommandError) -> GraphDigest {
+    if FileKind(destination) != nil {
+      throw CommandError(path: destination, reason: "There is something at this path. Choose another one.")
+    }
     try wrapping("The store can't be copied to \(destination).") {
       try PersistentStoreCoordinator.copyPersistentStore(file.description, to: try Self.described(destination), model: model).digest
     }
@@ -88,6 +91,19 @@ public struct StoreSource: Sendable {
       guard let copy = description.inFile?(destination) else { return }
       try PersistentStoreCoordinator.movePersistentStore(description, to: copy)
     }
+  }
+
+  /// An unused path for a copy of a store: "zoo-backup.sqlite". The name without the extension differs, because external files are in a folder
+  /// of that name.
+  public static func backupPath(of path: String) -> String {
+    let url = URL(fileURLWithPath: path), end = url.pathExtension.isEmpty ? "" : "." + url.pathExtension
+    let stem = end.isEmpty ? path : String(path.dropLast(end.count))
+    var (candidate, number) = (stem + "-backup" + end, 1)
+    while FileKind(candidate) != nil {
+      number += 1
+      candidate = "\(stem)-backup-\(number)\(end)"
+    }
+    return candidate
   }
 
   private static func described(_ path: String) throws(CommandError) -> StoreDescription {

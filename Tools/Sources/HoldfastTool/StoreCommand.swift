@@ -100,7 +100,7 @@ struct Store: ParsableCommand {
       abstract: "Migrates a store to another version of its model.",
       discussion: """
         Shows the objects of each entity, and what would be lost. If something is, asks on a terminal, and otherwise needs --yes. \
-        Before, the store is copied to a file whose name ends in .backup.
+        Before, the store is copied to a file beside it, whose name contains -backup.
         """)
     @OptionGroup var input: Source
     @Option(help: "The new model.", completion: .file()) var to: String
@@ -119,7 +119,7 @@ struct Store: ParsableCommand {
       try Output.write(Data("\(preview)\n".utf8))
       if dryRun { return }
       if !preview.losses.isEmpty && !yes { try confirm() }
-      let backup = noBackup ? nil : input.store + ".backup"
+      let backup = noBackup ? nil : StoreSource.backupPath(of: input.store)
       try Output.asking { () throws(CommandError) in try source.migrate(to: new, backup: backup) }
       try Output.write(Data("\(preview.objectCount) objects migrated.\(backup.map { " The former store is \($0)." } ?? "")\n".utf8))
     }

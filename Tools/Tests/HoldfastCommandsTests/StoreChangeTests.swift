@@ -49,8 +49,10 @@ import Testing
     let before = try source.check(), preview = try #require(try source.preview(to: new))
     #expect(preview.losses.map(\.path) == ["Dog.rating"] && preview.objectCount == 5)
     #expect(try source.check() == before)
-    try source.migrate(to: new, backup: path + ".backup")
-    #expect(try StoreSource(path: path + ".backup").check() == before)
+    let backup = StoreSource.backupPath(of: path)
+    try source.migrate(to: new, backup: backup)
+    #expect(try StoreSource(path: backup).check() == before)
+    #expect(StoreSource.backupPath(of: path).contains("-backup-2."))
     #expect(try StoreReport(path: path).digest == new.versionDigest && source.preview(to: new) == nil)
     #expect(try StoreReport(path: path).entities.map { $0.rows } == [0, 2, 3])
   }
