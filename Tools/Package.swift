@@ -30,7 +30,7 @@ let package = Package(
     .executableTarget(
       name: "HoldfastTool",
       dependencies: [
-        "HoldfastCommands", .product(name: "HoldfastModelCode", package: "holdfast"),
+        "HoldfastCommands", .product(name: "Holdfast", package: "holdfast"), .product(name: "HoldfastModelCode", package: "holdfast"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     .testTarget(

@@ -62,7 +62,7 @@ public struct StoreSource: Sendable {
     if FileKind(destination) != nil {
       throw CommandError(path: destination, reason: "There is something at this path. Choose another one.")
     }
-    try wrapping("The store can't be copied to \(destination).") {
+    return try wrapping("The store can't be copied to \(destination).") {
       try PersistentStoreCoordinator.copyPersistentStore(file.description, to: try Self.described(destination), model: model).digest
     }
   }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Holdfast
 import HoldfastCommands
 
 #if canImport(Glibc)
