@@ -10,7 +10,7 @@ public import HoldfastStore
 #endif
 
 extension PersistentContainer {
-  /// Opens a store that exists, with the model that it was created with, which is found by ``/HoldfastStore/ManagedObjectModel/model(of:modelsAt:)``.
+  /// Opens a store that exists, with the model that it was created with, which is found by `ManagedObjectModel.model(of:modelsAt:)`.
   ///
   /// A SQLite file of Core Data or SwiftData contains its model, so nothing but its path is needed:
   ///
@@ -81,7 +81,7 @@ extension StoreDescription {
   /// let store = try StoreDescription.sqlite(at: path).migrating(fromVersionsAt: "Zoo.momd")
   /// ```
   ///
-  /// - Parameter path: The path, as for ``/HoldfastStore/ManagedObjectModel/model(of:modelsAt:)``. Versions that can't be read are skipped.
+  /// - Parameter path: The path, as for `ManagedObjectModel.model(of:modelsAt:)`. Versions that can't be read are skipped.
   /// - Throws: ``/HoldfastModelFile/ModelFileError`` if nothing can be read at the path.
   public func migrating(fromVersionsAt path: String) throws -> StoreDescription {
     var copy = self

@@ -36,7 +36,7 @@ public import Testing
 }
 
 /// Runs an asynchronous closure, and records an issue if it sends more requests to stores than allowed; see
-/// ``expectRequests(atMost:to:sourceLocation:_:)-(_,_,_,()->Result)``.
+/// ``expectRequests(atMost:to:sourceLocation:_:)``.
 @discardableResult public func expectRequests<Result, Failure: Error>(
   atMost limit: Int, to coordinator: PersistentStoreCoordinator? = nil, isolation: isolated (any Actor)? = #isolation,
   sourceLocation location: SourceLocation = #_sourceLocation, _ body: () async throws(Failure) -> Result
