@@ -24,6 +24,8 @@ extension ClosedFile {
     while true {
       var options = options
       (options.createsIfMissing, options.journalMode, options.durability) = (false, .delete, .full)
+      // Rows are read and written once, in order, so a large cache would only take memory.
+      options.cacheBytes = min(options.cacheBytes, 16 << 20)
       options.busyTimeout = min(options.busyTimeout, .milliseconds(Int.random(in: 50...250)))
       do { return try attempt(mapping, options, operation) } catch let error as StoreError
         where error.code == .locked && ContinuousClock.now < deadline
