@@ -106,7 +106,7 @@ private final class RecordedStore: ForwardingStore {
     }
     let number = metadata.identity.number, ids = RecordedIDs(model, storeNumber: number)
     session.withLock { $0 = Session(model: model, storeNumber: number, ids: ids) }
-    if recorder.beginsContents() { recordContents(model, ids) }
+    if recorder.beginsContents() { recordContents(model, metadata.identity, ids) }
     return metadata
   }
 
@@ -115,9 +115,9 @@ private final class RecordedStore: ForwardingStore {
   }
 
   /// Records a save that inserts the objects which the store already has.
-  private func recordContents(_ model: ManagedObjectModel, _ ids: RecordedIDs) {
+  private func recordContents(_ model: ManagedObjectModel, _ identity: StoreIdentity, _ ids: RecordedIDs) {
     do {
-      let contents = try RecordedContents(base, model)
+      let contents = try RecordedContents(base, model, identity)
       if contents.isEmpty { return }
       func write(_ request: RecordedRequest, _ answer: RecordedAnswer) -> Int {
         let line = recorder.write(.begin(request: request, store: number))

@@ -124,6 +124,29 @@ import Testing
     #expect(try place.contents(new) == ["Dog a: image=300001 bytes 5 kept=300000 bytes 5"])
   }
 
+  /// Code that doesn't expect errors must not take a value that can't be read for one that is missing.
+  @Test(arguments: MigratedStore.allCases) func aLargeValueThatCannotBeReadEndsThePlan(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store)
+    let photo = AttributeDescription("photo", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true)
+    let old = try model(EntityDescription("Dog", attributes: [photo]))
+    let new = try model(EntityDescription("Dog", attributes: [photo, .init("size", .integer64, isOptional: true)]))
+    try place.fill(old) { try $0.add("Dog", "a", ["photo": .data(Data(repeating: 5, count: 300_000))]) }
+    var plan = MigrationPlan(from: old)
+    let folder = place.folder.path
+    plan.add(new, named: "sizes") { stage in
+      // The copies' files are away while the code reads them, as on a disk that fails now and then.
+      let away = try largeFiles(ofCopiesIn: folder)
+      for file in away { try FileManager.default.moveItem(atPath: file, toPath: file + ".away") }
+      defer { for file in away { try? FileManager.default.moveItem(atPath: file + ".away", toPath: file) } }
+      try stage.forEach("Dog") { old, new in
+        if case .data(let bytes) = old["photo"] { try new.setValue(StoreValue.int64(Int64(bytes.count)), forKey: "size") }
+      }
+    }
+    let error = #expect(throws: StoreError.self) { try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan) }
+    #expect(error?.code == .missingExternalData)
+    #expect(try place.contents(old) == ["Dog a: photo=300000 bytes 5"])
+  }
+
   /// What was optional, and isn't set by the code.
   @Test func aRequiredAttributeThatTheCodeLeavesEmptyIsAnError() throws {
     let place = MigratedStore.Place(.sqlite),
@@ -204,5 +227,16 @@ import Testing
     let empty = MigratedStore.Place(store)
     try PersistentStoreCoordinator.migratePersistentStore(empty.description, with: plan)
     #expect(!empty.folder.exists("Store"))
+  }
+}
+
+/// The files with large values in temporary copies in a folder.
+private func largeFiles(ofCopiesIn folder: String) throws -> [String] {
+  try FileManager.default.subpathsOfDirectory(atPath: folder).compactMap { name in
+    let path = folder + "/" + name
+    var isFolder: ObjCBool = false
+    guard name.contains(".copy/"), name.contains("_EXTERNAL_DATA/"), FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
+    else { return nil }
+    return isFolder.boolValue ? nil : path
   }
 }

@@ -11,7 +11,6 @@ struct GraphCopy {
   private let reader: GraphReader
   private let destination: any IncrementalStore
   private let identity: StoreIdentity
-  private let path: String?
   /// The keys in the destination, by root entity and rank.
   private(set) var keys: [[ObjectKey]] = []
   /// Whether each save costs only its own rows. Otherwise everything is saved at once.
@@ -20,8 +19,8 @@ struct GraphCopy {
   /// The size of the rows of one save in bytes, if there are several.
   private static let partByteCount = 16 << 20
 
-  init(_ reader: GraphReader, to destination: any IncrementalStore, _ identity: StoreIdentity, path: String?) {
-    (self.reader, self.destination, self.identity, self.path) = (reader, destination, identity, path)
+  init(_ reader: GraphReader, to destination: any IncrementalStore, _ identity: StoreIdentity) {
+    (self.reader, self.destination, self.identity) = (reader, destination, identity)
     // A store with all rows in memory writes them all in each save.
     savesInParts = !destination.capabilities.residentRows
   }

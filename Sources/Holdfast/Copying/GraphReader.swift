@@ -1,26 +1,28 @@
-import HoldfastStore
+package import HoldfastStore
 
 #if canImport(FoundationEssentials)
-  import FoundationEssentials
+  package import FoundationEssentials
 #else
-  import Foundation
+  package import Foundation
 #endif
 
 /// Reads all objects and links of an open store in one state.
 ///
 /// Objects are named by their root entity and rank: their place among the family's keys in ascending order. A copy of the objects in another
 /// store has other keys, but the same ranks.
-final class GraphReader {
-  let model: ManagedObjectModel
+package final class GraphReader {
+  package let model: ManagedObjectModel
   let store: any IncrementalStore
   let identity: StoreIdentity
   private let view: any ReadView
+  /// Why a value couldn't be read, where the reading code can't throw.
+  var unread: (any Error)?
   /// The keys of each root entity's family, ascending; empty for other entities.
-  private(set) var keys: [[ObjectKey]]
+  package private(set) var keys: [[ObjectKey]]
   /// The keys of each entity's own objects, ascending.
-  private(set) var ownKeys: [[ObjectKey]]
+  package private(set) var ownKeys: [[ObjectKey]]
 
-  init(_ store: any IncrementalStore, _ model: ManagedObjectModel, _ identity: StoreIdentity) throws {
+  package init(_ store: any IncrementalStore, _ model: ManagedObjectModel, _ identity: StoreIdentity) throws {
     (self.store, self.model, self.identity) = (store, model, identity)
     view = try store.beginRead(store.capabilities.snapshots ? .snapshot : .latest, options: .none)
     keys = model.entities.map { _ in [] }
@@ -38,21 +40,11 @@ final class GraphReader {
 
   deinit { view.end() }
 
-  var objectCount: Int { keys.reduce(0) { $0 + $1.count } }
-
   /// The rank of an object of a family; nil if the object doesn't exist.
-  func rank(_ key: ObjectKey, _ root: EntityIndex) -> Int? {
-    let keys = keys[root.rawValue]
-    var (low, high) = (0, keys.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if keys[middle] < key { low = middle + 1 } else { high = middle }
-    }
-    return low < keys.count && keys[low] == key ? low : nil
-  }
+  func rank(_ key: ObjectKey, _ root: EntityIndex) -> Int? { keys[root.rawValue].rank(of: key) }
 
   /// Calls a closure with each row of an entity, without subentities, in batches.
-  func forEachRow(of entity: ManagedObjectModel.Entity, _ body: @escaping (RowView) throws -> Void) throws {
+  package func forEachRow(of entity: ManagedObjectModel.Entity, _ body: @escaping (RowView) throws -> Void) throws {
     if ownKeys[entity.index.rawValue].isEmpty { return }
     let plan = FetchPlan(entity: entity.index, concreteEntities: [entity.index])
     try store.fetch(
@@ -80,21 +72,21 @@ final class GraphReader {
   }
 
   /// The bytes of a slot, also those in an external file.
-  func bytes(_ row: RowPointer, _ slot: SlotIndex, of entity: ManagedObjectModel.Entity) throws -> Data? {
+  package func bytes(_ row: RowPointer, _ slot: SlotIndex, of entity: ManagedObjectModel.Entity) throws -> Data? {
     guard row.isPresent(slot) else { return nil }
     guard let id = row.externalID(slot) else { return Data(row.bytes(slot)) }
     return try store.answers.perform(ExternalDataRequest(entity: entity.index, slot: slot, key: row.key, id: id))
   }
 
   /// The relationships whose links aren't in rows, or have an order.
-  var linkRelationships: [ManagedObjectModel.Relationship] {
+  package var linkRelationships: [ManagedObjectModel.Relationship] {
     model.entities.flatMap(\.ownRelationships).filter { $0.storesLinks || $0.isOrdered }
   }
 
   /// Calls a closure with each owner of a to-many relationship, and its destinations with their order keys, in order or by key.
   ///
   /// Order keys are nil for unordered relationships.
-  func forEachOwner(
+  package func forEachOwner(
     of relationship: ManagedObjectModel.Relationship, _ body: (ObjectKey, [(target: ObjectKey, order: Int64?)]) throws -> Void
   ) throws {
     let owners = model.entities[relationship.entityIndex].concreteIndexes.flatMap { ownKeys[$0.rawValue] }
@@ -110,6 +102,18 @@ final class GraphReader {
         try body(owner, targets.sorted { ($0.order ?? 0, $0.target) < ($1.order ?? 0, $1.target) })
       }
     }
+  }
+}
+
+extension [ObjectKey] {
+  /// The index of a key among ascending keys; nil if it isn't among them.
+  func rank(of key: ObjectKey) -> Int? {
+    var (low, high) = (0, count)
+    while low < high {
+      let middle = (low + high) / 2
+      if self[middle] < key { low = middle + 1 } else { high = middle }
+    }
+    return low < count && self[low] == key ? low : nil
   }
 }
 

@@ -77,13 +77,7 @@ public struct StoreCopy: Sendable {
   /// The ID in the copy of one of the source's objects; nil for another ID. Takes time logarithmic in the number of objects.
   public func objectID(for id: ManagedObjectID) -> ManagedObjectID? {
     guard id.storeIdentifier == source.storeUUID, let entity = model.entity(named: id.entityName) else { return nil }
-    let known = sourceKeys[entity.rootIndex.rawValue]
-    var (low, high) = (0, known.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if known[middle] < id.key { low = middle + 1 } else { high = middle }
-    }
-    guard low < known.count, known[low] == id.key else { return nil }
-    return destination.objectID(entity: entity, key: keys[entity.rootIndex.rawValue][low])
+    let root = entity.rootIndex.rawValue
+    return sourceKeys[root].rank(of: id.key).map { destination.objectID(entity: entity, key: keys[root][$0]) }
   }
 }

@@ -16,8 +16,14 @@ public struct FormerObject {
   /// The value of an attribute by its name, or by its path for an element of a composite; null if it has none. Traps if the entity has no such
   /// attribute.
   ///
-  /// A value in an external file that can't be read is null; ``value(_:)`` throws the reason.
-  public subscript(name: String) -> StoreValue { (try? value(name)) ?? .null }
+  /// If a value in an external file can't be read, the subscript returns null, and the stage throws the reason: nothing is changed then.
+  /// ``value(_:)`` throws it at once.
+  public subscript(name: String) -> StoreValue {
+    do { return try value(name) } catch {
+      reader.unread = reader.unread ?? error
+      return .null
+    }
+  }
 
   /// The value of an attribute, as ``subscript(_:)`` returns it.
   ///

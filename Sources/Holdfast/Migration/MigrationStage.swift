@@ -22,8 +22,9 @@ public final class MigrationStage {
   /// Calls a closure with each object of an entity of the former model, and the object that it became. Includes subentities, except for removed
   /// ones.
   ///
-  /// The objects come in the order of their keys, so the same ones in each run. Changes are saved from time to time, and the objects are
-  /// released, so that the memory doesn't depend on the number of objects. JSON, XML and binary stores save once. Don't keep objects from one call of the closure to the next.
+  /// The objects come entity by entity, in the order of their keys. Changes are saved from time to time, and the objects are released, so that
+  /// the memory doesn't depend on their number. JSON, XML and binary stores save once. Don't keep objects from one call of the closure to the
+  /// next.
   ///
   /// - Parameters:
   ///   - entityName: The name of the entity in the former model.
@@ -51,6 +52,7 @@ public final class MigrationStage {
         let new = try objects(part, of: destination)
         for old in try reader.objects(part, of: index) { if let new = new[old.key] { try body(old, new) } }
         completed += part.count
+        if let unread = reader.unread { throw unread }
         if completed % count < part.count || completed == total { try save() }
         progress(MigrationProgress(stage: name, completedCount: completed, totalCount: total))
       }

@@ -26,10 +26,7 @@ extension PersistentStoreCoordinator {
     _ description: StoreDescription, with plan: MigrationPlan, progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
   ) throws {
     let found: PersistentStoreMetadata
-    do {
-      try recover(description)
-      found = try metadata(for: description)
-    } catch let error as StoreError where error.code == .notFound { return }
+    do { found = try recoveredMetadata(of: description) } catch let error as StoreError where error.code == .notFound { return }
     // A version that the plan doesn't contain may be a newer one, so nothing is removed.
     guard let (model, stages) = plan.stages(after: found) else { return try migrateAutomatically(description, to: plan.model) }
     guard stages.contains(where: { $0.body != nil }) else {
@@ -57,7 +54,7 @@ struct StagedMigration {
     guard let location = description.location, !description.isReadOnly else {
       throw StoreError(
         .readOnly, operation: MigrationRequest.operation, path: description.location?.description,
-        reason: "The store description is read-only, or has no location.")
+        reason: "The store description is read-only, or has no location. Describe a store in a file, for writing.")
     }
     let temporary = try TemporaryStore(beside: description, to: MigrationRequest.operation), work = temporary.description
     defer { temporary.remove() }
@@ -102,6 +99,7 @@ struct StagedMigration {
       let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
       let stage = MigrationStage(name, reader, mapping, context, coordinator.persistentStores[0].identity, progress)
       try body(stage)
+      if let unread = reader.unread { throw unread }
       try context.save()
       try checkRequired(mapping, context, name)
     }
@@ -121,7 +119,8 @@ struct StagedMigration {
         if count == 0 { continue }
         problems.append(
           MigrationError.Problem(
-            "\(target.name).\(attribute.name)", "It is required, and \(count) objects have no value after the stage \(name)."))
+            "\(target.name).\(attribute.name)",
+            "It is required, and \(count) \(count == 1 ? "object has" : "objects have") no value after the stage \(name). Set it there."))
       }
     }
     if problems.isEmpty { return }
