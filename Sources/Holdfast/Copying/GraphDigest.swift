@@ -61,13 +61,15 @@ extension GraphReader {
       case .toOne(let destination):
         let root = model.entities[destination].rootIndex
         record.append(row.isPresent(slot) ? rank(ObjectKey(row.integer(slot)), root) ?? -1 : -1)
-      case .attribute(.objectID): record.append(objectID(row, slot).map { Array($0.utf8) })
+      case .attribute where !row.isPresent(slot): record.append(-1)
+      case .attribute(.objectID): record.append(bytes: objectID(row, slot).utf8)
       case .attribute:
         switch entity.layout.kinds[slot] {
-        case .bytes: record.append(try bytes(row, slot, of: entity).map { Array($0) })
-        // Some stores keep a negative zero, and others a zero.
-        case .real: record.append(row.isPresent(slot) ? Record.bytes((row.real(slot) + 0.0).bitPattern) : nil)
-        default: record.append(row.isPresent(slot) ? Record.bytes(UInt64(bitPattern: row.integer(slot))) : nil)
+        case .bytes where row.isExternal(slot): record.append(bytes: try bytes(row, slot, of: entity) ?? Data())
+        case .bytes: record.append(bytes: row.bytes(slot))
+        // Some stores keep a negative zero, and others a zero. The count distinguishes a number from a missing one.
+        case .real: record.append(8, UInt64((row.real(slot) + 0.0).bitPattern))
+        default: record.append(8, UInt64(bitPattern: row.integer(slot)))
         }
       }
     }
@@ -85,8 +87,8 @@ extension GraphReader {
   }
 
   /// An object ID, with the rank instead of the store and key if the object is one of this store.
-  private func objectID(_ row: RowPointer, _ slot: SlotIndex) -> String? {
-    guard case .objectID(let id) = row.value(slot, .attribute(.objectID), idPrefix: nil) else { return nil }
+  private func objectID(_ row: RowPointer, _ slot: SlotIndex) -> String {
+    guard case .objectID(let id) = row.value(slot, .attribute(.objectID), idPrefix: nil) else { return "" }
     guard id.storeIdentifier == identity.storeUUID, let entity = model.entity(named: id.entityName),
       let rank = rank(id.key, entity.rootIndex)
     else { return id.uriRepresentation }
@@ -96,17 +98,24 @@ extension GraphReader {
   private struct Record {
     var bytes: [UInt8] = []
 
-    init(_ name: String) { append(Array(name.utf8)) }
+    init(_ name: String) { append(bytes: name.utf8) }
 
-    mutating func append(_ number: Int) { bytes += Self.bytes(UInt64(bitPattern: Int64(number))) }
+    /// Adds a number, the lowest byte first.
+    mutating func append(_ number: Int) { append(UInt64(bitPattern: Int64(number))) }
 
-    /// The bytes of a number, the lowest one first.
-    static func bytes(_ number: UInt64) -> [UInt8] { (0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * UInt64($0))) } }
+    mutating func append(_ count: Int, _ number: UInt64) {
+      append(count)
+      append(number)
+    }
+
+    private mutating func append(_ number: UInt64) {
+      for shift in stride(from: UInt64(0), to: 64, by: 8) { bytes.append(UInt8(truncatingIfNeeded: number >> shift)) }
+    }
 
     /// Adds the count as well, so that no two lists of values have the same bytes.
-    mutating func append(_ value: [UInt8]?) {
-      append(value?.count ?? -1)
-      if let value { bytes += value }
+    mutating func append(bytes value: some Collection<UInt8>) {
+      append(value.count)
+      bytes.append(contentsOf: value)
     }
   }
 }

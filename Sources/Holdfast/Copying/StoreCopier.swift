@@ -24,7 +24,7 @@ struct StoreCopier {
     let digest = try GraphDigest(reader)
     return try Self.opening(place, reader.model) { store, metadata in
       let identity = metadata.identity
-      var copy = GraphCopy(reader, to: store, identity, path: place.location?.description)
+      var copy = GraphCopy(reader, to: store, identity)
       try copy.run()
       if !userInfo.isEmpty { try store.setMetadata(userInfo) }
       let found = try GraphDigest(try GraphReader(store, reader.model, identity))
@@ -33,7 +33,7 @@ struct StoreCopier {
           .damaged, operation: Self.operation, path: destination.location?.description,
           reason:
             "The copy has other contents than the source: \(found.objectCount) instead of \(digest.objectCount) objects, or other values. "
-            + "The destination wasn't changed.")
+            + "The destination wasn't changed. Try again; if it fails again, report it as a mistake of Holdfast.")
       }
       return StoreCopy(digest, reader, identity, copy.keys)
     }
@@ -41,7 +41,7 @@ struct StoreCopier {
 
   // MARK: Opening
 
-  /// Opens a store read-only as far as its type allows, and closes it afterwards.
+  /// Opens a store, reads one state of it, and closes it afterwards.
   static func reading<Result>(
     _ description: StoreDescription, _ model: ManagedObjectModel?, _ body: (GraphReader, StoreMetadata) throws -> Result
   ) throws -> Result {

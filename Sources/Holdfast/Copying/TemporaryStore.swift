@@ -30,7 +30,8 @@ struct TemporaryStore {
         atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     } catch {
       throw StoreError(
-        .notPermitted, operation: operation, path: folder, reason: "The folder for a temporary copy can't be created.", cause: error)
+        .notPermitted, operation: operation, path: folder,
+        reason: "The folder for a temporary copy can't be created. Check the permissions and the free space.", cause: error)
     }
   }
 

@@ -39,7 +39,8 @@ public struct MigrationPlan: Sendable {
   /// Adds a version to which a closure migrates stores of the previous one, after the inferred changes.
   ///
   /// Properties whose values can't be inferred are empty when the closure begins: attributes that change their type, and required attributes
-  /// without a default value. If objects have more destinations than the new relationships allow, those relationships are empty. When it ends, required attributes among them must have values.
+  /// without a default value. When it ends, required attributes must have values. If objects have more destinations than the new relationships
+  /// allow, those relationships are empty.
   ///
   /// - Parameters:
   ///   - model: The version.

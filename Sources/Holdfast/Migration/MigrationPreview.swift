@@ -69,7 +69,7 @@ extension MigrationPreview: CustomStringConvertible {
 }
 
 extension PersistentStoreCoordinator {
-  /// What opening a store with a model would do to it. Changes nothing.
+  /// What a migration to a model would do to a store. Changes no data; opening the store may move its log into the file.
   ///
   /// Counts the store's objects with one request for each entity, and one for each removed property.
   ///

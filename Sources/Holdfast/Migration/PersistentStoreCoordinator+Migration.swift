@@ -8,9 +8,8 @@ extension PersistentStoreCoordinator {
   /// Opening a store does the same unless ``/HoldfastStore/StoreDescription/migratesAutomatically`` is false, or values or objects would be
   /// lost. This method removes what the new model has no place for; see ``previewMigration(of:to:)``.
   ///
-  /// The store's former model is
-  /// the one that it contains. If it contains none, it is the one among ``/HoldfastStore/StoreDescription/formerModels`` whose version hashes
-  /// are equal.
+  /// The former model is the one that the store contains. If it contains none, it is the one among
+  /// ``/HoldfastStore/StoreDescription/formerModels`` with the store's version hashes.
   ///
   /// Objects keep their keys; the IDs of objects whose entity is renamed have its new name. SQLite stores with a log are migrated in place, in
   /// one transaction. Other files are rewritten. In both cases, the store is either as before or completely migrated, whatever happens
@@ -21,24 +20,23 @@ extension PersistentStoreCoordinator {
   ///   `readOnly`, `diskFull`, and the errors of opening the store. The store is unchanged then, except with `durabilityUnknown` and
   ///   `outcomeUnknown`, which concern the last step.
   public static func migratePersistentStore(_ description: StoreDescription, to model: ManagedObjectModel) throws {
-    try recover(description)
-    guard let mapping = try inferredMapping(for: description, to: model) else { return }
+    guard let mapping = try inferredMapping(for: description, try recoveredMetadata(of: description), to: model) else { return }
     try perform(MigrationRequest(mapping), description)
   }
 
-  /// Undoes a migration that was interrupted, if the store can't be read before.
-  static func recover(_ description: StoreDescription) throws {
-    do { _ = try metadata(for: description) } catch let error as StoreError
+  /// The metadata of a store that will be migrated. If it can't be read because a migration was interrupted, that is undone first.
+  static func recoveredMetadata(of description: StoreDescription) throws -> PersistentStoreMetadata {
+    do { return try metadata(for: description) } catch let error as StoreError
       where error.code == .notPermitted && !description.isReadOnly && description.administration.supports(RecoveryRequest.self)
     {
       try perform(RecoveryRequest(), description)
+      return try metadata(for: description)
     }
   }
 
   /// Migrates a store that is opened, unless that would remove something.
   static func migrateAutomatically(_ description: StoreDescription, to model: ManagedObjectModel) throws {
-    try recover(description)
-    guard let mapping = try inferredMapping(for: description, to: model) else { return }
+    guard let mapping = try inferredMapping(for: description, try recoveredMetadata(of: description), to: model) else { return }
     if !description.removesDataWhenMigrating && mapping.mayLoseData {
       let losses = try MigrationPreview(of: description, mapping).losses
       guard losses.isEmpty else {
@@ -60,7 +58,12 @@ extension PersistentStoreCoordinator {
   ///
   /// - Throws: The errors of ``migratePersistentStore(_:to:)``.
   public static func inferredMapping(for description: StoreDescription, to model: ManagedObjectModel) throws -> MappingModel? {
-    let metadata = try metadata(for: description)
+    try inferredMapping(for: description, try metadata(for: description), to: model)
+  }
+
+  private static func inferredMapping(
+    for description: StoreDescription, _ metadata: PersistentStoreMetadata, to model: ManagedObjectModel
+  ) throws -> MappingModel? {
     if metadata.isCompatible(with: model) { return nil }
     let path = description.location?.description
     let stored = description.administration.supports(StoredModelRequest.self) ? try? cachedModel(for: description) : nil

@@ -182,17 +182,12 @@ enum SQLiteFileSystem {
   // MARK: Temporary files
 
   /// Sets the names under which SQLite opens temporary files while `body` runs. SQLite removes the names at once.
-  static func placingTemporaryFiles(_ names: TemporaryNames, _ body: () throws(StoreError) -> Void) throws(StoreError) {
-    var failure: StoreError?
+  static func placingTemporaryFiles<Failure: Error>(_ names: TemporaryNames, _ body: () throws(Failure) -> Void) throws(Failure) {
+    var failure: Failure?
     $temporaryNames.withValue(names) {
-      do throws(StoreError) { try body() } catch { failure = error }
+      do throws(Failure) { try body() } catch { failure = error }
     }
     if let failure { throw failure }
-  }
-
-  /// The same for a closure that may throw any error.
-  static func withTemporaryFiles(_ names: TemporaryNames, _ body: () throws -> Void) throws {
-    try $temporaryNames.withValue(names, operation: body)
   }
 
   /// Bound to the thread that runs a statement. SQLite opens the statement's files on that thread.

@@ -65,9 +65,7 @@ extension ClosedFile {
   private func replace(
     _ path: String, _ original: SQLiteConnection, _ mapping: MappingModel, _ options: SQLiteStoreOptions, _ operation: String
   ) throws {
-    let copy = ResolvedFilePath(
-      folder: ResolvedFilePath(splitting: path).folder, name: ".holdfast-\(String(UInt64.random(in: .min ... .max), radix: 16)).tmp"
-    ).path
+    let copy = Self.unusedPath(beside: path)
     var options = options
     (options.createsIfMissing, options.filePermissions) = (true, try OperatingSystem.status(of: path).permissions)
     do {
@@ -114,7 +112,7 @@ extension ClosedFile {
         return lost
       }
       lost.storeUUID = found.record.uuid
-      try SQLiteFileSystem.withTemporaryFiles(names) {
+      try SQLiteFileSystem.placingTemporaryFiles(names) {
         lost.ids = try lostFiles(found.schema, mapping, writer)
         let target = found.isOwn ? StoreSchema.predicted(mapping.destination) : try foreign(found.schema, mapping, writer)
         let maxima = try maximumKeys(found.schema, mapping, writer)

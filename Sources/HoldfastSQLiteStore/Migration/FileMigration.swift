@@ -9,7 +9,7 @@ import HoldfastStore
 /// Migrates the tables of a file to another version of its model, within a transaction.
 ///
 /// A table that another model needs in another form is copied by one statement to a new table, which then gets its name. Other tables aren't
-/// touched. So the time depends on the rows of the changed entities, and SQLite's memory is that of a save.
+/// touched. So the time depends on the rows of the changed entities, and the memory only on SQLite's cache.
 struct FileMigration {
   let mapping: MappingModel
   let old: StoreSchema

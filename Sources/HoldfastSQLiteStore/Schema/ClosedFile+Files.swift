@@ -61,9 +61,7 @@ extension ClosedFile {
     _ original: SQLiteConnection, _ contents: StoredContents, at file: String, like permissions: UInt32, _ operation: String,
     _ place: (_ copy: String) throws -> Void
   ) throws {
-    let folder = ResolvedFilePath(splitting: file).folder
-    let name = ".holdfast-\(String(UInt64.random(in: .min ... .max), radix: 16)).tmp"
-    let copy = ResolvedFilePath(folder: folder, name: name).path
+    let copy = Self.unusedPath(beside: file)
     var copyOptions = options
     (copyOptions.filePermissions, copyOptions.journalMode) = (permissions, .delete)
     (copyOptions.createsIfMissing, copyOptions.durability) = (true, .full)
@@ -134,7 +132,7 @@ extension ClosedFile {
       return contents
     }
     guard model.entities.contains(where: { !$0.externalSlots.isEmpty }) else { return contents }
-    let schema = record.isOwn ? StoreSchema.predicted(model) : try StoreSchema.read(model, from: connection)
+    let schema = record.hasLayout(of: model) ? StoreSchema.predicted(model) : try StoreSchema.read(model, from: connection)
     for entity in model.entities {
       for slot in entity.externalSlots {
         let table = schema.tables[entity.index], column = SQLName.quoted(table.columns[slot])
@@ -166,10 +164,7 @@ extension ClosedFile {
 
   /// Refuses to copy external files to their own folder, which the copy would share with the original.
   private func checkFolders(_ copied: StoredContents, _ source: String, _ file: String, _ operation: String) throws {
-    func folder(_ path: String) -> String {
-      let place = ResolvedFilePath(splitting: path), stem = place.name.split(separator: ".", omittingEmptySubsequences: false)
-      return place.folder + "/" + (stem.count > 1 ? stem.dropLast().joined(separator: ".") : place.name)
-    }
+    func folder(_ path: String) -> String { ResolvedFilePath(splitting: path).folder + "/" + ExternalDataFolder.name(path) }
     guard !copied.externalIDs.isEmpty, source != file, folder(source) == folder(file) else { return }
     throw StoreError(
       .unsupportedRequest, operation: operation, path: path,
@@ -184,7 +179,13 @@ extension ClosedFile {
     throw StoreError(.readOnly, operation: operation, path: path, reason: "The store description is read-only.")
   }
 
-  func exists(_ path: String) -> Bool { (try? OperatingSystem.status(of: path)) != nil }
+  /// A path for a temporary copy in the folder of a file.
+  static func unusedPath(beside file: String) -> String {
+    let name = ".holdfast-\(String(UInt64.random(in: .min ... .max), radix: 16)).tmp"
+    return ResolvedFilePath(folder: ResolvedFilePath(splitting: file).folder, name: name).path
+  }
+
+  private func exists(_ path: String) -> Bool { (try? OperatingSystem.status(of: path)) != nil }
 
   /// The path without links of a file that doesn't exist.
   private func resolved(_ operation: String) throws(StoreError) -> String {

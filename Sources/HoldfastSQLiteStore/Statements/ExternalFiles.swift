@@ -53,7 +53,7 @@ extension ExternalDataFolder {
   }
 
   /// The file's name without its extension, as in Core Data's stores.
-  private static func name(_ path: String) -> String {
+  static func name(_ path: String) -> String {
     let name = path.split(separator: "/").last ?? ""
     guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return String(name) }
     return String(name[..<dot])

@@ -32,7 +32,7 @@ extension MappingInference {
             + "Use a plan with code.")
         continue
       }
-      let mapping = mapping(relationship, links, path)
+      let mapping = mapping(relationship, links)
       for index in destination.entities[relationship.entityIndex].familyIndexes {
         // Only objects that had the former relationship have links.
         guard let origin = sources[index.rawValue], source.entities[origin].isKind(of: source.entities[links.owner]) else { continue }
@@ -87,7 +87,7 @@ extension MappingInference {
     return Links(relationship: inverse, isReversed: !isReversed)
   }
 
-  private mutating func mapping(_ relationship: Relationship, _ links: Links, _ path: String) -> LinkMapping {
+  private func mapping(_ relationship: Relationship, _ links: Links) -> LinkMapping {
     let former = links.relationship, inverse = destination.inverse(of: relationship), back = source.inverse(of: former)
     let owners = kept(links.owner, as: relationship.entityIndex), targets = kept(links.target, as: relationship.destinationIndex)
     return LinkMapping(
