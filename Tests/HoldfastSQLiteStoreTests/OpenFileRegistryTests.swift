@@ -37,6 +37,21 @@ import Testing
     #expect(folder.names == ["store.sqlite"])
   }
 
+  @Test func RD4_aNewFileIsNotTakenForARemovedOneThatIsBeingClosed() throws {
+    // On a disk, where the number of a removed file is used again at once. In memory it isn't.
+    let place = TemporaryFolder(in: "/var/tmp"), options = SQLiteStoreOptions()
+    // While it is being closed, a store is registered without connections.
+    let (file, registration) = try OpenFileRegistry.register { () throws(StoreError) in
+      try SQLiteFile.locate(place.file("other.sqlite"), options: options)
+    }
+    TestFile.delete(file.path)
+    for number in 0..<8 {
+      let new = try SQLiteDatabase.opened(path: place.file("\(number).sqlite"), options: options)
+      #expect(new.file.node != file.node)
+    }
+    withExtendedLifetime(registration) {}
+  }
+
   @Test func aFailedOpeningIsForgotten() {
     TestFile.write(Array(repeating: 1, count: 1000), to: folder.file())
     #expect(code(folder.file()) == .notAStore)

@@ -12,8 +12,8 @@ package final class TemporaryFolder: Sendable {
   package let path: String
 
   /// Creates the folder.
-  package init() {
-    var template = Array((FileManager.default.temporaryDirectory.path + "/holdfast-XXXXXX").utf8CString)
+  package init(in parent: String = FileManager.default.temporaryDirectory.path) {
+    var template = Array((parent + "/holdfast-XXXXXX").utf8CString)
     guard mkdtemp(&template) != nil, let resolved = realpath(template, nil) else { fatalError("Couldn't create a folder: errno \(errno).") }
     defer { free(resolved) }
     path = String(cString: resolved)

@@ -13,6 +13,8 @@ enum OpenFileRegistry {
     let files: OpenedFiles
     private let file: SQLiteFile
     private let generation = ProcessGeneration.current
+    /// Keeps the inode until the file isn't registered any more. SQLite closes a removed file before that.
+    private let pin: Int32?
 
     /// Whether this process is a fork of the process that opened the file.
     var isInherited: Bool { generation != ProcessGeneration.current }
@@ -20,18 +22,20 @@ enum OpenFileRegistry {
     fileprivate init(_ file: SQLiteFile) {
       self.file = file
       files = OpenedFiles(file)
+      pin = OperatingSystem.pin(file.path, file.node)
     }
 
     deinit {
       // In a forked child the file stays registered forever. The child's copy of SQLite's list of open files and locks is wrong, so even a
       // new connection to the same file wouldn't be safe.
       guard !isInherited else { return }
-      // No connection is left. If the file was removed, another file may have its inode by now. The path stays registered until its log was
-      // handled.
+      // No connection is left. The path stays registered until its log was handled.
       let (node, path) = (file.node, file.path)
       OpenFileRegistry.openFiles.withLock { files in
         for index in files.indices where files[index].node == node { files[index].node = nil }
       }
+      // If the file was removed, another file can have its inode from now on.
+      OperatingSystem.unpin(pin)
       files.removeLeftLog()
       OpenFileRegistry.openFiles.withLock { files in
         if let index = files.firstIndex(where: { $0.node == nil && $0.path == path }) { files.remove(at: index) }

@@ -65,6 +65,23 @@ enum OperatingSystem {
     }
   }
 
+  /// Keeps the number of a file from being used for another file, after it was removed. Returns nil where numbers aren't used again, and if the
+  /// path doesn't name the file.
+  ///
+  /// The descriptor can't read, so closing it doesn't release SQLite's locks.
+  static func pin(_ path: String, _ node: FileNode) -> Int32? {
+    #if os(Linux) || os(Android)
+      let descriptor = open(path, 0o10000000 | O_NOFOLLOW | O_CLOEXEC)
+      if descriptor < 0 { return nil }
+      if (try? files.status(of: StoreFileHandle(descriptor, name: path)))?.identity.node == node { return descriptor }
+      close(descriptor)
+    #endif
+    return nil
+  }
+
+  /// Closes a descriptor that ``pin(_:_:)`` opened.
+  static func unpin(_ descriptor: Int32?) { if let descriptor { close(descriptor) } }
+
   /// The last 8 bytes of a file that isn't a database, or fewer; none if it can't be read. Doesn't wait if the path is a pipe.
   static func lastBytes(of path: String) -> [UInt8] {
     guard let file = try? files.openForReading(path, in: .workingDirectory) else { return [] }
