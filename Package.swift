@@ -58,7 +58,9 @@ let package = Package(
         .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"])),
       ]),
     .target(name: "HoldfastStoreRecording", dependencies: ["Holdfast", "HoldfastFiles", "HoldfastStore"]),
-    .target(name: "HoldfastCoreData", dependencies: ["Holdfast", "HoldfastModelFile", "HoldfastSQLiteStore", "HoldfastStore"]),
+    .target(
+      name: "HoldfastCoreData",
+      dependencies: ["Holdfast", "HoldfastModelFile", "HoldfastPropertyList", "HoldfastSQLiteStore", "HoldfastStore"]),
     .target(name: "CHoldfastPOSIX"),
     .target(name: "HoldfastFiles", dependencies: ["HoldfastStore", "CHoldfastPOSIX"]),
     .target(
@@ -126,6 +128,7 @@ let package = Package(
         "Holdfast", "HoldfastStore", "HoldfastAtomicStore", "HoldfastEncryption", "HoldfastStoreConformance", "HoldfastSupport",
       ],
       path: "Tests/TestSupport"),
+    .target(name: "SQLiteTestSupport", dependencies: ["CHoldfastSQLite"], path: "Tests/SQLiteTestSupport"),
     .testTarget(name: "HoldfastSupportTests", dependencies: ["TestSupport", "HoldfastSupport"]),
     .testTarget(name: "HoldfastStoreTests", dependencies: ["TestSupport", "HoldfastStore"]),
     .testTarget(name: "HoldfastPropertyListTests", dependencies: ["TestSupport", "HoldfastPropertyList", "HoldfastStore"]),
@@ -155,7 +158,8 @@ let package = Package(
     .testTarget(
       name: "HoldfastSQLiteStoreTests",
       dependencies: [
-        "TestSupport", "HoldfastSQLiteStore", "HoldfastPropertyList", "Holdfast", "HoldfastFiles", "HoldfastStore", "CHoldfastSQLite",
+        "TestSupport", "SQLiteTestSupport", "HoldfastSQLiteStore", "HoldfastPropertyList", "Holdfast", "HoldfastFiles", "HoldfastStore",
+        "CHoldfastSQLite",
         .product(name: "Logging", package: "swift-log"),
       ]),
     .testTarget(
@@ -169,13 +173,15 @@ let package = Package(
     .testTarget(
       name: "HoldfastCoreDataTests",
       dependencies: [
-        "TestSupport", "HoldfastCoreData", "Holdfast", "HoldfastStore", "HoldfastModelFile", "HoldfastSQLiteStore", "HoldfastXMLStore",
+        "TestSupport", "SQLiteTestSupport", "HoldfastCoreData", "Holdfast", "HoldfastStore", "HoldfastModelFile", "HoldfastSQLiteStore",
+        "HoldfastXMLStore",
       ]),
     .testTarget(
       name: "MigrationTests",
       dependencies: [
-        "TestSupport", "Holdfast", "HoldfastStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore", "HoldfastSQLiteStore",
-        "HoldfastModelFile", "HoldfastPropertyList", "CHoldfastSQLite",
+        "TestSupport", "SQLiteTestSupport", "Holdfast", "HoldfastStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore",
+        "HoldfastSQLiteStore",
+        "HoldfastCoreData", "HoldfastModelFile", "HoldfastPropertyList",
       ]),
     .testTarget(
       name: "StoreConformanceTests",

@@ -17,7 +17,7 @@ private let allowed: [String: Set<String>] = [
   "HoldfastStoreWrappers": ["HoldfastRowStore", "HoldfastStore", "Tracing"],
   "HoldfastEncryption": ["HoldfastFiles", "HoldfastStore", "Crypto"],
   "HoldfastStoreRecording": ["Holdfast", "HoldfastFiles", "HoldfastStore"],
-  "HoldfastCoreData": ["Holdfast", "HoldfastModelFile", "HoldfastSQLiteStore", "HoldfastStore"],
+  "HoldfastCoreData": ["Holdfast", "HoldfastModelFile", "HoldfastPropertyList", "HoldfastSQLiteStore", "HoldfastStore"],
   "HoldfastFiles": ["HoldfastStore", "CHoldfastPOSIX"],
   "HoldfastAtomicStore": ["HoldfastFiles", "HoldfastPropertyList", "HoldfastStore"],
   "HoldfastMemoryStore": ["HoldfastAtomicStore", "HoldfastStore"],
@@ -32,6 +32,7 @@ private let allowed: [String: Set<String>] = [
   "TestSupport": [
     "Holdfast", "HoldfastStore", "HoldfastAtomicStore", "HoldfastEncryption", "HoldfastStoreConformance", "HoldfastSupport",
   ],
+  "SQLiteTestSupport": ["CHoldfastSQLite"],
   "HoldfastTesting": ["Holdfast", "HoldfastMemoryStore", "HoldfastStore", "HoldfastStoreConformance", "Testing"],
   "HoldfastStoreConformance": ["Holdfast", "HoldfastFiles", "HoldfastRowStore", "HoldfastStore"],
 ]

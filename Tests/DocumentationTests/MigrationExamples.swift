@@ -4,6 +4,7 @@ import Foundation
 import Holdfast
 import HoldfastCoreData
 import HoldfastJSONStore
+import HoldfastModelFile
 import HoldfastSQLiteStore
 import HoldfastStore
 import HoldfastTesting
@@ -38,6 +39,32 @@ enum MigrationExamples {
       }
     }
     try PersistentStoreCoordinator.migratePersistentStore(.sqlite(at: path), with: plan)
+  }
+
+  static func mappingModels(_ path: String) throws {
+    let plan = try MigrationPlan(versionsAt: "Moody.xcdatamodeld", mappingModelsAt: "Migrations")
+    try PersistentStoreCoordinator.migratePersistentStore(.sqlite(at: path), with: plan)
+  }
+
+  static func mappingModel(_ zoo1: ManagedObjectModel, _ zoo2: ManagedObjectModel) throws -> MigrationPlan {
+    var plan = MigrationPlan(from: zoo1)
+    try plan.add(zoo2, mappingModelsAt: ["Zoo 1 to Zoo 2.xcmappingmodel"])
+    return plan
+  }
+
+  static func policy() throws -> MigrationPlan {
+    let policy = MappingPolicy { stage in
+      try stage.forEach { old, new in
+        guard case .string(let text) = old["age"], let age = Int(text) else { return }
+        try new.setValue(age, forKey: "age")
+      }
+    }
+    return try MigrationPlan(versionsAt: "Zoo.xcdatamodeld", mappingModelsAt: "Migrations", policies: ["Zoo.AgePolicy": policy])
+  }
+
+  static func file() throws {
+    let file = try MappingModelFile(contentsOf: "Zoo 2 to Zoo 3.xcmappingmodel")
+    for mapping in file.entityMappings { print(mapping.name, mapping.policyClassName ?? "-") }
   }
 
   static func foreign(_ path: String, _ first: ManagedObjectModel, _ second: ManagedObjectModel) -> StoreDescription {

@@ -14,9 +14,12 @@ enum Corpus {
     return folders.count == 1 && (path.hasSuffix(".xcdatamodeld") || path.hasSuffix(".xcdatamodel"))
   }
 
-  private static func paths(_ isWanted: (String) -> Bool) -> [String] {
+  /// The mapping models, relative to the root.
+  static let mappingModels: [String] = paths(in: ["xml"]) { $0.hasSuffix(".xcmappingmodel") }
+
+  private static func paths(in folders: [String] = ["models", "sqlite"], _ isWanted: (String) -> Bool) -> [String] {
     guard let root else { return [] }
-    return ["models", "sqlite"].flatMap { folder -> [String] in
+    return folders.flatMap { folder -> [String] in
       let names = FileManager.default.enumerator(atPath: "\(root)/\(folder)")?.allObjects ?? []
       return names.compactMap { $0 as? String }.map { "\(folder)/\($0)" }.filter(isWanted)
     }.sorted()

@@ -3,6 +3,7 @@ import Foundation
 import Holdfast
 import HoldfastStore
 import HoldfastStoreConformance
+import SQLiteTestSupport
 import TestSupport
 import Testing
 
@@ -15,7 +16,7 @@ import Testing
   init() throws { folder = TemporaryFolder() }
 
   private func size() throws -> Int { try #require(TestFile.size(folder.file())) }
-  private func unusedPages() throws -> Int { Int(try LayoutTests.sql(folder.file(), "PRAGMA freelist_count")[0][0]) ?? -1 }
+  private func unusedPages() throws -> Int { Int(try SQL.rows(folder.file(), "PRAGMA freelist_count")[0][0]) ?? -1 }
 
   /// A store with companies whose names fill about the given number of pages.
   private func store(pages: Int, options: SQLiteStoreOptions = SQLiteStoreOptions()) throws -> StoreUnderTest {
@@ -37,7 +38,7 @@ import Testing
     #expect(try size() < 600 * 4096)
     let again = try StoreUnderTest(folder, tested.model)
     #expect(try keys(again) == Array(2501...3000))
-    #expect(try LayoutTests.sql(folder.file(), "PRAGMA integrity_check") == [["ok"]])
+    #expect(try SQL.rows(folder.file(), "PRAGMA integrity_check") == [["ok"]])
   }
 
   @Test(arguments: [(600, 600), (6000, 1400)]) func `little unused space, or a small share of the file, is kept for later rows`(
@@ -91,15 +92,15 @@ import Testing
   }
 
   @Test func `a file without auto-vacuum keeps its size until it is compacted`() throws {
-    _ = try LayoutTests.sql(folder.file(), "CREATE TABLE x (y)")
-    for sql in ["PRAGMA auto_vacuum = 0", "VACUUM", "DROP TABLE x"] { _ = try LayoutTests.sql(folder.file(), sql) }
+    _ = try SQL.rows(folder.file(), "CREATE TABLE x (y)")
+    for sql in ["PRAGMA auto_vacuum = 0", "VACUUM", "DROP TABLE x"] { _ = try SQL.rows(folder.file(), sql) }
     let tested = try store(pages: 2000)
     try tested.save(try tested.deletion("Company", Array(1...1900)))
     #expect(try unusedPages() >= 1900)
     try tested.store.compact()
     try tested.store.close()
     #expect(try unusedPages() == 0)
-    #expect(try LayoutTests.sql(folder.file(), "PRAGMA auto_vacuum") == [["0"]])
+    #expect(try SQL.rows(folder.file(), "PRAGMA auto_vacuum") == [["0"]])
   }
 
   // MARK: Compaction
@@ -109,16 +110,16 @@ import Testing
     let tested = try store(pages: 2000, options: SQLiteStoreOptions(journalMode: mode, cacheBytes: cacheBytes))
     try tested.save(try tested.deletion("Company", Array(stride(from: 1, through: 1000, by: 1))))
     let rows = try tested.all("Company").map(\.values)
-    let schema = try LayoutTests.sql(folder.file(), "SELECT name, sql FROM sqlite_master ORDER BY name")
+    let schema = try SQL.rows(folder.file(), "SELECT name, sql FROM sqlite_master ORDER BY name")
     try tested.store.compact()
     #expect(try unusedPages() == 0)
     #expect(try size() < 1100 * 4096)
     #expect(try tested.all("Company").map(\.values) == rows)
     #expect(try tested.insert("Company", [["name": .string("later")]]) == [2001])
     try tested.store.close()
-    #expect(try LayoutTests.sql(folder.file(), "SELECT name, sql FROM sqlite_master ORDER BY name") == schema)
-    #expect(try LayoutTests.sql(folder.file(), "PRAGMA integrity_check") == [["ok"]])
-    #expect(try LayoutTests.sql(folder.file(), "PRAGMA auto_vacuum") == [["2"]])
+    #expect(try SQL.rows(folder.file(), "SELECT name, sql FROM sqlite_master ORDER BY name") == schema)
+    #expect(try SQL.rows(folder.file(), "PRAGMA integrity_check") == [["ok"]])
+    #expect(try SQL.rows(folder.file(), "PRAGMA auto_vacuum") == [["2"]])
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["store.sqlite"])
   }
 
@@ -134,7 +135,7 @@ import Testing
     #expect(
       try thrown { try StoreDescription.sqlite(at: folder.file("none")).administration.perform(CompactionRequest()) }.code == .notFound)
     #expect(!FileManager.default.fileExists(atPath: folder.file("none")))
-    _ = try LayoutTests.sql(folder.file("other"), "CREATE TABLE t (x)")
+    _ = try SQL.rows(folder.file("other"), "CREATE TABLE t (x)")
     #expect(
       try thrown { try StoreDescription.sqlite(at: folder.file("other")).administration.perform(CompactionRequest()) }.code == .notAStore)
   }

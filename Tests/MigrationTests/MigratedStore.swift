@@ -1,4 +1,3 @@
-import CHoldfastSQLite
 import Foundation
 import Holdfast
 import HoldfastBinaryStore
@@ -7,6 +6,7 @@ import HoldfastPropertyList
 import HoldfastSQLiteStore
 import HoldfastStore
 import HoldfastXMLStore
+import SQLiteTestSupport
 import TestSupport
 import Testing
 
@@ -71,27 +71,6 @@ enum MigratedStore: String, CaseIterable, Codable, Sendable {
       _ = try SQL.rows(path, "UPDATE Z_METADATA SET Z_PLIST = x'\(coded)'")
       _ = try SQL.rows(path, "PRAGMA wal_checkpoint(TRUNCATE)")
     }
-  }
-}
-
-/// Plain SQLite.
-enum SQL {
-  static func rows(_ path: String, _ text: String) throws -> [[String]] {
-    var handle: OpaquePointer?
-    try #require(sqlite3_open(path, &handle) == SQLITE_OK)
-    defer { sqlite3_close(handle) }
-    var statement: OpaquePointer?
-    let prepared = sqlite3_prepare_v2(handle, text, -1, &statement, nil)
-    try #require(prepared == SQLITE_OK, "\(String(cString: sqlite3_errmsg(handle)))")
-    defer { sqlite3_finalize(statement) }
-    var rows: [[String]] = []
-    while sqlite3_step(statement) == SQLITE_ROW {
-      rows.append(
-        (0..<sqlite3_column_count(statement)).map { column in
-          sqlite3_column_text(statement, column).map { String(cString: $0) } ?? "NULL"
-        })
-    }
-    return rows
   }
 }
 

@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastStore
+import SQLiteTestSupport
 import TestSupport
 import Testing
 

@@ -2,7 +2,8 @@ public import HoldfastStore
 
 /// The versions of a model in order, and what your code does between them.
 ///
-/// A store of any of these versions is migrated stage by stage to the last one. A stage without code is inferred, as when a store is opened.
+/// A store of any of these versions is migrated stage by stage to the last one. If stages that skip versions lead there as well, those with the
+/// fewest steps are taken. A stage without code is inferred, as when a store is opened.
 /// A stage with code is for what can't be inferred: its closure gets the old and the new objects together.
 ///
 /// ```swift
@@ -22,19 +23,25 @@ public import HoldfastStore
 /// The counterparts in Core Data are `NSStagedMigrationManager` and its stages.
 public struct MigrationPlan: Sendable {
   struct Stage: Sendable {
-    var model: ManagedObjectModel
+    /// The indexes of the versions.
+    var source: Int
+    var destination: Int
     var name: String?
+    var rules: MappingRules?
     var body: (@Sendable (MigrationStage) throws -> Void)?
   }
 
-  let first: ManagedObjectModel
-  private(set) var stages: [Stage] = []
+  /// The versions, without repeated ones.
+  private(set) var versions: [ManagedObjectModel]
+  private var stages: [Stage] = []
+  /// The index of the version that was added last.
+  private var last = 0
 
   /// Begins with the oldest version of a model whose stores exist.
-  public init(from first: ManagedObjectModel) { self.first = first }
+  public init(from first: ManagedObjectModel) { versions = [first] }
 
   /// Adds a version to which stores of the previous one are migrated by an inferred mapping.
-  public mutating func add(_ model: ManagedObjectModel) { stages.append(Stage(model: model)) }
+  public mutating func add(_ model: ManagedObjectModel) { addStage(to: model, after: nil, named: nil, nil) }
 
   /// Adds a version to which a closure migrates stores of the previous one, after the inferred changes.
   ///
@@ -43,23 +50,54 @@ public struct MigrationPlan: Sendable {
   /// allow, those relationships are empty.
   ///
   /// - Parameters:
-  ///   - model: The version.
+  ///   - model: The version. If the plan contains it, the stage is another way to it.
+  ///   - former: An earlier version of the plan, for a stage that skips versions. Defaults to the version that was added last. Traps if the
+  ///     plan doesn't contain it.
   ///   - name: The stage's name in errors and progress.
   ///   - body: Sets values of new objects. It runs on the calling thread, before anything is changed at the store's place. Its errors end the
   ///     migration.
-  public mutating func add(_ model: ManagedObjectModel, named name: String, _ body: @escaping @Sendable (MigrationStage) throws -> Void) {
-    stages.append(Stage(model: model, name: name, body: body))
+  public mutating func add(
+    _ model: ManagedObjectModel, after former: ManagedObjectModel? = nil, named name: String,
+    _ body: @escaping @Sendable (MigrationStage) throws -> Void
+  ) {
+    addStage(to: model, after: former, named: name, body)
+  }
+
+  /// The same, with rules that say what belongs together in the two versions.
+  package mutating func addStage(
+    to model: ManagedObjectModel, after former: ManagedObjectModel?, named name: String?, by rules: MappingRules? = nil,
+    _ body: (@Sendable (MigrationStage) throws -> Void)?
+  ) {
+    let source = former.flatMap { index(of: $0) } ?? last
+    precondition(former == nil || index(of: former ?? model) != nil, "The plan doesn't contain the version after which a stage was added.")
+    let known = index(of: model), destination = known ?? versions.count
+    // Renaming identifiers and default values may differ between models of the same version.
+    if let known { versions[known] = model } else { versions.append(model) }
+    stages.append(Stage(source: source, destination: destination, name: name, rules: rules, body: body))
+    if former == nil || known == nil { last = destination }
   }
 
   /// The last version.
-  public var model: ManagedObjectModel { stages.last?.model ?? first }
+  public var model: ManagedObjectModel { versions[last] }
 
-  /// The stages that a store with some metadata still needs; nil if it has none of the versions.
-  func stages(after metadata: PersistentStoreMetadata) -> (model: ManagedObjectModel, stages: ArraySlice<Stage>)? {
-    if let place = stages.lastIndex(where: { metadata.isCompatible(with: $0.model) }) {
-      return (stages[place].model, stages[(place + 1)...])
+  /// Adds a version without a stage, unless the plan contains it. The last version remains.
+  package mutating func include(_ model: ManagedObjectModel) { if index(of: model) == nil { versions.append(model) } }
+
+  private func index(of model: ManagedObjectModel) -> Int? { versions.firstIndex { $0.versionDigest == model.versionDigest } }
+
+  /// The stages that a store with some metadata still needs, as few as possible; nil if none lead from its version to the last one.
+  func stages(after metadata: PersistentStoreMetadata) -> [Stage]? {
+    guard let start = versions.firstIndex(where: { metadata.isCompatible(with: $0) }) else { return nil }
+    var paths: [Int: [Stage]] = [start: []], next = [start]
+    while let version = next.first, let path = paths[version] {
+      if version == last { return path }
+      next.removeFirst()
+      for stage in stages where stage.source == version && paths[stage.destination] == nil {
+        paths[stage.destination] = path + [stage]
+        next.append(stage.destination)
+      }
     }
-    return metadata.isCompatible(with: first) ? (first, stages[...]) : nil
+    return nil
   }
 }
 

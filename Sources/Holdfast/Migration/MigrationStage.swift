@@ -37,20 +37,29 @@ public final class MigrationStage {
     guard let entity = mapping.source.entity(named: entityName) else {
       preconditionFailure("The former model has no entity \(entityName).")
     }
+    let kinds = entity.concreteIndexes.filter { mapping.destination(of: $0) != nil }
+    try forEachBatch(of: kinds, savingEvery: count) { index, old in
+      guard let destination = mapping.destination(of: index).map({ mapping.destination.entities[$0] }) else { return }
+      let new = try objects(old.map { identity.objectID(entity: destination, key: $0.key) }, of: destination)
+      for old in old { if let new = new[old.key] { try body(old, new) } }
+    }
+  }
+
+  /// Calls a closure with the objects of some entities of the former model, in batches, and saves from time to time.
+  package func forEachBatch(
+    of kinds: [EntityIndex], savingEvery count: Int = 5_000, _ body: (EntityIndex, [FormerObject]) throws -> Void
+  ) throws {
     // A store with all rows in memory writes its entire file in each save.
     let isWhole = context.persistentStoreCoordinator.persistentStores.first?.capabilities.residentRows ?? false
     let count = isWhole ? Int.max : max(count, 1)
-    let kinds = entity.concreteIndexes.filter { mapping.destination(of: $0) != nil }
     let total = kinds.reduce(0) { $0 + reader.ownKeys[$1.rawValue].count }
     var completed = 0
     for index in kinds {
-      guard let destination = mapping.destination(of: index).map({ mapping.destination.entities[$0] }) else { continue }
       let keys = reader.ownKeys[index.rawValue], step = min(count, 1_000)
       for start in stride(from: 0, to: keys.count, by: step) {
         if Task.isCancelled { throw MigrationError(.cancelled, reason: "The task was cancelled. The store is unchanged.") }
         let part = Array(keys[start..<min(start + step, keys.count)])
-        let new = try objects(part, of: destination)
-        for old in try reader.objects(part, of: index) { if let new = new[old.key] { try body(old, new) } }
+        try body(index, try reader.objects(part, of: index))
         completed += part.count
         if let unread = reader.unread { throw unread }
         if completed % count < part.count || completed == total { try save() }
@@ -65,10 +74,10 @@ public final class MigrationStage {
     return try context.object(with: identity.objectID(entity: mapping.destination.entities[destination], key: old.key))
   }
 
-  /// New objects by their keys, read by one request.
-  private func objects(_ keys: [ObjectKey], of entity: ManagedObjectModel.Entity) throws -> [ObjectKey: ManagedObject] {
-    let ids = keys.map { StoreValue.objectID(identity.objectID(entity: entity, key: $0)) }
-    let request = FetchRequest<ManagedObject>(entityName: entity.name, where: FetchPredicate(.membership(.object, ids)))
+  /// New objects of an entity by their keys, read by one request.
+  package func objects(_ ids: [ManagedObjectID], of entity: ManagedObjectModel.Entity) throws -> [ObjectKey: ManagedObject] {
+    let request = FetchRequest<ManagedObject>(
+      entityName: entity.name, where: FetchPredicate(.membership(.object, ids.map { .objectID($0) })))
     return Dictionary(try context.fetch(request).map { ($0.objectID.key, $0) }, uniquingKeysWith: { first, _ in first })
   }
 

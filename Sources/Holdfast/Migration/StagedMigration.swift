@@ -28,29 +28,28 @@ extension PersistentStoreCoordinator {
     let found: PersistentStoreMetadata
     do { found = try recoveredMetadata(of: description) } catch let error as StoreError where error.code == .notFound { return }
     // A version that the plan doesn't contain may be a newer one, so nothing is removed.
-    guard let (model, stages) = plan.stages(after: found) else { return try migrateAutomatically(description, to: plan.model) }
+    guard let stages = plan.stages(after: found) else { return try migrateAutomatically(description, to: plan.model) }
     guard stages.contains(where: { $0.body != nil }) else {
-      var former = model
       for stage in stages {
-        try migratePersistentStore(description.migrating(from: [former]), to: stage.model)
-        former = stage.model
+        try migratePersistentStore(description.migrating(from: [plan.versions[stage.source]]), to: plan.versions[stage.destination])
       }
       return
     }
-    try StagedMigration(description, progress).run(model, stages)
+    try StagedMigration(description, plan, progress).run(stages)
   }
 }
 
 /// Migrates a copy of a store through stages with code, and puts it in the store's place.
 struct StagedMigration {
   private let description: StoreDescription
+  private let plan: MigrationPlan
   private let progress: @Sendable (MigrationProgress) -> Void
 
-  init(_ description: StoreDescription, _ progress: @escaping @Sendable (MigrationProgress) -> Void) {
-    (self.description, self.progress) = (description, progress)
+  init(_ description: StoreDescription, _ plan: MigrationPlan, _ progress: @escaping @Sendable (MigrationProgress) -> Void) {
+    (self.description, self.plan, self.progress) = (description, plan, progress)
   }
 
-  func run(_ first: ManagedObjectModel, _ stages: ArraySlice<MigrationPlan.Stage>) throws {
+  func run(_ stages: [MigrationPlan.Stage]) throws {
     guard let location = description.location, !description.isReadOnly else {
       throw StoreError(
         .readOnly, operation: MigrationRequest.operation, path: description.location?.description,
@@ -60,14 +59,13 @@ struct StagedMigration {
     defer { temporary.remove() }
     try PersistentStoreCoordinator.perform(ReplacementRequest(source: location), work)
     let state = FileState(location.path)
-    var model = first
     for stage in stages {
+      let old = plan.versions[stage.source], new = plan.versions[stage.destination]
       if let body = stage.body {
-        try run(body, stage.name ?? "", from: model, to: stage.model, work)
+        try run(body, stage, from: old, to: new, work)
       } else {
-        try PersistentStoreCoordinator.migratePersistentStore(work.migrating(from: [model]), to: stage.model)
+        try PersistentStoreCoordinator.migratePersistentStore(work.migrating(from: [old]), to: new)
       }
-      model = stage.model
     }
     guard FileState(location.path) == state else {
       throw StoreError(
@@ -78,10 +76,11 @@ struct StagedMigration {
   }
 
   private func run(
-    _ body: (MigrationStage) throws -> Void, _ name: String, from old: ManagedObjectModel, to new: ManagedObjectModel,
+    _ body: (MigrationStage) throws -> Void, _ stage: MigrationPlan.Stage, from old: ManagedObjectModel, to new: ManagedObjectModel,
     _ work: StoreDescription
   ) throws {
-    var mapping = try MappingModel.partial(from: old, to: new).mapping
+    let name = stage.name ?? ""
+    var mapping = try MappingModel.partial(from: old, to: new, by: stage.rules).mapping
     let temporary = try TemporaryStore(beside: work, to: MigrationRequest.operation), former = temporary.description
     defer { temporary.remove() }
     guard let place = work.location else { return }

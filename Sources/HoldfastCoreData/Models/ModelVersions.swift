@@ -27,6 +27,36 @@ struct ModelVersions {
     }
   }
 
+  /// The readable versions of one bundle in the order of their names, and the name of the current one.
+  ///
+  /// - Throws: `ModelFileError` if none can be read.
+  static func ordered(at path: String) throws -> (versions: [(name: String, model: ManagedObjectModel)], current: String) {
+    var versions: [(name: String, model: ManagedObjectModel)] = [], failure: (any Error)?
+    func read(_ names: [String], _ model: (String) throws -> ManagedObjectModel) throws {
+      for name in names.sorted(by: precedes) {
+        do { versions.append((name, try model(name))) } catch { failure = error }
+      }
+      if versions.isEmpty, let failure { throw failure }
+    }
+    if path.hasSuffix(".momd") || path.hasSuffix(".momd/") {
+      let bundle = try CompiledModelBundle(contentsOf: path)
+      try read(bundle.versionNames) { try bundle.version($0).model }
+      return (versions, bundle.currentVersionName)
+    }
+    let bundle = try ModelBundle(contentsOf: path)
+    try read(bundle.versionNames) { try bundle.model(version: $0) }
+    return (versions, bundle.currentVersionName)
+  }
+
+  /// Whether a name comes before another one. Numbers in names are compared as numbers.
+  private static func precedes(_ a: String, _ b: String) -> Bool {
+    func parts(_ name: String) -> [(text: String, number: Int)] {
+      name.matches(of: /([0-9]{1,9})|([^0-9]+)/).map { (String($0.output.2 ?? ""), $0.output.1.flatMap { Int($0) } ?? -1) }
+    }
+    for (a, b) in zip(parts(a), parts(b)) where a != b { return (a.number, a.text) < (b.number, b.text) }
+    return (parts(a).count, a) < (parts(b).count, b)
+  }
+
   private static let extensions = ["momd", "xcdatamodeld", "mom", "xcdatamodel"]
 
   /// The models in a folder; nil for a model.

@@ -1,14 +1,14 @@
-import HoldfastPropertyList
+package import HoldfastPropertyList
 import HoldfastStore
 
 #if canImport(FoundationEssentials)
-  import FoundationEssentials
+  package import FoundationEssentials
 #else
-  import Foundation
+  package import Foundation
 #endif
 
-/// An expression of a predicate or of a derived attribute, as archived (`NSExpression`).
-indirect enum ArchivedExpression: Equatable {
+/// An expression of a predicate, a derived attribute or a mapping model, as archived (`NSExpression`).
+package indirect enum ArchivedExpression: Sendable, Hashable {
   /// The evaluated object.
   case evaluatedObject
   /// `$NAME`.
@@ -18,10 +18,12 @@ indirect enum ArchivedExpression: Equatable {
   case constant(PropertyList)
   case decimal(Decimal)
   case function(String, [ArchivedExpression])
+  /// A method of the object of a variable. Only mapping models contain it.
+  case method(ArchivedExpression, String, [ArchivedExpression])
   case aggregate([ArchivedExpression])
 
   /// The expression in a predicate's text, as Core Data describes it.
-  var text: String {
+  package var text: String {
     switch self {
     case .evaluatedObject: "SELF"
     case .variable(let name): "$\(name)"
@@ -30,6 +32,8 @@ indirect enum ArchivedExpression: Equatable {
     case .constant(let value): ArchivedText.constant(value)
     case .decimal(let number): number.description
     case .function(let name, let arguments): ArchivedText.call(name, arguments.map(\.text))
+    case .method(let object, let name, let arguments):
+      "FUNCTION(\(([object.text, ArchivedText.constant(.string(name))] + arguments.map(\.text)).joined(separator: ", ")))"
     case .aggregate(let parts): "{\(parts.map(\.text).joined(separator: ", "))}"
     }
   }

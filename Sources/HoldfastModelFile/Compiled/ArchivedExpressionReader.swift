@@ -6,6 +6,8 @@ import HoldfastStore
 /// The reader has limits, because elements can be shared: a few objects could represent a very large expression.
 struct ArchivedExpressionReader {
   private static let largestDepth = 32
+  /// Whether expressions may call methods of variables, as in mapping models.
+  var allowsMethods = false
   /// The number of elements that may still be read.
   private var budget = 20_000
 
@@ -126,9 +128,12 @@ struct ArchivedExpressionReader {
     }
   }
 
-  /// Reads a function call. All functions of predicates are methods of the same class.
+  /// Reads a function call. All functions of predicates are methods of the same class; mapping models also call those of their policies.
   private mutating func function(_ part: ArchivedPart, _ depth: Int) throws(ModelFileError) -> ArchivedExpression {
     let operand = try required(part, "NSOperand"), name = try part.requiredText("NSSelectorName")
+    if allowsMethods, operand.className == "NSVariableExpression" {
+      return .method(try expression(operand, depth: depth + 1), name, try expressions(part, "NSArguments", depth))
+    }
     guard operand.className == "NSConstantValueExpression", try operand.text("NSConstantValueClassName") == "_NSPredicateUtilities" else {
       throw part.failure("The function \(name.quoted) of another object isn't supported.", .unsupported)
     }

@@ -76,7 +76,7 @@ public struct CompiledModel: Sendable {
     try self.init(bytes: bytes, path: path, options: options)
   }
 
-  private static func archive(_ bytes: [UInt8], _ options: ModelFileOptions) throws(ModelFileError) -> KeyedArchive {
+  static func archive(_ bytes: [UInt8], _ options: ModelFileOptions) throws(ModelFileError) -> KeyedArchive {
     let limits = PropertyListLimits(bytes: options.maximumByteCount, depth: options.maximumDepth)
     do { return try KeyedArchive(bytes, limits: limits) } catch {
       switch error.code {

@@ -8,10 +8,11 @@ import CHoldfastLibXML2
 enum ContentsParser {
   private static let pieceByteCount = 1 << 16
 
-  static func parse(_ bytes: [UInt8], _ options: ModelFileOptions) throws(ModelFileError) -> ModelElement {
+  /// - Parameter text: The limits of a file with text and a document type, which the scan doesn't accept; nil for other files.
+  static func parse(_ bytes: [UInt8], text: ModelFileOptions? = nil) throws(ModelFileError) -> ModelElement {
     // Initializes the library once per process, before several threads could do so at the same time.
     initialize
-    let builder = TreeBuilder()
+    let builder = TreeBuilder(text: text)
     let result = withExtendedLifetime(builder) {
       bytes.withUnsafeBytes { bytes in
         // Skips the byte order mark. The parser would treat it as text, because the encoding is set.
@@ -28,7 +29,7 @@ enum ContentsParser {
   private static let initialize: Void = xmlInitParser()
 
   private static func run(_ bytes: UnsafeRawBufferPointer, _ builder: TreeBuilder) -> Result<Void, ModelFileError> {
-    var handlers = TreeBuilder.handlers()
+    var handlers = TreeBuilder.handlers(text: builder.limits != nil)
     let context = Unmanaged.passUnretained(builder).toOpaque()
     guard let parser = xmlCreatePushParserCtxt(&handlers, context, nil, 0, nil) else {
       return .failure(ModelFileError(.inputOutput, reason: "There isn't enough memory for a parser."))
@@ -61,10 +62,15 @@ private final class TreeBuilder {
   var parser: xmlParserCtxtPtr?
   private(set) var root: ModelElement?
   private(set) var failure: ModelFileError?
+  /// The limits of a file with text; nil if the scan has checked the file.
+  let limits: ModelFileOptions?
+  private var elementCount = 0
   /// The open elements, the outermost first.
   private var open: [ModelElement] = []
   /// The names, by the address of the parser's unique copy of each.
   private var names: [UnsafePointer<xmlChar>: String] = [:]
+
+  init(text limits: ModelFileOptions?) { self.limits = limits }
 
   var isComplete: Bool { open.isEmpty }
 
@@ -86,6 +92,16 @@ private final class TreeBuilder {
     }
     if hasNamespace { return fail("An element has a namespace. Model files have none.") }
     open.append(element)
+    elementCount += 1
+    if let limits, open.count > limits.maximumDepth || elementCount > limits.maximumElementCount {
+      fail("The file has more than \(limits.maximumElementCount) elements, or \(limits.maximumDepth) levels of them.", .tooLarge)
+    }
+  }
+
+  /// Adds text to the innermost element.
+  func add(_ text: UnsafePointer<xmlChar>, _ count: Int) {
+    guard failure == nil, !open.isEmpty else { return }
+    open[open.count - 1].text += String(decoding: UnsafeBufferPointer(start: text, count: count), as: UTF8.self)
   }
 
   func end() {
@@ -93,10 +109,10 @@ private final class TreeBuilder {
     if open.isEmpty { root = element } else { open[open.count - 1].children.append(element) }
   }
 
-  func fail(_ reason: String, line: Int? = nil) {
+  func fail(_ reason: String, _ code: ModelFileError.Code = .malformed, line: Int? = nil) {
     guard failure == nil else { return }
     failure = ModelFileError(
-      .malformed, line: line ?? self.line, element: open.last.map { "in element \($0.name.quoted)" }, reason: reason)
+      code, line: line ?? self.line, element: open.last.map { "in element \($0.name.quoted)" }, reason: reason)
     if let parser { xmlStopParser(parser) }
   }
 
@@ -130,7 +146,7 @@ private func builder(_ context: UnsafeMutableRawPointer?) -> TreeBuilder? {
 }
 
 extension TreeBuilder {
-  fileprivate static func handlers() -> xmlSAXHandler {
+  fileprivate static func handlers(text: Bool) -> xmlSAXHandler {
     var handlers = xmlSAXHandler()
     handlers.initialized = UInt32(XML_SAX2_MAGIC)
     handlers.startElementNs = { context, name, prefix, _, namespaceCount, _, count, _, attributes in
@@ -144,8 +160,14 @@ extension TreeBuilder {
       let reason = message.split(separator: "\n").first.map(String.init) ?? "error \(error.pointee.code)"
       builder(context)?.fail("It isn't valid XML: \(reason).", line: error.pointee.line > 0 ? Int(error.pointee.line) : nil)
     }
+    if text {
+      // Entities that a document type declares are refused where they are used.
+      handlers.characters = { context, text, count in if let text { builder(context)?.add(text, Int(count)) } }
+      handlers.cdataBlock = handlers.characters
+    } else {
+      handlers.internalSubset = { context, _, _, _ in builder(context)?.fail("The file has a document type.") }
+    }
     // The scan refuses all of these. If the parser finds one nevertheless, parsing fails.
-    handlers.internalSubset = { context, _, _, _ in builder(context)?.fail("The file has a document type.") }
     handlers.reference = { context, _ in builder(context)?.fail("The file refers to an undeclared entity.") }
     handlers.processingInstruction = { context, _, _ in builder(context)?.fail("The file has a processing instruction.") }
     return handlers

@@ -13,6 +13,16 @@ struct ContentsScan {
 
   /// - Throws: `malformed` and `tooLarge`, with the line.
   static func check(_ bytes: [UInt8], _ options: ModelFileOptions) throws(ModelFileError) {
+    try checkText(bytes, options)
+    let result = bytes.withUnsafeBytes { bytes -> Result<Void, ModelFileError> in
+      var scan = ContentsScan(bytes: bytes, options: options)
+      return Result { () throws(ModelFileError) in try scan.run() }
+    }
+    try result.get()
+  }
+
+  /// Checks the size and the characters.
+  static func checkText(_ bytes: [UInt8], _ options: ModelFileOptions) throws(ModelFileError) {
     guard bytes.count <= options.maximumByteCount else {
       throw ModelFileError(.tooLarge, reason: "The file has \(bytes.count) bytes; the maximum is \(options.maximumByteCount).")
     }
@@ -27,11 +37,6 @@ struct ContentsScan {
       let line = bytes[..<place].reduce(1) { $1 == UInt8(ascii: "\n") ? $0 + 1 : $0 }
       throw ModelFileError(.malformed, line: line, reason: "The file contains the character \(bytes[place]), which XML doesn't allow.")
     }
-    let result = bytes.withUnsafeBytes { bytes -> Result<Void, ModelFileError> in
-      var scan = ContentsScan(bytes: bytes, options: options)
-      return Result { () throws(ModelFileError) in try scan.run() }
-    }
-    try result.get()
   }
 
   private init(bytes: UnsafeRawBufferPointer, options: ModelFileOptions) {

@@ -25,7 +25,7 @@ public struct ModelDocument: Sendable, Hashable {
   public init(bytes: [UInt8], path: String? = nil, options: ModelFileOptions = ModelFileOptions()) throws(ModelFileError) {
     do throws(ModelFileError) {
       try ContentsScan.check(bytes, options)
-      root = try ContentsParser.parse(bytes, options)
+      root = try ContentsParser.parse(bytes)
     } catch {
       throw error.at(path)
     }

@@ -32,6 +32,8 @@ public struct ModelElement: Sendable {
   ///
   /// It is the line on which the element's tag ends.
   public var line: Int?
+  /// The text between the tags. Only mapping models have it.
+  var text = ""
 
   /// Creates an element.
   public init(_ name: String, _ attributes: KeyValuePairs<String, String> = [:], children: [ModelElement] = []) {

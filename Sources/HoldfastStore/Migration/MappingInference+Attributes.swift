@@ -2,7 +2,13 @@ extension MappingInference {
   /// The mapping of each slot's value. To-one relationships have none here.
   mutating func values(_ entity: ManagedObjectModel.Entity, _ origin: ManagedObjectModel.Entity) -> [ValueMapping] {
     var sources = [SlotIndex?](repeating: nil, count: entity.slots.count)
-    match(attributes(origin, source), attributes(entity, destination), entity, &sources)
+    let old = attributes(origin, source), new = attributes(entity, destination)
+    if let rules {
+      let names = rules.entities[entity.name]?.attributes ?? [:]
+      take(new.map { new in names[new.name.name].flatMap { name in old.firstIndex { $0.name.name == name } } }, old, new, entity, &sources)
+    } else {
+      match(old, new, entity, &sources)
+    }
     return entity.slots.enumerated().map { place, slot in
       guard case .attribute(let attribute) = slot else { return ValueMapping(source: nil, fallback: .null) }
       return value(attribute, sources[place], origin, "\(entity.name).\(attribute.name)")
@@ -46,7 +52,14 @@ extension MappingInference {
         "\(entity.name).\(new[place].name.name)", "Its renaming identifier fits several attributes of the former model, or several have it."
       )
     }
-    for (place, found) in match.sources.enumerated() {
+    take(match.sources, old, new, entity, &sources)
+  }
+
+  /// Takes the slots of attributes that belong together.
+  private mutating func take(
+    _ found: [Int?], _ old: [Node], _ new: [Node], _ entity: ManagedObjectModel.Entity, _ sources: inout [SlotIndex?]
+  ) {
+    for (place, found) in found.enumerated() {
       guard let found else { continue }
       switch (old[found].slot, new[place].slot) {
       case (let slot?, let destination?): sources[destination.rawValue] = slot

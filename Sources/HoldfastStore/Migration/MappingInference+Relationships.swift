@@ -39,7 +39,8 @@ extension MappingInference {
         mappings[index.rawValue][relationship.index.rawValue] = mapping
       }
     }
-    checkKeptLinks(mappings)
+    // Rules say what is kept.
+    if rules == nil { checkKeptLinks(mappings) }
     return mappings
   }
 
@@ -49,6 +50,10 @@ extension MappingInference {
   private mutating func matchedRelationships(_ entity: Entity) -> [Relationship?] {
     guard let index = sources[entity.index.rawValue] else { return entity.relationships.map { _ in nil } }
     let origin = source.entities[index]
+    if let rules {
+      let names = rules.entities[entity.name]?.relationships ?? [:]
+      return entity.relationships.map { names[$0.name].flatMap { origin.relationship(named: $0) } }
+    }
     let match = ModelMatch(names(origin, source), names(entity, destination))
     for place in match.ambiguous {
       problem(

@@ -21,11 +21,12 @@ extension MappingModel {
 
   /// A mapping in which the properties that need a decision begin without a value or links, and the decisions that are needed.
   ///
+  /// - Parameter rules: What belongs together, instead of names and renaming identifiers. Defaults to nil.
   /// - Throws: ``MigrationError`` if entities can't be mapped at all.
   package static func partial(
-    from source: ManagedObjectModel, to destination: ManagedObjectModel
+    from source: ManagedObjectModel, to destination: ManagedObjectModel, by rules: MappingRules? = nil
   ) throws(MigrationError) -> (mapping: MappingModel, problems: [MigrationError.Problem]) {
-    var inference = MappingInference(source, destination)
+    var inference = MappingInference(source, destination, rules)
     let mapping = inference.mapping()
     if !inference.obstacles.isEmpty { throw undecided(inference.obstacles + inference.problems) }
     return (mapping, inference.problems)
@@ -42,6 +43,7 @@ extension MappingModel {
 struct MappingInference {
   let source: ManagedObjectModel
   let destination: ManagedObjectModel
+  let rules: MappingRules?
   /// The source entity of each destination entity.
   private(set) var sources: [EntityIndex?] = []
   /// What needs a decision: the property begins without a value or links.
@@ -49,9 +51,10 @@ struct MappingInference {
   /// What no code of a stage could decide afterwards.
   var obstacles: [MigrationError.Problem] = []
 
-  init(_ source: ManagedObjectModel, _ destination: ManagedObjectModel) {
+  init(_ source: ManagedObjectModel, _ destination: ManagedObjectModel, _ rules: MappingRules?) {
     self.source = source
     self.destination = destination
+    self.rules = rules
   }
 
   mutating func mapping() -> MappingModel {
@@ -67,11 +70,12 @@ struct MappingInference {
         links: links[entity.index.rawValue])
     }
     checkDerivedAttributes(mappings)
-    return MappingModel(source: source, destination: destination, entityMappings: mappings)
+    return MappingModel(source: source, destination: destination, entityMappings: mappings, rules: rules)
   }
 
   private func kind(_ entity: ManagedObjectModel.Entity, _ origin: EntityIndex?) -> EntityMapping.Kind {
     guard let origin else { return .add }
+    if rules != nil { return .transform }
     return source.entities[origin].versionHash == entity.versionHash && source.entities[origin].layout == entity.layout ? .copy : .transform
   }
 
@@ -86,6 +90,27 @@ struct MappingInference {
   // MARK: Entities
 
   private mutating func matchEntities() {
+    if let rules {
+      matchEntities(by: rules)
+    } else {
+      matchEntitiesByName()
+    }
+    for entity in destination.entities where entity.isAbstract {
+      guard let origin = sources[entity.index.rawValue], !source.entities[origin].isAbstract else { continue }
+      obstacle(entity.name, "It becomes abstract, but may have objects. Move them to another entity in a plan with code.")
+    }
+  }
+
+  private mutating func matchEntities(by rules: MappingRules) {
+    sources = destination.entities.map { rules.entities[$0.name].flatMap { source.entity(named: $0.source)?.index } }
+    for (place, origin) in sources.enumerated() where origin != nil && sources[..<place].contains(origin) {
+      obstacle(
+        destination.entities[place].name,
+        "Its objects would keep their keys, as those of another entity do. Insert them in a plan with code.")
+    }
+  }
+
+  private mutating func matchEntitiesByName() {
     func names(_ model: ManagedObjectModel) -> [ModelMatch.Name] {
       model.entities.map { ModelMatch.Name($0.name, $0.declaration.renamingIdentifier) }
     }
@@ -95,10 +120,6 @@ struct MappingInference {
       let entity = destination.entities[place]
       obstacle(
         entity.name, "Its renaming identifier \(entity.declaration.renamingIdentifier ?? "") fits several entities, or several have it.")
-    }
-    for entity in destination.entities where entity.isAbstract {
-      guard let origin = sources[entity.index.rawValue], !source.entities[origin].isAbstract else { continue }
-      obstacle(entity.name, "It becomes abstract, but may have objects. Move them to another entity in a plan with code.")
     }
   }
 

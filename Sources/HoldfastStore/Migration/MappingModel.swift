@@ -13,11 +13,14 @@ public struct MappingModel: Sendable, Hashable {
   public let entityMappings: [EntityMapping]
   /// The destination entity of each source entity, by entity index; nil if its objects are removed.
   public let destinations: [EntityIndex?]
+  /// What was used instead of names; nil for a mapping by names.
+  private let rules: MappingRules?
 
-  init(source: ManagedObjectModel, destination: ManagedObjectModel, entityMappings: [EntityMapping]) {
+  init(source: ManagedObjectModel, destination: ManagedObjectModel, entityMappings: [EntityMapping], rules: MappingRules?) {
     self.source = source
     self.destination = destination
     self.entityMappings = entityMappings
+    self.rules = rules
     var destinations = [EntityIndex?](repeating: nil, count: source.entities.count)
     for mapping in entityMappings { if let index = mapping.source { destinations[index.rawValue] = mapping.destination } }
     self.destinations = destinations
@@ -30,7 +33,7 @@ public struct MappingModel: Sendable, Hashable {
         destination: entity.destination, source: entity.source, kind: entity.kind, values: entity.values,
         links: entity.links.map { link in link.flatMap { $0.needsSingleDestination || $0.needsSingleOwner ? nil : $0 } })
     }
-    return MappingModel(source: source, destination: destination, entityMappings: mappings)
+    return MappingModel(source: source, destination: destination, entityMappings: mappings, rules: rules)
   }
 
   /// The mapping of an entity of the destination.
@@ -80,7 +83,7 @@ public struct MappingModel: Sendable, Hashable {
 
 extension MappingModel: Codable {
   private enum CodingKeys: CodingKey {
-    case source, destination, entityMappings
+    case source, destination, entityMappings, rules
   }
 
   /// Decodes both models and the mappings.
@@ -89,8 +92,9 @@ extension MappingModel: Codable {
     let source = try container.decode(CodableModel.self, forKey: .source).model
     let destination = try container.decode(CodableModel.self, forKey: .destination).model
     let mappings = try container.decode([EntityMapping].self, forKey: .entityMappings)
-    // Every mapping is inferred, so nothing else has to be trusted.
-    let inferred = try MappingModel.partial(from: source, to: destination).mapping
+    let rules = try container.decodeIfPresent(MappingRules.self, forKey: .rules)
+    // Every mapping follows from the models and the rules, so nothing else has to be trusted.
+    let inferred = try MappingModel.partial(from: source, to: destination, by: rules).mapping
     guard let mapping = [inferred, inferred.withoutUncertainLinks].first(where: { $0.entityMappings == mappings }) else {
       throw DecodingError.dataCorruptedError(forKey: .entityMappings, in: container, debugDescription: "The mappings don't fit the models.")
     }
@@ -103,6 +107,7 @@ extension MappingModel: Codable {
     try container.encode(CodableModel(source), forKey: .source)
     try container.encode(CodableModel(destination), forKey: .destination)
     try container.encode(entityMappings, forKey: .entityMappings)
+    try container.encodeIfPresent(rules, forKey: .rules)
   }
 }
 

@@ -14,6 +14,8 @@ public struct MigrationError: Error, Sendable {
     public static let constraintViolation = Code(rawValue: "constraintViolation")
     /// The differences between the models need a decision; see ``MigrationError/problems``.
     public static let inferredMappingModel = Code(rawValue: "inferredMappingModel")
+    /// A mapping model doesn't fit the versions, the program or the objects; see ``MigrationError/problems``.
+    public static let invalidMappingModel = Code(rawValue: "invalidMappingModel")
     /// The new model has no place for values or objects; see ``MigrationError/problems``.
     public static let lossOfData = Code(rawValue: "lossOfData")
     /// The mapping is for other models than that of the store.
@@ -65,6 +67,7 @@ public struct MigrationError: Error, Sendable {
     case .cancelled: 134120
     case .constraintViolation: 134111
     case .inferredMappingModel: 134190
+    case .invalidMappingModel: 134170
     case .lossOfData: 134110
     case .missingMappingModel: 134140
     case .missingSourceModel: 134130

@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastStore
+import SQLiteTestSupport
 import TestSupport
 import Testing
 
@@ -39,8 +40,8 @@ import Testing
   {
     let folder = TemporaryFolder()
     try copy("CoreDataMigrationRevised/stores/CoreDataMigration_Example_3.sqlite", to: folder)
-    let post = try LayoutTests.sql(folder.file(), "SELECT Z_PK, ZDATE, ZHEXCOLOR, ZPOSTID FROM ZPOST ORDER BY Z_PK")
-    let sections = try LayoutTests.sql(folder.file(), "SELECT ZPOST, Z_PK FROM ZSECTION ORDER BY ZPOST, Z_PK")
+    let post = try SQL.rows(folder.file(), "SELECT Z_PK, ZDATE, ZHEXCOLOR, ZPOSTID FROM ZPOST ORDER BY Z_PK")
+    let sections = try SQL.rows(folder.file(), "SELECT ZPOST, Z_PK FROM ZSECTION ORDER BY ZPOST, Z_PK")
     let tested = try StoreUnderTest(
       folder,
       try ManagedObjectModel(entities: [

@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastStore
+import SQLiteTestSupport
 import TestSupport
 import Testing
 
@@ -50,13 +51,13 @@ import Testing
     for end in ["", "-wal"] where FileManager.default.fileExists(atPath: from + end) {
       try Data(contentsOf: URL(fileURLWithPath: from + end)).write(to: URL(fileURLWithPath: folder.file() + end))
     }
-    let hex = try LayoutTests.sql(folder.file(), "SELECT hex(Z_PLIST) FROM Z_METADATA")[0][0]
+    let hex = try SQL.rows(folder.file(), "SELECT hex(Z_PLIST) FROM Z_METADATA")[0][0]
     let bytes = stride(from: 0, to: hex.utf8.count, by: 2).compactMap { UInt8(hex.dropFirst($0).prefix(2), radix: 16) }
     var plist = try #require(try PropertyListSerialization.propertyList(from: Data(bytes), format: nil) as? [String: Any])
     plist["NSStoreModelVersionHashes"] = Dictionary(uniqueKeysWithValues: model.entities.map { ($0.name, Data($0.versionHash)) })
     plist["NSStoreModelVersionHashesDigest"] = nil
     let changed = try PropertyListSerialization.data(fromPropertyList: plist, format: .binary, options: 0)
-    _ = try LayoutTests.sql(folder.file(), "UPDATE Z_METADATA SET Z_PLIST = x'\(changed.map { String(format: "%02x", $0) }.joined())'")
+    _ = try SQL.rows(folder.file(), "UPDATE Z_METADATA SET Z_PLIST = x'\(changed.map { String(format: "%02x", $0) }.joined())'")
   }
 
   /// A file of Holdfast with the triggers of the corpus file, but without calls of Apple's functions, which plain SQL can't run.
@@ -67,8 +68,8 @@ import Testing
       "PARAMETER_UPDATE_INCREMENT AFTER UPDATE OF ZBOOK ON ZPAGE FOR EACH ROW WHEN (NEW.ZBOOK NOT NULL) BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = ZPAGESCOUNT + 1 WHERE Z_PK = NEW.ZBOOK; END",
       "PARAMETER_UPDATE_DECREMENT AFTER UPDATE OF ZBOOK ON ZPAGE FOR EACH ROW WHEN (OLD.ZBOOK NOT NULL) BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = ZPAGESCOUNT - 1 WHERE Z_PK = OLD.ZBOOK; END",
       "PARAMETER_DELETE AFTER DELETE ON ZPAGE FOR EACH ROW WHEN (OLD.ZBOOK NOT NULL) BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = ZPAGESCOUNT - 1 WHERE Z_PK = OLD.ZBOOK; END",
-    ] { _ = try LayoutTests.sql(folder.file(), "CREATE TRIGGER Z_DA_ZPAGE_Book_pagesCount_\(trigger)") }
-    _ = try LayoutTests.sql(
+    ] { _ = try SQL.rows(folder.file(), "CREATE TRIGGER Z_DA_ZPAGE_Book_pagesCount_\(trigger)") }
+    _ = try SQL.rows(
       folder.file(),
       "CREATE TRIGGER Z_DA_ZBOOK_Book_pagesCount_SOURCE_INSERT AFTER INSERT ON ZBOOK FOR EACH ROW BEGIN UPDATE ZBOOK SET ZPAGESCOUNT = (SELECT IFNULL(COUNT(ZBOOK), 0) FROM ZPAGE WHERE ZBOOK = NEW.Z_PK) WHERE Z_PK = NEW.Z_PK; END"
     )
@@ -86,7 +87,7 @@ import Testing
     }
     func expectRight(_ step: String) throws {
       try context.save()
-      let wrong = try LayoutTests.sql(
+      let wrong = try SQL.rows(
         folder.file(), "SELECT Z_PK FROM ZBOOK AS b WHERE ZPAGESCOUNT IS NOT (SELECT COUNT(*) FROM ZPAGE WHERE ZBOOK = b.Z_PK)")
       #expect(wrong.isEmpty, "\(step)")
       for book in try context.fetch(FetchRequest<ManagedObject>(entityName: "Book")) {
@@ -122,16 +123,16 @@ import Testing
   func `counts stay correct in a Core Data file with such triggers`(_ version: Int) throws {
     let folder = TemporaryFolder(), model = try Self.books()
     try copy("CoreDataPlus/Tests/Resources/SampleModel2/Fixtures/SampleModel2_V\(version).sqlite", folder, model)
-    if version == 1 { _ = try LayoutTests.sql(folder.file(), "ALTER TABLE ZBOOK RENAME COLUMN ZCOVER TO ZFRONTCOVER") }
-    let before = try LayoutTests.sql(folder.file(), "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name")
+    if version == 1 { _ = try SQL.rows(folder.file(), "ALTER TABLE ZBOOK RENAME COLUMN ZCOVER TO ZFRONTCOVER") }
+    let before = try SQL.rows(folder.file(), "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name")
     #expect(before.count == 5)
     try exercise(folder, model)
-    #expect(try LayoutTests.sql(folder.file(), "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name") == before)
+    #expect(try SQL.rows(folder.file(), "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name") == before)
   }
 
   @Test func `new files have no triggers`() throws {
     let folder = TemporaryFolder()
     try PersistentStoreCoordinator(model: try Self.books(), store: .sqlite(at: folder.file())).close()
-    #expect(try LayoutTests.sql(folder.file(), "SELECT name FROM sqlite_master WHERE type = 'trigger'").isEmpty)
+    #expect(try SQL.rows(folder.file(), "SELECT name FROM sqlite_master WHERE type = 'trigger'").isEmpty)
   }
 }

@@ -1,6 +1,6 @@
-import CHoldfastSQLite
 import Foundation
 import HoldfastStore
+import SQLiteTestSupport
 import TestSupport
 import Testing
 
@@ -36,7 +36,7 @@ import Testing
   @Test func `a family has one table, with digits for colliding sibling names and the entity beside keys to families`() throws {
     let folder = TemporaryFolder()
     try StoreUnderTest(folder, try Self.model()).store.close()
-    let found = try LayoutTests.sql(folder.file(), "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid").map { $0[0] }
+    let found = try SQL.rows(folder.file(), "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid").map { $0[0] }
     #expect(
       found.prefix(9) == [
         "CREATE TABLE ZANIMAL ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZKEEPER INTEGER, Z5_KEEPER INTEGER, ZLIVES INTEGER, ZTITLE2 INTEGER, Z5_TITLE2 INTEGER, ZBORN TIMESTAMP, ZNAME VARCHAR, ZTITLE VARCHAR, ZTITLE1 VARCHAR, ZTITLE11 VARCHAR )",
@@ -50,7 +50,7 @@ import Testing
         "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)",
       ])
     #expect(
-      try LayoutTests.sql(folder.file(), "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY") == [
+      try SQL.rows(folder.file(), "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY") == [
         ["1", "Animal", "0", "0"], ["2", "Cat", "1", "0"], ["3", "Dog", "1", "0"], ["4", "Puppy", "3", "0"], ["5", "Keeper", "0", "0"],
         ["6", "HeadKeeper", "5", "0"],
       ])
@@ -70,7 +70,7 @@ import Testing
     mates.added = [SaveRequest.Link(source: 1, target: 3), SaveRequest.Link(source: 3, target: 1)]
     try tested.insert("Team", [[:]], links: [owned, mates])
     try tested.store.close()
-    let found = try LayoutTests.sql(folder.file(), "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid").map { $0[0] }
+    let found = try SQL.rows(folder.file(), "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid").map { $0[0] }
     #expect(
       found.prefix(6) == [
         "CREATE TABLE ZPLAYER ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, Z3PLAYERS INTEGER )",
@@ -80,9 +80,9 @@ import Testing
         "CREATE INDEX ZTEAM_ZSPONSOR_INDEX ON ZTEAM (ZSPONSOR)",
         "CREATE TABLE Z_1MATES ( Z_1MATES INTEGER, REFLEXIVE INTEGER, PRIMARY KEY (Z_1MATES, REFLEXIVE) )",
       ])
-    let rows = try LayoutTests.sql(folder.file(), "SELECT Z_PK, Z3PLAYERS FROM ZPLAYER ORDER BY 1")
+    let rows = try SQL.rows(folder.file(), "SELECT Z_PK, Z3PLAYERS FROM ZPLAYER ORDER BY 1")
     #expect(rows == [["1", "NULL"], ["2", "1"], ["3", "NULL"]])
-    #expect(try LayoutTests.sql(folder.file(), "SELECT Z_1MATES, REFLEXIVE FROM Z_1MATES ORDER BY 1") == [["1", "3"], ["3", "1"]])
+    #expect(try SQL.rows(folder.file(), "SELECT Z_1MATES, REFLEXIVE FROM Z_1MATES ORDER BY 1") == [["1", "3"], ["3", "1"]])
   }
 
   @Test func `order keys are stored beside the keys that they order`() throws {
@@ -117,7 +117,7 @@ import Testing
     }
     try tested.save(request)
     try tested.store.close()
-    let found = try LayoutTests.sql(folder.file(), "SELECT sql FROM sqlite_master WHERE type = 'table' ORDER BY rowid").map { $0[0] }
+    let found = try SQL.rows(folder.file(), "SELECT sql FROM sqlite_master WHERE type = 'table' ORDER BY rowid").map { $0[0] }
     #expect(
       found.prefix(5) == [
         "CREATE TABLE ZALBUM ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER )",
@@ -126,9 +126,9 @@ import Testing
         "CREATE TABLE ZTRACK ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZALBUM INTEGER, Z_FOK_ALBUM INTEGER )",
         "CREATE TABLE Z_1GENRES ( Z_1ALBUMS INTEGER, Z_2GENRES INTEGER, Z_FOK_2GENRES INTEGER, Z_FOK_1ALBUMS INTEGER, PRIMARY KEY (Z_1ALBUMS, Z_2GENRES) )",
       ])
-    #expect(try LayoutTests.sql(folder.file(), "SELECT * FROM Z_1GENRES") == [["1", "1", "5", "NULL"]])
-    #expect(try LayoutTests.sql(folder.file(), "SELECT Z1NOTES, Z_FOK_1NOTES FROM ZNOTE") == [["1", "6"]])
-    #expect(try LayoutTests.sql(folder.file(), "SELECT ZALBUM, Z_FOK_ALBUM FROM ZTRACK") == [["1", "7"]])
+    #expect(try SQL.rows(folder.file(), "SELECT * FROM Z_1GENRES") == [["1", "1", "5", "NULL"]])
+    #expect(try SQL.rows(folder.file(), "SELECT Z1NOTES, Z_FOK_1NOTES FROM ZNOTE") == [["1", "6"]])
+    #expect(try SQL.rows(folder.file(), "SELECT ZALBUM, Z_FOK_ALBUM FROM ZTRACK") == [["1", "7"]])
   }
 
   @Test func `rows contain the number of their entity and of their destinations' entities`() throws {
@@ -146,7 +146,7 @@ import Testing
     keeper.inserted = [try tested.batch("HeadKeeper", [(both[0], 1, ["name": .string("N")])])]
     try tested.save(SaveRequest(entities: [dog, keeper]))
     func rows() throws -> [[String]] {
-      try LayoutTests.sql(
+      try SQL.rows(
         folder.file(), "SELECT Z_PK, Z_ENT, ZNAME, ZTITLE, ZTITLE1, ZTITLE11, ZKEEPER, Z5_KEEPER, ZTITLE2, Z5_TITLE2 FROM ZANIMAL")
     }
     let none = "NULL"
@@ -156,7 +156,7 @@ import Testing
         ["3", "3", "d", none, none, none, "3", "6", none, none],
       ])
     #expect(
-      try LayoutTests.sql(folder.file(), "SELECT Z_MAX FROM Z_PRIMARYKEY ORDER BY Z_ENT").map { $0[0] } == ["3", "0", "0", "0", "3", "0"])
+      try SQL.rows(folder.file(), "SELECT Z_MAX FROM Z_PRIMARYKEY ORDER BY Z_ENT").map { $0[0] } == ["3", "0", "0", "0", "3", "0"])
     try tested.update("Puppy", [(2, 1, ["name": .string("p"), "title2": .key(head)], ["title2"])])
     #expect(try rows()[1].suffix(2) == ["1", "6"])
     try tested.save(try tested.deletion("HeadKeeper", [head]))
@@ -168,7 +168,7 @@ import Testing
     let tested = try StoreUnderTest(folder, try Self.model())
     try tested.insert("Cat", [["name": .string("c")], ["name": .string("d")]])
     try tested.store.close()
-    _ = try LayoutTests.sql(folder.file(), "UPDATE ZANIMAL SET Z_ENT = 17 WHERE Z_PK = 2")
+    _ = try SQL.rows(folder.file(), "UPDATE ZANIMAL SET Z_ENT = 17 WHERE Z_PK = 2")
     let again = try StoreUnderTest(folder, try Self.model())
     #expect(try again.all("Cat").count == 1)
     var plan = try again.plan("Animal")
@@ -211,7 +211,7 @@ import Testing
     for end in ["", "-wal"] where FileManager.default.fileExists(atPath: path + end) {
       try Data(contentsOf: URL(fileURLWithPath: path + end)).write(to: URL(fileURLWithPath: folder.file() + end))
     }
-    let hex = try LayoutTests.sql(folder.file(), "SELECT hex(Z_PLIST) FROM Z_METADATA")[0][0]
+    let hex = try SQL.rows(folder.file(), "SELECT hex(Z_PLIST) FROM Z_METADATA")[0][0]
     let bytes = stride(from: 0, to: hex.utf8.count, by: 2).compactMap { UInt8(hex.dropFirst($0).prefix(2), radix: 16) }
     var plist = try #require(try PropertyListSerialization.propertyList(from: Data(bytes), format: nil) as? [String: Any])
     var hashes = try #require(plist["NSStoreModelVersionHashes"] as? [String: Data])
@@ -222,7 +222,7 @@ import Testing
     plist["NSStoreModelVersionHashes"] = hashes
     plist["NSStoreModelVersionHashesDigest"] = nil
     let changed = try PropertyListSerialization.data(fromPropertyList: plist, format: .binary, options: 0)
-    _ = try LayoutTests.sql(folder.file(), "UPDATE Z_METADATA SET Z_PLIST = x'\(changed.map { String(format: "%02x", $0) }.joined())'")
+    _ = try SQL.rows(folder.file(), "UPDATE Z_METADATA SET Z_PLIST = x'\(changed.map { String(format: "%02x", $0) }.joined())'")
   }
 
   @Test(.enabled(if: corpus != nil, "HOLDFAST_CORPUS is not set")) func `a family that Core Data wrote contains what plain SQL reads`()
@@ -230,9 +230,9 @@ import Testing
   {
     let folder = TemporaryFolder(), model = try Self.moods()
     try moodFile(folder, model)
-    let regions = try LayoutTests.sql(
+    let regions = try SQL.rows(
       folder.file(), "SELECT Z_PK, Z_ENT, ZNUMERICISO3166CODE, ZCONTINENT, ZNUMBEROFCOUNTRIES FROM ZGEOGRAPHICREGION ORDER BY Z_PK")
-    let moods = try LayoutTests.sql(folder.file(), "SELECT ZCOUNTRY, Z_PK FROM ZMOOD ORDER BY Z_PK")
+    let moods = try SQL.rows(folder.file(), "SELECT ZCOUNTRY, Z_PK FROM ZMOOD ORDER BY Z_PK")
     let tested = try StoreUnderTest(folder, model)
     var plan = try tested.plan("GeographicRegion")
     plan.concreteEntities = try tested.entity("GeographicRegion").concreteIndexes
@@ -268,9 +268,9 @@ import Testing
     #expect(new == [37])
     try tested.store.close()
     #expect(
-      try LayoutTests.sql(folder.file(), "SELECT Z_ENT, Z_OPT, ZNUMERICISO3166CODE FROM ZGEOGRAPHICREGION WHERE Z_PK = 37") == [
+      try SQL.rows(folder.file(), "SELECT Z_ENT, Z_OPT, ZNUMERICISO3166CODE FROM ZGEOGRAPHICREGION WHERE Z_PK = 37") == [
         ["2", "1", "999"]
       ])
-    #expect(try LayoutTests.sql(folder.file(), "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_NAME = 'GeographicRegion'") == [["37"]])
+    #expect(try SQL.rows(folder.file(), "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_NAME = 'GeographicRegion'") == [["37"]])
   }
 }

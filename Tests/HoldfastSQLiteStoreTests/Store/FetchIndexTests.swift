@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastStore
+import SQLiteTestSupport
 import TestSupport
 import Testing
 
@@ -27,7 +28,7 @@ import Testing
     let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try FetchIndexTests.model([FetchIndexTests.newest, FetchIndexTests.backwards]))
     try tested.store.close()
-    let made = try LayoutTests.sql(
+    let made = try SQL.rows(
       folder.file(), "SELECT sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'ZENTRY' ORDER BY name")
     #expect(
       made == [
@@ -40,7 +41,7 @@ import Testing
     let folder = TemporaryFolder()
     try StoreUnderTest(folder, try FetchIndexTests.model([FetchIndexTests.newest])).store.close()
     func plan(_ order: String) throws -> String {
-      try LayoutTests.sql(folder.file(), "EXPLAIN QUERY PLAN SELECT Z_PK FROM ZENTRY ORDER BY \(order)").map { $0[3] }.joined(
+      try SQL.rows(folder.file(), "EXPLAIN QUERY PLAN SELECT Z_PK FROM ZENTRY ORDER BY \(order)").map { $0[3] }.joined(
         separator: "; ")
     }
     #expect(try plan("ZDATE DESC, ZTITLE ASC").contains("Z_Entry_newest") && !plan("ZDATE DESC, ZTITLE ASC").contains("TEMP B-TREE"))
@@ -54,6 +55,6 @@ import Testing
     let tested = try StoreUnderTest(folder, try FetchIndexTests.model([box]))
     #expect(tested.model.entities[0].indexes == [box])
     try tested.store.close()
-    #expect(try LayoutTests.sql(folder.file(), "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'ZENTRY'").isEmpty)
+    #expect(try SQL.rows(folder.file(), "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'ZENTRY'").isEmpty)
   }
 }

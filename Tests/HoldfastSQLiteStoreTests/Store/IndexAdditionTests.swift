@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastPropertyList
 import HoldfastStore
+import SQLiteTestSupport
 import TestSupport
 import Testing
 
@@ -28,11 +29,11 @@ import Testing
     list["_HoldfastLayout"] = nil
     list["_HoldfastModel"] = nil
     let coded = PropertyList.dictionary(list).binary.map { String(format: "%02X", $0) }.joined()
-    _ = try LayoutTests.sql(folder.file(), "UPDATE Z_METADATA SET Z_PLIST = x'\(coded)'")
-    _ = try LayoutTests.sql(folder.file(), "PRAGMA wal_checkpoint(TRUNCATE)")
+    _ = try SQL.rows(folder.file(), "UPDATE Z_METADATA SET Z_PLIST = x'\(coded)'")
+    _ = try SQL.rows(folder.file(), "PRAGMA wal_checkpoint(TRUNCATE)")
   }
 
-  private func schema() throws -> [[String]] { try LayoutTests.sql(folder.file(), "SELECT * FROM sqlite_master ORDER BY rowid") }
+  private func schema() throws -> [[String]] { try SQL.rows(folder.file(), "SELECT * FROM sqlite_master ORDER BY rowid") }
   private func bytes() throws -> Data { try Data(contentsOf: URL(fileURLWithPath: folder.file())) }
   private func hasIndex() throws -> Bool { try schema().contains { $0[1] == "Z_Person_byName" } }
 
@@ -58,7 +59,7 @@ import Testing
 
   @Test func `another program's index with another name is recognized by its columns`() throws {
     try makeForeignFile()
-    _ = try LayoutTests.sql(folder.file(), "CREATE INDEX theirs ON ZPERSON (ZNAME COLLATE BINARY ASC)")
+    _ = try SQL.rows(folder.file(), "CREATE INDEX theirs ON ZPERSON (ZNAME COLLATE BINARY ASC)")
     try StoreUnderTest(folder, try model(indexed: true), options: SQLiteStoreOptions(indexAddition: .allStores)).store.close()
     #expect(try !hasIndex())
   }

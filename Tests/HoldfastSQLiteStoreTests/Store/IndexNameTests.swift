@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastStore
+import SQLiteTestSupport
 import TestSupport
 import Testing
 
@@ -48,7 +49,7 @@ import Testing
   ]
 
   private func indexes() throws -> [String] {
-    try LayoutTests.sql(folder.file(), "SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name").map {
+    try SQL.rows(folder.file(), "SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name").map {
       $0[0]
     }
   }
@@ -83,7 +84,7 @@ import Testing
     #expect(try indexes() == ["Z_A_b_c"])
     for _ in 0..<2 {
       try StoreUnderTest(folder, try model([FetchIndexDescription("b_c", ["b"])])).store.close()
-      let tables = try LayoutTests.sql(folder.file(), "SELECT name, tbl_name FROM sqlite_master WHERE type = 'index' ORDER BY name")
+      let tables = try SQL.rows(folder.file(), "SELECT name, tbl_name FROM sqlite_master WHERE type = 'index' ORDER BY name")
       #expect(tables == [["Z_A_b_c", "ZA_B"], ["Z_A_b_c_2", "ZA"]])
     }
   }

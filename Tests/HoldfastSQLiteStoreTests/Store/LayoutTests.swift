@@ -1,36 +1,17 @@
-import CHoldfastSQLite
 import Foundation
 import HoldfastStore
+import SQLiteTestSupport
 import TestSupport
 import Testing
 
 @testable import HoldfastSQLiteStore
 
 @Suite struct LayoutTests {
-  /// Opens a file without the store's knowledge.
-  static func sql(_ path: String, _ text: String) throws -> [[String]] {
-    var handle: OpaquePointer?
-    try #require(sqlite3_open(path, &handle) == SQLITE_OK)
-    defer { sqlite3_close(handle) }
-    var statement: OpaquePointer?
-    let prepared = sqlite3_prepare_v2(handle, text, -1, &statement, nil)
-    try #require(prepared == SQLITE_OK, "\(String(cString: sqlite3_errmsg(handle)))")
-    defer { sqlite3_finalize(statement) }
-    var rows: [[String]] = []
-    while sqlite3_step(statement) == SQLITE_ROW {
-      rows.append(
-        (0..<sqlite3_column_count(statement)).map { column in
-          sqlite3_column_text(statement, column).map { String(cString: $0) } ?? "NULL"
-        })
-    }
-    return rows
-  }
-
   @Test func `a new file has the tables, columns and indexes of Core Data`() throws {
     let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     try tested.store.close()
-    let found = try LayoutTests.sql(folder.file(), "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid").map { $0[0] }
+    let found = try SQL.rows(folder.file(), "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid").map { $0[0] }
     #expect(
       found == [
         "CREATE TABLE ZCOMPANY ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZFOUNDED TIMESTAMP, ZNAME VARCHAR )",
@@ -45,12 +26,12 @@ import Testing
         "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)",
       ])
     #expect(
-      try LayoutTests.sql(folder.file(), "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY") == [
+      try SQL.rows(folder.file(), "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY") == [
         ["1", "Company", "0", "0"], ["2", "Person", "0", "0"],
       ])
-    #expect(try LayoutTests.sql(folder.file(), "PRAGMA auto_vacuum") == [["2"]])
-    #expect(try LayoutTests.sql(folder.file(), "PRAGMA page_size") == [["4096"]])
-    #expect(try LayoutTests.sql(folder.file(), "PRAGMA journal_mode") == [["wal"]])
+    #expect(try SQL.rows(folder.file(), "PRAGMA auto_vacuum") == [["2"]])
+    #expect(try SQL.rows(folder.file(), "PRAGMA page_size") == [["4096"]])
+    #expect(try SQL.rows(folder.file(), "PRAGMA journal_mode") == [["wal"]])
   }
 
   @Test func `rows, links and keys are stored as Core Data stores them`() throws {
@@ -68,15 +49,15 @@ import Testing
       ], links: [links])
     try tested.store.close()
     #expect(
-      try LayoutTests.sql(folder.file(), "SELECT Z_PK, Z_ENT, Z_OPT, typeof(ZFOUNDED), ZNAME FROM ZCOMPANY") == [
+      try SQL.rows(folder.file(), "SELECT Z_PK, Z_ENT, Z_OPT, typeof(ZFOUNDED), ZNAME FROM ZCOMPANY") == [
         ["1", "1", "1", "integer", "A"]
       ])
     #expect(
-      try LayoutTests.sql(folder.file(), "SELECT Z_PK, Z_ENT, Z_OPT, ZID, ZNAME, ZEMPLOYER, ZISACTIVE FROM ZPERSON")
+      try SQL.rows(folder.file(), "SELECT Z_PK, Z_ENT, Z_OPT, ZID, ZNAME, ZEMPLOYER, ZISACTIVE FROM ZPERSON")
         == [["1", "2", "1", "7", "x", "1", "1"], ["2", "2", "1", "8", "NULL", "NULL", "NULL"]])
     // friendOf of 1 is 2. The column with the key of the object that has friendOf is named after its inverse, friends.
-    #expect(try LayoutTests.sql(folder.file(), "SELECT Z_2FRIENDS, Z_2FRIENDOF FROM Z_2FRIENDOF") == [["1", "2"]])
-    #expect(try LayoutTests.sql(folder.file(), "SELECT Z_MAX FROM Z_PRIMARYKEY ORDER BY Z_ENT") == [["1"], ["2"]])
+    #expect(try SQL.rows(folder.file(), "SELECT Z_2FRIENDS, Z_2FRIENDOF FROM Z_2FRIENDOF") == [["1", "2"]])
+    #expect(try SQL.rows(folder.file(), "SELECT Z_MAX FROM Z_PRIMARYKEY ORDER BY Z_ENT") == [["1"], ["2"]])
   }
 
   @Test func `equal names of join columns get digits`() throws {

@@ -2,6 +2,7 @@ import Foundation
 import HoldfastPropertyList
 import HoldfastStore
 import HoldfastStoreConformance
+import SQLiteTestSupport
 import TestSupport
 import Testing
 
@@ -31,7 +32,7 @@ import Testing
     try text.write(to: URL(fileURLWithPath: folder.file("text")))
     #expect(try thrown { _ = try StoreUnderTest(folder, model, name: "text") }.code == .notAStore)
     #expect(try Data(contentsOf: URL(fileURLWithPath: folder.file("text"))) == text)
-    _ = try LayoutTests.sql(folder.file("other"), "CREATE TABLE t (x)")
+    _ = try SQL.rows(folder.file("other"), "CREATE TABLE t (x)")
     #expect(try thrown { _ = try StoreUnderTest(folder, model, name: "other") }.code == .notAStore)
     let readOnly = SQLiteStoreOptions(isReadOnly: true)
     #expect(try thrown { _ = try StoreUnderTest(folder, model, name: "none", options: readOnly) }.code == .notFound)
@@ -49,7 +50,7 @@ import Testing
     let folder = TemporaryFolder()
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     try tested.store.close()
-    _ = try LayoutTests.sql(folder.file(), change)
+    _ = try SQL.rows(folder.file(), change)
     #expect(try thrown { _ = try StoreUnderTest(folder, tested.model) }.code == code)
   }
 
@@ -73,7 +74,7 @@ import Testing
 
   @Test func `a database without tables, as a crash can leave it, becomes a store`() throws {
     let folder = TemporaryFolder()
-    _ = try LayoutTests.sql(folder.file(), "PRAGMA journal_mode = wal")
+    _ = try SQL.rows(folder.file(), "PRAGMA journal_mode = wal")
     let tested = try StoreUnderTest(folder, try TestModels.peopleModel())
     try tested.insert("Company", [["name": .string("A")]])
     #expect(try tested.all("Company").count == 1)
@@ -118,11 +119,11 @@ import Testing
     try tested.store.setMetadata(info)
     try tested.store.close()
     // Another program adds a list.
-    let hex = try LayoutTests.sql(folder.file(), "SELECT hex(Z_PLIST), Z_UUID FROM Z_METADATA")[0]
+    let hex = try SQL.rows(folder.file(), "SELECT hex(Z_PLIST), Z_UUID FROM Z_METADATA")[0]
     var list = try MetadataRecord(uuid: hex[1], bytes: ValueParsing.bytes(hex[0])).list
     list["theirs"] = .array([.string("x"), .uid(7), .dictionary(["k": .real(1.5)])])
     let coded = PropertyList.dictionary(list).binary.map { String(format: "%02X", $0) }.joined()
-    _ = try LayoutTests.sql(folder.file(), "UPDATE Z_METADATA SET Z_PLIST = x'\(coded)'")
+    _ = try SQL.rows(folder.file(), "UPDATE Z_METADATA SET Z_PLIST = x'\(coded)'")
     let again = try StoreUnderTest(folder, tested.model)
     #expect(again.metadata.userInfo == info)
     try again.store.setMetadata(["only": .int64(1)])
@@ -131,7 +132,7 @@ import Testing
     let last = try StoreUnderTest(folder, tested.model)
     #expect(last.metadata.userInfo == ["only": .int64(1)])
     try last.store.close()
-    let end = try LayoutTests.sql(folder.file(), "SELECT hex(Z_PLIST) FROM Z_METADATA")[0][0]
+    let end = try SQL.rows(folder.file(), "SELECT hex(Z_PLIST) FROM Z_METADATA")[0][0]
     #expect(try MetadataRecord(uuid: "U", bytes: ValueParsing.bytes(end)).list["theirs"] == list["theirs"])
   }
 
@@ -155,7 +156,7 @@ import Testing
     try tested.store.close()
     let again = try StoreUnderTest(folder, try TestModels.peopleModel())
     try again.store.close()
-    #expect(try LayoutTests.sql(folder.file(), "SELECT name FROM sqlite_master WHERE name = 'Z_Person_byName'").count == 1)
+    #expect(try SQL.rows(folder.file(), "SELECT name FROM sqlite_master WHERE name = 'Z_Person_byName'").count == 1)
   }
 
   @Test func `names are looked up in a file that another program laid out`() throws {
@@ -176,7 +177,7 @@ import Testing
       "INSERT INTO Z_12FRIENDS (Z_12FRIENDS1, Z_12FRIENDOF) VALUES (1, 2)", "CREATE TABLE ZOTHER (x)",
       "ALTER TABLE ZPERSON ADD COLUMN ZMORE INTEGER",
       "UPDATE ZPERSON SET Z_ENT = 12",
-    ] { _ = try LayoutTests.sql(folder.file(), change) }
+    ] { _ = try SQL.rows(folder.file(), change) }
     let again = try StoreUnderTest(folder, tested.model)
     #expect(try again.targets("Person", "friends", [1, 2]) == [[], [1]])
     #expect(try again.targets("Person", "friendOf", [1, 2]) == [[2], []])
@@ -184,9 +185,9 @@ import Testing
     try again.save(try again.deletion("Person", [2]))
     #expect(try again.targets("Person", "friendOf", [1]) == [[]])
     try again.store.close()
-    #expect(try LayoutTests.sql(folder.file(), "SELECT Z_ENT FROM ZPERSON WHERE Z_PK = 3") == [["12"]])
-    #expect(try LayoutTests.sql(folder.file(), "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = 12") == [["3"]])
-    _ = try LayoutTests.sql(folder.file(), "ALTER TABLE ZPERSON DROP COLUMN ZAVATAR")
+    #expect(try SQL.rows(folder.file(), "SELECT Z_ENT FROM ZPERSON WHERE Z_PK = 3") == [["12"]])
+    #expect(try SQL.rows(folder.file(), "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = 12") == [["3"]])
+    _ = try SQL.rows(folder.file(), "ALTER TABLE ZPERSON DROP COLUMN ZAVATAR")
     let error = try thrown { _ = try StoreUnderTest(folder, tested.model) }
     #expect(error.code == .damaged && error.reason.contains("ZPERSON.ZAVATAR"))
   }

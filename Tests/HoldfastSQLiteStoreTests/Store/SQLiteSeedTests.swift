@@ -1,4 +1,3 @@
-import CHoldfastSQLite
 import Foundation
 import Holdfast
 import HoldfastSQLiteStore

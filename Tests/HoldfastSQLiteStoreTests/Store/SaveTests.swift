@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastStore
 import HoldfastStoreConformance
+import SQLiteTestSupport
 import TestSupport
 import Testing
 
@@ -33,7 +34,7 @@ import Testing
     let store = try tested.store.opened("look at the writer")
     func syncing() throws -> Int64? { try store.writing("look at the writer") { try $0.int64("PRAGMA synchronous") } }
     #expect(try syncing() == 3)
-    _ = try LayoutTests.sql(folder.file(), "DELETE FROM Z_PRIMARYKEY")
+    _ = try SQL.rows(folder.file(), "DELETE FROM Z_PRIMARYKEY")
     let error = #expect(throws: StoreError.self) { try tested.store.reserveKeys(entity: tested.entity("Company").index, count: 1) }
     #expect(error?.code == .damaged)
     #expect(try syncing() == 3)
@@ -121,7 +122,7 @@ import Testing
     let error = try thrown { try tested.insert("Person", [["id": .int64(17)]]) }
     #expect(error.code == .constraintConflict)
     try tested.store.close()
-    let names = try LayoutTests.sql(
+    let names = try SQL.rows(
       folder.file(), "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'ZPERSON' ORDER BY 1")
     #expect(names == [["ZPERSON_ZEMPLOYER_INDEX"], ["Z_Person_UNIQUE_id"], ["Z_Person_byName"]])
     let second = TemporaryFolder()

@@ -2,6 +2,7 @@ import CHoldfastSQLite
 import Foundation
 import Holdfast
 import HoldfastSQLiteStore
+import SQLiteTestSupport
 import TestSupport
 import Testing
 
@@ -84,7 +85,7 @@ import Testing
   @Test func joinTablesAreCheckedAsWell() throws {
     try makeStore()
     let name = try #require(
-      LayoutTests.sql(folder.file(), "SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB 'Z_[0-9]*'").first?.first)
+      SQL.rows(folder.file(), "SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB 'Z_[0-9]*'").first?.first)
     try run("ALTER TABLE \(name) ADD COLUMN extra VARCHAR DEFAULT 'x'")
     try expectRefusal(isReadOnly: false, name)
   }

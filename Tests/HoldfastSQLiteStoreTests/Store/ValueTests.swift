@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastStore
+import SQLiteTestSupport
 import TestSupport
 import Testing
 
@@ -93,7 +94,7 @@ import Testing
     let tested = try StoreUnderTest(folder, try ValueTests.model(), options: SQLiteStoreOptions(storesExactDecimals: true))
     try tested.insert("Thing", try ValueTests.decimals.map { ["decimal": .decimal(try #require(Decimal(string: $0.text)))] })
     try tested.store.close()
-    let kept = try LayoutTests.sql(folder.file(), "SELECT typeof(ZDECIMAL), CAST(ZDECIMAL AS TEXT) FROM ZTHING ORDER BY Z_PK")
+    let kept = try SQL.rows(folder.file(), "SELECT typeof(ZDECIMAL), CAST(ZDECIMAL AS TEXT) FROM ZTHING ORDER BY Z_PK")
     #expect(kept == ValueTests.decimals.map(\.kept))
     // They are read whatever the option is, and a change of another attribute doesn't affect them.
     let again = try StoreUnderTest(folder, tested.model)
@@ -136,7 +137,7 @@ import Testing
     let tested = try StoreUnderTest(folder, try ValueTests.model())
     try tested.insert("Thing", [[:], [:]])
     try tested.store.close()
-    _ = try LayoutTests.sql(folder.file(), "UPDATE ZTHING SET Z\(column.uppercased()) = \(literal) WHERE Z_PK = 2")
+    _ = try SQL.rows(folder.file(), "UPDATE ZTHING SET Z\(column.uppercased()) = \(literal) WHERE Z_PK = 2")
     let again = try StoreUnderTest(folder, tested.model)
     #expect(try again.row("Thing", 1) != nil)
     let error = try thrown { _ = try again.all("Thing") }
@@ -150,7 +151,7 @@ import Testing
     let tested = try StoreUnderTest(folder, try ValueTests.model())
     try tested.insert("Thing", [[:]])
     try tested.store.close()
-    _ = try LayoutTests.sql(
+    _ = try SQL.rows(
       folder.file(), "UPDATE ZTHING SET ZDATE = 5, ZDECIMAL = '0.5', ZBINARYDATA = 'text', ZDOUBLE = 2, Z_OPT = NULL WHERE Z_PK = 1")
     let again = try StoreUnderTest(folder, tested.model)
     #expect(try again.value("Thing", 1, "date") == .date(5))

@@ -1,0 +1,135 @@
+import Holdfast
+import HoldfastModelFile
+import HoldfastPropertyList
+import HoldfastStore
+
+/// An expression of a mapping model, with the properties and mappings to which it refers.
+indirect enum MappingExpression: Sendable {
+  case constant(StoreValue)
+  case path(MappingPath)
+  /// What the objects of a path became by a mapping, or by all.
+  case destinations(MappingPath, mappedBy: String?)
+  case call(@Sendable ([StoreValue]) throws -> StoreValue, [MappingExpression])
+
+  /// What an expression is read with.
+  struct Scope {
+    let model: ManagedObjectModel
+    /// The source entity; nil if the mapping has none.
+    let entity: ManagedObjectModel.Entity?
+    let mappingNames: Set<String>
+    let policy: MappingPolicy?
+  }
+
+  init(_ archived: ArchivedExpression, _ scope: Scope) throws(MappingProblem) {
+    switch archived {
+    case .constant(let value): self = .constant(try Self.constant(value, archived.text))
+    case .decimal(let number): self = .constant(.decimal(number))
+    case .variable, .keyPath: self = .path(try Self.path(archived, scope))
+    case .method(.variable("manager"), let selector, let arguments): self = try Self.destinations(selector, arguments, scope, archived.text)
+    case .method(.variable("entityPolicy"), let selector, let arguments):
+      guard let function = scope.policy?.functions[selector] else {
+        throw MappingProblem("The expression \(archived.text) calls \(selector), which isn't among the functions of the mapping's policy.")
+      }
+      self = .call(function, try Self.all(arguments, scope))
+    case .function(let selector, let arguments):
+      guard let function = MappingFunctions.function(selector, arguments.count) else { throw Self.unsupported(archived) }
+      self = .call(function, try Self.all(arguments, scope))
+    case .evaluatedObject, .method, .aggregate: throw Self.unsupported(archived)
+    }
+  }
+
+  private static func unsupported(_ archived: ArchivedExpression) -> MappingProblem {
+    MappingProblem("The expression \(archived.text) isn't supported. Name a policy in the mapping, and set the property there.")
+  }
+
+  private static func all(_ archived: [ArchivedExpression], _ scope: Scope) throws(MappingProblem) -> [MappingExpression] {
+    var found: [MappingExpression] = []
+    for part in archived { found.append(try MappingExpression(part, scope)) }
+    return found
+  }
+
+  private static func path(_ archived: ArchivedExpression, _ scope: Scope) throws(MappingProblem) -> MappingPath {
+    guard let entity = scope.entity else {
+      throw MappingProblem("The expression \(archived.text) refers to a source object, but the mapping has no source entity.")
+    }
+    switch archived {
+    case .variable("source"): return MappingPath()
+    case .keyPath(.variable("source"), let path): return try MappingPath(path, from: entity, scope.model)
+    default: throw unsupported(archived)
+    }
+  }
+
+  private static func destinations(
+    _ selector: String, _ arguments: [ArchivedExpression], _ scope: Scope, _ text: String
+  ) throws(MappingProblem) -> MappingExpression {
+    guard arguments.count == 2, case .constant(.string(let name)) = arguments[0] else {
+      throw MappingProblem("The expression \(text) isn't supported. Name a policy in the mapping, and set the property there.")
+    }
+    let path = try path(arguments[1], scope)
+    guard case .objects = path.end else { throw MappingProblem("The expression \(text) refers to a value instead of objects.") }
+    switch selector {
+    case "destinationInstancesForEntityMappingNamed:sourceInstances:":
+      guard scope.mappingNames.contains(name) else { throw MappingProblem("There is no entity mapping \(name), which \(text) names.") }
+      return .destinations(path, mappedBy: name)
+    case "destinationInstancesForSourceRelationshipNamed:sourceInstances:": return .destinations(path, mappedBy: nil)
+    default: throw MappingProblem("The method \(selector) of $manager isn't supported. Set the property in a policy.")
+    }
+  }
+
+  private static func constant(_ value: PropertyList, _ text: String) throws(MappingProblem) -> StoreValue {
+    switch value {
+    case .null: .null
+    case .bool(let value): .bool(value)
+    case .integer(let number): .int64(number)
+    case .real(let number): .double(number)
+    case .date(let seconds): .date(seconds)
+    case .string(let text): .string(text)
+    case .unsigned, .data, .uid, .array, .dictionary: throw MappingProblem("The constant \(text) isn't a value of an attribute.")
+    }
+  }
+
+  // MARK: Evaluation
+
+  /// The value for an attribute.
+  func value(_ old: FormerObject?) throws -> StoreValue {
+    switch self {
+    case .constant(let value): return value
+    case .path(let path):
+      guard let old, let value = try path.value(from: old) else { throw MappingProblem("The expression has objects instead of a value.") }
+      return value
+    case .destinations: throw MappingProblem("The expression has objects instead of a value.")
+    case .call(let function, let arguments): return try function(try arguments.map { try $0.value(old) })
+    }
+  }
+
+  /// The objects for a relationship to an entity.
+  func objects(_ old: FormerObject?, _ run: MappingModelRun, as entity: ManagedObjectModel.Entity) throws -> [ManagedObject] {
+    switch self {
+    case .path(let path):
+      guard let old, case .objects = path.end else { throw MappingProblem("The expression has a value instead of objects.") }
+      return try run.objects(for: try path.objects(from: old), mappedBy: nil, as: entity)
+    case .destinations(let path, let name):
+      return
+        try old.map { try run.objects(for: try path.objects(from: $0), mappedBy: name, as: entity) } ?? []
+    case .constant(.null): return []
+    case .constant, .call: throw MappingProblem("The expression has a value instead of objects.")
+    }
+  }
+
+  /// Why the expression can't be that of an attribute, or of a relationship; nil if it can.
+  func problem(isRelationship: Bool) -> String? {
+    let hasObjects: Bool
+    switch self {
+    case .path(let path): if case .objects = path.end { hasObjects = true } else { hasObjects = false }
+    case .destinations: hasObjects = true
+    case .constant(.null): return nil
+    case .constant: hasObjects = false
+    case .call(_, let arguments):
+      if let problem = arguments.lazy.compactMap({ $0.problem(isRelationship: false) }).first { return problem }
+      hasObjects = false
+    }
+    if hasObjects == isRelationship { return nil }
+    return isRelationship
+      ? "The expression has a value, but the property is a relationship." : "The expression has objects, but needs a value."
+  }
+}

@@ -1,0 +1,245 @@
+import Holdfast
+import HoldfastModelFile
+import HoldfastStore
+
+/// How the entity mappings of one or several files lead from one version of a model to another.
+///
+/// Of the mappings of a source entity, at most one is *direct*: its objects keep their keys, and the store changes them itself. The same holds
+/// for each destination entity. The other mappings insert objects. What the store can't do, such as evaluating expressions, is left to code.
+struct MappingModelPlan: Sendable {
+  /// A mapping with what code has to do.
+  struct Step: Sendable {
+    let mapping: MappingModelFile.EntityMapping
+    let source: ManagedObjectModel.Entity?
+    let destination: ManagedObjectModel.Entity?
+    let policy: MappingPolicy?
+    fileprivate(set) var isDirect = false
+    /// The attributes that code sets, by name.
+    fileprivate(set) var attributes: [(name: String, expression: MappingExpression)] = []
+    /// The relationships that code sets.
+    fileprivate(set) var relationships: [(relationship: ManagedObjectModel.Relationship, expression: MappingExpression)] = []
+  }
+
+  private let former: ManagedObjectModel
+  private let model: ManagedObjectModel
+  private(set) var steps: [Step] = []
+  private(set) var rules = MappingRules()
+  private var problems: [MigrationError.Problem] = []
+
+  /// Reads what is needed from mappings.
+  ///
+  /// - Throws: ``/HoldfastStore/MigrationError`` with everything that doesn't fit the models, and what to do.
+  init(
+    _ mappings: [MappingModelFile.EntityMapping], from former: ManagedObjectModel, to model: ManagedObjectModel,
+    _ policies: [String: MappingPolicy]
+  ) throws {
+    (self.former, self.model) = (former, model)
+    for mapping in mappings { addStep(mapping, policies) }
+    for (place, step) in steps.enumerated() where steps[..<place].contains(where: { $0.mapping.name == step.mapping.name }) {
+      problem(step.mapping.name, "There are several entity mappings with this name. Give them different names in Xcode.")
+    }
+    try throwProblems()
+    chooseDirectSteps()
+    for place in steps.indices { addProperties(place) }
+    try throwProblems()
+    try leaveToCodeWhatStoresCannotDo()
+  }
+
+  private mutating func problem(_ path: String, _ reason: String) { problems.append(MigrationError.Problem(path, reason)) }
+
+  private func throwProblems() throws {
+    if problems.isEmpty { return }
+    throw MigrationError(
+      .invalidMappingModel, reason: "The mapping model doesn't fit the two versions, or the program. Nothing was changed.",
+      problems: problems)
+  }
+
+  // MARK: Entities
+
+  private mutating func addStep(_ mapping: MappingModelFile.EntityMapping, _ policies: [String: MappingPolicy]) {
+    let path = "entity mapping \(mapping.name)"
+    func entity(_ name: String?, _ model: ManagedObjectModel, _ version: String) -> ManagedObjectModel.Entity? {
+      guard let name else { return nil }
+      guard let entity = model.entity(named: name), !entity.isAbstract else {
+        problem(
+          path, "The \(version) model has no entity \(name) that can have objects. Open the mapping model in Xcode with both versions.")
+        return nil
+      }
+      return entity
+    }
+    let policy = mapping.policyClassName.flatMap { policies[$0] }
+    if let name = mapping.policyClassName, policy == nil {
+      problem(path, "It has the policy \(name), whose code isn't part of the file. Pass a MappingPolicy under this name.")
+    }
+    steps.append(
+      Step(
+        mapping: mapping, source: entity(mapping.sourceEntityName, former, "former"),
+        destination: entity(mapping.destinationEntityName, model, "new"), policy: policy))
+  }
+
+  /// The first mapping of each pair of entities is direct, if no other family of entities has objects for the destination's family.
+  private mutating func chooseDirectSteps() {
+    var sources: Set<EntityIndex> = [], destinations: Set<EntityIndex> = [], roots: [EntityIndex: EntityIndex] = [:]
+    for place in steps.indices {
+      guard let source = steps[place].source, let destination = steps[place].destination else { continue }
+      guard !sources.contains(source.index), !destinations.contains(destination.index),
+        roots[destination.rootIndex, default: source.rootIndex] == source.rootIndex
+      else { continue }
+      sources.insert(source.index)
+      destinations.insert(destination.index)
+      roots[destination.rootIndex] = source.rootIndex
+      steps[place].isDirect = true
+      rules.entities[destination.name] = MappingRules.Entity(source: source.name)
+    }
+  }
+
+  // MARK: Properties
+
+  private mutating func addProperties(_ place: Int) {
+    let step = steps[place]
+    guard let destination = step.destination else { return }
+    let scope = MappingExpression.Scope(
+      model: former, entity: step.source, mappingNames: Set(steps.map(\.mapping.name)), policy: step.policy)
+    for property in step.mapping.attributeMappings {
+      let path = "\(destination.name).\(property.name)"
+      guard isAttribute(property.name, destination) else {
+        problem(path, "The mapping \(step.mapping.name) has this attribute, and the new model hasn't. Remove it from the mapping.")
+        continue
+      }
+      // Without an expression and a property of the same name, the default value remains.
+      if property.expression == nil, !(step.source.map { isAttribute(property.name, $0) } ?? false) { continue }
+      if step.isDirect, let name = sameAttribute(property, step.source) {
+        rules.entities[destination.name]?.attributes[property.name] = name
+      } else {
+        setByCode(place, attribute: property, scope, path)
+      }
+    }
+    for property in step.mapping.relationshipMappings {
+      let path = "\(destination.name).\(property.name)"
+      guard let relationship = destination.relationship(named: property.name) else {
+        problem(path, "The mapping \(step.mapping.name) has this relationship, and the new model hasn't. Remove it from the mapping.")
+        continue
+      }
+      let former = step.source?.relationship(named: property.name)
+      if property.expression == nil, former == nil { continue }
+      if property.expression == nil, step.isDirect, let former, !isInserted(former) {
+        rules.entities[destination.name]?.relationships[property.name] = property.name
+      } else {
+        setByCode(place, relationship, property, scope, path)
+      }
+    }
+  }
+
+  private func isAttribute(_ name: String, _ entity: ManagedObjectModel.Entity) -> Bool {
+    switch entity.property(named: name) {
+    case .attribute, .composite: true
+    default: false
+    }
+  }
+
+  /// The attribute of the source from which the store can take the value.
+  private func sameAttribute(_ property: MappingModelFile.PropertyMapping, _ source: ManagedObjectModel.Entity?) -> String? {
+    guard let expression = property.expression else { return property.name }
+    guard case .keyPath(.variable("source"), let name) = expression, let source, isAttribute(name, source) else { return nil }
+    return name
+  }
+
+  /// Whether objects at the end of a relationship are inserted by mappings that aren't direct.
+  private func isInserted(_ relationship: ManagedObjectModel.Relationship) -> Bool {
+    let kinds = former.destination(of: relationship).concreteIndexes
+    return steps.contains { step in !step.isDirect && step.destination != nil && step.source.map { kinds.contains($0.index) } ?? false }
+  }
+
+  private mutating func setByCode(
+    _ place: Int, attribute property: MappingModelFile.PropertyMapping, _ scope: MappingExpression.Scope, _ path: String
+  ) {
+    if let expression = property.expression {
+      guard let expression = expressionForCode(expression, scope, path, isRelationship: false) else { return }
+      steps[place].attributes.append((property.name, expression))
+      return
+    }
+    // A composite attribute is set element by element.
+    for attribute in steps[place].destination?.attributes ?? [] {
+      guard attribute.name == property.name || attribute.name.hasPrefix(property.name + "."),
+        let source = scope.entity, source.attributes.contains(where: { $0.name == attribute.name }),
+        let copied = try? MappingPath(attribute.name, from: source, former)
+      else { continue }
+      steps[place].attributes.append((attribute.name, .path(copied)))
+    }
+  }
+
+  private mutating func setByCode(
+    _ place: Int, _ relationship: ManagedObjectModel.Relationship, _ property: MappingModelFile.PropertyMapping,
+    _ scope: MappingExpression.Scope, _ path: String
+  ) {
+    let expression = property.expression ?? .keyPath(.variable("source"), property.name)
+    guard let expression = expressionForCode(expression, scope, path, isRelationship: true) else { return }
+    steps[place].relationships.append((relationship, expression))
+  }
+
+  private mutating func expressionForCode(
+    _ archived: ArchivedExpression, _ scope: MappingExpression.Scope, _ path: String, isRelationship: Bool
+  ) -> MappingExpression? {
+    do throws(MappingProblem) {
+      let expression = try MappingExpression(archived, scope)
+      if let reason = expression.problem(isRelationship: isRelationship) { throw MappingProblem(reason) }
+      return expression
+    } catch {
+      problem(path, error.reason)
+      return nil
+    }
+  }
+
+  // MARK: What the store can't do
+
+  /// Leaves properties to code for which the store needs a decision, such as attributes that change their type.
+  private mutating func leaveToCodeWhatStoresCannotDo() throws {
+    var open = try MappingModel.partial(from: former, to: model, by: rules).problems
+    let found = open
+    for problem in found {
+      for place in steps.indices where steps[place].isDirect {
+        guard let destination = steps[place].destination, let name = Self.property(of: problem, destination, model) else { continue }
+        leaveToCode(name, place, destination)
+      }
+    }
+    try throwProblems()
+    if !found.isEmpty { open = try MappingModel.partial(from: former, to: model, by: rules).problems }
+    problems = open.filter { problem in
+      !steps.contains { step in
+        guard let destination = step.destination, let name = Self.property(of: problem, destination, model) else { return false }
+        let isSet =
+          step.attributes.contains { $0.name == name || $0.name.hasPrefix(name + ".") }
+          || step.relationships.contains { $0.relationship.name == name }
+        return isSet || step.policy?.body != nil
+      }
+    }
+    try throwProblems()
+  }
+
+  private mutating func leaveToCode(_ name: String, _ place: Int, _ destination: ManagedObjectModel.Entity) {
+    let step = steps[place]
+    let scope = MappingExpression.Scope(
+      model: former, entity: step.source, mappingNames: Set(steps.map(\.mapping.name)), policy: step.policy)
+    let path = "\(destination.name).\(name)"
+    if rules.entities[destination.name]?.attributes.removeValue(forKey: name) != nil,
+      let property = step.mapping.attributeMappings.first(where: { $0.name == name })
+    {
+      setByCode(place, attribute: property, scope, path)
+    }
+    if rules.entities[destination.name]?.relationships.removeValue(forKey: name) != nil,
+      let property = step.mapping.relationshipMappings.first(where: { $0.name == name }),
+      let relationship = destination.relationship(named: name)
+    {
+      setByCode(place, relationship, property, scope, path)
+    }
+  }
+
+  /// The property that a problem names, if an entity has it: a problem names the entity that declares it.
+  private static func property(
+    of problem: MigrationError.Problem, _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel
+  ) -> String? {
+    let names = problem.path.split(separator: ".", maxSplits: 2).map(String.init)
+    guard names.count > 1, let owner = model.entity(named: names[0]), entity.isKind(of: owner) else { return nil }
+    return names[1]
+  }
+}

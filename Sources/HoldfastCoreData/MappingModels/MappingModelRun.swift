@@ -1,0 +1,122 @@
+import Holdfast
+import HoldfastModelFile
+import HoldfastStore
+
+/// Carries out the parts of entity mappings that code does, in one stage of a migration.
+final class MappingModelRun {
+  let stage: MigrationStage
+  private let plan: MappingModelPlan
+  /// The objects that mappings inserted, by the mapping's name and the old object's key.
+  private var inserted: [String: [ObjectKey: ManagedObjectID]] = [:]
+
+  init(_ plan: MappingModelPlan, _ stage: MigrationStage) { (self.plan, self.stage) = (plan, stage) }
+
+  func run() throws {
+    for step in plan.steps where isInserting(step) {
+      try step.policy?.body?(EntityMappingStage(step.mapping, self))
+      if inserted[step.mapping.name] == nil { try forEachPair(of: step.mapping) { _, _ in } }
+    }
+    for step in plan.steps {
+      if step.isDirect, !step.attributes.isEmpty || !step.relationships.isEmpty {
+        try forEachPair(of: step.mapping) { old, new in
+          guard let new else { return }
+          try setAttributes(of: new, old, step)
+          try setRelationships(of: new, old, step)
+        }
+      } else if isInserting(step), !step.relationships.isEmpty {
+        // Some of the objects were inserted after the owner.
+        try forEachPair(of: step.mapping) { old, new in if let new { try setRelationships(of: new, old, step) } }
+      }
+    }
+    for step in plan.steps where !isInserting(step) { try step.policy?.body?(EntityMappingStage(step.mapping, self)) }
+  }
+
+  private func isInserting(_ step: MappingModelPlan.Step) -> Bool { !step.isDirect && step.source != nil && step.destination != nil }
+
+  // MARK: Objects
+
+  /// Calls a closure with each old object of a mapping, and the object that it became; nil if that was deleted.
+  ///
+  /// The first call for a mapping that inserts objects inserts them. They are saved after the calls of the closure, which can make them valid.
+  func forEachPair(of mapping: MappingModelFile.EntityMapping, _ body: (FormerObject, ManagedObject?) throws -> Void) throws {
+    guard let step = plan.steps.first(where: { $0.mapping.name == mapping.name }), let source = step.source,
+      let destination = step.destination
+    else { return }
+    if isInserting(step), inserted[mapping.name] == nil { return try insert(step, source, destination, body) }
+    try stage.forEachBatch(of: [source.index]) { _, batch in
+      let ids = try batch.compactMap { try id(of: $0, step) }
+      let found = try stage.objects(ids, of: destination)
+      for old in batch { try body(old, try id(of: old, step).flatMap { found[$0.key] }) }
+    }
+  }
+
+  /// What old objects became by a mapping, or by all mappings to an entity.
+  func objects(
+    for old: [FormerObject], mappedBy name: String?, as entity: ManagedObjectModel.Entity? = nil
+  ) throws -> [ManagedObject] {
+    let steps = plan.steps.filter { step in
+      guard let destination = step.destination else { return false }
+      return name.map { $0 == step.mapping.name } ?? entity.map { destination.isKind(of: $0) } ?? true
+    }
+    return try old.flatMap { object in
+      try steps.filter { $0.source?.name == object.entityName }.compactMap { try id(of: object, $0) }
+        .map { try stage.context.object(with: $0) }
+    }
+  }
+
+  private func id(of old: FormerObject, _ step: MappingModelPlan.Step) throws -> ManagedObjectID? {
+    if step.isDirect { return try stage.object(for: old)?.objectID }
+    return inserted[step.mapping.name]?[old.key]
+  }
+
+  // MARK: Steps
+
+  private func insert(
+    _ step: MappingModelPlan.Step, _ source: ManagedObjectModel.Entity, _ destination: ManagedObjectModel.Entity,
+    _ body: (FormerObject, ManagedObject?) throws -> Void
+  ) throws {
+    inserted[step.mapping.name] = [:]
+    try stage.forEachBatch(of: [source.index]) { _, batch in
+      let new = try batch.map { old in
+        let object = try stage.context.insert(entityNamed: destination.name)
+        try setAttributes(of: object, old, step)
+        return object
+      }
+      try stage.context.obtainPermanentIDs(for: new)
+      for (old, object) in zip(batch, new) { inserted[step.mapping.name]?[old.key] = object.objectID }
+      for (old, object) in zip(batch, new) {
+        try setRelationships(of: object, old, step)
+        try body(old, object)
+      }
+    }
+  }
+
+  private func setAttributes(of new: ManagedObject, _ old: FormerObject, _ step: MappingModelPlan.Step) throws {
+    for (name, expression) in step.attributes {
+      try describing(step, name) { try new.setValue(try expression.value(old), forKey: name) }
+    }
+  }
+
+  private func setRelationships(of new: ManagedObject, _ old: FormerObject, _ step: MappingModelPlan.Step) throws {
+    for (relationship, expression) in step.relationships {
+      try describing(step, relationship.name) {
+        let destination = stage.context.persistentStoreCoordinator.model.destination(of: relationship)
+        let objects = try expression.objects(old, self, as: destination)
+        if relationship.isToMany { return try new.setValue(objects, forKey: relationship.name) }
+        if objects.count > 1 { throw MappingProblem("The relationship is to-one, and an object would get \(objects.count) destinations.") }
+        try new.setValue(objects.first, forKey: relationship.name)
+      }
+    }
+  }
+
+  /// Names the mapping and the property in errors.
+  private func describing(_ step: MappingModelPlan.Step, _ name: String, _ body: () throws -> Void) throws {
+    do { try body() } catch let error where error is MappingProblem || error is PersistenceError {
+      let reason = (error as? MappingProblem)?.reason ?? "The value of an object doesn't fit."
+      throw MigrationError(
+        .invalidMappingModel,
+        reason: "A mapping couldn't be applied to an object. Nothing was changed. Change the expression, or set the property in a policy.",
+        problems: [MigrationError.Problem("\(step.destination?.name ?? "").\(name)", reason)], cause: error is MappingProblem ? nil : error)
+    }
+  }
+}

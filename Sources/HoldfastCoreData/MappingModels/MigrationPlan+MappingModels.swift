@@ -1,0 +1,146 @@
+public import Holdfast
+import HoldfastModelFile
+public import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+extension MigrationPlan {
+  /// Adds a version to which Core Data's mapping models lead.
+  ///
+  /// ```swift
+  /// var plan = MigrationPlan(from: zoo1)
+  /// try plan.add(zoo2, mappingModelsAt: ["Zoo 1 to Zoo 2.xcmappingmodel"])
+  /// ```
+  ///
+  /// The mapping models decide what becomes of objects and properties, as in Core Data: objects of an entity without a mapping are removed,
+  /// and so are values and links without one. The policies that they name are closures of the program.
+  ///
+  /// Objects keep their keys, but for those of a second mapping of the same source or destination, which are inserted. So they have to be
+  /// valid when they are inserted: required relationships to objects of later mappings make the migration fail.
+  ///
+  /// - Parameters:
+  ///   - model: The version. If the plan contains it, the mapping models are another way to it.
+  ///   - former: An earlier version of the plan. Defaults to the version that was added last. Traps if the plan doesn't contain it.
+  ///   - paths: The paths of the `.xcmappingmodel` folders, or of the files in them. Several are used as one.
+  ///   - policies: The code of the entity migration policies, by their class names with modules. Defaults to none.
+  /// - Throws: `ModelFileError` if a file can't be read. ``/HoldfastStore/MigrationError`` with code
+  ///   ``/HoldfastStore/MigrationError/Code/invalidMappingModel`` if the mapping models don't fit the two versions, or a policy is missing, and
+  ///   with code ``/HoldfastStore/MigrationError/Code/inferredMappingModel`` if families of entities would come together. The plan is
+  ///   unchanged then.
+  public mutating func add(
+    _ model: ManagedObjectModel, after former: ManagedObjectModel? = nil, mappingModelsAt paths: [String],
+    policies: [String: MappingPolicy] = [:]
+  ) throws {
+    let files = try paths.map { try MappingModelFile(contentsOf: $0) }
+    try add(model, after: former, named: paths.map(MappingModelNames.name).joined(separator: ", "), files, policies)
+  }
+
+  private mutating func add(
+    _ model: ManagedObjectModel, after former: ManagedObjectModel?, named name: String, _ files: [MappingModelFile],
+    _ policies: [String: MappingPolicy]
+  ) throws {
+    let steps = try MappingModelPlan(files.flatMap(\.entityMappings), from: former ?? self.model, to: model, policies)
+    addStage(to: model, after: former, named: name, by: steps.rules) { stage in try MappingModelRun(steps, stage).run() }
+  }
+
+  /// Reads the versions of a model, and all mapping models between them.
+  ///
+  /// A store is migrated by as few stages as possible. A stage is a mapping model, or an inferred mapping between two versions that follow each
+  /// other and have no mapping model.
+  ///
+  /// ```swift
+  /// let plan = try MigrationPlan(versionsAt: "Moody.xcdatamodeld", mappingModelsAt: "Migrations")
+  /// try PersistentStoreCoordinator.migratePersistentStore(.sqlite(at: path), with: plan)
+  /// ```
+  ///
+  /// Versions are ordered by their names, as Xcode shows them: "Moody", "Moody 2", "Moody 10". Versions that can't be read are left out, and so
+  /// are mapping models of other models, or of versions that aren't there.
+  ///
+  /// - Parameters:
+  ///   - path: The path of an `.xcdatamodeld` or `.momd`.
+  ///   - version: The name of the version to which stores are migrated. Defaults to the bundle's current one.
+  ///   - folder: The path of a folder whose `.xcmappingmodel` folders are used, also those in its subfolders.
+  ///   - policies: The code of the entity migration policies, by their class names with modules. Defaults to none.
+  /// - Throws: The errors of ``add(_:after:mappingModelsAt:policies:)``, and `ModelFileError` if the version can't be read.
+  public init(
+    versionsAt path: String, to version: String? = nil, mappingModelsAt folder: String, policies: [String: MappingPolicy] = [:]
+  ) throws {
+    let (versions, current) = try ModelVersions.ordered(at: path), last = version ?? current
+    guard let place = versions.firstIndex(where: { $0.name == last }) else {
+      throw ModelFileError(
+        .unknownVersion, path: path,
+        reason:
+          "There is no version \(last.debugDescription), or it can't be read. The others are \(versions.map(\.name).joined(separator: ", "))."
+      )
+    }
+    let models = Dictionary(versions.map { ($0.name, $0.model) }, uniquingKeysWith: { first, _ in first })
+    var files: [MappingModelNames.Ends: [MappingModelFile]] = [:]
+    for file in try MappingModelNames.files(in: folder) {
+      guard let ends = MappingModelNames.Ends(file, ofModelAt: path) else { continue }
+      files[ends, default: []].append(file)
+    }
+    self.init(from: versions[0].model)
+    for (old, new) in zip(versions[..<place], versions[1...]) {
+      if let found = files.removeValue(forKey: MappingModelNames.Ends(source: old.name, destination: new.name)) {
+        try add(new.model, after: nil, named: "\(old.name) to \(new.name)", found, policies)
+      } else {
+        add(new.model)
+      }
+    }
+    for (ends, files) in files.sorted(by: { $0.key < $1.key }) {
+      guard let old = models[ends.source], let new = models[ends.destination] else { continue }
+      include(old)
+      include(new)
+      try add(new, after: old, named: "\(ends.source) to \(ends.destination)", files, policies)
+    }
+  }
+}
+
+/// Which mapping models belong to which versions.
+enum MappingModelNames {
+  /// The names of the versions between which a mapping model leads.
+  struct Ends: Hashable, Comparable {
+    var source: String
+    var destination: String
+
+    init(source: String, destination: String) { (self.source, self.destination) = (source, destination) }
+
+    /// The ends of a file; nil if it belongs to another model.
+    init?(_ file: MappingModelFile, ofModelAt path: String) {
+      let bundle = MappingModelNames.name(path)
+      var names: [String] = []
+      for path in [file.sourceModelPath, file.destinationModelPath] {
+        let parts = path.split(separator: "/").map(String.init)
+        guard let version = parts.last else { return nil }
+        if parts.count > 1, parts[parts.count - 2].hasSuffix(".xcdatamodeld"), MappingModelNames.name(parts[parts.count - 2]) != bundle {
+          return nil
+        }
+        names.append(MappingModelNames.name(version))
+      }
+      (source, destination) = (names[0], names[1])
+    }
+
+    static func < (a: Ends, b: Ends) -> Bool { (a.source, a.destination) < (b.source, b.destination) }
+  }
+
+  /// The last component of a path, without its extension.
+  static func name(_ path: String) -> String {
+    let last = path.split(separator: "/").last.map(String.init) ?? path
+    guard let dot = last.lastIndex(of: "."), dot != last.startIndex else { return last }
+    return String(last[..<dot])
+  }
+
+  /// The mapping models in a folder, by path.
+  static func files(in folder: String) throws -> [MappingModelFile] {
+    let names: [String]
+    do { names = try FileManager.default.subpathsOfDirectory(atPath: folder) } catch {
+      throw ModelFileError(
+        .notFound, operation: "read the mapping models", path: folder, reason: "The folder can't be read. Check its path.", cause: error)
+    }
+    return try names.filter { $0.hasSuffix(MappingModelFile.ending) }.sorted().map { try MappingModelFile(contentsOf: folder + "/" + $0) }
+  }
+}

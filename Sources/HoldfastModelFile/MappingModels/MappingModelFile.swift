@@ -1,0 +1,84 @@
+/// A mapping model of Xcode: an `.xcmappingmodel`, which says how objects of one version of a model become objects of another one.
+///
+/// ```swift
+/// let file = try MappingModelFile(contentsOf: "Zoo 2 to Zoo 3.xcmappingmodel")
+/// for mapping in file.entityMappings { print(mapping.name, mapping.policyClassName ?? "-") }
+/// ```
+///
+/// The copies of the two models in the file aren't read, because Xcode doesn't update them: it compiles the versions to which the paths refer.
+public struct MappingModelFile: Sendable, Hashable {
+  /// The mapping of objects of one entity of the source to objects of one entity of the destination.
+  public struct EntityMapping: Sendable, Hashable {
+    /// The name, by which expressions refer to the mapping: "PersonToPerson" unless the file has another one.
+    public let name: String
+    /// The source entity's name; nil if no objects are read. Objects of its subentities have mappings of their own.
+    public let sourceEntityName: String?
+    /// The destination entity's name; nil if no objects are made.
+    public let destinationEntityName: String?
+    /// The name of the `NSEntityMigrationPolicy` subclass, with its module; nil for the usual behaviour.
+    public let policyClassName: String?
+    /// The attributes of the destination, sorted by name.
+    public let attributeMappings: [PropertyMapping]
+    /// The relationships of the destination, sorted by name.
+    public let relationshipMappings: [PropertyMapping]
+  }
+
+  /// The source of one property of the destination.
+  public struct PropertyMapping: Sendable, Hashable {
+    /// The property's name in the destination.
+    public let name: String
+    package let expression: ArchivedExpression?
+
+    /// The expression, as Xcode shows it; nil for the property of the same name in the source.
+    public var expressionText: String? { expression?.text }
+  }
+
+  /// The path of the source version in the Xcode project: "App/Zoo.xcdatamodeld/Zoo 2.xcdatamodel"; empty if the file has none.
+  public let sourceModelPath: String
+  /// The path of the destination version in the Xcode project; empty if the file has none.
+  public let destinationModelPath: String
+  /// The mappings, in their order.
+  public let entityMappings: [EntityMapping]
+
+  /// Reads an `.xcmappingmodel` folder, or the `xcmapping.xml` in it.
+  ///
+  /// - Parameters:
+  ///   - path: The path of the folder or the file.
+  ///   - options: The limits.
+  /// - Throws: ``ModelFileError``, like ``init(bytes:path:options:)``; `notFound` and other errors of the file.
+  public init(contentsOf path: String, options: ModelFileOptions = ModelFileOptions()) throws(ModelFileError) {
+    let path = ModelPath.trimmed(path), file = path.hasSuffix(Self.ending) ? path + "/xcmapping.xml" : path
+    do throws(ModelFileError) {
+      try self.init(bytes: ModelFolder.readFile(file, limit: options.maximumByteCount), path: file, options: options)
+    } catch {
+      throw Self.described(error)
+    }
+  }
+
+  /// Reads the bytes of an `xcmapping.xml`.
+  ///
+  /// - Parameters:
+  ///   - bytes: The file, in UTF-8.
+  ///   - path: The path shown in errors, or nil.
+  ///   - options: The limits.
+  /// - Throws: ``ModelFileError`` with the mapping's name: `notAModel` for another kind of file; `malformed`, `tooLarge`; `unsupported` for
+  ///   an expression of an unknown kind.
+  public init(bytes: [UInt8], path: String? = nil, options: ModelFileOptions = ModelFileOptions()) throws(ModelFileError) {
+    do throws(ModelFileError) {
+      try ContentsScan.checkText(bytes, options)
+      var reader = try MappingModelReader(ContentsParser.parse(bytes, text: options), options)
+      (sourceModelPath, destinationModelPath, entityMappings) = try reader.read()
+    } catch {
+      throw Self.described(error.at(path))
+    }
+  }
+
+  /// The extension of the folders.
+  package static let ending = ".xcmappingmodel"
+
+  private static func described(_ error: ModelFileError) -> ModelFileError {
+    var error = error
+    error.operation = "read the mapping model"
+    return error
+  }
+}

@@ -1,0 +1,346 @@
+import Foundation
+import Holdfast
+import HoldfastCoreData
+import HoldfastModelFile
+import HoldfastPropertyList
+import HoldfastStore
+import TestSupport
+import Testing
+
+/// Migrations by Core Data's mapping models.
+@Suite struct MappingModelTests {
+  private typealias Property = MappingModelText.Property
+
+  private let first: ManagedObjectModel
+  private let second: ManagedObjectModel
+
+  init() throws {
+    first = try model(
+      EntityDescription(
+        "Person",
+        attributes: [
+          .init("name", .string, default: ""), .init("age", .integer32, isOptional: true), .init("old", .string, isOptional: true),
+        ],
+        relationships: [.toOne("home", to: "Home", inverse: "people"), .toMany("friends", to: "Person", inverse: "friends")]),
+      EntityDescription(
+        "Home", attributes: [.init("street", .string, isOptional: true)],
+        relationships: [
+          .toMany("people", to: "Person", inverse: "home"), .toOne("city", to: "City", inverse: "homes"),
+        ]),
+      EntityDescription(
+        "City", attributes: [.init("code", .integer16, default: .int16(0))], relationships: [.toMany("homes", to: "Home", inverse: "city")])
+    )
+    second = try model(
+      EntityDescription(
+        "Human",
+        attributes: [
+          .init("name", .string, default: ""), .init("age", .integer16, isOptional: true), .init("code", .integer64, isOptional: true),
+          .init("street", .string, isOptional: true), .init("friendCount", .integer64, default: 0), .init("note", .string, default: "none"),
+          .init("double", .integer64, isOptional: true),
+        ],
+        relationships: [.toOne("city", to: "City", inverse: "humans"), .toMany("friends", to: "Human", inverse: "friends")]),
+      EntityDescription(
+        "City", attributes: [.init("code", .integer16, default: .int16(0))],
+        relationships: [.toMany("humans", to: "Human", inverse: "city")]))
+  }
+
+  private func fill(_ place: MigratedStore.Place) throws {
+    try place.fill(first) { context in
+      let x = try context.add("City", "x", ["code": .int16(10)]), y = try context.add("City", "y", ["code": .int16(20)])
+      let a = try context.add("Home", "a", ["street": "A road"]), b = try context.add("Home", "b", ["street": "B road"])
+      try a.setValue(x, forKey: "city")
+      try b.setValue(y, forKey: "city")
+      let ann = try context.add("Person", "ann", ["name": "Ann", "age": .int32(30), "old": "gone"])
+      let bo = try context.add("Person", "bo", ["name": "Bo", "age": .int32(20)])
+      try context.add("Person", "cy", ["name": "Cy"])
+      try ann.setValue(a, forKey: "home")
+      try bo.setValue(b, forKey: "home")
+      try ann.setValue([bo], forKey: "friends")
+    }
+  }
+
+  private var mapping: MappingModelText {
+    var text = MappingModelText()
+    text.map(
+      "Person", to: "Human",
+      attributes: [
+        Property("name"), Property("tag"), Property("age"), Property("note"),
+        Property("code", expression: TestExpression.path(.source, "home.city.code").archive),
+        Property("street", path: "$source.home.street"),
+        Property("friendCount", expression: TestExpression.path(.source, "friends.@count").archive),
+        Property("double", expression: TestExpression.function("multiply:by:", [.path(.source, "age"), .constant(.integer(2))]).archive),
+      ],
+      relationships: [Property("friends"), Property("city", path: "$source.home.city", mapping: "CityToCity")])
+    text.map(
+      "City", to: "City", attributes: [Property("code"), Property("tag")],
+      relationships: [Property("humans", path: "$source.homes.@distinctUnionOfSets.people", mapping: "PersonToHuman")])
+    return text
+  }
+
+  private func plan(_ mapping: MappingModelText, _ policies: [String: MappingPolicy] = [:]) throws -> MigrationPlan {
+    let folder = TemporaryFolder()
+    var plan = MigrationPlan(from: first)
+    try plan.add(second, mappingModelsAt: [try mapping.write(to: folder)], policies: policies)
+    return plan
+  }
+
+  // MARK: What becomes of objects
+
+  @Test(arguments: MigratedStore.allCases) func valuesAndLinksComeFromPropertiesAndExpressions(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store)
+    try fill(place)
+    try PersistentStoreCoordinator.migratePersistentStore(place.description, with: try plan(mapping))
+    #expect(
+      try place.contents(second) == [
+        "City x: code=10 humans=[ann]", "City y: code=20 humans=[bo]",
+        "Human ann: age=30 code=10 double=60 friendCount=1 name=Ann note=none street=A road city=x friends=[bo]",
+        "Human bo: age=20 code=20 double=40 friendCount=1 name=Bo note=none street=B road city=y friends=[ann]",
+        "Human cy: age=nil code=nil double=nil friendCount=0 name=Cy note=none street=nil city=nil friends=[]",
+      ])
+  }
+
+  @Test(arguments: MigratedStore.allCases) func objectsKeepTheirKeys(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store)
+    try fill(place)
+    var keys: [String: ObjectKey] = [:]
+    func read(_ model: ManagedObjectModel, _ entity: String) throws {
+      try place.change(model) { context in
+        for object in try context.fetch(FetchRequest<ManagedObject>(entityName: entity)) {
+          let tag = try Contents.tag(object), key = object.objectID.key
+          #expect(keys.updateValue(key, forKey: tag) ?? key == key)
+        }
+      }
+    }
+    try read(first, "Person")
+    try PersistentStoreCoordinator.migratePersistentStore(place.description, with: try plan(mapping))
+    try read(second, "Human")
+    #expect(keys.count == 3)
+  }
+
+  @Test(arguments: MigratedStore.allCases) func whatHasNoMappingIsRemovedOrBeginsAnew(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store)
+    try fill(place)
+    var text = MappingModelText()
+    text.map("Person", to: "Human", attributes: [Property("tag")])
+    text.map(nil, to: "City")
+    try PersistentStoreCoordinator.migratePersistentStore(place.description, with: try plan(text))
+    #expect(
+      try place.contents(second)
+        == ["ann", "bo", "cy"].map {
+          "Human \($0): age=nil code=nil double=nil friendCount=0 name= note=none street=nil city=nil friends=[]"
+        })
+  }
+
+  /// Persons become humans and cities, and homes become humans, too.
+  @Test(arguments: MigratedStore.allCases) func severalMappingsOfAnEntityInsertObjects(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store)
+    try fill(place)
+    var text = MappingModelText()
+    text.map(
+      "Home", to: "Human", attributes: [Property("tag"), Property("name", path: "$source.street")],
+      relationships: [Property("city")])
+    text.map("City", to: "City", attributes: [Property("tag")], relationships: [])
+    text.map(
+      "Person", to: "Human", name: "people", policy: "Zoo.Notes", attributes: [Property("tag"), Property("age")],
+      relationships: [Property("friends")])
+    text.map(
+      "Person", to: "City", name: "towns", attributes: [Property("tag")],
+      relationships: [Property("humans", path: "$source.friends", mapping: "people")])
+    let notes = MappingPolicy { stage in
+      try stage.forEach { old, new in try new.setValue("was \(old["name"])".filter { $0 != "\"" }, forKey: "note") }
+    }
+    try PersistentStoreCoordinator.migratePersistentStore(place.description, with: try plan(text, ["Zoo.Notes": notes]))
+    let lines = try place.contents(second)
+    func line(_ start: String) -> String? { lines.first { $0.hasPrefix(start) } }
+    #expect(lines.count == 10)
+    #expect(line("Human a:") == "Human a: age=nil code=nil double=nil friendCount=0 name=A road note=none street=nil city=x friends=[]")
+    #expect(line("Human ann:")?.contains("friends=[bo]") == true && line("Human bo:")?.contains("friends=[ann]") == true)
+    #expect(line("Human ann:")?.contains("age=30") == true)
+    #expect(line("Human ann:")?.contains("was string(Ann)") == true, "\(lines)")
+    #expect(line("City ann:") == "City ann: code=0 humans=[bo]")
+    #expect(line("City bo:") == "City bo: code=0 humans=[ann]")
+    #expect(line("City cy:") == "City cy: code=0 humans=[]")
+  }
+
+  @Test(arguments: MigratedStore.allCases) func aPolicySeesMappedObjectsAndItsFunctionsAreCalled(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store)
+    try fill(place)
+    var text = MappingModelText()
+    text.map(
+      "Person", to: "Human", policy: "Zoo.Policy",
+      attributes: [
+        Property("tag"),
+        Property("name", expression: TestExpression.method(.variable("entityPolicy"), "shout:", [.path(.source, "name")]).archive),
+      ])
+    text.map("City", to: "City", attributes: [Property("tag")])
+    let policy = MappingPolicy(functions: [
+      "shout:": { arguments in
+        guard case .string(let text) = arguments[0] else { return .null }
+        return .string(text.uppercased())
+      }
+    ]) { stage in
+      #expect(stage.mapping.name == "PersonToHuman")
+      try stage.forEach { old, new in
+        if try Contents.tag(new) == "cy" { return stage.context.delete(new) }
+        let city = try #require(try old.object("home")?.object("city"))
+        let cities = try stage.objects(for: [city], mappedBy: "CityToCity")
+        #expect(try stage.objects(for: [city]).map(\.objectID) == cities.map(\.objectID))
+        #expect(try stage.objects(for: [city], mappedBy: "PersonToHuman").isEmpty)
+        try new.setValue(cities.first, forKey: "city")
+      }
+      try stage.context.add("City", "new")
+    }
+    try PersistentStoreCoordinator.migratePersistentStore(place.description, with: try plan(text, ["Zoo.Policy": policy]))
+    let lines = try place.contents(second)
+    #expect(lines.count == 5 && lines.contains("City new: code=0 humans=[]") && lines.contains("City x: code=0 humans=[ann]"))
+    #expect(lines.contains { $0.hasPrefix("Human bo") && $0.contains("name=BO") })
+  }
+
+  @Test(arguments: MigratedStore.allCases) func aValueThatDoesNotFitEndsTheMigration(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store)
+    try fill(place)
+    // The new age has 16 bits.
+    try place.change(first) { try $0.add("Person", "old", ["age": .int32(70_000)]) }
+    if store == .coreData { return }
+    let before = try place.folder.snapshot()
+    let error = #expect(throws: MigrationError.self) {
+      try PersistentStoreCoordinator.migratePersistentStore(place.description, with: try plan(mapping))
+    }
+    #expect(error?.code == .invalidMappingModel && error?.coreDataCode == 134170)
+    #expect(error?.problems.map(\.path) == ["Human.age"])
+    #expect(try place.folder.snapshot() == before)
+  }
+
+  @Test func aCompositeAttributeIsCopiedByASecondMapping() throws {
+    let point = CompositeDescription("Point", [.init("latitude", .double, isOptional: true), .init("name", .string, isOptional: true)])
+    let home = AttributeDescription.composite("home", "Point", isOptional: true)
+    let old = try model(EntityDescription("Dog", attributes: [home]), EntityDescription("Cat", attributes: [home]), composites: [point])
+    let new = try model(EntityDescription("Pet", attributes: [home]), composites: [point])
+    var text = MappingModelText()
+    text.map("Dog", to: "Pet", attributes: [Property("tag"), Property("home")])
+    text.map("Cat", to: "Pet", attributes: [Property("tag"), Property("home")])
+    for store in MigratedStore.allCases {
+      let folder = TemporaryFolder(), place = MigratedStore.Place(store)
+      try place.fill(old) { context in
+        try context.add("Dog", "a", ["home.latitude": 1.5, "home.name": "A"])
+        try context.add("Cat", "b", ["home.latitude": 2.5])
+      }
+      var plan = MigrationPlan(from: old)
+      try plan.add(new, mappingModelsAt: [try text.write(to: folder)])
+      try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan)
+      #expect(try place.contents(new) == ["Pet a: home.latitude=1.5 home.name=A", "Pet b: home.latitude=2.5 home.name=nil"])
+    }
+  }
+
+  // MARK: Paths
+
+  @Test func theFewestStagesAreTaken() throws {
+    let folder = TemporaryFolder()
+    func zoo(_ names: String...) throws -> ManagedObjectModel {
+      try model(EntityDescription("Dog", attributes: names.map { AttributeDescription($0, .string, isOptional: true) }))
+    }
+    let versions = try [zoo("a"), zoo("b"), zoo("c"), zoo("d")], names = ["Zoo", "Zoo 2", "Zoo 10", "Zoo 11"]
+    try ModelBundle.write(
+      Dictionary(uniqueKeysWithValues: try zip(names, versions).map { ($0, try ModelDocument($1)) }), currentVersion: "Zoo 10",
+      to: folder.file("Zoo.xcdatamodeld"))
+    func write(_ from: Int, _ to: Int, _ name: String, _ path: String) throws {
+      var text = MappingModelText()
+      (text.source, text.destination) = ("App/Zoo.xcdatamodeld/\(names[from]).xcdatamodel", "App/Zoo.xcdatamodeld/\(names[to]).xcdatamodel")
+      text.map("Dog", to: "Dog", attributes: [Property("tag"), Property(name, path: path)])
+      _ = try text.write(to: folder, "Maps/\(from) to \(to)")
+    }
+    // The second version loses the value, the shortcut keeps it. A store of a newer version goes back.
+    try write(0, 2, "c", "$source.a")
+    try write(3, 2, "c", "$source.d")
+    let plan = try MigrationPlan(versionsAt: folder.file("Zoo.xcdatamodeld"), mappingModelsAt: folder.path)
+    for (place, version) in versions.enumerated() {
+      let store = MigratedStore.Place(.sqlite), name = ["a", "b", "c", "d"][place]
+      try store.fill(version) { try $0.add("Dog", "x", [name: "kept"]) }
+      try PersistentStoreCoordinator.migratePersistentStore(store.description, with: plan)
+      #expect(try store.contents(versions[2]) == ["Dog x: c=\(place == 1 ? "nil" : "kept")"])
+    }
+    #expect(plan.model.versionDigest == versions[2].versionDigest)
+    #expect(throws: ModelFileError.self) {
+      try MigrationPlan(versionsAt: folder.file("Zoo.xcdatamodeld"), to: "Zoo 12", mappingModelsAt: folder.path)
+    }
+    #expect(throws: ModelFileError.self) {
+      try MigrationPlan(versionsAt: folder.file("Zoo.xcdatamodeld"), mappingModelsAt: folder.file("missing"))
+    }
+  }
+
+  @Test func aStageOfAPlanMaySkipVersions() throws {
+    let versions = try ["a", "b", "c"].map { try model(EntityDescription("Dog", attributes: [.init($0, .string, isOptional: true)])) }
+    var plan = MigrationPlan(from: versions[0])
+    plan.add(versions[1])
+    plan.add(versions[2])
+    plan.add(versions[2], after: versions[0], named: "at once") { stage in
+      try stage.forEach("Dog") { old, new in try new.setValue(old["a"], forKey: "c") }
+    }
+    let store = MigratedStore.Place(.json)
+    try store.fill(versions[0]) { try $0.add("Dog", "x", ["a": "kept"]) }
+    try PersistentStoreCoordinator.migratePersistentStore(store.description, with: plan)
+    #expect(try store.contents(versions[2]) == ["Dog x: c=kept"])
+  }
+
+  // MARK: What doesn't fit
+
+  @Test func everythingThatDoesNotFitIsNamedAtOnce() throws {
+    var text = MappingModelText()
+    text.map(
+      "Person", to: "Human", policy: "Zoo.Missing",
+      attributes: [Property("nothing"), Property("name", path: "$source.nothing"), Property("street", path: "$source.friends.name")],
+      relationships: [
+        Property("friends", path: "$source.friends", mapping: "Nobody"), Property("owner"), Property("city", path: "$source.name"),
+      ])
+    text.map("Cat", to: "Human", name: "cats")
+    text.map("City", to: "Town", name: "towns")
+    let error = #expect(throws: MigrationError.self) { try plan(text) }
+    #expect(error?.code == .invalidMappingModel)
+    #expect(error?.problems.map(\.path) == ["entity mapping PersonToHuman", "entity mapping cats", "entity mapping towns"])
+    #expect("\(error as Any)".contains("Zoo.Missing"))
+    var second = MappingModelText()
+    second.map(
+      "Person", to: "Human",
+      attributes: [
+        Property("nothing"), Property("name", path: "$source.nothing"), Property("street", path: "$source.friends.name"),
+        Property("note", expression: TestExpression.aggregate([.source]).archive),
+        Property("code", expression: TestExpression.method(.variable("entityPolicy"), "code:", []).archive),
+        Property("double", expression: TestExpression.path(.source, "friends").archive),
+        Property("age", expression: TestExpression.function("sqrt:", [.source]).archive),
+      ],
+      relationships: [
+        Property("friends", path: "$source.friends", mapping: "Nobody"), Property("owner"), Property("city", path: "$source.name"),
+      ])
+    second.map("City", to: "City")
+    let found = #expect(throws: MigrationError.self) { try plan(second) }
+    #expect(
+      Set(found?.problems.map(\.path) ?? [])
+        == Set(["nothing", "name", "street", "note", "code", "double", "age", "friends", "owner", "city"].map { "Human." + $0 }))
+    for problem in found?.problems ?? [] { #expect(problem.reason.hasSuffix(".") && problem.reason.count > 30, "\(problem)") }
+  }
+
+  @Test func mappingsWithOneNameAreRefused() throws {
+    var text = MappingModelText()
+    text.map("Person", to: "Human", name: "same")
+    text.map("City", to: "City", name: "same")
+    #expect(#expect(throws: MigrationError.self) { try plan(text) }?.problems.map(\.path) == ["same"])
+  }
+
+  @Test func aRequiredAttributeNeedsAValueOrAPolicy() throws {
+    let new = try model(EntityDescription("Human", attributes: [.init("name", .string), .init("code", .integer64)]))
+    var text = MappingModelText()
+    text.map("Person", to: "Human", policy: "Zoo.Code", attributes: [Property("tag"), Property("name"), Property("code")])
+    let folder = TemporaryFolder(), path = try text.write(to: folder)
+    var plan = MigrationPlan(from: first)
+    let error = #expect(throws: MigrationError.self) { try plan.add(new, mappingModelsAt: [path], policies: ["Zoo.Code": MappingPolicy()]) }
+    #expect(error?.problems.map(\.path) == ["Human.code"])
+    let idle = MappingPolicy { _ in }
+    try plan.add(new, mappingModelsAt: [path], policies: ["Zoo.Code": idle])
+    let place = MigratedStore.Place(.sqlite)
+    try fill(place)
+    let missing = #expect(throws: MigrationError.self) {
+      try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan)
+    }
+    #expect(missing?.problems.map(\.path) == ["Human.code"])
+  }
+}
