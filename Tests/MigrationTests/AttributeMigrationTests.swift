@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastStore
+import SQLiteTestSupport
 import TestSupport
 import Testing
 
@@ -112,6 +113,59 @@ import Testing
       try context.add("B", "b")
     }
     #expect(try place.contents(new, from: [old]) == ["A b:", "B a:"])
+  }
+
+  /// The root page of a table changes if its rows are copied.
+  @Test(arguments: [MigratedStore.sqlite, .coreData]) func columnsWithoutValuesAreAddedToATableWithoutTouchingItsRows(
+    _ store: MigratedStore
+  ) throws {
+    let place = MigratedStore.Place(store)
+    func zoo(_ attributes: AttributeDescription..., walks: Bool = false) throws -> ManagedObjectModel {
+      try model(
+        EntityDescription("Cat"),
+        EntityDescription(
+          "Dog", attributes: [.init("age", .integer64, default: 0)] + attributes,
+          relationships: walks ? [.toOne("friend", to: "Cat", inverse: nil)] : []),
+        EntityDescription("Puppy", superentity: "Dog", attributes: walks ? [.init("toy", .string, isOptional: true)] : []))
+    }
+    let old = try zoo(), note = AttributeDescription("note", .string, isOptional: true),
+      pages = "SELECT name, rootpage FROM sqlite_master WHERE type = 'table' AND name IN ('ZDOG', 'ZCAT')"
+    let new = try zoo(note, .init("photo", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true), walks: true)
+    try place.fill(old) { context in
+      try context.add("Dog", "a", ["age": 3])
+      try context.add("Puppy", "b", ["age": 1])
+    }
+    let before = try SQL.rows(place.path, pages)
+    #expect(
+      try place.contents(new, from: [old]) == [
+        "Dog a: age=3 note=nil photo=nil friend=nil", "Puppy b: age=1 note=nil photo=nil toy=nil friend=nil",
+      ])
+    #expect(try SQL.rows(place.path, pages) == before && before.count == 2)
+    try place.change(new) { context in
+      let cat = try context.add("Cat", "c")
+      let puppy = try context.tagged("Puppy", "b")
+      try puppy.setValue("ball", forKey: "toy")
+      try puppy.setValue(cat, forKey: "friend")
+      try puppy.setValue(StoreValue.data(Data(repeating: 1, count: 300_000)), forKey: "photo")
+    }
+    #expect(try place.contents(new).contains("Puppy b: age=1 note=nil photo=300000 bytes 1 toy=ball friend=c"))
+    // A default value has to be written to every row.
+    let later = try zoo(
+      note, .init("photo", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true), .init("size", .integer64, default: 7),
+      walks: true)
+    #expect(try place.contents(later, from: [new]).contains { $0.hasPrefix("Dog a: age=3 note=nil photo=nil size=7") })
+    #expect(try SQL.rows(place.path, pages) != before)
+    #expect(try SQL.rows(place.path, "PRAGMA integrity_check") == [["ok"]])
+  }
+
+  /// Core Data's migrations may leave columns with values behind.
+  @Test func aColumnThatTheFormerModelDoesNotUseIsNotTakenForANewOne() throws {
+    let place = MigratedStore.Place(.coreData), old = try model(EntityDescription("Dog"))
+    let new = try model(EntityDescription("Dog", attributes: [.init("note", .string, isOptional: true)]))
+    try place.fill(old) { try $0.add("Dog", "a") }
+    _ = try SQL.rows(place.path, "ALTER TABLE ZDOG ADD COLUMN ZNOTE VARCHAR")
+    _ = try SQL.rows(place.path, "UPDATE ZDOG SET ZNOTE = 'left'")
+    #expect(try place.contents(new, from: [old]) == ["Dog a: note=nil"])
   }
 
   @Test(arguments: MigratedStore.allCases) func elementsOfCompositesAreRenamedAndAdded(_ store: MigratedStore) throws {

@@ -12,7 +12,7 @@ struct FamilyCopy {
   /// The entities with objects that are copied.
   private(set) var entities: [EntityMapping] = []
   /// The columns of the new table, except for the key, entity and version, with the expression of each entity.
-  private(set) var columns: [(name: String, values: [EntityIndex: String])] = []
+  private(set) var columns: [(name: String, type: String, values: [EntityIndex: String])] = []
   /// The fallback values, in the order of the parameters.
   private(set) var parameters: [(entity: EntityIndex, slot: SlotIndex)] = []
   /// The links that need a table of their own, because the row doesn't contain them.
@@ -40,6 +40,9 @@ struct FamilyCopy {
     for relationship in new.linksWithoutInverse(root) { addOwner(relationship) }
   }
 
+  /// The declared type of keys, entities and places.
+  private static let integer = "INTEGER"
+
   var formerTable: String? { mapping.sourceRoot(ofRoot: root.index).map { former.schema.tables[$0].name } }
 
   // MARK: Columns
@@ -49,7 +52,8 @@ struct FamilyCopy {
     guard let relationship = mapping.destination.entities[index].relationship(inSlot: slot) else {
       var values: [EntityIndex: String] = [:]
       for entity in kinds { values[entity.destination] = attribute(slot, entity) }
-      return columns.append((table.columns[slot], values))
+      return columns.append(
+        (table.columns[slot], StoreSchema.declaration(mapping.destination.entities[index].slots[slot].columnType), values))
     }
     var keys: [EntityIndex: String] = [:], types: [EntityIndex: String] = [:], orders: [EntityIndex: String] = [:], isKnown = true
     let order = new.orderColumn(ofInverse: relationship)
@@ -62,12 +66,12 @@ struct FamilyCopy {
       if found.entity == nil { isKnown = false }
       if order != nil { orders[entity.destination] = found.order ?? "CASE WHEN \(found.key) IS NOT NULL THEN Z_PK END" }
     }
-    columns.append((table.columns[slot], keys))
+    columns.append((table.columns[slot], Self.integer, keys))
     if let column = table.entityColumn(slot) {
-      columns.append((column, isKnown ? types : [:]))
+      columns.append((column, Self.integer, isKnown ? types : [:]))
       if !isKnown { unknownEntities.append(relationship) }
     }
-    if let order { columns.append((order, orders)) }
+    if let order { columns.append((order, Self.integer, orders)) }
   }
 
   /// The column with the owner of a row in a to-many relationship without an inverse.
@@ -81,8 +85,8 @@ struct FamilyCopy {
         orders[entity.destination] = found.order ?? "CASE WHEN \(found.key) IS NOT NULL THEN Z_PK END"
       }
     }
-    columns.append((new.link(relationship).near, keys))
-    if let order = new.orderColumn(relationship) { columns.append((order, orders)) }
+    columns.append((new.link(relationship).near, Self.integer, keys))
+    if let order = new.orderColumn(relationship) { columns.append((order, Self.integer, orders)) }
   }
 
   // MARK: Values
@@ -221,13 +225,17 @@ struct FamilyCopy {
     }
   }
 
-  /// Whether the table is already as the new model needs it.
-  var isIdentity: Bool {
+  /// The columns without values that the former table lacks, if it is otherwise as the new model needs it: none if it stays as it is. Nil if
+  /// the rows have to be copied.
+  var addedColumns: [(name: String, type: String)]? {
     guard let formerTable, formerTable == new.tables[root.index].name, copiesAllRows, helpers.isEmpty, unknownEntities.isEmpty,
       renumbered("Z_ENT", root.index) == "Z_ENT"
-    else { return false }
-    let names = Set(columns.map(\.name))
-    return names == formerNames && columns.allSatisfy { expression($0.values) == SQLName.quoted($0.name) }
+    else { return nil }
+    let former = formerNames, added = columns.filter { !former.contains($0.name) }
+    let isSame =
+      columns.count - added.count == former.count
+      && columns.allSatisfy { expression($0.values) == (former.contains($0.name) ? SQLName.quoted($0.name) : "NULL") }
+    return isSame ? added.map { ($0.name, $0.type) } : nil
   }
 
   /// The columns of the former table that the former model uses.

@@ -8,8 +8,8 @@ import HoldfastStore
 
 /// Migrates the tables of a file to another version of its model, within a transaction.
 ///
-/// A table that another model needs in another form is copied by one statement to a new table, which then gets its name. Other tables aren't
-/// touched. So the time depends on the rows of the changed entities, and the memory only on SQLite's cache.
+/// A table that another model needs in another form is copied by one statement to a new table, which then gets its name. If it lacks only
+/// columns without values, they are added, and no row is touched. Other tables stay as they are. So the time depends on the rows of the changed entities, and the memory only on SQLite's cache.
 struct FileMigration {
   let mapping: MappingModel
   let old: StoreSchema
@@ -26,7 +26,8 @@ struct FileMigration {
     try checkNames()
     let triggers = try dropTriggers()
     let copies = mapping.destination.entities.filter { $0.superentityIndex == nil }.map { FamilyCopy($0, mapping, former, new, store) }
-    let (kept, changed) = (copies.filter(\.isIdentity), copies.filter { !$0.isIdentity })
+    var kept: [FamilyCopy] = [], changed: [FamilyCopy] = []
+    for copy in copies { if try addColumns(copy) { kept.append(copy) } else { changed.append(copy) } }
     let names = temporaryNames(changed)
     for copy in changed { try copyRows(copy, to: names[copy.root.index] ?? "") }
     let links = new.namedLinks.map { LinkCopy($0, mapping, former, new) }
@@ -41,6 +42,20 @@ struct FileMigration {
   }
 
   // MARK: Rows
+
+  /// Adds columns without values to a table. Returns whether that is all that the new model needs.
+  private func addColumns(_ copy: FamilyCopy) throws -> Bool {
+    guard let added = copy.addedColumns else { return false }
+    let table = SQLName.quoted(new.tables[copy.root.index].name)
+    // A table of another program may have columns that the former model doesn't use.
+    let find = try connection.prepare("SELECT name FROM pragma_table_info(?1)")
+    try find.bind(new.tables[copy.root.index].name, at: 1)
+    var names: Set<String> = []
+    while try find.step() { names.insert(SQLName.upper(find.string(0))) }
+    if added.contains(where: { names.contains(SQLName.upper($0.name)) }) { return false }
+    for (name, type) in added { try connection.runScript("ALTER TABLE \(table) ADD COLUMN \(SQLName.quoted(name)) \(type)") }
+    return true
+  }
 
   private func temporaryNames(_ copies: [FamilyCopy]) -> [EntityIndex: String] {
     Dictionary(uniqueKeysWithValues: copies.enumerated().map { ($1.root.index, "Z_HOLDFAST_TABLE_\($0)") })

@@ -76,7 +76,7 @@ extension StoreSchema {
     }
   }
 
-  private static func declaration(_ column: ColumnType) -> String {
+  static func declaration(_ column: ColumnType) -> String {
     switch column {
     case .attribute(.integer16), .attribute(.integer32), .attribute(.integer64), .attribute(.boolean), .toOne: "INTEGER"
     case .attribute(.double), .attribute(.float): "FLOAT"
