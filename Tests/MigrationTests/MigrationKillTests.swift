@@ -11,7 +11,17 @@ import Testing
   func RA4_aProcessThatIsKilledAtAnyCallOfAMigrationLeavesTheOldOrTheNewStore(store: MigratedStore) async throws {
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
       [store = store as MigratedStore] in
-      try KilledMigration(store: store).run()
+      try KilledMigration(store: store, .automatic).run()
+    }
+    report(child)
+  }
+
+  /// A plan with code works on copies, and replaces the store at the end.
+  @Test(arguments: MigratedStore.allCases)
+  func RA4_aProcessThatIsKilledAtAnyCallOfAPlanLeavesTheOldOrTheNewStore(store: MigratedStore) async throws {
+    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+      [store = store as MigratedStore] in
+      try KilledMigration(store: store, .plan).run()
     }
     report(child)
   }
@@ -19,7 +29,13 @@ import Testing
 
 /// Runs in a separate process.
 struct KilledMigration {
-  let store: MigratedStore
+  enum Kind {
+    case automatic
+    case plan
+  }
+
+  private let store: MigratedStore
+  private let kind: Kind
   private let old: ManagedObjectModel
   private let new: ManagedObjectModel
   private let lines = (
@@ -27,8 +43,8 @@ struct KilledMigration {
     new: ["Dog a: name=? years=3 walks=[1 2]", "Walk 1: dogs=[a]", "Walk 2: dogs=[a]"]
   )
 
-  init(store: MigratedStore) throws {
-    self.store = store
+  init(store: MigratedStore, _ kind: Kind) throws {
+    (self.store, self.kind) = (store, kind)
     old = try model(
       EntityDescription(
         "Dog",
@@ -47,7 +63,8 @@ struct KilledMigration {
   func run() throws {
     guard let whole = try watched(killingAt: nil) else { return print(Tracer.skipped) }
     demand(whole.run.isSuccess, "The process could not migrate: \(whole.run.lines.suffix(5))")
-    let step = TestTier.step(16), first = Int.random(in: 0..<step)
+    // A plan makes more calls.
+    let step = TestTier.step(kind == .plan ? 64 : 16), first = Int.random(in: 0..<step)
     var (kills, migrated) = (0, 0)
     for (place, call) in whole.run.calls.enumerated() where place % step == first {
       guard let (run, place) = try watched(killingAt: call) else { return print(Tracer.skipped) }
@@ -57,9 +74,9 @@ struct KilledMigration {
         complain("\(call), after which \(place.folder.namesOfAllLevels): \(error)")
       }
     }
-    demand(kills >= 32 / step, "Only \(kills) kills")
+    demand(kills >= max(1, 32 / step), "Only \(kills) kills")
     print(
-      "REPORT RA4, \(store), from call \(first), each \(step): killed at \(kills) of \(whole.run.calls.count) calls, \(migrated) were migrated"
+      "REPORT RA4, \(store), \(kind), from call \(first), each \(step): killed at \(kills) of \(whole.run.calls.count) calls, \(migrated) were migrated"
     )
   }
 
@@ -72,9 +89,20 @@ struct KilledMigration {
     }
     let run = try Tracer.run(notes: place.folder.path + ".trace", killingAt: call) {
     } _: {
-      try PersistentStoreCoordinator.migratePersistentStore(place.description.migrating(from: [old]), to: new)
+      try migrate(place)
     }
     return run.map { ($0, place) }
+  }
+
+  private func migrate(_ place: MigratedStore.Place) throws {
+    if kind == .automatic {
+      return try PersistentStoreCoordinator.migratePersistentStore(place.description.migrating(from: [old]), to: new)
+    }
+    var plan = MigrationPlan(from: old)
+    plan.add(new, named: "names") { stage in
+      try stage.forEach("Dog") { old, new in try new.setValue("\(old["gone"])".count > 3 ? "?" : "", forKey: "name") }
+    }
+    try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan)
   }
 
   /// Whether the store was migrated.
@@ -87,7 +115,8 @@ struct KilledMigration {
     {}
     demand(isNew || isKilled, "\(call): the migration ended, but the store isn't migrated.")
     if !isNew { demand(try place.contents(old) == lines.old, "\(call): the old store has other contents.") }
-    demand(try place.contents(new, from: [old]) == lines.new, "\(call): the new store has other contents.")
+    try migrate(place)
+    demand(try place.contents(new) == lines.new, "\(call): the new store has other contents.")
     if store != .coreData || isNew { return isNew }
     demand(try SQL.rows(place.path, "PRAGMA integrity_check") == [["ok"]], "\(call): the file is damaged.")
     return isNew

@@ -107,11 +107,9 @@ enum FullDisk {
   #if os(Linux)
     /// Mounts a disk of one megabyte that is visible only to this process and unmounted when it ends.
     static func mountSmallDisk(_ path: String) -> Bool {
-      typealias Unshare = @convention(c) (Int32) -> Int32
-      let newMounts: Int32 = 0x20000
-      guard let unshare = System.symbol("unshare", as: Unshare.self), unshare(newMounts) == 0 else { return false }
-      let isPrivate: UInt = 1 << 18 | 1 << 14
-      return mount(nil, "/", nil, isPrivate, nil) == 0 && mount("tmpfs", path, "tmpfs", 0, "size=1m") == 0
+      guard System.leaveMounts() else { return false }
+      System.mountDisk(at: path, "size=1m")
+      return true
     }
 
     static func fillAndFree(_ folder: String, _ options: SQLiteStoreOptions) throws {

@@ -21,7 +21,7 @@ import Testing
       guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [folder = folder.path as String, store = store as FileStore] in
-        guard SmallDisk.leaveMounts() else { return print("Skipped: this root may not mount a small disk.") }
+        guard System.leaveMounts() else { return print("Skipped: this root may not mount a small disk.") }
         var report = SmallDisk.Report()
         // Up to twice the size of the old and the new file together, which are on the disk at the same time.
         let size = try SmallDisk.size(store)
@@ -40,7 +40,7 @@ import Testing
       guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         [folder = folder.path as String, store = store as FileStore] in
-        guard SmallDisk.leaveMounts() else { return print("Skipped: this root may not mount a small disk.") }
+        guard System.leaveMounts() else { return print("Skipped: this root may not mount a small disk.") }
         var report = SmallDisk.Report()
         for files in 1...8 { try SmallDisk(store: store, folder: folder, options: "size=1m,nr_inodes=\(files)").run(&report) }
         demand(report.refused >= 1 && report.whole >= 1, "\(report)")
@@ -67,27 +67,15 @@ import Testing
     let options: String
     private var path: String { folder + "/harbour" }
 
-    /// Makes later mounts visible only to this process. They are unmounted when it ends.
-    static func leaveMounts() -> Bool {
-      typealias Unshare = @convention(c) (Int32) -> Int32
-      let newMounts: Int32 = 0x20000
-      guard let unshare = System.symbol("unshare", as: Unshare.self), unshare(newMounts) == 0 else { return false }
-      return Glibc.mount(nil, "/", nil, 1 << 18 | 1 << 14, nil) == 0
-    }
-
     /// The size of a file after all saves.
     static func size(_ store: FileStore) throws -> Int {
       try SimulatedHarbour.contents(store, saves: saves).count
     }
 
-    private func mount(_ flags: UInt, _ options: String) {
-      demand(Glibc.mount("tmpfs", folder, "tmpfs", flags, options) == 0, "No disk with \(options): errno \(errno)")
-    }
-
     /// Saves until a save doesn't fit, gives the disk more space, and saves again.
     func run(_ report: inout Report) throws {
-      mount(0, options)
-      defer { umount2(folder, Int32(2)) }
+      System.mountDisk(at: folder, options)
+      defer { System.unmountDisk(at: folder) }
       var saved = 0
       var context: ManagedObjectContext?
       do {
@@ -102,8 +90,7 @@ import Testing
         demand(try store.fault(at: path) == nil, "\(options): a file is left behind.")
         try look(saved, while: context)
       }
-      let remount: UInt = 32
-      mount(remount, "size=4m,nr_inodes=100")
+      System.mountDisk(at: folder, "size=4m,nr_inodes=100", again: true)
       let again = try context ?? Harbour.context(store.description(at: path))
       if again.hasChanges {
         try again.save()

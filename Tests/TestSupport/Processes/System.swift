@@ -22,6 +22,22 @@ package enum System {
     dlsym(nil, name).map { unsafeBitCast($0, to: type) }
   }
 
+  #if os(Linux)
+    /// Makes later mounts visible only to this process. They are unmounted when it ends. Only root can, where it may.
+    package static func leaveMounts() -> Bool {
+      let newMounts: Int32 = 0x20000
+      guard let unshare = symbol("unshare", as: (@convention(c) (Int32) -> Int32).self), unshare(newMounts) == 0 else { return false }
+      return mount(nil, "/", nil, 1 << 18 | 1 << 14, nil) == 0
+    }
+
+    /// Mounts a disk in memory, or changes its options.
+    package static func mountDisk(at folder: String, _ options: String, again: Bool = false) {
+      precondition(mount("tmpfs", folder, "tmpfs", again ? 32 : 0, options) == 0, "No disk with \(options): errno \(errno)")
+    }
+
+    package static func unmountDisk(at folder: String) { umount2(folder, Int32(2)) }
+  #endif
+
   /// Runs `body` in a forked child and returns what it returned; -1 if the system can't fork.
   package static func inForkedChild(_ body: () -> Int32) -> Int32 {
     guard let fork = symbol("fork", as: (@convention(c) () -> pid_t).self) else { return -1 }
