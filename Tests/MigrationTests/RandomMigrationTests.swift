@@ -319,7 +319,17 @@ struct RandomGraph {
     for pair in model.pairs { links[pair.id] = Self.links(pair, model, objects, &random) }
   }
 
-  private static func value(_ type: AttributeType, _ random: inout SeededGenerator) -> StoreValue {
+  /// The graph with fewer tags and values, so that objects are equal.
+  func withEqualObjects(_ random: inout SeededGenerator) -> RandomGraph {
+    var copy = self
+    for place in copy.objects.indices {
+      copy.objects[place].tag = Bool.random(using: &random) ? "t" : "u"
+      copy.objects[place].values = [:]
+    }
+    return copy
+  }
+
+  static func value(_ type: AttributeType, _ random: inout SeededGenerator) -> StoreValue {
     let number = Int.random(in: -50...50, using: &random)
     return switch type {
     case .integer16: .int16(Int16(number))
@@ -354,9 +364,11 @@ struct RandomGraph {
     (links[pair] ?? []).filter { (place == 0 ? $0.0 : $0.1) == object }.map { place == 0 ? $0.1 : $0.0 }
   }
 
-  func insert(into context: ManagedObjectContext, _ model: RandomModel) throws {
-    var made: [ManagedObject] = []
-    for object in objects {
+  /// Inserts the objects in an order, which gives them other keys.
+  func insert(into context: ManagedObjectContext, _ model: RandomModel, inOrder order: [Int]? = nil) throws {
+    var inserted: [Int: ManagedObject] = [:]
+    for place in order ?? Array(objects.indices) {
+      let object = objects[place]
       let chain = model.chain(object.entity)
       let new = try context.add(chain[0].name, object.tag)
       for attribute in chain.flatMap(\.attributes) {
@@ -366,8 +378,9 @@ struct RandomGraph {
           try new.setValue(StoreValue.null, forKey: attribute.name)
         }
       }
-      made.append(new)
+      inserted[place] = new
     }
+    let made = try objects.indices.map { try #require(inserted[$0]) }
     for (place, object) in objects.enumerated() {
       for (pair, side, end) in model.ends(of: object.entity) {
         let others = others(pair, side, place).map { made[$0] }

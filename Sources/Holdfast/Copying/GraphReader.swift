@@ -91,16 +91,24 @@ package final class GraphReader {
   ) throws {
     let owners = model.entities[relationship.entityIndex].concreteIndexes.flatMap { ownKeys[$0.rawValue] }
     for start in stride(from: 0, to: owners.count, by: 1_024) {
-      let request = RelationshipRequest(
-        entity: relationship.entityIndex, relationship: relationship.index, sources: Array(owners[start..<min(start + 1_024, owners.count)])
-      )
-      let answer = try store.relationships(request, in: view, options: .none)
-      for (index, owner) in request.sources.enumerated() {
-        let range = Int(answer.offsets[index])..<Int(answer.offsets[index + 1])
-        if range.isEmpty { continue }
-        let targets = range.map { (target: answer.targets[$0], order: relationship.isOrdered ? answer.orderKeys?[$0] : nil) }
-        try body(owner, targets.sorted { ($0.order ?? 0, $0.target) < ($1.order ?? 0, $1.target) })
-      }
+      let part = Array(owners[start..<min(start + 1_024, owners.count)])
+      for (owner, targets) in zip(part, try targets(of: part, relationship)) where !targets.isEmpty { try body(owner, targets) }
+    }
+  }
+
+  /// The destinations of up to 1,024 objects with their order keys, in order or by key.
+  ///
+  /// Order keys are nil for unordered relationships.
+  func targets(
+    of owners: [ObjectKey], _ relationship: ManagedObjectModel.Relationship
+  ) throws -> [[(target: ObjectKey, order: Int64?)]] {
+    if owners.isEmpty { return [] }
+    let request = RelationshipRequest(entity: relationship.entityIndex, relationship: relationship.index, sources: owners)
+    let answer = try store.relationships(request, in: view, options: .none)
+    return owners.indices.map { index in
+      let range = Int(answer.offsets[index])..<Int(answer.offsets[index + 1])
+      let targets = range.map { (target: answer.targets[$0], order: relationship.isOrdered ? answer.orderKeys?[$0] : nil) }
+      return targets.sorted { ($0.order ?? 0, $0.target) < ($1.order ?? 0, $1.target) }
     }
   }
 }

@@ -1,0 +1,320 @@
+import HoldfastStore
+
+/// Finds each object's partner by its values and links.
+///
+/// Every object has a colour, a hash. Objects with equal colours haven't been distinguished yet. Steps:
+///
+/// 1. Objects get the colours of their values.
+/// 2. Objects whose colour no object of the other store has are *strays*. Those that differ from one object in little are paired with it.
+/// 3. Colours are refined by the colours of linked objects, until no colour splits. A colour of one object in each store makes a pair.
+/// 4. Objects with equal values and other links are paired if they are similar, and colours are refined again.
+/// 5. The remaining objects of a colour are symmetric. One is paired with any other one, then what is linked to it, and so on.
+///
+/// A change doesn't spread: the colour of a stray depends on its entity only, and objects whose refined colours exist in one store only stay
+/// together with those of the other store.
+///
+/// Colours decide which objects are compared. The comparison itself uses the values and links, so equal hashes of different objects can't
+/// make graphs equal.
+final class StructureMatching {
+  /// What a colour means, in its lowest bit.
+  private enum Mark {
+    /// Objects of both stores have the same values and links, as far as they have been refined.
+    static let alike: UInt64 = 0
+    /// Objects of both stores have the same values, and other links.
+    static let otherLinks: UInt64 = 1
+  }
+
+  let readers: [GraphReader]
+  let pairs: ObjectPairs
+  /// The colours, by side, root entity and rank.
+  private var colours: [[[UInt64]]]
+  /// The ranks of the objects that have a colour of both stores, by side and entity.
+  private(set) var open: [[[Int]]]
+  /// The ranks of the objects that had a colour of one store only, by side and entity.
+  private(set) var strays: [[[Int]]]
+  /// What objects without an inverse for a link add to the colours of its destinations, by side, root entity and rank.
+  private var incoming: [[[UInt64]]] = []
+  /// The ranks of the objects whose colours are final, and haven't been added to their destinations, by side and entity.
+  private var settled: [[[Int]]]
+  /// The properties that add to the colours of their destinations, by entity.
+  private let oneWay: [[(index: Int, property: GraphProperty)]]
+  /// The pairs that the last refinement found.
+  private(set) var recentPairs: [(entity: ManagedObjectModel.Entity, first: Int, second: Int)] = []
+  private var isRefining = false
+  /// How many objects may still be read to refine colours. If there are none left, step 5 does the rest.
+  private(set) var remainingReads: Int
+
+  var model: ManagedObjectModel { readers[0].model }
+  private var concreteEntities: [ManagedObjectModel.Entity] { model.entities.filter { !$0.isAbstract } }
+
+  init(_ first: GraphReader, _ second: GraphReader, _ pairs: ObjectPairs) {
+    (readers, self.pairs) = ([first, second], pairs)
+    let none = [first, second].map { $0.model.entities.map { _ in [Int]() } }
+    (open, strays, settled) = (none, none, none)
+    colours = [first, second].map { $0.keys.map { Array(repeating: 0, count: $0.count) } }
+    oneWay = first.model.entities.map { entity in
+      entity.graphProperties.enumerated().filter { !entity.isAbstract && $1.isOneWay }.map { (index: $0, property: $1) }
+    }
+    if oneWay.contains(where: { !$0.isEmpty }) { incoming = colours }
+    remainingReads = 1_000_000 + 32 * (first.objectCount + second.objectCount)
+  }
+
+  func run() throws {
+    try colourByValues()
+    try pairSimilarObjects()
+    try refine()
+    if try pairSimilarObjects() > 0 { try refine() }
+    try pairSymmetricObjects()
+  }
+
+  // MARK: Colours
+
+  func colour(_ side: Side, _ root: Int, _ rank: Int) -> UInt64 { colours[side.rawValue][root][rank] }
+
+  /// Whether an object has the same values as one of the other store, but not the same links.
+  func hasOtherLinks(_ side: Side, _ root: EntityIndex, _ rank: Int) -> Bool {
+    colour(side, root.rawValue, rank) & 1 == Mark.otherLinks
+  }
+
+  private func set(_ colour: UInt64, _ mark: UInt64, _ side: Side, _ root: EntityIndex, _ rank: Int) {
+    colours[side.rawValue][root][rank] = colour & ~1 | mark
+  }
+
+  func pair(_ entity: ManagedObjectModel.Entity, _ first: Int, _ second: Int) {
+    pairs.pair(entity.rootIndex, first, second)
+    colourPair(entity, first, second)
+  }
+
+  private func colourPair(_ entity: ManagedObjectModel.Entity, _ first: Int, _ second: Int) {
+    let root = entity.rootIndex, colour = GraphHash.mixed(GraphHash.mixed(-1 - root.rawValue, 0), UInt64(first))
+    for (side, rank) in [(Side.first, first), (.second, second)] {
+      set(colour, Mark.alike, side, root, rank)
+      addSettled(side, entity, rank)
+    }
+  }
+
+  private func addSettled(_ side: Side, _ entity: ManagedObjectModel.Entity, _ rank: Int) {
+    if !oneWay[entity.index].isEmpty { settled[side.rawValue][entity.index].append(rank) }
+  }
+
+  private func colourSingle(_ side: Side, _ entity: ManagedObjectModel.Entity, _ rank: Int) {
+    set(GraphHash.mixed(entity.index.rawValue, 5), Mark.alike, side, entity.rootIndex, rank)
+    addSettled(side, entity, rank)
+  }
+
+  private func setStray(_ side: Side, _ entity: ManagedObjectModel.Entity, _ rank: Int) {
+    strays[side.rawValue][entity.index].append(rank)
+    colourSingle(side, entity, rank)
+  }
+
+  /// Step 1.
+  private func colourByValues() throws {
+    for entity in concreteEntities {
+      var colours: [[UInt64]] = []
+      for side in Side.allCases {
+        var found: [(rank: Int, colour: UInt64)] = []
+        let reader = readers[side.rawValue], pairs = pairs
+        try reader.forEachRow(of: entity) { row in
+          guard let rank = reader.rank(row.key, entity.rootIndex), pairs.isUnpaired(side, entity.rootIndex, rank) else { return }
+          found.append((rank, try Self.colour(of: row.pointer, entity, reader)))
+        }
+        found.sort { $0.rank < $1.rank }
+        open[side.rawValue][entity.index] = found.map(\.rank)
+        colours.append(found.map(\.colour))
+      }
+      for rank in readers[0].ranks(of: entity) where !pairs.isUnpaired(.first, entity.rootIndex, rank) {
+        if let partner = pairs.partner(.first, entity.rootIndex, rank) {
+          colourPair(entity, rank, partner)
+        } else {
+          colourSingle(.first, entity, rank)
+        }
+      }
+      for rank in readers[1].ranks(of: entity)
+      where !pairs.isUnpaired(.second, entity.rootIndex, rank) && pairs.partner(.second, entity.rootIndex, rank) == nil {
+        colourSingle(.second, entity, rank)
+      }
+      split(entity, colours, nil)
+    }
+  }
+
+  /// The colour of an object's values, without links and values that follow from other objects.
+  private static func colour(of row: RowPointer, _ entity: ManagedObjectModel.Entity, _ reader: GraphReader) throws -> UInt64 {
+    var colour = GraphHash.mixed(entity.index.rawValue, 6)
+    for attribute in entity.attributes where attribute.derivation == nil {
+      // Objects in attributes are links.
+      colour = GraphHash.mixed(colour, GraphHash.of(try reader.content(of: row, attribute, entity)) { _, _ in 1 })
+    }
+    return colour
+  }
+
+  // MARK: Refinement
+
+  /// Step 3.
+  private func refine() throws {
+    while open.joined().contains(where: { !$0.isEmpty }), remainingReads > 0 {
+      if try !refineOnce() { return }
+    }
+  }
+
+  /// Refines all colours by those of linked objects, and returns whether a colour was split.
+  private func refineOnce() throws -> Bool {
+    try addToDestinations()
+    (recentPairs, isRefining) = ([], true)
+    defer { isRefining = false }
+    // All colours are computed from the former ones.
+    let refined = try Side.allCases.map { side in
+      try model.entities.map { entity in try refinedColours(side, entity) }
+    }
+    var hasSplit = false
+    for entity in concreteEntities where !(open[0][entity.index].isEmpty && open[1][entity.index].isEmpty) {
+      let former = Side.allCases.map { side in open[side.rawValue][entity.index].map { colour(side, entity.rootIndex.rawValue, $0) } }
+      if split(entity, refined.map { $0[entity.index] }, former) { hasSplit = true }
+    }
+    return hasSplit
+  }
+
+  private func refinedColours(_ side: Side, _ entity: ManagedObjectModel.Entity) throws -> [UInt64] {
+    let ranks = open[side.rawValue][entity.index], properties = entity.graphProperties
+    var refined: [UInt64] = []
+    refined.reserveCapacity(ranks.count)
+    remainingReads -= ranks.count
+    try readers[side.rawValue].forEachChunk(ranks, of: entity) { chunk, range in
+      for index in range {
+        var links: UInt64 = incoming.isEmpty ? 0 : incoming[side.rawValue][entity.rootIndex][ranks[index]]
+        for (number, property) in properties.enumerated() {
+          let content = try linkContent(chunk, index - range.lowerBound, property)
+          links &+= GraphHash.mixed(number, GraphHash.of(content) { colour(side, $0, $1) })
+        }
+        refined.append(GraphHash.mixed(colour(side, entity.rootIndex.rawValue, ranks[index]), links))
+      }
+    }
+    return refined
+  }
+
+  /// The destinations of a property. Values aren't read.
+  private func linkContent(_ chunk: ObjectChunk, _ index: Int, _ property: GraphProperty) throws -> GraphProperty.Content {
+    if case .attribute(let attribute) = property, attribute.type != .objectID { return .none }
+    let content = try chunk.content(index, property)
+    if case .objects = content { return content }
+    return .none
+  }
+
+  /// Adds the colours of the objects that have links without an inverse to the destinations.
+  ///
+  /// Final colours are added once: they are part of all later colours of the destination.
+  private func addToDestinations() throws {
+    if incoming.isEmpty { return }
+    incoming = incoming.map { $0.map { Array(repeating: 0, count: $0.count) } }
+    for side in Side.allCases {
+      for entity in concreteEntities where !oneWay[entity.index].isEmpty {
+        let owners = open[side.rawValue][entity.index] + settled[side.rawValue][entity.index]
+        try readers[side.rawValue].forEachChunk(owners, of: entity) { chunk, range in
+          for index in range {
+            for (number, property) in oneWay[entity.index] {
+              guard case .objects(let root, let ranks, let isOrdered) = try linkContent(chunk, index - range.lowerBound, property)
+              else { continue }
+              let link = GraphHash.mixed(
+                GraphHash.mixed(entity.index.rawValue, UInt64(number)), colour(side, entity.rootIndex.rawValue, owners[index]))
+              for (position, rank) in ranks.enumerated() {
+                incoming[side.rawValue][root][rank] &+= GraphHash.mixed(link, isOrdered ? UInt64(position) : 0)
+              }
+            }
+          }
+        }
+      }
+    }
+    settled = settled.map { $0.map { _ in [] } }
+  }
+
+  // MARK: Splitting
+
+  private struct Member {
+    var former: UInt64
+    var refined: UInt64
+    var side: Side
+    var rank: Int
+  }
+
+  /// Gives an entity's open objects their refined colours, and returns whether one of the former colours was split.
+  ///
+  /// An object whose refined colour exists in its store only stays together with those of the other store to which the same happens. If
+  /// there are none, it becomes a stray.
+  ///
+  /// - Parameter former: The former colours; nil for the first ones.
+  @discardableResult private func split(
+    _ entity: ManagedObjectModel.Entity, _ refined: [[UInt64]], _ former: [[UInt64]]?
+  ) -> Bool {
+    var members: [Member] = []
+    for side in Side.allCases {
+      members += open[side.rawValue][entity.index].enumerated().map { index, rank in
+        Member(former: former?[side.rawValue][index] ?? 0, refined: refined[side.rawValue][index] & ~1, side: side, rank: rank)
+      }
+      open[side.rawValue][entity.index] = []
+    }
+    members.sort { ($0.former, $0.refined, $0.side.rawValue, $0.rank) < ($1.former, $1.refined, $1.side.rawValue, $1.rank) }
+    var hasSplit = false, start = 0
+    while start < members.count {
+      let end = members[start...].firstIndex { $0.former != members[start].former } ?? members.count
+      if splitColour(members[start..<end], entity, isFirst: former == nil) { hasSplit = true }
+      start = end
+    }
+    for side in Side.allCases { open[side.rawValue][entity.index].sort() }
+    return hasSplit
+  }
+
+  /// Gives the objects of one former colour their refined colours.
+  private func splitColour(_ members: ArraySlice<Member>, _ entity: ManagedObjectModel.Entity, isFirst: Bool) -> Bool {
+    var rest: ArraySlice<Member> = [], start = members.startIndex, colourCount = 0, kept = 0
+    while start < members.endIndex {
+      let end = members[start...].firstIndex { $0.refined != members[start].refined } ?? members.endIndex
+      let group = members[start..<end]
+      if group.first?.side == group.last?.side {
+        rest += group
+      } else {
+        kept += keep(group, members[start].refined, Mark.alike, entity)
+        colourCount += 1
+      }
+      start = end
+    }
+    if !rest.isEmpty {
+      let firstCount = rest.count { $0.side == .first }
+      if firstCount == 0 || firstCount == rest.count || isFirst {
+        for member in rest { setStray(member.side, entity, member.rank) }
+      } else {
+        kept += keep(rest, GraphHash.mixed(rest.first?.former ?? 0, 7), Mark.otherLinks, entity)
+        colourCount += 1
+      }
+    }
+    return colourCount > 1 || kept < members.count
+  }
+
+  /// Pairs the only two objects of a colour, or gives several the colour, and returns how many remain open.
+  private func keep(_ group: ArraySlice<Member>, _ colour: UInt64, _ mark: UInt64, _ entity: ManagedObjectModel.Entity) -> Int {
+    if group.count == 2, let a = group.first, let b = group.last, a.side != b.side {
+      let (first, second) = a.side == .first ? (a.rank, b.rank) : (b.rank, a.rank)
+      pair(entity, first, second)
+      if isRefining { recentPairs.append((entity, first, second)) }
+      return 0
+    }
+    for member in group {
+      set(colour, mark, member.side, entity.rootIndex, member.rank)
+      open[member.side.rawValue][entity.index].append(member.rank)
+    }
+    return group.count
+  }
+
+  // MARK: Lists for the other steps
+
+  /// The ranks of objects that have no partner yet, of those in a list.
+  func unpaired(_ ranks: [Int], _ side: Side, _ entity: ManagedObjectModel.Entity) -> [Int] {
+    ranks.filter { pairs.isUnpaired(side, entity.rootIndex, $0) }
+  }
+
+  /// Removes paired objects from the lists of an entity.
+  func removePaired(_ entity: ManagedObjectModel.Entity) {
+    for side in Side.allCases {
+      open[side.rawValue][entity.index] = unpaired(open[side.rawValue][entity.index], side, entity)
+      strays[side.rawValue][entity.index] = unpaired(strays[side.rawValue][entity.index], side, entity)
+    }
+  }
+}
