@@ -19,11 +19,11 @@ enum GraphProperty {
   /// Whether the value is computed from other properties, so that it doesn't help to find the object in another store.
   var isDerived: Bool { if case .attribute(let attribute) = self { attribute.derivation != nil } else { false } }
 
-  /// Whether other objects are its values, and don't have an inverse for it.
+  /// Whether the links can't be read completely from their destinations: those without an inverse, and their order.
   var isOneWay: Bool {
     switch self {
     case .attribute(let attribute): attribute.type == .objectID
-    case .toOne(let relationship), .toMany(let relationship): !relationship.hasInverse
+    case .toOne(let relationship), .toMany(let relationship): !relationship.hasInverse || relationship.isOrdered
     }
   }
 

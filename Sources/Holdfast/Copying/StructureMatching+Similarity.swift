@@ -2,7 +2,7 @@ import HoldfastStore
 
 // Pairs of objects that aren't equal, but differ in little.
 extension StructureMatching {
-  /// Steps 2 and 4: pairs objects of the same entity that differ in one property, and then those that share most of them.
+  /// Steps 2 and 5: pairs objects of the same entity that differ in one property, and then those that share most of them.
   ///
   /// A pair needs a reason: an equal value, or a link to paired objects. If several objects have the same reasons, they need two of them,
   /// and are paired by key order.
@@ -74,6 +74,7 @@ extension StructureMatching {
     var found: [[HashGroups.Element]] = []
     for side in Side.allCases {
       var elements: [HashGroups.Element] = []
+      countReads(candidates[side.rawValue].count)
       try readers[side.rawValue].forEachChunk(candidates[side.rawValue], of: entity) { chunk, range in
         for (rank, traits) in zip(candidates[side.rawValue][range], try traits(side, chunk)) {
           if let hash = hash(traits) { elements.append(HashGroups.Element(hash: hash, rank: rank)) }

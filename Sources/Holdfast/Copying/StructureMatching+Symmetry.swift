@@ -2,7 +2,7 @@ import HoldfastStore
 
 // Pairs of objects that can't be distinguished.
 extension StructureMatching {
-  /// Step 5: pairs the remaining objects of each colour, in key order.
+  /// Step 4: pairs the remaining objects of each colour, in key order.
   ///
   /// After each pair, the objects that are linked to both in the same way are paired, depth first. So the halves of two equal pairs of
   /// objects aren't exchanged.
@@ -59,7 +59,7 @@ extension StructureMatching {
     for (number, property) in chunk.entity.graphProperties.enumerated() {
       if case .attribute(let attribute) = property, attribute.type != .objectID { continue }
       guard case .objects(let root, let ranks, _) = try chunk.content(index, property) else { continue }
-      for (position, rank) in ranks.enumerated() where pairs.isUnpaired(side, root, rank) {
+      for (position, rank) in ranks.enumerated() where pairs.isUnpaired(side, root, rank) && !isStray(side, root, rank) {
         found.append(
           Neighbour(property: number, colour: colour(side, root.rawValue, rank), position: position, root: root, rank: rank))
       }

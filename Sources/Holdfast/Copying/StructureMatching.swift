@@ -6,22 +6,28 @@ import HoldfastStore
 ///
 /// 1. Objects get the colours of their values.
 /// 2. Objects whose colour no object of the other store has are *strays*. Those that differ from one object in little are paired with it.
-/// 3. Colours are refined by the colours of linked objects, until no colour splits. A colour of one object in each store makes a pair.
-/// 4. Objects with equal values and other links are paired if they are similar, and colours are refined again.
-/// 5. The remaining objects of a colour are symmetric. One is paired with any other one, then what is linked to it, and so on.
+/// 3. Colours are refined by the colours of linked objects, until no colour splits. A colour of one object in each store makes a pair. Steps
+///    2 and 3 are repeated while they find similar objects.
+/// 4. The remaining objects of a colour are symmetric. One is paired with any other one, then what is linked to it, and so on.
+/// 5. Step 2 is repeated with everything that is left.
 ///
-/// A change doesn't spread: the colour of a stray depends on its entity only, and objects whose refined colours exist in one store only stay
+/// A change hardly spreads: the colour of a stray depends on its entity only, and objects whose refined colours exist in one store only stay
 /// together with those of the other store.
 ///
 /// Colours decide which objects are compared. The comparison itself uses the values and links, so equal hashes of different objects can't
 /// make graphs equal.
 final class StructureMatching {
-  /// What a colour means, in its lowest bit.
+  /// What a colour means, in its lowest two bits.
   private enum Mark {
     /// Objects of both stores have the same values and links, as far as they have been refined.
     static let alike: UInt64 = 0
     /// Objects of both stores have the same values, and other links.
     static let otherLinks: UInt64 = 1
+    /// The object is a stray, or the other store doesn't have its key.
+    static let stray: UInt64 = 2
+    /// The object is paired.
+    static let paired: UInt64 = 3
+    static let all: UInt64 = 3
   }
 
   let readers: [GraphReader]
@@ -32,7 +38,7 @@ final class StructureMatching {
   private(set) var open: [[[Int]]]
   /// The ranks of the objects that had a colour of one store only, by side and entity.
   private(set) var strays: [[[Int]]]
-  /// What objects without an inverse for a link add to the colours of its destinations, by side, root entity and rank.
+  /// What the owners of one-way links add to the colours of its destinations, by side, root entity and rank.
   private var incoming: [[[UInt64]]] = []
   /// The ranks of the objects whose colours are final, and haven't been added to their destinations, by side and entity.
   private var settled: [[[Int]]]
@@ -41,7 +47,7 @@ final class StructureMatching {
   /// The pairs that the last refinement found.
   private(set) var recentPairs: [(entity: ManagedObjectModel.Entity, first: Int, second: Int)] = []
   private var isRefining = false
-  /// How many objects may still be read to refine colours. If there are none left, step 5 does the rest.
+  /// How many objects may still be read to refine colours. If there are none left, step 4 does the rest.
   private(set) var remainingReads: Int
 
   var model: ManagedObjectModel { readers[0].model }
@@ -56,15 +62,27 @@ final class StructureMatching {
       entity.graphProperties.enumerated().filter { !entity.isAbstract && $1.isOneWay }.map { (index: $0, property: $1) }
     }
     if oneWay.contains(where: { !$0.isEmpty }) { incoming = colours }
-    remainingReads = 1_000_000 + 32 * (first.objectCount + second.objectCount)
+    remainingReads = 100_000 + 64 * (first.objectCount + second.objectCount)
   }
 
   func run() throws {
     try colourByValues()
     try pairSimilarObjects()
     try refine()
-    if try pairSimilarObjects() > 0 { try refine() }
+    while try pairSimilarObjects() > 0 && remainingReads > 0 { try refine() }
     try pairSymmetricObjects()
+    setAllStray()
+    while try pairSimilarObjects() > 0 && remainingReads > 0 {}
+  }
+
+  /// Step 5: what is left of colours that one store has more often.
+  private func setAllStray() {
+    for entity in concreteEntities {
+      for side in Side.allCases {
+        for rank in unpaired(open[side.rawValue][entity.index], side, entity) { setStray(side, entity, rank) }
+        open[side.rawValue][entity.index] = []
+      }
+    }
   }
 
   // MARK: Colours
@@ -73,11 +91,18 @@ final class StructureMatching {
 
   /// Whether an object has the same values as one of the other store, but not the same links.
   func hasOtherLinks(_ side: Side, _ root: EntityIndex, _ rank: Int) -> Bool {
-    colour(side, root.rawValue, rank) & 1 == Mark.otherLinks
+    colour(side, root.rawValue, rank) & Mark.all == Mark.otherLinks
   }
 
+  func isStray(_ side: Side, _ root: EntityIndex, _ rank: Int) -> Bool {
+    colour(side, root.rawValue, rank) & Mark.all == Mark.stray
+  }
+
+  /// Counts objects that are read to find similar ones.
+  func countReads(_ count: Int) { remainingReads -= count }
+
   private func set(_ colour: UInt64, _ mark: UInt64, _ side: Side, _ root: EntityIndex, _ rank: Int) {
-    colours[side.rawValue][root][rank] = colour & ~1 | mark
+    colours[side.rawValue][root][rank] = colour & ~Mark.all | mark
   }
 
   func pair(_ entity: ManagedObjectModel.Entity, _ first: Int, _ second: Int) {
@@ -88,7 +113,7 @@ final class StructureMatching {
   private func colourPair(_ entity: ManagedObjectModel.Entity, _ first: Int, _ second: Int) {
     let root = entity.rootIndex, colour = GraphHash.mixed(GraphHash.mixed(-1 - root.rawValue, 0), UInt64(first))
     for (side, rank) in [(Side.first, first), (.second, second)] {
-      set(colour, Mark.alike, side, root, rank)
+      set(colour, Mark.paired, side, root, rank)
       addSettled(side, entity, rank)
     }
   }
@@ -98,7 +123,7 @@ final class StructureMatching {
   }
 
   private func colourSingle(_ side: Side, _ entity: ManagedObjectModel.Entity, _ rank: Int) {
-    set(GraphHash.mixed(entity.index.rawValue, 5), Mark.alike, side, entity.rootIndex, rank)
+    set(GraphHash.mixed(entity.index.rawValue, 5), Mark.stray, side, entity.rootIndex, rank)
     addSettled(side, entity, rank)
   }
 
@@ -199,7 +224,7 @@ final class StructureMatching {
     return .none
   }
 
-  /// Adds the colours of the objects that have links without an inverse to the destinations.
+  /// Adds the colours of the owners of one-way links to the destinations.
   ///
   /// Final colours are added once: they are part of all later colours of the destination.
   private func addToDestinations() throws {
@@ -247,7 +272,7 @@ final class StructureMatching {
     var members: [Member] = []
     for side in Side.allCases {
       members += open[side.rawValue][entity.index].enumerated().map { index, rank in
-        Member(former: former?[side.rawValue][index] ?? 0, refined: refined[side.rawValue][index] & ~1, side: side, rank: rank)
+        Member(former: former?[side.rawValue][index] ?? 0, refined: refined[side.rawValue][index] & ~Mark.all, side: side, rank: rank)
       }
       open[side.rawValue][entity.index] = []
     }
