@@ -412,4 +412,19 @@ import Testing
       #expect(error?.code == .missingExternalData)
     }
   }
+
+  @Test func aCancelledTaskStopsComparing() async throws {
+    let model = try Self.everything(), place = MigratedStore.Place(.sqlite), other = MigratedStore.Place(.sqlite)
+    try Self.fill(place, model)
+    try Self.fill(other, model)
+    for matching in Self.matchings {
+      let task = Task {
+        while !Task.isCancelled { await Task.yield() }
+        return try Self.difference(place, other, model, matching)
+      }
+      task.cancel()
+      let error = await #expect(throws: StoreError.self) { _ = try await task.value }
+      #expect(error?.code == .cancelled)
+    }
+  }
 }

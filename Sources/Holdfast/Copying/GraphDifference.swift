@@ -42,8 +42,7 @@ public struct GraphDifference: Sendable, Hashable {
     ///
     /// **Guarantee.** If no difference is reported, the graphs are equal up to the keys. If the graphs are equal, no difference is
     /// reported, except perhaps for highly symmetric graphs: objects that can't be distinguished in this way are matched in key order,
-    /// together with what is linked to them. The same may happen in chains of more than 64 objects with equal values, if the stores have
-    /// more than a million objects or so.
+    /// together with what is linked to them. Links that are more than 64 steps away may not be used to distinguish objects.
     case structure
   }
 

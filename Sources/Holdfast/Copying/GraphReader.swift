@@ -104,7 +104,13 @@ package final class GraphReader {
   ) throws -> [[(target: ObjectKey, order: Int64?)]] {
     if owners.isEmpty { return [] }
     let request = RelationshipRequest(entity: relationship.entityIndex, relationship: relationship.index, sources: owners)
-    let answer = try store.relationships(request, in: view, options: .none)
+    let answer: RelationshipAnswer
+    do {
+      answer = try store.relationships(request, in: view, options: .none)
+    } catch let error as StoreError where error.code == .tooLarge && owners.count > 1 {
+      let half = owners.count / 2
+      return try targets(of: Array(owners[..<half]), relationship) + targets(of: Array(owners[half...]), relationship)
+    }
     return owners.indices.map { index in
       let range = Int(answer.offsets[index])..<Int(answer.offsets[index + 1])
       let targets = range.map { (target: answer.targets[$0], order: relationship.isOrdered ? answer.orderKeys?[$0] : nil) }

@@ -33,7 +33,8 @@ extension PersistentStoreCoordinator {
   ///   - maximumCount: The maximum number of objects in ``GraphDifference/objects``. Defaults to 1,000. The numbers of differences are always
   ///     exact.
   /// - Throws: ``/HoldfastStore/StoreError``: the errors of opening and reading both stores; `notFound` if one of them doesn't exist;
-  ///   `alreadyOpen` while this process has one of them open; `incompatibleModel` if the stores have different versions of the model.
+  ///   `alreadyOpen` while this process has one of them open; `incompatibleModel` if the stores have different versions of the model;
+  ///   `missingExternalData` if the external file of a value is missing; `cancelled` if the task was cancelled.
   ///   ``/HoldfastStore/MigrationError`` with code `missingSourceModel` if no store contains a model.
   ///   ``PersistenceError`` for ``GraphDifference/Matching/uniqueKeys(_:)``: `unknownEntity` or `unknownProperty` if the model doesn't have a
   ///   name, `invalidRequest` if there is no unique key.

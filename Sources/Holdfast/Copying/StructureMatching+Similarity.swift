@@ -11,6 +11,7 @@ extension StructureMatching {
   @discardableResult func pairSimilarObjects() throws -> Int {
     var count = 0
     for entity in model.entities where !entity.isAbstract {
+      if Side.allCases.contains(where: { candidates($0, entity).isEmpty }) { continue }
       let numbers = entity.graphProperties.enumerated().filter { !$1.isDerived }.map(\.offset)
       for number in numbers { count += try pairDiffering(entity, number) }
       for number in numbers { count += try pairSharing(entity, number) }

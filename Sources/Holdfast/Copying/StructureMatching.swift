@@ -66,6 +66,7 @@ final class StructureMatching {
   }
 
   func run() throws {
+    guard concreteEntities.contains(where: { canHavePairs($0) }) else { return }
     try colourByValues()
     try pairSimilarObjects()
     try refine()
@@ -73,6 +74,13 @@ final class StructureMatching {
     try pairSymmetricObjects()
     setAllStray()
     while try pairSimilarObjects() > 0 && remainingReads > 0 {}
+  }
+
+  /// Whether both stores have objects without a partner.
+  private func canHavePairs(_ entity: ManagedObjectModel.Entity) -> Bool {
+    Side.allCases.allSatisfy { side in
+      readers[side.rawValue].ranks(of: entity).contains { pairs.isUnpaired(side, entity.rootIndex, $0) }
+    }
   }
 
   /// Step 5: what is left of colours that one store has more often.
@@ -231,11 +239,13 @@ final class StructureMatching {
     if incoming.isEmpty { return }
     incoming = incoming.map { $0.map { Array(repeating: 0, count: $0.count) } }
     for side in Side.allCases {
-      for entity in concreteEntities where !oneWay[entity.index].isEmpty {
+      for entity in concreteEntities {
+        let properties = oneWay[entity.index].filter { canRefineDestinations(of: $0.property) }
+        if properties.isEmpty { continue }
         let owners = open[side.rawValue][entity.index] + settled[side.rawValue][entity.index]
         try readers[side.rawValue].forEachChunk(owners, of: entity) { chunk, range in
           for index in range {
-            for (number, property) in oneWay[entity.index] {
+            for (number, property) in properties {
               guard case .objects(let root, let ranks, let isOrdered) = try linkContent(chunk, index - range.lowerBound, property)
               else { continue }
               let link = GraphHash.mixed(
@@ -249,6 +259,14 @@ final class StructureMatching {
       }
     }
     settled = settled.map { $0.map { _ in [] } }
+  }
+
+  private func canRefineDestinations(of property: GraphProperty) -> Bool {
+    switch property {
+    case .attribute: true
+    case .toOne(let relationship), .toMany(let relationship):
+      model.destination(of: relationship).concreteIndexes.contains { !open[0][$0].isEmpty }
+    }
   }
 
   // MARK: Splitting

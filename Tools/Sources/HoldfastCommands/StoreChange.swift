@@ -129,6 +129,18 @@ public struct StoreSource: Sendable {
     }
   }
 
+  /// Compares the store with another one.
+  func difference(
+    from other: String, matching: GraphDifference.Matching, includesValues: Bool, maximumCount: Int
+  ) throws(CommandError) -> GraphDifference {
+    let second = try StoreFile(path: other)
+    return try wrapping("The store can't be compared with \(other).") {
+      try PersistentStoreCoordinator.difference(
+        between: file.description, and: second.description, model: model, matching: matching, includesValues: includesValues,
+        maximumCount: maximumCount)
+    }
+  }
+
   /// Rebuilds the file without unused space.
   ///
   /// - Returns: The size of the file in bytes, before and after.

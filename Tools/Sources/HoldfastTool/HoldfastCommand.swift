@@ -9,8 +9,8 @@ import HoldfastModelCode
     commandName: "holdfast",
     abstract: "Inspects models and stores of Holdfast and Core Data.",
     discussion: """
-      `model convert`, `generate`, and the commands of `store` other than info and check write files. Exit codes: 0 success, 1 an input can't be read or an output can't be written, \
-      2 lint has findings or a check finds outdated files, 64 the command line is invalid.
+      `model convert`, `generate`, and the commands of `store` other than info, check and diff write files. Exit codes: 0 success, 1 an input can't be read or an output can't be written, \
+      2 lint has findings, a check finds outdated files, or two stores differ, 64 the command line is invalid.
       """,
     subcommands: [Model.self, Store.self, Generate.self])
 }
@@ -93,6 +93,7 @@ struct Model: ParsableCommand {
 }
 
 extension ModelGraph.Format: ExpressibleByArgument {}
+extension StoreDifference.Method: ExpressibleByArgument {}
 
 /// Writes output and errors.
 enum Output {

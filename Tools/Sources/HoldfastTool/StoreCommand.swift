@@ -13,8 +13,8 @@ import HoldfastCommands
 
 struct Store: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Inspects, checks, copies and migrates stores of Holdfast and Core Data.",
-    subcommands: [Info.self, Check.self, Copy.self, Move.self, Convert.self, Migrate.self, Compact.self])
+    abstract: "Inspects, checks, compares, copies and migrates stores of Holdfast and Core Data.",
+    subcommands: [Info.self, Check.self, Diff.self, Copy.self, Move.self, Convert.self, Migrate.self, Compact.self])
 
   struct Info: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -48,6 +48,31 @@ struct Store: ParsableCommand {
     func run() throws {
       let source = try input.source(), digest = try Output.asking { () throws(CommandError) in try source.check() }
       try Output.write(Data("\(digest.objectCount) objects, digest \(digest)\n".utf8))
+    }
+  }
+
+  struct Diff: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Compares the objects of two stores, which may be of different types. Exits with 2 if they differ.",
+      discussion: """
+        By id, objects with the same ID are compared, for backups and earlier states of a store. By unique, objects with the same values of \
+        the uniqueness constraints or --key are compared. By structure, objects are found by their values and links, whatever their IDs are.
+        """)
+    @OptionGroup var input: Source
+    @Argument(help: "The other store's file.", completion: .file()) var other: String
+    @Option(help: "How objects are matched: id, unique or structure. Defaults to unique with --key, and to id otherwise.")
+    var by: StoreDifference.Method?
+    @Option(help: "Properties that identify an entity's objects: Entity=property,property. Can be repeated.") var key: [String] = []
+    @Flag(help: "Show the values that differ.") var values = false
+    @Option(help: "The maximum number of differences to list.") var limit = 1_000
+
+    func run() throws {
+      let source = try input.source()
+      let result = try Output.asking { () throws(CommandError) in
+        try StoreDifference(source, other, by: by, keys: key, includesValues: values, limit: limit)
+      }
+      try Output.write(Data(result.text().utf8))
+      if !result.difference.isEmpty { throw ExitCode(2) }
     }
   }
 

@@ -1,4 +1,5 @@
 import Foundation
+import Holdfast
 import HoldfastCommands
 import HoldfastModelFile
 import HoldfastSQLiteStore
@@ -65,6 +66,28 @@ import Testing
     #expect(try run(arguments, in: fixture).output.contains("written: Dog+Properties.swift\n"))
     #expect(try run("generate", "nothing", "--output", "Classes", in: fixture).status == 1)
     #expect(try run("generate", "Zoo.xcdatamodeld", in: fixture).status == 64)
+  }
+
+  @Test func storesAreCompared() throws {
+    let fixture = try Fixture()
+    try fixture.writeStore(.sqlite(at: fixture.path("zoo.sqlite")))
+    try fixture.writeStore(.sqlite(at: fixture.path("other.sqlite")))
+    #expect(try run("store", "convert", "zoo.sqlite", "zoo.json", in: fixture).status == 0)
+    let equal = try run("store", "diff", "zoo.sqlite", "zoo.json", "--by", "structure", in: fixture)
+    #expect(equal.status == 0 && equal.output.hasPrefix("The stores are equal.\n") && equal.errors.isEmpty)
+    let keyed = try run("store", "diff", "zoo.sqlite", "other.sqlite", "--key", "Walk=minutes", "--key", "Dog=rating", in: fixture)
+    #expect(keyed.status == 0, "\(keyed)")
+    let coordinator = try PersistentStoreCoordinator(model: Fixture.model(), store: .sqlite(at: fixture.path("other.sqlite")))
+    let context = try ManagedObjectContext(coordinator: coordinator)
+    try context.insert(entityNamed: "Dog").setValue(.string("Ada"), forKey: "name")
+    try context.save()
+    try coordinator.close()
+    let different = try run("store", "diff", "zoo.sqlite", "other.sqlite", "--by", "unique", "--values", "--limit", "0", in: fixture)
+    #expect(different.status == 2 && different.output.hasPrefix("The stores differ: 1 difference.\n") && different.errors.isEmpty)
+    let missing = try run("store", "diff", "zoo.sqlite", "nothing.sqlite", in: fixture)
+    #expect(missing.status == 1 && missing.output.isEmpty && missing.errors.hasPrefix("holdfast: nothing.sqlite: "))
+    #expect(try run("store", "diff", "zoo.sqlite", in: fixture).status == 64)
+    #expect(try run("store", "diff", "zoo.sqlite", "zoo.json", "--by", "name", in: fixture).status == 64)
   }
 
   @Test func exitCodesAreThoseOfTheReadMe() throws {

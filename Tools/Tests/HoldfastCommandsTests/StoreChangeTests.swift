@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastCommands
 import HoldfastStore
+import HoldfastXMLStore
 import Testing
 
 /// The commands that check, copy and migrate stores.
@@ -55,6 +56,70 @@ import Testing
     #expect(StoreSource.backupPath(of: path).contains("-backup-2."))
     #expect(try StoreReport(path: path).digest == new.versionDigest && source.preview(to: new) == nil)
     #expect(try StoreReport(path: path).entities.map { $0.rows } == [0, 2, 3])
+  }
+
+  // MARK: Comparisons
+
+  @Test(arguments: Fixture.Kind.allCases) func aStoreIsComparedWithItsCopies(kind: Fixture.Kind) throws {
+    let fixture = try Fixture(), source = try StoreSource(path: try store(kind, fixture)), copy = fixture.path("same")
+    try source.copy(to: copy)
+    for method in StoreDifference.Method.allCases {
+      let result = try StoreDifference(source, copy, by: method)
+      #expect(result.difference.isEmpty)
+      #expect(result.text() == "The stores are equal.\nDog: 2 objects in both stores\nWalk: 3 objects in both stores\n")
+    }
+    for (other, name) in Self.extensions {
+      let path = fixture.path("other.\(name)")
+      try source.convert(to: path)
+      for method in [StoreDifference.Method.unique, .structure] {
+        #expect(try StoreDifference(source, path, by: method).difference.isEmpty, "\(other) \(method)")
+      }
+    }
+  }
+
+  @Test(arguments: Fixture.Kind.allCases) func differencesAreListedWithAndWithoutValues(kind: Fixture.Kind) throws {
+    let fixture = try Fixture(), path = try store(kind, fixture), source = try StoreSource(path: path), other = fixture.path("other")
+    try source.copy(to: other)
+    let coordinator = try PersistentStoreCoordinator(model: Fixture.model(), store: kind.description(at: other))
+    let context = try ManagedObjectContext(coordinator: coordinator)
+    let dogs = try context.fetch(FetchRequest<ManagedObject>(entityName: "Dog"))
+    try #require(try dogs.first { try $0.value(forKey: "name") == .single("Rex") }).setValue(.string("Re\nx\u{1B}"), forKey: "name")
+    try context.insert(entityNamed: "Walk").setValue(.int32(4), forKey: "minutes")
+    try context.save()
+    try coordinator.close()
+
+    let plain = try StoreDifference(source, other).text().split(separator: "\n").map(String.init)
+    #expect(plain.count == 5 && plain[0] == "The stores differ: 2 differences.", "\(plain)")
+    #expect(plain[1] == "Dog: 2 objects in both stores, 1 changed")
+    #expect(plain[2] == "Walk: 3 objects in both stores; 1 only in the second store")
+    #expect(plain[3].hasPrefix("Changed: Dog/p") && plain[3].hasSuffix(": name"))
+    #expect(plain[4].hasPrefix("Only in the second store: Walk/p"))
+    let full = try StoreDifference(source, other, includesValues: true).text()
+    #expect(full.contains(#": name ("Rex" → "Re\nx\u{1B}")"#), "\(full)")
+    let short = try StoreDifference(source, other, limit: 1).text()
+    #expect(short.hasPrefix("The stores differ: 2 differences.\n") && short.hasSuffix("\nAnd 1 more difference.\n"))
+    // The key in the command replaces the constraint of the model.
+    #expect(try StoreDifference(source, other, by: .unique).difference.differenceCount == 3)
+    #expect(try StoreDifference(source, other, keys: ["Walk=minutes", "Dog=name"]).difference.differenceCount == 3)
+  }
+
+  @Test func comparisonsReportWhatIsWrong() throws {
+    let fixture = try Fixture(), source = try StoreSource(path: try store(.json, fixture)), other = fixture.path("zoo.json")
+    func error(_ path: String, _ method: StoreDifference.Method? = nil, _ keys: [String] = []) throws -> CommandError {
+      try #require(throws: CommandError.self) { try StoreDifference(source, path, by: method, keys: keys) }
+    }
+    #expect(try error(fixture.path("nothing")).path == fixture.path("nothing"))
+    #expect(try error(other, .structure, ["Dog=name"]).reason.contains("--by unique"))
+    for key in ["Dog", "Dog=", "=name"] { #expect(try error(other, nil, [key]).reason.contains("Entity=property")) }
+    #expect(try error(other, nil, ["Dog=name", "Dog=rating"]).reason.contains("repeated"))
+    let copy = fixture.path("copy.xml")
+    try source.convert(to: copy)
+    #expect(try error(copy, nil, ["Dog=colour"]).description.contains("colour"))
+    #expect(try error(copy, nil, ["Horse=name"]).description.contains("Horse"))
+    let newer = try ManagedObjectModel(entities: [EntityDescription("Dog")])
+    try PersistentStoreCoordinator(model: newer, store: .xml(at: fixture.path("newer.xml"))).close()
+    let refused = try error(fixture.path("newer.xml"), .structure)
+    #expect(refused.description.contains("Migrate the older one") && !refused.description.contains("\n"), "\(refused)")
   }
 
   @Test func onlySQLiteStoresAreCompacted() throws {
