@@ -81,6 +81,17 @@ enum MigrationExamples {
     let copy = try PersistentStoreCoordinator.copyPersistentStore(.json(at: "dogs.json"), to: .sqlite(at: "dogs.sqlite"))
     print("\(copy.digest.objectCount) objects")
   }
+
+  static func compare() throws {
+    let difference = try PersistentStoreCoordinator.difference(
+      between: .json(at: "dogs.json"), and: .sqlite(at: "dogs.sqlite"), matching: .structure)
+    print(difference.isEmpty ? "The stores are equal." : "\(difference)")
+  }
+
+  static func compareWithBackup(_ backup: String, _ path: String) throws {
+    let difference = try PersistentStoreCoordinator.difference(between: .sqlite(at: backup), and: .sqlite(at: path))
+    if !difference.isEmpty { print(difference) }
+  }
 }
 
 /// The examples of *Migrate a store* behave as the article says.

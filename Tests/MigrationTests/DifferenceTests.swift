@@ -31,13 +31,14 @@ import Testing
         ]), EntityDescription("Home", relationships: [.toOne("owner", to: "Owner", inverse: "home")]))
   }
 
-  private static func fill(_ place: MigratedStore.Place, _ model: ManagedObjectModel) throws {
+  /// - Parameter isLarge: Whether a value is kept in an external file.
+  private static func fill(_ place: MigratedStore.Place, _ model: ManagedObjectModel, isLarge: Bool = false) throws {
     try place.fill(model) { context in
       let o = try context.add("Owner", "o"), p = try context.add("Owner", "p"), home = try context.add("Home", "h")
       let cat = try context.add(
         "Cat", "c",
         [
-          "a": .int16(-3), "b": .decimal(Decimal(string: "12.75") ?? 0), "c": .date(1.5), "d": .data(large),
+          "a": .int16(-3), "b": .decimal(Decimal(string: "12.75") ?? 0), "c": .date(1.5), "d": .data(isLarge ? large : Data([1, 2, 3])),
           "e": .uuid(UUID(uuidString: "00000000-0000-0000-0000-00000000000A") ?? UUID()), "g": true,
         ])
       try context.add("Cat", "empty")
@@ -124,7 +125,7 @@ import Testing
 
   @Test(arguments: CopyTests.Pair.all) func aCopyOfAnotherTypeIsEqual(_ pair: CopyTests.Pair) throws {
     let model = try Self.everything(), source = MigratedStore.Place(pair.source), copy = MigratedStore.Place(pair.destination)
-    try Self.fill(source, model)
+    try Self.fill(source, model, isLarge: pair.source == pair.destination || pair.source == .coreData)
     try PersistentStoreCoordinator.copyPersistentStore(source.description, to: copy.description, model: model)
     for matching in [Self.keys, .structure] {
       for (first, second) in [(source, copy), (copy, source)] {
@@ -138,7 +139,7 @@ import Testing
 
   @Test(arguments: MigratedStore.allCases, changes) func exactlyTheChangeIsReported(_ store: MigratedStore, _ change: Change) throws {
     let model = try Self.everything(), before = MigratedStore.Place(store), after = MigratedStore.Place(store)
-    try Self.fill(before, model)
+    try Self.fill(before, model, isLarge: change.name == "external file")
     try PersistentStoreCoordinator.replacePersistentStore(after.description, withCopyOf: before.description)
     try after.change(model, change.run)
     let files = try before.folder.snapshot()
@@ -207,7 +208,7 @@ import Testing
 
   @Test func valuesAreReportedOnRequestOnly() throws {
     let model = try Self.everything(), before = MigratedStore.Place(.sqlite), after = MigratedStore.Place(.sqlite)
-    try Self.fill(before, model)
+    try Self.fill(before, model, isLarge: true)
     try PersistentStoreCoordinator.replacePersistentStore(after.description, withCopyOf: before.description)
     var (o, p): (ManagedObjectID?, ManagedObjectID?)
     try after.change(model) {
@@ -402,7 +403,7 @@ import Testing
 
   @Test func aMissingExternalFileIsAnError() throws {
     let model = try Self.everything(), first = MigratedStore.Place(.sqlite), second = MigratedStore.Place(.sqlite)
-    try Self.fill(first, model)
+    try Self.fill(first, model, isLarge: true)
     try PersistentStoreCoordinator.replacePersistentStore(second.description, withCopyOf: first.description)
     for name in try FileManager.default.subpathsOfDirectory(atPath: second.folder.path) where name.contains("_EXTERNAL_DATA/") {
       try FileManager.default.removeItem(atPath: second.folder.file(name))

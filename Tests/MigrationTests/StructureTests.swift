@@ -140,7 +140,7 @@ import Testing
   }
 
   @Test func aLongChainOfEqualObjectsIsMatched() throws {
-    let chain = Self.chain(1_000)
+    let chain = Self.chain(800)
     #expect(try Self.difference(chain, chain).isEmpty)
   }
 
