@@ -377,6 +377,13 @@ import Testing
     }
   }
 
+  @Test(arguments: MigratedStore.allCases) func aStoreIsNotComparedWithItself(_ store: MigratedStore) throws {
+    let model = try Self.everything(), place = MigratedStore.Place(store)
+    try Self.fill(place, model)
+    let error = #expect(throws: StoreError.self) { try Self.difference(place, place, model, .structure) }
+    #expect(error?.code == .alreadyOpen)
+  }
+
   @Test func storesWithoutAModelNeedOne() throws {
     let model = try Self.everything(), place = MigratedStore.Place(.coreData), other = MigratedStore.Place(.coreData)
     try Self.fill(place, model)

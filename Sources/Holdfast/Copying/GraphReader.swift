@@ -27,15 +27,23 @@ package final class GraphReader {
     view = try store.beginRead(store.capabilities.snapshots ? .snapshot : .latest, options: .none)
     keys = model.entities.map { _ in [] }
     ownKeys = keys
+    var mixedRoots: Set<EntityIndex> = []
     for entity in model.entities where !entity.isAbstract {
       let sink = KeySink()
       var plan = FetchPlan(entity: entity.index, concreteEntities: [entity.index])
       plan.output = .keys
       try store.fetch(plan, in: view, options: .none, into: sink)
-      ownKeys[entity.index.rawValue] = sink.keys.sorted()
-      keys[entity.rootIndex.rawValue] += sink.keys
+      sink.keys.sort()
+      ownKeys[entity.index] = sink.keys
+      if keys[entity.rootIndex].isEmpty {
+        // Both lists share their memory.
+        keys[entity.rootIndex] = sink.keys
+      } else if !sink.keys.isEmpty {
+        keys[entity.rootIndex] += sink.keys
+        mixedRoots.insert(entity.rootIndex)
+      }
     }
-    for place in keys.indices { keys[place].sort() }
+    for root in mixedRoots { keys[root].sort() }
   }
 
   deinit { view.end() }

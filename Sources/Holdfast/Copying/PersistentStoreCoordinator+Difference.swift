@@ -20,9 +20,9 @@ extension PersistentStoreCoordinator {
   /// print(difference.isEmpty ? "The stores are equal." : "\(difference)")
   /// ```
   ///
-  /// Reads the objects in batches, most of them twice. The memory for an object is about 25 bytes, and 60 if objects are matched by
-  /// structure. Stores other than SQLite need memory for all objects. Matching by structure takes time O(*n* log *n*) for graphs whose
-  /// objects mostly have different values, and a multiple for objects with equal values that differ in distant links.
+  /// Reads the objects in batches, most of them twice. The memory for each object of a SQLite store is up to 100 bytes. Other stores need
+  /// memory for all objects. Takes time O(*n* log *n*). By structure, this holds for graphs whose objects mostly have different values;
+  /// objects with equal values are read again for each link on the way to a difference, on average up to 64 times.
   ///
   /// - Parameters:
   ///   - first: A store that isn't open. It isn't changed.
@@ -33,7 +33,7 @@ extension PersistentStoreCoordinator {
   ///   - maximumCount: The maximum number of objects in ``GraphDifference/objects``. Defaults to 1,000. The numbers of differences are always
   ///     exact.
   /// - Throws: ``/HoldfastStore/StoreError``: the errors of opening and reading both stores; `notFound` if one of them doesn't exist;
-  ///   `alreadyOpen` while this process has one of them open; `incompatibleModel` if the stores have different versions of the model;
+  ///   `alreadyOpen` while this process has one of them open, and if both are the same store; `incompatibleModel` if the stores have different versions of the model;
   ///   `missingExternalData` if the external file of a value is missing; `cancelled` if the task was cancelled.
   ///   ``/HoldfastStore/MigrationError`` with code `missingSourceModel` if no store contains a model.
   ///   ``PersistenceError`` for ``GraphDifference/Matching/uniqueKeys(_:)``: `unknownEntity` or `unknownProperty` if the model doesn't have a

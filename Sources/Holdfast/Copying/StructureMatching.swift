@@ -38,7 +38,7 @@ final class StructureMatching {
   private(set) var open: [[[Int]]]
   /// The ranks of the objects that had a colour of one store only, by side and entity.
   private(set) var strays: [[[Int]]]
-  /// What the owners of one-way links add to the colours of its destinations, by side, root entity and rank.
+  /// What the owners of one-way links add to the colours of the destinations, by side, root entity and rank.
   private var incoming: [[[UInt64]]] = []
   /// The ranks of the objects whose colours are final, and haven't been added to their destinations, by side and entity.
   private var settled: [[[Int]]]
@@ -46,6 +46,7 @@ final class StructureMatching {
   private let oneWay: [[(index: Int, property: GraphProperty)]]
   /// The pairs that the last refinement found.
   private(set) var recentPairs: [(entity: ManagedObjectModel.Entity, first: Int, second: Int)] = []
+  /// Whether pairs are added to ``recentPairs``.
   private var isRefining = false
   /// How many objects may still be read to refine colours. If there are none left, step 4 does the rest.
   private(set) var remainingReads: Int
