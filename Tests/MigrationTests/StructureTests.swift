@@ -71,6 +71,7 @@ import Testing
     ("a ring without an inverse", ring(20, "arrow")), ("an undirected ring", peerRing(20)),
     ("pairs", Graph(count: 20, toOne: ["next": Dictionary(uniqueKeysWithValues: (0..<10).map { ($0, 19 - $0) })])),
     ("a tree", Graph(count: 31, toOne: ["parent": Dictionary(uniqueKeysWithValues: (1..<31).map { ($0, ($0 - 1) / 2) })])),
+    ("arrows to equal nodes", Graph(count: 16, toOne: ["arrow": Dictionary(uniqueKeysWithValues: (0..<8).map { ($0, 15 - $0) })])),
     (
       "a complete graph",
       Graph(count: 6, peers: Dictionary(uniqueKeysWithValues: (0..<6).map { node in (node, (0..<6).filter { $0 != node }) }))
@@ -139,9 +140,16 @@ import Testing
     #expect(DifferenceTests.differences(difference) == ["changed Node tag"], "\(difference)")
   }
 
+  /// Refinement ends before it reaches the middle.
   @Test func aLongChainOfEqualObjectsIsMatched() throws {
-    let chain = Self.chain(800)
+    let chain = Self.chain(700)
     #expect(try Self.difference(chain, chain).isEmpty)
+  }
+
+  @Test func manyEqualPairsWithoutAnInverseAreMatched() throws {
+    let count = 1_000
+    let graph = Graph(count: count, lists: Dictionary(uniqueKeysWithValues: (0..<count / 2).map { ($0, [count - 1 - $0]) }))
+    #expect(try Self.difference(graph, graph, in: .sqlite).isEmpty)
   }
 
   @Test func manyEqualPairsAreMatched() throws {

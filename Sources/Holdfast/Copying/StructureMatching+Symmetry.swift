@@ -2,22 +2,52 @@ import HoldfastStore
 
 // Pairs of objects that can't be distinguished.
 extension StructureMatching {
+  /// How many objects may be read to refine colours after each pair.
+  private static let maximumReads = 100_000
+
   /// Step 4: pairs the remaining objects of each colour, in key order.
   ///
-  /// After each pair, the objects that are linked to both in the same way are paired, depth first. So the halves of two equal pairs of
-  /// objects aren't exchanged.
+  /// Among some hundred objects, colours are refined after each pair. Among more, the objects that are linked to both in the same way are
+  /// paired, depth first. So the halves of two equal pairs of objects aren't exchanged.
   func pairSymmetricObjects() throws {
+    let end = remainingReads - Self.maximumReads
+    while remainingReads > max(end, 0), pairTwoObjects() { try refine() }
     if remainingReads <= 0 {
       // Refinement ended before it used these pairs.
       for (entity, first, second) in recentPairs { try pairLinked(from: linkedObjects(entity, first, second)) }
     }
-    for entity in model.entities where !entity.isAbstract {
-      let root = entity.rootIndex.rawValue
-      let elements = Side.allCases.map { side in
-        unpaired(open[side.rawValue][entity.index], side, entity).map { HashGroups.Element(hash: colour(side, root, $0), rank: $0) }
+    for entity in entitiesWithOwnersFirst { try forEachColour(of: entity) { try pairColour(entity, $0, $1) } }
+  }
+
+  /// The concrete entities, those first whose objects have links that their destinations can't see.
+  private var entitiesWithOwnersFirst: [ManagedObjectModel.Entity] {
+    let entities = model.entities.filter { !$0.isAbstract }
+    return entities.filter { hasOneWayLinks($0) } + entities.filter { !hasOneWayLinks($0) }
+  }
+
+  /// Pairs two objects of any colour, and returns whether there are any.
+  private func pairTwoObjects() -> Bool {
+    for entity in entitiesWithOwnersFirst {
+      var found: (Int, Int)?
+      forEachColour(of: entity) { first, second in
+        if found == nil, let one = first.first, let other = second.first { found = (one, other) }
       }
-      try HashGroups.forEach(elements[0], elements[1]) { first, second, _ in try pairColour(entity, first, second) }
+      guard let (first, second) = found else { continue }
+      pair(entity, first, second)
+      removePaired(entity)
+      return true
     }
+    return false
+  }
+
+  /// Calls a closure with the unpaired objects of each colour that are left in both stores, or in one.
+  private func forEachColour(of entity: ManagedObjectModel.Entity, _ body: ([Int], [Int]) throws -> Void) rethrows {
+    let elements = Side.allCases.map { side in
+      unpaired(open[side.rawValue][entity.index], side, entity).map {
+        HashGroups.Element(hash: colour(side, entity.rootIndex.rawValue, $0), rank: $0)
+      }
+    }
+    try HashGroups.forEach(elements[0], elements[1]) { first, second, _ in try body(first, second) }
   }
 
   private func pairColour(_ entity: ManagedObjectModel.Entity, _ first: [Int], _ second: [Int]) throws {

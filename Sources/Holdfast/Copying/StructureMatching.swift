@@ -8,7 +8,7 @@ import HoldfastStore
 /// 2. Objects whose colour no object of the other store has are *strays*. Those that differ from one object in little are paired with it.
 /// 3. Colours are refined by the colours of linked objects, until no colour splits. A colour of one object in each store makes a pair. Steps
 ///    2 and 3 are repeated while they find similar objects.
-/// 4. The remaining objects of a colour are symmetric. One is paired with any other one, then what is linked to it, and so on.
+/// 4. The remaining objects of a colour are symmetric. One is paired with any other one, then colours are refined again, and so on.
 /// 5. Step 2 is repeated with everything that is left.
 ///
 /// A change hardly spreads: the colour of a stray depends on its entity only, and objects whose refined colours exist in one store only stay
@@ -107,6 +107,8 @@ final class StructureMatching {
     colour(side, root.rawValue, rank) & Mark.all == Mark.stray
   }
 
+  func hasOneWayLinks(_ entity: ManagedObjectModel.Entity) -> Bool { !oneWay[entity.index].isEmpty }
+
   /// Counts objects that are read to find similar ones.
   func countReads(_ count: Int) { remainingReads -= count }
 
@@ -184,7 +186,7 @@ final class StructureMatching {
   // MARK: Refinement
 
   /// Step 3.
-  private func refine() throws {
+  func refine() throws {
     while open.joined().contains(where: { !$0.isEmpty }), remainingReads > 0 {
       if try !refineOnce() { return }
     }
