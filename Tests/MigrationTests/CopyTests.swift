@@ -128,6 +128,18 @@ import Testing
     #expect(Set(digests).count == changes.count + 1)
   }
 
+  @Test(arguments: MigratedStore.allCases) func aStoreThatDoesNotExistIsNotCreated(_ store: MigratedStore) throws {
+    let model = try everything(), source = MigratedStore.Place(store), destination = MigratedStore.Place(.json)
+    let attempts: [() throws -> Void] = [
+      { try PersistentStoreCoordinator.copyPersistentStore(source.description, to: destination.description, model: model) },
+      { _ = try PersistentStoreCoordinator.graphDigest(of: source.description, model: model) },
+    ]
+    for attempt in attempts {
+      let error = #expect(throws: StoreError.self) { try attempt() }
+      #expect(error?.code == .notFound && source.folder.names.isEmpty && destination.folder.names.isEmpty, "\(source.folder.names)")
+    }
+  }
+
   @Test func aCopyNeedsAModelAndADestinationInAFile() throws {
     let model = try everything(), source = MigratedStore.Place(.coreData), destination = MigratedStore.Place(.json)
     try fill(source, model)

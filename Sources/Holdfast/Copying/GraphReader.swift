@@ -48,6 +48,9 @@ package final class GraphReader {
 
   deinit { view.end() }
 
+  /// The number of all objects.
+  var objectCount: Int { ownKeys.reduce(0) { $0 + $1.count } }
+
   /// The rank of an object of a family; nil if the object doesn't exist.
   func rank(_ key: ObjectKey, _ root: EntityIndex) -> Int? { keys[root.rawValue].rank(of: key) }
 

@@ -99,7 +99,7 @@ extension GraphReader {
   /// The concrete entity of the object with a rank in a root entity's family.
   func entity(_ root: EntityIndex, _ rank: Int) -> ManagedObjectModel.Entity? {
     let key = keys[root][rank]
-    return model.entities[root].concreteIndexes.first { ownKeys[$0].contains(sorted: key) }.map { model.entities[$0] }
+    return model.entities[root].concreteIndexes.first { ownKeys[$0].rank(of: key) != nil }.map { model.entities[$0] }
   }
 
   /// Reads objects of an entity by their ranks, and calls a closure with each chunk and the range of its objects in the list.
@@ -110,17 +110,5 @@ extension GraphReader {
       let range = start..<min(start + ObjectChunk.maximumCount, ranks.count)
       try body(try ObjectChunk(self, entity, ranks[range]), range)
     }
-  }
-}
-
-extension [ObjectKey] {
-  /// Whether an ascending list contains a key.
-  fileprivate func contains(sorted key: ObjectKey) -> Bool {
-    var (low, high) = (0, count)
-    while low < high {
-      let middle = (low + high) / 2
-      if self[middle] < key { low = middle + 1 } else { high = middle }
-    }
-    return low < count && self[low] == key
   }
 }

@@ -33,8 +33,8 @@ extension PersistentStoreCoordinator {
   ///   - maximumCount: The maximum number of objects in ``GraphDifference/objects``. Defaults to 1,000. The numbers of differences are always
   ///     exact.
   /// - Throws: ``/HoldfastStore/StoreError``: the errors of opening and reading both stores; `notFound` if one of them doesn't exist;
-  ///   `alreadyOpen` while this process has one of them open, and if both are the same store; `incompatibleModel` if the stores have different versions of the model;
-  ///   `missingExternalData` if the external file of a value is missing; `cancelled` if the task was cancelled.
+  ///   `alreadyOpen` while this process has one of them open, and if both are the same store; `incompatibleModel` if the stores have different
+  ///   versions of the model; `missingExternalData` if the external file of a value is missing; `cancelled` if the task was cancelled.
   ///   ``/HoldfastStore/MigrationError`` with code `missingSourceModel` if no store contains a model.
   ///   ``PersistenceError`` for ``GraphDifference/Matching/uniqueKeys(_:)``: `unknownEntity` or `unknownProperty` if the model doesn't have a
   ///   name, `invalidRequest` if there is no unique key.
@@ -42,7 +42,6 @@ extension PersistentStoreCoordinator {
     between first: StoreDescription, and second: StoreDescription, model: ManagedObjectModel? = nil,
     matching: GraphDifference.Matching = .objectIDs, includesValues: Bool = false, maximumCount: Int = 1_000
   ) throws -> GraphDifference {
-    for description in [first, second] { try requireStore(description) }
     let own = try model ?? cachedModel(for: first), model = try own ?? cachedModel(for: second)
     return try opening(first, second, model, explainsMismatch: own == nil) { reader in
       try opening(second, first, model, explainsMismatch: true) { other in
@@ -51,11 +50,6 @@ extension PersistentStoreCoordinator {
         return try comparison.run()
       }
     }
-  }
-
-  /// Throws if there is no store. Opening some stores would create it.
-  private static func requireStore(_ description: StoreDescription) throws {
-    do { _ = try metadata(for: description) } catch let error as StoreError where error.code == .unsupportedRequest {}
   }
 
   private static func opening<Result>(

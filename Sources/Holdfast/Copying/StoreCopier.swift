@@ -41,10 +41,14 @@ struct StoreCopier {
 
   // MARK: Opening
 
-  /// Opens a store, reads one state of it, and closes it afterwards.
+  /// Opens a store that exists, reads one state of it, and closes it afterwards.
   static func reading<Result>(
     _ description: StoreDescription, _ model: ManagedObjectModel?, _ body: (GraphReader, StoreMetadata) throws -> Result
   ) throws -> Result {
+    // Opening some stores would create them.
+    do { _ = try PersistentStoreCoordinator.metadata(for: description) } catch let error as StoreError
+      where error.code == .unsupportedRequest
+    {}
     let stored = try model ?? PersistentStoreCoordinator.cachedModel(for: description)
     guard let model = stored else {
       throw MigrationError(
