@@ -106,7 +106,7 @@ public struct StoreSource: Sendable {
     return candidate
   }
 
-  private static func described(_ path: String) throws(CommandError) -> StoreDescription {
+  static func described(_ path: String) throws(CommandError) -> StoreDescription {
     switch URL(fileURLWithPath: path).pathExtension.lowercased() {
     case "sqlite", "store", "db": .sqlite(at: path)
     case "json": .json(at: path)

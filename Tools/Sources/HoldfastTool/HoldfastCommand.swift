@@ -94,6 +94,7 @@ struct Model: ParsableCommand {
 
 extension ModelGraph.Format: ExpressibleByArgument {}
 extension StoreDifference.Method: ExpressibleByArgument {}
+extension ExchangeFormat: ExpressibleByArgument {}
 
 /// Writes output and errors.
 enum Output {

@@ -14,7 +14,9 @@ import HoldfastCommands
 struct Store: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Inspects, checks, compares, copies and migrates stores of Holdfast and Core Data.",
-    subcommands: [Info.self, Check.self, Diff.self, Copy.self, Move.self, Convert.self, Migrate.self, Compact.self])
+    subcommands: [
+      Info.self, Check.self, Diff.self, Copy.self, Move.self, Convert.self, Migrate.self, Compact.self, Export.self, Import.self,
+    ])
 
   struct Info: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -108,6 +110,39 @@ struct Store: ParsableCommand {
     func run() throws {
       let source = try input.source(), digest = try Output.asking { () throws(CommandError) in try source.convert(to: output) }
       try Output.write(Data("\(digest.objectCount) objects, digest \(digest)\n".utf8))
+    }
+  }
+
+  struct Export: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Writes all objects to a JSON file, or to a folder with a CSV file for each entity.",
+      discussion: "The form is described in Tools/README.md. Metadata isn't written.")
+    @OptionGroup var input: Source
+    @Argument(help: "The new file, or the new folder.", completion: .file()) var output: String
+    @Option(help: "The format. Defaults to JSON if the output's extension is .json, and to CSV otherwise.") var format: ExchangeFormat?
+
+    func run() throws {
+      let source = try input.source(), count = try Output.asking { () throws(CommandError) in try source.export(to: output, format) }
+      try Output.write(Data("\(count) objects\n".utf8))
+    }
+  }
+
+  struct Import: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Adds the objects of a JSON file or a folder of CSV files to a store: all of them, or none.",
+      discussion: """
+        The form is that of export. The objects get new IDs. If there is no store, it is created: its extension is .sqlite, .json, .xml or \
+        .binary.
+        """)
+    @Argument(help: "The store's file.", completion: .file()) var store: String
+    @Argument(help: "The exported file or folder.", completion: .file()) var input: String
+    @Option(help: "The model. Defaults to the model in the store.", completion: .file()) var model: String?
+
+    func run() throws {
+      let count = try Output.asking { () throws(CommandError) in
+        try StoreSource.importObjects(into: store, modelPath: model, from: input)
+      }
+      try Output.write(Data("\(count) objects imported\n".utf8))
     }
   }
 

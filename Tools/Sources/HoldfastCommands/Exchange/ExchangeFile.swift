@@ -1,0 +1,119 @@
+import Foundation
+import HoldfastStore
+
+/// The objects in an exported file or folder.
+struct ExchangeFile {
+  enum Field {
+    case text(String)
+    case list([String])
+  }
+
+  struct Record {
+    var entityName: String
+    /// Where the record is, for errors: a line, or an index in a list.
+    var place: String
+    /// The file of the record.
+    var path: String
+    /// The values by name, without nil.
+    var fields: [String: Field]
+
+    func failure(_ reason: String) -> CommandError { CommandError(path: path, reason: "\(place): \(reason)") }
+  }
+
+  private(set) var records: [Record] = []
+
+  init(path: String) throws(CommandError) {
+    switch FileKind(path) {
+    case .folder: try readCSV(path)
+    case .file: try readJSON(path)
+    default: throw CommandError(path: path, reason: "There is no file or folder at this path. Check the path.")
+    }
+  }
+
+  private static func text(_ path: String) throws(CommandError) -> String {
+    let data: Data
+    do { data = try Data(contentsOf: URL(fileURLWithPath: path)) } catch {
+      throw CommandError(path: path, reason: "The file can't be read.", cause: error)
+    }
+    guard let text = String(validating: data, as: UTF8.self) else { throw CommandError(path: path, reason: "The file isn't valid UTF-8.") }
+    return text
+  }
+
+  // MARK: CSV
+
+  private mutating func readCSV(_ folder: String) throws(CommandError) {
+    let names = ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).filter { $0.hasSuffix(".csv") }.sorted()
+    if names.isEmpty { throw CommandError(path: folder, reason: "The folder has no CSV files. Give one that export has written.") }
+    for name in names {
+      let path = folder + "/" + name, all: [CSVText.Record]
+      do throws(CSVText.Fault) { all = try CSVText.records(try Self.checkedText(path)) } catch {
+        throw CommandError(path: path, reason: "Line \(error.line): \(error.reason)")
+      }
+      guard let header = all.first else {
+        throw CommandError(path: path, reason: "The file is empty. Its first line must name the columns.")
+      }
+      let columns = header.fields.map { $0 ?? "" }
+      guard Set(columns).count == columns.count, !columns.contains("") else {
+        throw CommandError(path: path, reason: "Line 1: A column has no name, or several have the same.")
+      }
+      for record in all.dropFirst() {
+        guard record.fields.count == columns.count else {
+          throw CommandError(path: path, reason: "Line \(record.line) has \(record.fields.count) fields, and line 1 has \(columns.count).")
+        }
+        var fields: [String: Field] = [:]
+        for (column, field) in zip(columns, record.fields) { if let field { fields[column] = .text(field) } }
+        records.append(Record(entityName: String(name.dropLast(4)), place: "Line \(record.line)", path: path, fields: fields))
+      }
+    }
+  }
+
+  /// The text of a file. An error of the file is a fault of its first line.
+  private static func checkedText(_ path: String) throws(CSVText.Fault) -> String {
+    do throws(CommandError) { return try text(path) } catch { throw CSVText.Fault(line: 1, reason: error.reason) }
+  }
+
+  // MARK: JSON
+
+  private mutating func readJSON(_ path: String) throws(CommandError) {
+    let entities: [String: [[String: JSONField]]]
+    do {
+      let decoder = JSONDecoder()
+      entities = try decoder.decode([String: [[String: JSONField]]].self, from: Data(try Self.text(path).utf8))
+    } catch let error as CommandError { throw error } catch {
+      throw CommandError(
+        path: path, reason: "The file isn't JSON of the exported form: an object with a list of objects for each entity.", cause: error)
+    }
+    for (name, objects) in entities.sorted(by: { $0.key < $1.key }) {
+      for (index, object) in objects.enumerated() {
+        records.append(
+          Record(entityName: name, place: "\(name), object \(index + 1)", path: path, fields: object.compactMapValues(\.field)))
+      }
+    }
+  }
+
+  /// A member of an object.
+  private struct JSONField: Decodable {
+    let field: Field?
+
+    init(from decoder: any Decoder) throws {
+      if var list = try? decoder.unkeyedContainer() {
+        var references: [String] = []
+        while !list.isAtEnd { references.append(try list.decode(String.self)) }
+        field = .list(references)
+        return
+      }
+      let value = try decoder.singleValueContainer()
+      if value.decodeNil() {
+        field = nil
+      } else if let flag = try? value.decode(Bool.self) {
+        field = .text(flag ? "true" : "false")
+      } else if let number = try? value.decode(Int64.self) {
+        field = .text("\(number)")
+      } else if let number = try? value.decode(Double.self) {
+        field = .text("\(number)")
+      } else {
+        field = .text(try value.decode(String.self))
+      }
+    }
+  }
+}

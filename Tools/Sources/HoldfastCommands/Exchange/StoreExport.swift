@@ -1,0 +1,213 @@
+import Foundation
+import Holdfast
+import HoldfastStore
+
+extension StoreSource {
+  /// Exports all objects to a JSON file, or to a folder with a CSV file for each entity; see ``ExchangeFormat``.
+  ///
+  /// - Parameters:
+  ///   - destination: A path at which nothing is.
+  ///   - format: The format. Defaults to the one that the path's extension names.
+  /// - Returns: The number of objects.
+  /// - Throws: ``CommandError`` if there is something at the path, or the store can't be read. Nothing is left at the path then.
+  @discardableResult public func export(to destination: String, _ format: ExchangeFormat? = nil) throws(CommandError) -> Int {
+    if FileKind(destination) != nil {
+      throw CommandError(path: destination, reason: "There is something at this path. Choose another one.")
+    }
+    do {
+      let coordinator = try PersistentStoreCoordinator(model: model, store: StoreFile(path: path).description)
+      defer { try? coordinator.close() }
+      return try StoreExport(coordinator, destination, format ?? ExchangeFormat(path: destination)).run()
+    } catch {
+      try? FileManager.default.removeItem(atPath: destination)
+      if let error = error as? CommandError { throw error }
+      throw CommandError(path: path, reason: "The store can't be exported to \(destination).", cause: error)
+    }
+  }
+}
+
+/// Writes objects in batches, so that memory doesn't depend on their number.
+private struct StoreExport {
+  private static let batchCount = 1_000
+
+  private let coordinator: PersistentStoreCoordinator
+  private let context: ManagedObjectContext
+  private let destination: String
+  private let format: ExchangeFormat
+
+  private var model: ManagedObjectModel { coordinator.model }
+
+  init(_ coordinator: PersistentStoreCoordinator, _ destination: String, _ format: ExchangeFormat) throws {
+    (self.coordinator, self.destination, self.format) = (coordinator, destination, format)
+    context = try ManagedObjectContext(coordinator: coordinator, classes: [])
+  }
+
+  func run() throws -> Int {
+    switch format {
+    case .json: try exportJSON()
+    case .csv: try exportCSV()
+    }
+  }
+
+  private func exportJSON() throws -> Int {
+    let file = try Output(destination)
+    var count = 0
+    try file.write("{")
+    for (place, entity) in concreteEntities.enumerated() {
+      try file.write("\(place == 0 ? "" : ",")\n  \(Self.quoted(entity.name)): [")
+      var isFirst = true
+      count += try forEachObject(of: entity) { object in
+        let members = try fields(object).compactMap { name, field in
+          try json(field).map { "\(Self.quoted(name)): \($0)" }
+        }
+        try file.write("\(isFirst ? "" : ",")\n    {\(members.joined(separator: ", "))}")
+        isFirst = false
+      }
+      try file.write(isFirst ? "]" : "\n  ]")
+    }
+    try file.write("\n}\n")
+    try file.close()
+    return count
+  }
+
+  private func exportCSV() throws -> Int {
+    try FileManager.default.createDirectory(atPath: destination, withIntermediateDirectories: false)
+    var count = 0
+    for entity in concreteEntities {
+      let file = try Output(destination + "/\(entity.name).csv")
+      let names = model.exchangedAttributes(of: entity).map(\.name) + model.exchangedRelationships(of: entity).map(\.name)
+      try file.write(CSVText.line([ExchangeFormat.idName] + names))
+      count += try forEachObject(of: entity) { object in
+        try file.write(
+          CSVText.line(
+            try fields(object).map { _, field in
+              switch field {
+              case .none: nil
+              case .value(let value): ExchangeText.text(value)
+              case .reference(let reference): reference
+              case .references(let references): references.isEmpty ? nil : references.joined(separator: " ")
+              }
+            }))
+      }
+      try file.close()
+    }
+    return count
+  }
+
+  // MARK: Objects
+
+  private var concreteEntities: [ManagedObjectModel.Entity] { model.entities.filter { !$0.isAbstract } }
+
+  private func forEachObject(of entity: ManagedObjectModel.Entity, _ body: (ManagedObject) throws -> Void) throws -> Int {
+    var request = FetchRequest<ManagedObject>(entityName: entity.name)
+    request.includesSubentities = false
+    let ids = try context.fetchObjectIDs(request)
+    for start in stride(from: 0, to: ids.count, by: Self.batchCount) {
+      let part = ids[start..<min(start + Self.batchCount, ids.count)]
+      let batch = FetchRequest<ManagedObject>(
+        entityName: entity.name, where: FetchPredicate(.membership(.object, part.map { .objectID($0) })))
+      let objects = Dictionary(try context.fetch(batch).map { ($0.objectID, $0) }, uniquingKeysWith: { first, _ in first })
+      for id in part { if let object = objects[id] { try body(object) } }
+      context.reset()
+    }
+    return ids.count
+  }
+
+  private enum Field {
+    case none
+    case value(StoreValue)
+    case reference(String)
+    case references([String])
+  }
+
+  private func fields(_ object: ManagedObject) throws -> [(name: String, field: Field)] {
+    var fields: [(String, Field)] = [(ExchangeFormat.idName, .reference(reference(object.objectID)))]
+    for attribute in model.exchangedAttributes(of: object.entity) {
+      fields.append((attribute.name, try field(object.value(forKeyPath: attribute.name).storeValue ?? .null)))
+    }
+    for relationship in model.exchangedRelationships(of: object.entity) {
+      let value = try object.value(forKey: relationship.name)
+      if let objects = value.objects {
+        let ids = objects.map(\.objectID)
+        let sorted = relationship.isOrdered ? ids : ids.sorted { ($0.entityName, $0.key) < ($1.entityName, $1.key) }
+        fields.append((relationship.name, .references(sorted.map(reference))))
+      } else {
+        fields.append((relationship.name, try field(value.storeValue ?? .null)))
+      }
+    }
+    return fields
+  }
+
+  private func field(_ value: StoreValue) throws -> Field {
+    switch value {
+    case .null: .none
+    case .objectID(let id): .reference(id.storeIdentifier == coordinator.storeIdentifier ? reference(id) : id.uriRepresentation)
+    default: .value(value)
+    }
+  }
+
+  private func reference(_ id: ManagedObjectID) -> String { "\(id.entityName)/\(id.key)" }
+
+  // MARK: JSON
+
+  private func json(_ field: Field) throws -> String? {
+    switch field {
+    case .none: nil
+    case .reference(let reference): Self.quoted(reference)
+    case .references(let references): references.isEmpty ? nil : "[\(references.map(Self.quoted).joined(separator: ", "))]"
+    case .value(let value):
+      switch value {
+      case .bool, .int16, .int32, .int64: ExchangeText.text(value)
+      case .float(let number) where number.isFinite: ExchangeText.text(value)
+      case .double(let number) where number.isFinite: ExchangeText.text(value)
+      default: ExchangeText.text(value).map(Self.quoted)
+      }
+    }
+  }
+
+  private static func quoted(_ text: String) -> String {
+    var quoted = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"": quoted += "\\\""
+      case "\\": quoted += "\\\\"
+      case "\n": quoted += "\\n"
+      case "\r": quoted += "\\r"
+      case "\t": quoted += "\\t"
+      case "\u{0}"..<"\u{20}":
+        let digits = String(scalar.value, radix: 16)
+        quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+      default: quoted.unicodeScalars.append(scalar)
+      }
+    }
+    return quoted + "\""
+  }
+}
+
+/// A new file.
+private final class Output {
+  private let handle: FileHandle
+  private var buffer = Data()
+
+  init(_ path: String) throws {
+    guard FileManager.default.createFile(atPath: path, contents: nil), let handle = FileHandle(forWritingAtPath: path) else {
+      throw CommandError(path: path, reason: "The file can't be created. Check that its folder exists and can be written.")
+    }
+    self.handle = handle
+  }
+
+  func write(_ text: String) throws {
+    buffer.append(contentsOf: text.utf8)
+    if buffer.count > 1 << 20 { try flush() }
+  }
+
+  func close() throws {
+    try flush()
+    try handle.close()
+  }
+
+  private func flush() throws {
+    try handle.write(contentsOf: buffer)
+    buffer.removeAll(keepingCapacity: true)
+  }
+}

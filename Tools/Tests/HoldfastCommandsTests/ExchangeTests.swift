@@ -1,0 +1,148 @@
+import Foundation
+import Holdfast
+import HoldfastCommands
+import HoldfastSQLiteStore
+import HoldfastStore
+import Testing
+
+/// Objects as JSON and CSV, and back.
+@Suite struct ExchangeTests {
+  /// A model with every type of attribute and every kind of relationship.
+  private static func everything() throws -> ManagedObjectModel {
+    let types: [(String, AttributeType)] = [
+      ("a16", .integer16), ("a32", .integer32), ("a64", .integer64), ("float", .float), ("real", .double), ("decimal", .decimal),
+      ("flag", .boolean), ("text", .string), ("date", .date), ("uuid", .uuid), ("uri", .uri), ("bytes", .binaryData), ("other", .objectID),
+    ]
+    let large = AttributeDescription("large", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true)
+    return try ManagedObjectModel(
+      entities: [
+        EntityDescription(
+          "Thing",
+          attributes: types.map { AttributeDescription($0.0, $0.1, isOptional: true) } + [
+            large, .composite("home", "Place", isOptional: true), .derived("partCount", .integer64, "parts.@count"),
+            .init("kind", .string, isOptional: true, default: "plain"), .init("tag", .string, default: "?"),
+          ],
+          relationships: [
+            .toOne("parent", to: "Thing", inverse: "children"), .toMany("children", to: "Thing", inverse: "parent"),
+            .toMany("parts", to: "Part", inverse: "thing", isOrdered: true), .toMany("friends", to: "Thing", inverse: "friends"),
+            .toMany("seen", to: "Part", inverse: nil),
+          ]),
+        EntityDescription("Special", superentity: "Thing", attributes: [.init("extra", .string, isOptional: true)]),
+        EntityDescription(
+          "Part", attributes: [.init("number", .integer64, default: 0)],
+          relationships: [.toOne("thing", to: "Thing", inverse: "parts", isOptional: false)]),
+      ],
+      composites: [
+        CompositeDescription(
+          "Place", [AttributeDescription("latitude", .double, isOptional: true), AttributeDescription("name", .string, isOptional: true)])
+      ])
+  }
+
+  private static let dates: [Double] = [
+    0, -1, 0.5, 801_234_567.123456, 123_456_789.000_000_1, -63_114_076_800, 252_423_993_599.5, 1e15, -1e300, .infinity, 1e-300, -0.25,
+  ]
+
+  private func fill(_ path: String, _ model: ManagedObjectModel) throws {
+    let coordinator = try PersistentStoreCoordinator(
+      model: model, store: .sqlite(at: path, options: SQLiteStoreOptions(storesExactDecimals: true)))
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
+    func thing(_ entity: String, _ values: [String: StoreValue]) throws -> ManagedObject {
+      let object = try context.insert(entityNamed: entity)
+      for (key, value) in values { try object.setValue(value, forKeyPath: key) }
+      return object
+    }
+    let full = try thing(
+      "Special",
+      [
+        "a16": .int16(-7), "a32": .int32(70_000), "a64": .int64(.max), "float": .float(0.1), "real": .double(1e-7),
+        "decimal": .decimal(Decimal(string: "12345678901234567890.125") ?? 0), "flag": true, "text": "a,\"b\"\r\nc ☃ \u{1}",
+        "date": .date(5), "uuid": .uuid(UUID()), "uri": .uri("https://example.org/?a=b"), "bytes": .data(Data([0, 255])),
+        "large": .data(Data(repeating: 7, count: 200_000)), "home.latitude": .double(1.5), "kind": .null, "extra": "", "tag": "full",
+      ])
+    let empty = try thing("Thing", ["tag": " "])
+    var parts: [ManagedObject] = []
+    for number in [3, 1, 2] { parts.append(try thing("Part", ["number": .int64(Int64(number))])) }
+    for part in parts { try part.setValue(full, forKey: "thing") }
+    try full.setValue(parts, forKey: "parts")
+    try full.setValue([parts[1]], forKey: "seen")
+    try empty.setValue(full, forKey: "parent")
+    try full.setValue([empty, full], forKey: "friends")
+    for (place, date) in Self.dates.enumerated() where date.isFinite {
+      _ = try thing("Thing", ["date": .date(date), "tag": "date \(place)"])
+    }
+    try context.save()
+    try full.setValue(StoreValue.objectID(empty.objectID), forKey: "other")
+    try context.save()
+    try coordinator.close()
+  }
+
+  private func write(_ model: ManagedObjectModel, _ fixture: Fixture) throws -> String {
+    let path = fixture.path("model.json")
+    try Data(try model.canonicalJSON()).write(to: URL(fileURLWithPath: path))
+    return path
+  }
+
+  @Test(arguments: ExchangeFormat.allCases, ["sqlite", "json", "xml", "binary"])
+  func exportedObjectsAreTheSameGraphWhenTheyAreImported(format: ExchangeFormat, kind: String) throws {
+    let fixture = try Fixture(), model = try Self.everything(), source = fixture.path("source.sqlite"), copy = fixture.path("copy.\(kind)")
+    try fill(source, model)
+    let exported = fixture.path(format == .json ? "objects.json" : "objects"), file = try write(model, fixture)
+    let count = try StoreSource(path: source).export(to: exported)
+    // A store that keeps only decimals which its numbers can represent refuses the long one.
+    if kind == "sqlite" {
+      let error = #expect(throws: CommandError.self) { try StoreSource.importObjects(into: copy, modelPath: file, from: exported) }
+      #expect(error?.reason.contains("can't be saved") == true && !FileManager.default.fileExists(atPath: copy))
+      return
+    }
+    #expect(try StoreSource.importObjects(into: copy, modelPath: file, from: exported) == count)
+    let difference = try StoreDifference(try StoreSource(path: source), copy, by: .structure).difference
+    #expect(difference.isEmpty, "\(difference)")
+    // Again, to the same store: twice as many.
+    #expect(try StoreSource.importObjects(into: copy, from: exported) == count)
+    #expect(try StoreSource(path: copy).check().objectCount == 2 * count)
+  }
+
+  @Test func aFileIsReadableAndEachLinkIsInItOnce() throws {
+    let fixture = try Fixture(), source = fixture.path("source.sqlite")
+    try fill(source, try Self.everything())
+    try StoreSource(path: source).export(to: fixture.path("objects"))
+    let parts = try String(contentsOfFile: fixture.path("objects/Part.csv"), encoding: .utf8)
+    #expect(parts.hasPrefix("id,number\r\nPart/1,3\r\n"))
+    let special = try String(contentsOfFile: fixture.path("objects/Special.csv"), encoding: .utf8)
+    #expect(special.contains("2001-01-01T00:00:05Z") && special.contains("Part/1 Part/2 Part/3") && special.contains(",\"\","))
+    try StoreSource(path: source).export(to: fixture.path("objects.json"))
+    let objects = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: fixture.path("objects.json"))))
+    let things = try #require(((objects as? [String: Any])?["Special"] as? [[String: Any]])?.first)
+    #expect(things["parts"] as? [String] == ["Part/1", "Part/2", "Part/3"] && things["flag"] as? Bool == true && things["kind"] == nil)
+    #expect(throws: CommandError.self) { try StoreSource(path: source).export(to: fixture.path("objects")) }
+  }
+
+  @Test(arguments: [
+    ("Dog.csv", "id,name\r\nDog/1,\"a", "Line 2: The quotation mark"), ("Dog.csv", "id,name\r\nDog/1", "has 1 fields, and line 1 has 2"),
+    ("Dog.csv", "id,age\r\nDog/1,7", "has no attribute or relationship age"), ("Cat.csv", "id\r\n1", "has no entity Cat"),
+    ("Dog.csv", "id,rating\r\nDog/1,high", "isn't of type Double"), ("Dog.csv", "id,name\r\n1,a\r\n1,b", "the id 1, too"),
+    ("Walk.csv", "id,dog\r\nWalk/1,Dog/7", "refers to Dog/7"), ("Walk.csv", "id,dog\r\nWalk/1,Walk/1", "isn't a Dog"),
+    ("Animal.csv", "id\r\n1", "has no entity Animal"), ("Dog.csv", "", "must name the columns"),
+    ("Dog.csv", "id,id\r\n1,2", "A column has"),
+    ("Dog.csv", "id,walkCount\r\n1,2", "no attribute or relationship walkCount"), ("Dog.csv", "id,rating\r\n1,7", "can't be saved"),
+    ("Dog.csv", "id,name\r\n1,Fido", "can't be saved"), ("x.json", "[]", "isn't JSON"),
+    ("x.json", "{\"Dog\":[{\"name\":[1]}]}", "isn't JSON"),
+    ("x.json", "{\"Dog\":[{\"name\":[\"a\"]}]}", "is a list"), ("x.json", "{\"Walk\":[{\"dog\":[\"a\",\"b\"]}]}", "is to-one"),
+    (
+      "x.json", "{\"Dog\":[{\"id\":\"d\",\"name\":\"x\",\"walks\":[]}],\"Walk\":[{\"dog\":\"d\"}]}", "contradicts"
+    ),
+  ]) func whatDoesNotFitIsNamedWithItsPlaceAndChangesNothing(name: String, text: String, reason: String) throws {
+    let fixture = try Fixture(), store = fixture.path("zoo.sqlite"), folder = fixture.path("objects")
+    try fixture.writeStore(.sqlite(at: store))
+    let before = try StoreSource(path: store).check()
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    try Data(text.utf8).write(to: URL(fileURLWithPath: folder + "/" + name))
+    let error = #expect(throws: CommandError.self) {
+      try StoreSource.importObjects(into: store, from: name.hasSuffix("json") ? folder + "/" + name : folder)
+    }
+    #expect("\(error as Any)".contains(reason), "\(error as Any)")
+    #expect(try StoreSource(path: store).check() == before)
+    #expect(throws: CommandError.self) { try StoreSource.importObjects(into: fixture.path("new.sqlite"), from: folder) }
+    #expect(!FileManager.default.fileExists(atPath: fixture.path("new.sqlite")))
+  }
+}
