@@ -323,7 +323,7 @@ import Testing
     var text = MappingModelText()
     text.map("Person", to: "Human", name: "same")
     text.map("City", to: "City", name: "same")
-    #expect(#expect(throws: MigrationError.self) { try plan(text) }?.problems.map(\.path) == ["same"])
+    #expect(#expect(throws: MigrationError.self) { try plan(text) }?.problems.map(\.path) == ["entity mapping same"])
   }
 
   @Test func aRequiredAttributeNeedsAValueOrAPolicy() throws {
@@ -342,5 +342,220 @@ import Testing
       try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan)
     }
     #expect(missing?.problems.map(\.path) == ["Human.code"])
+  }
+
+  // MARK: What must not be lost in silence
+
+  private typealias Fill = (ManagedObjectContext) throws -> Void
+
+  /// Migrates a new store by one mapping model, and returns its contents.
+  private func migrated(
+    _ store: MigratedStore, from old: ManagedObjectModel, to new: ManagedObjectModel, _ text: MappingModelText,
+    _ policies: [String: MappingPolicy] = [:], _ fill: Fill
+  ) throws -> [String] {
+    let place = MigratedStore.Place(store), folder = TemporaryFolder()
+    try place.fill(old, fill)
+    var plan = MigrationPlan(from: old)
+    try plan.add(new, mappingModelsAt: [try text.write(to: folder)], policies: policies)
+    try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan)
+    return try place.contents(new)
+  }
+
+  private let tag = Property("tag")
+
+  @Test(arguments: MigratedStore.allCases) func severalDestinationsOfAToOneRelationshipAreAnError(_ store: MigratedStore) throws {
+    let old = try model(
+      EntityDescription("Person", relationships: [.toMany("homes", to: "Home", inverse: "people")]),
+      EntityDescription("Home", relationships: [.toMany("people", to: "Person", inverse: "homes")]))
+    let new = try model(
+      EntityDescription("Person", relationships: [.toOne("homes", to: "Home", inverse: "people")]),
+      EntityDescription("Home", relationships: [.toMany("people", to: "Person", inverse: "homes")]))
+    var text = MappingModelText()
+    text.map("Person", to: "Person", attributes: [tag], relationships: [Property("homes")])
+    text.map("Home", to: "Home", attributes: [tag], relationships: [Property("people")])
+    for count in 1...2 {
+      func lines() throws -> [String] {
+        try migrated(store, from: old, to: new, text) { context in
+          let homes = try (1...2).map { try context.add("Home", "h\($0)") }
+          try context.add("Person", "a").setValue(Array(homes.prefix(count)), forKey: "homes")
+          try context.add("Person", "b").setValue([homes[0]], forKey: "homes")
+        }
+      }
+      if count == 1 {
+        #expect(try lines() == ["Home h1: people=[a b]", "Home h2: people=[]", "Person a: homes=h1", "Person b: homes=h1"])
+      } else {
+        let error = #expect(throws: MigrationError.self) { try lines() }
+        #expect(error?.problems.map(\.path) == ["Person.homes"] && error?.path?.hasSuffix("/Store") == true, "\(error as Any)")
+      }
+    }
+  }
+
+  @Test func elementsOfCompositesAreValuesOfExpressions() throws {
+    let point = CompositeDescription("Point", [.init("latitude", .double, isOptional: true)])
+    let home = AttributeDescription.composite("home", "Point", isOptional: true),
+      lat = AttributeDescription("lat", .double, isOptional: true)
+    let old = try model(EntityDescription("Dog", attributes: [home, lat]), composites: [point])
+    let new = try model(EntityDescription("Pet", attributes: [home, lat]), composites: [point])
+    var text = MappingModelText()
+    text.map(
+      "Dog", to: "Pet", attributes: [tag, Property("lat", path: "$source.home.latitude"), Property("home.latitude", path: "$source.lat")])
+    for store in MigratedStore.allCases {
+      #expect(
+        try migrated(store, from: old, to: new, text) { try $0.add("Dog", "a", ["home.latitude": 1.5, "lat": 2.5]) }
+          == ["Pet a: home.latitude=2.5 lat=1.5"])
+    }
+  }
+
+  @Test func requiredRelationshipsAndDerivedAttributesAreChecked() throws {
+    func zoo(isOptional: Bool, derived: Bool = false) throws -> ManagedObjectModel {
+      try model(
+        EntityDescription(
+          "Car", attributes: derived ? [.derived("count", .integer64, "wheels.@count")] : [],
+          relationships: [
+            .toOne("owner", to: "Person", inverse: "cars", isOptional: isOptional), .toMany("wheels", to: "Wheel", inverse: "car"),
+          ]), EntityDescription("LuxuryCar", superentity: "Car"),
+        EntityDescription("Person", relationships: [.toMany("cars", to: "Car", inverse: "owner")]),
+        EntityDescription("Wheel", relationships: [.toOne("car", to: "Car", inverse: "wheels")]))
+    }
+    func text(_ owner: Property, luxury: [Property], policy: String? = nil) -> MappingModelText {
+      var text = MappingModelText()
+      text.map("Car", to: "Car", policy: policy, attributes: [tag], relationships: [owner])
+      text.map("LuxuryCar", to: "LuxuryCar", policy: policy, attributes: [tag], relationships: luxury)
+      text.map("Person", to: "Person", attributes: [tag])
+      return text
+    }
+    let fill: Fill = { context in
+      let person = try context.add("Person", "p")
+      try context.add("Car", "c").setValue(person, forKey: "owner")
+      try context.add("LuxuryCar", "l").setValue(person, forKey: "owner")
+      try context.add("Car", "z")
+    }
+    let old = try zoo(isOptional: true), required = try zoo(isOptional: false),
+      owner = Property("owner", path: "$source.owner", mapping: "PersonToPerson")
+    let idle = ["P": MappingPolicy { _ in }]
+    for (mapping, paths) in [
+      (text(owner, luxury: []), ["Car.owner"]), (text(Property("owner"), luxury: [Property("owner")]), ["Car.owner"]),
+      (text(owner, luxury: [owner]), ["Car.owner"]), (text(owner, luxury: [], policy: "P"), ["Car.owner", "LuxuryCar.owner"]),
+    ] {
+      let error = #expect(throws: MigrationError.self) { try migrated(.sqlite, from: old, to: required, mapping, idle, fill) }
+      #expect(error?.problems.map(\.path) == paths, "\(error as Any)")
+    }
+    let derived = #expect(throws: MigrationError.self) {
+      try migrated(.sqlite, from: old, to: zoo(isOptional: true, derived: true), text(owner, luxury: [owner], policy: "P"), idle, fill)
+    }
+    #expect(derived?.problems.map(\.path).contains("Car.count") == true)
+    // A subentity whose mapping doesn't list the relationship has no links, by name or by expression.
+    let noted = try ManagedObjectModel(
+      entities: old.declarations.map { entity in
+        var entity = entity
+        if entity.name == "Wheel" { entity.attributes.append(.init("note", .string, isOptional: true)) }
+        return entity
+      })
+    for mapping in [text(owner, luxury: []), text(Property("owner"), luxury: [])] {
+      let lines = try migrated(.json, from: old, to: noted, mapping, [:], fill)
+      #expect(
+        lines.prefix(3) == ["Car c: owner=p wheels=[]", "Car z: owner=nil wheels=[]", "LuxuryCar l: owner=nil wheels=[]"], "\(lines)")
+    }
+  }
+
+  @Test(arguments: MigratedStore.allCases) func aPolicyOfInsertedObjectsHasTheLastWord(_ store: MigratedStore) throws {
+    let friends = [RelationshipDescription.toMany("friends", to: "Dog", inverse: "friends")]
+    let old = try model(EntityDescription("Dog", relationships: friends), EntityDescription("Pet"))
+    let new = try model(
+      EntityDescription("Pet", attributes: [.init("name", .string)], relationships: [.toMany("friends", to: "Pet", inverse: "friends")]))
+    var text = MappingModelText()
+    text.map("Pet", to: "Pet", policy: "Names", attributes: [tag])
+    text.map("Dog", to: "Pet", name: "dogs", policy: "Dogs", attributes: [tag], relationships: [Property("friends")])
+    let names = MappingPolicy { try $0.forEach { _, new in try new.setValue("pet", forKey: "name") } }
+    let dogs = MappingPolicy { stage in
+      try stage.forEach { old, new in
+        try new.setValue("was a dog", forKey: "name")
+        switch old["tag"] {
+        case "a": try new.setValue([ManagedObject](), forKey: "friends")
+        case "c": stage.context.delete(new)
+        default: break
+        }
+      }
+    }
+    let lines = try migrated(store, from: old, to: new, text, ["Names": names, "Dogs": dogs]) { context in
+      let objects = try ["a", "b", "c", "d"].map { try context.add("Dog", $0) }
+      try objects[0].setValue(objects, forKey: "friends")
+      try objects[1].setValue([objects[0], objects[3]], forKey: "friends")
+      try context.add("Pet", "p")
+    }
+    #expect(
+      lines == [
+        "Pet a: name=was a dog friends=[]", "Pet b: name=was a dog friends=[d]", "Pet d: name=was a dog friends=[b]",
+        "Pet p: name=pet friends=[]",
+      ])
+  }
+
+  @Test func pathsThatLeadToNoObjectsOrToSharedOnesAreErrors() throws {
+    let old = try model(
+      EntityDescription("A", relationships: [.toMany("bs", to: "B", inverse: "as")]),
+      EntityDescription("B", relationships: [.toMany("as", to: "A", inverse: "bs")]))
+    let new = try model(
+      EntityDescription("A", relationships: [.toMany("own", to: "B", inverse: "owner"), .toMany("others", to: "A", inverse: nil)]),
+      EntityDescription("B", relationships: [.toOne("owner", to: "A", inverse: "own")]))
+    var text = MappingModelText()
+    text.map("A", to: "A", attributes: [tag], relationships: [Property("others", path: "$source.bs")])
+    text.map("B", to: "B", attributes: [tag])
+    var error = #expect(throws: MigrationError.self) { try migrated(.sqlite, from: old, to: new, text) { _ in } }
+    #expect(error?.problems.map(\.path) == ["A.others"] && "\(error as Any)".contains("No objects of B become a A"))
+    text = MappingModelText()
+    text.map("A", to: "A", attributes: [tag], relationships: [Property("own", path: "$source.bs")])
+    text.map("B", to: "B", attributes: [tag])
+    error = #expect(throws: MigrationError.self) {
+      try migrated(.sqlite, from: old, to: new, text) { context in
+        let b = try context.add("B", "b")
+        for name in ["x", "y"] { try context.add("A", name).setValue([b], forKey: "bs") }
+      }
+    }
+    #expect(error?.problems.map(\.path) == ["A.own"] && "\(error as Any)".contains("share a destination"))
+  }
+
+  /// The key path `$source` is the object itself.
+  @Test func anObjectIsSplitAndNamesAreDecoded() throws {
+    let old = try model(EntityDescription("Dog"))
+    let new = try model(
+      EntityDescription("Dog", relationships: [.toOne("tail", to: "Tail", inverse: "dog")]),
+      EntityDescription("Tail", relationships: [.toOne("dog", to: "Dog", inverse: "tail")]))
+    var text = MappingModelText()
+    text.map("Dog", to: "Tail", name: "Dog -\\u3e00 Tail", attributes: [tag])
+    text.map("Dog", to: "Dog", attributes: [tag], relationships: [Property("tail", path: "$source", mapping: "Dog -\\u3e00 Tail")])
+    for store in MigratedStore.allCases {
+      var key: ObjectKey?
+      let lines = try migrated(store, from: old, to: new, text) { context in
+        let dog = try context.add("Dog", "d")
+        try context.obtainPermanentIDs(for: [dog])
+        key = dog.objectID.key
+      }
+      #expect(lines == ["Dog d: tail=d", "Tail d: dog=d"] && key != nil)
+    }
+  }
+
+  @Test func filesThatNeedMoreThanIsSupportedAreRefused() throws {
+    let folder = TemporaryFolder()
+    var text = mapping
+    text.map("Home", to: "Human", name: "homes", attributes: [tag])
+    let path = try text.write(to: folder), file = try folder.text("Mapping.xcmappingmodel/xcmapping.xml")
+    let filter = "<attribute name=\"sourcefilterpredicatestring\" type=\"string\">age &gt; 3</attribute><attribute name=\"sourcename\""
+    for changed in [
+      file.replacing("<attribute name=\"sourcename\"", with: filter),
+      // An object that belongs to two lists.
+      file.replacing(/idrefs="z102 (.*?)"/) { "idrefs=\"z102 z102 \($0.output.1)\"" },
+    ] {
+      #expect(changed != file)
+      try folder.write(changed, to: "Mapping.xcmappingmodel/xcmapping.xml")
+      let error = #expect(throws: ModelFileError.self) { try MappingModelFile(contentsOf: path) }
+      #expect(error?.code == .unsupported || error?.code == .malformed, "\(error as Any)")
+    }
+    // That of another bundle doesn't matter.
+    try ModelBundle.write(
+      ["Zoo": try ModelDocument(first), "Zoo 2": try ModelDocument(second)], currentVersion: "Zoo 2", to: folder.file("Park.xcdatamodeld"))
+    _ = try MigrationPlan(versionsAt: folder.file("Park.xcdatamodeld"), mappingModelsAt: folder.path)
+    try ModelBundle.write(
+      ["Zoo": try ModelDocument(first), "Zoo 2": try ModelDocument(second)], currentVersion: "Zoo 2", to: folder.file("Zoo.xcdatamodeld"))
+    #expect(throws: ModelFileError.self) { try MigrationPlan(versionsAt: folder.file("Zoo.xcdatamodeld"), mappingModelsAt: folder.path) }
   }
 }

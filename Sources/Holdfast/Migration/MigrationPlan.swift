@@ -2,9 +2,11 @@ public import HoldfastStore
 
 /// The versions of a model in order, and what your code does between them.
 ///
-/// A store of any of these versions is migrated stage by stage to the last one. If stages that skip versions lead there as well, those with the
-/// fewest steps are taken. A stage without code is inferred, as when a store is opened.
-/// A stage with code is for what can't be inferred: its closure gets the old and the new objects together.
+/// A store of any of these versions is migrated stage by stage to the last one. A stage without code is inferred, as when a store is opened. A
+/// stage with code is for what can't be inferred: its closure gets the old and the new objects together.
+///
+/// If there are several ways, the one with the fewest stages is used, and of two stages between the same versions the first one. A stage between
+/// versions with equal version hashes is never used.
 ///
 /// ```swift
 /// var plan = MigrationPlan(from: first)

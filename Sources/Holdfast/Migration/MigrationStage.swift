@@ -46,12 +46,15 @@ public final class MigrationStage {
   }
 
   /// Calls a closure with the objects of some entities of the former model, in batches, and saves from time to time.
+  ///
+  /// - Parameter count: The number of objects after which changes are saved; nil for never. Defaults to 5,000.
   package func forEachBatch(
-    of kinds: [EntityIndex], savingEvery count: Int = 5_000, _ body: (EntityIndex, [FormerObject]) throws -> Void
+    of kinds: [EntityIndex], savingEvery count: Int? = 5_000, _ body: (EntityIndex, [FormerObject]) throws -> Void
   ) throws {
+    let saves = count != nil
     // A store with all rows in memory writes its entire file in each save.
     let isWhole = context.persistentStoreCoordinator.persistentStores.first?.capabilities.residentRows ?? false
-    let count = isWhole ? Int.max : max(count, 1)
+    let count = isWhole ? Int.max : max(count ?? .max, 1)
     let total = kinds.reduce(0) { $0 + reader.ownKeys[$1.rawValue].count }
     var completed = 0
     for index in kinds {
@@ -62,7 +65,7 @@ public final class MigrationStage {
         try body(index, try reader.objects(part, of: index))
         completed += part.count
         if let unread = reader.unread { throw unread }
-        if completed % count < part.count || completed == total { try save() }
+        if saves, completed % count < part.count || completed == total { try save() }
         progress(MigrationProgress(stage: name, completedCount: completed, totalCount: total))
       }
     }
@@ -82,7 +85,7 @@ public final class MigrationStage {
   }
 
   /// Saves, and releases all objects.
-  private func save() throws {
+  package func save() throws {
     try context.save()
     context.reset()
   }

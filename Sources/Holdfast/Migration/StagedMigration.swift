@@ -20,8 +20,8 @@ extension PersistentStoreCoordinator {
   ///   - description: The store.
   ///   - plan: The versions. The store has one of them, or a version from which the last one can be inferred.
   ///   - progress: Called from time to time in stages with code, on the calling thread.
-  /// - Throws: ``/HoldfastStore/MigrationError``, ``/HoldfastStore/StoreError``, and the errors of the plan's closures. The store is unchanged
-  ///   then, or has one of the versions if no stage has code.
+  /// - Throws: ``/HoldfastStore/MigrationError``, ``/HoldfastStore/StoreError``, the errors of the plan's closures, and ``PersistenceError`` if
+  ///   the objects of a stage can't be saved. The store is unchanged then, or has one of the versions if no stage has code.
   public static func migratePersistentStore(
     _ description: StoreDescription, with plan: MigrationPlan, progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
   ) throws {
@@ -57,15 +57,13 @@ struct StagedMigration {
     }
     let temporary = try TemporaryStore(beside: description, to: MigrationRequest.operation), work = temporary.description
     defer { temporary.remove() }
-    try PersistentStoreCoordinator.perform(ReplacementRequest(source: location), work)
+    // Before the copy, so that no change is missed.
     let state = FileState(location.path)
-    for stage in stages {
-      let old = plan.versions[stage.source], new = plan.versions[stage.destination]
-      if let body = stage.body {
-        try run(body, stage, from: old, to: new, work)
-      } else {
-        try PersistentStoreCoordinator.migratePersistentStore(work.migrating(from: [old]), to: new)
-      }
+    try PersistentStoreCoordinator.perform(ReplacementRequest(source: location), work)
+    do { for stage in stages { try run(stage, work) } } catch var error as MigrationError {
+      // Not that of a copy.
+      error.path = location.description
+      throw error
     }
     guard FileState(location.path) == state else {
       throw StoreError(
@@ -75,11 +73,11 @@ struct StagedMigration {
     try PersistentStoreCoordinator.perform(ReplacementRequest(source: work.location ?? location), description)
   }
 
-  private func run(
-    _ body: (MigrationStage) throws -> Void, _ stage: MigrationPlan.Stage, from old: ManagedObjectModel, to new: ManagedObjectModel,
-    _ work: StoreDescription
-  ) throws {
-    let name = stage.name ?? ""
+  private func run(_ stage: MigrationPlan.Stage, _ work: StoreDescription) throws {
+    let old = plan.versions[stage.source], new = plan.versions[stage.destination], name = stage.name ?? ""
+    guard let body = stage.body else {
+      return try PersistentStoreCoordinator.migratePersistentStore(work.migrating(from: [old]), to: new)
+    }
     var mapping = try MappingModel.partial(from: old, to: new, by: stage.rules).mapping
     let temporary = try TemporaryStore(beside: work, to: MigrationRequest.operation), former = temporary.description
     defer { temporary.remove() }
@@ -88,7 +86,7 @@ struct StagedMigration {
     do { try PersistentStoreCoordinator.perform(MigrationRequest(mapping), work) } catch let error as MigrationError
       where error.code == .constraintViolation
     {
-      // Links that are too many are the code's to choose.
+      // The code chooses which links remain.
       mapping = mapping.withoutUncertainLinks
       try PersistentStoreCoordinator.perform(MigrationRequest(mapping), work)
     }
@@ -104,29 +102,45 @@ struct StagedMigration {
     }
   }
 
-  /// Checks that required attributes that couldn't be inferred have values now.
+  /// Checks that required properties that couldn't be inferred have values now.
   private func checkRequired(_ mapping: MappingModel, _ context: ManagedObjectContext, _ name: String) throws {
     var problems: [MigrationError.Problem] = []
+    func check(_ entity: ManagedObjectModel.Entity, _ property: String, _ what: String) throws {
+      let isMissing = FetchPredicate<ManagedObject>(.comparison(.property(PropertyPath(property)), .equalTo, .constant(.null), []))
+      var request = FetchRequest<ManagedObject>(entityName: entity.name, where: isMissing)
+      request.includesSubentities = false
+      let count = try context.count(for: request)
+      if count == 0 { return }
+      let objects = count == 1 ? "1 object has" : "\(count) objects have"
+      problems.append(
+        MigrationError.Problem("\(entity.name).\(property)", "\(what), and \(objects) no value after the stage \(name). Set it there."))
+    }
     for entity in mapping.entityMappings where entity.source != nil {
       let target = mapping.destination.entities[entity.destination]
-      for attribute in target.attributes where !attribute.isOptional && attribute.derivation == nil {
-        let value = entity.values[attribute.slot.rawValue]
-        let former = entity.source.flatMap { index in value.source.map { mapping.source.entities[index].slots[$0] } }
-        if value.fallback != .null || former?.isOptional == false { continue }
-        let isMissing = FetchPredicate<ManagedObject>(.comparison(.property(PropertyPath(attribute.name)), .equalTo, .constant(.null), []))
-        let count = try context.count(for: FetchRequest<ManagedObject>(entityName: target.name, where: isMissing))
-        if count == 0 { continue }
-        problems.append(
-          MigrationError.Problem(
-            "\(target.name).\(attribute.name)",
-            "It is required, and \(count) \(count == 1 ? "object has" : "objects have") no value after the stage \(name). Set it there."))
+      for attribute in target.attributes where isUncertain(attribute, entity, mapping) {
+        try check(target, attribute.name, attribute.derivation == nil ? "It is required" : "It is derived from changed objects only")
+      }
+      for relationship in target.relationships where !relationship.isOptional && !relationship.isToMany {
+        try check(target, relationship.name, "It is required")
       }
     }
     if problems.isEmpty { return }
     throw MigrationError(
       .constraintViolation, path: description.location?.description,
-      reason: "A stage left required attributes without values. Nothing was changed.",
+      reason: "A stage left required properties without values. Nothing was changed.",
       problems: problems)
+  }
+
+  /// Whether an attribute must have a value, and existing objects may have none.
+  private func isUncertain(_ attribute: ManagedObjectModel.Attribute, _ entity: EntityMapping, _ mapping: MappingModel) -> Bool {
+    let value = entity.values[attribute.slot.rawValue]
+    switch attribute.derivation {
+    case .count?, .sum?: return value.source == nil
+    case nil where !attribute.isOptional:
+      let former = entity.source.flatMap { index in value.source.map { mapping.source.entities[index].slots[$0] } }
+      return value.fallback == .null && former?.isOptional != false
+    default: return false
+    }
   }
 }
 

@@ -53,7 +53,7 @@ indirect enum MappingExpression: Sendable {
       throw MappingProblem("The expression \(archived.text) refers to a source object, but the mapping has no source entity.")
     }
     switch archived {
-    case .variable("source"): return MappingPath()
+    case .variable("source"): return MappingPath(entity)
     case .keyPath(.variable("source"), let path): return try MappingPath(path, from: entity, scope.model)
     default: throw unsupported(archived)
     }

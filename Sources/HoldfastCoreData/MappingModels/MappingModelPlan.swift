@@ -2,7 +2,7 @@ import Holdfast
 import HoldfastModelFile
 import HoldfastStore
 
-/// How the entity mappings of one or several files lead from one version of a model to another.
+/// How the entity mappings of one or several files make objects of one version of a model objects of another one.
 ///
 /// Of the mappings of a source entity, at most one is *direct*: its objects keep their keys, and the store changes them itself. The same holds
 /// for each destination entity. The other mappings insert objects. What the store can't do, such as evaluating expressions, is left to code.
@@ -24,6 +24,7 @@ struct MappingModelPlan: Sendable {
   private let model: ManagedObjectModel
   private(set) var steps: [Step] = []
   private(set) var rules = MappingRules()
+  private var names: Set<String> = []
   private var problems: [MigrationError.Problem] = []
 
   /// Reads what is needed from mappings.
@@ -35,8 +36,10 @@ struct MappingModelPlan: Sendable {
   ) throws {
     (self.former, self.model) = (former, model)
     for mapping in mappings { addStep(mapping, policies) }
-    for (place, step) in steps.enumerated() where steps[..<place].contains(where: { $0.mapping.name == step.mapping.name }) {
-      problem(step.mapping.name, "There are several entity mappings with this name. Give them different names in Xcode.")
+    for step in steps where !names.insert(step.mapping.name).inserted {
+      problem(
+        "entity mapping \(step.mapping.name)",
+        "Several entity mappings have this name. Give them different names in Xcode, or pass only one file.")
     }
     try throwProblems()
     chooseDirectSteps()
@@ -77,10 +80,12 @@ struct MappingModelPlan: Sendable {
         destination: entity(mapping.destinationEntityName, model, "new"), policy: policy))
   }
 
-  /// The first mapping of each pair of entities is direct, if no other family of entities has objects for the destination's family.
+  /// The first mapping of each entity is direct, if no other family of entities has objects for the destination's family. Entities with the same
+  /// name come first, because people expect their objects to keep their keys.
   private mutating func chooseDirectSteps() {
     var sources: Set<EntityIndex> = [], destinations: Set<EntityIndex> = [], roots: [EntityIndex: EntityIndex] = [:]
-    for place in steps.indices {
+    let places = steps.indices.filter { isSameEntity(steps[$0]) } + steps.indices.filter { !isSameEntity(steps[$0]) }
+    for place in places {
       guard let source = steps[place].source, let destination = steps[place].destination else { continue }
       guard !sources.contains(source.index), !destinations.contains(destination.index),
         roots[destination.rootIndex, default: source.rootIndex] == source.rootIndex
@@ -93,17 +98,27 @@ struct MappingModelPlan: Sendable {
     }
   }
 
+  private func isSameEntity(_ step: Step) -> Bool {
+    guard let source = step.source, let destination = step.destination else { return false }
+    return source.name == (destination.declaration.renamingIdentifier ?? destination.name) || source.name == destination.name
+  }
+
   // MARK: Properties
 
+  private func scope(_ step: Step) -> MappingExpression.Scope {
+    MappingExpression.Scope(model: former, entity: step.source, mappingNames: names, policy: step.policy)
+  }
+
   private mutating func addProperties(_ place: Int) {
-    let step = steps[place]
+    let step = steps[place], scope = scope(step)
     guard let destination = step.destination else { return }
-    let scope = MappingExpression.Scope(
-      model: former, entity: step.source, mappingNames: Set(steps.map(\.mapping.name)), policy: step.policy)
     for property in step.mapping.attributeMappings {
       let path = "\(destination.name).\(property.name)"
       guard isAttribute(property.name, destination) else {
-        problem(path, "The mapping \(step.mapping.name) has this attribute, and the new model hasn't. Remove it from the mapping.")
+        problem(
+          path,
+          "The mapping \(step.mapping.name) has this attribute, and the new model has no stored attribute of this name. Remove it from the mapping."
+        )
         continue
       }
       // Without an expression and a property of the same name, the default value remains.
@@ -117,12 +132,12 @@ struct MappingModelPlan: Sendable {
     for property in step.mapping.relationshipMappings {
       let path = "\(destination.name).\(property.name)"
       guard let relationship = destination.relationship(named: property.name) else {
-        problem(path, "The mapping \(step.mapping.name) has this relationship, and the new model hasn't. Remove it from the mapping.")
+        problem(path, "The mapping \(step.mapping.name) has this relationship, and the new model doesn't. Remove it from the mapping.")
         continue
       }
       let former = step.source?.relationship(named: property.name)
       if property.expression == nil, former == nil { continue }
-      if property.expression == nil, step.isDirect, let former, !isInserted(former) {
+      if property.expression == nil, step.isDirect, let former, !isInserted(former), isListedByFamily(relationship) {
         rules.entities[destination.name]?.relationships[property.name] = property.name
       } else {
         setByCode(place, relationship, property, scope, path)
@@ -139,9 +154,22 @@ struct MappingModelPlan: Sendable {
 
   /// The attribute of the source from which the store can take the value.
   private func sameAttribute(_ property: MappingModelFile.PropertyMapping, _ source: ManagedObjectModel.Entity?) -> String? {
+    // Elements of composite attributes are set one by one.
+    if property.name.contains(".") { return nil }
     guard let expression = property.expression else { return property.name }
-    guard case .keyPath(.variable("source"), let name) = expression, let source, isAttribute(name, source) else { return nil }
+    guard case .keyPath(.variable("source"), let name) = expression, let source, isAttribute(name, source), !name.contains(".") else {
+      return nil
+    }
     return name
+  }
+
+  /// Whether the mappings of all entities with a relationship take it from the relationship of the same name.
+  private func isListedByFamily(_ relationship: ManagedObjectModel.Relationship) -> Bool {
+    let owner = model.entities[relationship.entityIndex]
+    return steps.allSatisfy { step in
+      guard step.isDirect, let destination = step.destination, destination.isKind(of: owner) else { return true }
+      return step.mapping.relationshipMappings.contains { $0.name == relationship.name && $0.expression == nil }
+    }
   }
 
   /// Whether objects at the end of a relationship are inserted by mappings that aren't direct.
@@ -174,7 +202,26 @@ struct MappingModelPlan: Sendable {
   ) {
     let expression = property.expression ?? .keyPath(.variable("source"), property.name)
     guard let expression = expressionForCode(expression, scope, path, isRelationship: true) else { return }
+    if let reason = noDestinations(expression, model.destination(of: relationship)) { return problem(path, reason) }
     steps[place].relationships.append((relationship, expression))
+  }
+
+  /// Why an expression can't have objects of an entity; nil if it can.
+  private func noDestinations(_ expression: MappingExpression, _ entity: ManagedObjectModel.Entity) -> String? {
+    let path: MappingPath, name: String?
+    switch expression {
+    case .path(let found): (path, name) = (found, nil)
+    case .destinations(let found, let mapping): (path, name) = (found, mapping)
+    default: return nil
+    }
+    let kinds = (path.entity ?? entity).concreteIndexes
+    let isFound = steps.contains { step in
+      guard let source = step.source, let destination = step.destination, name == nil || step.mapping.name == name else { return false }
+      return kinds.contains(source.index) && destination.isKind(of: entity)
+    }
+    if isFound { return nil }
+    return
+      "No objects of \(path.entity?.name ?? "") become a \(entity.name)\(name.map { " by the mapping \($0)" } ?? ""). Correct the key path or the mapping."
   }
 
   private mutating func expressionForCode(
@@ -194,32 +241,40 @@ struct MappingModelPlan: Sendable {
 
   /// Leaves properties to code for which the store needs a decision, such as attributes that change their type.
   private mutating func leaveToCodeWhatStoresCannotDo() throws {
-    var open = try MappingModel.partial(from: former, to: model, by: rules).problems
-    let found = open
-    for problem in found {
-      for place in steps.indices where steps[place].isDirect {
-        guard let destination = steps[place].destination, let name = Self.property(of: problem, destination, model) else { continue }
-        leaveToCode(name, place, destination)
+    let (mapping, found) = try MappingModel.partial(from: former, to: model, by: rules)
+    for place in steps.indices where steps[place].isDirect {
+      guard let destination = steps[place].destination else { continue }
+      for problem in found {
+        if let name = Self.property(of: problem, destination, model) { leaveToCode(name, place, destination) }
+      }
+      for (relationship, link) in zip(destination.relationships, mapping.mapping(of: destination.index).links) {
+        // The store would leave all links out if one of them didn't fit.
+        if let link, link.needsSingleDestination || link.needsSingleOwner { leaveToCode(relationship.name, place, destination) }
       }
     }
     try throwProblems()
-    if !found.isEmpty { open = try MappingModel.partial(from: former, to: model, by: rules).problems }
-    problems = open.filter { problem in
-      !steps.contains { step in
-        guard let destination = step.destination, let name = Self.property(of: problem, destination, model) else { return false }
-        let isSet =
-          step.attributes.contains { $0.name == name || $0.name.hasPrefix(name + ".") }
-          || step.relationships.contains { $0.relationship.name == name }
-        return isSet || step.policy?.body != nil
-      }
-    }
+    problems = try MappingModel.partial(from: former, to: model, by: rules).problems.filter { !isSolved($0) }
     try throwProblems()
   }
 
+  /// Whether code sets a property, in all mappings of entities that have it, or a policy can.
+  private func isSolved(_ problem: MigrationError.Problem) -> Bool {
+    let affected = steps.compactMap { step -> (Step, String)? in
+      guard step.isDirect, let destination = step.destination else { return nil }
+      return Self.property(of: problem, destination, model).map { (step, $0) }
+    }
+    return !affected.isEmpty
+      && affected.allSatisfy { step, name in
+        // No code can set a derived attribute.
+        if step.destination?.attributes.contains(where: { $0.name == name && $0.derivation != nil }) ?? false { return false }
+        return step.policy?.body != nil || step.attributes.contains { $0.name == name || $0.name.hasPrefix(name + ".") }
+          || step.relationships.contains { $0.relationship.name == name }
+          || rules.entities[step.destination?.name ?? ""]?.relationships[name] != nil
+      }
+  }
+
   private mutating func leaveToCode(_ name: String, _ place: Int, _ destination: ManagedObjectModel.Entity) {
-    let step = steps[place]
-    let scope = MappingExpression.Scope(
-      model: former, entity: step.source, mappingNames: Set(steps.map(\.mapping.name)), policy: step.policy)
+    let step = steps[place], scope = scope(step)
     let path = "\(destination.name).\(name)"
     if rules.entities[destination.name]?.attributes.removeValue(forKey: name) != nil,
       let property = step.mapping.attributeMappings.first(where: { $0.name == name })
@@ -234,12 +289,13 @@ struct MappingModelPlan: Sendable {
     }
   }
 
-  /// The property that a problem names, if an entity has it: a problem names the entity that declares it.
+  /// The property that a problem names, if it concerns an entity: an attribute of the entity itself, or a relationship that it or a superentity
+  /// declares.
   private static func property(
     of problem: MigrationError.Problem, _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel
   ) -> String? {
     let names = problem.path.split(separator: ".", maxSplits: 2).map(String.init)
     guard names.count > 1, let owner = model.entity(named: names[0]), entity.isKind(of: owner) else { return nil }
-    return names[1]
+    return owner.index == entity.index || entity.relationship(named: names[1]) != nil ? names[1] : nil
   }
 }

@@ -11,22 +11,24 @@ final class MappingModelRun {
 
   init(_ plan: MappingModelPlan, _ stage: MigrationStage) { (self.plan, self.stage) = (plan, stage) }
 
+  /// Inserted objects are saved when they are complete, so that they are valid then. All others exist before.
   func run() throws {
-    for step in plan.steps where isInserting(step) {
-      try step.policy?.body?(EntityMappingStage(step.mapping, self))
-      if inserted[step.mapping.name] == nil { try forEachPair(of: step.mapping) { _, _ in } }
+    let inserting = plan.steps.filter(isInserting)
+    for step in inserting { try insert(step) }
+    for step in inserting where !step.relationships.isEmpty {
+      try forEachPair(of: step.mapping) { old, new in if let new { try setRelationships(of: new, old, step) } }
     }
-    for step in plan.steps {
-      if step.isDirect, !step.attributes.isEmpty || !step.relationships.isEmpty {
-        try forEachPair(of: step.mapping) { old, new in
-          guard let new else { return }
-          try setAttributes(of: new, old, step)
-          try setRelationships(of: new, old, step)
-        }
-      } else if isInserting(step), !step.relationships.isEmpty {
-        // Some of the objects were inserted after the owner.
-        try forEachPair(of: step.mapping) { old, new in if let new { try setRelationships(of: new, old, step) } }
+    for step in inserting { try step.policy?.body?(EntityMappingStage(step.mapping, self)) }
+    try saveInserted()
+    for step in plan.steps where step.isDirect && !(step.attributes.isEmpty && step.relationships.isEmpty) {
+      try forEachPair(of: step.mapping) { old, new in
+        guard let new else { return }
+        try setAttributes(of: new, old, step)
+        try setRelationships(of: new, old, step)
       }
+    }
+    for step in plan.steps where !step.relationships.isEmpty && !(isInserting(step) && step.policy?.body != nil) {
+      try forEachPair(of: step.mapping) { old, new in if let new { try checkRelationships(of: new, old, step) } }
     }
     for step in plan.steps where !isInserting(step) { try step.policy?.body?(EntityMappingStage(step.mapping, self)) }
   }
@@ -35,15 +37,22 @@ final class MappingModelRun {
 
   // MARK: Objects
 
+  /// Whether inserted objects aren't saved yet.
+  private var keepsInserted = true
+
   /// Calls a closure with each old object of a mapping, and the object that it became; nil if that was deleted.
-  ///
-  /// The first call for a mapping that inserts objects inserts them. They are saved after the calls of the closure, which can make them valid.
   func forEachPair(of mapping: MappingModelFile.EntityMapping, _ body: (FormerObject, ManagedObject?) throws -> Void) throws {
     guard let step = plan.steps.first(where: { $0.mapping.name == mapping.name }), let source = step.source,
       let destination = step.destination
     else { return }
-    if isInserting(step), inserted[mapping.name] == nil { return try insert(step, source, destination, body) }
-    try stage.forEachBatch(of: [source.index]) { _, batch in
+    let isKept = keepsInserted && isInserting(step)
+    try stage.forEachBatch(of: [source.index], savingEvery: keepsInserted ? nil : 5_000) { _, batch in
+      if isKept {
+        for old in batch {
+          try body(old, try id(of: old, step).flatMap { try stage.context.object(with: $0) }.flatMap { $0.isInserted ? $0 : nil })
+        }
+        return
+      }
       let ids = try batch.compactMap { try id(of: $0, step) }
       let found = try stage.objects(ids, of: destination)
       for old in batch { try body(old, try id(of: old, step).flatMap { found[$0.key] }) }
@@ -71,24 +80,27 @@ final class MappingModelRun {
 
   // MARK: Steps
 
-  private func insert(
-    _ step: MappingModelPlan.Step, _ source: ManagedObjectModel.Entity, _ destination: ManagedObjectModel.Entity,
-    _ body: (FormerObject, ManagedObject?) throws -> Void
-  ) throws {
-    inserted[step.mapping.name] = [:]
-    try stage.forEachBatch(of: [source.index]) { _, batch in
+  private func insert(_ step: MappingModelPlan.Step) throws {
+    guard let source = step.source, let destination = step.destination else { return }
+    var ids: [ObjectKey: ManagedObjectID] = [:]
+    try stage.forEachBatch(of: [source.index], savingEvery: nil) { _, batch in
       let new = try batch.map { old in
         let object = try stage.context.insert(entityNamed: destination.name)
         try setAttributes(of: object, old, step)
         return object
       }
       try stage.context.obtainPermanentIDs(for: new)
-      for (old, object) in zip(batch, new) { inserted[step.mapping.name]?[old.key] = object.objectID }
-      for (old, object) in zip(batch, new) {
-        try setRelationships(of: object, old, step)
-        try body(old, object)
-      }
+      for (old, object) in zip(batch, new) { ids[old.key] = object.objectID }
     }
+    inserted[step.mapping.name] = ids
+  }
+
+  /// Saves the inserted objects, and forgets those that a policy deleted.
+  private func saveInserted() throws {
+    let kept = Set(stage.context.insertedObjects.map(\.objectID))
+    for name in inserted.keys { inserted[name] = inserted[name]?.filter { kept.contains($0.value) } }
+    keepsInserted = false
+    if !inserted.isEmpty { try stage.save() }
   }
 
   private func setAttributes(of new: ManagedObject, _ old: FormerObject, _ step: MappingModelPlan.Step) throws {
@@ -105,6 +117,20 @@ final class MappingModelRun {
         if relationship.isToMany { return try new.setValue(objects, forKey: relationship.name) }
         if objects.count > 1 { throw MappingProblem("The relationship is to-one, and an object would get \(objects.count) destinations.") }
         try new.setValue(objects.first, forKey: relationship.name)
+      }
+    }
+  }
+
+  /// Checks that an object still has the links that its mapping sets. A destination may belong to one object only, and the mappings of both ends
+  /// of a relationship may contradict each other.
+  private func checkRelationships(of new: ManagedObject, _ old: FormerObject, _ step: MappingModelPlan.Step) throws {
+    for (relationship, expression) in step.relationships {
+      try describing(step, relationship.name) {
+        let destination = stage.context.persistentStoreCoordinator.model.destination(of: relationship)
+        let expected = try expression.objects(old, self, as: destination).map(\.objectID), value = try new.value(forKey: relationship.name)
+        let found: [ManagedObjectID] = if case .objectID(let id)? = value.storeValue { [id] } else { value.objects?.map(\.objectID) ?? [] }
+        if relationship.isOrdered ? found == expected : Set(found) == Set(expected) { return }
+        throw MappingProblem("Objects would share a destination that can belong to one only, or the inverse has other links.")
       }
     }
   }

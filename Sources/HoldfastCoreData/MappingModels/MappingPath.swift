@@ -19,9 +19,11 @@ struct MappingPath: Sendable {
 
   private var steps: [(name: String, isToMany: Bool)] = []
   private(set) var end = End.objects
+  /// The entity of the objects; nil for the source object.
+  private(set) var entity: ManagedObjectModel.Entity?
 
-  /// The objects themselves.
-  init() {}
+  /// The source object itself.
+  init(_ entity: ManagedObjectModel.Entity) { self.entity = entity }
 
   /// Finds the properties of a path.
   ///
@@ -47,6 +49,7 @@ struct MappingPath: Sendable {
         names = []
       }
     }
+    self.entity = entity
   }
 
   /// The objects at the end of the relationships, each once, in their order.

@@ -2,7 +2,7 @@ public import Holdfast
 public import HoldfastModelFile
 public import HoldfastStore
 
-/// What your program does for an entity mapping that names a class, instead of the class: the counterpart of `NSEntityMigrationPolicy`.
+/// The code of an entity mapping that names a policy: the counterpart of `NSEntityMigrationPolicy`.
 ///
 /// ```swift
 /// let policy = MappingPolicy { stage in
@@ -16,8 +16,10 @@ public import HoldfastStore
 /// The objects that the closure gets have the values and links that the mapping model describes. So it does what follows the call of `super` in
 /// a policy of Core Data. It may delete objects, and insert others into the stage's context.
 ///
-/// Policies of the first mapping of a source and destination are called at the end, in the order of the mappings, when all objects exist. Other
-/// mappings insert their objects; their policies are called before, so that they can set what is required.
+/// Policies are called in the order of their mappings:
+///
+/// - first those of mappings that insert objects, which are saved afterwards; these policies can set what is required;
+/// - at the end, when all objects exist, those of mappings whose objects keep their keys.
 public struct MappingPolicy: Sendable {
   let functions: [String: @Sendable ([StoreValue]) throws -> StoreValue]
   let body: (@Sendable (EntityMappingStage) throws -> Void)?
@@ -50,8 +52,8 @@ public struct EntityMappingStage {
   /// Calls a closure with each object of the mapping's source entity, without subentities, and the object that it became by the mapping. Calls
   /// it never if the mapping has no source or no destination.
   ///
-  /// Changes are saved after some thousand objects, and the objects are released: don't keep them from one call to the next. JSON, XML and
-  /// binary stores save once.
+  /// Changes are saved after some thousand objects and at the end, and all objects are released: don't keep them from one call to the next, and
+  /// don't call this method within its closure. JSON, XML and binary stores save once. Objects that mappings insert are saved together.
   ///
   /// - Throws: The closure's error, and those of saving. ``/HoldfastStore/MigrationError`` with code `cancelled` if the task was cancelled.
   public func forEach(_ body: (_ old: FormerObject, _ new: ManagedObject) throws -> Void) throws {

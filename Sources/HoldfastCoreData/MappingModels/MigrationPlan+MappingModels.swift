@@ -9,7 +9,7 @@ public import HoldfastStore
 #endif
 
 extension MigrationPlan {
-  /// Adds a version to which Core Data's mapping models lead.
+  /// Adds a version, and Core Data's mapping models that migrate to it.
   ///
   /// ```swift
   /// var plan = MigrationPlan(from: zoo1)
@@ -19,8 +19,8 @@ extension MigrationPlan {
   /// The mapping models decide what becomes of objects and properties, as in Core Data: objects of an entity without a mapping are removed,
   /// and so are values and links without one. The policies that they name are closures of the program.
   ///
-  /// Objects keep their keys, but for those of a second mapping of the same source or destination, which are inserted. So they have to be
-  /// valid when they are inserted: required relationships to objects of later mappings make the migration fail.
+  /// Objects keep their keys, except for those of a second mapping of the same source or destination: these are inserted, and kept in memory until
+  /// all of them are complete.
   ///
   /// - Parameters:
   ///   - model: The version. If the plan contains it, the mapping models are another way to it.
@@ -28,9 +28,8 @@ extension MigrationPlan {
   ///   - paths: The paths of the `.xcmappingmodel` folders, or of the files in them. Several are used as one.
   ///   - policies: The code of the entity migration policies, by their class names with modules. Defaults to none.
   /// - Throws: `ModelFileError` if a file can't be read. ``/HoldfastStore/MigrationError`` with code
-  ///   ``/HoldfastStore/MigrationError/Code/invalidMappingModel`` if the mapping models don't fit the two versions, or a policy is missing, and
-  ///   with code ``/HoldfastStore/MigrationError/Code/inferredMappingModel`` if families of entities would come together. The plan is
-  ///   unchanged then.
+  ///   ``/HoldfastStore/MigrationError/Code/invalidMappingModel`` if the mapping models don't fit the two versions, or a policy is missing. The
+  ///   plan is unchanged then.
   public mutating func add(
     _ model: ManagedObjectModel, after former: ManagedObjectModel? = nil, mappingModelsAt paths: [String],
     policies: [String: MappingPolicy] = [:]
@@ -79,9 +78,11 @@ extension MigrationPlan {
     }
     let models = Dictionary(versions.map { ($0.name, $0.model) }, uniquingKeysWith: { first, _ in first })
     var files: [MappingModelNames.Ends: [MappingModelFile]] = [:]
-    for file in try MappingModelNames.files(in: folder) {
-      guard let ends = MappingModelNames.Ends(file, ofModelAt: path) else { continue }
-      files[ends, default: []].append(file)
+    for file in try MappingModelNames.paths(in: folder) {
+      guard let ends = MappingModelNames.Ends(try MappingModelFile.modelPaths(contentsOf: file), ofModelAt: path),
+        models[ends.source] != nil, models[ends.destination] != nil, ends.source != last
+      else { continue }
+      files[ends, default: []].append(try MappingModelFile(contentsOf: file))
     }
     self.init(from: versions[0].model)
     for (old, new) in zip(versions[..<place], versions[1...]) {
@@ -110,10 +111,10 @@ enum MappingModelNames {
     init(source: String, destination: String) { (self.source, self.destination) = (source, destination) }
 
     /// The ends of a file; nil if it belongs to another model.
-    init?(_ file: MappingModelFile, ofModelAt path: String) {
+    init?(_ paths: (source: String, destination: String), ofModelAt path: String) {
       let bundle = MappingModelNames.name(path)
       var names: [String] = []
-      for path in [file.sourceModelPath, file.destinationModelPath] {
+      for path in [paths.source, paths.destination] {
         let parts = path.split(separator: "/").map(String.init)
         guard let version = parts.last else { return nil }
         if parts.count > 1, parts[parts.count - 2].hasSuffix(".xcdatamodeld"), MappingModelNames.name(parts[parts.count - 2]) != bundle {
@@ -134,13 +135,13 @@ enum MappingModelNames {
     return String(last[..<dot])
   }
 
-  /// The mapping models in a folder, by path.
-  static func files(in folder: String) throws -> [MappingModelFile] {
+  /// The paths of the mapping models in a folder.
+  static func paths(in folder: String) throws -> [String] {
     let names: [String]
     do { names = try FileManager.default.subpathsOfDirectory(atPath: folder) } catch {
       throw ModelFileError(
         .notFound, operation: "read the mapping models", path: folder, reason: "The folder can't be read. Check its path.", cause: error)
     }
-    return try names.filter { $0.hasSuffix(MappingModelFile.ending) }.sorted().map { try MappingModelFile(contentsOf: folder + "/" + $0) }
+    return names.filter { $0.hasSuffix(MappingModelFile.ending) }.sorted().map { folder + "/" + $0 }
   }
 }

@@ -1,19 +1,21 @@
-/// A mapping model of Xcode: an `.xcmappingmodel`, which says how objects of one version of a model become objects of another one.
+/// A mapping model of Xcode: an `.xcmappingmodel`, which specifies how objects of one version of a model become objects of another one.
 ///
 /// ```swift
 /// let file = try MappingModelFile(contentsOf: "Zoo 2 to Zoo 3.xcmappingmodel")
 /// for mapping in file.entityMappings { print(mapping.name, mapping.policyClassName ?? "-") }
 /// ```
 ///
+/// A setting that changes the result and isn't supported, such as a filter of the source objects, is an error. User info is ignored.
+///
 /// The copies of the two models in the file aren't read, because Xcode doesn't update them: it compiles the versions to which the paths refer.
 public struct MappingModelFile: Sendable, Hashable {
   /// The mapping of objects of one entity of the source to objects of one entity of the destination.
   public struct EntityMapping: Sendable, Hashable {
-    /// The name, by which expressions refer to the mapping: "PersonToPerson" unless the file has another one.
+    /// The name, by which expressions refer to the mapping. Defaults to the names of both entities: "PersonToPerson".
     public let name: String
     /// The source entity's name; nil if no objects are read. Objects of its subentities have mappings of their own.
     public let sourceEntityName: String?
-    /// The destination entity's name; nil if no objects are made.
+    /// The destination entity's name; nil if no objects are created.
     public let destinationEntityName: String?
     /// The name of the `NSEntityMigrationPolicy` subclass, with its module; nil for the usual behaviour.
     public let policyClassName: String?
@@ -47,12 +49,28 @@ public struct MappingModelFile: Sendable, Hashable {
   ///   - options: The limits.
   /// - Throws: ``ModelFileError``, like ``init(bytes:path:options:)``; `notFound` and other errors of the file.
   public init(contentsOf path: String, options: ModelFileOptions = ModelFileOptions()) throws(ModelFileError) {
+    let (bytes, path) = try Self.bytes(path, options)
+    try self.init(bytes: bytes, path: path, options: options)
+  }
+
+  private static func bytes(_ path: String, _ options: ModelFileOptions) throws(ModelFileError) -> (bytes: [UInt8], path: String) {
     let path = ModelPath.trimmed(path), file = path.hasSuffix(Self.ending) ? path + "/xcmapping.xml" : path
-    do throws(ModelFileError) {
-      try self.init(bytes: ModelFolder.readFile(file, limit: options.maximumByteCount), path: file, options: options)
-    } catch {
-      throw Self.described(error)
+    do throws(ModelFileError) { return (try ModelFolder.readFile(file, limit: options.maximumByteCount), file) } catch {
+      throw described(error)
     }
+  }
+
+  /// The paths of the two versions in a file, whose mappings may be unreadable.
+  package static func modelPaths(
+    contentsOf path: String, options: ModelFileOptions = ModelFileOptions()
+  ) throws(ModelFileError) -> (source: String, destination: String) {
+    let (bytes, path) = try bytes(path, options)
+    do throws(ModelFileError) { return try reader(bytes, options).modelPaths } catch { throw described(error.at(path)) }
+  }
+
+  private static func reader(_ bytes: [UInt8], _ options: ModelFileOptions) throws(ModelFileError) -> MappingModelReader {
+    try ContentsScan.checkText(bytes, options)
+    return try MappingModelReader(ContentsParser.parse(bytes, text: options), options)
   }
 
   /// Reads the bytes of an `xcmapping.xml`.
@@ -65,8 +83,7 @@ public struct MappingModelFile: Sendable, Hashable {
   ///   an expression of an unknown kind.
   public init(bytes: [UInt8], path: String? = nil, options: ModelFileOptions = ModelFileOptions()) throws(ModelFileError) {
     do throws(ModelFileError) {
-      try ContentsScan.checkText(bytes, options)
-      var reader = try MappingModelReader(ContentsParser.parse(bytes, text: options), options)
+      var reader = try Self.reader(bytes, options)
       (sourceModelPath, destinationModelPath, entityMappings) = try reader.read()
     } catch {
       throw Self.described(error.at(path))

@@ -13,9 +13,14 @@ struct MappingModelReader {
   /// The objects by their IDs.
   private var objects: [String: ModelElement] = [:]
   private let mappingModels: [ModelElement]
+  /// The objects that were read. Each has one owner; otherwise a small file could describe very many.
+  private var used: Set<String> = []
+  /// One for all expressions, because its limits are those of the file.
+  private var expressions = ArchivedExpressionReader()
 
   init(_ root: ModelElement, _ options: ModelFileOptions) throws(ModelFileError) {
     self.options = options
+    expressions.allowsMethods = true
     let all = root.children(named: "object")
     mappingModels = all.filter { $0["type"] == "XDDEVMAPPINGMODEL" }
     for object in all { if let id = object["id"] { objects[id] = object } }
@@ -26,6 +31,11 @@ struct MappingModelReader {
     }
   }
 
+  /// The paths of the two versions.
+  var modelPaths: (source: String, destination: String) {
+    (text(mappingModels[0], "sourcemodelpath") ?? "", text(mappingModels[0], "destinationmodelpath") ?? "")
+  }
+
   mutating func read() throws(ModelFileError) -> (source: String, destination: String, [MappingModelFile.EntityMapping]) {
     let model = mappingModels[0]
     var mappings: [(number: Int, mapping: MappingModelFile.EntityMapping)] = []
@@ -33,15 +43,16 @@ struct MappingModelReader {
       mappings.append((Int(text(object, "mappingnumber") ?? "") ?? 0, try entityMapping(object)))
     }
     mappings.sort { ($0.number, $0.mapping.name) < ($1.number, $1.mapping.name) }
-    return (text(model, "sourcemodelpath") ?? "", text(model, "destinationmodelpath") ?? "", mappings.map(\.mapping))
+    return (modelPaths.source, modelPaths.destination, mappings.map(\.mapping))
   }
 
-  private func entityMapping(_ object: ModelElement) throws(ModelFileError) -> MappingModelFile.EntityMapping {
+  private mutating func entityMapping(_ object: ModelElement) throws(ModelFileError) -> MappingModelFile.EntityMapping {
     let source = text(object, "sourcename"), destination = text(object, "destinationname")
     let name = text(object, "name") ?? [source, destination].compactMap(\.self).joined(separator: "To")
     guard source != nil || destination != nil else {
       throw ModelFileError(.malformed, line: object.line, reason: "An entity mapping has neither a source nor a destination.")
     }
+    try checkSettings(object, Self.entityKeys, "entity mapping \(name.quoted)")
     var attributes: [MappingModelFile.PropertyMapping] = [], relationships = attributes
     for property in try targets(object, "attributemappings") { attributes.append(try propertyMapping(property, name)) }
     for property in try targets(object, "relationshipmappings") { relationships.append(try propertyMapping(property, name)) }
@@ -50,13 +61,16 @@ struct MappingModelReader {
       attributeMappings: attributes.sorted { $0.name < $1.name }, relationshipMappings: relationships.sorted { $0.name < $1.name })
   }
 
-  private func propertyMapping(_ object: ModelElement, _ mapping: String) throws(ModelFileError) -> MappingModelFile.PropertyMapping {
+  private mutating func propertyMapping(_ object: ModelElement, _ mapping: String) throws(ModelFileError)
+    -> MappingModelFile.PropertyMapping
+  {
     guard let name = text(object, "name") else {
       throw ModelFileError(
         .malformed, line: object.line, element: "entity mapping \(mapping.quoted)", reason: "A property mapping has no name.")
     }
+    let element = "property \(name.quoted) of entity mapping \(mapping.quoted)"
+    try checkSettings(object, Self.propertyKeys, element)
     if let archive = text(object, "valueexpressiondata") {
-      let element = "property \(name.quoted) of entity mapping \(mapping.quoted)"
       return MappingModelFile.PropertyMapping(name: name, expression: try expression(archive, element))
     }
     // Two fields of Xcode's inspector, instead of an expression.
@@ -64,7 +78,8 @@ struct MappingModelReader {
       return MappingModelFile.PropertyMapping(name: name, expression: nil)
     }
     let prefix = "$source.", source = ArchivedExpression.variable("source")
-    let value = ArchivedExpression.keyPath(source, path.hasPrefix(prefix) ? String(path.dropFirst(prefix.count)) : path)
+    let isObject = path + "." == prefix
+    let value = isObject ? source : .keyPath(source, path.hasPrefix(prefix) ? String(path.dropFirst(prefix.count)) : path)
     let mapped = text(object, "sourcemappingname").map { mapping in
       ArchivedExpression.method(
         .variable("manager"), "destinationInstancesForEntityMappingNamed:sourceInstances:", [.constant(.string(mapping)), value])
@@ -72,34 +87,61 @@ struct MappingModelReader {
     return MappingModelFile.PropertyMapping(name: name, expression: mapped ?? value)
   }
 
-  private func expression(_ text: String, _ element: String) throws(ModelFileError) -> ArchivedExpression {
+  private mutating func expression(_ text: String, _ element: String) throws(ModelFileError) -> ArchivedExpression {
     guard let data = Data(base64Encoded: text, options: .ignoreUnknownCharacters) else {
       throw ModelFileError(.malformed, element: element, reason: "The expression isn't valid base64.")
     }
-    let archive = ModelArchive(try CompiledModel.archive(Array(data), options), options), root: PropertyList
+    let archive: ModelArchive, root: PropertyList
+    do throws(ModelFileError) { archive = ModelArchive(try CompiledModel.archive(Array(data), options), options) } catch {
+      throw ModelFileError(.malformed, element: element, reason: "The expression isn't a readable archive.", cause: error)
+    }
     do throws(PropertyListError) { root = try archive.root } catch { throw ModelFileError(.malformed, element: element, cause: error) }
     guard let part = try ArchivedPart(archive, root, as: element) else {
       throw ModelFileError(.malformed, element: element, reason: "The expression is missing.")
     }
-    var reader = ArchivedExpressionReader()
-    reader.allowsMethods = true
-    return try reader.expression(part)
+    return try expressions.expression(part)
   }
 
   // MARK: Objects
 
+  private static let entityKeys: Set<String> = [
+    "name", "sourcename", "destinationname", "mappingtypename", "mappingnumber", "autogenerateexpression", "migrationpolicyclassname",
+    "userinfodata",
+  ]
+  private static let propertyKeys: Set<String> = [
+    "name", "autogenerateexpression", "sourcekeypath", "sourcemappingname", "valueexpressiondata",
+  ]
+
+  /// Refuses settings that would change the result, such as a filter of the source objects.
+  private func checkSettings(_ object: ModelElement, _ known: Set<String>, _ element: String) throws(ModelFileError) {
+    let names = object.children.filter { $0.name == "attribute" && !$0.text.isEmpty }.compactMap { $0["name"] }
+    guard let name = names.first(where: { !known.contains($0) }) else { return }
+    throw ModelFileError(
+      .unsupported, line: object.line, element: element,
+      reason: "The setting \(name.quoted) isn't supported. Remove it in Xcode, and do the same in a policy.")
+  }
+
   /// The text of an attribute; nil if it is missing or empty, since Xcode writes both.
   private func text(_ object: ModelElement, _ name: String) -> String? {
     let value = object.children.first { $0.name == "attribute" && $0["name"] == name }?.text
-    return value.flatMap { $0.isEmpty ? nil : $0 }
+    return value.flatMap { $0.isEmpty ? nil : Self.unescaped($0) }
   }
 
-  private func targets(_ object: ModelElement, _ name: String) throws(ModelFileError) -> [ModelElement] {
+  /// Decodes what Core Data writes for the characters <, > and &, and perhaps for others: the two bytes of a UTF-16 code unit, the lower first.
+  private static func unescaped(_ text: String) -> String {
+    guard text.contains("\\u") else { return text }
+    return text.replacing(/\\u([0-9A-Fa-f]{2})([0-9A-Fa-f]{2})/) { match in
+      UInt32(match.output.2 + match.output.1, radix: 16).flatMap { Unicode.Scalar($0) }.map { String($0) } ?? String(match.output.0)
+    }
+  }
+
+  private mutating func targets(_ object: ModelElement, _ name: String) throws(ModelFileError) -> [ModelElement] {
     let lists = object.children.filter { $0.name == "relationship" && $0["name"] == name }
     var found: [ModelElement] = []
     for id in lists.flatMap({ ($0["idrefs"] ?? "").split(separator: " ") }) {
-      guard let target = objects[String(id)] else {
-        throw ModelFileError(.malformed, line: object.line, reason: "The object \(String(id).quoted) doesn't exist.")
+      guard let target = objects[String(id)], used.insert(String(id)).inserted else {
+        throw ModelFileError(
+          .malformed, line: object.line, reason: "The object \(String(id).quoted) doesn't exist, or belongs to several others.")
       }
       found.append(target)
     }

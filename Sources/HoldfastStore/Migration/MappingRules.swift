@@ -1,7 +1,6 @@
 /// Which entities and properties of two models belong together, instead of their names and renaming identifiers.
 ///
-/// What the rules don't mention is new in the destination, and removed from the source. The rules come from a file that people wrote, so
-/// nothing in them has to exist.
+/// What the rules don't mention is new in the destination, and removed from the source. Rules may name entities and properties that don't exist.
 package struct MappingRules: Sendable, Hashable, Codable {
   /// The rules of one entity of the destination.
   package struct Entity: Sendable, Hashable, Codable {

@@ -68,7 +68,7 @@ import Testing
     try empty.setValue(full, forKey: "parent")
     try full.setValue([empty, full], forKey: "friends")
     for (place, date) in Self.dates.enumerated() where date.isFinite {
-      _ = try thing("Thing", ["date": .date(date), "tag": "date \(place)"])
+      _ = try thing("Thing", ["date": .date(date), "tag": .string("date \(place)")])
     }
     try context.save()
     try full.setValue(StoreValue.objectID(empty.objectID), forKey: "other")

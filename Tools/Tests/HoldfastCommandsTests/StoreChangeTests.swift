@@ -70,7 +70,7 @@ import Testing
     }
     for (other, name) in Self.extensions {
       let path = fixture.path("other.\(name)")
-      try source.convert(to: path)
+      _ = try source.convert(to: path)
       for method in [StoreDifference.Method.unique, .structure] {
         #expect(try StoreDifference(source, path, by: method).difference.isEmpty, "\(other) \(method)")
       }
@@ -113,7 +113,7 @@ import Testing
     for key in ["Dog", "Dog=", "=name"] { #expect(try error(other, nil, [key]).reason.contains("Entity=property")) }
     #expect(try error(other, nil, ["Dog=name", "Dog=rating"]).reason.contains("repeated"))
     let copy = fixture.path("copy.xml")
-    try source.convert(to: copy)
+    _ = try source.convert(to: copy)
     #expect(try error(copy, nil, ["Dog=colour"]).description.contains("colour"))
     #expect(try error(copy, nil, ["Horse=name"]).description.contains("Horse"))
     let newer = try ManagedObjectModel(entities: [EntityDescription("Dog")])

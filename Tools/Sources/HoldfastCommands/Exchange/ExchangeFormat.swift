@@ -69,7 +69,7 @@ enum ExchangeText {
     case .date: seconds(text).map { .date($0) }
     case .uuid: UUID(uuidString: text).map { .uuid($0) }
     case .binaryData, .transformable, .composite, .undefined: Data(base64Encoded: text).map { .data($0) }
-    case .objectID: nil
+    default: nil
     }
   }
 
