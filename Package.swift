@@ -182,7 +182,7 @@ let package = Package(
         "TestSupport", "SQLiteTestSupport", "Holdfast", "HoldfastStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore",
         "HoldfastSQLiteStore",
         "HoldfastCoreData", "HoldfastModelFile", "HoldfastPropertyList",
-      ]),
+      ], exclude: ["Golden"]),
     .testTarget(
       name: "StoreConformanceTests",
       dependencies: [
