@@ -120,7 +120,7 @@ import Testing
   @Test(arguments: [
     ("Dog.csv", "id,name\r\nDog/1,\"a", "Line 2: The quotation mark"), ("Dog.csv", "id,name\r\nDog/1", "has 1 fields, and line 1 has 2"),
     ("Dog.csv", "id,age\r\nDog/1,7", "has no attribute or relationship age"), ("Cat.csv", "id\r\n1", "has no entity Cat"),
-    ("Dog.csv", "id,rating\r\nDog/1,high", "isn't of type Double"), ("Dog.csv", "id,name\r\n1,a\r\n1,b", "the id 1, too"),
+    ("Dog.csv", "id,rating\r\nDog/1,high", "isn't of type double"), ("Dog.csv", "id,name\r\n1,a\r\n1,b", "the id 1, too"),
     ("Walk.csv", "id,dog\r\nWalk/1,Dog/7", "refers to Dog/7"), ("Walk.csv", "id,dog\r\nWalk/1,Walk/1", "isn't a Dog"),
     ("Animal.csv", "id\r\n1", "has no entity Animal"), ("Dog.csv", "", "must name the columns"),
     ("Dog.csv", "id,id\r\n1,2", "A column has"),
