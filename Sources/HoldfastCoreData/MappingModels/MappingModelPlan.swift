@@ -239,7 +239,7 @@ struct MappingModelPlan: Sendable {
 
   // MARK: What the store can't do
 
-  /// Leaves properties to code for which the store needs a decision, such as attributes that change their type.
+  /// Leaves properties to code that the store can't decide, such as attributes that change their type.
   private mutating func leaveToCodeWhatStoresCannotDo() throws {
     let (mapping, found) = try MappingModel.partial(from: former, to: model, by: rules)
     for place in steps.indices where steps[place].isDirect {

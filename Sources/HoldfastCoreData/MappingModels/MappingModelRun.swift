@@ -8,6 +8,8 @@ final class MappingModelRun {
   private let plan: MappingModelPlan
   /// The objects that mappings inserted, by the mapping's name and the old object's key.
   private var inserted: [String: [ObjectKey: ManagedObjectID]] = [:]
+  /// Whether inserted objects aren't saved yet.
+  private var keepsInserted = true
 
   init(_ plan: MappingModelPlan, _ stage: MigrationStage) { (self.plan, self.stage) = (plan, stage) }
 
@@ -36,9 +38,6 @@ final class MappingModelRun {
   private func isInserting(_ step: MappingModelPlan.Step) -> Bool { !step.isDirect && step.source != nil && step.destination != nil }
 
   // MARK: Objects
-
-  /// Whether inserted objects aren't saved yet.
-  private var keepsInserted = true
 
   /// Calls a closure with each old object of a mapping, and the object that it became; nil if that was deleted.
   func forEachPair(of mapping: MappingModelFile.EntityMapping, _ body: (FormerObject, ManagedObject?) throws -> Void) throws {

@@ -5,7 +5,7 @@ import HoldfastStore
 extension StoreSource {
   /// Adds the objects of an exported file or folder to a store, all of them or none.
   ///
-  /// The objects get new IDs. References lead to other objects of the same file. Needs memory for all objects.
+  /// The objects get new IDs. References are to other objects of the same file. Needs memory for all objects.
   ///
   /// - Parameters:
   ///   - path: The path of the store. If nothing is there, it is created with the type of its extension.
