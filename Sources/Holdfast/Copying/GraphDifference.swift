@@ -101,7 +101,7 @@ public struct GraphDifference: Sendable, Hashable {
     public let second: StoreValue?
   }
 
-  /// The objects of each entity of which a store has objects, in the order of the model.
+  /// The numbers of each entity's objects, in the order of the model, without entities that have none.
   public let entities: [Entity]
   /// The objects that differ, by entity: changed ones, those only in the first store, and those only in the second one, each by key.
   ///

@@ -76,10 +76,7 @@ package final class GraphReader {
 
   /// The destinations of one object, in order or by key.
   func targets(of key: ObjectKey, _ relationship: ManagedObjectModel.Relationship) throws -> [ObjectKey] {
-    let request = RelationshipRequest(entity: relationship.entityIndex, relationship: relationship.index, sources: [key])
-    let answer = try store.relationships(request, in: view, options: .none)
-    guard relationship.isOrdered, let orders = answer.orderKeys else { return answer.targets.sorted() }
-    return zip(orders, answer.targets).sorted { $0 < $1 }.map(\.1)
+    try targets(of: [key], relationship).flatMap { $0 }.map(\.target)
   }
 
   /// The bytes of a slot, also those in an external file.

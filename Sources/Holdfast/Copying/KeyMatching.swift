@@ -24,7 +24,7 @@ final class KeyMatching {
   private let keys: [[[SlotIndex]]]
 
   /// - Parameter names: Properties that are a unique key, by the name of their entity. They replace the entity's uniqueness constraints.
-  /// - Throws: ``PersistenceError`` if the model has no such entity, attribute or to-one relationship, or there is no unique key at all.
+  /// - Throws: ``PersistenceError`` if the model has no such entity, attribute or to-one relationship, or no entity has a unique key.
   init(_ first: GraphReader, _ second: GraphReader, _ pairs: ObjectPairs, _ names: [String: [String]]) throws {
     (readers, self.pairs, keys) = ([first, second], pairs, try Self.keys(first.model, names))
   }
@@ -34,7 +34,7 @@ final class KeyMatching {
     for (name, properties) in names.sorted(by: { $0.key < $1.key }) {
       guard let entity = model.entity(named: name) else {
         throw PersistenceError(
-          .unknownEntity, reason: "The model has no entity \(name), for which a unique key is given. Check the name.")
+          .unknownEntity, reason: "A unique key is given for the entity \(name), which the model doesn't have. Check the name.")
       }
       guard !properties.isEmpty else {
         throw PersistenceError(.invalidRequest, reason: "The unique key of \(name) is empty. Name at least one property.")

@@ -37,7 +37,7 @@ extension PersistentStoreCoordinator {
   ///   versions of the model; `missingExternalData` if the external file of a value is missing; `cancelled` if the task was cancelled.
   ///   ``/HoldfastStore/MigrationError`` with code `missingSourceModel` if no store contains a model.
   ///   ``PersistenceError`` for ``GraphDifference/Matching/uniqueKeys(_:)``: `unknownEntity` or `unknownProperty` if the model doesn't have a
-  ///   name, `invalidRequest` if there is no unique key.
+  ///   name, `invalidRequest` if no entity has a unique key.
   public static func difference(
     between first: StoreDescription, and second: StoreDescription, model: ManagedObjectModel? = nil,
     matching: GraphDifference.Matching = .objectIDs, includesValues: Bool = false, maximumCount: Int = 1_000

@@ -66,7 +66,7 @@ extension StructureMatching {
     return 2 * shared >= all
   }
 
-  /// Pairs unpaired objects for which a closure returns the same hash.
+  /// Pairs unpaired objects with the same hash, which a closure returns.
   private func pairEqual(
     _ entity: ManagedObjectModel.Entity, _ hash: ([Trait]) -> UInt64?, accept: ([Int], [Int], UInt64) -> [(Int, Int)]
   ) throws -> Int {

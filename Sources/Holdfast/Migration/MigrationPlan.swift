@@ -70,8 +70,9 @@ public struct MigrationPlan: Sendable {
     to model: ManagedObjectModel, after former: ManagedObjectModel?, named name: String?, by rules: MappingRules? = nil,
     _ body: (@Sendable (MigrationStage) throws -> Void)?
   ) {
-    let source = former.flatMap { index(of: $0) } ?? last
-    precondition(former == nil || index(of: former ?? model) != nil, "The plan doesn't contain the version after which a stage was added.")
+    guard let source = former.map({ index(of: $0) }) ?? last else {
+      preconditionFailure("The plan doesn't contain the version after which a stage was added.")
+    }
     let known = index(of: model), destination = known ?? versions.count
     // Renaming identifiers and default values may differ between models of the same version.
     if let known { versions[known] = model } else { versions.append(model) }

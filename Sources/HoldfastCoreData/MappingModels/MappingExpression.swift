@@ -50,7 +50,8 @@ indirect enum MappingExpression: Sendable {
 
   private static func path(_ archived: ArchivedExpression, _ scope: Scope) throws(MappingProblem) -> MappingPath {
     guard let entity = scope.entity else {
-      throw MappingProblem("The expression \(archived.text) refers to a source object, but the mapping has no source entity.")
+      throw MappingProblem(
+        "The expression \(archived.text) refers to a source object, but the mapping has no source entity. Choose one in Xcode.")
     }
     switch archived {
     case .variable("source"): return MappingPath(entity)
@@ -66,10 +67,14 @@ indirect enum MappingExpression: Sendable {
       throw MappingProblem("The expression \(text) isn't supported. Name a policy in the mapping, and set the property there.")
     }
     let path = try path(arguments[1], scope)
-    guard case .objects = path.end else { throw MappingProblem("The expression \(text) refers to a value instead of objects.") }
+    guard case .objects = path.end else {
+      throw MappingProblem("The expression \(text) refers to a value instead of objects. Correct its key path in Xcode.")
+    }
     switch selector {
     case "destinationInstancesForEntityMappingNamed:sourceInstances:":
-      guard scope.mappingNames.contains(name) else { throw MappingProblem("There is no entity mapping \(name), which \(text) names.") }
+      guard scope.mappingNames.contains(name) else {
+        throw MappingProblem("The expression \(text) names an entity mapping that doesn't exist. Correct the name in Xcode.")
+      }
       return .destinations(path, mappedBy: name)
     case "destinationInstancesForSourceRelationshipNamed:sourceInstances:": return .destinations(path, mappedBy: nil)
     default: throw MappingProblem("The method \(selector) of $manager isn't supported. Set the property in a policy.")
@@ -84,18 +89,19 @@ indirect enum MappingExpression: Sendable {
     case .real(let number): .double(number)
     case .date(let seconds): .date(seconds)
     case .string(let text): .string(text)
-    case .unsigned, .data, .uid, .array, .dictionary: throw MappingProblem("The constant \(text) isn't a value of an attribute.")
+    case .unsigned, .data, .uid, .array, .dictionary:
+      throw MappingProblem("The constant \(text) isn't a value of an attribute. Set the property in a policy.")
     }
   }
 
   // MARK: Evaluation
 
   /// The value for an attribute.
-  func value(_ old: FormerObject?) throws -> StoreValue {
+  func value(_ old: FormerObject) throws -> StoreValue {
     switch self {
     case .constant(let value): return value
     case .path(let path):
-      guard let old, let value = try path.value(from: old) else { throw MappingProblem("The expression has objects instead of a value.") }
+      guard let value = try path.value(from: old) else { throw MappingProblem("The expression has objects instead of a value.") }
       return value
     case .destinations: throw MappingProblem("The expression has objects instead of a value.")
     case .call(let function, let arguments): return try function(try arguments.map { try $0.value(old) })
@@ -103,14 +109,13 @@ indirect enum MappingExpression: Sendable {
   }
 
   /// The objects for a relationship to an entity.
-  func objects(_ old: FormerObject?, _ run: MappingModelRun, as entity: ManagedObjectModel.Entity) throws -> [ManagedObject] {
+  func objects(_ old: FormerObject, _ run: MappingModelRun, as entity: ManagedObjectModel.Entity) throws -> [ManagedObject] {
     switch self {
     case .path(let path):
-      guard let old, case .objects = path.end else { throw MappingProblem("The expression has a value instead of objects.") }
+      guard case .objects = path.end else { throw MappingProblem("The expression has a value instead of objects.") }
       return try run.objects(for: try path.objects(from: old), mappedBy: nil, as: entity)
     case .destinations(let path, let name):
-      return
-        try old.map { try run.objects(for: try path.objects(from: $0), mappedBy: name, as: entity) } ?? []
+      return try run.objects(for: try path.objects(from: old), mappedBy: name, as: entity)
     case .constant(.null): return []
     case .constant, .call: throw MappingProblem("The expression has a value instead of objects.")
     }
@@ -130,6 +135,7 @@ indirect enum MappingExpression: Sendable {
     }
     if hasObjects == isRelationship { return nil }
     return isRelationship
-      ? "The expression has a value, but the property is a relationship." : "The expression has objects, but needs a value."
+      ? "The expression has a value, but the property is a relationship. Correct it in Xcode."
+      : "The expression has objects, but needs a value. Correct it in Xcode."
   }
 }

@@ -214,14 +214,14 @@ struct MappingModelPlan: Sendable {
     case .destinations(let found, let mapping): (path, name) = (found, mapping)
     default: return nil
     }
-    let kinds = (path.entity ?? entity).concreteIndexes
+    let kinds = path.entity.concreteIndexes
     let isFound = steps.contains { step in
       guard let source = step.source, let destination = step.destination, name == nil || step.mapping.name == name else { return false }
       return kinds.contains(source.index) && destination.isKind(of: entity)
     }
     if isFound { return nil }
     return
-      "No objects of \(path.entity?.name ?? "") become a \(entity.name)\(name.map { " by the mapping \($0)" } ?? ""). Correct the key path or the mapping."
+      "No objects of \(path.entity.name) become a \(entity.name)\(name.map { " by the mapping \($0)" } ?? ""). Correct the key path or the mapping."
   }
 
   private mutating func expressionForCode(

@@ -19,15 +19,15 @@ struct MappingPath: Sendable {
 
   private var steps: [(name: String, isToMany: Bool)] = []
   private(set) var end = End.objects
-  /// The entity of the objects; nil for the source object.
-  private(set) var entity: ManagedObjectModel.Entity?
+  /// The entity of the objects, or of the object with the attribute.
+  let entity: ManagedObjectModel.Entity
 
   /// The source object itself.
   init(_ entity: ManagedObjectModel.Entity) { self.entity = entity }
 
   /// Finds the properties of a path.
   ///
-  /// - Throws: ``MappingProblem`` if the former model hasn't such properties.
+  /// - Throws: ``MappingProblem`` if the former model doesn't have such properties.
   init(_ path: String, from entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) throws(MappingProblem) {
     var entity = entity, isToMany = false
     var names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)[...]
@@ -42,7 +42,8 @@ struct MappingPath: Sendable {
       } else {
         let attribute = ([name] + names).joined(separator: ".")
         guard entity.attributes.contains(where: { $0.name == attribute }) else {
-          throw MappingProblem("The former \(entity.name) has no property \(attribute), which the key path \(path) contains.")
+          throw MappingProblem(
+            "The former \(entity.name) has no property \(attribute), which the key path \(path) contains. Correct it in Xcode.")
         }
         if isToMany { throw MappingProblem("The key path \(path) has a value for each of several objects. Set it in a policy.") }
         end = .attribute(attribute)

@@ -73,16 +73,18 @@ extension MigrationPlan {
       throw ModelFileError(
         .unknownVersion, path: path,
         reason:
-          "There is no version \(last.debugDescription), or it can't be read. The others are \(versions.map(\.name).joined(separator: ", "))."
+          "The version \(last.debugDescription) doesn't exist, or can't be read. Readable are \(versions.map(\.name).joined(separator: ", "))."
       )
     }
     let models = Dictionary(versions.map { ($0.name, $0.model) }, uniquingKeysWith: { first, _ in first })
     var files: [MappingModelNames.Ends: [MappingModelFile]] = [:]
-    for file in try MappingModelNames.paths(in: folder) {
-      guard let ends = MappingModelNames.Ends(try MappingModelFile.modelPaths(contentsOf: file), ofModelAt: path),
-        models[ends.source] != nil, models[ends.destination] != nil, ends.source != last
-      else { continue }
-      files[ends, default: []].append(try MappingModelFile(contentsOf: file))
+    for mappingPath in try MappingModelNames.paths(in: folder) {
+      var ends: MappingModelNames.Ends?
+      let file = try MappingModelFile.read(contentsOf: mappingPath) { source, destination in
+        ends = MappingModelNames.Ends((source, destination), ofModelAt: path)
+        return ends.map { models[$0.source] != nil && models[$0.destination] != nil && $0.source != last } ?? false
+      }
+      if let file, let ends { files[ends, default: []].append(file) }
     }
     self.init(from: versions[0].model)
     for (old, new) in zip(versions[..<place], versions[1...]) {
@@ -103,7 +105,7 @@ extension MigrationPlan {
 
 /// Which mapping models belong to which versions.
 enum MappingModelNames {
-  /// The names of the versions between which a mapping model leads.
+  /// The names of a mapping model's source and destination versions.
   struct Ends: Hashable, Comparable {
     var source: String
     var destination: String

@@ -38,14 +38,26 @@ struct ModelVersions {
       }
       if versions.isEmpty, let failure { throw failure }
     }
-    if path.hasSuffix(".momd") || path.hasSuffix(".momd/") {
-      let bundle = try CompiledModelBundle(contentsOf: path)
-      try read(bundle.versionNames) { try bundle.version($0).model }
-      return (versions, bundle.currentVersionName)
+    let bundle = try Bundle(path)
+    try read(bundle.names, bundle.model)
+    return (versions, bundle.currentName)
+  }
+
+  /// A folder with versions, compiled or not.
+  private struct Bundle {
+    let names: [String]
+    let currentName: String
+    let model: (String) throws -> ManagedObjectModel
+
+    init(_ path: String) throws {
+      if path.hasSuffix(".momd") || path.hasSuffix(".momd/") {
+        let bundle = try CompiledModelBundle(contentsOf: path)
+        (names, currentName, model) = (bundle.versionNames, bundle.currentVersionName, { try bundle.version($0).model })
+      } else {
+        let bundle = try ModelBundle(contentsOf: path)
+        (names, currentName, model) = (bundle.versionNames, bundle.currentVersionName, { try bundle.model(version: $0) })
+      }
     }
-    let bundle = try ModelBundle(contentsOf: path)
-    try read(bundle.versionNames) { try bundle.model(version: $0) }
-    return (versions, bundle.currentVersionName)
   }
 
   /// Whether a name comes before another one. Numbers in names are compared as numbers.
@@ -90,12 +102,9 @@ struct ModelVersions {
     if path.hasSuffix(".mom") {
       continues = body(try CompiledModel(contentsOf: path).model)
       isEmpty = false
-    } else if path.hasSuffix(".momd") || path.hasSuffix(".momd/") {
-      let bundle = try CompiledModelBundle(contentsOf: path)
-      continues = read(bundle.versionNames) { try bundle.version($0).model }
     } else {
-      let bundle = try ModelBundle(contentsOf: path)
-      continues = read(bundle.versionNames) { try bundle.model(version: $0) }
+      let bundle = try Bundle(path)
+      continues = read(bundle.names, bundle.model)
     }
     if isEmpty, let failure { throw failure }
     return continues

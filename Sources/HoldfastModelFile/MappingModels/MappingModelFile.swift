@@ -60,12 +60,19 @@ public struct MappingModelFile: Sendable, Hashable {
     }
   }
 
-  /// The paths of the two versions in a file, whose mappings may be unreadable.
-  package static func modelPaths(
-    contentsOf path: String, options: ModelFileOptions = ModelFileOptions()
-  ) throws(ModelFileError) -> (source: String, destination: String) {
-    let (bytes, path) = try bytes(path, options)
-    do throws(ModelFileError) { return try reader(bytes, options).modelPaths } catch { throw described(error.at(path)) }
+  /// Reads a file if a closure returns true for the paths of its two versions. The mappings of other files may be unreadable.
+  package static func read(
+    contentsOf path: String, if isNeeded: (_ source: String, _ destination: String) -> Bool
+  ) throws(ModelFileError) -> MappingModelFile? {
+    let options = ModelFileOptions(), (bytes, path) = try bytes(path, options)
+    do throws(ModelFileError) {
+      var reader = try reader(bytes, options)
+      return isNeeded(reader.modelPaths.source, reader.modelPaths.destination) ? try MappingModelFile(&reader) : nil
+    } catch { throw described(error.at(path)) }
+  }
+
+  private init(_ reader: inout MappingModelReader) throws(ModelFileError) {
+    (sourceModelPath, destinationModelPath, entityMappings) = try reader.read()
   }
 
   private static func reader(_ bytes: [UInt8], _ options: ModelFileOptions) throws(ModelFileError) -> MappingModelReader {
@@ -80,11 +87,11 @@ public struct MappingModelFile: Sendable, Hashable {
   ///   - path: The path shown in errors, or nil.
   ///   - options: The limits.
   /// - Throws: ``ModelFileError`` with the mapping's name: `notAModel` for another kind of file; `malformed`, `tooLarge`; `unsupported` for
-  ///   an expression of an unknown kind.
+  ///   an expression of an unknown kind, or a setting that isn't supported.
   public init(bytes: [UInt8], path: String? = nil, options: ModelFileOptions = ModelFileOptions()) throws(ModelFileError) {
     do throws(ModelFileError) {
       var reader = try Self.reader(bytes, options)
-      (sourceModelPath, destinationModelPath, entityMappings) = try reader.read()
+      try self.init(&reader)
     } catch {
       throw Self.described(error.at(path))
     }
