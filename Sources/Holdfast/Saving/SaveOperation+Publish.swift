@@ -29,7 +29,7 @@ extension SaveOperation {
   /// The key of a new object after the save: the temporary one if its store didn't commit; nil if the object isn't saved.
   private func keyFromNowOn(_ temporary: ObjectKey) -> ObjectKey? {
     let key = permanent(temporary)
-    if key < 0 { return nil }
+    if key < 0 { return newSince.contains(temporary) ? temporary : nil }
     let isSaved = incompletion == nil || parts.contains { $0.isCommitted && $0.store === stores.store(ofKey: key) }
     return isSaved ? key : temporary
   }

@@ -58,6 +58,10 @@ extension SaveOperation {
     completed = uncertain
     (parts, inserted, updated, deleted) = ([part], part.inserted, part.updated, part.deleted)
     part.isCommitted = true
+    // The context forgets discarded objects, which are still in lists that hide them.
+    let new = context.changes.objects.filter { $0.isInserted && $0.objectKey < 0 }
+    discardsNew = new.contains { $0.isDeleted }
+    newSince = Set(new.lazy.filter { !$0.isDeleted }.map(\.objectKey))
     do { try part.adopt(receipt) } catch { unconfirmed = error as? StoreError }
     // Other contexts may have read rows since, before the save took effect, or changed them again.
     coordinator.rowCache.removeAll()

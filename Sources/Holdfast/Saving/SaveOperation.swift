@@ -36,6 +36,8 @@ final class SaveOperation {
   var incompletion: (any Error)?
   /// The save that is being completed; nil unless its outcome was unknown at first.
   var completed: UncertainSave?
+  /// The temporary keys of objects that were inserted after ``completed`` was sent.
+  var newSince: Set<ObjectKey> = []
   /// The error of a store that has its changes but couldn't confirm that they survive a power loss, or returned an invalid receipt.
   var unconfirmed: StoreError?
 

@@ -149,6 +149,41 @@ import Testing
     #expect(try stack.another().fetch(FetchRequest<Dog>()).map(\.name) == ["rex"])
   }
 
+  /// The list of a saved object has the key of an object that was never saved, and the save inserts nothing else.
+  @Test(arguments: TestStore.allCases, Loss.allCases)
+  func aLostSaveForgetsDiscardedObjectsInListsOfSavedOnes(_ store: TestStore, _ loss: Loss) throws {
+    let stack = try LossyStack(store), context = stack.context
+    let ada = context.person("Ada"), rex = context.dog("rex", owner: ada)
+    try context.save()
+    #expect(ada.dogs.count == 1 && rex.friends.isEmpty)
+    let gone = context.dog("gone", owner: ada)
+    rex.friends.insert(gone)
+    context.delete(gone)
+    rex.age = 8
+    stack.saveInVain(loss)
+    let new = context.dog("new")
+    ada.dogs.insert(new)
+    try context.save()
+    #expect(Set(ada.dogs) == [rex, new] && rex.friends.isEmpty && !context.hasChanges && context.registeredObjects.count == 3)
+    #expect(try stack.another().fetch(FetchRequest<Dog>()).map(\.name).sorted() == ["new", "rex"])
+  }
+
+  @Test(arguments: TestStore.allCases, Loss.allCases)
+  func aLostSaveOfNothingNewForgetsDiscardedObjects(_ store: TestStore, _ loss: Loss) throws {
+    let stack = try LossyStack(store), context = stack.context
+    let ada = context.person("Ada"), rex = context.dog("rex", owner: ada)
+    try context.save()
+    #expect(ada.dogs.count == 1 && rex.friends.isEmpty)
+    let gone = context.dog("gone", owner: ada)
+    rex.friends.insert(gone)
+    context.delete(gone)
+    rex.age = 8
+    stack.saveInVain(loss)
+    #expect(Array(ada.dogs) == [rex] && rex.friends.isEmpty)
+    try context.save()
+    #expect(Array(ada.dogs) == [rex] && rex.friends.isEmpty && !context.hasChanges && context.registeredObjects.count == 2)
+  }
+
   // MARK: Relationships
 
   @Test(arguments: TestStore.allCases, Loss.allCases)
