@@ -45,7 +45,7 @@ private struct KilledCopy {
       guard let (run, places) = try watched(killingAt: call) else { return print(Tracer.skipped) }
       demand(run.isKilled || run.isSuccess, "\(call): the process ended with \(run.status)")
       if run.isKilled { kills += 1 }
-      do { if try survey(places, call, isKilled: run.isKilled) { copied += 1 } } catch {
+      do { if try apart({ try survey(places, call, isKilled: run.isKilled) }) { copied += 1 } } catch {
         complain("\(call), after which \(places.destination.folder.namesOfAllLevels): \(error)")
       }
     }
@@ -58,11 +58,13 @@ private struct KilledCopy {
   /// Copies a store over another one in a traced process.
   private func watched(killingAt call: Tracer.Call?) throws -> (run: Tracer.Run, places: Places)? {
     let places = Places(destination: MigratedStore.Place(destination))
-    try places.source.fill(zoo) { context in
-      let dog = try context.add("Dog", "a", ["photo": .data(Data(repeating: 7, count: 300_000))])
-      try dog.setValue([try context.add("Walk", "1")], forKey: "walks")
+    try apart {
+      try places.source.fill(zoo) { context in
+        let dog = try context.add("Dog", "a", ["photo": .data(Data(repeating: 7, count: 300_000))])
+        try dog.setValue([try context.add("Walk", "1")], forKey: "walks")
+      }
+      try places.destination.fill(zoo) { try $0.add("Dog", "former") }
     }
-    try places.destination.fill(zoo) { try $0.add("Dog", "former") }
     let run = try Tracer.run(notes: places.source.folder.path + ".trace", killingAt: call) {
     } _: {
       try copy(places)

@@ -70,7 +70,7 @@ struct KilledMigration {
       guard let (run, place) = try watched(killingAt: call) else { return print(Tracer.skipped) }
       demand(run.isKilled || run.isSuccess, "\(call): the process ended with \(run.status)")
       if run.isKilled { kills += 1 }
-      do { if try survey(place, call, isKilled: run.isKilled) { migrated += 1 } } catch {
+      do { if try apart({ try survey(place, call, isKilled: run.isKilled) }) { migrated += 1 } } catch {
         complain("\(call), after which \(place.folder.namesOfAllLevels): \(error)")
       }
     }
@@ -83,9 +83,11 @@ struct KilledMigration {
   /// Migrates a new store in a traced process.
   private func watched(killingAt call: Tracer.Call?) throws -> (run: Tracer.Run, place: MigratedStore.Place)? {
     let place = MigratedStore.Place(store)
-    try place.fill(old) { context in
-      let dog = try context.add("Dog", "a", ["age": 3, "gone": .data(Data(repeating: 7, count: 300_000))])
-      try dog.setValue([try context.add("Walk", "1"), try context.add("Walk", "2")], forKey: "walks")
+    try apart {
+      try place.fill(old) { context in
+        let dog = try context.add("Dog", "a", ["age": 3, "gone": .data(Data(repeating: 7, count: 300_000))])
+        try dog.setValue([try context.add("Walk", "1"), try context.add("Walk", "2")], forKey: "walks")
+      }
     }
     let run = try Tracer.run(notes: place.folder.path + ".trace", killingAt: call) {
     } _: {

@@ -144,7 +144,7 @@ import Testing
       request.entities = [changes]
       let prepared = try store.prepare(request)
       // A second process opens and closes the store meanwhile.
-      let other = try Nursery.fork()
+      let other = System.fork()
       if other == 0 {
         let second = try? Gallery.context(kind.description(at: path, Gallery.small))
         try? second?.persistentStoreCoordinator.close()
@@ -201,7 +201,7 @@ private struct KilledGallery {
     for round in 0..<rounds {
       var acks: [Int32] = [0, 0]
       precondition(pipe(&acks) == 0)
-      let child = try Nursery.fork()
+      let child = System.fork()
       if child == 0 {
         try? save(acks[1])
         _exit(1)
@@ -219,7 +219,7 @@ private struct KilledGallery {
       let support = folder + "/" + kind.supportFolderName
       let notes = ((try? FileManager.default.contentsOfDirectory(atPath: support)) ?? []).filter { $0 != "_EXTERNAL_DATA" }
       if !notes.isEmpty { interrupted += 1 }
-      saves = try survey(round)
+      saves = try apart { try survey(round) }
     }
     precondition(saves > rounds / 10, "Only \(saves) saves were made.")
     precondition(interrupted > 0, "No save was interrupted.")

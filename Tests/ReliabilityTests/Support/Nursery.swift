@@ -33,13 +33,13 @@ struct Nursery {
   /// All rounds use one file. They end at the first fault.
   func run(rounds: Int, random: inout SeededGenerator) throws -> Report {
     var report = Report()
-    var saves = try victim.survey().saves + 1
+    var saves = try survey().saves + 1
     while report.kills < rounds && report.faults.isEmpty {
       // Some processes are killed while they open the store, others after one or two saves, however long those take.
       let acks = try killOne(afterAcks: report.kills % 3, UInt32.random(in: 0...50_000, using: &random))
       report.kills += 1
       do {
-        let found = try victim.survey()
+        let found = try survey()
         if let fault = Self.fault(acks, saves, found) { report.faults.append("round \(report.kills): \(fault)") }
         report.acknowledged += acks
         if found.saves - saves > acks { report.unacknowledged += 1 }
@@ -49,6 +49,14 @@ struct Nursery {
       }
     }
     return report
+  }
+
+  private func survey() throws -> (saves: Int, fault: String?) {
+    let found = try apart {
+      let found = try victim.survey()
+      return ["\(found.saves)"] + (found.fault.map { [$0] } ?? [])
+    }
+    return (Int(found[0]) ?? 0, found.dropFirst().first)
   }
 
   /// Compares a store with its previous number of saves and the acknowledgements since; nil if it is correct.
@@ -64,7 +72,7 @@ struct Nursery {
   private func killOne(afterAcks wanted: Int, _ microseconds: UInt32) throws -> Int {
     let acks = try victim.openAcks()
     defer { close(acks) }
-    let child = try Self.fork()
+    let child = System.fork()
     if child == 0 {
       do { try save() } catch { FileHandle.standardError.write(Data("A process couldn't save before it was killed: \(error)\n".utf8)) }
       _exit(1)
@@ -86,14 +94,5 @@ struct Nursery {
       try Voyage.saveNext(context)
       if order == .afterSaving { victim.acknowledge(file) }
     }
-  }
-
-  /// Calls `fork`, which Swift marks as unavailable.
-  static func fork() throws -> pid_t {
-    struct NoFork: Error {}
-    guard let fork = System.symbol("fork", as: (@convention(c) () -> pid_t).self) else { throw NoFork() }
-    let child = fork()
-    guard child >= 0 else { throw NoFork() }
-    return child
   }
 }

@@ -60,7 +60,7 @@ struct EveryCall {
       guard let run = try watched(killingAt: call) else { complain("strace doesn't trace any more.") }
       demand(run.isKilled || run.isSuccess, "\(call): the process ended with \(run.status)")
       if run.isKilled { kills += 1 } else { ends += 1 }
-      try survey(call, isKilled: run.isKilled)
+      try apart { try survey(call, isKilled: run.isKilled) }
     }
     // Some processes end, because the number of calls of the system's libraries differs between runs.
     demand(kills >= 40 / step && ends * 10 <= kills, "\(kills) kills, \(ends) processes that ended")
@@ -70,7 +70,7 @@ struct EveryCall {
   /// Opens a store, saves twice and closes it in a traced process.
   private func watched(killingAt call: Tracer.Call?) throws -> Tracer.Run? {
     for name in try FileManager.default.contentsOfDirectory(atPath: folder) { unlink(folder + "/" + name) }
-    if start == .file { try Harbour.makeFile(store.description(at: path), saves: saves) }
+    if start == .file { try apart { try Harbour.makeFile(store.description(at: path), saves: saves) } }
     return try Tracer.run(notes: folder + ".trace", killingAt: call) {
       open(folder + "/acks", O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0o600)
     } _: { acks in
@@ -112,7 +112,7 @@ struct GoldenTrace {
   private var path: String { folder + "/harbour" }
 
   func run() throws {
-    try Harbour.makeFile(store.description(at: path))
+    try apart { try Harbour.makeFile(store.description(at: path)) }
     let run = try Tracer.run(notes: folder + ".trace") {
       let context = try Harbour.context(store.description(at: path))
       _ = try Voyage.changeNext(context)

@@ -376,7 +376,7 @@ import Testing
       try Harbour.makeFile(store.description(at: path))
       let context = try Harbour.context(store.description(at: path))
       _ = try Voyage.changeNext(context)
-      let child = try Nursery.fork()
+      let child = System.fork()
       if child == 0 { _exit(ForkedChild.outcome(context, store, path)) }
       var status: Int32 = 0
       waitpid(child, &status, 0)

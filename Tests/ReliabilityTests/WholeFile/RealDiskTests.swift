@@ -64,7 +64,7 @@ private struct FailedSynchronization {
   let path: String
 
   func run(notes: String) throws {
-    try Harbour.makeFile(store.description(at: path))
+    try apart { try Harbour.makeFile(store.description(at: path)) }
     let run = try Tracer.run(notes: notes, faults: ["fsync:error=EIO:when=1", "fdatasync:error=EIO:when=1"]) {
       let context = try Harbour.context(store.description(at: path))
       _ = try Voyage.changeNext(context)

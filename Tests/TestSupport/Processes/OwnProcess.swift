@@ -14,6 +14,43 @@ package func complain(_ message: String) -> Never {
   exit(0)
 }
 
+/// Runs a part of a test in a forked child, and returns or throws what it returned or threw.
+///
+/// A process that forks again and again opens stores only in such children. Its own threads could hold a lock of the library while it forks, and
+/// the child would wait for it forever.
+package func apart<Result: Codable>(_ body: () throws -> Result) throws -> Result {
+  let file = FileManager.default.temporaryDirectory.path + "/holdfast-apart-\(getpid())"
+  defer { unlink(file) }
+  let status = System.inForkedChild {
+    do {
+      try JSONEncoder().encode(try body()).write(to: URL(fileURLWithPath: file))
+      return 10
+    } catch {
+      try? Data("\(error)".utf8).write(to: URL(fileURLWithPath: file))
+      return 11
+    }
+  }
+  switch status {
+  case 10: return try JSONDecoder().decode(Result.self, from: Data(contentsOf: URL(fileURLWithPath: file)))
+  case 11: throw FailureApart(description: try String(contentsOfFile: file, encoding: .utf8))
+  // It has printed a sentence, if it has come to an end.
+  default: complain("A part of the test ended with \(status).")
+  }
+}
+
+/// Runs a part of a test in a forked child, and throws what it threw.
+package func apart(_ body: () throws -> Void) throws {
+  _ = try apart {
+    try body()
+    return true
+  }
+}
+
+/// An error that was thrown in a forked child.
+package struct FailureApart: Error, CustomStringConvertible {
+  package let description: String
+}
+
 /// Hands on what a process of a test reported, or why it was skipped; an issue when it did neither.
 package func report(_ child: ExitTest.Result?, sourceLocation: SourceLocation = #_sourceLocation) {
   guard let child else { return }

@@ -38,14 +38,23 @@ package enum System {
     package static func unmountDisk(at folder: String) { umount2(folder, Int32(2)) }
   #endif
 
-  /// Runs `body` in a forked child and returns what it returned; -1 if the system can't fork.
+  /// Calls `fork`, which Swift hides, because a child has only the thread that forks.
+  package static func fork() -> pid_t {
+    guard let fork = symbol("fork", as: (@convention(c) () -> pid_t).self) else { preconditionFailure("The C library has no fork.") }
+    let child = fork()
+    precondition(child >= 0, "No fork: errno \(errno)")
+    // A child that waits for a lock of a thread that it doesn't have ends after a time that is enough for any busy machine.
+    if child == 0 { alarm(1200) }
+    return child
+  }
+
+  /// Runs `body` in a forked child and returns what it returned; -1 if a signal ended it.
   package static func inForkedChild(_ body: () -> Int32) -> Int32 {
-    guard let fork = symbol("fork", as: (@convention(c) () -> pid_t).self) else { return -1 }
     let child = fork()
     if child == 0 { _exit(body()) }
     var status: Int32 = 0
     waitpid(child, &status, 0)
-    return (status >> 8) & 0xff
+    return status & 0x7F == 0 ? (status >> 8) & 0xFF : -1
   }
 
   /// The seconds of a clock that only goes forward.

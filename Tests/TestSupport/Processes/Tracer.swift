@@ -8,7 +8,7 @@ import Foundation
 
 /// Watches the calls of a forked process with strace, and kills it at one of them.
 ///
-/// Only for a process of its own whose other threads do nothing, because a fork has no other threads.
+/// Only for a process of its own whose other threads do nothing, because a fork has no other threads. See ``apart(_:)``.
 package enum Tracer {
   /// One call of the operating system: its name, and the how manieth of that name it is.
   package struct Call: Hashable {
@@ -64,7 +64,7 @@ package enum Tracer {
     defer { unlink(notes) }
     // Neither waiting makes calls that are watched: they would be counted with the others.
     let (ready, go, messages) = (try Flag(), try Flag(), Pipes())
-    let child = try fork()
+    let child = System.fork()
     if child == 0 {
       do {
         let prepared = try prepare()
@@ -98,15 +98,6 @@ package enum Tracer {
     // Each line begins with the number of the thread.
     let lines = text.split(separator: "\n").compactMap { $0.split(separator: " ", maxSplits: 1).last.map { String($0.drop { $0 == " " }) } }
     return Run(lines: lines, status: status)
-  }
-
-  /// Swift hides `fork`, because it is seldom what one wants.
-  private static func fork() throws -> pid_t {
-    struct NoFork: Error {}
-    guard let symbol = dlsym(nil, "fork") else { throw NoFork() }
-    let child = unsafeBitCast(symbol, to: (@convention(c) () -> pid_t).self)()
-    guard child >= 0 else { throw NoFork() }
-    return child
   }
 
   /// Starts strace without threads of this process: what is forked next must find none.
