@@ -33,6 +33,8 @@ final class XMLDocumentReader {
   private let options: XMLStoreOptions
   private let madeUpUUID: String?
   private let rows: XMLRowReader?
+  /// Receives the names, types and links of objects instead of ``rows``.
+  private let survey: XMLSurvey?
   /// ``rows`` without reference counting, for calls made once per value. This object keeps it alive.
   private let uncountedRows: Unmanaged<XMLRowReader>?
   @exclusivity(unchecked) private var parser: xmlParserCtxtPtr?
@@ -54,10 +56,12 @@ final class XMLDocumentReader {
   }
 
   /// - Parameters:
-  ///   - rows: Receives the objects; nil to read only up to the objects.
+  ///   - rows: Receives the objects; nil to read only up to the objects, unless there is a survey.
+  ///   - survey: Receives the objects' names, types and links. Defaults to none.
   ///   - madeUpUUID: The UUID for a document without one.
-  init(rows: XMLRowReader?, errors: XMLErrors, options: XMLStoreOptions, madeUpUUID: String?) {
+  init(rows: XMLRowReader?, survey: XMLSurvey? = nil, errors: XMLErrors, options: XMLStoreOptions, madeUpUUID: String?) {
     self.rows = rows
+    self.survey = survey
     self.errors = errors
     self.options = options
     self.madeUpUUID = madeUpUUID
@@ -160,11 +164,11 @@ final class XMLDocumentReader {
     switch place {
     case .attribute:
       place = .object
-      try withRows { try $0.endAttribute() }
+      if survey == nil { try withRows { try $0.endAttribute() } }
     case .relationship: place = .object
     case .object:
       place = .database
-      try withRows { try $0.endObject() }
+      if survey == nil { try withRows { try $0.endObject() } }
     case .metadata:
       if depth >= 3 { return list.end() }
       place = .info
@@ -174,14 +178,14 @@ final class XMLDocumentReader {
       place = .info
     case .info:
       place = .database
-      if rows == nil, !metadata.header.storeUUID.isEmpty { try stop() }
+      if rows == nil, survey == nil, !metadata.header.storeUUID.isEmpty { try stop() }
     case .database:
       if !hasBegun {
         // A document with an empty element "database" isn't necessarily a store.
         if !hasDocumentType && !seen.contains(.info) { throw errors.notAStore() }
         try beginObjects()
       }
-      try withRows { try $0.finish() }
+      if survey == nil { try withRows { try $0.finish() } }
       place = .end
     case .start, .end: break
     }
@@ -191,7 +195,7 @@ final class XMLDocumentReader {
 
   func characters(_ characters: UnsafeRawBufferPointer) throws {
     switch place {
-    case .attribute: try withRows { try $0.characters(characters) }
+    case .attribute: if survey == nil { try withRows { try $0.characters(characters) } }
     case .metadata where depth > 3: list.characters(characters)
     case .version, .uuid, .nextObjectID:
       text += characters
@@ -238,6 +242,7 @@ final class XMLDocumentReader {
 
   private func beginObjects() throws {
     hasBegun = true
+    if survey != nil { return }
     if metadata.header.storeUUID.isEmpty {
       guard let madeUpUUID else {
         lacksUUID = true
@@ -271,6 +276,7 @@ final class XMLDocumentReader {
       }
     }
     guard let type, let id else { throw damaged("An object has no type or no id.") }
+    if let survey { return try survey.beginObject(type: type, id: id) }
     try withRows { try $0.beginObject(type: type, id: id) }
   }
 
@@ -287,6 +293,7 @@ final class XMLDocumentReader {
       }
     }
     guard let name, let type else { throw damaged("An attribute has no name or no type.") }
+    if let survey { return try survey.attribute(name: name, type: type) }
     try withRows { try $0.beginAttribute(name: name, type: type) }
   }
 
@@ -310,7 +317,8 @@ final class XMLDocumentReader {
         throw unknownAttribute()
       }
     }
-    guard let name, let destination, type != nil else { throw damaged("A relationship has no name, type or destination.") }
+    guard let name, let destination, let type else { throw damaged("A relationship has no name, type or destination.") }
+    if let survey { return try survey.relationship(name: name, type: type, destination: destination, idrefs: idrefs) }
     try withRows { try $0.relationship(name: name, destination: destination, idrefs: idrefs) }
   }
 

@@ -49,10 +49,15 @@ struct XMLFormat: StoreFileFormat {
     }
   }
 
-  func readHeader(_ reader: FileReader) throws -> StoreFileHeader { try beginning(of: reader).metadata.header }
+  func readHeader(_ reader: FileReader) throws -> StoreFileHeader {
+    let metadata = try beginning(of: reader).metadata
+    var header = metadata.header
+    if options.derivesModel, metadata.model == nil { header.versionHashes = try derivedModel(reader).entityVersionHashesByName }
+    return header
+  }
 
   func readModel(_ reader: FileReader) throws -> ManagedObjectModel? {
-    guard let bytes = try beginning(of: reader).metadata.model else { return nil }
+    guard let bytes = try beginning(of: reader).metadata.model else { return options.derivesModel ? try derivedModel(reader) : nil }
     do {
       return try ManagedObjectModel.decoded(canonicalJSON: bytes)
     } catch {
@@ -60,6 +65,15 @@ struct XMLFormat: StoreFileFormat {
         .damaged, operation: "read the store's model", path: path,
         reason: "The model stored in the file is invalid. Open the store with your own copy of the model.", cause: error)
     }
+  }
+
+  /// Reads the entire file, but no values.
+  private func derivedModel(_ reader: FileReader) throws -> ManagedObjectModel {
+    reader.rewind()
+    let errors = XMLErrors(path: path), survey = XMLSurvey(errors)
+    let document = XMLDocumentReader(rows: nil, survey: survey, errors: errors, options: options, madeUpUUID: nil)
+    try XMLParser(document, options: options).parse(reader)
+    return try DerivedModel(survey, known: document.metadata.header.versionHashes.keys, errors).model()
   }
 
   /// Reads up to the first objects.

@@ -89,6 +89,9 @@ struct XMLEntity {
     return relationship.isOptional ? "0/1" : "1/1"
   }
 
+  /// The type of attribute that has an XML attribute `type`; binary data for several. Nil for an unknown one.
+  static func attributeType(_ text: String) -> AttributeType? { AttributeType.allCases.first { type(of: $0) == text } }
+
   /// The XML attribute `type` of an attribute. On disk: do not change.
   private static func type(of type: AttributeType) -> String {
     switch type {

@@ -93,7 +93,7 @@ final class XMLRowReader {
 
   func begin(_ metadata: XMLMetadata) throws {
     notes = metadata.notes
-    identity = try loader.begin(metadata.header(for: loader.model))
+    identity = try loader.begin(metadata.header(for: loader.model, derivesModel: options.derivesModel))
   }
 
   /// Records that the digest is wrong or missing.

@@ -23,11 +23,32 @@ public struct XMLStoreOptions: Sendable {
   ///
   /// Lists and keys in the metadata count as values.
   public var maximumMemberCount: Int
+  /// Whether a model is derived from a file that contains none, as Core Data's files do. The store is then read-only. Defaults to false.
+  ///
+  /// Use it if the model is lost, to look at a file or to convert it to another store:
+  ///
+  /// ```swift
+  /// let store = StoreDescription.xml(at: "Things.xml", options: XMLStoreOptions(derivesModel: true))
+  /// let model = try PersistentStoreCoordinator.cachedModel(for: store)
+  /// ```
+  ///
+  /// The model has the entities, properties and links that occur in the file:
+  ///
+  /// - Properties have their names in lower case, because Core Data writes them so. Entities have their names from the version hashes.
+  /// - Attributes are optional and have no default values. Transformable values are binary data.
+  /// - Relationships are optional, unordered and nullify. Two whose links are each other's reverse are inverses.
+  /// - A superentity is recognized by a relationship whose destination it is.
+  ///
+  /// Deriving reads the entire file, once to open the store and once for each request for its model or metadata. It throws
+  /// ``/HoldfastStore/StoreError`` with code `incompatibleModel` if the objects don't show a consistent model. The store's version hashes are
+  /// those of the derived model.
+  public var derivesModel: Bool
 
   /// Creates options.
   public init(
     wholeFile: WholeFileOptions = WholeFileOptions(), maximumNesting: Int = 64, maximumNameByteCount: Int = 65_536,
-    maximumAttributeValueByteCount: Int = 10_000_000, maximumTextByteCount: Int = 256 << 20, maximumMemberCount: Int = 1_000_000
+    maximumAttributeValueByteCount: Int = 10_000_000, maximumTextByteCount: Int = 256 << 20, maximumMemberCount: Int = 1_000_000,
+    derivesModel: Bool = false
   ) {
     self.wholeFile = wholeFile
     self.maximumNesting = maximumNesting
@@ -35,13 +56,21 @@ public struct XMLStoreOptions: Sendable {
     self.maximumAttributeValueByteCount = maximumAttributeValueByteCount
     self.maximumTextByteCount = maximumTextByteCount
     self.maximumMemberCount = maximumMemberCount
+    self.derivesModel = derivesModel
+  }
+
+  /// The shared options of a store that is opened with these options.
+  var sharedOptions: WholeFileOptions {
+    var options = wholeFile
+    if derivesModel { options.file.isReadOnly = true }
+    return options
   }
 }
 
 extension WholeFileStore {
   /// Creates a store in an XML file without opening it.
   public convenience init(xmlAt path: String, options: XMLStoreOptions = XMLStoreOptions()) {
-    self.init(format: XMLFormat(options: options, path: path), at: path, options: options.wholeFile)
+    self.init(format: XMLFormat(options: options, path: path), at: path, options: options.sharedOptions)
   }
 }
 
@@ -58,7 +87,7 @@ extension StoreDescription {
     var options = options
     if isReadOnly { options.wholeFile.file.isReadOnly = true }
     let path = path.filePath
-    return StoreDescription(format: XMLFormat(options: options, path: path), at: path, options: options.wholeFile)
+    return StoreDescription(format: XMLFormat(options: options, path: path), at: path, options: options.sharedOptions)
       .relocatable { [options] in .xml(at: $0, options: options) }
   }
 }

@@ -169,6 +169,18 @@ enum CoreDataExamples {
     return container
   }
 
+  static func lost() throws -> PersistentContainer {
+    let options = XMLStoreOptions(derivesModel: true)
+    let container = try PersistentContainer(existing: .xml(at: "Zoo.xml", options: options))
+    return container
+  }
+
+  static func things() throws -> ManagedObjectModel? {
+    let store = StoreDescription.xml(at: "Things.xml", options: XMLStoreOptions(derivesModel: true))
+    let model = try PersistentStoreCoordinator.cachedModel(for: store)
+    return model
+  }
+
   static func former(_ path: String) throws -> StoreDescription {
     let store = try StoreDescription.sqlite(at: path).migrating(fromVersionsAt: "Zoo.momd")
     return store

@@ -125,6 +125,11 @@ import Testing
     try folder.write(text, to: "Zoo.xml")
     let error = #expect(throws: MigrationError.self) { try PersistentContainer(existing: .xml(at: path)) }
     #expect(error?.code == .missingSourceModel && error?.path == path)
+    let derived = try PersistentContainer(existing: .xml(at: path, options: XMLStoreOptions(derivesModel: true)))
+    let objects = try ManagedObjectContext(coordinator: derived.persistentStoreCoordinator, classes: [])
+    let dog = try #require(try objects.fetch(FetchRequest<ManagedObject>(entityName: "Dog")).first)
+    #expect(try dog.value(forKey: "name").storeValue == .string("Rex"))
+    try derived.persistentStoreCoordinator.close()
     for models in [folder.path, folder.file("Zoo.xcdatamodeld")] {
       let container = try PersistentContainer(existing: .xml(at: path), modelsAt: models)
       #expect(container.persistentStoreCoordinator.model.versionDigest == old.versionDigest)

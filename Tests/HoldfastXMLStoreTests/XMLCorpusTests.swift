@@ -70,6 +70,30 @@ struct XMLCorpusTests {
     try context.persistentStoreCoordinator.close()
   }
 
+  @Test(arguments: XMLCorpus.files) func aFileIsReadAndCopiedWithTheModelThatItsObjectsShow(_ path: String) throws {
+    let text = try String(contentsOfFile: path, encoding: .utf8), document = ForeignDocument(text)
+    try file.write(text)
+    let store = StoreDescription.xml(at: file.path, options: XMLStoreOptions(derivesModel: true))
+    let model = try #require(try PersistentStoreCoordinator.cachedModel(for: store))
+    let names = try PersistentStoreCoordinator.metadata(for: .xml(at: file.path)).entityVersionHashes.keys
+    if document.repeated != nil {
+      #expect(throws: StoreError.self) { try PersistentStoreCoordinator(model: model, store: store) }
+      return
+    }
+    let context = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: store), classes: [])
+    try compare(context, document)
+    // The names of entities are those in the version hashes.
+    #expect(Set(model.entities.map(\.name)).isSuperset(of: names))
+    if path.contains("things-rb") {
+      let toDo = try #require(model.entity(named: "ToDo"))
+      #expect(toDo.superentityIndex != nil && toDo.relationships.contains { model.inverse(of: $0) != nil })
+    }
+    try context.persistentStoreCoordinator.close()
+    let copy = StoreDescription.xml(at: file.path + "-copy")
+    #expect(try PersistentStoreCoordinator.copyPersistentStore(store, to: copy, model: model).digest.objectCount == document.objects.count)
+    #expect(try file.text() == text)
+  }
+
   /// Compares objects with the results of a plain text search.
   private func compare(_ context: ManagedObjectContext, _ document: ForeignDocument) throws {
     var count = 0

@@ -1,8 +1,11 @@
 import HoldfastStore
 import HoldfastXMLStore
 
-#if canImport(TestSupport)
-  // The fuzzer compiles the file in its own module.
+#if canImport(SimulatedFiles)
+  // The fuzzer compiles these files in its own module.
+  import SimulatedFiles
+#else
+  import HoldfastStoreConformance
   import TestSupport
 #endif
 
@@ -18,7 +21,28 @@ enum XMLStoreProperty {
 
   /// The violated guarantee; nil if there is none.
   static func violation(_ bytes: [UInt8]) -> String? {
-    if case .violation(let rule) = outcome(bytes) { rule } else { nil }
+    if case .violation(let rule) = outcome(bytes) { rule } else { derivationViolation(bytes) }
+  }
+
+  /// A model that is derived from the bytes opens them, or an error says why it doesn't.
+  private static func derivationViolation(_ bytes: [UInt8]) -> String? {
+    let disk = SimulatedFileSystem()
+    disk.setContents(of: "store", bytes)
+    var options = WholeFileOptions()
+    options.file.fileSystem = disk
+    options.allowsUnverified = true
+    let description = StoreDescription.xml(at: "/store", options: XMLStoreOptions(wholeFile: options, derivesModel: true))
+    do {
+      guard let model = try description.administration.perform(StoredModelRequest()) else { return nil }
+      let store = description.makeStore()
+      defer { try? store.close() }
+      _ = try store.open(model: model, host: .none)
+      return nil
+    } catch let error as StoreError {
+      return error.code == .general ? "The error has no specific code: \(error)" : nil
+    } catch {
+      return "The error isn't a StoreError: \(error)"
+    }
   }
 
   /// The range of the objects in a file. Saves differ in their generation, which is before it, and therefore in their digest, which is

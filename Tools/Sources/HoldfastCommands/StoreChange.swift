@@ -14,32 +14,37 @@ public struct StoreSource: Sendable {
   public let description: StoreDescription
   /// The store's model.
   public let model: ManagedObjectModel
-  private let file: StoreFile
+  /// Whether the model is derived from the objects of an XML store, because neither the store nor the caller has one. Such a store is only
+  /// read.
+  public let isModelDerived: Bool
+  let file: StoreFile
 
   /// Determines the type and the model of a store.
   ///
   /// - Parameters:
   ///   - path: The path of the store's file.
-  ///   - modelPath: The path of a model that has the store's version. Defaults to the model in the store.
+  ///   - modelPath: The path of a model that has the store's version. Defaults to the model in the store, or the one that the objects of an
+  ///     XML store show.
   /// - Throws: ``CommandError`` if the file isn't a store, or no model has its version hashes.
   public init(path: String, modelPath: String? = nil) throws(CommandError) {
     self.path = path
-    file = try StoreFile(path: path)
-    let metadata = try file.metadata()
+    let plain = try StoreFile(path: path), metadata = try plain.metadata()
+    description = plain.writable
     if let modelPath {
       let source = try ModelSource(path: modelPath)
       guard let version = source.versions.first(where: { metadata.isCompatible(with: $0.model) }) else {
         throw CommandError(path: modelPath, reason: "None of the model's versions matches the store \(path).")
       }
-      model = version.model
+      (file, model, isModelDerived) = (plain, version.model, false)
+    } else if try plain.keptModel() == nil, let deriving = plain.derivingModel() {
+      (file, model, isModelDerived) = (deriving, try deriving.requiredModel(), true)
     } else {
-      model = try file.requiredModel()
+      (file, model, isModelDerived) = (plain, try plain.requiredModel(), false)
       guard metadata.isCompatible(with: model) else {
         throw CommandError(
           path: path, reason: "The model in the store isn't the one that it was created with. Pass the model with --model.")
       }
     }
-    description = file.writable
   }
 
   /// A version of the model in a file, to which a store is migrated.
@@ -133,7 +138,8 @@ public struct StoreSource: Sendable {
   func difference(
     from other: String, matching: GraphDifference.Matching, includesValues: Bool, maximumCount: Int
   ) throws(CommandError) -> GraphDifference {
-    let second = try StoreFile(path: other)
+    var second = try StoreFile(path: other)
+    if isModelDerived { second = second.derivingModel() ?? second }
     return try wrapping("The store can't be compared with \(other).") {
       try PersistentStoreCoordinator.difference(
         between: file.description, and: second.description, model: model, matching: matching, includesValues: includesValues,

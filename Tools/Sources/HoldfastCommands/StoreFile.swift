@@ -41,6 +41,16 @@ public struct StoreFile: Sendable {
     }
   }
 
+  /// The same store, with a model that is derived from its objects; nil if it isn't an XML store.
+  func derivingModel() -> StoreFile? {
+    guard description.type == StoreDescription.xml(at: path).type else { return nil }
+    return StoreFile(path: path, description: .xml(at: path, options: XMLStoreOptions(derivesModel: true)), isSQLite: false)
+  }
+
+  private init(path: String, description: StoreDescription, isSQLite: Bool) {
+    (self.path, self.description, self.isSQLite) = (path, description, isSQLite)
+  }
+
   /// Describes the store for writing. The file isn't created if it is missing.
   var writable: StoreDescription {
     if isSQLite { return .sqlite(at: path, options: SQLiteStoreOptions(createsIfMissing: false)) }

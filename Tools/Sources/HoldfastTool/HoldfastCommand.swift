@@ -100,10 +100,13 @@ extension ExchangeFormat: ExpressibleByArgument {}
 enum Output {
   static func write(_ data: Data) throws { try FileHandle.standardOutput.write(contentsOf: TerminalText.escaped(data)) }
 
+  /// Writes a line to standard error.
+  static func note(_ text: String) { FileHandle.standardError.write(TerminalText.escaped(Data("holdfast: \(text)\n".utf8))) }
+
   /// Runs a command. If it throws, prints the error to standard error and exits with 1.
   static func asking<Result>(_ body: () throws(CommandError) -> Result) throws -> Result {
     do throws(CommandError) { return try body() } catch {
-      FileHandle.standardError.write(TerminalText.escaped(Data("holdfast: \(error)\n".utf8)))
+      note("\(error)")
       throw ExitCode(1)
     }
   }

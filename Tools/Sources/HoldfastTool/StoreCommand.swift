@@ -37,7 +37,11 @@ struct Store: ParsableCommand {
     @Option(help: "The model to read the store with. Defaults to the model in the store.", completion: .file()) var model: String?
 
     func source() throws -> StoreSource {
-      try Output.asking { () throws(CommandError) in try StoreSource(path: store, modelPath: model) }
+      let source = try Output.asking { () throws(CommandError) in try StoreSource(path: store, modelPath: model) }
+      if source.isModelDerived {
+        Output.note("\(store) doesn't contain its model. A model was derived from its objects, with property names in lower case.")
+      }
+      return source
     }
   }
 
@@ -187,7 +191,7 @@ struct Store: ParsableCommand {
 
     private func confirm() throws {
       guard isatty(STDIN_FILENO) != 0 else {
-        FileHandle.standardError.write(Data("holdfast: Data would be lost. To lose it, repeat the command with --yes.\n".utf8))
+        Output.note("Data would be lost. To lose it, repeat the command with --yes.")
         throw ExitCode(1)
       }
       print("Data would be lost. Migrate anyway? Type yes: ", terminator: "")

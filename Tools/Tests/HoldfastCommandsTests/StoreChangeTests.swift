@@ -40,6 +40,42 @@ import Testing
     #expect(try StoreReport(path: moved).uuid == uuid && !FileManager.default.fileExists(atPath: path))
   }
 
+  /// A file as Core Data writes it, which contains no model.
+  @Test func anXMLStoreWithoutAModelIsReadWithTheOneThatItsObjectsShow() throws {
+    let fixture = try Fixture(), path = fixture.path("zoo.xml"), copy = fixture.path("copy.sqlite"), json = fixture.path("zoo.json")
+    let text = """
+      <?xml version="1.0" standalone="yes"?>
+      <database>
+          <databaseInfo>
+              <version>134481920</version>
+              <UUID>B4FC79D0-E654-43EF-9020-A5273B3F104A</UUID>
+              <nextObjectID>103</nextObjectID>
+              <metadata><plist version="1.0"><dict><key>NSStoreModelVersionHashes</key><dict>\
+      <key>Dog</key><data>AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=</data></dict></dict></plist></metadata>
+          </databaseInfo>
+          <object type="DOG" id="z102"><attribute name="firstname" type="string">Fido</attribute>\
+      <relationship name="walks" type="0/0" destination="WALK" idrefs="z103"></relationship></object>
+          <object type="WALK" id="z103"><relationship name="dog" type="1/1" destination="DOG" idrefs="z102"></relationship></object>
+      </database>
+
+      """
+    try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+    let source = try StoreSource(path: path)
+    #expect(source.isModelDerived && source.model.entities.map(\.name) == ["Dog", "WALK"])
+    let digest = try source.check()
+    #expect(try digest.objectCount == 2 && source.convert(to: copy) == digest)
+    #expect(try !StoreSource(path: copy).isModelDerived)
+    #expect(try source.export(to: json) == 2)
+    #expect(try String(contentsOfFile: json, encoding: .utf8).contains(#""firstname": "Fido""#))
+    #expect(try StoreDifference(source, copy, by: .structure).difference.isEmpty)
+    try source.copy(to: fixture.path("again.xml"))
+    #expect(try StoreDifference(source, fixture.path("again.xml")).difference.isEmpty)
+    // What changes a store needs its real model.
+    #expect(throws: CommandError.self) { try StoreSource.importObjects(into: path, from: json) }
+    #expect(throws: CommandError.self) { try source.migrate(to: try Fixture.model(), backup: nil) }
+    #expect(try String(contentsOfFile: path, encoding: .utf8) == text)
+  }
+
   @Test(arguments: Fixture.Kind.allCases) func aMigrationIsPreviewedAndKeepsTheFormerStore(kind: Fixture.Kind) throws {
     let fixture = try Fixture(), path = try store(kind, fixture), source = try StoreSource(path: path)
     var entities = try Fixture.model().declarations

@@ -15,7 +15,7 @@ extension StoreSource {
       throw CommandError(path: destination, reason: "There is something at this path. Choose another one.")
     }
     do {
-      let coordinator = try PersistentStoreCoordinator(model: model, store: StoreFile(path: path).description)
+      let coordinator = try PersistentStoreCoordinator(model: model, store: file.description)
       defer { try? coordinator.close() }
       return try StoreExport(coordinator, destination, format ?? ExchangeFormat(path: destination)).run()
     } catch {
@@ -54,11 +54,11 @@ private struct StoreExport {
     var count = 0
     try file.write("{")
     for (place, entity) in concreteEntities.enumerated() {
-      try file.write("\(place == 0 ? "" : ",")\n  \(Self.quoted(entity.name)): [")
+      try file.write("\(place == 0 ? "" : ",")\n  \(try Self.quoted(entity.name)): [")
       var isFirst = true
       count += try forEachObject(of: entity) { object in
         let members = try fields(object).compactMap { name, field in
-          try json(field).map { "\(Self.quoted(name)): \($0)" }
+          try json(field).map { "\(try Self.quoted(name)): \($0)" }
         }
         try file.write("\(isFirst ? "" : ",")\n    {\(members.joined(separator: ", "))}")
         isFirst = false
@@ -153,35 +153,25 @@ private struct StoreExport {
   private func json(_ field: Field) throws -> String? {
     switch field {
     case .none: nil
-    case .reference(let reference): Self.quoted(reference)
-    case .references(let references): references.isEmpty ? nil : "[\(references.map(Self.quoted).joined(separator: ", "))]"
+    case .reference(let reference): try Self.quoted(reference)
+    case .references(let references): references.isEmpty ? nil : "[\(try references.map(Self.quoted).joined(separator: ", "))]"
     case .value(let value):
       switch value {
       case .bool, .int16, .int32, .int64: ExchangeText.text(value)
       case .float(let number) where number.isFinite: ExchangeText.text(value)
       case .double(let number) where number.isFinite: ExchangeText.text(value)
-      default: ExchangeText.text(value).map(Self.quoted)
+      default: try ExchangeText.text(value).map(Self.quoted)
       }
     }
   }
 
-  private static func quoted(_ text: String) -> String {
-    var quoted = "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"": quoted += "\\\""
-      case "\\": quoted += "\\\\"
-      case "\n": quoted += "\\n"
-      case "\r": quoted += "\\r"
-      case "\t": quoted += "\\t"
-      case "\u{0}"..<"\u{20}":
-        let digits = String(scalar.value, radix: 16)
-        quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-      default: quoted.unicodeScalars.append(scalar)
-      }
-    }
-    return quoted + "\""
-  }
+  private static let encoder = {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .withoutEscapingSlashes
+    return encoder
+  }()
+
+  private static func quoted(_ text: String) throws -> String { String(decoding: try encoder.encode(text), as: UTF8.self) }
 }
 
 /// A new file.
