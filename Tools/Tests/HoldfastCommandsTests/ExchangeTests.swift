@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastCommands
+import HoldfastJSONStore
 import HoldfastSQLiteStore
 import HoldfastStore
 import Testing
@@ -41,6 +42,7 @@ import Testing
   private static let dates: [Double] = [
     0, -1, 0.5, 801_234_567.123456, 123_456_789.000_000_1, -63_114_076_800, 252_423_993_599.5, 1e15, -1e300, .infinity, 1e-300, -0.25,
   ]
+  private static let reals: [Double] = [0, 1e22, 0.1, 5e-324, -1e-40, .greatestFiniteMagnitude, .infinity, 9_007_199_254_740_993]
 
   private func fill(_ path: String, _ model: ManagedObjectModel) throws {
     let coordinator = try PersistentStoreCoordinator(
@@ -102,6 +104,54 @@ import Testing
     #expect(try StoreSource(path: copy).check().objectCount == 2 * count)
   }
 
+  @Test(arguments: ExchangeFormat.allCases) func numbersAreExactInEveryBit(format: ExchangeFormat) throws {
+    let fixture = try Fixture(), source = fixture.path("source.json"), copy = fixture.path("copy.json")
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Number", attributes: [.init("place", .integer16), .init("real", .double), .init("float", .float)])
+    ])
+    func numbers(_ path: String) throws -> (PersistentStoreCoordinator, ManagedObjectContext) {
+      let coordinator = try PersistentStoreCoordinator(model: model, store: .json(at: path))
+      return (coordinator, try ManagedObjectContext(coordinator: coordinator, classes: []))
+    }
+    let (original, context) = try numbers(source)
+    for (place, real) in Self.reals.enumerated() {
+      let number = try context.insert(entityNamed: "Number")
+      try number.setValue(.int16(Int16(place)), forKey: "place")
+      try number.setValue(.double(real), forKey: "real")
+      try number.setValue(.float(Float(real)), forKey: "float")
+    }
+    try context.save()
+    try original.close()
+    let exported = fixture.path(format == .json ? "objects.json" : "objects"), file = try write(model, fixture)
+    try StoreSource(path: source).export(to: exported)
+    try StoreSource.importObjects(into: copy, modelPath: file, from: exported)
+    let (coordinator, imported) = try numbers(copy)
+    let found = try imported.fetch(FetchRequest<ManagedObject>(entityName: "Number"))
+    #expect(found.count == Self.reals.count)
+    for object in found {
+      guard case .int16(let place)? = try object.value(forKey: "place").storeValue,
+        case .double(let double)? = try object.value(forKey: "real").storeValue,
+        case .float(let float)? = try object.value(forKey: "float").storeValue
+      else { Issue.record("A value is missing."); continue }
+      let real = Self.reals[Int(place)]
+      #expect(double.bitPattern == real.bitPattern && float.bitPattern == Float(real).bitPattern, "\(real)")
+    }
+    try coordinator.close()
+  }
+
+  @Test func aDecimalNumberOfAnotherProgramKeepsItsDigits() throws {
+    let fixture = try Fixture(), copy = fixture.path("copy.json"), input = fixture.path("objects.json")
+    let file = try write(try Self.everything(), fixture)
+    let text = #"{"Thing": [{"decimal": 0.12345678901234567890123456789, "a64": 9007199254740993, "a16": -7, "real": 1}]}"#
+    try Data(text.utf8).write(to: URL(fileURLWithPath: input))
+    try StoreSource.importObjects(into: copy, modelPath: file, from: input)
+    try StoreSource(path: copy).export(to: fixture.path("objects"))
+    let things = try String(contentsOfFile: fixture.path("objects/Thing.csv"), encoding: .utf8)
+    for value in [",0.12345678901234567890123456789,", ",9007199254740993,", ",-7,", ",1.0,"] {
+      #expect(things.contains(value), "\(things)")
+    }
+  }
+
   @Test func aFileIsReadableAndEachLinkIsInItOnce() throws {
     let fixture = try Fixture(), source = fixture.path("source.sqlite")
     try fill(source, try Self.everything())
@@ -123,7 +173,7 @@ import Testing
     ("Dog.csv", "id,rating\r\nDog/1,high", "isn't of type double"), ("Dog.csv", "id,name\r\n1,a\r\n1,b", "the id 1, too"),
     ("Walk.csv", "id,dog\r\nWalk/1,Dog/7", "refers to Dog/7"), ("Walk.csv", "id,dog\r\nWalk/1,Walk/1", "isn't a Dog"),
     ("Animal.csv", "id\r\n1", "has no entity Animal"), ("Dog.csv", "", "must name the columns"),
-    ("Dog.csv", "id,id\r\n1,2", "A column has"),
+    ("Dog.csv", "id,id\r\n1,2", "A column has"), ("x.json", "{\"Dog\":[{\"rating\":1e400}]}", "isn't JSON"),
     ("Dog.csv", "id,walkCount\r\n1,2", "no attribute or relationship walkCount"), ("Dog.csv", "id,rating\r\n1,7", "can't be saved"),
     ("Dog.csv", "id,name\r\n1,Fido", "can't be saved"), ("x.json", "[]", "isn't JSON"),
     ("x.json", "{\"Dog\":[{\"name\":[1]}]}", "isn't JSON"),

@@ -45,8 +45,8 @@ struct ExchangeFile {
     let names = ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).filter { $0.hasSuffix(".csv") }.sorted()
     if names.isEmpty { throw CommandError(path: folder, reason: "The folder has no CSV files. Give one that export has written.") }
     for name in names {
-      let path = folder + "/" + name, all: [CSVText.Record]
-      do throws(CSVText.Fault) { all = try CSVText.records(try Self.checkedText(path)) } catch {
+      let path = folder + "/" + name, text = try Self.text(path), all: [CSVText.Record]
+      do throws(CSVText.Fault) { all = try CSVText.records(text) } catch {
         throw CommandError(path: path, reason: "Line \(error.line): \(error.reason)")
       }
       guard let header = all.first else {
@@ -65,11 +65,6 @@ struct ExchangeFile {
         records.append(Record(entityName: String(name.dropLast(4)), place: "Line \(record.line)", path: path, fields: fields))
       }
     }
-  }
-
-  /// The text of a file. An error of the file is a fault of its first line.
-  private static func checkedText(_ path: String) throws(CSVText.Fault) -> String {
-    do throws(CommandError) { return try text(path) } catch { throw CSVText.Fault(line: 1, reason: error.reason) }
   }
 
   // MARK: JSON
@@ -107,13 +102,18 @@ struct ExchangeFile {
         field = nil
       } else if let flag = try? value.decode(Bool.self) {
         field = .text(flag ? "true" : "false")
-      } else if let number = try? value.decode(Int64.self) {
-        field = .text("\(number)")
       } else if let number = try? value.decode(Double.self) {
-        field = .text("\(number)")
+        field = .text(Self.text(number, value))
       } else {
         field = .text(try value.decode(String.self))
       }
+    }
+
+    /// The text of a number that is exact for every type of attribute. A decimal number has more digits than a double.
+    private static func text(_ number: Double, _ value: any SingleValueDecodingContainer) -> String {
+      if let integer = try? value.decode(Int64.self) { return "\(integer)" }
+      if let decimal = try? value.decode(Decimal.self), Double("\(decimal)") == number { return "\(decimal)" }
+      return "\(number)"
     }
   }
 }
