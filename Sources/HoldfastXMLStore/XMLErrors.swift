@@ -25,6 +25,14 @@ struct XMLErrors {
     error(.incompatibleModel, "The file has \(what) that isn't in the model. Open it with the model that it was written with.")
   }
 
+  /// No model can be derived from the file.
+  func noModel(_ what: String, _ cause: (any Error)? = nil) -> StoreError {
+    StoreError(
+      .incompatibleModel, operation: "derive the store's model", path: path,
+      reason: "The objects in the file don't show a consistent model. \(what) Open the store with the model that it was written with.",
+      cause: cause)
+  }
+
   func unverified() -> StoreError {
     error(
       .damaged,

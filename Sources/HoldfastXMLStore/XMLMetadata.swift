@@ -83,10 +83,12 @@ struct XMLMetadata {
   /// The header for a model. If the file has no version hashes, it is assumed to match the model. All entities share one sequence
   /// of keys.
   ///
-  /// - Parameter derivesModel: Whether the same is assumed of every file without a model, because the model is derived from it.
+  /// - Parameter derivesModel: Whether the same is assumed of a file without a model, if the model is a derived one.
   func header(for model: ManagedObjectModel, derivesModel: Bool) -> StoreFileHeader {
     var header = header
-    if !hasVersionHashes || derivesModel && self.model == nil { header.versionHashes = model.entityVersionHashesByName }
+    if !hasVersionHashes || derivesModel && self.model == nil && DerivedModel.isDerived(model) {
+      header.versionHashes = model.entityVersionHashesByName
+    }
     for entity in model.entities where entity.rootIndex == entity.index { header.nextKeys[entity.name] = nextKey }
     return header
   }

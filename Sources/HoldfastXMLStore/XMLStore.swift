@@ -37,11 +37,13 @@ public struct XMLStoreOptions: Sendable {
   /// - Properties have their names in lower case, because Core Data writes them so. Entities have their names from the version hashes.
   /// - Attributes are optional and have no default values. Transformable values are binary data.
   /// - Relationships are optional, unordered and nullify. Two whose links are each other's reverse are inverses.
-  /// - A superentity is recognized by a relationship whose destination it is.
+  ///   If several fit, there is no inverse.
+  /// - A superentity is recognized by a relationship whose destination it is. If it isn't visible which of two is the higher one, it is the one
+  ///   with more subentities.
   ///
-  /// Deriving reads the entire file, once to open the store and once for each request for its model or metadata. It throws
-  /// ``/HoldfastStore/StoreError`` with code `incompatibleModel` if the objects don't show a consistent model. The store's version hashes are
-  /// those of the derived model.
+  /// Each request for the store's model or metadata reads the entire file. It throws ``/HoldfastStore/StoreError`` with code `incompatibleModel`
+  /// if the objects don't show a consistent model. The version hashes in the metadata are those of the derived model. The store opens with a
+  /// derived model, or with the model that it was written with.
   public var derivesModel: Bool
 
   /// Creates options.

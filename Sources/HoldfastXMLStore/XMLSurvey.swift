@@ -30,8 +30,11 @@ final class XMLSurvey {
   private var entity = ""
   private var key: ObjectKey = 0
 
-  /// The maximum number of entities, and of properties of one of them.
-  static let maximumCount = 1000
+  /// The maximum number of entities.
+  static let maximumEntityCount = 1000
+  /// The maximum number of properties, where an inherited one counts once for each entity with objects.
+  static let maximumPropertyCount = 20_000
+  private var propertyCount = 0
 
   init(_ errors: XMLErrors) { self.errors = errors }
 
@@ -47,7 +50,9 @@ final class XMLSurvey {
       places[entity] = entities.count
       entities.append(entity)
       attributes[entity] = [:]
-      if entities.count > Self.maximumCount { throw tooMany() }
+      if entities.count > Self.maximumEntityCount {
+        throw errors.noModel("There are objects of more than \(Self.maximumEntityCount) entities.")
+      }
     }
     types[key] = places[entity]
   }
@@ -56,10 +61,17 @@ final class XMLSurvey {
     let name = String(decoding: name, as: UTF8.self).lowercased(), type = String(decoding: type, as: UTF8.self)
     if let known = attributes[entity]?[name] {
       if known == type { return }
-      throw errors.damaged("The attribute \(name) of \(entity) has several types.", "")
+      throw errors.noModel("The attribute \(name.prefix(40)) of \(entity.prefix(40)) has several types, the last one in object z\(key).")
     }
     attributes[entity]?[name] = type
-    if (attributes[entity]?.count ?? 0) > Self.maximumCount { throw tooMany() }
+    try countProperty()
+  }
+
+  private func countProperty() throws {
+    propertyCount += 1
+    if propertyCount > Self.maximumPropertyCount {
+      throw errors.noModel("The objects have more than \(Self.maximumPropertyCount) properties.")
+    }
   }
 
   func relationship(
@@ -69,8 +81,7 @@ final class XMLSurvey {
     let relationship = Relationship(
       name: String(decoding: name, as: UTF8.self).lowercased(), isToMany: !type.suffix(2).elementsEqual("/1".utf8),
       destination: String(decoding: destination, as: UTF8.self).uppercased())
-    owners[relationship, default: []].insert(entity)
-    if owners.count > Self.maximumCount { throw tooMany() }
+    if owners[relationship, default: []].insert(entity).inserted { try countProperty() }
     for id in idrefs.split(whereSeparator: XMLText.isSpace) {
       relationships[relationship, default: []].append(
         Link(source: key, target: try reference(UnsafeRawBufferPointer(rebasing: id))))
@@ -79,12 +90,8 @@ final class XMLSurvey {
 
   private func reference(_ id: UnsafeRawBufferPointer) throws -> ObjectKey {
     guard id.first == UInt8(ascii: "z"), id.count > 1, let value = NumberText.integer(UnsafeRawBufferPointer(rebasing: id[1...])) else {
-      throw errors.damaged("The object ID is invalid.", " Location: an object of \(entity).")
+      throw errors.damaged("The object ID is invalid.", " Location: an object of \(entity.prefix(40)).")
     }
     return ObjectKey(value)
-  }
-
-  private func tooMany() -> StoreError {
-    errors.limit("The file has more than \(Self.maximumCount) entities, or one with more than \(Self.maximumCount) properties.")
   }
 }

@@ -78,7 +78,13 @@ package enum Tracer {
         _exit(2)
       }
     }
-    ready.wait { waitpid(child, nil, WNOHANG) != 0 }
+    var status: Int32 = 0, hasEnded = false
+    ready.wait {
+      hasEnded = waitpid(child, &status, WNOHANG) != 0
+      return hasEnded
+    }
+    // It has printed why, unless a signal ended it.
+    if hasEnded { throw FailureApart(description: "The process that was to be watched ended with \(status).") }
     let kills = fatal.map { ["\($0.name):signal=SIGKILL:when=\($0.nth)"] } ?? []
     let inject = (kills + faults).flatMap { ["-e", "inject=" + $0] }
     let tracer = spawn(
@@ -86,7 +92,6 @@ package enum Tracer {
     // It says that it is attached before anything is watched; when it may not watch, it says so and ends.
     let isAttached = tracer > 0 && messages.text().contains("attached")
     if isAttached { go.raise() } else { kill(child, SIGKILL) }
-    var status: Int32 = 0
     waitpid(child, &status, 0)
     if tracer > 0 {
       var end: Int32 = 0

@@ -138,8 +138,8 @@ public struct StoreSource: Sendable {
   func difference(
     from other: String, matching: GraphDifference.Matching, includesValues: Bool, maximumCount: Int
   ) throws(CommandError) -> GraphDifference {
-    var second = try StoreFile(path: other)
-    if isModelDerived { second = second.derivingModel() ?? second }
+    try requireModel()
+    let second = try StoreFile(path: other)
     return try wrapping("The store can't be compared with \(other).") {
       try PersistentStoreCoordinator.difference(
         between: file.description, and: second.description, model: model, matching: matching, includesValues: includesValues,
@@ -167,7 +167,8 @@ public struct StoreSource: Sendable {
   ///
   /// - Throws: ``CommandError`` if the models can't be mapped.
   public func preview(to new: ManagedObjectModel) throws(CommandError) -> MigrationPreview? {
-    try wrapping("The store can't be migrated.") {
+    try requireModel()
+    return try wrapping("The store can't be migrated.") {
       try PersistentStoreCoordinator.previewMigration(of: description.migrating(from: [model]), to: new)
     }
   }
@@ -177,10 +178,16 @@ public struct StoreSource: Sendable {
   /// - Parameter backup: Where the store is copied before; nil for no copy.
   /// - Throws: ``CommandError`` if the backup exists, or the store can't be migrated. It is unchanged then.
   public func migrate(to new: ManagedObjectModel, backup: String?) throws(CommandError) {
+    try requireModel()
     if let backup { try copy(to: backup) }
     try wrapping("The store can't be migrated.") {
       try PersistentStoreCoordinator.migratePersistentStore(description.migrating(from: [model]), to: new)
     }
+  }
+
+  /// Throws if the model is derived, for what needs the real one.
+  func requireModel() throws(CommandError) {
+    if isModelDerived { throw CommandError(path: path, reason: "The store doesn't contain its model. Pass the model with --model.") }
   }
 
   private func wrapping<Result>(_ reason: String, _ body: () throws -> Result) throws(CommandError) -> Result {

@@ -39,7 +39,9 @@ struct Store: ParsableCommand {
     func source() throws -> StoreSource {
       let source = try Output.asking { () throws(CommandError) in try StoreSource(path: store, modelPath: model) }
       if source.isModelDerived {
-        Output.note("\(store) doesn't contain its model. A model was derived from its objects, with property names in lower case.")
+        Output.note(
+          "\(store) doesn't contain its model. One was derived from its objects, with property names in lower case, without orders and defaults."
+        )
       }
       return source
     }

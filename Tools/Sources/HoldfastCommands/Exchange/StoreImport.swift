@@ -25,6 +25,7 @@ extension StoreSource {
       (model, description) = (try Self.model(path: modelPath, version: nil), try described(path))
     } else {
       let store = try StoreSource(path: path, modelPath: modelPath)
+      try store.requireModel()
       (model, description) = (store.model, store.description)
     }
     let file = try ExchangeFile(path: source)
