@@ -28,7 +28,7 @@ struct DerivedModel {
     self.errors = errors
     let written = Set(survey.entities).union(survey.owners.keys.map(\.destination))
     names = Dictionary(written.map { ($0, $0) } + known.map { ($0.uppercased(), $0) }) { _, known in known }
-    ancestors = Self.ancestors(survey)
+    ancestors = try Self.ancestors(survey, errors)
     var named: [String: Set<String>] = [:]
     for (relationship, owners) in survey.owners { named[relationship.name, default: []].formUnion(owners) }
     for (entity, attributes) in survey.attributes { for name in attributes.keys { named[name, default: []].insert(entity) } }
@@ -142,7 +142,10 @@ struct DerivedModel {
 
   // MARK: Inheritance
 
-  private static func ancestors(_ survey: XMLSurvey) -> [String: [String]] {
+  /// The maximum number of pairs of superentities of one entity, which may have to be ordered.
+  private static let maximumPairCount = 5000
+
+  private static func ancestors(_ survey: XMLSurvey, _ errors: XMLErrors) throws -> [String: [String]] {
     var relationships: [String: Set<XMLSurvey.Relationship>] = [:]
     for (relationship, owners) in survey.owners { for owner in owners { relationships[owner, default: []].insert(relationship) } }
     var above: [String: Set<String>] = [:]
@@ -152,7 +155,15 @@ struct DerivedModel {
         above[entity, default: []].insert(relationship.destination)
       }
     }
+    // Before they are closed, which could take long.
+    func checkPairs() throws {
+      if above.values.reduce(0, { $0 + $1.count * ($1.count - 1) / 2 }) > maximumPairCount {
+        throw errors.noModel("Its entities would have too many superentities.")
+      }
+    }
+    try checkPairs()
     close(&above)
+    try checkPairs()
     // Two superentities of one entity whose order isn't known: the one with more subentities is the higher one, or the first one by name.
     while let (higher, lower) = undecided(above) {
       above[lower, default: []].insert(higher)
@@ -177,7 +188,7 @@ struct DerivedModel {
   }
 
   private static func undecided(_ above: [String: Set<String>]) -> (higher: String, lower: String)? {
-    for (_, supers) in above.sorted(by: { $0.key < $1.key }) where supers.count > 1 {
+    for (_, supers) in above.filter({ $0.value.count > 1 }).sorted(by: { $0.key < $1.key }) {
       for first in supers.sorted() {
         for second in supers.sorted() where first < second {
           if above[first]?.contains(second) == true || above[second]?.contains(first) == true { continue }

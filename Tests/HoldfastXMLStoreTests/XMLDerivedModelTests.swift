@@ -156,6 +156,12 @@ import Testing
     #expect(throws: StoreError.self) { try derived() }
   }
 
+  @Test func anEntityWithTooManySuperentitiesIsRefusedInLittleTime() throws {
+    try write(object("TASK", 1, (0..<10_000).map { relationship("r\($0)", "0/1", "D\($0)", "z1") }.joined()))
+    let error = #expect(throws: StoreError.self) { try derived() }
+    #expect(error?.reason.contains("too many superentities") == true)
+  }
+
   @Test func onlyADerivedModelIsOpenedWithoutTheFilesHashes() throws {
     try write(Self.tasks)
     let model = try derived(),

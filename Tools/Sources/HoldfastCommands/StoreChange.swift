@@ -36,8 +36,8 @@ public struct StoreSource: Sendable {
         throw CommandError(path: modelPath, reason: "None of the model's versions matches the store \(path).")
       }
       (file, model, isModelDerived) = (plain, version.model, false)
-    } else if try plain.keptModel() == nil, let deriving = plain.derivingModel() {
-      (file, model, isModelDerived) = (deriving, try deriving.requiredModel(), true)
+    } else if try plain.keptModel() == nil, let deriving = plain.derivingModel(), let derived = try deriving.keptModel() {
+      (file, model, isModelDerived) = (deriving, derived.model, true)
     } else {
       (file, model, isModelDerived) = (plain, try plain.requiredModel(), false)
       guard metadata.isCompatible(with: model) else {
