@@ -261,6 +261,8 @@ final class XMLDocumentReader {
     return value
   }
 
+  private static func text(_ value: UnsafeRawBufferPointer) -> String { String(decoding: value, as: UTF8.self) }
+
   @inline(__always) private func unknownAttribute() -> StoreError { damaged("An element has an unknown attribute.") }
 
   private func beginObject(_ attributes: XMLElementAttributes, _ names: XMLNames) throws {
@@ -276,7 +278,7 @@ final class XMLDocumentReader {
       }
     }
     guard let type, let id else { throw damaged("An object has no type or no id.") }
-    if let survey { return try survey.beginObject(type: type, id: id) }
+    if let survey { return try survey.beginObject(type: Self.text(type), id: Self.text(id)) }
     try withRows { try $0.beginObject(type: type, id: id) }
   }
 
@@ -293,7 +295,7 @@ final class XMLDocumentReader {
       }
     }
     guard let name, let type else { throw damaged("An attribute has no name or no type.") }
-    if let survey { return try survey.attribute(name: name, type: type) }
+    if let survey { return try survey.attribute(name: Self.text(name), type: Self.text(type)) }
     try withRows { try $0.beginAttribute(name: name, type: type) }
   }
 
@@ -318,7 +320,10 @@ final class XMLDocumentReader {
       }
     }
     guard let name, let destination, let type else { throw damaged("A relationship has no name, type or destination.") }
-    if let survey { return try survey.relationship(name: name, type: type, destination: destination, idrefs: idrefs) }
+    if let survey {
+      return try survey.relationship(
+        name: Self.text(name), type: Self.text(type), destination: Self.text(destination), idrefs: Self.text(idrefs))
+    }
     try withRows { try $0.relationship(name: name, destination: destination, idrefs: idrefs) }
   }
 

@@ -1,4 +1,3 @@
-import HoldfastAtomicStore
 import HoldfastStore
 
 /// Collects the names, types and links of a file's objects, from which ``DerivedModel`` derives a model. Values aren't read.
@@ -43,8 +42,8 @@ final class XMLSurvey {
 
   // MARK: Events
 
-  func beginObject(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws {
-    entity = String(decoding: type, as: UTF8.self).uppercased()
+  func beginObject(type: String, id: String) throws {
+    entity = type.uppercased()
     key = try reference(id)
     if places[entity] == nil {
       places[entity] = entities.count
@@ -57,8 +56,8 @@ final class XMLSurvey {
     types[key] = places[entity]
   }
 
-  func attribute(name: UnsafeRawBufferPointer, type: UnsafeRawBufferPointer) throws {
-    let name = String(decoding: name, as: UTF8.self).lowercased(), type = String(decoding: type, as: UTF8.self)
+  func attribute(name: String, type: String) throws {
+    let name = name.lowercased()
     if let known = attributes[entity]?[name] {
       if known == type { return }
       throw errors.noModel("The attribute \(name.prefix(40)) of \(entity.prefix(40)) has several types, the last one in object z\(key).")
@@ -74,22 +73,17 @@ final class XMLSurvey {
     }
   }
 
-  func relationship(
-    name: UnsafeRawBufferPointer, type: UnsafeRawBufferPointer, destination: UnsafeRawBufferPointer, idrefs: UnsafeRawBufferPointer
-  ) throws {
+  func relationship(name: String, type: String, destination: String, idrefs: String) throws {
     // The type is the minimum and maximum number of destinations.
-    let relationship = Relationship(
-      name: String(decoding: name, as: UTF8.self).lowercased(), isToMany: !type.suffix(2).elementsEqual("/1".utf8),
-      destination: String(decoding: destination, as: UTF8.self).uppercased())
+    let relationship = Relationship(name: name.lowercased(), isToMany: !type.hasSuffix("/1"), destination: destination.uppercased())
     if owners[relationship, default: []].insert(entity).inserted { try countProperty() }
-    for id in idrefs.split(whereSeparator: XMLText.isSpace) {
-      relationships[relationship, default: []].append(
-        Link(source: key, target: try reference(UnsafeRawBufferPointer(rebasing: id))))
+    for id in idrefs.split(whereSeparator: \.isWhitespace) {
+      relationships[relationship, default: []].append(Link(source: key, target: try reference(id)))
     }
   }
 
-  private func reference(_ id: UnsafeRawBufferPointer) throws -> ObjectKey {
-    guard id.first == UInt8(ascii: "z"), id.count > 1, let value = NumberText.integer(UnsafeRawBufferPointer(rebasing: id[1...])) else {
+  private func reference(_ id: some StringProtocol) throws -> ObjectKey {
+    guard id.hasPrefix("z"), let value = Int64(id.dropFirst()) else {
       throw errors.damaged("The object ID is invalid.", " Location: an object of \(entity.prefix(40)).")
     }
     return ObjectKey(value)
