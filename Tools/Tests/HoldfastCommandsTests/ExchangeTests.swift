@@ -42,7 +42,9 @@ import Testing
   private static let dates: [Double] = [
     0, -1, 0.5, 801_234_567.123456, 123_456_789.000_000_1, -63_114_076_800, 252_423_993_599.5, 1e15, -1e300, .infinity, 1e-300, -0.25,
   ]
-  private static let reals: [Double] = [0, 1e22, 0.1, 5e-324, -1e-40, .greatestFiniteMagnitude, .infinity, 9_007_199_254_740_993]
+  private static let reals: [Double] = [
+    0, 1e22, 0.1, .leastNonzeroMagnitude, -1e-40, .greatestFiniteMagnitude, .infinity, 9_007_199_254_740_991,
+  ]
 
   private func fill(_ path: String, _ model: ManagedObjectModel) throws {
     let coordinator = try PersistentStoreCoordinator(
