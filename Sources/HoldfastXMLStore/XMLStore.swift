@@ -37,7 +37,7 @@ public struct XMLStoreOptions: Sendable {
   /// - Properties have their names in lower case, because Core Data writes them so. Entities have their names from the version hashes.
   /// - Attributes are optional and have no default values. Transformable values are binary data.
   /// - Relationships are optional, unordered and nullify. Two whose links are each other's reverse are inverses.
-  ///   If several fit, there is no inverse.
+  ///   If several fit, none of them is chosen, unless objects have several owners. Then it is the first one by name.
   /// - A superentity is recognized by a relationship whose destination it is. If it isn't visible which of two is the higher one, it is the one
   ///   with more subentities.
   ///

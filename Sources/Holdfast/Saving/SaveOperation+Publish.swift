@@ -26,7 +26,8 @@ extension SaveOperation {
     return key >= 0 && parts.contains { $0.isCommitted && $0.store === stores.store(ofKey: key) }
   }
 
-  /// The key of a new object after the save: the temporary one if its store didn't commit; nil if the object isn't saved.
+  /// The key of a new object after the save: the temporary one if its store didn't commit, or if the object was inserted after an uncertain save
+  /// was sent; nil if the object isn't saved.
   private func keyFromNowOn(_ temporary: ObjectKey) -> ObjectKey? {
     let key = permanent(temporary)
     if key < 0 { return newSince.contains(temporary) ? temporary : nil }

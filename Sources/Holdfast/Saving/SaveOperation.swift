@@ -36,7 +36,7 @@ final class SaveOperation {
   var incompletion: (any Error)?
   /// The save that is being completed; nil unless its outcome was unknown at first.
   var completed: UncertainSave?
-  /// The temporary keys of objects that were inserted after ``completed`` was sent.
+  /// The temporary keys of new objects that aren't part of ``completed``: those inserted after it was sent, and those of other stores.
   var newSince: Set<ObjectKey> = []
   /// The error of a store that has its changes but couldn't confirm that they survive a power loss, or returned an invalid receipt.
   var unconfirmed: StoreError?
