@@ -18,12 +18,11 @@ import Testing
   private var log: String { path + "-wal" }
   private var index: String { path + "-shm" }
 
-  /// A store with 12 saves whose process was killed. The last three are only in the log or, without one, in the file, which has a journal.
-  private func makeKilled(_ journal: SQLiteStoreOptions.JournalMode, at path: String) async throws {
-    let options = SQLiteStoreOptions(journalMode: journal)
-    try Harbour.makeFile(path, options: options, saves: 9)
-    await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, journal = journal as SQLiteStoreOptions.JournalMode] in
-      let context = try Harbour.context(.sqlite(at: path, options: SQLiteStoreOptions(journalMode: journal)))
+  /// A store with 12 saves whose process was killed. The last three are only in the log.
+  private func makeKilled(at path: String) async throws {
+    try Harbour.makeFile(path, saves: 9)
+    await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+      let context = try Harbour.context(.sqlite(at: path))
       for _ in 0..<3 { try Voyage.saveNext(context) }
       kill(getpid(), SIGKILL)
     }
@@ -79,7 +78,7 @@ import Testing
 
   @Test(arguments: LogHarm.allCases, [true, false])
   func RE5_aLogThatIsHarmedIsReadUpToTheHarm(harm: LogHarm, keepsIndex: Bool) async throws {
-    try await makeKilled(.wal, at: path)
+    try await makeKilled(at: path)
     var bytes = try TemporaryFolder.read(log)
     // The killed process had written frames since the last reset of the log, and nothing behind them.
     try #require((bytes.count - 32) % (24 + 4096) == 0 && bytes.count > 32)
@@ -98,7 +97,7 @@ import Testing
   /// The first process that opens the files rebuilds the index from the log.
   @Test(arguments: IndexHarm.allCases, [true, false])
   func RE5_anIndexThatIsHarmedIsNotTrusted(harm: IndexHarm, hasLog: Bool) async throws {
-    try await makeKilled(.wal, at: path)
+    try await makeKilled(at: path)
     let bytes = try TemporaryFolder.read(index)
     var random = SeededGenerator()
     switch harm {
@@ -110,7 +109,7 @@ import Testing
     case .longer: try TemporaryFolder.write(bytes + bytes, to: index)
     case .another:
       let other = TemporaryFolder()
-      try await makeKilled(.wal, at: other.file())
+      try await makeKilled(at: other.file())
       try TemporaryFolder.write(try TemporaryFolder.read(other.file() + "-shm"), to: index)
     }
     if !hasLog { unlink(log) }
