@@ -8,6 +8,7 @@ extension SaveOperation {
     // Rows that were read ahead may be outdated.
     coordinator.saveCount.add(1, ordering: .releasing)
     let changes = part.savedChanges
+    part.clearDiscardedTargets()
     // Relationships don't reference objects of other stores.
     usePermanentKeys(of: part, in: part.inserted + part.updated, savedKey)
     context.uncertainSave = UncertainSave(part, SaveOutcomeRequest(id: origin.id), changes)

@@ -86,6 +86,17 @@ extension StoreChanges {
     }
   }
 
+  /// Clears references to discarded objects in the objects' rows, as in the rows that were sent. Otherwise they would differ from these.
+  func clearDiscardedTargets() {
+    for object in inserted + updated where object.flags.contains(.hasPrivateRow) {
+      guard let row = object.row else { continue }
+      for slot in StoreChanges.targetSlots(object.entity.layout)
+      where row.isPresent(slot) && permanentTarget(row.key(slot), slot, of: object) < 0 {
+        PrivateRow(existing: row).setNull(slot)
+      }
+    }
+  }
+
   /// The key of a to-one relationship's destination after the save; -1 if it isn't saved.
   private func permanentTarget(_ key: ObjectKey, _ slot: SlotIndex, of object: ManagedObject) -> ObjectKey {
     guard keys.hasDiscarded, key >= 0, let relationship = object.entity.relationship(inSlot: slot) else { return permanent(key) }

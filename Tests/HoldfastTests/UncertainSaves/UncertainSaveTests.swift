@@ -181,6 +181,34 @@ import Testing
     #expect(Array(ada.dogs) == [rex] && rex.friends.isEmpty && !context.hasChanges && context.registeredObjects.count == 2)
   }
 
+  /// Without an inverse, the object keeps the key of one that was never saved.
+  @Test(arguments: TestStore.allCases, Loss.allCases)
+  func aLostSaveForgetsDiscardedDestinations(_ store: TestStore, _ loss: Loss) throws {
+    let entity = EntityDescription(
+      "Node", attributes: [AttributeDescription("name", .string, isOptional: true)],
+      relationships: [.toOne("next", to: "Node", inverse: nil)])
+    let stack = try LossyStack(store, model: try ManagedObjectModel(entities: [entity]), classes: []), context = stack.context
+    let old = context.make("Node")
+    try context.save()
+    let new = context.make("Node"), gone = context.make("Node"), identified = context.make("Node")
+    try context.obtainPermanentIDs(for: [identified])
+    old.lead("next", to: gone)
+    new.lead("next", to: identified)
+    context.delete(gone)
+    context.delete(identified)
+    stack.saveInVain(loss)
+    var saved: [ObjectChanges] = []
+    let observation = context.onSave { _, changes in saved.append(changes) }
+    try context.save()
+    observation.cancel()
+    #expect(stack.recorder.savingRequests == (loss.isCommitted ? [1, 0, 0] : [1, 0, 1]))
+    #expect(saved.count == 1 && saved.first?.inserted == [new.objectID])
+    // When the whole save is sent again, the object is as it was.
+    #expect(saved.first?.updated == (loss.isCommitted ? [old.objectID] : []))
+    #expect(!context.hasChanges && old["next"] == .null && new["next"] == .null)
+    #expect(try stack.another().all("Node").allSatisfy { $0["next"] == .null })
+  }
+
   // MARK: Relationships
 
   @Test(arguments: TestStore.allCases, Loss.allCases)
