@@ -7,13 +7,23 @@ public import HoldfastStore
 public final class FileBytes: Sendable {
   /// The size of the file in bytes.
   public let byteCount: Int64
-  private let file: KeptFile
+  /// The file; nil if the bytes are in memory.
+  private let file: KeptFile?
+  private let memory: [UInt8]
   private let path: String
 
   init(_ file: KeptFile, byteCount: Int64, path: String) {
     self.file = file
     self.byteCount = byteCount
     self.path = path
+    memory = []
+  }
+
+  init(_ memory: [UInt8], path: String) {
+    file = nil
+    self.memory = memory
+    self.path = path
+    byteCount = Int64(memory.count)
   }
 
   /// Fills a buffer with the bytes at an offset.
@@ -25,6 +35,7 @@ public final class FileBytes: Sendable {
   /// - Throws: ``/HoldfastStore/StoreError`` with code `inputOutput` if the disk fails, or if the file was truncated meanwhile.
   public func read(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer, operation: String = "read the store") throws(StoreError) {
     precondition(offset >= 0 && Int64(buffer.count) <= byteCount - offset, "The range to read extends past the end of the file.")
+    guard let file else { return buffer.copyBytes(from: memory[Int(offset)..<Int(offset) + buffer.count]) }
     let count: Int
     do throws(FileSystemError) { count = try file.fileSystem.fill(buffer, from: file.handle, at: offset) } catch {
       throw StoreError(error, operation: operation, path: path)

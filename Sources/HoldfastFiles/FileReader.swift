@@ -13,8 +13,7 @@ public final class FileReader {
   /// The state of the file.
   public let identity: FileIdentity
 
-  private let file: KeptFile
-  private let folder: OpenFolder
+  private let source: Source
   private let operation: String
   private let chunk: UnsafeMutableRawBufferPointer
   private var offset: Int64 = 0
@@ -22,10 +21,23 @@ public final class FileReader {
   private(set) var foundEarlyEnd = false
   private var isEnded = false
 
+  private enum Source {
+    case file(KeptFile, OpenFolder)
+    case bytes([UInt8], path: String)
+  }
+
+  /// Reads bytes in memory as if they were a file's.
+  package init(_ bytes: [UInt8], path: String) {
+    source = .bytes(bytes, path: path)
+    operation = "read the store"
+    byteCount = Int64(bytes.count)
+    identity = FileIdentity(device: 0, inode: 0, size: byteCount, modified: 0, changed: 0)
+    chunk = .allocate(byteCount: min(Self.maximumChunkByteCount, max(bytes.count, 1)), alignment: 16)
+  }
+
   init(file: KeptFile, identity: FileIdentity, folder: OpenFolder, operation: String) {
-    self.file = file
+    source = .file(file, folder)
     self.identity = identity
-    self.folder = folder
     self.operation = operation
     byteCount = identity.size
     let count = Int(min(Int64(Self.maximumChunkByteCount), max(identity.size, 1)))
@@ -45,23 +57,35 @@ public final class FileReader {
     let wanted = Int(min(Int64(chunk.count), byteCount - offset))
     guard wanted > 0 else { return nil }
     let piece = UnsafeMutableRawBufferPointer(rebasing: chunk[..<wanted])
+    switch source {
+    case .bytes(let bytes, _): piece.copyBytes(from: bytes[Int(offset)..<Int(offset) + wanted])
+    case .file(let file, let folder): try fill(piece, from: file, folder)
+    }
+    offset += Int64(wanted)
+    return UnsafeRawBufferPointer(piece)
+  }
+
+  private func fill(_ piece: UnsafeMutableRawBufferPointer, from file: KeptFile, _ folder: OpenFolder) throws(StoreError) {
     let count: Int
     do throws(FileSystemError) { count = try file.fileSystem.fill(piece, from: file.handle, at: offset) } catch {
       throw StoreError(error, operation: operation, path: folder.path)
     }
-    guard count == wanted else {
+    guard count == piece.count else {
       foundEarlyEnd = true
       throw folder.changing(operation: operation)
     }
-    offset += Int64(wanted)
-    return UnsafeRawBufferPointer(piece)
   }
 
   /// Starts over with the first chunk.
   public func rewind() { offset = 0 }
 
   /// Random access to the same bytes, which can be kept after the closure returns.
-  public var bytes: FileBytes { FileBytes(file, byteCount: byteCount, path: folder.path) }
+  public var bytes: FileBytes {
+    switch source {
+    case .bytes(let bytes, let path): FileBytes(bytes, path: path)
+    case .file(let file, let folder): FileBytes(file, byteCount: byteCount, path: folder.path)
+    }
+  }
 
   /// Makes further use a programming error.
   func end() { isEnded = true }

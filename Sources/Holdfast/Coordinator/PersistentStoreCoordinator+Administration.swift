@@ -88,6 +88,36 @@ extension PersistentStoreCoordinator {
     try destroyPersistentStore(description)
   }
 
+  /// Creates a store from what can be read of a damaged store, which isn't changed.
+  ///
+  /// Objects keep their IDs if the store's UUID can be read. See ``/HoldfastStore/RepairRequest`` for what is recovered, and
+  /// ``/HoldfastStore/RepairReport`` for what is counted. To use the result, check it, and then replace the damaged store with it
+  /// (``replacePersistentStore(_:withCopyOf:)``).
+  ///
+  /// ```swift
+  /// let report = try PersistentStoreCoordinator.repairPersistentStore(.sqlite(at: "dogs.sqlite"), to: .sqlite(at: "repaired.sqlite"))
+  /// print(report)
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - damaged: The damaged store. No process has it open.
+  ///   - description: The new store, of the same type. There is nothing at its location.
+  ///   - model: The model of the damaged store. Defaults to the one in the store. Core Data's stores need it.
+  /// - Throws: ``/HoldfastStore/StoreError``: `damaged` when there is neither metadata nor a model, `incompatibleModel` when the model isn't
+  ///   that of the store, `invalidPath` when there is something at the new location, `unsupportedRequest` when the types differ or the type
+  ///   of store can't be repaired, `locked`, `alreadyOpen`, `notFound`, `diskFull`. No new store exists then.
+  @discardableResult
+  public static func repairPersistentStore(
+    _ damaged: StoreDescription, to description: StoreDescription, model: ManagedObjectModel? = nil
+  ) throws -> RepairReport {
+    guard damaged.type == description.type, let source = damaged.location else {
+      throw StoreError(
+        .unsupportedRequest, operation: RepairRequest.operation, path: description.location?.description,
+        reason: "The new store must have the type of the damaged one, \(damaged.type). Copy it to another type afterwards.")
+    }
+    return try perform(RepairRequest(source: source, model: model), description)
+  }
+
   /// Performs a request of a store that isn't open.
   static func perform<Request: StoreRequest>(_ request: Request, _ description: StoreDescription) throws -> Request.Answer {
     let path = description.location?.description

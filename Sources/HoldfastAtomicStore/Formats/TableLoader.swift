@@ -126,6 +126,20 @@ public final class TableLoader {
       header: header, generation: generation, nextKeys: header.nextKeys(schema, largestKeys: generation.tables.map(\.largestKey)))
   }
 
+  /// What was passed to the loader.
+  struct Contents {
+    var header: StoreFileHeader
+    var schema: TableSchema
+    var rows: [[RowBatch]]
+    var request: SaveRequest
+  }
+
+  /// What was passed to the loader, without any check.
+  var contents: Contents {
+    guard let (header, schema) = begun else { preconditionFailure("The format didn't call begin(_:).") }
+    return Contents(header: header, schema: schema, rows: rows, request: request)
+  }
+
   private func damaged(_ reason: String, _ cause: StoreError? = nil) -> StoreError {
     StoreError(.damaged, operation: "open the store", path: path, reason: reason + " Restore the file from a backup.", cause: cause)
   }

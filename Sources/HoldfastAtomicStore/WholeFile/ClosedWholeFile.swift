@@ -20,6 +20,7 @@ struct ClosedWholeFile: Sendable {
     .answering(DestructionRequest.self) { file, _, _ in try file.destroy() }
     .answering(ReplacementRequest.self) { file, request, _ in try file.replace(with: request.source) }
     .answering(MigrationRequest.self) { file, request, _ in try file.migrate(request.mapping) }
+    .answering(RepairRequest.self) { file, request, _ in try file.repair(from: request.source, request.model) }
 
   // MARK: Metadata
 
@@ -168,7 +169,7 @@ struct ClosedWholeFile: Sendable {
   }
 
   /// Replaces the path in errors of the format, which knows only the store's own path.
-  private func located<Result>(at path: String, _ body: () throws -> Result) throws -> Result {
+  func located<Result>(at path: String, _ body: () throws -> Result) throws -> Result {
     do { return try body() } catch var error as StoreError {
       error.path = path
       throw error
@@ -178,7 +179,7 @@ struct ClosedWholeFile: Sendable {
 
 extension DurableFileOptions {
   /// The same options, read-only.
-  fileprivate var readOnly: DurableFileOptions {
+  var readOnly: DurableFileOptions {
     var options = self
     options.isReadOnly = true
     return options

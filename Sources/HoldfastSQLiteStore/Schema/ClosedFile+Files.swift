@@ -40,7 +40,7 @@ extension ClosedFile {
       let copied = try original.contents(connection, operation)
       if exists(path) {
         try withExclusiveFile(operation) { file, replaced in
-          try checkFolders(copied, connection.path, file, operation)
+          try checkFolders(copied.externalIDs, connection.path, file, operation)
           try install(connection, copied, at: file, like: try OperatingSystem.status(of: file).permissions, operation) {
             try OperatingSystem.rename($0, to: file, operation)
           }
@@ -48,7 +48,7 @@ extension ClosedFile {
         }
       } else {
         let file = try resolved(operation)
-        try checkFolders(copied, connection.path, file, operation)
+        try checkFolders(copied.externalIDs, connection.path, file, operation)
         try install(connection, copied, at: file, like: options.filePermissions, operation) {
           try OperatingSystem.rename($0, toUnused: file, operation)
         }
@@ -163,9 +163,9 @@ extension ClosedFile {
   }
 
   /// Refuses to copy external files to their own folder, which the copy would share with the original.
-  private func checkFolders(_ copied: StoredContents, _ source: String, _ file: String, _ operation: String) throws {
+  func checkFolders(_ copied: Set<UUID>, _ source: String, _ file: String, _ operation: String) throws {
     func folder(_ path: String) -> String { ResolvedFilePath(splitting: path).folder + "/" + ExternalDataFolder.name(path) }
-    guard !copied.externalIDs.isEmpty, source != file, folder(source) == folder(file) else { return }
+    guard !copied.isEmpty, source != file, folder(source) == folder(file) else { return }
     throw StoreError(
       .unsupportedRequest, operation: operation, path: path,
       reason: "The copy would have the same folder of external files as \(source), because only the extensions differ. Choose another name."
@@ -188,7 +188,7 @@ extension ClosedFile {
   private func exists(_ path: String) -> Bool { (try? OperatingSystem.status(of: path)) != nil }
 
   /// The path without links of a file that doesn't exist.
-  private func resolved(_ operation: String) throws(StoreError) -> String {
+  func resolved(_ operation: String) throws(StoreError) -> String {
     do throws(FileSystemError) { return try POSIXFileSystem().resolve(path).path } catch {
       throw StoreError(error, operation: operation, path: path)
     }

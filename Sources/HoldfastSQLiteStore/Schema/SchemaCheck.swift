@@ -85,7 +85,7 @@ struct SchemaCheck {
     StoreError(.unsafeSchema, operation: operation, path: path, reason: "\(finding.name): \(finding.problem)")
   }
 
-  private static func problem(ofTable statement: SQLTokens) -> String? {
+  static func problem(ofTable statement: SQLTokens) -> String? {
     var tokens = statement
     guard tokens.next()?.isWord("CREATE") == true, tokens.next()?.isWord("TABLE") == true else {
       return "A model's table can't be a virtual table."
@@ -100,7 +100,7 @@ struct SchemaCheck {
 
   /// Why an index isn't allowed; nil if it is. An index may have columns, collations and sort orders. A partial index may also have a
   /// condition without functions.
-  private static func problem(ofIndex statement: SQLTokens) -> String? {
+  static func problem(ofIndex statement: SQLTokens) -> String? {
     var (depth, isCondition, follows) = (0, false, false)
     for token in statement {
       if token.isSymbol("(") {

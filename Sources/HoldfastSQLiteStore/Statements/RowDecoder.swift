@@ -54,6 +54,24 @@ final class RowDecoder: Sendable {
     builder.endRow()
   }
 
+  /// Whether the statement's current row can be read. Adds it to the batch if so.
+  func isReadable(_ statement: SQLiteStatement, _ builder: RowBatchBuilder) -> Bool { (try? append(statement, to: builder)) != nil }
+
+  /// Whether the version of the statement's current row is valid.
+  func hasValidVersion(_ statement: SQLiteStatement) -> Bool {
+    (try? check(key: 0, version: RowVersion(statement.int64(1)), statement)) != nil
+  }
+
+  /// The slots of the statement's current row whose values can't be read.
+  func unreadableSlots(_ statement: SQLiteStatement, _ builder: RowBatchBuilder) -> [SlotIndex] {
+    entity.slotIndexes.filter { slot in
+      builder.beginRow(key: 0, version: 1)
+      defer { builder.cancelRow() }
+      let column = Int32(truncatingIfNeeded: slot.rawValue + 2)
+      return (try? RowDecoder.append(statement.handle, column, codes[slot.rawValue], to: builder)) != true
+    }
+  }
+
   /// Appends one value; false if it has a storage class that the column can't have.
   ///
   /// It looks up the value once, and then reads its class and content from it. SQLite allows that while no other thread uses the

@@ -13,9 +13,10 @@ import HoldfastCommands
 
 struct Store: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Inspects, checks, compares, copies and migrates stores of Holdfast and Core Data.",
+    abstract: "Inspects, checks, compares, copies, migrates and repairs stores of Holdfast and Core Data.",
     subcommands: [
-      Info.self, Check.self, Diff.self, Copy.self, Move.self, Convert.self, Migrate.self, Compact.self, Export.self, Import.self,
+      Info.self, Check.self, Diff.self, Copy.self, Move.self, Convert.self, Migrate.self, Compact.self, Repair.self, Export.self,
+      Import.self,
     ])
 
   struct Info: ParsableCommand {
@@ -159,6 +160,24 @@ struct Store: ParsableCommand {
     func run() throws {
       let source = try input.source(), sizes = try Output.asking { () throws(CommandError) in try source.compact() }
       try Output.write(Data("\(sizes.before) bytes before, \(sizes.after) after\n".utf8))
+    }
+  }
+
+  struct Repair: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Creates a store from what can be read of a damaged one, which isn't changed.",
+      discussion: """
+        Shows what was recovered, and counts what wasn't. Exits with 2 if something is lost or may be wrong. No other process may have the \
+        damaged store open.
+        """)
+    @Argument(help: "The damaged store's file.", completion: .file()) var store: String
+    @Argument(help: "The new file, of the same type.", completion: .file()) var output: String
+    @Option(help: "The store's model. Defaults to the model in the store.", completion: .file()) var model: String?
+
+    func run() throws {
+      let repair = try Output.asking { () throws(CommandError) in try StoreRepair(path: store, output: output, modelPath: model) }
+      try Output.write(Data("\(repair.report)\n".utf8))
+      if !repair.report.isComplete { throw ExitCode(2) }
     }
   }
 

@@ -1,0 +1,79 @@
+import HoldfastFiles
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+extension ClosedWholeFile {
+  /// Creates the file from what can be read of a damaged one.
+  func repair(from source: StoreLocation, _ model: ManagedObjectModel?) throws -> RepairReport {
+    let operation = RepairRequest.operation
+    try checkWritable(operation)
+    guard let format = format as? any RepairableFormat else {
+      throw StoreError(
+        .unsupportedRequest, operation: operation, path: path, reason: "A store of type \(format.storeType) can't be repaired.")
+    }
+    guard let original = source.path else {
+      throw StoreError(
+        .unsupportedRequest, operation: operation, path: path,
+        reason: "The damaged store isn't a file: \(source). Only a store in a file can be repaired.")
+    }
+    let damaged = try DurableFile(path: original, options: options.file.readOnly, operation: operation)
+    defer { damaged.close() }
+    let file = try DurableFile(path: path, options: options.file, operation: operation)
+    defer { file.close() }
+    let replacement = try file.beginReplacing(operation: operation)
+    defer { replacement.abort() }
+    guard try replacement.read({ _ in }) == nil else {
+      throw StoreError(
+        .invalidPath, operation: operation, path: path, reason: "There is something at this path. Choose another one for the new store.")
+    }
+    let found = try damaged.read(operation: operation) { reader in try located(at: original) { try format.recover(reader, model) } }
+    guard let recovered = found else {
+      throw StoreError(.notFound, operation: operation, path: original, reason: "There is no file to repair. Check the path.")
+    }
+    let contents = recovered.loader.contents
+    let lost = try addFiles(contents, from: damaged, to: file)
+    var recovery = TableRecovery(contents, lostFiles: lost, recovered.report), (store, report) = try recovery.run()
+    let generation = store.generation
+    store.header.generation = min(store.header.generation + 1, StoreFileHeader.generations.upperBound)
+    store.header.lineage = []
+    for root in generation.schema.model.entities where root.rootIndex == root.index {
+      store.header.nextKeys[root.name] = store.nextKeys[generation.schema.tableOfEntity[root.index]]
+    }
+    _ = try format.write(StoreImage(header: store.header, generation: generation), to: replacement, after: nil)
+    // The new file must be one that can be opened.
+    try replacement.finish { _ = try format.load($0, generation.schema.model, path, options) }
+    replacement.waitsForDisk = true
+    try replacement.commit()
+    return report
+  }
+
+  /// Copies the external files that rows name. Returns those that are missing or damaged.
+  private func addFiles(_ contents: TableLoader.Contents, from damaged: DurableFile, to file: DurableFile) throws -> Set<UUID> {
+    var lost: Set<UUID> = [], copied: Set<UUID> = []
+    let operation = RepairRequest.operation
+    let old = ExternalDataFolder(damaged, storeUUID: contents.header.storeUUID, options: options)
+    let new = ExternalDataFolder(file, storeUUID: contents.header.storeUUID, options: options)
+    for entity in contents.schema.model.entities where !entity.externalSlots.isEmpty {
+      for id in contents.rows[entity.index].flatMap({ $0.externalIDs(entity.externalSlots) }) where copied.insert(id).inserted {
+        do throws(StoreError) { _ = try old.read(id, operation: operation) } catch {
+          guard [.missingExternalData, .damaged, .tooLarge].contains(error.code) else { throw error }
+          lost.insert(id)
+          continue
+        }
+        try new.add([id], from: old, operation: operation)
+      }
+    }
+    return lost
+  }
+}
+
+extension RowBatch {
+  fileprivate func externalIDs(_ slots: [SlotIndex]) -> [UUID] {
+    (0..<count).flatMap { row in slots.compactMap { pointer(row).externalID($0) } }
+  }
+}

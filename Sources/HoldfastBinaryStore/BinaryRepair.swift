@@ -1,0 +1,173 @@
+import HoldfastAtomicStore
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+extension BinaryFormat: RepairableFormat {
+  /// Reads the sections whose digests match, one by one.
+  func recover(_ reader: FileReader, _ given: ManagedObjectModel?) throws -> RecoveredContents {
+    let errors = BinaryErrors(path: path, operation: RepairRequest.operation)
+    let sections = try SoundSections(reader.bytes, errors)
+    var report = RepairReport()
+    report.damagedPlaceCount = sections.damagedPlaceCount
+    let model =
+      try given ?? (try? sections.bytes(of: .model).map { try ManagedObjectModel.decoded(canonicalJSON: $0) })
+      ?? { throw StoreError.lacksModel(path) }()
+    let info = try info(sections, model, &report)
+    let loader = TableLoader(model: model, path: path), schema = try loader.beginTables(info.header)
+    try load(sections, try BinarySubjects(info, schema, errors), into: loader, schema, &report)
+    return RecoveredContents(loader, info.header, report)
+  }
+
+  private func info(_ sections: SoundSections, _ model: ManagedObjectModel, _ report: inout RepairReport) throws -> BinaryInfo {
+    if let bytes = try sections.bytes(of: .info),
+      let info = try? BinaryInfo(bytes, storeUUID: sections.storeUUID ?? UUID().uuidString, generation: 1)
+    {
+      if sections.storeUUID == nil { report.notes.append("The store's UUID is lost. The new store has another one.") }
+      return info
+    }
+    // A save numbers entities and relationships in the order of the model.
+    report.notes.append("The store's metadata is lost.")
+    return BinaryInfo(try StoreImage(header: .replacement(of: model, storeUUID: sections.storeUUID), emptyFor: model))
+  }
+
+  private func load(
+    _ sections: SoundSections, _ subjects: BinarySubjects, into loader: TableLoader, _ schema: TableSchema, _ report: inout RepairReport
+  ) throws {
+    var links: [Int: [SaveRequest.Link]] = [:], lists: [Int: ([SaveRequest.Link], [Int64])] = [:]
+    for entry in sections.entries where subjects.knows(entry) {
+      let isRead = try sections.read(entry) { bytes in
+        switch entry.kind {
+        case .rows:
+          guard let entity = subjects.entities[entry.subject], !loader.model.entities[entity].isAbstract else { throw SectionFault("") }
+          let decoder = RowSectionDecoder(loader.model.entities[entity], identity: schema.identity)
+          try loader.take(decoder.batch(bytes, count: entry.count, keys: entry.first...entry.last), of: entity)
+        case .links: try LinkSections.read(bytes, entry, into: &links[entry.subject, default: []])
+        case .order:
+          var list = lists[entry.subject] ?? ([], [])
+          try OrderSections.read(bytes, entry, into: &list.0, &list.1)
+          lists[entry.subject] = list
+        case .info, .model, .unique: break
+        }
+      }
+      if isRead { continue }
+      report.damagedPlaceCount += 1
+      if entry.kind == .rows { report.unreadableCount += entry.count }
+      if entry.kind == .links { report.notes.append("\(entry.count) links of \(subjects.name(entry, loader.model)) are lost.") }
+    }
+    for (number, relationship) in subjects.relationships.enumerated() {
+      guard let relationship else { continue }
+      if relationship.storesLinks { loader.take(links: links[number] ?? [], of: relationship) }
+      if relationship.isOrdered { loader.take(order: lists[number]?.0 ?? [], keys: lists[number]?.1 ?? [], of: relationship) }
+    }
+  }
+}
+
+extension BinarySubjects {
+  fileprivate func name(_ entry: SectionEntry, _ model: ManagedObjectModel) -> String {
+    guard let relationship = relationships[entry.subject] else { return "a relationship" }
+    return "\(model.entities[relationship.entityIndex].name).\(relationship.name)"
+  }
+}
+
+/// The sections of a file whose directory may be damaged.
+struct SoundSections {
+  /// The entries of the directory that can be entries.
+  private(set) var entries: [SectionEntry] = []
+  /// The store's UUID; nil if the beginning of the file is damaged.
+  private(set) var storeUUID: String?
+  /// The number of damaged parts of the header, the footer and the directory.
+  private(set) var damagedPlaceCount = 0
+  private let file: FileBytes
+  private let errors: BinaryErrors
+
+  init(_ file: FileBytes, _ errors: BinaryErrors) throws {
+    (self.file, self.errors) = (file, errors)
+    if let opening = try? BinaryDirectory(file, errors, allowsUnverified: false) {
+      (entries, storeUUID) = (opening.entries, opening.storeUUID)
+      return
+    }
+    let header = try bytes(at: 0, BinaryLayout.headerByteCount)
+    if let header, header.starts(with: BinaryLayout.mark) {
+      storeUUID = header[16..<32].withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)).uuidString }
+    }
+    damagedPlaceCount = 1
+    try findEntries()
+    guard entries.contains(where: { $0.kind == .rows }) || header?.starts(with: BinaryLayout.mark) == true else { throw errors.notAStore() }
+  }
+
+  /// Reads entries from the end of the file to its beginning, as long as there are some.
+  ///
+  /// They are before the footer, whose place is known from its mark if something was appended to the file.
+  private mutating func findEntries() throws {
+    let mark = BinaryLayout.mark, tail = Int(min(file.byteCount, 1 << 20))
+    let last = try bytes(at: file.byteCount - Int64(tail), tail) ?? []
+    let found = (0...max(0, last.count - mark.count)).last { last.count >= mark.count && last[$0..<$0 + mark.count] == mark[...] }
+    let end = found.map { file.byteCount - Int64(tail - $0 - mark.count) } ?? file.byteCount
+    var place = end - Int64(BinaryLayout.footerByteCount + BinaryLayout.entryByteCount), missed = 0
+    while place >= Int64(BinaryLayout.headerByteCount), missed < Self.mostMissed {
+      if let entry = try entry(at: place) {
+        entries.append(entry)
+        missed = 0
+        if entry.kind == .info { break }
+      } else {
+        missed += 1
+      }
+      place -= Int64(BinaryLayout.entryByteCount)
+    }
+    entries.reverse()
+  }
+
+  /// The number of entries in a damaged page, and those that it cuts.
+  private static let mostMissed = 4096 / BinaryLayout.entryByteCount + 2
+
+  private func entry(at place: Int64) throws -> SectionEntry? {
+    guard let bytes = try bytes(at: place, BinaryLayout.entryByteCount), let entry = SectionEntry(bytes),
+      entry.offset >= Int64(BinaryLayout.headerByteCount), entry.byteCount > 0, Int64(entry.byteCount) <= place - entry.offset,
+      entry.count > 0, entry.first <= entry.last
+    else { return nil }
+    return entry
+  }
+
+  private func bytes(at offset: Int64, _ count: Int) throws -> [UInt8]? {
+    guard offset >= 0, count >= 0, Int64(count) <= file.byteCount - offset else { return nil }
+    var bytes = [UInt8](repeating: 0, count: count)
+    try bytes.withUnsafeMutableBytes { try file.read(at: offset, into: $0, operation: errors.operation) }
+    return bytes
+  }
+
+  /// The bytes of the only section of a kind; nil if it is lost.
+  func bytes(of kind: BinaryLayout.Kind) throws -> [UInt8]? {
+    guard let entry = entries.first(where: { $0.kind == kind }) else { return nil }
+    var found: [UInt8]?
+    _ = try read(entry) { found = Array($0) }
+    return found
+  }
+
+  /// Passes the bytes of a section whose digest matches. Returns false if it doesn't, or the bytes can't be decoded.
+  func read(_ entry: SectionEntry, _ body: (UnsafeRawBufferPointer) throws -> Void) throws -> Bool {
+    do { try BinaryOpening.withSection(entry, file, errors, allowsUnverified: false, body) } catch is SectionFault {
+      return false
+    } catch let error as StoreError where error.code == .damaged { return false }
+    return true
+  }
+}
+
+extension SectionEntry {
+  /// Decodes an entry; nil if its kind doesn't exist.
+  fileprivate init?(_ bytes: [UInt8]) {
+    let numbers = bytes.withUnsafeBytes { bytes in
+      (0..<7).map { Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: 8 * $0, as: Int64.self)) }
+    }
+    guard let kind = BinaryLayout.Kind(rawValue: UInt32(truncatingIfNeeded: numbers[0])), let byteCount = Int(exactly: numbers[2]) else {
+      return nil
+    }
+    self.init(
+      kind: kind, subject: Int(UInt32(truncatingIfNeeded: numbers[0] >> 32)), offset: numbers[1], byteCount: byteCount,
+      digest: UInt64(bitPattern: numbers[3]), count: Int(numbers[4]), first: numbers[5], last: numbers[6])
+  }
+}

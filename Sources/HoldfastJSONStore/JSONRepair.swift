@@ -1,0 +1,195 @@
+import HoldfastAtomicStore
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+extension JSONFormat: RepairableFormat {
+  func recover(_ reader: FileReader, _ given: ManagedObjectModel?) throws -> RecoveredContents {
+    let bytes = try [UInt8](reader)
+    var report = RepairReport()
+    let lines = JSONLines(bytes)
+    let (header, model) = try beginning(lines, given, &report)
+    var text = DamagedText(bytes)
+    text.header = try Self.header(header, model)
+    text.separator = Array(",\n".utf8)
+    text.end = Array("\n}}\n".utf8)
+    text.damagedPlaceCount = lines.damagedPlaceCount
+    let parsing = unverified
+    func recovery(_ runs: [DamagedText.Run]) -> TextRecovery {
+      var text = text
+      text.runs = runs
+      return TextRecovery(text, model: model, path: path) { try parsing.read($0, into: $1) }
+    }
+    let runs = try lines.runs(model) { try recovery([$0]).fits($0) }
+    report.unreadableCount += lines.runs.reduce(0) { $0 + $1.objects.count } - runs.reduce(0) { $0 + $1.objects.count }
+    var recovery = recovery(runs)
+    let loader = try recovery.run(&report)
+    if report.isComplete, (try? check(bytes, model)) == nil {
+      report.notes.append("The digest doesn't match, and no damaged place was found. A value may be wrong.")
+    }
+    return RecoveredContents(loader, header, report)
+  }
+
+  /// The same format, which reads files whose digest is wrong or missing.
+  private var unverified: JSONFormat {
+    var options = options
+    options.wholeFile.allowsUnverified = true
+    return JSONFormat(options: options, path: path)
+  }
+
+  private func check(_ bytes: [UInt8], _ model: ManagedObjectModel) throws {
+    var options = options
+    options.wholeFile.allowsUnverified = false
+    try JSONFormat(options: options, path: path).read(FileReader(bytes, path: path), into: TableLoader(model: model, path: path))
+  }
+
+  // MARK: The beginning
+
+  /// The header and the model.
+  private func beginning(_ lines: JSONLines, _ given: ManagedObjectModel?, _ report: inout RepairReport) throws -> (
+    StoreFileHeader, ManagedObjectModel
+  ) {
+    let document = FileReader(lines.header + Array("\n}}\n".utf8), path: path)
+    let model = try given ?? (try? readModel(document)).flatMap { $0 } ?? { throw StoreError.lacksModel(path) }()
+    document.rewind()
+    do { return (try readHeader(document), model) } catch let error as StoreError where error.code != .newerFormat {
+      report.damagedPlaceCount += 1
+      report.notes.append("The beginning of the file is damaged. The metadata is lost.")
+      let uuid = lines.storeUUID
+      if uuid == nil { report.notes.append("The new store has another UUID.") }
+      return (.replacement(of: model, storeUUID: uuid), model)
+    }
+  }
+
+  /// The text up to the first entity, without the model, which isn't needed to read objects.
+  private static func header(_ header: StoreFileHeader, _ model: ManagedObjectModel) throws -> [UInt8] {
+    var text: [UInt8] = []
+    let image = try StoreImage(header: header, emptyFor: model), entities = JSONModel(model)
+    try JSONDocumentWriter(
+      image: image, encodedModel: Array("{}".utf8), model: entities, links: entities.written.map { WrittenLinks(image.generation, $0) },
+      output: TextOutput { text += $0 }
+    ).write()
+    return Array(JSONLines(text).header)
+  }
+}
+
+/// The lines of a JSON store: each object is one.
+struct JSONLines {
+  /// Everything up to the first entity.
+  private(set) var header: [UInt8] = []
+  /// The objects between two lines that are something else. `begin` names the entity if that line begins one.
+  private(set) var runs: [DamagedText.Run] = []
+  /// The number of lines that are neither.
+  private(set) var damagedPlaceCount = 0
+  private let bytes: [UInt8]
+
+  private static let entities = Array("\"entities\":{".utf8)
+  private static let objectBegins = Array("{\"$key\":".utf8)
+  private static let separator = Array(",\n".utf8)
+
+  init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+    var start = 0, isInHeader = true, wasDamaged = false
+    while start < bytes.count {
+      let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
+      let line = bytes[start..<end]
+      defer { start = end + 1 }
+      if isInHeader {
+        isInHeader = !Self.isEntity(line) && !line.starts(with: Self.objectBegins)
+        // The line may be damaged, so any object ends the header as well.
+        if isInHeader {
+          header += bytes[start..<min(end + 1, bytes.count)]
+          isInHeader = !line.elementsEqual(Self.entities)
+          continue
+        }
+      }
+      if Self.isEntity(line) {
+        begin(Array(line.dropLast(line.last == UInt8(ascii: "[") ? 0 : line.last == UInt8(ascii: ",") ? 2 : 1)))
+        wasDamaged = false
+      } else if line.starts(with: Self.objectBegins) {
+        if wasDamaged || runs.isEmpty { begin([]) }
+        wasDamaged = false
+        let object = line.last == UInt8(ascii: ",") ? start..<end - 1 : start..<end
+        runs[runs.count - 1].objects.append(object)
+      } else if !Self.isEnd(line) {
+        damagedPlaceCount += 1
+        wasDamaged = true
+      }
+    }
+  }
+
+  private mutating func begin(_ line: [UInt8]) {
+    var run = DamagedText.Run()
+    (run.begin, run.separator, run.end) = (line, Self.separator, Array("]".utf8))
+    runs.append(run)
+  }
+
+  /// Whether a line begins an entity: `"Dog":[`.
+  private static func isEntity(_ line: ArraySlice<UInt8>) -> Bool {
+    guard line.first == UInt8(ascii: "\""), let colon = line.firstIndex(of: UInt8(ascii: ":")), line[colon - 1] == UInt8(ascii: "\"") else {
+      return false
+    }
+    return ["[", "[]", "[],"].contains(String(decoding: line[(colon + 1)...], as: UTF8.self))
+  }
+
+  /// Whether a line ends an entity or the document.
+  private static func isEnd(_ line: ArraySlice<UInt8>) -> Bool {
+    ["]", "],", "}", "},", ""].contains(String(decoding: line.prefix(3), as: UTF8.self)) || line.starts(with: Array("\"digest\":".utf8))
+  }
+
+  /// The store's UUID in a damaged header.
+  var storeUUID: String? {
+    let name = Array("\"uuid\":\"".utf8), text = header
+    guard let place = text.indices.first(where: { text[$0...].starts(with: name) }), place + name.count + 36 < text.count else {
+      return nil
+    }
+    let uuid = String(decoding: text[place + name.count..<place + name.count + 36], as: UTF8.self)
+    return UUID(uuidString: uuid)?.uuidString == uuid ? uuid : nil
+  }
+
+  /// The runs with their entities.
+  ///
+  /// A run behind damaged lines continues the entity before, unless only another entity's name can have been in these lines. If several
+  /// entities fit, the run isn't used.
+  func runs(_ model: ManagedObjectModel, _ fits: (DamagedText.Run) throws -> Bool) throws -> [DamagedText.Run] {
+    let found = Set(runs.map(\.begin))
+    let lost = model.entities.filter { !$0.isAbstract }.map { Array("\"\($0.name)\":[".utf8) }.filter { !found.contains($0) }
+    var named: [DamagedText.Run] = [], before: [UInt8] = []
+    for run in runs {
+      if !run.begin.isEmpty {
+        before = run.begin
+        named.append(run)
+        continue
+      }
+      let candidates = (before.isEmpty ? [] : [before]) + lost.filter { $0 != before }
+      let fitting = try candidates.filter { name in
+        var run = run
+        run.begin = name
+        return try fits(run)
+      }
+      guard fitting.count == 1 else { continue }
+      before = fitting[0]
+      var run = run
+      run.begin = before
+      named.append(run)
+    }
+    return Self.joined(named)
+  }
+
+  /// One run for each entity, because a document has one list of each.
+  private static func joined(_ runs: [DamagedText.Run]) -> [DamagedText.Run] {
+    var joined: [DamagedText.Run] = []
+    for run in runs {
+      if let place = joined.firstIndex(where: { $0.begin == run.begin }) {
+        joined[place].objects += run.objects
+      } else {
+        joined.append(run)
+      }
+    }
+    return joined
+  }
+}

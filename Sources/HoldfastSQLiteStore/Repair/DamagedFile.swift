@@ -1,0 +1,166 @@
+import CHoldfastSQLite
+import HoldfastFiles
+import HoldfastStore
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Android)
+  import Android
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// A copy of a database file that may be damaged, with the pages of its log or journal in place. It is removed with this object.
+///
+/// Only the copy is ever opened through SQLite, because opening a file can change it.
+final class DamagedFile {
+  /// The path of the copy.
+  let path: String
+  /// Why the log or the journal couldn't be applied; nil if it was, or there was none.
+  let problem: String?
+
+  private static let operation = RepairRequest.operation
+
+  /// Copies a file, its log and its journal.
+  ///
+  /// - Parameter beside: A path in the folder for the copy.
+  /// - Throws: `locked` if another process has the file open, `alreadyOpen` if this one has, `notFound`, `notAStore` for an empty file,
+  ///   `failed` for a journal that names other files, and errors of reading and writing.
+  init(copying original: String, beside: String, _ options: SQLiteStoreOptions) throws {
+    var options = options
+    options.isReadOnly = true
+    // While the file is registered, no connection of this process can lose its locks when the descriptor is closed.
+    let (file, registration) = try OpenFileRegistry.register { () throws(StoreError) in try SQLiteFile.locate(original, options: options) }
+    defer { withExtendedLifetime(registration) {} }
+    try CompanionFiles(databaseName: file.name.text).checkJournal(path: file.path)
+    let copy = ClosedFile.unusedPath(beside: beside)
+    path = copy
+    do {
+      try Self.copy(file, to: copy)
+      problem = Self.size(copy + "-wal") == 0 && Self.size(copy + "-journal") == 0 ? nil : Self.applyLog(copy)
+    } catch let error as FileSystemError {
+      Self.remove(copy)
+      throw StoreError(error, operation: Self.operation, path: file.path)
+    } catch {
+      Self.remove(copy)
+      throw error
+    }
+  }
+
+  deinit { Self.remove(path) }
+
+  private static func remove(_ path: String) {
+    try? OperatingSystem.remove([path] + CompanionFiles.suffixes.map { path + $0 }, operation)
+  }
+
+  private static func size(_ path: String) -> Int64 { (try? OperatingSystem.status(of: path).identity.size) ?? 0 }
+
+  // MARK: Copying
+
+  private static let files = POSIXFileSystem()
+
+  private static func copy(_ file: SQLiteFile, to copy: String) throws {
+    let original = try files.openForReading(file.path, in: .workingDirectory)
+    // Closing releases the lock.
+    defer { try? files.close(original) }
+    guard lock(original.number) else {
+      throw StoreError(
+        .locked, operation: operation, path: file.path, reason: "Another process has the file open. End it and try again.",
+        isRetryable: true)
+    }
+    try Self.copy(original, to: copy, beginning: mendedHeader(original, log: file.name.text + "-wal"))
+    for suffix in ["-wal", "-journal"] {
+      let companion: StoreFileHandle
+      do throws(FileSystemError) { companion = try files.openForReading(file.name.text + suffix, in: .workingDirectory) } catch {
+        if error.number == ErrorNumber.notFound { continue }
+        throw error
+      }
+      defer { try? files.close(companion) }
+      try Self.copy(companion, to: copy + suffix)
+    }
+  }
+
+  /// - Parameter beginning: What the copy begins with, instead of as many bytes of the file.
+  private static func copy(_ original: StoreFileHandle, to path: String, beginning: [UInt8] = []) throws(FileSystemError) {
+    let copy = try files.create(path, in: .workingDirectory)
+    defer { try? files.close(copy) }
+    try files.writeAll(beginning.span.bytes, to: copy, at: 0)
+    var offset = Int64(beginning.count)
+    while true {
+      let bytes = try files.bytes(of: original, at: offset, count: 1 << 20)
+      if bytes.isEmpty { return }
+      try files.writeAll(bytes.span.bytes, to: copy, at: offset)
+      offset += Int64(bytes.count)
+    }
+  }
+
+  /// Takes the lock of a reader, and returns whether no other process has any lock. Connections with a log keep theirs while they are open.
+  ///
+  /// The bytes are those of SQLite's locks (*Database File Format*, 1.4).
+  private static func lock(_ descriptor: Int32) -> Bool {
+    var lock = flock()
+    (lock.l_type, lock.l_whence, lock.l_start, lock.l_len) = (Int16(F_RDLCK), Int16(SEEK_SET), 0x4000_0002, 510)
+    guard fcntl(descriptor, F_SETLK, &lock) == 0 else { return false }
+    (lock.l_type, lock.l_start, lock.l_len) = (Int16(F_WRLCK), 0x4000_0000, 512)
+    return fcntl(descriptor, F_GETLK, &lock) == 0 && lock.l_type == Int16(F_UNLCK)
+  }
+
+  // MARK: The header
+
+  /// A valid header for a file whose own one is damaged; empty if it isn't.
+  private static func mendedHeader(_ file: StoreFileHandle, log: String) throws(FileSystemError) -> [UInt8] {
+    let header = try files.bytes(of: file, at: 0, count: DamagedPages.headerByteCount)
+    if DatabaseHeader.pageSize(header) != nil { return [] }
+    let logged = try loggedPageSize(log), likely = try mostLikelyPageSize(file), pageSize = logged ?? likely
+    let count = Int(try files.status(of: file).identity.size) / pageSize
+    let second = try files.bytes(of: file, at: Int64(pageSize), count: pageSize)
+    let hasParents = second.count == pageSize && DatabaseHeader.hasParentEntries(second, pageCount: count)
+    return DatabaseHeader.replacement(pageSize: pageSize, hasLog: logged != nil, hasParents: hasParents)
+  }
+
+  /// The size of pages in a log's header; nil without a log.
+  private static func loggedPageSize(_ path: String) throws(FileSystemError) -> Int? {
+    guard size(path) > 32 else { return nil }
+    let log = try files.openForReading(path, in: .workingDirectory)
+    defer { try? files.close(log) }
+    let header = try files.bytes(of: log, at: 0, count: 32)
+    guard header.count == 32, header.bigEndian32(at: 0) | 1 == 0x377f_0683 else { return nil }
+    let size = Int(header.bigEndian32(at: 8))
+    return size >= 512 && size <= 65_536 && size & (size - 1) == 0 ? size : nil
+  }
+
+  /// The size with which most of the beginning of the file consists of pages of trees. A multiple of the right size has the same share.
+  private static func mostLikelyPageSize(_ file: StoreFileHandle) throws(FileSystemError) -> Int {
+    let beginning = try files.bytes(of: file, at: 0, count: 1 << 20)
+    let shares = (9...16).map { power -> (size: Int, share: Double) in
+      let size = 1 << power, count = beginning.count / size
+      let pages = (0..<count).filter { index in
+        TreePage(Array(beginning[index * size..<(index + 1) * size]), number: 2, usableSize: size) != nil
+      }
+      return (size, count == 0 ? 0 : Double(pages.count) / Double(count))
+    }
+    let best = shares.map(\.share).max() ?? 0
+    return best == 0 ? DatabaseHeader.usualPageSize : shares.first { $0.share >= 0.75 * best }?.size ?? DatabaseHeader.usualPageSize
+  }
+
+  // MARK: The log
+
+  /// Lets SQLite move the log into the file, or roll a journal back. Returns what prevented that.
+  private static func applyLog(_ path: String) -> String? {
+    var handle: OpaquePointer?
+    defer { sqlite3_close_v2(handle) }
+    var code = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE, nil)
+    if code == SQLiteResultCode.ok {
+      // With this setting, SQLite opens a file that is shorter than its header says.
+      sqlite3_exec(handle, "PRAGMA writable_schema=ON", nil, nil, nil)
+      // Reading rolls a journal back.
+      sqlite3_exec(handle, "PRAGMA schema_version", nil, nil, nil)
+      code = sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+    }
+    return code == SQLiteResultCode.ok
+      ? nil
+      : "The log or journal beside the file couldn't be applied, so the last changes are missing (\(String(cString: sqlite3_errstr(code))))."
+  }
+}

@@ -1,0 +1,72 @@
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The metadata and the model of a repaired file.
+struct RecoveredMetadata {
+  private(set) var model: ManagedObjectModel?
+  private(set) var uuid: String
+  private(set) var notes: [String] = []
+  /// The record in the file; nil if it is lost.
+  private let record: MetadataRecord?
+
+  /// Reads what was recovered.
+  ///
+  /// - Throws: `incompatibleModel` if the model isn't that of the file. `damaged` if the metadata is lost and there is no model.
+  init(_ connection: SQLiteConnection, _ given: ManagedObjectModel?, _ path: String, hasLostMetadata: Bool) throws {
+    let reader = MetadataReader(path: path, operation: RepairRequest.operation)
+    let row = hasLostMetadata ? nil : try? reader.row(connection), found = try? row.map { try reader.record($0) }
+    try found?.checkLayout(path: path)
+    if let found, let given { try found.checkCompatibility(with: given, path: path) }
+    let kept = try? found?.model(path: path)
+    model = given ?? kept.flatMap { kept in found?.isCompatible(with: kept) == true ? kept : nil }
+    record = found
+    uuid = row?.uuid ?? UUID().uuidString
+    if found == nil {
+      guard model != nil else {
+        throw StoreError(
+          .damaged, operation: RepairRequest.operation, path: path,
+          reason: "The store's metadata and model are lost. Pass the model with which the store was created.")
+      }
+      notes.append("The store's metadata is lost." + (row == nil ? " The new store has another UUID." : ""))
+    }
+  }
+
+  /// Whether this framework certainly laid out the file.
+  var isOwn: Bool { model.flatMap { record?.hasLayout(of: $0) } ?? false }
+
+  /// Completes the metadata, and returns the tables of the model; nil if the model isn't known, or the file lacks some of its tables.
+  mutating func complete(_ connection: SQLiteConnection) throws -> StoreSchema? {
+    guard let model else { return nil }
+    if isOwn { return StoreSchema.predicted(model) }
+    let schema: StoreSchema
+    do { schema = try StoreSchema.read(model, from: connection) } catch let error as StoreError where error.code == .damaged {
+      notes.append("The file doesn't have the model's tables. \(error.reason)")
+      if record == nil { try write(model, isOwn: false, connection) }
+      return nil
+    }
+    if record == nil { try write(model, isOwn: schema.hasSameNames(as: .predicted(model)), connection) }
+    return schema
+  }
+
+  private func write(_ model: ManagedObjectModel, isOwn: Bool, _ connection: SQLiteConnection) throws {
+    var record = try MetadataRecord(uuid: uuid, new: model)
+    if !isOwn { try record.migrate(to: model, hasOwnLayout: false) }
+    let insert = try connection.prepare("INSERT OR REPLACE INTO Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?1, ?2)")
+    try insert.bind(record.uuid, at: 1)
+    try insert.bind(record.bytes, at: 2)
+    try insert.run()
+  }
+}
+
+extension StoreSchema {
+  /// Whether all tables and columns have the same names.
+  func hasSameNames(as other: StoreSchema) -> Bool {
+    tables == other.tables && links == other.links
+      && model.orderedRelationships.allSatisfy { orderColumn($0) == other.orderColumn($0) }
+  }
+}

@@ -1,0 +1,250 @@
+import HoldfastFiles
+
+/// Reads the rows of tables in a database that may be damaged.
+///
+/// It follows each tree from its root. A damaged interior page hides the pages below it. Databases with auto-vacuum, as this framework and
+/// Core Data create them, also have an entry for each page that names its parent, so these pages are found. In other databases they are
+/// found by their contents, see ``unclaimedLeaves()``.
+final class TreeReader {
+  let pages: DamagedPages
+  /// The pages that belong to a tree or to the list of free pages.
+  private var isClaimed: [Bool]
+  /// The pages that should be part of a tree and can't be read.
+  private(set) var damagedPages: Set<Int> = []
+  /// The rows whose pages were found and that can't be read.
+  private(set) var unreadableCount = 0
+  /// The rows beside unreadable ones in a page.
+  private(set) var suspectCount = 0
+
+  init(_ pages: DamagedPages) {
+    self.pages = pages
+    isClaimed = Array(repeating: false, count: pages.count + 1)
+  }
+
+  typealias Row = (key: Int64, record: DamagedRecord)
+
+  /// What was found of a table.
+  struct Tally {
+    var leaves = 0
+    var rows = 0
+    var damagedLeaves = 0
+    var unreadableRows = 0
+
+    /// Whether nothing of the table is damaged.
+    var isComplete: Bool { damagedLeaves == 0 && unreadableRows == 0 }
+
+    /// About how many rows the damaged pages had.
+    var estimatedLostCount: Int { leaves == 0 ? 0 : (damagedLeaves * rows + leaves / 2) / leaves }
+  }
+
+  // MARK: Tables
+
+  /// Passes the rows of a table, in the order of the tree, then those of pages without a readable parent.
+  ///
+  /// - Parameter body: Uses a row, and returns whether its values fit the table.
+  func rows(root: Int, _ body: (Row) throws -> Bool) throws -> Tally {
+    var tally = Tally()
+    let unreadable = unreadableCount
+    defer { tally.unreadableRows = unreadableCount - unreadable }
+    try walk(root, isTable: true, .min ... .max, depth: 0) { page, keys in
+      guard let page else { return tally.damagedLeaves += 1 }
+      tally.leaves += 1
+      tally.rows += try rows(of: page, keys, body)
+    }
+    for leaf in try orphans[root] ?? [] where !isClaimed[leaf] {
+      isClaimed[leaf] = true
+      guard let page = try treePage(leaf), !page.kind.isInterior else {
+        damagedPages.insert(leaf)
+        tally.damagedLeaves += 1
+        continue
+      }
+      tally.leaves += 1
+      tally.rows += try rows(of: page, .min ... .max, body)
+    }
+    return tally
+  }
+
+  /// Follows an index, so that its damaged pages are counted and its other pages aren't taken for a table's.
+  func claimIndex(root: Int) throws {
+    try walk(root, isTable: false, .min ... .max, depth: 0) { _, _ in }
+    for page in try orphans[root] ?? [] where !isClaimed[page] {
+      isClaimed[page] = true
+      if try treePage(page) == nil { damagedPages.insert(page) }
+    }
+  }
+
+  /// Passes the leaves of a tree with the range of their keys; nil for a damaged one.
+  private func walk(
+    _ number: Int, isTable: Bool, _ keys: ClosedRange<Int64>, depth: Int, _ leaf: (TreePage?, ClosedRange<Int64>) throws -> Void
+  ) throws {
+    guard number >= 1, number <= pages.count, !isClaimed[number], depth <= Self.maximumDepth else { return }
+    isClaimed[number] = true
+    guard let page = try treePage(number), isTable == (page.kind == .tableLeaf || page.kind == .tableInterior) else {
+      damagedPages.insert(number)
+      // The pages below an interior page are found by their entries.
+      if !interiorPages.contains(number) { try leaf(nil, keys) }
+      return
+    }
+    guard let lastChild = page.lastChild else { return try leaf(page, keys) }
+    var (lower, isWhole) = (keys.lowerBound, true)
+    for cell in page.cells {
+      guard let cell, let child = page.child(at: cell), try isChild(child.page, of: number),
+        !isTable || (lower...keys.upperBound).contains(child.key)
+      else {
+        isWhole = false
+        continue
+      }
+      try walk(child.page, isTable: isTable, lower...(isTable ? child.key : keys.upperBound), depth: depth + 1, leaf)
+      if isTable && child.key < keys.upperBound { lower = child.key + 1 }
+    }
+    if try isChild(lastChild, of: number) {
+      try walk(lastChild, isTable: isTable, lower...keys.upperBound, depth: depth + 1, leaf)
+    } else {
+      isWhole = false
+    }
+    if !isWhole { damagedPages.insert(number) }
+  }
+
+  /// SQLite's own limit.
+  private static let maximumDepth = 20
+
+  /// Whether a page may be the child of another one. A damaged page may name any page, and then another one that can be read is the parent.
+  private func isChild(_ page: Int, of parent: Int) throws -> Bool {
+    guard page >= 2, page <= pages.count else { return false }
+    guard case .child(let other)? = try pages.use(of: page), other != parent else { return true }
+    return try treePage(other)?.hasChild(page) != true
+  }
+
+  private func treePage(_ number: Int) throws -> TreePage? {
+    try pages.page(number).flatMap { TreePage($0, number: number, usableSize: pages.usableSize) }
+  }
+
+  private func rows(of page: TreePage, _ keys: ClosedRange<Int64>, claims: Bool = true, _ body: (Row) throws -> Bool) throws -> Int {
+    let unreadable = unreadableCount
+    var (count, last) = (0, Int64?.none)
+    for cell in page.cells {
+      // Keys are in order, so a damaged one is usually found.
+      guard let cell, let found = page.cell(at: cell, usableSize: pages.usableSize), keys.contains(found.key),
+        last.map({ $0 < found.key }) ?? true, let record = try record(found, page, claims: claims), try body((found.key, record))
+      else {
+        unreadableCount += 1
+        continue
+      }
+      last = found.key
+      count += 1
+    }
+    if unreadableCount > unreadable { suspectCount += count }
+    return count
+  }
+
+  // MARK: Records
+
+  private func record(_ cell: TreePage.Cell, _ page: TreePage, claims: Bool) throws -> DamagedRecord? {
+    var bytes = Array(page.bytes[cell.local]), next = cell.rest ?? 0, chain: [Int] = []
+    // A record can't be larger than the file.
+    guard cell.byteCount <= pages.count * pages.pageSize else { return nil }
+    while bytes.count < cell.byteCount {
+      guard next >= 2, next <= pages.count, !isClaimed[next], let content = try pages.page(next) else { return nil }
+      chain.append(next)
+      bytes += content[4..<min(4 + cell.byteCount - bytes.count, pages.usableSize)]
+      next = Int(content.bigEndian32(at: 0))
+      // The chain of a damaged record may be a circle.
+      if chain.count > cell.byteCount / (pages.usableSize - 4) + 1 { return nil }
+    }
+    guard cell.rest == nil || next == 0 else { return nil }
+    if claims { for page in chain { isClaimed[page] = true } }
+    return DamagedRecord(bytes)
+  }
+
+  // MARK: Pages without a readable parent
+
+  /// The pages that other pages have as their parent.
+  private lazy var interiorPages: Set<Int> = (try? parents()) ?? []
+
+  private func parents() throws -> Set<Int> {
+    var found: Set<Int> = []
+    guard pages.hasParents, pages.count >= 3 else { return found }
+    for page in 3...pages.count { if case .child(let parent)? = try pages.use(of: page) { found.insert(parent) } }
+    return found
+  }
+
+  /// The leaves by the root that their entries lead to. Most of them are found through the tree as well.
+  private var orphans: [Int: [Int]] {
+    get throws {
+      if let knownOrphans { return knownOrphans }
+      var found: [Int: [Int]] = [:]
+      if pages.hasParents && pages.count >= 3 {
+        for page in 3...pages.count where !interiorPages.contains(page) {
+          if let root = try root(of: page), root != page { found[root, default: []].append(page) }
+        }
+      }
+      knownOrphans = found
+      return found
+    }
+  }
+
+  private var knownOrphans: [Int: [Int]]?
+
+  /// The root that a page's entries lead to; nil if it isn't part of a tree.
+  private func root(of page: Int) throws -> Int? {
+    var page = page
+    for _ in 0...Self.maximumDepth {
+      switch try pages.use(of: page) {
+      case .root: return page
+      case .child(let parent): page = parent
+      case .free, .overflow, nil: return nil
+      }
+    }
+    return nil
+  }
+
+  /// The roots that no part of the schema names. Call it when all known trees are claimed.
+  func unclaimedRoots() throws -> [Int] {
+    guard pages.hasParents, pages.count >= 3 else { return [] }
+    return try (3...pages.count).filter { try !isClaimed[$0] && pages.use(of: $0) == .root }
+  }
+
+  /// The leaves of tables that no tree has, in a database without entries of parents. Call it when all known trees are claimed.
+  func unclaimedLeaves() throws -> [Int] {
+    if pages.hasParents || pages.count < 2 { return [] }
+    try claimFreePages()
+    return try (2...pages.count).filter { try !isClaimed[$0] && treePage($0)?.kind == .tableLeaf }
+  }
+
+  /// The rows of a leaf that can be read.
+  func rows(ofLeaf number: Int) throws -> [Row] {
+    guard let page = try treePage(number), page.kind == .tableLeaf else { return [] }
+    var found: [Row] = []
+    let (unreadable, suspect) = (unreadableCount, suspectCount)
+    _ = try rows(of: page, .min ... .max, claims: false) { row in
+      found.append(row)
+      return true
+    }
+    (unreadableCount, suspectCount) = (unreadable, suspect)
+    return found
+  }
+
+  /// Whether an unclaimed root has rows, and all rows in its first pages have a property.
+  func fits(root: Int, _ isFitting: (Row) -> Bool) throws -> Bool {
+    let leaves = [root] + (try orphans[root] ?? []).prefix(Self.sampledLeaves)
+    let rows = try leaves.flatMap { try self.rows(ofLeaf: $0) }
+    return !rows.isEmpty && rows.allSatisfy(isFitting)
+  }
+
+  private static let sampledLeaves = 16
+
+  /// Marks the list of free pages, which may contain deleted rows.
+  private func claimFreePages() throws {
+    guard let header = try pages.page(1) else { return }
+    var trunk = Int(header.bigEndian32(at: 32))
+    while trunk >= 2, trunk <= pages.count, !isClaimed[trunk], let page = try pages.page(trunk) {
+      isClaimed[trunk] = true
+      let count = min(Int(page.bigEndian32(at: 4)), pages.usableSize / 4 - 2)
+      for index in 0..<count {
+        let leaf = Int(page.bigEndian32(at: 8 + 4 * index))
+        if leaf >= 2, leaf <= pages.count { isClaimed[leaf] = true }
+      }
+      trunk = Int(page.bigEndian32(at: 0))
+    }
+  }
+}

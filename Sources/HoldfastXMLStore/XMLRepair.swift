@@ -1,0 +1,148 @@
+import HoldfastAtomicStore
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+extension XMLFormat: RepairableFormat {
+  func recover(_ reader: FileReader, _ given: ManagedObjectModel?) throws -> RecoveredContents {
+    let objects = XMLObjects(try [UInt8](reader))
+    var report = RepairReport()
+    var text = DamagedText(objects.bytes)
+    text.end = Array("</database>\n".utf8)
+    let (header, model) = try beginning(objects, given, &text, &report)
+    var run = DamagedText.Run()
+    run.objects = objects.ranges
+    text.runs = [run]
+    text.damagedPlaceCount = objects.damagedPlaceCount
+    let parsing = unverified
+    var recovery = TextRecovery(text, model: model, path: path, keySpace: keySpace) { try parsing.read($0, into: $1) }
+    let loader = try recovery.run(&report)
+    if report.isComplete, (try? check(objects.bytes, model)) == nil {
+      report.notes.append("The digest doesn't match, and no damaged place was found. A value may be wrong.")
+    }
+    return RecoveredContents(loader, header, report)
+  }
+
+  /// The same format, which reads files whose digest is wrong or missing.
+  private var unverified: XMLFormat {
+    var options = options
+    options.wholeFile.allowsUnverified = true
+    return XMLFormat(options: options, path: path, mostListed: mostListed)
+  }
+
+  private func check(_ bytes: [UInt8], _ model: ManagedObjectModel) throws {
+    let loader = TableLoader(model: model, path: path, keySpace: keySpace)
+    try read(FileReader(bytes, path: path), into: loader)
+    if !loader.isVerified { throw StoreError(.damaged, operation: RepairRequest.operation, path: path, reason: "The digest is wrong.") }
+  }
+
+  /// The header and the model. Sets the text before the first object.
+  private func beginning(
+    _ objects: XMLObjects, _ given: ManagedObjectModel?, _ text: inout DamagedText, _ report: inout RepairReport
+  ) throws -> (StoreFileHeader, ManagedObjectModel) {
+    let document = FileReader(objects.header + text.end, path: path)
+    let model = try given ?? (try? readModel(document)).flatMap { $0 } ?? { throw StoreError.lacksModel(path) }()
+    document.rewind()
+    do {
+      let header = try readHeader(document)
+      text.header = objects.header
+      return (header, model)
+    } catch let error as StoreError where error.code != .newerFormat {
+      report.damagedPlaceCount += 1
+      report.notes.append("The beginning of the file is damaged. The metadata, the versions of objects and orders are lost.")
+      let uuid = objects.storeUUID
+      if uuid == nil { report.notes.append("The new store has another UUID.") }
+      let header = StoreFileHeader.replacement(of: model, storeUUID: uuid)
+      text.header = try self.header(header, model)
+      return (header, model)
+    }
+  }
+
+  /// The text before the first object of a store.
+  private func header(_ header: StoreFileHeader, _ model: ManagedObjectModel) throws -> [UInt8] {
+    var text: [UInt8] = []
+    let image = try StoreImage(header: header, emptyFor: model, keySpace: keySpace), entities = XMLModel(model)
+    try XMLDocumentWriter(
+      image: image, metadata: try metadata(of: image), model: entities, lists: XMLLists(image.generation, entities),
+      output: TextOutput { text += $0 }, format: self
+    ).write()
+    let end = text.lastIndex(of: Array("</database>".utf8)) ?? text.count
+    return Array(text[..<end])
+  }
+}
+
+/// The objects in the text of an XML store.
+struct XMLObjects {
+  let bytes: [UInt8]
+  /// Everything before the first object.
+  let header: [UInt8]
+  private(set) var ranges: [Range<Int>] = []
+  /// The number of objects without a beginning or an end, and of other places between objects.
+  private(set) var damagedPlaceCount = 0
+
+  private static let begins = Array("<object ".utf8)
+  private static let ends = Array("</object>".utf8)
+
+  init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+    let tags = bytes.tags(Self.begins, Self.ends)
+    let last = bytes.lastIndex(of: Array("</database>".utf8)) ?? bytes.count
+    header = Array(bytes[..<(tags.first { !$0.isEnd }?.place ?? last)])
+    var start: Int?, end = header.count
+    for tag in tags where tag.place >= header.count {
+      if tag.isEnd {
+        guard let begin = start else {
+          damagedPlaceCount += 1
+          continue
+        }
+        end = tag.place + Self.ends.count
+        ranges.append(begin..<end)
+        start = nil
+      } else {
+        if start != nil || bytes[end..<tag.place].contains(where: { !" \t\r\n".utf8.contains($0) }) { damagedPlaceCount += 1 }
+        start = tag.place
+        end = tag.place
+      }
+    }
+    if start != nil || end > last || bytes[end..<last].contains(where: { !" \t\r\n".utf8.contains($0) }) { damagedPlaceCount += 1 }
+  }
+
+  /// The store's UUID in a damaged header.
+  var storeUUID: String? {
+    let name = Array("<UUID>".utf8)
+    guard let place = header.lastIndex(of: name), place + name.count + 36 <= header.count else { return nil }
+    let uuid = String(decoding: header[place + name.count..<place + name.count + 36], as: UTF8.self)
+    return UUID(uuidString: uuid)?.uuidString
+  }
+}
+
+extension Array<UInt8> {
+  /// The places of two texts that begin with `<`, in order.
+  fileprivate func tags(_ begins: [UInt8], _ ends: [UInt8]) -> [(place: Int, isEnd: Bool)] {
+    var found: [(place: Int, isEnd: Bool)] = []
+    var place = startIndex
+    while let next = self[place...].firstIndex(of: UInt8(ascii: "<")) {
+      place = next + 1
+      if self[next...].starts(with: begins) {
+        found.append((next, false))
+      } else if self[next...].starts(with: ends) {
+        found.append((next, true))
+      }
+    }
+    return found
+  }
+
+  /// The place of the last occurrence of a text that begins with `<`.
+  fileprivate func lastIndex(of text: [UInt8]) -> Int? {
+    var end = endIndex
+    while let place = self[..<end].lastIndex(of: UInt8(ascii: "<")) {
+      if self[place...].starts(with: text) { return place }
+      end = place
+    }
+    return nil
+  }
+}

@@ -1,0 +1,159 @@
+import Foundation
+import Holdfast
+import HoldfastFiles
+import HoldfastSQLiteStore
+import HoldfastStore
+import TestSupport
+
+/// A model with every shape of row and link, for tests that damage files and compare what is left.
+enum Archive {
+  static let model = Harbour.made([
+    EntityDescription(
+      "Item", isAbstract: true,
+      attributes: [
+        AttributeDescription("title", .string), AttributeDescription("count", .integer32), AttributeDescription("isRare", .boolean),
+        AttributeDescription("price", .decimal, isOptional: true), AttributeDescription("uid", .uuid, isOptional: true),
+      ],
+      relationships: [
+        .toOne("shelf", to: "Shelf", inverse: "items"), .toMany("tags", to: "Tag", inverse: "items"),
+        .toOne("sequel", to: "Item", inverse: nil), .toOne("twin", to: "Item", inverse: "twin"),
+      ]),
+    EntityDescription(
+      "Book", superentity: "Item", attributes: [AttributeDescription("text", .string, isOptional: true)],
+      relationships: [.toMany("pages", to: "Page", inverse: nil)]),
+    EntityDescription(
+      "Map", superentity: "Item",
+      attributes: [
+        AttributeDescription("scale", .double, isOptional: true), AttributeDescription("drawn", .date, isOptional: true),
+        AttributeDescription("image", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true),
+      ]),
+    EntityDescription(
+      "Shelf", attributes: [AttributeDescription("number", .integer64), AttributeDescription("place", .string)],
+      relationships: [.toMany("items", to: "Item", inverse: "shelf", isOrdered: true)], uniquenessConstraints: [["number"]]),
+    EntityDescription(
+      "Tag", attributes: [AttributeDescription("name", .string)],
+      relationships: [.toMany("items", to: "Item", inverse: "tags"), .toMany("related", to: "Tag", inverse: "related")]),
+    EntityDescription("Page", attributes: [AttributeDescription("number", .integer16), AttributeDescription("heading", .string)]),
+  ])
+
+  static func context(_ store: StoreDescription, model: ManagedObjectModel = model) throws -> ManagedObjectContext {
+    try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: store))
+  }
+
+  static let external = ExternalDataOptions(threshold: 4000)
+
+  static func description(_ path: String) -> StoreDescription { .sqlite(at: path, options: SQLiteStoreOptions(externalData: external)) }
+
+  /// Makes and closes a store. A tenth of the items is deleted, so the file has free pages.
+  ///
+  /// No page has more than about 30 objects.
+  static func makeFile(_ store: StoreDescription, items count: Int) throws {
+    let context = try context(store)
+    var random = SeededGenerator(seed: 7)
+    func number(_ limit: Int) -> Int { Int.random(in: 0..<limit, using: &random) }
+    func text(_ size: Int) -> String { String((0..<size).map { _ in Character(UnicodeScalar(UInt8(97 + number(26)))) }) }
+    let shelves = try (0..<count / 50).map { number in
+      let shelf = try context.insert(entityNamed: "Shelf")
+      try shelf.setValue(.int64(Int64(number)), forKey: "number")
+      try shelf.setValue(.string(text(120)), forKey: "place")
+      return shelf
+    }
+    let tags = try (0..<count / 20).map { index in
+      let tag = try context.insert(entityNamed: "Tag")
+      try tag.setValue(.string("tag \(index) " + text(120)), forKey: "name")
+      return tag
+    }
+    for tag in tags { try tag.toMany(forKey: "related").insert(tags[number(tags.count)]) }
+    var items: [ManagedObject] = []
+    for index in 0..<count {
+      let isBook = index % 3 > 0, item = try context.insert(entityNamed: isBook ? "Book" : "Map")
+      try item.setValue(.string("item \(index) " + text(20)), forKey: "title")
+      try item.setValue(.int32(Int32(index)), forKey: "count")
+      try item.setValue(.bool(index % 7 == 0), forKey: "isRare")
+      if index % 4 == 0 { try item.setValue(.decimal(Decimal(index) / 4), forKey: "price") }
+      if index % 5 == 0 { try item.setValue(.uuid(UUID()), forKey: "uid") }
+      try item.setValue(shelves[number(shelves.count)], forKey: "shelf")
+      for _ in 0..<number(4) { try item.toMany(forKey: "tags").insert(tags[number(tags.count)]) }
+      if let other = items.last {
+        if index % 3 == 0 { try item.setValue(items[number(items.count)], forKey: "sequel") }
+        if index % 10 == 1 { try item.setValue(other, forKey: "twin") }
+      }
+      if isBook {
+        // Some records continue on other pages.
+        try item.setValue(.string(text(index % 40 == 1 ? 9000 : number(200))), forKey: "text")
+        if index % 10 == 0 {
+          let page = try context.insert(entityNamed: "Page")
+          try page.setValue(.int16(Int16(index % 1000)), forKey: "number")
+          try page.setValue(.string(text(120)), forKey: "heading")
+          try item.toMany(forKey: "pages").insert(page)
+        }
+      } else {
+        try item.setValue(.double(Double(index) / 3), forKey: "scale")
+        try item.setValue(.date(Double(index) * 1000.5), forKey: "drawn")
+        let size = index % 60 == 0 ? 5000 : index % 15 == 0 ? 3000 : 50
+        try item.setValue(.data(Data(TestBytes.pattern(Int64(index), size))), forKey: "image")
+      }
+      items.append(item)
+    }
+    try context.save()
+    for item in items where number(10) == 0 { context.delete(item) }
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+  }
+
+  // MARK: Contents
+
+  /// An object's entity, values and the IDs that it is linked to.
+  struct Content: Equatable {
+    var entity: String
+    var values: [String: StoreValue]
+    var links: [String: [String]]
+
+    /// The first property that differs from another content in which some objects and more are lost; nil if none does.
+    func difference(_ other: Content, among existing: Dictionary<String, Content>.Keys, _ loss: Loss) -> String? {
+      if entity != other.entity { return "\(other.entity)" }
+      // SQLite's format has no digests, so a changed byte of a text or data value isn't found.
+      for (name, value) in values where other.values[name] != value && !(loss != .none && ["text", "image"].contains(name)) {
+        return "\(name): \(value), \(other.values[name].map { "\($0)" } ?? "missing")"
+      }
+      for (name, ids) in links {
+        // A deletion leaves references without an inverse.
+        let (ids, others) = (ids.filter { existing.contains($0) }, (other.links[name] ?? []).filter { existing.contains($0) })
+        let isSame = loss == .links ? Set(ids).isSuperset(of: others) : ids == others
+        if !isSame { return "\(name): \(ids.map { $0.suffix(6) }), \(others.map { $0.suffix(6) })" }
+      }
+      return nil
+    }
+  }
+
+  /// What a damaged page can have besides objects.
+  enum Loss { case none, values, links }
+
+  /// All objects by entity and key: `Book/p1`. The lists of unordered relationships are sorted.
+  static func contents(_ store: StoreDescription, model: ManagedObjectModel = model) throws -> [String: Content] {
+    let context = try context(store, model: model)
+    defer { try? context.persistentStoreCoordinator.close() }
+    var contents: [String: Content] = [:]
+    for entity in model.entities where entity.superentityIndex == nil {
+      for object in try context.fetch(FetchRequest<ManagedObject>(entityName: entity.name)) {
+        var content = Content(entity: object.entity.name, values: [:], links: [:])
+        for attribute in object.entity.attributes { content.values[attribute.name] = try object.value(forKey: attribute.name).storeValue }
+        for relationship in object.entity.relationships {
+          content.links[relationship.name] = try links(of: object, relationship)
+        }
+        contents[id(object.objectID)] = content
+      }
+    }
+    return contents
+  }
+
+  /// The ID without the store's UUID, which may be lost.
+  private static func id(_ id: ManagedObjectID) -> String { id.uriRepresentation.split(separator: "/").suffix(2).joined(separator: "/") }
+
+  private static func links(of object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) throws -> [String] {
+    let name = relationship.name
+    guard relationship.isToMany else { return object.toOneID(relationship.slot).map { [id($0)] } ?? [] }
+    if relationship.isOrdered { return try object.ordered(forKey: name).map { id($0.objectID) } }
+    return try object.toMany(forKey: name).map { id($0.objectID) }.sorted()
+  }
+}

@@ -1,0 +1,321 @@
+import Foundation
+import Holdfast
+import HoldfastJSONStore
+import HoldfastSQLiteStore
+import HoldfastStore
+import HoldfastStoreConformance
+import TestSupport
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Stores are recovered from damaged SQLite files.
+@Suite struct RepairTests {
+  private let folder = TemporaryFolder()
+  private var damaged: String { folder.file("damaged.sqlite") }
+  private var repaired: String { folder.file("repaired.sqlite") }
+
+  fileprivate static let pageSize = 4096
+
+  /// A file, and the contents of its store.
+  private struct Original {
+    var bytes: [UInt8]
+    var contents: [String: Archive.Content]
+    var pageCount: Int { bytes.count / RepairTests.pageSize }
+
+    /// What a damaged page can contain besides objects, by the entry that names its parent.
+    func loss(ofPage page: Int) -> Archive.Loss {
+      // The second page has the entries of the following ones, each of five bytes.
+      guard page >= 2 else { return .none }
+      return [3, 4].contains(bytes[RepairTests.pageSize + 5 * (page - 2)]) ? .values : .links
+    }
+  }
+
+  /// Without external files, so that a copy is one file.
+  private static let original = Result { () throws -> Original in
+    let folder = TemporaryFolder(), path = folder.file("archive.sqlite")
+    try Archive.makeFile(.sqlite(at: path), items: 3600)
+    return Original(bytes: try TemporaryFolder.read(path), contents: try Archive.contents(.sqlite(at: path)))
+  }
+
+  /// Repairs the damaged file, and checks that it is unchanged and that the new store can be used. Returns what is lost.
+  ///
+  /// - Parameter loss: What may differ in objects that aren't lost.
+  private func repair(_ bytes: [UInt8], model: ManagedObjectModel? = nil, _ loss: Archive.Loss = .none, _ what: String) throws -> (
+    report: RepairReport, lost: Set<String>
+  ) {
+    let original = try Self.original.get()
+    try TemporaryFolder.write(bytes, to: damaged)
+    let before = try folder.snapshot()
+    let report = try PersistentStoreCoordinator.repairPersistentStore(.sqlite(at: damaged), to: .sqlite(at: repaired), model: model)
+    defer { for name in folder.names where name.hasPrefix("repaired") { unlink(folder.file(name)) } }
+    #expect(try BareDatabase(repaired).rows("PRAGMA integrity_check") == ["ok"], "\(what)")
+    #expect(folder.openDescriptors == 0, "\(what)")
+    let found = try Archive.contents(.sqlite(at: repaired))
+    let lost = Set(original.contents.keys).subtracting(found.keys)
+    #expect(found.keys.allSatisfy { original.contents[$0] != nil }, "\(what): objects that never existed")
+    for (id, content) in found {
+      guard let expected = original.contents[id], let difference = expected.difference(content, among: found.keys, loss) else { continue }
+      Issue.record("\(what): \(id): \(difference)")
+      break
+    }
+    #expect(report.objectCount == found.count, "\(what)")
+    // New objects get unused keys.
+    let context = try Archive.context(.sqlite(at: repaired))
+    try context.insert(entityNamed: "Tag").setValue(.string("new"), forKey: "name")
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    var after = try folder.snapshot()
+    for name in after.keys where name.hasPrefix("repaired") { after[name] = nil }
+    #expect(after == before, "\(what): the damaged file was changed")
+    return (report, lost)
+  }
+
+  enum Harm: CaseIterable {
+    case zeros, ones, random, secondHalf, otherPage, lostWrite
+
+    func apply(to bytes: inout [UInt8], page: Int, _ random: inout SeededGenerator) {
+      let pageSize = RepairTests.pageSize
+      let start = page * pageSize, range = start..<start + pageSize
+      switch self {
+      case .zeros: bytes.replaceSubrange(range, with: [UInt8](repeating: 0, count: pageSize))
+      case .ones: bytes.replaceSubrange(range, with: [UInt8](repeating: 0xFF, count: pageSize))
+      case .random: for place in range { bytes[place] = .random(in: 0...255, using: &random) }
+      case .secondHalf: for place in range.suffix(pageSize / 2) { bytes[place] = .random(in: 0...255, using: &random) }
+      case .otherPage, .lostWrite:
+        let other = Int.random(in: 0..<bytes.count / pageSize, using: &random) * pageSize
+        let source = Array(bytes[other..<other + pageSize])
+        // A disk that writes only some sectors of a page.
+        bytes.replaceSubrange(self == .otherPage ? range : start..<start + 512, with: source.prefix(self == .otherPage ? pageSize : 512))
+      }
+    }
+  }
+
+  @Test(arguments: Harm.allCases) func RE6_aDamagedPageLosesOnlyItsOwnObjects(_ harm: Harm) throws {
+    var random = SeededGenerator()
+    let original = try Self.original.get()
+    // Always the pages with the header, the parents of pages and the system tables.
+    let others = stride(from: 16 + Int.random(in: 0..<TestTier.step(150), using: &random), to: original.pageCount, by: TestTier.step(150))
+    for page in Array(0..<16) + others {
+      var bytes = original.bytes
+      harm.apply(to: &bytes, page: page, &random)
+      if bytes == original.bytes { continue }
+      let what = "\(harm), page \(page + 1), HOLDFAST_SEED=\(random.seed)"
+      let (report, lost) = try repair(bytes, model: Archive.model, original.loss(ofPage: page), what)
+      #expect(
+        lost.count * 100 <= original.contents.count, "\(what): \(lost.count) of \(original.contents.count) objects are lost; \(report)")
+      #expect(lost.isEmpty || !report.isComplete, "\(what)")
+    }
+  }
+
+  @Test func RE6_anIntactStoreIsCopied() throws {
+    let original = try Self.original.get()
+    let (report, lost) = try repair(original.bytes, .none, "intact")
+    #expect(lost.isEmpty && report.isComplete && report.estimatedLostCount == 0, "\(report)")
+  }
+
+  /// Hostile or heavily damaged files end in an error or a sound store.
+  @Test func RE6_manyDamagedBytesNeverTrap() throws {
+    try Archive.makeFile(.sqlite(at: damaged), items: 200)
+    let bytes = try TemporaryFolder.read(damaged)
+    var random = SeededGenerator(), recovered = 0
+    for round in 0..<TestTier.count(60, full: 5000) {
+      var harmed = bytes
+      for _ in 0..<Int.random(in: 1...300, using: &random) {
+        // Mostly in the first bytes of pages, which have the structure.
+        let page = Int.random(in: 0..<harmed.count / Self.pageSize, using: &random) * Self.pageSize
+        let place = page + Int.random(in: 0..<(Bool.random(using: &random) ? 64 : Self.pageSize), using: &random)
+        harmed[place] = .random(in: 0...255, using: &random)
+      }
+      if round % 4 == 0 { harmed.removeSubrange(Int.random(in: 0..<harmed.count, using: &random)...) }
+      try TemporaryFolder.write(harmed, to: damaged)
+      let model = round % 3 == 0 ? nil : Archive.model, what = "HOLDFAST_SEED=\(random.seed), round \(round)"
+      do { try PersistentStoreCoordinator.repairPersistentStore(.sqlite(at: damaged), to: .sqlite(at: repaired), model: model) } catch let
+        error as StoreError
+      {
+        #expect([.damaged, .notAStore, .incompatibleModel, .newerFormat].contains(error.code), "\(what): \(error)")
+        continue
+      }
+      recovered += 1
+      #expect(try BareDatabase(repaired).rows("PRAGMA integrity_check") == ["ok"], "\(what)")
+      if model != nil {
+        do { _ = try Archive.contents(.sqlite(at: repaired)) } catch { Issue.record("\(what): \(error)") }
+      }
+      unlink(repaired)
+    }
+    #expect(recovered > 0)
+  }
+
+  // MARK: The log and the journal
+
+  /// The last saves are only in the log, whose pages are whole even where the database is damaged.
+  @Test(arguments: [false, true]) func RE6_theLogIsApplied(harmsHeader: Bool) async throws {
+    let path = folder.file("harbour.sqlite")
+    try Harbour.makeFile(path, saves: 9)
+    await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+      let context = try Harbour.context(.sqlite(at: path))
+      for _ in 0..<3 { try Voyage.saveNext(context) }
+      kill(getpid(), SIGKILL)
+    }
+    if harmsHeader {
+      var bytes = try TemporaryFolder.read(path)
+      for place in 0..<Self.pageSize { bytes[place] = 0 }
+      try TemporaryFolder.write(bytes, to: path)
+    }
+    let report = try PersistentStoreCoordinator.repairPersistentStore(.sqlite(at: path), to: .sqlite(at: repaired), model: Harbour.model)
+    let context = try Harbour.context(.sqlite(at: repaired)), found = try Voyage.check(context)
+    // The first page is in the log if a save changed it. Otherwise the tables are found without their definitions.
+    #expect(found.fault == nil && found.saves == 12, "\(found); \(report)")
+    try context.persistentStoreCoordinator.close()
+  }
+
+  @Test func RE6_aJournalIsRolledBack() async throws {
+    let path = folder.file("harbour.sqlite")
+    try Harbour.makeFile(path, options: SQLiteStoreOptions(journalMode: .delete), saves: 9)
+    let before = try TemporaryFolder.read(path)
+    await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+      let database = try BareDatabase(path)
+      // A small cache makes SQLite write pages before the commit.
+      try database.run("PRAGMA cache_size=1; BEGIN; UPDATE ZSHIP SET ZNAME = 'changed'; CREATE TABLE ZNEW (a); DELETE FROM ZBERTH")
+      try database.run("INSERT INTO ZNEW SELECT randomblob(5000) FROM ZSHIP")
+      kill(getpid(), SIGKILL)
+    }
+    let after = try TemporaryFolder.read(path)
+    try #require(folder.exists("harbour.sqlite-journal") && after != before)
+    let left = try folder.snapshot()
+    let report = try PersistentStoreCoordinator.repairPersistentStore(.sqlite(at: path), to: .sqlite(at: repaired))
+    #expect(report.isComplete, "\(report)")
+    let context = try Harbour.context(.sqlite(at: repaired)), found = try Voyage.check(context)
+    #expect(found.fault == nil && found.saves == 9, "\(found)")
+    try context.persistentStoreCoordinator.close()
+    #expect(try folder.snapshot().filter { !$0.key.hasPrefix("repaired") } == left)
+  }
+
+  // MARK: Other files
+
+  /// Without entries of parents, leaves below a damaged page are found by their contents.
+  @Test func RE6_aDatabaseWithoutAutoVacuumIsRecovered() throws {
+    let original = try Self.original.get(), path = folder.file("plain.sqlite")
+    try TemporaryFolder.write(original.bytes, to: path)
+    let database = try BareDatabase(path)
+    try database.run("PRAGMA journal_mode=delete; PRAGMA auto_vacuum=0; VACUUM")
+    let root = try #require(Int(try database.rows("SELECT rootpage FROM sqlite_master WHERE name = 'ZITEM'")[0]))
+    #expect(try database.rows("PRAGMA auto_vacuum") == ["0"])
+    database.close()
+    var bytes = try TemporaryFolder.read(path)
+    for place in (root - 1) * Self.pageSize..<root * Self.pageSize { bytes[place] = 0 }
+    let (report, lost) = try repair(bytes, .none, "root \(root)")
+    #expect(lost.isEmpty && report.damagedPlaceCount == 1 && report.notes.count == 1, "\(report)")
+  }
+
+  /// The definitions of all tables, and the file's header, are lost with the first page.
+  @Test func RE6_aTruncatedFileIsRecoveredUpToItsEnd() throws {
+    let original = try Self.original.get()
+    for share in [9, 5, 2] {
+      let count = original.bytes.count * share / 10
+      try TemporaryFolder.write(Array(original.bytes[..<count]), to: damaged)
+      let report = try PersistentStoreCoordinator.repairPersistentStore(
+        .sqlite(at: damaged), to: .sqlite(at: repaired), model: Archive.model)
+      let found = try Archive.contents(.sqlite(at: repaired))
+      #expect(found.keys.allSatisfy { original.contents[$0]?.entity == found[$0]?.entity })
+      #expect(!found.isEmpty && report.objectCount == found.count && report.damagedPlaceCount > 0, "\(share): \(report)")
+      unlink(repaired)
+    }
+  }
+
+  // MARK: External files
+
+  @Test func RE6_externalFilesAreCopiedAndLostOnesCounted() throws {
+    let path = folder.file("archive.sqlite"), other = TemporaryFolder(), copy = other.file("copy.sqlite")
+    try Archive.makeFile(Archive.description(path), items: 400)
+    let contents = try Archive.contents(Archive.description(path))
+    let files = folder.file(".archive_SUPPORT/_EXTERNAL_DATA"), names = TemporaryFolder.names(in: files)
+    try #require(names.count >= 3)
+    let report = try PersistentStoreCoordinator.repairPersistentStore(Archive.description(path), to: Archive.description(copy))
+    #expect(report.isComplete && TemporaryFolder.names(in: other.file(".copy_SUPPORT/_EXTERNAL_DATA")) == names)
+    #expect(try Archive.contents(Archive.description(copy)) == contents)
+    unlink(files + "/" + names[0])
+    try TemporaryFolder.write([1, 2, 3], to: files + "/" + names[1])
+    let second = other.file("second.sqlite")
+    let lossy = try PersistentStoreCoordinator.repairPersistentStore(Archive.description(path), to: Archive.description(second))
+    #expect(lossy.lostValueCounts == ["Map.image": 2] && !lossy.isComplete && lossy.damagedPlaceCount == 0, "\(lossy)")
+    #expect(TemporaryFolder.names(in: other.file(".second_SUPPORT/_EXTERNAL_DATA")) == Array(names.dropFirst(2)))
+    let found = try Archive.contents(Archive.description(second))
+    #expect(found.count == contents.count && found.count { contents[$0.key] != $0.value } == 2)
+    #expect(found.allSatisfy { contents[$0.key] == $0.value || $0.value.values["image"] == .null })
+    // The files would be those of the damaged store.
+    #expect(throws: StoreError.self) {
+      try PersistentStoreCoordinator.repairPersistentStore(Archive.description(path), to: Archive.description(folder.file("archive.db")))
+    }
+    #expect(!folder.exists("archive.db"))
+  }
+
+  // MARK: Refusals
+
+  private func expectRefusal(_ code: StoreError.Code, _ body: () throws -> RepairReport) throws {
+    let before = try folder.snapshot()
+    let error = #expect(throws: StoreError.self) { _ = try body() }
+    #expect(error?.code == code, "\(error.map { "\($0)" } ?? "")")
+    #expect(try folder.snapshot() == before)
+  }
+
+  @Test func nothingIsReplaced() throws {
+    try Harbour.makeFile(damaged)
+    try TemporaryFolder.write([1], to: repaired)
+    try expectRefusal(.invalidPath) {
+      try PersistentStoreCoordinator.repairPersistentStore(.sqlite(at: damaged), to: .sqlite(at: repaired))
+    }
+    try expectRefusal(.invalidPath) { try PersistentStoreCoordinator.repairPersistentStore(.sqlite(at: damaged), to: .sqlite(at: damaged)) }
+  }
+
+  @Test func aStoreOfAnotherTypeIsRefused() throws {
+    try Harbour.makeFile(damaged)
+    try expectRefusal(.unsupportedRequest) {
+      try PersistentStoreCoordinator.repairPersistentStore(.sqlite(at: damaged), to: .json(at: folder.file("repaired.json")))
+    }
+    let isReadOnly = SQLiteStoreOptions(isReadOnly: true)
+    try expectRefusal(.readOnly) {
+      try PersistentStoreCoordinator.repairPersistentStore(.sqlite(at: damaged), to: .sqlite(at: repaired, options: isReadOnly))
+    }
+  }
+
+  @Test func aMissingOrEmptyFileIsRefused() throws {
+    try expectRefusal(.notFound) { try PersistentStoreCoordinator.repairPersistentStore(.sqlite(at: damaged), to: .sqlite(at: repaired)) }
+    try TemporaryFolder.write([], to: damaged)
+    try expectRefusal(.notAStore) { try PersistentStoreCoordinator.repairPersistentStore(.sqlite(at: damaged), to: .sqlite(at: repaired)) }
+    try TemporaryFolder.write(Array(repeating: 65, count: 100_000), to: damaged)
+    try expectRefusal(.damaged) { try PersistentStoreCoordinator.repairPersistentStore(.sqlite(at: damaged), to: .sqlite(at: repaired)) }
+  }
+
+  @Test func aStoreInUseIsRefused() async throws {
+    try Harbour.makeFile(damaged)
+    let context = try Harbour.context(.sqlite(at: damaged))
+    let error = #expect(throws: StoreError.self) {
+      try PersistentStoreCoordinator.repairPersistentStore(.sqlite(at: damaged), to: .sqlite(at: repaired))
+    }
+    #expect(error?.code == .alreadyOpen)
+    try context.persistentStoreCoordinator.close()
+    let other = try BareDatabase(damaged)
+    _ = try other.rows("SELECT COUNT(*) FROM ZSHIP")
+    // A connection of another process.
+    await #expect(processExitsWith: .success) { [damaged = damaged as String, repaired = repaired as String] in
+      let error = #expect(throws: StoreError.self) {
+        try PersistentStoreCoordinator.repairPersistentStore(.sqlite(at: damaged), to: .sqlite(at: repaired))
+      }
+      #expect(error?.code == .locked)
+    }
+    other.close()
+    #expect(!folder.exists("repaired.sqlite"))
+  }
+
+  @Test func anotherModelIsRefused() throws {
+    try Harbour.makeFile(damaged)
+    try expectRefusal(.incompatibleModel) {
+      try PersistentStoreCoordinator.repairPersistentStore(.sqlite(at: damaged), to: .sqlite(at: repaired), model: Archive.model)
+    }
+  }
+}

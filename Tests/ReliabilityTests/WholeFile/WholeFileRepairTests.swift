@@ -1,0 +1,186 @@
+import Foundation
+import Holdfast
+import HoldfastAtomicStore
+import HoldfastBinaryStore
+import HoldfastFiles
+import HoldfastJSONStore
+import HoldfastMemoryStore
+import HoldfastStore
+import HoldfastXMLStore
+import TestSupport
+import Testing
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Stores are recovered from damaged JSON, XML and binary files.
+@Suite struct WholeFileRepairTests {
+  enum Kind: String, CaseIterable, Sendable {
+    case json, xml, binary
+
+    func store(_ path: String, externalData: ExternalDataOptions = ExternalDataOptions()) -> StoreDescription {
+      var options = WholeFileOptions()
+      options.externalData = externalData
+      switch self {
+      case .json: return .json(at: path, options: JSONStoreOptions(wholeFile: options))
+      case .xml: return .xml(at: path, options: XMLStoreOptions(wholeFile: options))
+      case .binary: return .binary(at: path, options: BinaryStoreOptions(wholeFile: options))
+      }
+    }
+  }
+
+  private struct Original {
+    var bytes: [UInt8]
+    var contents: [String: Archive.Content]
+  }
+
+  private static let originals = Result { () throws -> [Kind: Original] in
+    let folder = TemporaryFolder()
+    return Dictionary(
+      uniqueKeysWithValues: try Kind.allCases.map { kind in
+        let path = folder.file("archive.\(kind)")
+        try Archive.makeFile(kind.store(path), items: 3600)
+        return (kind, Original(bytes: try TemporaryFolder.read(path), contents: try Archive.contents(kind.store(path))))
+      })
+  }
+
+  private let folder = TemporaryFolder()
+
+  /// Repairs a file, and checks that the file is unchanged and that the new store can be used. Returns what is lost.
+  private func repair(_ kind: Kind, _ bytes: [UInt8], model: ManagedObjectModel? = nil, _ what: String) throws -> (
+    report: RepairReport, lost: Set<String>
+  ) {
+    let original = try #require(try Self.originals.get()[kind])
+    let damaged = folder.file("damaged.\(kind)"), repaired = folder.file("repaired.\(kind)")
+    try TemporaryFolder.write(bytes, to: damaged)
+    let report = try PersistentStoreCoordinator.repairPersistentStore(kind.store(damaged), to: kind.store(repaired), model: model)
+    defer { for name in folder.names where name.hasPrefix("repaired") { unlink(folder.file(name)) } }
+    #expect(try TemporaryFolder.read(damaged) == bytes, "\(what)")
+    let found = try Archive.contents(kind.store(repaired))
+    let lost = Set(original.contents.keys).subtracting(found.keys)
+    #expect(found.keys.allSatisfy { original.contents[$0] != nil }, "\(what): objects that never existed")
+    for (id, content) in found {
+      guard let expected = original.contents[id], let difference = expected.difference(content, among: found.keys, .links) else { continue }
+      Issue.record("\(what): \(id): \(difference)")
+      break
+    }
+    #expect(report.objectCount == found.count, "\(what)")
+    let context = try Archive.context(kind.store(repaired)), tag = try context.insert(entityNamed: "Tag")
+    try tag.setValue(.string("new"), forKey: "name")
+    try context.save()
+    #expect(original.contents["Tag/p\(tag.objectID.key)"] == nil, "\(what)")
+    try context.persistentStoreCoordinator.close()
+    return (report, lost)
+  }
+
+  @Test(arguments: Kind.allCases) func RE6_anIntactFileIsCopied(_ kind: Kind) throws {
+    let original = try #require(try Self.originals.get()[kind]), (report, lost) = try repair(kind, original.bytes, "intact")
+    #expect(lost.isEmpty && report.isComplete, "\(report)")
+  }
+
+  /// 4 KiB of a file are zeros or something else.
+  @Test(arguments: Kind.allCases) func RE6_aDamagedPageLosesOnlyItsOwnObjects(_ kind: Kind) throws {
+    let original = try #require(try Self.originals.get()[kind])
+    var random = SeededGenerator()
+    let pages = original.bytes.count / 4096
+    for page in [0, 1, pages - 1, pages]
+      + stride(from: Int.random(in: 2..<12, using: &random), to: pages, by: TestTier.step(max(1, pages / 6)))
+    {
+      var bytes = original.bytes
+      let range = page * 4096..<min(page * 4096 + 4096, bytes.count), isZero = Bool.random(using: &random)
+      for place in range { bytes[place] = isZero ? 0 : .random(in: 0...255, using: &random) }
+      let what = "\(kind), page \(page + 1) of \(pages), HOLDFAST_SEED=\(random.seed)"
+      let (report, lost) = try repair(kind, bytes, model: Archive.model, what)
+      // A section of a binary file has 64 KiB of rows, which are lost together. Its directory is in the last pages.
+      let most = kind != .binary ? 1 : page >= pages - 1 ? 100 : 8
+      #expect(
+        lost.count * 100 <= most * original.contents.count, "\(what): \(lost.count) of \(original.contents.count) are lost; \(report)")
+      #expect(!report.isComplete, "\(what)")
+    }
+  }
+
+  @Test(arguments: [Kind.json, .xml]) func RE6_aTruncatedFileIsRecoveredUpToItsEnd(_ kind: Kind) throws {
+    let original = try #require(try Self.originals.get()[kind])
+    for share in [1, 5, 9] {
+      let (report, lost) = try repair(kind, Array(original.bytes[..<(original.bytes.count * share / 10)]), model: Archive.model, "\(share)")
+      #expect(lost.count < original.contents.count && !lost.isEmpty && !report.isComplete, "\(share): \(lost.count) lost; \(report)")
+    }
+  }
+
+  /// A digest covers the entire file, so a changed value isn't found, but it is known that one may be wrong.
+  @Test(arguments: [Kind.json, .xml]) func aChangedValueIsReported(_ kind: Kind) throws {
+    var bytes = try #require(try Self.originals.get()[kind]).bytes
+    let text = Array("item 1000 ".utf8)
+    let place = try #require(bytes.indices.first { bytes[$0...].starts(with: text) })
+    bytes[place + 5] = UInt8(ascii: "2")
+    try TemporaryFolder.write(bytes, to: folder.file("damaged"))
+    let report = try PersistentStoreCoordinator.repairPersistentStore(
+      kind.store(folder.file("damaged")), to: kind.store(folder.file("repaired")))
+    #expect(report.damagedPlaceCount == 0 && report.notes.count == 1 && !report.isComplete, "\(report)")
+  }
+
+  @Test(arguments: Kind.allCases) func RE6_externalFilesAreCopiedAndLostOnesCounted(_ kind: Kind) throws {
+    let path = folder.file("archive.\(kind)"), other = TemporaryFolder(), copy = other.file("copy.\(kind)")
+    func store(_ path: String) -> StoreDescription { kind.store(path, externalData: Archive.external) }
+    try Archive.makeFile(store(path), items: 400)
+    let contents = try Archive.contents(store(path))
+    let files = folder.file(".archive.\(kind)_SUPPORT/_EXTERNAL_DATA"), names = TemporaryFolder.names(in: files)
+    try #require(names.count >= 3, "\(folder.namesOfAllLevels)")
+    let report = try PersistentStoreCoordinator.repairPersistentStore(store(path), to: store(copy))
+    #expect(report.isComplete && TemporaryFolder.names(in: other.file(".copy.\(kind)_SUPPORT/_EXTERNAL_DATA")) == names)
+    #expect(try Archive.contents(store(copy)) == contents)
+    unlink(files + "/" + names[0])
+    try TemporaryFolder.write([1, 2, 3], to: files + "/" + names[1])
+    let second = other.file("second.\(kind)"), lossy = try PersistentStoreCoordinator.repairPersistentStore(store(path), to: store(second))
+    #expect(lossy.lostValueCounts == ["Map.image": 2] && !lossy.isComplete && lossy.damagedPlaceCount == 0, "\(lossy)")
+    let found = try Archive.contents(store(second))
+    #expect(found.count == contents.count && found.count { contents[$0.key] != $0.value } == 2)
+  }
+
+  @Test(arguments: Kind.allCases) func whatCantBeRepairedIsRefused(_ kind: Kind) throws {
+    let path = folder.file("archive.\(kind)"), repaired = folder.file("repaired.\(kind)")
+    func expect(_ code: StoreError.Code, model: ManagedObjectModel? = nil) {
+      let error = #expect(throws: StoreError.self) {
+        try PersistentStoreCoordinator.repairPersistentStore(kind.store(path), to: kind.store(repaired), model: model)
+      }
+      #expect(error?.code == code, "\(error.map { "\($0)" } ?? "")")
+      #expect(code == .invalidPath || !folder.exists("repaired.\(kind)"))
+    }
+    expect(.notFound)
+    try Harbour.makeFile(kind.store(path), saves: 2)
+    expect(.incompatibleModel, model: Archive.model)
+    try TemporaryFolder.write([1], to: repaired)
+    expect(.invalidPath)
+    unlink(repaired)
+    try TemporaryFolder.write(Array(repeating: 65, count: 100_000), to: path)
+    expect(kind == .binary ? .notAStore : .damaged)
+  }
+
+  /// Hostile or heavily damaged files end in an error or a sound store.
+  @Test(arguments: Kind.allCases) func RE6_manyDamagedBytesNeverTrap(_ kind: Kind) throws {
+    let path = folder.file("archive.\(kind)"), repaired = folder.file("repaired.\(kind)")
+    try Archive.makeFile(kind.store(path), items: 60)
+    let bytes = try TemporaryFolder.read(path)
+    var random = SeededGenerator(), recovered = 0
+    for round in 0..<TestTier.count(40, full: 2000) {
+      var damaged = bytes
+      for _ in 0..<Int.random(in: 1...200, using: &random) {
+        damaged[Int.random(in: 0..<damaged.count, using: &random)] = .random(in: 0...255, using: &random)
+      }
+      if round % 4 == 0 { damaged.removeSubrange(Int.random(in: 0..<damaged.count, using: &random)...) }
+      if round % 5 == 0 { damaged += damaged.prefix(Int.random(in: 0...damaged.count, using: &random)) }
+      try TemporaryFolder.write(damaged, to: path)
+      let model = round % 3 == 0 ? nil : Archive.model
+      do {
+        try PersistentStoreCoordinator.repairPersistentStore(kind.store(path), to: kind.store(repaired), model: model)
+      } catch is StoreError { continue }
+      recovered += 1
+      do { _ = try Archive.contents(kind.store(repaired)) } catch { Issue.record("HOLDFAST_SEED=\(random.seed), round \(round): \(error)") }
+      unlink(repaired)
+    }
+    #expect(recovered > 0)
+  }
+}
