@@ -20,14 +20,18 @@ extension BinaryFormat: RepairableFormat {
     let info = try info(sections, model, &report)
     let loader = TableLoader(model: model, path: path), schema = try loader.beginTables(info.header)
     try load(sections, try BinarySubjects(info, schema, errors), into: loader, schema, &report)
-    return RecoveredContents(loader, info.header, report)
+    return RecoveredContents(loader, report)
   }
 
   private func info(_ sections: SoundSections, _ model: ManagedObjectModel, _ report: inout RepairReport) throws -> BinaryInfo {
     if let bytes = try sections.bytes(of: .info),
       let info = try? BinaryInfo(bytes, storeUUID: sections.storeUUID ?? UUID().uuidString, generation: 1)
     {
-      if sections.storeUUID == nil { report.notes.append("The store's UUID is lost. The new store has another one.") }
+      if sections.storeUUID == nil {
+        report.notes.append("The store's UUID is lost. The new store has another one.")
+      } else if sections.damagedPlaceCount > 0 {
+        report.notes.append("The store's UUID couldn't be verified.")
+      }
       return info
     }
     // A save numbers entities and relationships in the order of the model.
@@ -75,7 +79,7 @@ extension BinarySubjects {
 }
 
 /// The sections of a file whose directory may be damaged.
-struct SoundSections {
+final class SoundSections {
   /// The entries of the directory that can be entries.
   private(set) var entries: [SectionEntry] = []
   /// The store's UUID; nil if the beginning of the file is damaged.
@@ -100,35 +104,50 @@ struct SoundSections {
     guard entries.contains(where: { $0.kind == .rows }) || header?.starts(with: BinaryLayout.mark) == true else { throw errors.notAStore() }
   }
 
-  /// Reads entries from the end of the file to its beginning, as long as there are some.
-  ///
-  /// They are before the footer, whose place is known from its mark if something was appended to the file.
-  private mutating func findEntries() throws {
-    let mark = BinaryLayout.mark, tail = Int(min(file.byteCount, 1 << 20))
-    let last = try bytes(at: file.byteCount - Int64(tail), tail) ?? []
-    let found = (0...max(0, last.count - mark.count)).last { last.count >= mark.count && last[$0..<$0 + mark.count] == mark[...] }
-    let end = found.map { file.byteCount - Int64(tail - $0 - mark.count) } ?? file.byteCount
-    var place = end - Int64(BinaryLayout.footerByteCount + BinaryLayout.entryByteCount), missed = 0
-    while place >= Int64(BinaryLayout.headerByteCount), missed < Self.mostMissed {
+  /// Finds entries, first from the one of the store information on. If that is damaged, from the end of the file back to the beginning of the
+  /// directory.
+  private func findEntries() throws {
+    let count = Int(min(file.byteCount, Self.mostSearched)), start = file.byteCount - Int64(count)
+    let tail = try bytes(at: start, count) ?? []
+    // Kind 1, subject 0 and the offset 32: the first section follows the header.
+    let first: [UInt8] = [1, 0, 0, 0, 0, 0, 0, 0, UInt8(BinaryLayout.headerByteCount), 0, 0, 0, 0, 0, 0, 0]
+    if let place = tail.indices.last(where: { tail[$0] == 1 && tail[$0...].starts(with: first) }) {
+      entries = try entries(from: start + Int64(place), by: Int64(BinaryLayout.entryByteCount))
+    }
+    if entries.count < 2 {
+      // The end of the directory isn't known if something was appended to the file or cut off.
+      let ends = (0..<BinaryLayout.entryByteCount + BinaryLayout.footerByteCount).map { file.byteCount - Int64($0) }
+      for end in ends {
+        let found = try entries(from: end - Int64(BinaryLayout.entryByteCount), by: -Int64(BinaryLayout.entryByteCount))
+        if found.count > entries.count { entries = found.reversed() }
+      }
+    }
+  }
+
+  /// The entries from a place on, in steps.
+  private func entries(from start: Int64, by step: Int64) throws -> [SectionEntry] {
+    var found: [SectionEntry] = [], place = start, missed = 0
+    while place >= Int64(BinaryLayout.headerByteCount), place < file.byteCount, missed < Self.mostMissed {
       if let entry = try entry(at: place) {
-        entries.append(entry)
+        found.append(entry)
         missed = 0
-        if entry.kind == .info { break }
       } else {
         missed += 1
       }
-      place -= Int64(BinaryLayout.entryByteCount)
+      place += step
     }
-    entries.reverse()
+    return found
   }
 
   /// The number of entries in a damaged page, and those that it cuts.
   private static let mostMissed = 4096 / BinaryLayout.entryByteCount + 2
+  /// The maximum size of the directory that is searched, in bytes: that of a file of about 5 GB.
+  private static let mostSearched: Int64 = 4 << 20
 
   private func entry(at place: Int64) throws -> SectionEntry? {
     guard let bytes = try bytes(at: place, BinaryLayout.entryByteCount), let entry = SectionEntry(bytes),
       entry.offset >= Int64(BinaryLayout.headerByteCount), entry.byteCount > 0, Int64(entry.byteCount) <= place - entry.offset,
-      entry.count > 0, entry.first <= entry.last
+      entry.count > 0, entry.count <= entry.byteCount, entry.first <= entry.last
     else { return nil }
     return entry
   }
@@ -147,6 +166,9 @@ struct SoundSections {
     _ = try read(entry) { found = Array($0) }
     return found
   }
+
+  /// The number of bytes of all sections that were read.
+  private var readByteCount: Int64 = 0
 
   /// Passes the bytes of a section whose digest matches. Returns false if it doesn't, or the bytes can't be decoded.
   func read(_ entry: SectionEntry, _ body: (UnsafeRawBufferPointer) throws -> Void) throws -> Bool {

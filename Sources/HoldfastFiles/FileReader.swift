@@ -26,8 +26,12 @@ public final class FileReader {
     case bytes([UInt8], path: String)
   }
 
-  /// Reads bytes in memory as if they were a file's.
-  package init(_ bytes: [UInt8], path: String) {
+  /// Creates a reader of bytes in memory, which can be used at any time.
+  ///
+  /// - Parameters:
+  ///   - bytes: The bytes.
+  ///   - path: The path for error messages.
+  public init(_ bytes: [UInt8], path: String) {
     source = .bytes(bytes, path: path)
     operation = "read the store"
     byteCount = Int64(bytes.count)

@@ -9,12 +9,16 @@ import HoldfastStore
 
 extension JSONFormat: RepairableFormat {
   func recover(_ reader: FileReader, _ given: ManagedObjectModel?) throws -> RecoveredContents {
-    let bytes = try [UInt8](reader)
+    let bytes = try reader.rest()
+    if JSONFormat.seal.isRight(bytes) { return try undamaged(bytes, given, path: path) }
     var report = RepairReport()
     let lines = JSONLines(bytes)
-    let (header, model) = try beginning(lines, given, &report)
     var text = DamagedText(bytes)
+    let (header, model) = try beginning(lines, given, &text, &report)
     text.header = try Self.header(header, model)
+    var short = header
+    short.metadata = [:]
+    text.shortHeader = try Self.header(short, model)
     text.separator = Array(",\n".utf8)
     text.end = Array("\n}}\n".utf8)
     text.damagedPlaceCount = lines.damagedPlaceCount
@@ -25,13 +29,11 @@ extension JSONFormat: RepairableFormat {
       return TextRecovery(text, model: model, path: path) { try parsing.read($0, into: $1) }
     }
     let runs = try lines.runs(model) { try recovery([$0]).fits($0) }
+    text.damagedPlaceCount += lines.damagedNameCount(model)
     report.unreadableCount += lines.runs.reduce(0) { $0 + $1.objects.count } - runs.reduce(0) { $0 + $1.objects.count }
     var recovery = recovery(runs)
     let loader = try recovery.run(&report)
-    if report.isComplete, (try? check(bytes, model)) == nil {
-      report.notes.append("The digest doesn't match, and no damaged place was found. A value may be wrong.")
-    }
-    return RecoveredContents(loader, header, report)
+    return RecoveredContents(loader, report)
   }
 
   /// The same format, which reads files whose digest is wrong or missing.
@@ -41,28 +43,28 @@ extension JSONFormat: RepairableFormat {
     return JSONFormat(options: options, path: path)
   }
 
-  private func check(_ bytes: [UInt8], _ model: ManagedObjectModel) throws {
-    var options = options
-    options.wholeFile.allowsUnverified = false
-    try JSONFormat(options: options, path: path).read(FileReader(bytes, path: path), into: TableLoader(model: model, path: path))
-  }
-
   // MARK: The beginning
 
   /// The header and the model.
-  private func beginning(_ lines: JSONLines, _ given: ManagedObjectModel?, _ report: inout RepairReport) throws -> (
-    StoreFileHeader, ManagedObjectModel
-  ) {
+  private func beginning(
+    _ lines: JSONLines, _ given: ManagedObjectModel?, _ text: inout DamagedText, _ report: inout RepairReport
+  ) throws -> (StoreFileHeader, ManagedObjectModel) {
     let document = FileReader(lines.header + Array("\n}}\n".utf8), path: path)
-    let model = try given ?? (try? readModel(document)).flatMap { $0 } ?? { throw StoreError.lacksModel(path) }()
+    let kept = (try? readModel(document)).flatMap { $0 } ?? lines.model.flatMap { try? ManagedObjectModel.decoded(canonicalJSON: $0) }
+    guard let model = given ?? kept else { throw StoreError.lacksModel(path) }
     document.rewind()
-    do { return (try readHeader(document), model) } catch let error as StoreError where error.code != .newerFormat {
-      report.damagedPlaceCount += 1
-      report.notes.append("The beginning of the file is damaged. The metadata is lost.")
-      let uuid = lines.storeUUID
-      if uuid == nil { report.notes.append("The new store has another UUID.") }
-      return (.replacement(of: model, storeUUID: uuid), model)
+    // A newer format would have a right digest.
+    if var header = try? readHeader(document) {
+      text.isHeaderDamaged = try header.mendHashes(given: given, kept: kept, path: path)
+      if text.isHeaderDamaged { report.damagedPlaceCount += 1 }
+      return (header, model)
     }
+    text.isHeaderDamaged = true
+    report.damagedPlaceCount += 1
+    report.notes.append("The beginning of the file is damaged. The metadata is lost.")
+    let uuid = lines.storeUUID
+    if uuid == nil { report.notes.append("The new store has another UUID.") }
+    return (.replacement(of: model, storeUUID: uuid), model)
   }
 
   /// The text up to the first entity, without the model, which isn't needed to read objects.
@@ -96,7 +98,7 @@ struct JSONLines {
     var start = 0, isInHeader = true, wasDamaged = false
     while start < bytes.count {
       let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
-      let line = bytes[start..<end]
+      let line = bytes[start..<end].last == UInt8(ascii: "\r") ? bytes[start..<end - 1] : bytes[start..<end]
       defer { start = end + 1 }
       if isInHeader {
         isInHeader = !Self.isEntity(line) && !line.starts(with: Self.objectBegins)
@@ -113,7 +115,7 @@ struct JSONLines {
       } else if line.starts(with: Self.objectBegins) {
         if wasDamaged || runs.isEmpty { begin([]) }
         wasDamaged = false
-        let object = line.last == UInt8(ascii: ",") ? start..<end - 1 : start..<end
+        let object = start..<(line.last == UInt8(ascii: ",") ? line.endIndex - 1 : line.endIndex)
         runs[runs.count - 1].objects.append(object)
       } else if !Self.isEnd(line) {
         damagedPlaceCount += 1
@@ -141,6 +143,22 @@ struct JSONLines {
     ["]", "],", "}", "},", ""].contains(String(decoding: line.prefix(3), as: UTF8.self)) || line.starts(with: Array("\"digest\":".utf8))
   }
 
+  /// The bytes of the model in a damaged header, which is one line.
+  var model: [UInt8]? {
+    let name = Array("\"model\":".utf8)
+    guard let line = header.split(separator: UInt8(ascii: "\n")).first(where: { $0.starts(with: name) }) else { return nil }
+    return Array(line.dropFirst(name.count).dropLast(line.last == UInt8(ascii: ",") ? 1 : 0))
+  }
+
+  /// The number of lines that name an entity that the model doesn't have.
+  func damagedNameCount(_ model: ManagedObjectModel) -> Int {
+    runs.count { !$0.begin.isEmpty && !Self.begins(model).contains($0.begin) }
+  }
+
+  private static func begins(_ model: ManagedObjectModel) -> [[UInt8]] {
+    model.entities.filter { !$0.isAbstract }.map { Array("\"\($0.name)\":[".utf8) }
+  }
+
   /// The store's UUID in a damaged header.
   var storeUUID: String? {
     let name = Array("\"uuid\":\"".utf8), text = header
@@ -156,16 +174,17 @@ struct JSONLines {
   /// A run behind damaged lines continues the entity before, unless only another entity's name can have been in these lines. If several
   /// entities fit, the run isn't used.
   func runs(_ model: ManagedObjectModel, _ fits: (DamagedText.Run) throws -> Bool) throws -> [DamagedText.Run] {
-    let found = Set(runs.map(\.begin))
-    let lost = model.entities.filter { !$0.isAbstract }.map { Array("\"\($0.name)\":[".utf8) }.filter { !found.contains($0) }
+    let found = Set(runs.map(\.begin)), all = Self.begins(model)
+    let lost = all.filter { !found.contains($0) }
     var named: [DamagedText.Run] = [], before: [UInt8] = []
     for run in runs {
-      if !run.begin.isEmpty {
+      // A damaged name is that of a lost entity.
+      if all.contains(run.begin) {
         before = run.begin
         named.append(run)
         continue
       }
-      let candidates = (before.isEmpty ? [] : [before]) + lost.filter { $0 != before }
+      let candidates = (before.isEmpty || !run.begin.isEmpty ? [] : [before]) + lost.filter { $0 != before }
       let fitting = try candidates.filter { name in
         var run = run
         run.begin = name

@@ -121,7 +121,7 @@ struct XMLFormat: StoreFileFormat {
   }
 
   /// The metadata's property list, as XML.
-  func metadata(of image: StoreImage) throws -> String {
+  private func metadata(of image: StoreImage) throws -> String {
     do {
       return try XMLMetadata.list(image, model: encodedModel.bytes(of: image.model), options).xml(isDocument: false)
     } catch var error as StoreError {

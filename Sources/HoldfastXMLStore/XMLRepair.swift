@@ -1,4 +1,5 @@
 import HoldfastAtomicStore
+import HoldfastPropertyList
 import HoldfastStore
 
 #if canImport(FoundationEssentials)
@@ -9,11 +10,13 @@ import HoldfastStore
 
 extension XMLFormat: RepairableFormat {
   func recover(_ reader: FileReader, _ given: ManagedObjectModel?) throws -> RecoveredContents {
-    let objects = XMLObjects(try [UInt8](reader))
+    let bytes = try reader.rest()
+    if XMLFormat.seal.isRight(bytes) { return try undamaged(bytes, given, path: path) }
+    let objects = XMLObjects(bytes)
     var report = RepairReport()
     var text = DamagedText(objects.bytes)
     text.end = Array("</database>\n".utf8)
-    let (header, model) = try beginning(objects, given, &text, &report)
+    let model = try beginning(objects, given, &text, &report)
     var run = DamagedText.Run()
     run.objects = objects.ranges
     text.runs = [run]
@@ -21,10 +24,7 @@ extension XMLFormat: RepairableFormat {
     let parsing = unverified
     var recovery = TextRecovery(text, model: model, path: path, keySpace: keySpace) { try parsing.read($0, into: $1) }
     let loader = try recovery.run(&report)
-    if report.isComplete, (try? check(objects.bytes, model)) == nil {
-      report.notes.append("The digest doesn't match, and no damaged place was found. A value may be wrong.")
-    }
-    return RecoveredContents(loader, header, report)
+    return RecoveredContents(loader, report)
   }
 
   /// The same format, which reads files whose digest is wrong or missing.
@@ -34,40 +34,37 @@ extension XMLFormat: RepairableFormat {
     return XMLFormat(options: options, path: path, mostListed: mostListed)
   }
 
-  private func check(_ bytes: [UInt8], _ model: ManagedObjectModel) throws {
-    let loader = TableLoader(model: model, path: path, keySpace: keySpace)
-    try read(FileReader(bytes, path: path), into: loader)
-    if !loader.isVerified { throw StoreError(.damaged, operation: RepairRequest.operation, path: path, reason: "The digest is wrong.") }
-  }
-
-  /// The header and the model. Sets the text before the first object.
+  /// Finds the model, and sets the texts before the first object.
   private func beginning(
     _ objects: XMLObjects, _ given: ManagedObjectModel?, _ text: inout DamagedText, _ report: inout RepairReport
-  ) throws -> (StoreFileHeader, ManagedObjectModel) {
+  ) throws -> ManagedObjectModel {
     let document = FileReader(objects.header + text.end, path: path)
-    let model = try given ?? (try? readModel(document)).flatMap { $0 } ?? { throw StoreError.lacksModel(path) }()
+    let kept = (try? readModel(document)).flatMap { $0 }
+    guard let model = given ?? kept else { throw StoreError.lacksModel(path) }
     document.rewind()
-    do {
-      let header = try readHeader(document)
-      text.header = objects.header
-      return (header, model)
-    } catch let error as StoreError where error.code != .newerFormat {
-      report.damagedPlaceCount += 1
-      report.notes.append("The beginning of the file is damaged. The metadata, the versions of objects and orders are lost.")
-      let uuid = objects.storeUUID
-      if uuid == nil { report.notes.append("The new store has another UUID.") }
-      let header = StoreFileHeader.replacement(of: model, storeUUID: uuid)
-      text.header = try self.header(header, model)
-      return (header, model)
+    // A newer format would have a right digest.
+    if var header = try? readHeader(document), try !header.mendHashes(given: given, kept: kept, path: path) {
+      header.metadata = [:]
+      (text.header, text.shortHeader) = (objects.header, try self.header(header, model))
+      return model
     }
+    text.isHeaderDamaged = true
+    report.damagedPlaceCount += 1
+    report.notes.append("The beginning of the file is damaged. The metadata, the versions of objects and orders are lost.")
+    let uuid = objects.storeUUID
+    if uuid == nil { report.notes.append("The new store has another UUID.") }
+    text.header = try header(.replacement(of: model, storeUUID: uuid), model)
+    text.shortHeader = text.header
+    return model
   }
 
-  /// The text before the first object of a store.
+  /// The text before the first object of a store, without the model, which isn't needed to read objects.
   private func header(_ header: StoreFileHeader, _ model: ManagedObjectModel) throws -> [UInt8] {
     var text: [UInt8] = []
     let image = try StoreImage(header: header, emptyFor: model, keySpace: keySpace), entities = XMLModel(model)
     try XMLDocumentWriter(
-      image: image, metadata: try metadata(of: image), model: entities, lists: XMLLists(image.generation, entities),
+      image: image, metadata: try XMLMetadata.list(image, model: [], options).xml(isDocument: false), model: entities,
+      lists: XMLLists(image.generation, entities),
       output: TextOutput { text += $0 }, format: self
     ).write()
     let end = text.lastIndex(of: Array("</database>".utf8)) ?? text.count

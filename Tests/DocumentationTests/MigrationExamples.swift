@@ -27,6 +27,11 @@ enum MigrationExamples {
     }
   }
 
+  static func repair() throws {
+    let report = try PersistentStoreCoordinator.repairPersistentStore(.sqlite(at: "dogs.sqlite"), to: .sqlite(at: "repaired.sqlite"))
+    print(report)
+  }
+
   static func split(_ path: String, _ first: ManagedObjectModel, _ second: ManagedObjectModel, _ third: ManagedObjectModel) throws {
     var plan = MigrationPlan(from: first)
     plan.add(second)

@@ -51,15 +51,23 @@ struct TableRecovery {
 
   private func table(_ entity: EntityIndex) -> Int { schema.keySpace == .family ? schema.tableOfEntity[entity] : 0 }
 
-  /// Keeps the first row of each key.
+  /// Removes rows whose keys aren't keys, and all rows with a key that several rows have: at least one of them is wrong.
   private mutating func removeRepeatedKeys() {
+    var seen: [Set<ObjectKey>] = Array(repeating: [], count: schema.tableCount), repeated = seen
+    for entity in model.entityIndexes {
+      for batch in rows[entity] {
+        for index in 0..<batch.count where !seen[table(entity)].insert(batch.pointer(index).key).inserted {
+          repeated[table(entity)].insert(batch.pointer(index).key)
+        }
+      }
+    }
     for entity in model.entityIndexes {
       var kept: [RowBatch] = []
       for batch in rows[entity] {
         let builder = RowBatchBuilder(entity: model.entities[entity], identity: schema.identity)
         for index in 0..<batch.count {
           let row = batch.pointer(index)
-          guard TableLoader.keys.contains(row.key), places[table(entity)][row.key] == nil else {
+          guard TableLoader.keys.contains(row.key), !repeated[table(entity)].contains(row.key) else {
             report.unreadableCount += 1
             continue
           }

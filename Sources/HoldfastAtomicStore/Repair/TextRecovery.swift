@@ -1,39 +1,48 @@
-package import HoldfastStore
+public import HoldfastStore
 
 /// A damaged document of text, divided into its objects.
-package struct DamagedText {
+public struct DamagedText {
   /// Consecutive objects.
-  package struct Run {
-    /// The text before and after the objects, and between them.
-    package var begin: [UInt8] = []
-    package var separator: [UInt8] = []
-    package var end: [UInt8] = []
+  public struct Run {
+    /// The text before the objects.
+    public var begin: [UInt8] = []
+    /// The text between objects.
+    public var separator: [UInt8] = []
+    /// The text after the objects.
+    public var end: [UInt8] = []
     /// The places of the objects in the file.
-    package var objects: [Range<Int>] = []
+    public var objects: [Range<Int>] = []
 
-    package init() {}
+    /// Creates a run without objects.
+    public init() {}
   }
 
   /// The bytes of the file.
-  package var bytes: [UInt8]
+  public var bytes: [UInt8]
   /// The text before the first object: the file's own, or one that was made for a file whose beginning is damaged.
-  package var header: [UInt8] = []
+  public var header: [UInt8] = []
+  /// A short text that can be before any objects. It is read with each group of objects.
+  public var shortHeader: [UInt8] = []
   /// The objects.
-  package var runs: [Run] = []
+  public var runs: [Run] = []
   /// The text between runs.
-  package var separator: [UInt8] = []
+  public var separator: [UInt8] = []
   /// The text after the last run.
-  package var end: [UInt8] = []
+  public var end: [UInt8] = []
+  /// Whether the file's own header can't be used.
+  public var isHeaderDamaged = false
   /// The number of places that are neither objects nor what belongs between them.
-  package var damagedPlaceCount = 0
+  public var damagedPlaceCount = 0
 
-  package init(_ bytes: [UInt8]) { self.bytes = bytes }
+  /// Creates a document without objects.
+  public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
   /// The document with some objects of each run.
-  fileprivate func document(_ selection: [(run: Run, objects: ArraySlice<Range<Int>>)]) -> [UInt8] {
+  fileprivate func document(_ header: [UInt8], _ selection: [(run: Run, objects: ArraySlice<Range<Int>>)]) -> [UInt8] {
     var text = header
     text.reserveCapacity(header.count + selection.reduce(0) { $0 + $1.objects.reduce(0) { $0 + $1.count + 2 } })
-    for (place, (run, objects)) in selection.enumerated() {
+    // A run whose entity is lost has no objects.
+    for (place, (run, objects)) in selection.filter({ !$0.objects.isEmpty }).enumerated() {
       if place > 0 { text += separator }
       text += run.begin
       for (place, object) in objects.enumerated() {
@@ -50,7 +59,7 @@ package struct DamagedText {
 ///
 /// Groups of objects are read as documents of their own. A group that can't be read is halved, so that the time is that of reading the file
 /// a few times unless most objects are damaged.
-package struct TextRecovery {
+public struct TextRecovery {
   private let text: DamagedText
   private let model: ManagedObjectModel
   private let path: String
@@ -60,8 +69,13 @@ package struct TextRecovery {
 
   /// Prepares a recovery.
   ///
-  /// - Parameter read: Reads a document into a loader, whatever its digest is.
-  package init(
+  /// - Parameters:
+  ///   - text: The document.
+  ///   - model: The model of the store.
+  ///   - path: The path of the file, for errors.
+  ///   - keySpace: The scope in which the keys of the file are unique.
+  ///   - read: Reads a document into a loader, whatever its digest is.
+  public init(
     _ text: DamagedText, model: ManagedObjectModel, path: String, keySpace: KeySpace = .family,
     read: @escaping (FileReader, TableLoader) throws -> Void
   ) {
@@ -72,8 +86,14 @@ package struct TextRecovery {
 
   private var loader: TableLoader { TableLoader(model: model, path: path, keySpace: keySpace) }
 
-  /// Passes all objects that can be read to a new loader.
-  package mutating func run(_ report: inout RepairReport) throws -> TableLoader {
+  /// Passes all objects that can be read to a new loader, and counts the others.
+  ///
+  /// - Throws: The errors of reading that don't mean damage, such as `incompatibleModel`.
+  public mutating func run(_ report: inout RepairReport) throws -> TableLoader {
+    // Errors of the header aren't those of objects.
+    try read(FileReader(text.document(text.shortHeader, []), path: path), loader)
+    if let loader = try readAll(&report) { return loader }
+    if text.runs.allSatisfy(\.objects.isEmpty) { throw lacksObjects }
     var selection: [(run: DamagedText.Run, objects: ArraySlice<Range<Int>>)] = []
     for run in text.runs {
       var readable: [Range<Int>] = []
@@ -85,8 +105,21 @@ package struct TextRecovery {
     report.damagedPlaceCount += text.damagedPlaceCount
     report.unreadableCount += unreadableCount
     let loader = loader
-    try read(FileReader(text.document(selection), path: path), loader)
+    try read(FileReader(text.document(text.header, selection), path: path), loader)
     return loader
+  }
+
+  /// Reads the entire file, in which only the digest may be wrong, or which another program formatted.
+  private func readAll(_ report: inout RepairReport) throws -> TableLoader? {
+    if text.isHeaderDamaged { return nil }
+    let loader = loader
+    do { try read(FileReader(text.bytes, path: path), loader) } catch is StoreError { return nil }
+    report.notes.append("There is no digest, or it doesn't match, and no damaged place was found. A value may be wrong.")
+    return loader
+  }
+
+  private var lacksObjects: StoreError {
+    StoreError(.damaged, operation: RepairRequest.operation, path: path, reason: "No object can be found in the file.")
   }
 
   private mutating func find(
@@ -100,17 +133,17 @@ package struct TextRecovery {
   }
 
   private func isReadable(_ run: DamagedText.Run, _ objects: ArraySlice<Range<Int>>) throws -> Bool {
-    do { try read(FileReader(text.document([(run, objects)]), path: path), loader) } catch let error as StoreError {
+    do { try read(FileReader(text.document(text.shortHeader, [(run, objects)]), path: path), loader) } catch let error as StoreError {
       switch error.code {
-      case .damaged, .newerFormat, .wrongType, .tooLarge, .notAStore, .unstorableValue: return false
+      case .damaged, .newerFormat, .wrongType, .tooLarge, .notAStore, .unstorableValue, .incompatibleModel: return false
       default: throw error
       }
     }
     return true
   }
 
-  /// Whether the objects of a run can be read, judged by its first ones.
-  package func fits(_ run: DamagedText.Run) throws -> Bool {
+  /// Whether one of a run's first objects can be read.
+  public func fits(_ run: DamagedText.Run) throws -> Bool {
     for object in run.objects.prefix(4) where try isReadable(run, [object]) { return true }
     return false
   }

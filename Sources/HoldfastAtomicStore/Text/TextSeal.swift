@@ -36,6 +36,13 @@ public struct TextSeal: Sendable {
     case right
   }
 
+  /// Whether a file ends with its seal.
+  public func isRight(_ bytes: [UInt8]) -> Bool {
+    var check = Check(self, byteCount: bytes.count)
+    bytes.withUnsafeBytes { check.update($0) }
+    return check.finding == .right
+  }
+
   /// Checks whether a file that is read in pieces ends with its seal.
   public struct Check: Sendable {
     private let seal: TextSeal

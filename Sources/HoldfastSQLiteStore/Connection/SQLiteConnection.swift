@@ -144,6 +144,28 @@ final class SQLiteConnection: @unchecked Sendable {  // because the pool's or th
     }
   }
 
+  /// Runs one statement of a schema whose text comes from a file.
+  ///
+  /// - Throws: SQLite's error, also if the text contains more than one statement.
+  func runDefinition(_ sql: String) throws(StoreError) {
+    try state.checkUsable()
+    var text = sql, statement: OpaquePointer?, isWhole = false
+    var code: Int32 = text.withUTF8 { bytes in
+      bytes.withMemoryRebound(to: CChar.self) { characters in
+        var tail: UnsafePointer<CChar>?
+        let code = sqlite3_prepare_v2(state.handle, characters.baseAddress, Int32(clamping: characters.count), &statement, &tail)
+        if let tail, let start = characters.baseAddress { isWhole = tail - start == characters.count }
+        return code
+      }
+    }
+    defer { sqlite3_finalize(statement) }
+    guard code == SQLiteResultCode.ok, statement != nil, isWhole else {
+      throw state.failure(code == SQLiteResultCode.ok ? SQLiteResultCode.error : code, sql: sql)
+    }
+    repeat { code = sqlite3_step(statement) } while code == SQLiteResultCode.row
+    guard code == SQLiteResultCode.done else { throw state.failure(code, sql: sql) }
+  }
+
   /// The first column of the first row as a number; nil if the column is null or there are no rows.
   func int64(_ sql: String) throws(StoreError) -> Int64? {
     let statement = try statement(sql)

@@ -1,4 +1,3 @@
-import CHoldfastSQLite
 import HoldfastFiles
 import HoldfastStore
 
@@ -53,17 +52,18 @@ extension ClosedFile {
     do {
       try writer.begin(.exclusive)
       var repair = FileRepair(TreeReader(pages), to: writer, model: model, path: original)
-      var result = try repair.run()
-      if let problem = damaged.problem { result.report.notes.insert(problem, at: 0) }
+      if let problem = damaged.problem { repair.report.notes.append(problem) }
+      let result = try repair.run()
       if let schema = result.schema, !result.externalValues.isEmpty {
         try checkFolders(Set(result.externalValues.map(\.id)), original, file, operation)
         let old = ExternalDataFolder(path: original, storeUUID: result.storeUUID, options: self.options)
         let new = ExternalDataFolder(path: file, storeUUID: result.storeUUID, options: self.options)
-        try RecoveredValues(schema, writer).addFiles(result.externalValues, from: old, to: new, &result.report)
+        try RecoveredValues(schema, writer).addFiles(result.externalValues, from: old, to: new, &repair.report)
       }
+      try repair.complete(result)
       try check(writer)
       try database.commit(writer)
-      return result.report
+      return repair.report
     } catch let error as FileSystemError {
       writer.rollback()
       throw StoreError(error, operation: operation, path: original)
@@ -78,29 +78,5 @@ extension ClosedFile {
     if let problem = try writer.string("PRAGMA integrity_check(1)"), problem != "ok" {
       throw StoreError(.general, operation: RepairRequest.operation, path: path, reason: "The new file isn't sound. Report this as a bug.")
     }
-  }
-}
-
-extension SQLiteConnection {
-  /// Runs one statement of a schema whose text comes from a file.
-  ///
-  /// - Throws: SQLite's error, also if the text contains more than one statement.
-  func runDefinition(_ sql: String) throws(StoreError) {
-    try state.checkUsable()
-    var text = sql, statement: OpaquePointer?, isWhole = false
-    var code: Int32 = text.withUTF8 { bytes in
-      bytes.withMemoryRebound(to: CChar.self) { characters in
-        var tail: UnsafePointer<CChar>?
-        let code = sqlite3_prepare_v2(state.handle, characters.baseAddress, Int32(clamping: characters.count), &statement, &tail)
-        if let tail, let start = characters.baseAddress { isWhole = tail - start == characters.count }
-        return code
-      }
-    }
-    defer { sqlite3_finalize(statement) }
-    guard code == SQLiteResultCode.ok, statement != nil, isWhole else {
-      throw state.failure(code == SQLiteResultCode.ok ? SQLiteResultCode.error : code, sql: sql)
-    }
-    repeat { code = sqlite3_step(statement) } while code == SQLiteResultCode.row
-    guard code == SQLiteResultCode.done else { throw state.failure(code, sql: sql) }
   }
 }

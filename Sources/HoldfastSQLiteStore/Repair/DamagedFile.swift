@@ -32,7 +32,14 @@ final class DamagedFile {
     var options = options
     options.isReadOnly = true
     // While the file is registered, no connection of this process can lose its locks when the descriptor is closed.
-    let (file, registration) = try OpenFileRegistry.register { () throws(StoreError) in try SQLiteFile.locate(original, options: options) }
+    let (file, registration) = try OpenFileRegistry.register { () throws(StoreError) in
+      let file = try SQLiteFile.locate(original, options: options)
+      if OperatingSystem.status(ofOpenFile: file.node) == nil { return file }
+      // Perhaps without this framework.
+      throw StoreError(
+        .alreadyOpen, operation: Self.operation, path: file.path,
+        reason: "This process has the file open, and would lose its locks. Close the file first.")
+    }
     defer { withExtendedLifetime(registration) {} }
     try CompanionFiles(databaseName: file.name.text).checkJournal(path: file.path)
     let copy = ClosedFile.unusedPath(beside: beside)
@@ -65,11 +72,8 @@ final class DamagedFile {
     let original = try files.openForReading(file.path, in: .workingDirectory)
     // Closing releases the lock.
     defer { try? files.close(original) }
-    guard lock(original.number) else {
-      throw StoreError(
-        .locked, operation: operation, path: file.path, reason: "Another process has the file open. End it and try again.",
-        isRetryable: true)
-    }
+    let before = identities(file)
+    guard lock(original.number) else { throw inUse(file) }
     try Self.copy(original, to: copy, beginning: mendedHeader(original, log: file.name.text + "-wal"))
     for suffix in ["-wal", "-journal"] {
       let companion: StoreFileHandle
@@ -80,6 +84,17 @@ final class DamagedFile {
       defer { try? files.close(companion) }
       try Self.copy(companion, to: copy + suffix)
     }
+    // A process may have opened the file meanwhile.
+    guard identities(file) == before else { throw inUse(file) }
+  }
+
+  private static func identities(_ file: SQLiteFile) -> [FileIdentity?] {
+    ["", "-wal", "-journal"].map { try? OperatingSystem.status(of: file.name.text + $0).identity }
+  }
+
+  private static func inUse(_ file: SQLiteFile) -> StoreError {
+    StoreError(
+      .locked, operation: operation, path: file.path, reason: "Another process has the file open. End it and try again.", isRetryable: true)
   }
 
   /// - Parameter beginning: What the copy begins with, instead of as many bytes of the file.
@@ -112,8 +127,9 @@ final class DamagedFile {
   /// A valid header for a file whose own one is damaged; empty if it isn't.
   private static func mendedHeader(_ file: StoreFileHandle, log: String) throws(FileSystemError) -> [UInt8] {
     let header = try files.bytes(of: file, at: 0, count: DamagedPages.headerByteCount)
-    if DatabaseHeader.pageSize(header) != nil { return [] }
-    let logged = try loggedPageSize(log), likely = try mostLikelyPageSize(file), pageSize = logged ?? likely
+    let logged = try loggedPageSize(log), likely = try mostLikelyPageSize(file, named: DatabaseHeader.pageSize(header))
+    if let named = DatabaseHeader.pageSize(header), named == logged ?? likely { return [] }
+    let pageSize = logged ?? likely
     let count = Int(try files.status(of: file).identity.size) / pageSize
     let second = try files.bytes(of: file, at: Int64(pageSize), count: pageSize)
     let hasParents = second.count == pageSize && DatabaseHeader.hasParentEntries(second, pageCount: count)
@@ -132,7 +148,9 @@ final class DamagedFile {
   }
 
   /// The size with which most of the beginning of the file consists of pages of trees. A multiple of the right size has the same share.
-  private static func mostLikelyPageSize(_ file: StoreFileHandle) throws(FileSystemError) -> Int {
+  ///
+  /// - Parameter named: The size in the header, if it can be one. Another one must be much more likely.
+  private static func mostLikelyPageSize(_ file: StoreFileHandle, named: Int?) throws(FileSystemError) -> Int {
     let beginning = try files.bytes(of: file, at: 0, count: 1 << 20)
     let shares = (9...16).map { power -> (size: Int, share: Double) in
       let size = 1 << power, count = beginning.count / size
@@ -142,6 +160,15 @@ final class DamagedFile {
       return (size, count == 0 ? 0 : Double(pages.count) / Double(count))
     }
     let best = shares.map(\.share).max() ?? 0
+    if let named {
+      // With a larger size, the last cell of the first page wouldn't end at its end.
+      let first = beginning.count >= named ? TreePage(Array(beginning[..<named]), number: 1, usableSize: named) : nil
+      let fits = first.map { page in
+        page.kind == .tableLeaf && page.cells.allSatisfy { $0.flatMap { page.cell(at: $0, usableSize: named) } != nil }
+      }
+      let share = shares.first { $0.size == named }?.share ?? 0
+      if fits == true || share >= best / 2 { return named }
+    }
     return best == 0 ? DatabaseHeader.usualPageSize : shares.first { $0.share >= 0.75 * best }?.size ?? DatabaseHeader.usualPageSize
   }
 
@@ -158,6 +185,7 @@ final class DamagedFile {
       // Reading rolls a journal back.
       sqlite3_exec(handle, "PRAGMA schema_version", nil, nil, nil)
       code = sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+      if size(path + "-journal") > 0 || size(path + "-wal") > 0 { code = max(code, SQLiteResultCode.error) }
     }
     return code == SQLiteResultCode.ok
       ? nil

@@ -12,7 +12,7 @@ final class DamagedPages {
   /// The number of pages.
   let count: Int
   /// Whether texts are in UTF-16, and whether its first byte is the more significant one.
-  let encoding: TextEncoding
+  var encoding: TextEncoding
   /// Whether pages have entries that name their parents.
   let hasParents: Bool
   private let file: StoreFileHandle
@@ -27,13 +27,31 @@ final class DamagedPages {
     file = try files.openForReading(path, in: .workingDirectory)
     let header = try files.bytes(of: file, at: 0, count: Self.headerByteCount)
     pageSize = DatabaseHeader.pageSize(header) ?? DatabaseHeader.usualPageSize
-    usableSize = pageSize - (header.count > 20 ? min(Int(header[20]), pageSize - 480) : 0)
     count = Int(try files.status(of: file).identity.size) / pageSize
+    usableSize = try Self.usableSize(header, pageSize, files, file)
     encoding = header.count < Self.headerByteCount ? .utf8 : TextEncoding(rawValue: header.bigEndian32(at: 56)) ?? .utf8
     hasParents = header.count >= Self.headerByteCount && header.bigEndian32(at: 52) != 0
   }
 
   deinit { try? files.close(file) }
+
+  /// The size without the bytes that the header reserves, if more cells of the first pages agree with it than with the whole page.
+  private static func usableSize(
+    _ header: [UInt8], _ pageSize: Int, _ files: POSIXFileSystem, _ file: StoreFileHandle
+  ) throws(FileSystemError) -> Int {
+    let reserved = header.count > 20 ? Int(header[20]) : 0
+    if reserved == 0 || reserved > pageSize - 480 { return pageSize }
+    let bytes = try files.bytes(of: file, at: 0, count: 64 * pageSize)
+    func cells(_ usableSize: Int) -> Int {
+      (1..<max(1, bytes.count / pageSize)).reduce(0) { count, index in
+        guard let page = TreePage(Array(bytes[index * pageSize..<(index + 1) * pageSize]), number: index + 1, usableSize: usableSize),
+          page.kind == .tableLeaf
+        else { return count }
+        return count + page.cells.count { $0.map { page.cell(at: $0, usableSize: usableSize) != nil } ?? false }
+      }
+    }
+    return cells(pageSize - reserved) > cells(pageSize) ? pageSize - reserved : pageSize
+  }
 
   /// The bytes of a page; nil if there is no such page.
   func page(_ number: Int) throws(FileSystemError) -> [UInt8]? {
@@ -60,7 +78,7 @@ final class DamagedPages {
   func use(of number: Int) throws(FileSystemError) -> PageUse? {
     if number == 1 { return .root }
     let map = parentPage(of: number)
-    guard hasParents, map != number, let bytes = try cached(map) else { return nil }
+    guard hasParents, map != number, let bytes = try trusted(map) else { return nil }
     let place = 5 * (number - map - 1)
     let parent = Int(bytes.bigEndian32(at: place + 1))
     switch bytes[place] {
@@ -72,14 +90,19 @@ final class DamagedPages {
     }
   }
 
-  /// The last page of entries, which are usually read one after the other.
-  private var lastMap: (number: Int, bytes: [UInt8])?
+  /// The last page of entries, because they are usually read one after the other; no bytes if an entry of the page can't be one.
+  private var lastMap: (number: Int, bytes: [UInt8]?)?
 
-  private func cached(_ number: Int) throws(FileSystemError) -> [UInt8]? {
+  private func trusted(_ number: Int) throws(FileSystemError) -> [UInt8]? {
     if let lastMap, lastMap.number == number { return lastMap.bytes }
-    guard let bytes = try page(number) else { return nil }
+    let bytes = try page(number).flatMap { hasValidEntries($0, number) ? $0 : nil }
     lastMap = (number, bytes)
     return bytes
+  }
+
+  private func hasValidEntries(_ page: [UInt8], _ number: Int) -> Bool {
+    let entries = min(usableSize / 5, count - number)
+    return (0..<max(0, entries)).allSatisfy { (1...5).contains(page[5 * $0]) && page.bigEndian32(at: 5 * $0 + 1) <= UInt32(count) }
   }
 }
 

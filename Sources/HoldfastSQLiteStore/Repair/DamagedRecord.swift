@@ -19,7 +19,9 @@ struct DamagedRecord {
     let headerEnd = Int(size)
     var values: [Value] = [], start = headerEnd
     while place < headerEnd {
-      guard let type = bytes.varint(at: &place), place <= headerEnd, let value = Self.value(type, bytes, &start) else { return nil }
+      guard values.count < ConnectionSettings.maximumColumns, let type = bytes.varint(at: &place), place <= headerEnd,
+        let value = Self.value(type, bytes, &start)
+      else { return nil }
       values.append(value)
     }
     guard place == headerEnd, start == bytes.count else { return nil }

@@ -10,7 +10,8 @@ import HoldfastStore
 struct RecoveredMetadata {
   private(set) var model: ManagedObjectModel?
   private(set) var uuid: String
-  private(set) var notes: [String] = []
+  /// What is lost. It is emptied when it was taken.
+  var notes: [String] = []
   /// The record in the file; nil if it is lost.
   private let record: MetadataRecord?
 
@@ -19,10 +20,16 @@ struct RecoveredMetadata {
   /// - Throws: `incompatibleModel` if the model isn't that of the file. `damaged` if the metadata is lost and there is no model.
   init(_ connection: SQLiteConnection, _ given: ManagedObjectModel?, _ path: String, hasLostMetadata: Bool) throws {
     let reader = MetadataReader(path: path, operation: RepairRequest.operation)
-    let row = hasLostMetadata ? nil : try? reader.row(connection), found = try? row.map { try reader.record($0) }
+    let row = hasLostMetadata ? nil : try Self.unlessDamaged { try reader.row(connection) }
+    let found = try? row.map { try reader.record($0) }
     try found?.checkLayout(path: path)
-    if let found, let given { try found.checkCompatibility(with: given, path: path) }
     let kept = try? found?.model(path: path)
+    if let found, let given {
+      // A hash may be damaged, but not in the same way as the model.
+      do { try found.checkCompatibility(with: given, path: path) } catch {
+        if kept?.versionDigest != given.versionDigest { throw error }
+      }
+    }
     model = given ?? kept.flatMap { kept in found?.isCompatible(with: kept) == true ? kept : nil }
     record = found
     uuid = row?.uuid ?? UUID().uuidString
@@ -35,6 +42,13 @@ struct RecoveredMetadata {
       notes.append("The store's metadata is lost." + (row == nil ? " The new store has another UUID." : ""))
     }
   }
+
+  private static func unlessDamaged<Result>(_ body: () throws -> Result?) throws -> Result? {
+    do { return try body() } catch let error as StoreError where error.code == .damaged { return nil }
+  }
+
+  /// Whether the metadata is lost, so that it isn't known which program laid out the file.
+  var isLost: Bool { record == nil }
 
   /// Whether this framework certainly laid out the file.
   var isOwn: Bool { model.flatMap { record?.hasLayout(of: $0) } ?? false }

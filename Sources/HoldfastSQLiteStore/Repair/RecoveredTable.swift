@@ -79,7 +79,7 @@ final class RecoveredTable {
   /// Inserts a row. Returns false if it doesn't fit, or the table already has one with its key.
   func insert(_ row: TreeReader.Row, _ connection: SQLiteConnection) throws -> Bool {
     guard fits(row) else { return false }
-    try row.record.bytes.withUnsafeBytes { bytes in
+    let isInserted = try row.record.bytes.withUnsafeBytes { bytes in
       if keyColumn == nil { insertion.bind(row.key, at: 1) }
       let offset = keyColumn == nil ? 2 : 1
       for index in columns.indices {
@@ -89,9 +89,14 @@ final class RecoveredTable {
           try bind(index < row.record.values.count ? row.record.values[index] : .null, bytes, at: index + offset)
         }
       }
-      try insertion.run()
+      // A value may be larger than the options allow.
+      do throws(StoreError) { try insertion.run() } catch {
+        guard error.code == .unstorableValue else { throw error }
+        return false
+      }
+      return connection.changes == 1
     }
-    guard connection.changes == 1 else { return false }
+    guard isInserted else { return false }
     rowCount += 1
     return true
   }

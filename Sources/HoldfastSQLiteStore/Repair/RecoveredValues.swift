@@ -39,7 +39,10 @@ struct RecoveredValues {
       try connection.runScript("DELETE FROM \(name) WHERE Z_PK < 0 AND Z_ENT = \(number)")
       report.unreadableCount += connection.changes
       for fault in try faults(entity, &external) {
-        if fault.hasInvalidVersion { try connection.runScript("UPDATE \(name) SET Z_OPT = 1 WHERE Z_PK = \(fault.key.rawValue)") }
+        if fault.hasInvalidVersion {
+          report.suspectCount += 1
+          try connection.runScript("UPDATE \(name) SET Z_OPT = 1 WHERE Z_PK = \(fault.key.rawValue)")
+        }
         for slot in fault.slots { try clear(entity, slot, fault.key, &report) }
       }
     }

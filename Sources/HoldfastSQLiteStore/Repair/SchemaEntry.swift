@@ -22,11 +22,7 @@ struct SchemaEntry {
   /// Why the entry isn't taken over; nil if it is.
   ///
   /// The statement is part of a file that may be damaged or hostile, so only what a store's tables need is run.
-  var problem: String? {
-    guard let sql else { return nil }
-    return sql.utf8.withContiguousStorageIfAvailable { characters in problem(SQLTokens(UnsafeRawBufferPointer(characters))) }
-      ?? "Its statement can't be read."
-  }
+  var problem: String? { sql.flatMap { SQLTokens.withTokens(of: $0, problem) } }
 
   private func problem(_ statement: SQLTokens) -> String? {
     var tokens = statement

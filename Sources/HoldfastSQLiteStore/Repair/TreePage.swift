@@ -11,7 +11,7 @@ struct TreePage {
 
   let kind: Kind
   let bytes: [UInt8]
-  /// The offsets of the cells; nil for an offset outside of the page's contents.
+  /// The offsets of the cells; nil for one outside of the page's contents, or of a cell that another offset names.
   let cells: [Int?]
 
   /// Reads the page's header; nil if the page can't be one of a tree.
@@ -29,11 +29,40 @@ struct TreePage {
     // A page without cells is only an empty table's, or an interior page with one child.
     self.kind = kind
     self.bytes = bytes
+    var seen: Set<Int> = []
     cells = (0..<count).map { index in
       let offset = bytes.bigEndian16(at: pointers + 2 * index)
-      return offset >= content && offset < usableSize - 2 ? offset : nil
+      return offset >= content && offset < usableSize - 2 && seen.insert(offset).inserted ? offset : nil
     }
     lastChild = kind.isInterior ? Int(bytes.bigEndian32(at: start + 8)) : nil
+    fragments = min(Int(bytes[start + 7]), Self.mostFragments)
+    begins = kind == .tableLeaf ? Self.begins(bytes, freeBlock: bytes.bigEndian16(at: start + 1), cells.compactMap { $0 }, usableSize) : []
+  }
+
+  /// Where cells and free blocks begin, and the end of the page, ascending.
+  private let begins: [Int]
+  /// The number of bytes that belong to neither, and its maximum.
+  private let fragments: Int
+  private static let mostFragments = 60
+
+  private static func begins(_ bytes: [UInt8], freeBlock: Int, _ cells: [Int], _ usableSize: Int) -> [Int] {
+    var begins = cells + [usableSize], place = freeBlock, last = 0
+    // Blocks are in order.
+    while place > last, place + 4 <= usableSize {
+      begins.append(place)
+      (last, place) = (place, bytes.bigEndian16(at: place))
+    }
+    return begins.sorted()
+  }
+
+  /// Whether a cell can end at a place: cells and free blocks fill the page. So a pointer into the middle of a cell is found.
+  private func isEnd(_ place: Int) -> Bool {
+    var (low, high) = (0, begins.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if begins[middle] < place { low = middle + 1 } else { high = middle }
+    }
+    return low < begins.count && begins[low] - place <= fragments
   }
 
   /// The child after the last cell; nil for a leaf.
@@ -73,7 +102,8 @@ struct TreePage {
       let smallest = (usableSize - 12) * 32 / 255 - 23, wanted = smallest + (byteCount - smallest) % (usableSize - 4)
       local = wanted <= largest ? wanted : smallest
     }
-    guard place + local + (local < byteCount ? 4 : 0) <= usableSize else { return nil }
+    let end = place + local + (local < byteCount ? 4 : 0)
+    guard end <= usableSize, isEnd(end) else { return nil }
     let rest = local < byteCount ? Int(bytes.bigEndian32(at: place + local)) : nil
     return Cell(key: Int64(bitPattern: key), byteCount: byteCount, local: place..<place + local, rest: rest)
   }

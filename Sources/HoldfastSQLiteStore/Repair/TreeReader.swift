@@ -33,35 +33,53 @@ final class TreeReader {
     /// Whether nothing of the table is damaged.
     var isComplete: Bool { damagedLeaves == 0 && unreadableRows == 0 }
 
+    /// The leaves that were found by their contents.
+    var foundLeaves = 0
+
     /// About how many rows the damaged pages had.
-    var estimatedLostCount: Int { leaves == 0 ? 0 : (damagedLeaves * rows + leaves / 2) / leaves }
+    var estimatedLostCount: Int { leaves == 0 ? 0 : (max(0, damagedLeaves - foundLeaves) * rows + leaves / 2) / leaves }
   }
 
   // MARK: Tables
 
-  /// Passes the rows of a table, in the order of the tree, then those of pages without a readable parent.
+  /// Whether a page can be the root of a tree that wasn't followed yet.
+  func isRoot(_ page: Int) throws -> Bool {
+    guard page >= 1, page <= pages.count, !isClaimed[page] else { return false }
+    let use = try pages.use(of: page)
+    return use == .root || use == nil
+  }
+
+  /// Passes the rows of a table that its tree has.
   ///
   /// - Parameter body: Uses a row, and returns whether its values fit the table.
   func rows(root: Int, _ body: (Row) throws -> Bool) throws -> Tally {
     var tally = Tally()
     let unreadable = unreadableCount
-    defer { tally.unreadableRows = unreadableCount - unreadable }
     try walk(root, isTable: true, .min ... .max, depth: 0) { page, keys in
       guard let page else { return tally.damagedLeaves += 1 }
       tally.leaves += 1
       tally.rows += try rows(of: page, keys, body)
     }
+    tally.unreadableRows = unreadableCount - unreadable
+    return tally
+  }
+
+  /// Passes the rows of a table in leaves without a readable parent, whose entries lead to the root. Call it when the trees were followed: a
+  /// wrong entry may lead to the root of another tree.
+  func orphanRows(root: Int, _ tally: inout Tally, _ body: (Row) throws -> Bool) throws {
     for leaf in try orphans[root] ?? [] where !isClaimed[leaf] {
-      isClaimed[leaf] = true
       guard let page = try treePage(leaf), !page.kind.isInterior else {
+        isClaimed[leaf] = true
         damagedPages.insert(leaf)
         tally.damagedLeaves += 1
         continue
       }
+      let count = try rows(of: page, .min ... .max, body)
+      if count == 0 { continue }
+      isClaimed[leaf] = true
       tally.leaves += 1
-      tally.rows += try rows(of: page, .min ... .max, body)
+      tally.rows += count
     }
-    return tally
   }
 
   /// Follows an index, so that its damaged pages are counted and its other pages aren't taken for a table's.
@@ -88,7 +106,7 @@ final class TreeReader {
     guard let lastChild = page.lastChild else { return try leaf(page, keys) }
     var (lower, isWhole) = (keys.lowerBound, true)
     for cell in page.cells {
-      guard let cell, let child = page.child(at: cell), try isChild(child.page, of: number),
+      guard let cell, let child = page.child(at: cell), try isChild(child.page, of: number), !isClaimed[child.page],
         !isTable || (lower...keys.upperBound).contains(child.key)
       else {
         isWhole = false
@@ -97,7 +115,7 @@ final class TreeReader {
       try walk(child.page, isTable: isTable, lower...(isTable ? child.key : keys.upperBound), depth: depth + 1, leaf)
       if isTable && child.key < keys.upperBound { lower = child.key + 1 }
     }
-    if try isChild(lastChild, of: number) {
+    if try isChild(lastChild, of: number), !isClaimed[lastChild] {
       try walk(lastChild, isTable: isTable, lower...keys.upperBound, depth: depth + 1, leaf)
     } else {
       isWhole = false
@@ -108,12 +126,22 @@ final class TreeReader {
   /// SQLite's own limit.
   private static let maximumDepth = 20
 
-  /// Whether a page may be the child of another one. A damaged page may name any page, and then another one that can be read is the parent.
+  /// Whether a page may be the child of another one.
+  ///
+  /// A damaged page may name any page. If the page's entry names another parent, that one is right if it can be read and names the page.
   private func isChild(_ page: Int, of parent: Int) throws -> Bool {
     guard page >= 2, page <= pages.count else { return false }
-    guard case .child(let other)? = try pages.use(of: page), other != parent else { return true }
-    return try treePage(other)?.hasChild(page) != true
+    switch try pages.use(of: page) {
+    case nil: return true
+    case .child(let other): return try other == parent || treePage(other)?.hasChild(page) != true
+    case .free: return !freePages.contains(page)
+    case .root: return !namedRoots.contains(page)
+    case .overflow: return false
+    }
   }
+
+  /// The roots that the schema names.
+  var namedRoots: Set<Int> = []
 
   private func treePage(_ number: Int) throws -> TreePage? {
     try pages.page(number).flatMap { TreePage($0, number: number, usableSize: pages.usableSize) }
@@ -139,12 +167,18 @@ final class TreeReader {
 
   // MARK: Records
 
+  /// The number of pages that were read as parts of records.
+  private var chainedPages = 0
+
   private func record(_ cell: TreePage.Cell, _ page: TreePage, claims: Bool) throws -> DamagedRecord? {
     var bytes = Array(page.bytes[cell.local]), next = cell.rest ?? 0, chain: [Int] = []
     // A record can't be larger than the file.
     guard cell.byteCount <= pages.count * pages.pageSize else { return nil }
     while bytes.count < cell.byteCount {
-      guard next >= 2, next <= pages.count, !isClaimed[next], let content = try pages.page(next) else { return nil }
+      chainedPages += 1
+      // In a sound file, each page is part of one chain.
+      guard chainedPages <= 4 * pages.count + 1000, next >= 2, next <= pages.count, !isClaimed[next], let content = try pages.page(next)
+      else { return nil }
       chain.append(next)
       bytes += content[4..<min(4 + cell.byteCount - bytes.count, pages.usableSize)]
       next = Int(content.bigEndian32(at: 0))
@@ -207,8 +241,7 @@ final class TreeReader {
   /// The leaves of tables that no tree has, in a database without entries of parents. Call it when all known trees are claimed.
   func unclaimedLeaves() throws -> [Int] {
     if pages.hasParents || pages.count < 2 { return [] }
-    try claimFreePages()
-    return try (2...pages.count).filter { try !isClaimed[$0] && treePage($0)?.kind == .tableLeaf }
+    return try (2...pages.count).filter { try !isClaimed[$0] && !freePages.contains($0) && treePage($0)?.kind == .tableLeaf }
   }
 
   /// The rows of a leaf that can be read.
@@ -226,25 +259,34 @@ final class TreeReader {
 
   /// Whether an unclaimed root has rows, and all rows in its first pages have a property.
   func fits(root: Int, _ isFitting: (Row) -> Bool) throws -> Bool {
-    let leaves = [root] + (try orphans[root] ?? []).prefix(Self.sampledLeaves)
-    let rows = try leaves.flatMap { try self.rows(ofLeaf: $0) }
-    return !rows.isEmpty && rows.allSatisfy(isFitting)
+    var count = 0
+    for leaf in [root] + (try orphans[root] ?? []).prefix(Self.sampledLeaves) where !isClaimed[leaf] {
+      guard let page = try treePage(leaf), page.kind == .tableLeaf else { continue }
+      let (unreadable, suspect) = (unreadableCount, suspectCount)
+      defer { (unreadableCount, suspectCount) = (unreadable, suspect) }
+      let fitting = try rows(of: page, .min ... .max, claims: false, isFitting)
+      if unreadableCount > unreadable { return false }
+      count += fitting
+    }
+    return count > 0
   }
 
   private static let sampledLeaves = 16
 
-  /// Marks the list of free pages, which may contain deleted rows.
-  private func claimFreePages() throws {
-    guard let header = try pages.page(1) else { return }
-    var trunk = Int(header.bigEndian32(at: 32))
-    while trunk >= 2, trunk <= pages.count, !isClaimed[trunk], let page = try pages.page(trunk) {
-      isClaimed[trunk] = true
+  /// The pages in the list of free ones, which may contain deleted rows.
+  private lazy var freePages: Set<Int> = (try? listedFreePages()) ?? []
+
+  private func listedFreePages() throws -> Set<Int> {
+    guard let header = try pages.page(1) else { return [] }
+    var found: Set<Int> = [], trunk = Int(header.bigEndian32(at: 32))
+    while trunk >= 2, trunk <= pages.count, found.insert(trunk).inserted, let page = try pages.page(trunk) {
       let count = min(Int(page.bigEndian32(at: 4)), pages.usableSize / 4 - 2)
       for index in 0..<count {
         let leaf = Int(page.bigEndian32(at: 8 + 4 * index))
-        if leaf >= 2, leaf <= pages.count { isClaimed[leaf] = true }
+        if leaf >= 2, leaf <= pages.count { found.insert(leaf) }
       }
       trunk = Int(page.bigEndian32(at: 0))
     }
+    return found
   }
 }

@@ -22,6 +22,11 @@ struct SQLTokens: Sequence, IteratorProtocol {
 
   init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
+  /// Calls a closure with the tokens of a text.
+  static func withTokens<Result>(of text: String, _ body: (SQLTokens) -> Result) -> Result {
+    Array(text.utf8).withUnsafeBytes { body(SQLTokens($0)) }
+  }
+
   mutating func next() -> Token? {
     skipSpace()
     guard position < bytes.count else { return nil }
@@ -71,6 +76,9 @@ struct SQLTokens: Sequence, IteratorProtocol {
       let byte = bytes[position], next = position + 1 < bytes.count ? bytes[position + 1] : 0
       if byte == UInt8(ascii: " ") || (9...13).contains(byte) {
         position += 1
+      } else if byte == 0xEF && next == 0xBB && position + 2 < bytes.count && bytes[position + 2] == 0xBF {
+        // SQLite takes a byte order mark for white space.
+        position += 3
       } else if byte == UInt8(ascii: "-") && next == UInt8(ascii: "-") {
         while position < bytes.count, bytes[position] != UInt8(ascii: "\n") { position += 1 }
       } else if byte == UInt8(ascii: "/") && next == UInt8(ascii: "*") {

@@ -32,10 +32,11 @@ extension StoreSchema {
         let rank = StoreSchema.rank(entity.slots[slot].columnType)
         var sql = ", \(SQLName.quoted(table.columns[slot])) \(StoreSchema.declaration(entity.slots[slot].columnType))"
         if let entityColumn = table.entityColumn(slot) { sql += ", \(SQLName.quoted(entityColumn)) INTEGER" }
-        if let order = entity.relationship(inSlot: slot).flatMap({ orderColumn(ofInverse: $0) }) {
-          sql += ", \(SQLName.quoted(order)) INTEGER"
-        }
         columns.append(([max(rank, 1), index.rawValue, rank, slot.rawValue], sql))
+        // Positions come after all keys of the entity.
+        if let order = entity.relationship(inSlot: slot).flatMap({ orderColumn(ofInverse: $0) }) {
+          columns.append(([1, index.rawValue, 2, slot.rawValue], ", \(SQLName.quoted(order)) INTEGER"))
+        }
       }
     }
     for relationship in linksWithoutInverse(root) {
@@ -71,8 +72,9 @@ extension StoreSchema {
     case .attribute(.date), .attribute(.double), .attribute(.float): 2
     case .attribute(.decimal): 3
     case .attribute(.string), .attribute(.uri), .attribute(.objectID): 4
-    case .attribute(.uuid), .attribute(.transformable): 5
-    case .attribute(.binaryData), .attribute(.composite), .attribute(.undefined): 6
+    case .attribute(.uuid): 5
+    case .attribute(.transformable): 6
+    case .attribute(.binaryData), .attribute(.composite), .attribute(.undefined): 7
     }
   }
 

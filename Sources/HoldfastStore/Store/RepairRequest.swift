@@ -3,8 +3,8 @@
 /// ``StoreDescription/administration`` of the new store answers it. The damaged store isn't changed.
 ///
 /// - Objects keep their keys, and the store keeps its UUID and metadata as far as they can be read.
-/// - Nothing is guessed: a row that doesn't have the form of its entity isn't recovered. Damage that changes a value to another one of the
-///   same type is found only if the type of store has digests.
+/// - A row that doesn't have the form of its entity isn't recovered. What had to be assumed, because its description is lost, is in
+///   ``RepairReport/notes``. Damage that changes a value to another one of the same type is found only if the type of store has digests.
 /// - References to objects that weren't recovered are removed. Values are recovered even if the model's validation rules need others that
 ///   are lost.
 /// - There must be nothing at the new store's location, and no other process may use the damaged store. If the request fails, no new store
@@ -38,15 +38,17 @@ public struct RepairReport: Sendable, Hashable {
   public var objectCounts: [String: Int] = [:]
   /// The number of damaged places: pages of a SQLite file, and parts of other files.
   public var damagedPlaceCount = 0
-  /// The number of objects that were found and can't be read.
+  /// The number of objects that were found and can't be read. In SQLite files, also other rows: definitions, links, and those of other
+  /// programs.
   public var unreadableCount = 0
-  /// The number of recovered objects beside unreadable ones, in the same page or part. Their values may be damaged as well.
+  /// The number of recovered objects beside unreadable ones, in the same page. Their values may be damaged as well.
   public var suspectCount = 0
-  /// About how many objects were in damaged places, because similar places contain as many.
+  /// About how many objects were in damaged pages of a SQLite file, because other pages contain as many; 0 for other types.
   public var estimatedLostCount = 0
-  /// The numbers of references to objects that weren't recovered, by relationship: "Dog.owner". They were removed.
+  /// The numbers of removed references, by relationship: "Dog.owner". Their objects weren't recovered, or the other end contradicts them.
   public var removedReferenceCounts: [String: Int] = [:]
-  /// The numbers of values whose external files are missing or damaged, by attribute: "Dog.photo". The values are nil.
+  /// The numbers of lost values of recovered objects, by attribute: "Dog.photo". Their external files are missing or damaged, or the values
+  /// can't be read. They are nil now.
   public var lostValueCounts: [String: Int] = [:]
   /// Everything else that differs from the damaged store, as sentences. They contain no values.
   public var notes: [String] = []
@@ -76,8 +78,8 @@ extension RepairReport: CustomStringConvertible {
     }
     if unreadableCount > 0 { text += "\nObjects that can't be read: \(unreadableCount)" }
     if suspectCount > 0 { text += "\nObjects beside these, whose values may be wrong: \(suspectCount)" }
-    if !removedReferenceCounts.isEmpty { text += "\nReferences to lost objects, which were removed:" + list(removedReferenceCounts) }
-    if !lostValueCounts.isEmpty { text += "\nValues without their files, which are nil now:" + list(lostValueCounts) }
+    if !removedReferenceCounts.isEmpty { text += "\nRemoved references:" + list(removedReferenceCounts) }
+    if !lostValueCounts.isEmpty { text += "\nLost values, which are nil now:" + list(lostValueCounts) }
     return text + notes.map { "\n\($0)" }.joined()
   }
 }

@@ -245,7 +245,7 @@ public final class RowBatchBuilder {
   }
 
   /// Removes the value from a slot of the last ended row. Has the same requirement as ``replaceInLastRow(_:integer:)``.
-  package func removeInLastRow(_ slot: SlotIndex) {
+  public func removeInLastRow(_ slot: SlotIndex) {
     let row = lastRow, word = RowLayout.presenceOffset(slot)
     let bits = row.load(fromByteOffset: word, as: UInt64.self)
     row.storeBytes(of: bits & ~slot.bit, toByteOffset: word, as: UInt64.self)

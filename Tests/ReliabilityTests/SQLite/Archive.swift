@@ -113,13 +113,14 @@ enum Archive {
     func difference(_ other: Content, among existing: Dictionary<String, Content>.Keys, _ loss: Loss) -> String? {
       if entity != other.entity { return "\(other.entity)" }
       // SQLite's format has no digests, so a changed byte of a text or data value isn't found.
-      for (name, value) in values where other.values[name] != value && !(loss != .none && ["text", "image"].contains(name)) {
+      let texts = ["text", "image"] + (loss == .suspect ? ["title", "uid", "place", "name", "heading"] : [])
+      for (name, value) in values where other.values[name] != value && !(loss != .none && texts.contains(name)) {
         return "\(name): \(value), \(other.values[name].map { "\($0)" } ?? "missing")"
       }
       for (name, ids) in links {
         // A deletion leaves references without an inverse.
         let (ids, others) = (ids.filter { existing.contains($0) }, (other.links[name] ?? []).filter { existing.contains($0) })
-        let isSame = loss == .links ? Set(ids).isSuperset(of: others) : ids == others
+        let isSame = loss == .suspect || (loss == .links ? Set(ids).isSuperset(of: others) : ids == others)
         if !isSame { return "\(name): \(ids.map { $0.suffix(6) }), \(others.map { $0.suffix(6) })" }
       }
       return nil
@@ -127,7 +128,11 @@ enum Archive {
   }
 
   /// What a damaged page can have besides objects.
-  enum Loss { case none, values, links }
+  enum Loss {
+    case none, values, links
+    /// The report says that values beside unreadable rows may be wrong.
+    case suspect
+  }
 
   /// All objects by entity and key: `Book/p1`. The lists of unordered relationships are sorted.
   static func contents(_ store: StoreDescription, model: ManagedObjectModel = model) throws -> [String: Content] {

@@ -55,7 +55,7 @@ import Testing
     defer { for name in folder.names where name.hasPrefix("repaired") { unlink(folder.file(name)) } }
     #expect(try BareDatabase(repaired).rows("PRAGMA integrity_check") == ["ok"], "\(what)")
     #expect(folder.openDescriptors == 0, "\(what)")
-    let found = try Archive.contents(.sqlite(at: repaired))
+    let found = try Archive.contents(.sqlite(at: repaired)), loss = report.suspectCount > 0 ? .suspect : loss
     let lost = Set(original.contents.keys).subtracting(found.keys)
     #expect(found.keys.allSatisfy { original.contents[$0] != nil }, "\(what): objects that never existed")
     for (id, content) in found {
@@ -225,6 +225,72 @@ import Testing
       #expect(!found.isEmpty && report.objectCount == found.count && report.damagedPlaceCount > 0, "\(share): \(report)")
       unlink(repaired)
     }
+  }
+
+  // MARK: Definitions
+
+  /// Replaces all occurrences of a text in the file by one of the same length, and repairs it.
+  private func repair(replacing text: String, by new: String, model: ManagedObjectModel? = Archive.model) throws -> (
+    report: RepairReport, lost: Set<String>
+  ) {
+    var bytes = try Self.original.get().bytes, count = 0
+    precondition(text.utf8.count == new.utf8.count)
+    for place in bytes.indices where bytes[place] == text.utf8.first && bytes[place...].starts(with: text.utf8) {
+      bytes.replaceSubrange(place..<place + text.utf8.count, with: new.utf8)
+      count += 1
+    }
+    try #require(count > 0, "\(text)")
+    return try repair(bytes, model: model, .links, "\(text) is \(new)")
+  }
+
+  @Test func RE6_aChangedLetterOfADefinitionLosesNothing() throws {
+    for (text, new) in [
+      ("CREATE TABLE ZITEM ", "CREATE TABLE ZJTEM "), ("CREATE TABLE ZTAG ", "CREATE TABZE ZTAG "), ("ZTITLE VARCHAR", "ZTITLE VARCIAR"),
+      ("ZITEM ( Z_PK INTEGER", "ZITEM ( Z_PK INTEGFR"), ("ZITEM ( Z_PK INTEGER PRIMARY", "ZITEM ( Z_PK INTEGER PRJMARY"),
+      ("ZHEADING VARCHAR", "ZHEBDING VARCHAR"), ("CREATE TABLE Z_METADATA ", "CREATE TABLE Z_METAFATA "),
+      ("CREATE TABLE Z_PRIMARYKEY ", "CREATE TABLE Z_PRIMARYKEZ "),
+    ] {
+      let (report, lost) = try repair(replacing: text, by: new)
+      #expect(lost.isEmpty && !report.isComplete, "\(text): \(lost.count) lost; \(report)")
+    }
+  }
+
+  /// The root of one table is that of another one, an index or a page that can't be one.
+  @Test func RE6_aChangedRootIsFound() throws {
+    let original = try Self.original.get()
+    try TemporaryFolder.write(original.bytes, to: damaged)
+    for (name, root) in [
+      ("ZITEM", "1"), ("ZITEM", "99999"), ("ZITEM", "(SELECT rootpage FROM sqlite_master WHERE name = 'ZTAG')"),
+      ("ZTAG", "(SELECT rootpage FROM sqlite_master WHERE type = 'index' LIMIT 1)"), ("ZPAGE", "0 - 5"),
+      ("Z_1TAGS", "(SELECT rootpage FROM sqlite_master WHERE name = 'Z_6RELATED')"),
+    ] {
+      try TemporaryFolder.write(original.bytes, to: damaged)
+      let database = try BareDatabase(damaged)
+      try database.run(
+        "PRAGMA journal_mode=delete; PRAGMA writable_schema=1; UPDATE sqlite_master SET rootpage = \(root) WHERE name = '\(name)'")
+      database.close()
+      let (report, lost) = try repair(try TemporaryFolder.read(damaged), model: Archive.model, .links, "the root of \(name) is \(root)")
+      #expect(lost.isEmpty && !report.isComplete, "\(name) \(root): \(lost.count) lost; \(report)")
+    }
+  }
+
+  /// No statement of the file runs: neither a trigger nor a query in a definition.
+  @Test func RE6_codeInTheFileDoesNotRun() throws {
+    let path = folder.file("archive.sqlite"), other = TemporaryFolder(), copy = other.file("copy.sqlite")
+    try Archive.makeFile(Archive.description(path), items: 200)
+    let files = folder.file(".archive_SUPPORT/_EXTERNAL_DATA")
+    unlink(files + "/" + TemporaryFolder.names(in: files)[0])
+    let database = try BareDatabase(path)
+    try database.run("CREATE TRIGGER ZT AFTER UPDATE ON ZITEM BEGIN DELETE FROM ZTAG; END")
+    try database.run("CREATE TABLE ZEVIL (a)")
+    // SQLite takes a byte order mark for white space.
+    let query = "CREATE TABLE ZEVIL \u{FEFF}AS WITH RECURSIVE c(x) \u{FEFF}AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c"
+    try database.run("PRAGMA writable_schema=1; UPDATE sqlite_master SET sql = '\(query)' WHERE name = 'ZEVIL'")
+    database.close()
+    let report = try PersistentStoreCoordinator.repairPersistentStore(Archive.description(path), to: Archive.description(copy))
+    #expect(report.lostValueCounts == ["Map.image": 1] && report.objectCounts["Tag"] == 10, "\(report)")
+    #expect(report.notes.count { $0.contains("ZEVIL") } == 1, "\(report)")
+    #expect(try BareDatabase(copy).rows("SELECT name FROM sqlite_master WHERE name IN ('ZT', 'ZEVIL')") == ["ZT"])
   }
 
   // MARK: External files

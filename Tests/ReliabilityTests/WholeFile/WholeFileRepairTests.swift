@@ -110,6 +110,80 @@ import Testing
     }
   }
 
+  /// Replaces the first occurrence of a text, and repairs the file.
+  private func repair(_ kind: Kind, replacing text: String, by new: String, model: ManagedObjectModel? = nil) throws -> (
+    report: RepairReport, lost: Set<String>
+  ) {
+    var bytes = try #require(try Self.originals.get()[kind]).bytes
+    let place = try #require(bytes.indices.first { bytes[$0...].starts(with: text.utf8) }, "\(text)")
+    bytes.replaceSubrange(place..<place + text.utf8.count, with: new.utf8)
+    return try repair(kind, bytes, model: model, "\(text) is \(new)")
+  }
+
+  /// A changed letter of a name isn't a newer format or another model.
+  @Test func RE6_aChangedNameIsDamage() throws {
+    for (text, new) in [
+      ("\"Map\":[", "\"Mpp\":["), ("\"Book\":[", "Book\":["), ("\"hashes\"", "\"hbshes\""), ("\"version\":2", "\"version\":7"),
+    ] {
+      let (report, lost) = try repair(.json, replacing: text, by: new)
+      #expect(lost.isEmpty && !report.isComplete, "\(text): \(lost.count) lost; \(report)")
+    }
+    for (kind, text, new) in [
+      (.json, "\"title\":\"item 100 ", "\"tittl\":\"item 100 "), (.xml, "type=\"BOOK\"", "type=\"BOOL\""),
+      (.xml, "name=\"title\"", "name=\"titel\""),
+    ] as [(Kind, String, String)] {
+      let (report, lost) = try repair(kind, replacing: text, by: new)
+      #expect(lost.count == 1 && report.unreadableCount == 1, "\(text): \(lost.count) lost; \(report)")
+    }
+    let (report, lost) = try repair(.xml, replacing: "<version>1", by: "<version>9", model: Archive.model)
+    #expect(lost.isEmpty && !report.isComplete, "\(report)")
+  }
+
+  /// Another program has changed the white space.
+  @Test func RE6_aReformattedFileIsRead() throws {
+    let original = try #require(try Self.originals.get()[.json])
+    let minified = original.bytes.filter { $0 != UInt8(ascii: "\n") }
+    let lines = original.bytes.flatMap { $0 == UInt8(ascii: "\n") ? [UInt8(ascii: "\r"), $0] : [$0] }
+    for bytes in [minified, lines] {
+      let (report, lost) = try repair(.json, bytes, "white space")
+      #expect(lost.isEmpty && report.notes.count == 1 && report.unreadableCount == 0, "\(report)")
+    }
+    var damaged = lines
+    damaged[lines.count / 2] = 0
+    let (report, lost) = try repair(.json, damaged, "white space")
+    #expect(lost.count == 1 && report.unreadableCount == 1, "\(report)")
+  }
+
+  /// The directory of a binary file is found without its footer.
+  @Test func RE6_aBinaryFileWithoutItsEndIsRecovered() throws {
+    let original = try #require(try Self.originals.get()[.binary])
+    for missing in [1, 8, 63, 64, 65] {
+      let (report, lost) = try repair(
+        .binary, Array(original.bytes.dropLast(missing)), model: Archive.model, "\(missing) bytes are missing")
+      #expect(missing > 64 || lost.isEmpty, "\(missing): \(lost.count) lost; \(report)")
+    }
+    var changed = original.bytes
+    changed[changed.count - 1] ^= 1
+    let (first, second) = (try repair(.binary, changed, "the last byte"), try repair(.binary, original.bytes + [1, 2, 3], "more bytes"))
+    #expect(first.lost.isEmpty && second.lost.isEmpty && !first.report.isComplete && !second.report.isComplete)
+    // The entry of the store information, with which the directory begins.
+    let info = Array([1, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0, 0, 0, 0, 0] as [UInt8])
+    let place = try #require(changed.indices.last { changed[$0...].starts(with: info) })
+    changed[place] = 9
+    let third = try repair(.binary, changed, model: Archive.model, "the first entry")
+    #expect(third.lost.isEmpty && !third.report.isComplete, "\(third.report)")
+  }
+
+  /// At least one of two objects with the same key has a wrong one.
+  @Test(arguments: [Kind.json, .xml]) func RE6_objectsWithOneKeyAreNotRecovered(_ kind: Kind) throws {
+    let contents = try #require(try Self.originals.get()[kind]).contents
+    let key = try #require((12..<99).first { contents["Book/p\($0)"] != nil && contents["Book/p\($0 + 1)"] != nil })
+    let (text, new) =
+      kind == .json ? ("{\"$key\":\(key),", "{\"$key\":\(key + 1),") : (" id=\"z\(key)\"", " id=\"z\(key + 1)\"")
+    let (report, lost) = try repair(kind, replacing: text, by: new)
+    #expect(lost.count == 2 && report.unreadableCount == 2, "\(lost); \(report)")
+  }
+
   /// A digest covers the entire file, so a changed value isn't found, but it is known that one may be wrong.
   @Test(arguments: [Kind.json, .xml]) func aChangedValueIsReported(_ kind: Kind) throws {
     var bytes = try #require(try Self.originals.get()[kind]).bytes

@@ -23,10 +23,10 @@ public struct StoreSource: Sendable {
   ///
   /// - Parameters:
   ///   - path: The path of the store's file.
-  ///   - modelPath: The path of a model that has the store's version. Defaults to the model in the store, or the one that the objects of an
-  ///     XML store show.
+  ///   - modelPath: The path of a model that has the store's version. Defaults to the model in the store.
+  ///   - derivesModel: Whether the model of an XML store without one may be derived from its objects.
   /// - Throws: ``CommandError`` if the file isn't a store, or no model has its version hashes.
-  public init(path: String, modelPath: String? = nil) throws(CommandError) {
+  public init(path: String, modelPath: String? = nil, derivesModel: Bool = false) throws(CommandError) {
     self.path = path
     let plain = try StoreFile(path: path), metadata = try plain.metadata()
     description = plain.writable
@@ -36,7 +36,7 @@ public struct StoreSource: Sendable {
         throw CommandError(path: modelPath, reason: "None of the model's versions matches the store \(path).")
       }
       (file, model, isModelDerived) = (plain, version.model, false)
-    } else if try plain.keptModel() == nil, let deriving = plain.derivingModel(), let derived = try deriving.keptModel() {
+    } else if derivesModel, try plain.keptModel() == nil, let deriving = plain.derivingModel(), let derived = try deriving.keptModel() {
       (file, model, isModelDerived) = (deriving, derived.model, true)
     } else {
       (file, model, isModelDerived) = (plain, try plain.requiredModel(), false)
@@ -69,32 +69,6 @@ public struct StoreSource: Sendable {
     }
     return try wrapping("The store can't be copied to \(destination).") {
       try PersistentStoreCoordinator.copyPersistentStore(file.description, to: try Self.described(destination), model: model).digest
-    }
-  }
-
-  /// Copies the store to another file of the same type, with its UUID and external files.
-  ///
-  /// - Throws: ``CommandError`` if the destination exists, or one of the stores can't be read or written.
-  public func copy(to destination: String) throws(CommandError) {
-    if FileKind(destination) != nil {
-      throw CommandError(path: destination, reason: "There is something at this path. Choose another one.")
-    }
-    try wrapping("The store can't be copied to \(destination).") {
-      guard let copy = description.inFile?(destination) else { return }
-      try PersistentStoreCoordinator.replacePersistentStore(copy, withCopyOf: description)
-    }
-  }
-
-  /// Moves the store to another file of the same type, with its external files.
-  ///
-  /// - Throws: The errors of ``copy(to:)``.
-  public func move(to destination: String) throws(CommandError) {
-    if FileKind(destination) != nil {
-      throw CommandError(path: destination, reason: "There is something at this path. Choose another one.")
-    }
-    try wrapping("The store can't be moved to \(destination).") {
-      guard let copy = description.inFile?(destination) else { return }
-      try PersistentStoreCoordinator.movePersistentStore(description, to: copy)
     }
   }
 
@@ -147,20 +121,6 @@ public struct StoreSource: Sendable {
     }
   }
 
-  /// Rebuilds the file without unused space.
-  ///
-  /// - Returns: The size of the file in bytes, before and after.
-  /// - Throws: ``CommandError`` if the store can't be compacted.
-  public func compact() throws(CommandError) -> (before: Int, after: Int) {
-    let before = Self.byteCount(path)
-    try wrapping("The store can't be compacted.") { try PersistentStoreCoordinator.compact(description) }
-    return (before, Self.byteCount(path))
-  }
-
-  private static func byteCount(_ path: String) -> Int {
-    (try? URL(fileURLWithPath: path).resourceValues(forKeys: [.fileSizeKey]).fileSize) ?? 0
-  }
-
   // MARK: Migration
 
   /// What a migration to a model would do; nil if the store has its version.
@@ -179,7 +139,7 @@ public struct StoreSource: Sendable {
   /// - Throws: ``CommandError`` if the backup exists, or the store can't be migrated. It is unchanged then.
   public func migrate(to new: ManagedObjectModel, backup: String?) throws(CommandError) {
     try requireModel()
-    if let backup { try copy(to: backup) }
+    if let backup { try file.copy(to: backup) }
     try wrapping("The store can't be migrated.") {
       try PersistentStoreCoordinator.migratePersistentStore(description.migrating(from: [model]), to: new)
     }

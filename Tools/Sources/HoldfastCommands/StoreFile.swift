@@ -107,6 +107,6 @@ public struct StoreFile: Sendable {
   func requiredModel() throws(CommandError) -> ManagedObjectModel {
     _ = try metadata()
     if let kept = try keptModel() { return kept.model }
-    throw CommandError(path: path, reason: "The store doesn't contain its model. Pass the model's file instead.")
+    throw CommandError(path: path, reason: "The store doesn't contain its model. Pass the model with --model.")
   }
 }

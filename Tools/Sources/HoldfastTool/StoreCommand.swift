@@ -37,8 +37,11 @@ struct Store: ParsableCommand {
     @Argument(help: "The store's file.", completion: .file()) var store: String
     @Option(help: "The model to read the store with. Defaults to the model in the store.", completion: .file()) var model: String?
 
-    func source() throws -> StoreSource {
-      let source = try Output.asking { () throws(CommandError) in try StoreSource(path: store, modelPath: model) }
+    /// - Parameter derivesModel: Whether a model may be derived from the objects of an XML store.
+    func source(derivesModel: Bool = false) throws -> StoreSource {
+      let source = try Output.asking { () throws(CommandError) in
+        try StoreSource(path: store, modelPath: model, derivesModel: derivesModel)
+      }
       if source.isModelDerived {
         Output.note(
           "\(store) doesn't contain its model. One was derived from its objects, with property names in lower case, without orders and defaults."
@@ -55,7 +58,7 @@ struct Store: ParsableCommand {
     @OptionGroup var input: Source
 
     func run() throws {
-      let source = try input.source(), digest = try Output.asking { () throws(CommandError) in try source.check() }
+      let source = try input.source(derivesModel: true), digest = try Output.asking { () throws(CommandError) in try source.check() }
       try Output.write(Data("\(digest.objectCount) objects, digest \(digest)\n".utf8))
     }
   }
@@ -87,23 +90,21 @@ struct Store: ParsableCommand {
 
   struct Copy: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Copies a store to a file of the same type, with external files.")
-    @OptionGroup var input: Source
+    @Argument(help: "The store's file.", completion: .file()) var store: String
     @Argument(help: "The new file.", completion: .file()) var output: String
 
     func run() throws {
-      let source = try input.source()
-      try Output.asking { () throws(CommandError) in try source.copy(to: output) }
+      try Output.asking { () throws(CommandError) in try StoreFile(path: store).copy(to: output) }
     }
   }
 
   struct Move: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Moves a store to a file of the same type, with external files and logs.")
-    @OptionGroup var input: Source
+    @Argument(help: "The store's file.", completion: .file()) var store: String
     @Argument(help: "The new file.", completion: .file()) var output: String
 
     func run() throws {
-      let source = try input.source()
-      try Output.asking { () throws(CommandError) in try source.move(to: output) }
+      try Output.asking { () throws(CommandError) in try StoreFile(path: store).move(to: output) }
     }
   }
 
@@ -115,7 +116,8 @@ struct Store: ParsableCommand {
     @Argument(help: "The new file.", completion: .file()) var output: String
 
     func run() throws {
-      let source = try input.source(), digest = try Output.asking { () throws(CommandError) in try source.convert(to: output) }
+      let source = try input.source(derivesModel: true),
+        digest = try Output.asking { () throws(CommandError) in try source.convert(to: output) }
       try Output.write(Data("\(digest.objectCount) objects, digest \(digest)\n".utf8))
     }
   }
@@ -129,7 +131,8 @@ struct Store: ParsableCommand {
     @Option(help: "The format. Defaults to JSON if the output's extension is .json, and to CSV otherwise.") var format: ExchangeFormat?
 
     func run() throws {
-      let source = try input.source(), count = try Output.asking { () throws(CommandError) in try source.export(to: output, format) }
+      let source = try input.source(derivesModel: true),
+        count = try Output.asking { () throws(CommandError) in try source.export(to: output, format) }
       try Output.write(Data("\(count) objects\n".utf8))
     }
   }
@@ -155,10 +158,10 @@ struct Store: ParsableCommand {
 
   struct Compact: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Rebuilds a SQLite store without unused space.")
-    @OptionGroup var input: Source
+    @Argument(help: "The store's file.", completion: .file()) var store: String
 
     func run() throws {
-      let source = try input.source(), sizes = try Output.asking { () throws(CommandError) in try source.compact() }
+      let sizes = try Output.asking { () throws(CommandError) in try StoreFile(path: store).compact() }
       try Output.write(Data("\(sizes.before) bytes before, \(sizes.after) after\n".utf8))
     }
   }

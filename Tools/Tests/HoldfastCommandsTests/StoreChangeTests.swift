@@ -30,13 +30,13 @@ import Testing
   }
 
   @Test(arguments: Fixture.Kind.allCases) func aStoreIsCopiedAndMoved(kind: Fixture.Kind) throws {
-    let fixture = try Fixture(), path = try store(kind, fixture), source = try StoreSource(path: path)
+    let fixture = try Fixture(), path = try store(kind, fixture), source = try StoreSource(path: path), file = try StoreFile(path: path)
     let uuid = try StoreReport(path: path).uuid, copy = fixture.path("copy"), moved = fixture.path("moved")
-    try source.copy(to: copy)
+    try file.copy(to: copy)
     #expect(try StoreReport(path: copy).uuid == uuid && StoreSource(path: copy).check() == source.check())
-    #expect(throws: CommandError.self) { try source.copy(to: copy) }
-    #expect(throws: CommandError.self) { try source.move(to: copy) }
-    try source.move(to: moved)
+    #expect(throws: CommandError.self) { try file.copy(to: copy) }
+    #expect(throws: CommandError.self) { try file.move(to: copy) }
+    try file.move(to: moved)
     #expect(try StoreReport(path: moved).uuid == uuid && !FileManager.default.fileExists(atPath: path))
   }
 
@@ -60,20 +60,21 @@ import Testing
 
       """
     try Data(text.utf8).write(to: URL(fileURLWithPath: path))
-    let source = try StoreSource(path: path)
+    #expect(throws: CommandError.self) { try StoreSource(path: path) }
+    let source = try StoreSource(path: path, derivesModel: true)
     #expect(source.isModelDerived && source.model.entities.map(\.name) == ["Dog", "WALK"])
     let digest = try source.check()
     #expect(try digest.objectCount == 2 && source.convert(to: copy) == digest)
-    #expect(try !StoreSource(path: copy).isModelDerived)
+    #expect(try !StoreSource(path: copy, derivesModel: true).isModelDerived)
     #expect(try source.export(to: json) == 2)
     #expect(try String(contentsOfFile: json, encoding: .utf8).contains(#""firstname": "Fido""#))
-    try source.copy(to: fixture.path("again.xml"))
-    #expect(try StoreSource(path: fixture.path("again.xml")).check() == digest)
+    try StoreFile(path: path).copy(to: fixture.path("again.xml"))
+    #expect(try StoreSource(path: fixture.path("again.xml"), derivesModel: true).check() == digest)
     // What changes or compares a store needs its real model, also if the file has no version hashes, and so accepts any model.
     let hashes = try #require(text.firstMatch(of: /<dict><key>NSStoreModelVersionHashes.*<\/dict><\/dict>/)?.0)
     for content in [text, text.replacingOccurrences(of: hashes, with: "<dict></dict>")] {
       try Data(content.utf8).write(to: URL(fileURLWithPath: path))
-      let source = try StoreSource(path: path)
+      let source = try StoreSource(path: path, derivesModel: true)
       for change in [
         { _ = try StoreSource.importObjects(into: path, from: json) }, { try source.migrate(to: try Fixture.model(), backup: nil) },
         { _ = try source.preview(to: try Fixture.model()) }, { _ = try StoreDifference(source, copy) },
@@ -106,8 +107,8 @@ import Testing
   // MARK: Comparisons
 
   @Test(arguments: Fixture.Kind.allCases) func aStoreIsComparedWithItsCopies(kind: Fixture.Kind) throws {
-    let fixture = try Fixture(), source = try StoreSource(path: try store(kind, fixture)), copy = fixture.path("same")
-    try source.copy(to: copy)
+    let fixture = try Fixture(), path = try store(kind, fixture), source = try StoreSource(path: path), copy = fixture.path("same")
+    try StoreFile(path: path).copy(to: copy)
     for method in StoreDifference.Method.allCases {
       let result = try StoreDifference(source, copy, by: method)
       #expect(result.difference.isEmpty)
@@ -124,7 +125,7 @@ import Testing
 
   @Test(arguments: Fixture.Kind.allCases) func differencesAreListedWithAndWithoutValues(kind: Fixture.Kind) throws {
     let fixture = try Fixture(), path = try store(kind, fixture), source = try StoreSource(path: path), other = fixture.path("other")
-    try source.copy(to: other)
+    try StoreFile(path: path).copy(to: other)
     let coordinator = try PersistentStoreCoordinator(model: Fixture.model(), store: kind.description(at: other))
     let context = try ManagedObjectContext(coordinator: coordinator)
     let dogs = try context.fetch(FetchRequest<ManagedObject>(entityName: "Dog"))
@@ -168,9 +169,9 @@ import Testing
   }
 
   @Test func onlySQLiteStoresAreCompacted() throws {
-    let fixture = try Fixture(), sizes = try StoreSource(path: try store(.sqlite, fixture)).compact()
+    let fixture = try Fixture(), sizes = try StoreFile(path: try store(.sqlite, fixture)).compact()
     #expect(sizes.after > 0 && sizes.before > 0)
-    let json = try StoreSource(path: try store(.json, fixture))
+    let json = try StoreFile(path: try store(.json, fixture))
     #expect(throws: CommandError.self) { try json.compact() }
   }
 
