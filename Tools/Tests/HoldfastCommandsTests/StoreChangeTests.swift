@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastCommands
+import HoldfastSQLiteStore
 import HoldfastStore
 import HoldfastXMLStore
 import Testing
