@@ -30,7 +30,7 @@ extension BinaryFormat: RepairableFormat {
       if sections.storeUUID == nil {
         report.notes.append("The store's UUID is lost. The new store has another one.")
       } else if sections.damagedPlaceCount > 0 {
-        report.notes.append("The store's UUID couldn't be verified.")
+        report.notes.append("The store's UUID, and which entities and relationships the sections belong to, couldn't be verified.")
       }
       return info
     }
@@ -122,6 +122,21 @@ final class SoundSections {
         if found.count > entries.count { entries = found.reversed() }
       }
     }
+    removeContradicting()
+  }
+
+  /// Removes neighbours whose order isn't that of a directory, because one of them may name another entity, and repeated sections.
+  private func removeContradicting() {
+    var seen: Set<Int64> = [], wrong: Set<Int> = []
+    for (place, entry) in entries.enumerated() {
+      if !seen.insert(entry.offset).inserted { wrong.insert(place) }
+      guard place > 0 else { continue }
+      let before = entries[place - 1]
+      let order = (before.kind.rawValue, before.subject, before.last), next = (entry.kind.rawValue, entry.subject, entry.first)
+      if order >= next || before.offset >= entry.offset { wrong.formUnion([place - 1, place]) }
+    }
+    damagedPlaceCount += wrong.isEmpty ? 0 : 1
+    entries = entries.enumerated().filter { !wrong.contains($0.offset) }.map(\.element)
   }
 
   /// The entries from a place on, in steps.
@@ -172,6 +187,9 @@ final class SoundSections {
 
   /// Passes the bytes of a section whose digest matches. Returns false if it doesn't, or the bytes can't be decoded.
   func read(_ entry: SectionEntry, _ body: (UnsafeRawBufferPointer) throws -> Void) throws -> Bool {
+    // Damaged entries may name one section again and again.
+    readByteCount += Int64(entry.byteCount)
+    guard readByteCount <= 4 * file.byteCount else { return false }
     do { try BinaryOpening.withSection(entry, file, errors, allowsUnverified: false, body) } catch is SectionFault {
       return false
     } catch let error as StoreError where error.code == .damaged { return false }

@@ -12,7 +12,9 @@ public import HoldfastStore
 public protocol RepairableFormat: StoreFileFormat {
   /// Passes what can be read to a loader.
   ///
-  /// - Parameter model: The caller's model; nil for the one in the file.
+  /// - Parameters:
+  ///   - reader: The file.
+  ///   - model: The caller's model; nil for the one in the file.
   /// - Throws: `damaged` if there is no model, or nothing can be read. `incompatibleModel` if the model isn't that of the file, `newerFormat`
   ///   and errors of reading.
   func recover(_ reader: FileReader, _ model: ManagedObjectModel?) throws -> RecoveredContents
@@ -26,6 +28,10 @@ public struct RecoveredContents {
   public var report: RepairReport
 
   /// Creates contents.
+  ///
+  /// - Parameters:
+  ///   - loader: The loader.
+  ///   - report: What was damaged.
   public init(_ loader: TableLoader, _ report: RepairReport) { (self.loader, self.report) = (loader, report) }
 }
 
@@ -47,6 +53,7 @@ extension StoreFileHeader {
   /// - Parameters:
   ///   - given: The caller's model; nil for the one in the file.
   ///   - kept: The model in the file; nil if it can't be read.
+  ///   - path: The path of the file, for errors.
   /// - Returns: Whether hashes were damaged.
   /// - Throws: ``/HoldfastStore/StoreError`` with code `damaged` if the file's hashes and model differ, and there is no other model.
   public mutating func mendHashes(given: ManagedObjectModel?, kept: ManagedObjectModel?, path: String) throws -> Bool {
@@ -63,6 +70,11 @@ extension StoreFileHeader {
 
 extension StoreFileFormat {
   /// Reads a file that isn't damaged, as the result of a repair.
+  ///
+  /// - Parameters:
+  ///   - bytes: The bytes of the file.
+  ///   - given: The caller's model; nil for the one in the file.
+  ///   - path: The path of the file, for errors.
   public func undamaged(_ bytes: [UInt8], _ given: ManagedObjectModel?, path: String) throws -> RecoveredContents {
     guard let model = try given ?? readModel(FileReader(bytes, path: path)) else { throw StoreError.lacksModel(path) }
     let loader = TableLoader(model: model, path: path, keySpace: keySpace)
@@ -74,6 +86,10 @@ extension StoreFileFormat {
 extension StoreImage {
   /// Creates the state of a store without objects.
   ///
+  /// - Parameters:
+  ///   - header: The header.
+  ///   - model: The model.
+  ///   - keySpace: The scope in which keys are unique.
   /// - Throws: ``/HoldfastStore/StoreError`` with code `incompatibleModel` if the header is another model's.
   public init(header: StoreFileHeader, emptyFor model: ManagedObjectModel, keySpace: KeySpace = .family) throws {
     let schema = try TableLoader(model: model, path: nil, keySpace: keySpace).beginTables(header)
@@ -83,6 +99,8 @@ extension StoreImage {
 
 extension StoreError {
   /// The error of a repair without a model: the caller has none, and that of the file can't be read. Its code is `damaged`.
+  ///
+  /// - Parameter path: The path of the file.
   public static func lacksModel(_ path: String) -> StoreError {
     StoreError(
       .damaged, operation: RepairRequest.operation, path: path,
@@ -93,7 +111,7 @@ extension StoreError {
 extension FileReader {
   /// Reads the rest of the file.
   ///
-  /// - Throws: The errors of ``next()``.
+  /// - Throws: The errors of `next()`.
   public func rest() throws(StoreError) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(Int(clamping: byteCount))

@@ -46,7 +46,7 @@ final class DamagedFile {
     path = copy
     do {
       try Self.copy(file, to: copy)
-      problem = Self.size(copy + "-wal") == 0 && Self.size(copy + "-journal") == 0 ? nil : Self.applyLog(copy)
+      problem = try Self.applyLogs(copy)
     } catch let error as FileSystemError {
       Self.remove(copy)
       throw StoreError(error, operation: Self.operation, path: file.path)
@@ -142,7 +142,7 @@ final class DamagedFile {
     let log = try files.openForReading(path, in: .workingDirectory)
     defer { try? files.close(log) }
     let header = try files.bytes(of: log, at: 0, count: 32)
-    guard header.count == 32, header.bigEndian32(at: 0) | 1 == 0x377f_0683 else { return nil }
+    guard LogHeader(header)?.isSound == true else { return nil }
     let size = Int(header.bigEndian32(at: 8))
     return size >= 512 && size <= 65_536 && size & (size - 1) == 0 ? size : nil
   }
@@ -161,34 +161,114 @@ final class DamagedFile {
     }
     let best = shares.map(\.share).max() ?? 0
     if let named {
-      // With a larger size, the last cell of the first page wouldn't end at its end.
-      let first = beginning.count >= named ? TreePage(Array(beginning[..<named]), number: 1, usableSize: named) : nil
-      let fits = first.map { page in
-        page.kind == .tableLeaf && page.cells.allSatisfy { $0.flatMap { page.cell(at: $0, usableSize: named) } != nil }
-      }
-      let share = shares.first { $0.size == named }?.share ?? 0
-      if fits == true || share >= best / 2 { return named }
+      // Only another size that agrees with the first page is more likely than the header's.
+      if try firstPageFits(file, named) { return named }
+      for (size, _) in shares where size != named { if try firstPageFits(file, size) { return size } }
+      return named
     }
     return best == 0 ? DatabaseHeader.usualPageSize : shares.first { $0.share >= 0.75 * best }?.size ?? DatabaseHeader.usualPageSize
   }
 
+  /// Whether the first page has the cells or children of a page of this size, without reserved bytes or with those of the header.
+  private static func firstPageFits(_ file: StoreFileHandle, _ size: Int) throws(FileSystemError) -> Bool {
+    let bytes = try files.bytes(of: file, at: 0, count: size)
+    if bytes.count < size { return false }
+    for usable in Set([size, size - min(Int(bytes[20]), size - 480)]) {
+      guard let page = TreePage(bytes, number: 1, usableSize: usable) else { continue }
+      if page.kind == .tableLeaf {
+        if page.cells.allSatisfy({ $0.flatMap { page.cell(at: $0, usableSize: usable) } != nil }) { return true }
+        continue
+      }
+      guard page.kind == .tableInterior, let last = page.lastChild else { continue }
+      var areTables = true
+      for child in page.cells.map({ $0.flatMap { page.child(at: $0)?.page } ?? 0 }) + [last] {
+        let content = child < 2 ? [] : try files.bytes(of: file, at: Int64(child - 1) * Int64(size), count: size)
+        if content.count < size || TreePage(content, number: child, usableSize: usable)?.kind.isTable != true { areTables = false }
+      }
+      if areTables { return true }
+    }
+    return false
+  }
+
   // MARK: The log
 
+  private static let missing = "so the last changes may be missing or incomplete."
+
   /// Lets SQLite move the log into the file, or roll a journal back. Returns what prevented that.
-  private static func applyLog(_ path: String) -> String? {
+  private static func applyLogs(_ path: String) throws(FileSystemError) -> String? {
+    if size(path + "-wal") == 0 && size(path + "-journal") == 0 { return nil }
+    // SQLite removes a journal, and empties a log, that it takes for an old one.
+    let (commits, isSound) = try loggedCommits(path + "-wal"), isJournalSound = try isJournalSound(path + "-journal")
     var handle: OpaquePointer?
     defer { sqlite3_close_v2(handle) }
+    var frames: Int32 = 0
     var code = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE, nil)
     if code == SQLiteResultCode.ok {
       // With this setting, SQLite opens a file that is shorter than its header says.
       sqlite3_exec(handle, "PRAGMA writable_schema=ON", nil, nil, nil)
       // Reading rolls a journal back.
       sqlite3_exec(handle, "PRAGMA schema_version", nil, nil, nil)
-      code = sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
-      if size(path + "-journal") > 0 || size(path + "-wal") > 0 { code = max(code, SQLiteResultCode.error) }
+      code = sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_PASSIVE, &frames, nil)
+      if code == SQLiteResultCode.ok { code = sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil) }
     }
-    return code == SQLiteResultCode.ok
-      ? nil
-      : "The log or journal beside the file couldn't be applied, so the last changes are missing (\(String(cString: sqlite3_errstr(code))))."
+    if code != SQLiteResultCode.ok {
+      return "The log or journal beside the file couldn't be applied, \(missing) (\(String(cString: sqlite3_errstr(code))))"
+    }
+    if !isJournalSound { return "The journal beside the file is damaged, \(missing)" }
+    if !isSound || commits.contains(where: { $0 > Int(frames) }) { return "The log beside the file is damaged, \(missing)" }
+    return nil
+  }
+
+  /// The numbers of the frames that end saves, of those that carry the log's salt, and whether the log's header is sound.
+  private static func loggedCommits(_ path: String) throws(FileSystemError) -> (frames: [Int], isSound: Bool) {
+    let byteCount = size(path)
+    if byteCount < LogHeader.byteCount { return ([], true) }
+    let log = try files.openForReading(path, in: .workingDirectory)
+    defer { try? files.close(log) }
+    let beginning = try files.bytes(of: log, at: 0, count: Int(LogHeader.byteCount))
+    guard let header = LogHeader(beginning), header.isSound else { return ([], beginning.allSatisfy { $0 == 0 }) }
+    var commits: [Int] = [], number = 0, offset = LogHeader.byteCount
+    while offset + Int64(24 + header.pageSize) <= byteCount {
+      let frame = try files.bytes(of: log, at: offset, count: 24)
+      guard frame[8..<16].elementsEqual(header.salt) else { break }
+      number += 1
+      if frame.bigEndian32(at: 4) != 0 { commits.append(number) }
+      offset += Int64(24 + header.pageSize)
+    }
+    return (commits, true)
+  }
+
+  /// Whether a journal has its mark, or was made invalid by SQLite after a commit.
+  private static func isJournalSound(_ path: String) throws(FileSystemError) -> Bool {
+    if size(path) == 0 { return true }
+    let journal = try files.openForReading(path, in: .workingDirectory)
+    defer { try? files.close(journal) }
+    let mark = try files.bytes(of: journal, at: 0, count: 8)
+    return mark == [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7] || mark.allSatisfy { $0 == 0 }
+  }
+}
+
+/// The header of a write-ahead log. See SQLite, *Database File Format*, 4.1.
+private struct LogHeader {
+  static let byteCount: Int64 = 32
+  let pageSize: Int
+  let salt: ArraySlice<UInt8>
+  /// Whether its checksum is right.
+  let isSound: Bool
+
+  init?(_ bytes: [UInt8]) {
+    guard bytes.count == Self.byteCount, bytes.bigEndian32(at: 0) | 1 == 0x377f_0683 else { return nil }
+    pageSize = Int(bytes.bigEndian32(at: 8))
+    salt = bytes[16..<24]
+    let isBigEndian = bytes[3] & 1 == 1
+    var (first, second): (UInt32, UInt32) = (0, 0)
+    for place in stride(from: 0, to: 24, by: 8) {
+      func word(_ place: Int) -> UInt32 { isBigEndian ? bytes.bigEndian32(at: place) : bytes.bigEndian32(at: place).byteSwapped }
+      first = first &+ word(place) &+ second
+      second = second &+ word(place + 4) &+ first
+    }
+    isSound =
+      first == bytes.bigEndian32(at: 24) && second == bytes.bigEndian32(at: 28) && pageSize >= 512 && pageSize <= 65_536
+      && pageSize & (pageSize - 1) == 0
   }
 }

@@ -35,7 +35,7 @@ final class DamagedPages {
 
   deinit { try? files.close(file) }
 
-  /// The size without the bytes that the header reserves, if more cells of the first pages agree with it than with the whole page.
+  /// The size without the bytes that the header reserves, unless more cells of the first pages agree with the whole page.
   private static func usableSize(
     _ header: [UInt8], _ pageSize: Int, _ files: POSIXFileSystem, _ file: StoreFileHandle
   ) throws(FileSystemError) -> Int {
@@ -50,7 +50,7 @@ final class DamagedPages {
         return count + page.cells.count { $0.map { page.cell(at: $0, usableSize: usableSize) != nil } ?? false }
       }
     }
-    return cells(pageSize - reserved) > cells(pageSize) ? pageSize - reserved : pageSize
+    return cells(pageSize - reserved) >= cells(pageSize) ? pageSize - reserved : pageSize
   }
 
   /// The bytes of a page; nil if there is no such page.

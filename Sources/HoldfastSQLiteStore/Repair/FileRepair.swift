@@ -21,6 +21,8 @@ struct FileRepair {
   private var entries: [SchemaEntry] = []
   /// The definitions of tables by name.
   private var definitions: [String: SchemaEntry] = [:]
+  /// The tables that were created by their own definitions, and those whose definitions can't be used.
+  private var ownDefinitions: Set<String> = [], refusedTables: [String] = []
   /// The roots that several tables have.
   private var ambiguousRoots: Set<Int> = []
   /// Whether all definitions were read.
@@ -77,6 +79,9 @@ struct FileRepair {
   /// Creates indexes, views and triggers, which come last so that no trigger runs, and completes the report.
   mutating func complete(_ result: Result) throws {
     try createRest(result.schema)
+    for name in refusedTables where tables[name] == nil {
+      report.notes.append("The table \(name) isn't in the new file, because its definition is damaged.")
+    }
     report.damagedPlaceCount += reader.damagedPages.count
     report.unreadableCount += reader.unreadableCount
     report.suspectCount += reader.suspectCount
@@ -192,14 +197,17 @@ struct FileRepair {
       guard let entry = definitions[name], let sql = entry.sql else { continue }
       guard try create(sql, name) else {
         report.damagedPlaceCount += 1
-        if expectedColumns[name] == nil {
-          report.notes.append("The table \(name) isn't in the new file, because its definition is damaged.")
-        }
+        refusedTables.append(name)
         continue
       }
       try addTable(name)
+      ownDefinitions.insert(name)
       // A damaged definition may name any page, also another table's root. The rows are looked for then.
-      if !ambiguousRoots.contains(entry.root), try reader.isRoot(entry.root) { try fill(name, from: entry.root) }
+      if !ambiguousRoots.contains(entry.root), try reader.isRoot(entry.root) {
+        try fill(name, from: entry.root)
+      } else {
+        report.damagedPlaceCount += 1
+      }
     }
   }
 
@@ -273,7 +281,7 @@ struct FileRepair {
     }
     for name in empty where !Self.hasSystemName(name) {
       let isFound = tallies[name] != nil
-      if definitions[name] != nil && expectedColumns[name] == nil && isFound { continue }
+      if ownDefinitions.contains(name) && isFound { continue }
       report.notes.append(
         !isFound
           ? "The definition of the table \(name) is damaged, and no rows are certainly its rows. It is empty now."

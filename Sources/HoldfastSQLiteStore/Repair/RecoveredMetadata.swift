@@ -20,9 +20,10 @@ struct RecoveredMetadata {
   /// - Throws: `incompatibleModel` if the model isn't that of the file. `damaged` if the metadata is lost and there is no model.
   init(_ connection: SQLiteConnection, _ given: ManagedObjectModel?, _ path: String, hasLostMetadata: Bool) throws {
     let reader = MetadataReader(path: path, operation: RepairRequest.operation)
-    let row = hasLostMetadata ? nil : try Self.unlessDamaged { try reader.row(connection) }
+    // One byte can make the layout a newer one. With the model, it is clear that it isn't.
+    let row = hasLostMetadata ? nil : try Self.unlessDamaged(acceptingNewer: given != nil) { try reader.row(connection) }
     let found = try? row.map { try reader.record($0) }
-    try found?.checkLayout(path: path)
+    if given == nil { try found?.checkLayout(path: path) }
     let kept = try? found?.model(path: path)
     if let found, let given {
       // A hash may be damaged, but not in the same way as the model.
@@ -43,8 +44,10 @@ struct RecoveredMetadata {
     }
   }
 
-  private static func unlessDamaged<Result>(_ body: () throws -> Result?) throws -> Result? {
-    do { return try body() } catch let error as StoreError where error.code == .damaged { return nil }
+  private static func unlessDamaged<Result>(acceptingNewer: Bool, _ body: () throws -> Result?) throws -> Result? {
+    do { return try body() } catch let error as StoreError where error.code == .damaged || acceptingNewer && error.code == .newerFormat {
+      return nil
+    }
   }
 
   /// Whether the metadata is lost, so that it isn't known which program laid out the file.

@@ -76,10 +76,24 @@ final class RecoveredTable {
     encoding == .utf8 ? bytes.withUnsafeBytes { UTF8Check.isValid($0) } : DamagedRecord.text(bytes, encoding) != nil
   }
 
-  /// Inserts a row. Returns false if it doesn't fit, or the table already has one with its key.
+  /// Inserts a row. Returns false if it doesn't fit, the table already has one with its key, or a value is larger than the options allow.
   func insert(_ row: TreeReader.Row, _ connection: SQLiteConnection) throws -> Bool {
     guard fits(row) else { return false }
-    let isInserted = try row.record.bytes.withUnsafeBytes { bytes in
+    do { try bind(row) } catch let error as StoreError where Self.isRefusal(error) {
+      insertion.reset()
+      return false
+    }
+    guard connection.changes == 1 else { return false }
+    rowCount += 1
+    return true
+  }
+
+  private static func isRefusal(_ error: StoreError) -> Bool {
+    error.code == .unstorableValue || (error.cause as? SQLiteFailure)?.primaryCode == SQLiteResultCode.constraint
+  }
+
+  private func bind(_ row: TreeReader.Row) throws {
+    try row.record.bytes.withUnsafeBytes { bytes in
       if keyColumn == nil { insertion.bind(row.key, at: 1) }
       let offset = keyColumn == nil ? 2 : 1
       for index in columns.indices {
@@ -89,16 +103,8 @@ final class RecoveredTable {
           try bind(index < row.record.values.count ? row.record.values[index] : .null, bytes, at: index + offset)
         }
       }
-      // A value may be larger than the options allow.
-      do throws(StoreError) { try insertion.run() } catch {
-        guard error.code == .unstorableValue else { throw error }
-        return false
-      }
-      return connection.changes == 1
+      try insertion.run()
     }
-    guard isInserted else { return false }
-    rowCount += 1
-    return true
   }
 
   private func bind(_ value: DamagedRecord.Value, _ bytes: UnsafeRawBufferPointer, at place: Int) throws {

@@ -7,6 +7,7 @@ struct TreePage {
     case tableLeaf = 13
 
     var isInterior: Bool { self == .indexInterior || self == .tableInterior }
+    var isTable: Bool { self == .tableLeaf || self == .tableInterior }
   }
 
   let kind: Kind

@@ -29,9 +29,11 @@ final class TreeReader {
     var rows = 0
     var damagedLeaves = 0
     var unreadableRows = 0
+    /// Whether each interior page could be read and had only readable children.
+    var hasWholeTree = true
 
     /// Whether nothing of the table is damaged.
-    var isComplete: Bool { damagedLeaves == 0 && unreadableRows == 0 }
+    var isComplete: Bool { damagedLeaves == 0 && unreadableRows == 0 && hasWholeTree }
 
     /// The leaves that were found by their contents.
     var foundLeaves = 0
@@ -42,11 +44,14 @@ final class TreeReader {
 
   // MARK: Tables
 
-  /// Whether a page can be the root of a tree that wasn't followed yet.
+  /// Whether a page can be the root of a table that wasn't followed yet.
   func isRoot(_ page: Int) throws -> Bool {
-    guard page >= 1, page <= pages.count, !isClaimed[page] else { return false }
+    guard page >= 1, page <= pages.count, !isClaimed[page], !freePages.contains(page) else { return false }
     let use = try pages.use(of: page)
-    return use == .root || use == nil
+    // A page's entry may be damaged, but not in the same way as another page that names it.
+    guard let isTable = try treePage(page)?.kind.isTable else { return use == .root || use == nil }
+    if case .child(let parent)? = use, try treePage(parent)?.hasChild(page) == true { return false }
+    return isTable
   }
 
   /// Passes the rows of a table that its tree has.
@@ -54,13 +59,14 @@ final class TreeReader {
   /// - Parameter body: Uses a row, and returns whether its values fit the table.
   func rows(root: Int, _ body: (Row) throws -> Bool) throws -> Tally {
     var tally = Tally()
-    let unreadable = unreadableCount
+    let (unreadable, broken) = (unreadableCount, brokenTreeCount)
     try walk(root, isTable: true, .min ... .max, depth: 0) { page, keys in
       guard let page else { return tally.damagedLeaves += 1 }
       tally.leaves += 1
       tally.rows += try rows(of: page, keys, body)
     }
     tally.unreadableRows = unreadableCount - unreadable
+    tally.hasWholeTree = brokenTreeCount == broken
     return tally
   }
 
@@ -74,9 +80,14 @@ final class TreeReader {
         tally.damagedLeaves += 1
         continue
       }
+      let (unreadable, suspect) = (unreadableCount, suspectCount)
       let count = try rows(of: page, .min ... .max, body)
-      if count == 0 { continue }
+      if count == 0 {
+        (unreadableCount, suspectCount) = (unreadable, suspect)
+        continue
+      }
       isClaimed[leaf] = true
+      tally.unreadableRows += unreadableCount - unreadable
       tally.leaves += 1
       tally.rows += count
     }
@@ -86,8 +97,11 @@ final class TreeReader {
   func claimIndex(root: Int) throws {
     try walk(root, isTable: false, .min ... .max, depth: 0) { _, _ in }
     for page in try orphans[root] ?? [] where !isClaimed[page] {
-      isClaimed[page] = true
-      if try treePage(page) == nil { damagedPages.insert(page) }
+      guard let found = try treePage(page) else {
+        damagedPages.insert(page)
+        continue
+      }
+      if !found.kind.isTable { isClaimed[page] = true }
     }
   }
 
@@ -96,8 +110,11 @@ final class TreeReader {
     _ number: Int, isTable: Bool, _ keys: ClosedRange<Int64>, depth: Int, _ leaf: (TreePage?, ClosedRange<Int64>) throws -> Void
   ) throws {
     guard number >= 1, number <= pages.count, !isClaimed[number], depth <= Self.maximumDepth else { return }
+    let readable = try treePage(number)
+    // An index whose definition is damaged may name a table's page.
+    if !isTable, readable?.kind.isTable == true { return }
     isClaimed[number] = true
-    guard let page = try treePage(number), isTable == (page.kind == .tableLeaf || page.kind == .tableInterior) else {
+    guard let page = readable, isTable == page.kind.isTable else {
       damagedPages.insert(number)
       // The pages below an interior page are found by their entries.
       if !interiorPages.contains(number) { try leaf(nil, keys) }
@@ -120,8 +137,14 @@ final class TreeReader {
     } else {
       isWhole = false
     }
-    if !isWhole { damagedPages.insert(number) }
+    if !isWhole {
+      damagedPages.insert(number)
+      brokenTreeCount += 1
+    }
   }
+
+  /// The number of interior pages that lack children.
+  private var brokenTreeCount = 0
 
   /// SQLite's own limit.
   private static let maximumDepth = 20
@@ -136,7 +159,7 @@ final class TreeReader {
     case .child(let other): return try other == parent || treePage(other)?.hasChild(page) != true
     case .free: return !freePages.contains(page)
     case .root: return !namedRoots.contains(page)
-    case .overflow: return false
+    case .overflow: return try treePage(page) != nil
     }
   }
 
@@ -153,11 +176,13 @@ final class TreeReader {
     for cell in page.cells {
       // Keys are in order, so a damaged one is usually found.
       guard let cell, let found = page.cell(at: cell, usableSize: pages.usableSize), keys.contains(found.key),
-        last.map({ $0 < found.key }) ?? true, let record = try record(found, page, claims: claims), try body((found.key, record))
+        last.map({ $0 < found.key }) ?? true, let (record, chain) = try record(found, page, isSample: !claims),
+        try body((found.key, record))
       else {
         unreadableCount += 1
         continue
       }
+      if claims { for page in chain { isClaimed[page] = true } }
       last = found.key
       count += 1
     }
@@ -169,15 +194,18 @@ final class TreeReader {
 
   /// The number of pages that were read as parts of records.
   private var chainedPages = 0
+  /// The same for rows that were only looked at, perhaps several times.
+  private var sampledPages = 0
 
-  private func record(_ cell: TreePage.Cell, _ page: TreePage, claims: Bool) throws -> DamagedRecord? {
+  private func record(_ cell: TreePage.Cell, _ page: TreePage, isSample: Bool) throws -> (DamagedRecord, chain: [Int])? {
     var bytes = Array(page.bytes[cell.local]), next = cell.rest ?? 0, chain: [Int] = []
     // A record can't be larger than the file.
     guard cell.byteCount <= pages.count * pages.pageSize else { return nil }
     while bytes.count < cell.byteCount {
-      chainedPages += 1
       // In a sound file, each page is part of one chain.
-      guard chainedPages <= 4 * pages.count + 1000, next >= 2, next <= pages.count, !isClaimed[next], let content = try pages.page(next)
+      if isSample { sampledPages += 1 } else { chainedPages += 1 }
+      guard chainedPages <= 4 * pages.count + 1000, sampledPages <= 64 * pages.count + 100_000, next >= 2, next <= pages.count,
+        !isClaimed[next], let content = try pages.page(next)
       else { return nil }
       chain.append(next)
       bytes += content[4..<min(4 + cell.byteCount - bytes.count, pages.usableSize)]
@@ -186,8 +214,7 @@ final class TreeReader {
       if chain.count > cell.byteCount / (pages.usableSize - 4) + 1 { return nil }
     }
     guard cell.rest == nil || next == 0 else { return nil }
-    if claims { for page in chain { isClaimed[page] = true } }
-    return DamagedRecord(bytes)
+    return DamagedRecord(bytes).map { ($0, chain) }
   }
 
   // MARK: Pages without a readable parent
