@@ -104,10 +104,27 @@ public struct TextRecovery {
     }
     report.damagedPlaceCount += text.damagedPlaceCount
     report.unreadableCount += unreadableCount
+    report.estimatedLostCount += estimatedLostCount(selection.flatMap { Array($0.objects) })
     let loader = loader
     try read(FileReader(text.document(text.header, selection), path: path), loader)
     return loader
   }
+
+  /// About how many objects were in places that can't be read, as large as the others on average.
+  private func estimatedLostCount(_ readable: [Range<Int>]) -> Int {
+    let readableByteCount = readable.reduce(0) { $0 + $1.count }
+    if readable.isEmpty || readableByteCount == 0 { return 0 }
+    var lostByteCount = 0, end = Int?.none
+    for object in readable.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+      let gap = object.lowerBound - (end ?? object.lowerBound)
+      if gap > Self.largestSeparator { lostByteCount += gap }
+      end = object.upperBound
+    }
+    return Int((Double(lostByteCount) / (Double(readableByteCount) / Double(readable.count))).rounded())
+  }
+
+  /// The maximum size of what is between two objects, such as the end of an entity's list and the name of the next one.
+  private static let largestSeparator = 200
 
   /// Reads the entire file, in which only the digest may be wrong, or which another program formatted.
   private func readAll(_ report: inout RepairReport) throws -> TableLoader? {

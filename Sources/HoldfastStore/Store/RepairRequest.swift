@@ -43,7 +43,8 @@ public struct RepairReport: Sendable, Hashable {
   public var unreadableCount = 0
   /// The number of recovered objects beside unreadable ones, in the same page. Their values may be damaged as well.
   public var suspectCount = 0
-  /// About how many objects were in damaged pages of a SQLite file, because other pages contain as many; 0 for other types.
+  /// About how many objects were in damaged places, because other places of that size contain as many. 0 for binary files, whose directory
+  /// counts them.
   public var estimatedLostCount = 0
   /// The numbers of removed references, by relationship: "Dog.owner". Their objects weren't recovered, or the other end contradicts them.
   public var removedReferenceCounts: [String: Int] = [:]
