@@ -12,6 +12,8 @@ struct RecoveredMetadata {
   private(set) var uuid: String
   /// What is lost. It is emptied when it was taken.
   var notes: [String] = []
+  /// Whether the record has other hashes than those of its model.
+  private var hasDamagedHashes = false
   /// The record in the file; nil if it is lost.
   private let record: MetadataRecord?
 
@@ -29,6 +31,7 @@ struct RecoveredMetadata {
       // A hash may be damaged, but not in the same way as the model.
       do { try found.checkCompatibility(with: given, path: path) } catch {
         if kept?.versionDigest != given.versionDigest { throw error }
+        hasDamagedHashes = true
       }
     }
     model = given ?? kept.flatMap { kept in found?.isCompatible(with: kept) == true ? kept : nil }
@@ -59,6 +62,11 @@ struct RecoveredMetadata {
   /// Completes the metadata, and returns the tables of the model; nil if the model isn't known, or the file lacks some of its tables.
   mutating func complete(_ connection: SQLiteConnection) throws -> StoreSchema? {
     guard let model else { return nil }
+    if hasDamagedHashes, var record {
+      record.keep(model, try model.canonicalJSON())
+      notes.append("A version hash in the metadata was damaged. It is that of the model now.")
+      try write(record, connection)
+    }
     if isOwn { return StoreSchema.predicted(model) }
     let schema: StoreSchema
     do { schema = try StoreSchema.read(model, from: connection) } catch let error as StoreError where error.code == .damaged {
@@ -73,7 +81,13 @@ struct RecoveredMetadata {
   private func write(_ model: ManagedObjectModel, isOwn: Bool, _ connection: SQLiteConnection) throws {
     var record = try MetadataRecord(uuid: uuid, new: model)
     if !isOwn { try record.migrate(to: model, hasOwnLayout: false) }
-    let insert = try connection.prepare("INSERT OR REPLACE INTO Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?1, ?2)")
+    try write(record, connection)
+  }
+
+  /// Replaces everything in the table, which may have rows that aren't metadata.
+  private func write(_ record: MetadataRecord, _ connection: SQLiteConnection) throws {
+    try connection.runScript("DELETE FROM Z_METADATA")
+    let insert = try connection.prepare("INSERT INTO Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?1, ?2)")
     try insert.bind(record.uuid, at: 1)
     try insert.bind(record.bytes, at: 2)
     try insert.run()
