@@ -154,9 +154,10 @@ struct FileRepair {
   private func hasUsableColumns(_ table: String) throws -> Bool {
     let columns = try columns(table)
     if columns.isEmpty { return false }
-    // The types were others in old stores.
-    let names = ["Z_PRIMARYKEY": ["Z_ENT ", "Z_NAME ", "Z_SUPER ", "Z_MAX "], "Z_METADATA": ["Z_VERSION ", "Z_UUID ", "Z_PLIST "]][table]
-    if let names { return names.allSatisfy { name in columns.contains { $0.hasPrefix(name) } } }
+    let begins = [
+      "Z_PRIMARYKEY": ["Z_ENT INTEGER 1", "Z_NAME ", "Z_SUPER ", "Z_MAX "], "Z_METADATA": ["Z_VERSION INTEGER 1", "Z_UUID ", "Z_PLIST "],
+    ][table]
+    if let begins { return begins.allSatisfy { begin in columns.contains { $0.hasPrefix(begin) } } }
     if let expected = expectedColumns[table] { return columns == expected }
     guard numbers[table] != nil else { return true }
     // Without this column, all keys would be lost. A damaged type would convert values.
