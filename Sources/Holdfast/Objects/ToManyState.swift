@@ -257,9 +257,11 @@ struct ToManyState {
 
   /// The changes that a save has just sent.
   var sent: Sent {
-    let isNew = base == .new
-    return Sent(
-      added: isNew ? contents.keys : added, removed: removed, order: isNew || isReordered ? order?.assigned : nil)
+    if base == .new {
+      // An empty list of a new object is sent without order keys, also if destinations were moved before they were removed.
+      return Sent(added: contents.keys, order: contents.isEmpty ? [] : order?.assigned)
+    }
+    return Sent(added: added, removed: removed, order: isReordered ? order?.assigned : nil)
   }
 
   /// Replaces every key with the result of a function, also in the recorded changes. Removes keys whose result is nil.

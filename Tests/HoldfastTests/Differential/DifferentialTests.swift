@@ -116,17 +116,16 @@ private final class Ear {
     saves = []
   }
 
-  /// The numbers of objects that were inserted and deleted by the saves since the last step. A save whose outcome was unknown is reported by
-  /// itself when it is completed, before one of later changes.
-  var savedCounts: (Int, Int) { (saves.reduce(0) { $0 + $1.inserted.count }, saves.reduce(0) { $0 + $1.deleted.count }) }
+  /// The numbers of objects that the last save inserted and deleted.
+  var savedCounts: (Int, Int) { (saves.last?.inserted.count ?? 0, saves.last?.deleted.count ?? 0) }
 
   /// The tags of the objects that the context has reported as changed or refreshed since the last step.
   func reported(by context: ManagedObjectContext) throws -> Set<Int> {
     try Ear.tags(changes.flatMap { $0.updated + $0.refreshed + $0.inserted }, context)
   }
 
-  /// The tags of the objects that these saves reported as changed.
-  func saved(by context: ManagedObjectContext) throws -> Set<Int> { try Ear.tags(saves.flatMap(\.updated), context) }
+  /// The tags of the objects that the last save reported as changed.
+  func saved(by context: ManagedObjectContext) throws -> Set<Int> { try Ear.tags(saves.last?.updated ?? [], context) }
 
   private static func tags(_ ids: [ManagedObjectID], _ context: ManagedObjectContext) throws -> Set<Int> {
     Set(
