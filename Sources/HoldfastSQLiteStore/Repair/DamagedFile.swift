@@ -138,34 +138,32 @@ final class DamagedFile {
 
   /// The size of pages in a log's header; nil without a log.
   private static func loggedPageSize(_ path: String) throws(FileSystemError) -> Int? {
-    guard size(path) > 32 else { return nil }
+    guard size(path) > LogHeader.byteCount else { return nil }
     let log = try files.openForReading(path, in: .workingDirectory)
     defer { try? files.close(log) }
-    let header = try files.bytes(of: log, at: 0, count: 32)
-    guard LogHeader(header)?.isSound == true else { return nil }
-    let size = Int(header.bigEndian32(at: 8))
-    return size >= 512 && size <= 65_536 && size & (size - 1) == 0 ? size : nil
+    guard let header = LogHeader(try files.bytes(of: log, at: 0, count: Int(LogHeader.byteCount))), header.isSound else { return nil }
+    return header.pageSize
   }
 
   /// The size with which most of the beginning of the file consists of pages of trees. A multiple of the right size has the same share.
   ///
-  /// - Parameter named: The size in the header, if it can be one. Another one must be much more likely.
+  /// - Parameter named: The size in the header, if it can be one. It is taken unless another one agrees with the first page, and it doesn't.
   private static func mostLikelyPageSize(_ file: StoreFileHandle, named: Int?) throws(FileSystemError) -> Int {
+    let sizes = (9...16).map { 1 << $0 }
+    if let named {
+      if try firstPageFits(file, named) { return named }
+      for size in sizes where size != named { if try firstPageFits(file, size) { return size } }
+      return named
+    }
     let beginning = try files.bytes(of: file, at: 0, count: 1 << 20)
-    let shares = (9...16).map { power -> (size: Int, share: Double) in
-      let size = 1 << power, count = beginning.count / size
+    let shares = sizes.map { size -> (size: Int, share: Double) in
+      let count = beginning.count / size
       let pages = (0..<count).filter { index in
         TreePage(Array(beginning[index * size..<(index + 1) * size]), number: 2, usableSize: size) != nil
       }
       return (size, count == 0 ? 0 : Double(pages.count) / Double(count))
     }
     let best = shares.map(\.share).max() ?? 0
-    if let named {
-      // Only another size that agrees with the first page is more likely than the header's.
-      if try firstPageFits(file, named) { return named }
-      for (size, _) in shares where size != named { if try firstPageFits(file, size) { return size } }
-      return named
-    }
     return best == 0 ? DatabaseHeader.usualPageSize : shares.first { $0.share >= 0.75 * best }?.size ?? DatabaseHeader.usualPageSize
   }
 
