@@ -46,6 +46,14 @@ enum MigrationExamples {
     try PersistentStoreCoordinator.migratePersistentStore(.sqlite(at: path), with: plan)
   }
 
+  static func resumable(_ plan: inout MigrationPlan, _ third: ManagedObjectModel) {
+    plan.add(third, named: "split names", isResumable: true) { stage in
+      try stage.forEach("Person", savingEvery: 10_000) { old, new in
+        try new.setValue(old["name"], forKey: "givenName")
+      }
+    }
+  }
+
   static func mappingModels(_ path: String) throws {
     let plan = try MigrationPlan(versionsAt: "Moody.xcdatamodeld", mappingModelsAt: "Migrations")
     try PersistentStoreCoordinator.migratePersistentStore(.sqlite(at: path), with: plan)

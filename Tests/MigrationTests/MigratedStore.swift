@@ -19,6 +19,15 @@ enum MigratedStore: String, CaseIterable, Codable, Sendable {
   /// A SQLite file as of another program: without Holdfast's marks and model.
   case coreData
 
+  func description(at path: String) -> StoreDescription {
+    switch self {
+    case .json: .json(at: path)
+    case .xml: .xml(at: path)
+    case .binary: .binary(at: path)
+    case .sqlite, .coreData: .sqlite(at: path, options: SQLiteStoreOptions(storesExactDecimals: true))
+    }
+  }
+
   /// A store in a folder of its own.
   final class Place: Sendable {
     let store: MigratedStore
@@ -28,14 +37,7 @@ enum MigratedStore: String, CaseIterable, Codable, Sendable {
 
     var path: String { folder.file("Store") }
 
-    var description: StoreDescription {
-      switch store {
-      case .json: .json(at: path)
-      case .xml: .xml(at: path)
-      case .binary: .binary(at: path)
-      case .sqlite, .coreData: .sqlite(at: path, options: SQLiteStoreOptions(storesExactDecimals: true))
-      }
-    }
+    var description: StoreDescription { store.description(at: path) }
 
     /// Opens the store with a model, changes and saves objects, and closes it. Removes what the model has no place for.
     func change(_ model: ManagedObjectModel, from former: [ManagedObjectModel] = [], _ body: (ManagedObjectContext) throws -> Void) throws {

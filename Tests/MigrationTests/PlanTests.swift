@@ -82,7 +82,7 @@ import Testing
       #expect(
         seen.withLock { $0.last }.map { [$0.completedCount, $0.totalCount] } == [3, 3] && seen.withLock { $0.first?.stage } == "split names"
       )
-      #expect(!place.folder.names.contains { $0.hasSuffix(".copy") || $0.hasSuffix(".tmp") }, "\(place.folder.names)")
+      #expect(!place.folder.names.contains { $0.hasPrefix(".holdfast-") || $0.hasSuffix(".tmp") }, "\(place.folder.names)")
       // Nothing is left to do.
       let before = try place.folder.snapshot()
       try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan())
@@ -235,7 +235,8 @@ private func largeFiles(ofCopiesIn folder: String) throws -> [String] {
   try FileManager.default.subpathsOfDirectory(atPath: folder).compactMap { name in
     let path = folder + "/" + name
     var isFolder: ObjCBool = false
-    guard name.contains(".copy/"), name.contains("_EXTERNAL_DATA/"), FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
+    guard name.contains(".migration/"), name.contains("_EXTERNAL_DATA/"),
+      FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
     else { return nil }
     return isFolder.boolValue ? nil : path
   }

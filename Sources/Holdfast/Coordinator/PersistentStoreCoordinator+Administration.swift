@@ -45,7 +45,7 @@ extension PersistentStoreCoordinator {
   ///   ``/HoldfastStore/StoreError/Code/readOnly``, and the codes of opening the store.
   public static func compact(_ description: StoreDescription) throws { try perform(CompactionRequest(), description) }
 
-  /// Removes a store with its logs, backups and external data. Does nothing when there is no store at the location.
+  /// Removes a store with its logs, backups and external data, and what an interrupted ``MigrationPlan`` left. Does nothing when there is no store at the location.
   ///
   /// Remaining items contain no data of the store: the lock file of JSON, XML and binary stores, which must outlast the store, and empty
   /// folders of external data. The external files of a damaged store, or of one that another program created, remain as well, because their
@@ -54,7 +54,11 @@ extension PersistentStoreCoordinator {
   /// - Throws: ``/HoldfastStore/StoreError``: `notAStore` when the file isn't a store of this type, `locked` while another process uses it,
   ///   `alreadyOpen` while this process has it open, `readOnly`, `notPermitted`, and `unsupportedRequest` when the type of store doesn't
   ///   support it. The store still exists then.
-  public static func destroyPersistentStore(_ description: StoreDescription) throws { try perform(DestructionRequest(), description) }
+  public static func destroyPersistentStore(_ description: StoreDescription) throws {
+    try perform(DestructionRequest(), description)
+    // A plan that is working there finds that the store has changed.
+    try? discardInterruptedMigration(of: description)
+  }
 
   /// Replaces a store with a copy of another store, or creates it. The types may differ.
   ///

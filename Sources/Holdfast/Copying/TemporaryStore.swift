@@ -17,9 +17,7 @@ struct TemporaryStore {
   /// Creates the folder. The store is of the same type as the other one, and has its options.
   init(beside other: StoreDescription, to operation: String) throws {
     guard let path = other.location?.path, let inFile = other.inFile, other.administration.supports(ReplacementRequest.self) else {
-      throw StoreError(
-        .unsupportedRequest, operation: operation, path: other.location?.description,
-        reason: "A store of type \(other.type) isn't a file that can be replaced by a copy.")
+      throw Self.unsupported(other, operation)
     }
     let parts = path.split(separator: "/", omittingEmptySubsequences: false)
     let name = ".holdfast-\(String(UInt64.random(in: .min ... .max), radix: 16)).copy"
@@ -33,6 +31,12 @@ struct TemporaryStore {
         .notPermitted, operation: operation, path: folder,
         reason: "The folder for a temporary copy can't be created. Check the permissions and the free space.", cause: error)
     }
+  }
+
+  static func unsupported(_ description: StoreDescription, _ operation: String) -> StoreError {
+    StoreError(
+      .unsupportedRequest, operation: operation, path: description.location?.description,
+      reason: "A store of type \(description.type) isn't a file that can be replaced by a copy.")
   }
 
   func remove() { try? FileManager.default.removeItem(atPath: folder) }

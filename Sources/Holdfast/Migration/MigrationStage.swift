@@ -8,14 +8,17 @@ public final class MigrationStage {
   private let mapping: MappingModel
   private let name: String
   private let identity: StoreIdentity
+  /// What is saved; nil if the stage isn't resumable.
+  private let journal: StageJournal?
   private let progress: @Sendable (MigrationProgress) -> Void
+  private var isInLoop = false
 
   init(
     _ name: String, _ reader: GraphReader, _ mapping: MappingModel, _ context: ManagedObjectContext, _ identity: StoreIdentity,
-    _ progress: @escaping @Sendable (MigrationProgress) -> Void
+    _ journal: StageJournal?, _ progress: @escaping @Sendable (MigrationProgress) -> Void
   ) {
-    (self.name, self.reader, self.mapping, self.context, self.identity, self.progress) = (
-      name, reader, mapping, context, identity, progress
+    (self.name, self.reader, self.mapping, self.context, self.identity, self.journal, self.progress) = (
+      name, reader, mapping, context, identity, journal, progress
     )
   }
 
@@ -37,8 +40,12 @@ public final class MigrationStage {
     guard let entity = mapping.source.entity(named: entityName) else {
       preconditionFailure("The former model has no entity \(entityName).")
     }
+    precondition(!isInLoop, "forEach was called in the closure of another forEach, which would release the objects of that one.")
+    isInLoop = true
+    defer { isInLoop = false }
     let kinds = entity.concreteIndexes.filter { mapping.destination(of: $0) != nil }
-    try forEachBatch(of: kinds, savingEvery: count) { index, old in
+    let done = try journal?.beginLoop(entityName) ?? 0
+    try forEachBatch(of: kinds, after: done, savingEvery: count) { index, old in
       guard let destination = mapping.destination(of: index).map({ mapping.destination.entities[$0] }) else { return }
       let new = try objects(old.map { identity.objectID(entity: destination, key: $0.key) }, of: destination)
       for old in old { if let new = new[old.key] { try body(old, new) } }
@@ -47,9 +54,11 @@ public final class MigrationStage {
 
   /// Calls a closure with the objects of some entities of the former model, in batches, and saves from time to time.
   ///
-  /// - Parameter count: The number of objects after which changes are saved; nil for never. Defaults to 5,000.
+  /// - Parameters:
+  ///   - done: The number of objects that are left out. Defaults to 0.
+  ///   - count: The number of objects after which changes are saved; nil for never. Defaults to 5,000.
   package func forEachBatch(
-    of kinds: [EntityIndex], savingEvery count: Int? = 5_000, _ body: (EntityIndex, [FormerObject]) throws -> Void
+    of kinds: [EntityIndex], after done: Int = 0, savingEvery count: Int? = 5_000, _ body: (EntityIndex, [FormerObject]) throws -> Void
   ) throws {
     let saves = count != nil
     // A store with all rows in memory writes its entire file in each save.
@@ -61,11 +70,12 @@ public final class MigrationStage {
       let keys = reader.ownKeys[index.rawValue], step = min(count, 1_000)
       for start in stride(from: 0, to: keys.count, by: step) {
         if Task.isCancelled { throw MigrationError(.cancelled, reason: "The task was cancelled. The store is unchanged.") }
-        let part = Array(keys[start..<min(start + step, keys.count)])
-        try body(index, try reader.objects(part, of: index))
+        let part = keys[start..<min(start + step, keys.count)], rest = part.dropFirst(max(done - completed, 0))
         completed += part.count
+        if rest.isEmpty { continue }
+        try body(index, try reader.objects(Array(rest), of: index))
         if let unread = reader.unread { throw unread }
-        if saves, completed % count < part.count || completed == total { try save() }
+        if saves, completed % count < part.count || completed == total { try save(after: completed) }
         progress(MigrationProgress(stage: name, completedCount: completed, totalCount: total))
       }
     }
@@ -82,6 +92,10 @@ public final class MigrationStage {
     let request = FetchRequest<ManagedObject>(
       entityName: entity.name, where: FetchPredicate(.membership(.object, ids.map { .objectID($0) })))
     return Dictionary(try context.fetch(request).map { ($0.objectID.key, $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  private func save(after objectCount: Int) throws {
+    if let journal { try journal.save(objectCount: objectCount) } else { try save() }
   }
 
   /// Saves, and releases all objects.

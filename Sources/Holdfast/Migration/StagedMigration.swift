@@ -1,17 +1,15 @@
 public import HoldfastStore
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 extension PersistentStoreCoordinator {
   /// Migrates a store that isn't open through the stages of a plan. Does nothing if the store doesn't exist, or has the last version.
   ///
   /// If no remaining stage has code, the store is migrated from version to version, as by ``migratePersistentStore(_:to:)``. A plan whose
-  /// remaining stages have code works on a copy beside the store, which finally takes its place. When it is interrupted, the store is as before;
-  /// a folder `.holdfast-….copy` may remain.
+  /// remaining stages have code works on a copy beside the store, which finally takes its place.
+  ///
+  /// When the process ends in a plan with code, the store is as before, and the copy remains in a folder `.holdfast-….migration`. The next call
+  /// continues behind the last stage that is complete, or in a resumable stage, if neither the store nor the names and versions of the stages
+  /// have changed. So does the call after a cancellation, if the plan has a resumable stage. After any other error, nothing remains.
+  /// ``discardInterruptedMigration(of:)`` removes the folder.
   ///
   /// A stage removes what its model has no place for, since the plan was written for it. A store of a version that the plan doesn't contain
   /// is only migrated if nothing is removed.
@@ -21,7 +19,8 @@ extension PersistentStoreCoordinator {
   ///   - plan: The versions. The store has one of them, or a version from which the last one can be inferred.
   ///   - progress: Called from time to time in stages with code, on the calling thread.
   /// - Throws: ``/HoldfastStore/MigrationError``, ``/HoldfastStore/StoreError``, the errors of the plan's closures, and ``PersistenceError`` if
-  ///   the objects of a stage can't be saved. The store is unchanged then, or has one of the versions if no stage has code.
+  ///   the objects of a stage can't be saved. The store is unchanged then, or has one of the versions if no stage has code. The code is `locked`
+  ///   while another process or thread migrates the store.
   public static func migratePersistentStore(
     _ description: StoreDescription, with plan: MigrationPlan, progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
   ) throws {
@@ -33,9 +32,19 @@ extension PersistentStoreCoordinator {
       for stage in stages {
         try migratePersistentStore(description.migrating(from: [plan.versions[stage.source]]), to: plan.versions[stage.destination])
       }
+      // A process may have ended before it removed the folder of the last plan.
+      try? PlanFolder(beside: description, creates: false)?.remove()
       return
     }
     try StagedMigration(description, plan, progress).run(stages)
+  }
+
+  /// Removes the copy with which an interrupted plan would be continued. Does nothing if there is none.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `locked` while a plan is migrating the store, or `notPermitted` if the folder belongs to
+  ///   another user.
+  public static func discardInterruptedMigration(of description: StoreDescription) throws {
+    try PlanFolder(beside: description, creates: false)?.remove()
   }
 }
 
@@ -55,12 +64,32 @@ struct StagedMigration {
         .readOnly, operation: MigrationRequest.operation, path: description.location?.description,
         reason: "The store description is read-only, or has no location. Describe a store in a file, for writing.")
     }
-    let temporary = try TemporaryStore(beside: description, to: MigrationRequest.operation), work = temporary.description
-    defer { temporary.remove() }
+    guard let folder = try PlanFolder(beside: description, creates: true) else { return }
+    do { try run(stages, location, in: folder) } catch {
+      if !(stages.contains(where: \.isResumable) && error.isCancellation) { folder.remove() }
+      throw error
+    }
+    folder.remove()
+  }
+
+  private func run(_ stages: [MigrationPlan.Stage], _ location: StoreLocation, in folder: PlanFolder) throws {
     // Before the copy, so that no change is missed.
-    let state = FileState(location.path)
-    try PersistentStoreCoordinator.perform(ReplacementRequest(source: location), work)
-    do { for stage in stages { try run(stage, work) } } catch var error as MigrationError {
+    let state = FileState(location.path), keys = stages.map { plan.key($0) }
+    var record = PlanFolder.Record(source: state)
+    if let found = folder.record, folder.exists(found), found.source == state, keys.starts(with: found.stages) {
+      record = found
+    } else {
+      folder.clear()
+      try PersistentStoreCoordinator.perform(ReplacementRequest(source: location), try folder.newStore(0))
+      try folder.write(record)
+    }
+    do {
+      for (stage, key) in zip(stages, keys).dropFirst(record.stages.count) {
+        record.store = try run(stage, record.store, in: folder)
+        record.stages.append(key)
+        try folder.write(record)
+      }
+    } catch var error as MigrationError {
       // Not that of a copy.
       error.path = location.description
       throw error
@@ -70,35 +99,52 @@ struct StagedMigration {
         .storeReplaced, operation: MigrationRequest.operation, path: location.description,
         reason: "Another process changed the store while the plan ran. Nothing was changed. Try again.", isRetryable: true)
     }
-    try PersistentStoreCoordinator.perform(ReplacementRequest(source: work.location ?? location), description)
+    try PersistentStoreCoordinator.perform(ReplacementRequest(source: folder.store(record.store).location ?? location), description)
   }
 
-  private func run(_ stage: MigrationPlan.Stage, _ work: StoreDescription) throws {
-    let old = plan.versions[stage.source], new = plan.versions[stage.destination], name = stage.name ?? ""
+  /// Returns the number of the store after the stage.
+  private func run(_ stage: MigrationPlan.Stage, _ number: Int, in folder: PlanFolder) throws -> Int {
+    let old = plan.versions[stage.source], new = plan.versions[stage.destination], former = folder.store(number)
     guard let body = stage.body else {
-      return try PersistentStoreCoordinator.migratePersistentStore(work.migrating(from: [old]), to: new)
+      // In place: the store has either version. If it has the new one, nothing is done.
+      try PersistentStoreCoordinator.migratePersistentStore(former.migrating(from: [old]), to: new)
+      return number
     }
-    var mapping = try MappingModel.partial(from: old, to: new, by: stage.rules).mapping
-    let temporary = try TemporaryStore(beside: work, to: MigrationRequest.operation), former = temporary.description
-    defer { temporary.remove() }
-    guard let place = work.location else { return }
-    try PersistentStoreCoordinator.perform(ReplacementRequest(source: place), former)
+    let mapping = try MappingModel.partial(from: old, to: new, by: stage.rules).mapping
+    var work = folder.store(number + 1)
+    if !(stage.isResumable && isBegun(work, new)) {
+      work = try folder.newStore(number + 1)
+      try migrate(former, mapping, to: work)
+    }
+    try StoreCopier.reading(former, old) { reader, _ in
+      let coordinator = try PersistentStoreCoordinator(model: new, store: work.migrating(automatically: false))
+      defer { try? coordinator.close() }
+      let context = try ManagedObjectContext(coordinator: coordinator, classes: []), store = coordinator.persistentStores[0]
+      // A store with all rows in memory writes its entire file in each save, and saves once.
+      let journal = stage.isResumable && !store.capabilities.residentRows ? try StageJournal(store, context) : nil
+      if journal?.done != .end {
+        try body(MigrationStage(stage.name ?? "", reader, mapping, context, store.identity, journal, progress))
+        if let unread = reader.unread { throw unread }
+      }
+      if let journal { try journal.finish() } else { try context.save() }
+      try checkRequired(mapping, context, stage.name ?? "")
+    }
+    return number + 1
+  }
+
+  private func isBegun(_ work: StoreDescription, _ model: ManagedObjectModel) -> Bool {
+    guard let found = try? PersistentStoreCoordinator.recoveredMetadata(of: work) else { return false }
+    return StageJournal.isIn(found) && found.isCompatible(with: model)
+  }
+
+  private func migrate(_ former: StoreDescription, _ mapping: MappingModel, to work: StoreDescription) throws {
+    guard let place = former.location else { return }
+    try PersistentStoreCoordinator.perform(ReplacementRequest(source: place), work)
     do { try PersistentStoreCoordinator.perform(MigrationRequest(mapping), work) } catch let error as MigrationError
       where error.code == .constraintViolation
     {
       // The code chooses which links remain.
-      mapping = mapping.withoutUncertainLinks
-      try PersistentStoreCoordinator.perform(MigrationRequest(mapping), work)
-    }
-    try StoreCopier.reading(former, old) { [mapping] reader, _ in
-      let coordinator = try PersistentStoreCoordinator(model: new, store: work.migrating(automatically: false))
-      defer { try? coordinator.close() }
-      let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
-      let stage = MigrationStage(name, reader, mapping, context, coordinator.persistentStores[0].identity, progress)
-      try body(stage)
-      if let unread = reader.unread { throw unread }
-      try context.save()
-      try checkRequired(mapping, context, name)
+      try PersistentStoreCoordinator.perform(MigrationRequest(mapping.withoutUncertainLinks), work)
     }
   }
 
@@ -144,16 +190,13 @@ struct StagedMigration {
   }
 }
 
-/// What shows that a file was changed: its number, size and time, and those of its log. Equal for files that can't be examined.
-private struct FileState: Equatable {
-  private var values: [String] = []
-
-  init(_ path: String?) {
-    guard let path else { return }
-    for name in [path, path + "-wal"] {
-      guard let found = try? FileManager.default.attributesOfItem(atPath: name) else { continue }
-      let time = (found[.modificationDate] as? Date)?.timeIntervalSinceReferenceDate ?? 0
-      values.append("\(name) \(found[.systemFileNumber] ?? 0) \(found[.size] ?? 0) \(time)")
+extension Error {
+  /// Whether the task was cancelled.
+  fileprivate var isCancellation: Bool {
+    switch self {
+    case let error as MigrationError: error.code == .cancelled
+    case let error as StoreError: error.code == .cancelled
+    default: self is CancellationError
     }
   }
 }

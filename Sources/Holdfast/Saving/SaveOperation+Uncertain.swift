@@ -141,7 +141,7 @@ extension SaveOperation {
 
 extension ManagedObject {
   /// The slots whose values differ from a row, without those of derived attributes.
-  fileprivate final func slotsChanged(since former: RowPointer) -> [SlotIndex] {
+  final func slotsChanged(since former: RowPointer) -> [SlotIndex] {
     guard flags.contains(.hasPrivateRow), let row else { return [] }
     let kinds = entity.layout.kinds, derived = context.graph.derivations?.slots[flags.entityIndex] ?? []
     return entity.layout.slots.filter { row.differs(from: former, $0, kinds[$0]) && !derived.contains($0) }

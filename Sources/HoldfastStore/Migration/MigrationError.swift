@@ -12,6 +12,8 @@ public struct MigrationError: Error, Sendable {
     public static let cancelled = Code(rawValue: "cancelled")
     /// Existing objects violate a rule of the new model: a uniqueness constraint, or a to-one relationship that would get several objects.
     public static let constraintViolation = Code(rawValue: "constraintViolation")
+    /// A failure without a specific code.
+    public static let general = Code(rawValue: "general")
     /// The differences between the models need a decision; see ``MigrationError/problems``.
     public static let inferredMappingModel = Code(rawValue: "inferredMappingModel")
     /// A mapping model doesn't fit the versions, the program or the objects; see ``MigrationError/problems``.

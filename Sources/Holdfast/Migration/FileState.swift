@@ -1,0 +1,19 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What shows that a file was changed: its number, size and time, and those of its log. Equal for files that can't be examined.
+struct FileState: Codable, Equatable {
+  private var values: [String] = []
+
+  init(_ path: String?) {
+    guard let path else { return }
+    for name in [path, path + "-wal"] {
+      guard let found = try? FileManager.default.attributesOfItem(atPath: name) else { continue }
+      let time = (found[.modificationDate] as? Date)?.timeIntervalSinceReferenceDate ?? 0
+      values.append("\(name) \(found[.systemFileNumber] ?? 0) \(found[.size] ?? 0) \(time)")
+    }
+  }
+}

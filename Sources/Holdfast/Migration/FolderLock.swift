@@ -1,0 +1,69 @@
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Android)
+  import Android
+#else
+  import Darwin
+#endif
+
+/// Excludes other threads and processes from a folder until it is released.
+///
+/// Nobody but the user and root can write to the folder. Some network file systems have no locks; there, nobody is excluded.
+final class FolderLock {
+  let path: String
+  private let handle: CInt
+
+  /// Locks a folder, which is created if it doesn't exist; nil if it shall not be created.
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError``: `locked`, `notPermitted`, `diskFull`.
+  init?(_ path: String, creates: Bool, to operation: String) throws {
+    self.path = path
+    func error(_ code: StoreError.Code, _ reason: String, _ number: CInt? = nil) -> StoreError {
+      StoreError(
+        code, operation: operation, path: path, reason: reason,
+        cause: number.flatMap { POSIXErrorCode(rawValue: $0) }.map { POSIXError($0) },
+        isRetryable: code == .locked)
+    }
+    while true {
+      if creates && mkdir(path, 0o700) != 0 && errno != EEXIST {
+        let number = errno
+        throw error(
+          number == ENOSPC ? .diskFull : .notPermitted, "The folder can't be created. Check the free space and the permissions.", number)
+      }
+      let handle = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+      if handle < 0 {
+        let number = errno
+        // Another process may have removed it.
+        if number == ENOENT { if creates { continue } else { return nil } }
+        throw error(.notPermitted, "It isn't a folder, or can't be opened. Remove it.", number)
+      }
+      var opened = stat(), found = stat()
+      if fstat(handle, &opened) != 0 || opened.st_uid != geteuid() || opened.st_mode & 0o022 != 0 {
+        close(handle)
+        throw error(.notPermitted, "Another user owns the folder or can write to it, so its contents aren't used. Remove it.")
+      }
+      if flock(handle, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK {
+        close(handle)
+        throw error(.locked, "Another process or thread is working there. Wait until it has ended, then try again.")
+      }
+      // Its last user may have removed it before this lock was granted.
+      if lstat(path, &found) == 0 && found.st_ino == opened.st_ino && found.st_dev == opened.st_dev {
+        self.handle = handle
+        return
+      }
+      close(handle)
+    }
+  }
+
+  deinit { close(handle) }
+}

@@ -1,0 +1,108 @@
+import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The folder `.holdfast-NAME.migration` beside a store, in which a plan works. It outlasts the process, so that the plan can be continued.
+///
+/// ```text
+/// .holdfast-Dogs.sqlite.migration
+///   plan.json        what is done
+///   0/Dogs.sqlite    the store after the stages that are done
+///   1/Dogs.sqlite    the store that the next stage with code changes
+/// ```
+struct PlanFolder {
+  /// What is done.
+  struct Record: Codable {
+    /// The state of the store that was copied.
+    var source: FileState
+    /// The stages that are done, in order.
+    var stages: [String] = []
+    /// The number of the store after these stages.
+    var store = 0
+  }
+
+  private let lock: FolderLock
+  private let inFile: @Sendable (String) -> StoreDescription
+  /// The name of the store's file.
+  private let name: String
+  private var path: String { lock.path }
+
+  /// Locks the folder beside a store, and creates it if necessary.
+  ///
+  /// - Returns: Nil if it doesn't exist and isn't created.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `locked` while a plan is working there.
+  init?(beside description: StoreDescription, creates: Bool) throws {
+    guard let path = description.location?.path, let inFile = description.inFile,
+      description.administration.supports(ReplacementRequest.self)
+    else {
+      if creates { throw TemporaryStore.unsupported(description, MigrationRequest.operation) }
+      return nil
+    }
+    let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+    (self.inFile, name) = (inFile, String(parts.last ?? "store"))
+    // A name has at most 255 bytes.
+    let folder = ".holdfast-\(String(decoding: name.utf8.prefix(200), as: UTF8.self)).migration"
+    guard
+      let lock = try FolderLock(
+        (parts.dropLast() + [Substring(folder)]).joined(separator: "/"), creates: creates, to: MigrationRequest.operation)
+    else { return nil }
+    self.lock = lock
+  }
+
+  /// What was recorded last; nil if nothing is done.
+  var record: Record? {
+    (try? Data(contentsOf: URL(fileURLWithPath: path + "/plan.json"))).flatMap { try? JSONDecoder().decode(Record.self, from: $0) }
+  }
+
+  /// Records what is done, and removes other stores.
+  ///
+  /// The store of that state is durable before. After a power loss, an earlier record may be there.
+  func write(_ record: Record) throws {
+    do { try JSONEncoder().encode(record).write(to: URL(fileURLWithPath: path + "/plan.json"), options: .atomic) } catch {
+      throw failure("What is done can't be recorded.", error)
+    }
+    removeStores { $0 != record.store }
+  }
+
+  /// Whether the store of a record is there, which isn't certain after a power loss.
+  func exists(_ record: Record) -> Bool { FileManager.default.fileExists(atPath: "\(path)/\(record.store)/\(name)") }
+
+  /// A store by its number.
+  func store(_ number: Int) -> StoreDescription { inFile("\(path)/\(number)/\(name)") }
+
+  /// A store by its number, in an empty folder.
+  func newStore(_ number: Int) throws -> StoreDescription {
+    removeStores { $0 == number }
+    do {
+      try FileManager.default.createDirectory(
+        atPath: "\(path)/\(number)", withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    } catch { throw failure("The folder for a copy can't be created.", error) }
+    return store(number)
+  }
+
+  private func failure(_ reason: String, _ cause: any Error) -> StoreError {
+    let isFull = (cause as? CocoaError)?.code == .fileWriteOutOfSpace
+    return StoreError(
+      isFull ? .diskFull : .notPermitted, operation: MigrationRequest.operation, path: path,
+      reason: reason + " Check the free space and the permissions.", cause: cause)
+  }
+
+  /// Removes what is done, and keeps the folder.
+  func clear() {
+    try? FileManager.default.removeItem(atPath: path + "/plan.json")
+    removeStores { _ in true }
+  }
+
+  /// Removes the folder. Others notice when they lock it.
+  func remove() { try? FileManager.default.removeItem(atPath: path) }
+
+  private func removeStores(where isRemoved: (Int) -> Bool) {
+    for name in (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? [] {
+      if let number = Int(name), isRemoved(number) { try? FileManager.default.removeItem(atPath: "\(path)/\(name)") }
+    }
+  }
+}
