@@ -18,6 +18,17 @@ import Testing
       }
       report(child)
     }
+
+    @Test(arguments: MigratedStore.allCases)
+    func RC5_theEstimatedSpaceIsEnoughAndNotFarTooMuch(store: MigratedStore) async throws {
+      guard System.isRoot else { return print("Skipped: only root can mount a small disk.") }
+      let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+        [store = store as MigratedStore] in
+        guard System.leaveMounts() else { return print("Skipped: this root may not mount a small disk.") }
+        try SmallDiskMigration(store, .automatic).compareEstimate()
+      }
+      report(child)
+    }
   #endif
 }
 
@@ -46,7 +57,8 @@ import Testing
         EntityDescription("Ant"),
         EntityDescription("Dog", attributes: [.init("name", .string, default: ""), photo, .init("note", .string, default: "?")]))
       original = MigratedStore.Place(store)
-      let name = String(repeating: "n", count: 500)
+      // External files aren't copied, so they are a small part.
+      let name = String(repeating: "n", count: 2_000)
       try original.fill(old) { context in
         for number in 0..<200 { try context.add("Dog", "\(number)", ["name": .string(name)]) }
         try context.add("Dog", "large", ["photo": .data(Data(repeating: 7, count: 200_000))])
@@ -85,6 +97,37 @@ import Testing
       }
       demand(refused >= 1 && whole >= 1, "\(kind): \(refused) refused, \(whole) whole")
       print("REPORT RC5, \(store), \(kind): \(refused) disks too small, \(whole) large enough, for a store of \(size) bytes")
+    }
+
+    /// Finds the smallest disk, and compares it with the preview.
+    func compareEstimate() throws {
+      let description = original.description.migrating(from: [old])
+      guard let estimate = try PersistentStoreCoordinator.previewMigration(of: description, to: new)?.estimatedByteCount else {
+        complain("There is no estimate.")
+      }
+      let names = original.folder.namesOfAllLevels
+      // Files take whole pages.
+      let size = names.reduce(0) { $0 + (TestFile.status(original.folder.file($1)).map { (Int($0.st_size) + 4_095) & ~4_095 } ?? 0) }
+      func isEnough(_ byteCount: Int) throws -> Bool {
+        let place = MigratedStore.Place(store)
+        System.mountDisk(at: place.folder.path, "size=\((size + byteCount) / 1_024)k")
+        defer { System.unmountDisk(at: place.folder.path) }
+        for name in names {
+          try? FileManager.default.copyItem(atPath: original.folder.file(name), toPath: place.folder.file(name))
+        }
+        do { try change(place) } catch let error as StoreError where error.code == .diskFull { return false }
+        return true
+      }
+      // Lock files, an index of the log and folders.
+      let others = 64 << 10
+      demand(try isEnough(Int(estimate) + others), "\(estimate) bytes aren't enough for \(size) bytes.")
+      demand(try !isEnough(Int(estimate) / 4), "A quarter of \(estimate) bytes is enough for \(size) bytes.")
+      var (least, most) = (0, Int(estimate) + others)
+      while most - least > 16_384 {
+        let middle = (least + most) / 2
+        if try isEnough(middle) { most = middle } else { least = middle }
+      }
+      print("REPORT RC5, \(store), a store of \(size) bytes needs \(most), estimated \(estimate)")
     }
 
     private func change(_ place: MigratedStore.Place) throws {

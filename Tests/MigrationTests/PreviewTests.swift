@@ -26,8 +26,10 @@ import Testing
     let before = try place.folder.snapshot()
     let preview = try #require(try PersistentStoreCoordinator.previewMigration(of: place.description.migrating(from: [old]), to: new))
     if store != .sqlite && store != .coreData { #expect(try place.folder.snapshot() == before) }
+    let lines = preview.description.split(separator: "\n"), cost = try #require(lines.last)
+    #expect(cost.wholeMatch(of: /Needs (less than 0.1|about [0-9.]+) s, and 0.1 MB for a time/) != nil, "\(cost)")
     #expect(
-      preview.description == """
+      lines.dropLast().joined(separator: "\n") == """
         Ant: new
         Hound, formerly Dog: 2 objects
         Puppy: 1 object
@@ -41,6 +43,7 @@ import Testing
         Lost: Mouse, 1 object
         Lost: Walk.dog of 3 objects
         """)
+    #expect(preview.stage == nil && preview.estimatedDuration > .zero)
     #expect(preview.objectCount == 7 && preview.changedObjectCount == 6)
     #expect(try place.contents(new, from: [old]).count == preview.objectCount)
     #expect(try PersistentStoreCoordinator.previewMigration(of: place.description, to: new) == nil)
@@ -54,5 +57,51 @@ import Testing
       try PersistentStoreCoordinator.previewMigration(of: place.description.migrating(from: [old]), to: new)
     }
     #expect(error?.code == .inferredMappingModel)
+  }
+
+  @Test(arguments: MigratedStore.allCases) func aPreviewOfAPlanRunsItOnACopy(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store)
+    let versions = try [["a", "x"], ["b", "x"], ["c"]].map { names in
+      try model(EntityDescription("Dog", attributes: names.map { .init($0, .string, isOptional: true) }))
+    }
+    try place.fill(versions[0]) { context in for number in 0..<3 { try context.add("Dog", "\(number)", ["a": "1", "x": "2"]) } }
+    var plan = MigrationPlan(from: versions[0])
+    plan.add(versions[1], named: "first") { stage in
+      // Code may remove objects and values.
+      try stage.forEach("Dog") { old, new in
+        if old["tag"] == "0" { return stage.context.delete(new) }
+        try new.setValue(old["a"], forKey: "b")
+        if old["tag"] == "1" { try new.setValue(StoreValue.null, forKey: "x") }
+      }
+    }
+    plan.add(versions[2])
+    let before = try place.folder.snapshot(), description = place.description.migrating(from: versions)
+    let previews = try PersistentStoreCoordinator.previewMigration(of: description, with: plan)
+    if store != .sqlite && store != .coreData { #expect(try place.folder.snapshot() == before) }
+    #expect(!place.folder.names.contains { $0.hasPrefix(".holdfast-") })
+    let texts = previews.map { $0.description.split(separator: "\n").dropLast().joined(separator: "\n") }
+    #expect(
+      texts == [
+        "Stage first:\nDog: 3 objects\nLost: Dog.a of 3 objects", "Dog: 2 objects\nLost: Dog.b of 2 objects\nLost: Dog.x of 1 object",
+      ])
+    #expect(previews.allSatisfy { $0.estimatedDuration > .zero && $0.estimatedByteCount ?? 0 > 0 })
+    #expect(try place.contents(versions[0]).count == 3)
+    try PersistentStoreCoordinator.migratePersistentStore(description, with: plan)
+    #expect(try place.contents(versions[2]) == ["Dog 1: c=nil", "Dog 2: c=nil"])
+    #expect(try PersistentStoreCoordinator.previewMigration(of: place.description, with: plan).isEmpty)
+  }
+
+  /// The objects that a new rule doesn't allow are known before anything is changed.
+  @Test(arguments: MigratedStore.allCases) func aPreviewOfAPlanFindsObjectsThatViolateARule(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store), old = try model(EntityDescription("Dog"))
+    var plan = MigrationPlan(from: old)
+    plan.add(try model(EntityDescription("Dog", attributes: [.init("age", .integer16)])), named: "ages") { _ in }
+    try place.fill(old) { try $0.add("Dog", "a") }
+    let error = #expect(throws: MigrationError.self) {
+      try PersistentStoreCoordinator.previewMigration(of: place.description.migrating(from: [old]), with: plan)
+    }
+    #expect(error?.code == .constraintViolation)
+    #expect(try place.contents(old) == ["Dog a:"])
+    #expect(!place.folder.names.contains { $0.hasPrefix(".holdfast-") })
   }
 }

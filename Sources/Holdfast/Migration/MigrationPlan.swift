@@ -92,6 +92,13 @@ public struct MigrationPlan: Sendable {
 
   private func index(of model: ManagedObjectModel) -> Int? { versions.firstIndex { $0.versionDigest == model.versionDigest } }
 
+  /// What a stage changes before its code runs.
+  func mapping(of stage: Stage) throws -> MappingModel {
+    let (old, new) = (versions[stage.source], versions[stage.destination])
+    return stage.body == nil
+      ? try MappingModel.inferred(from: old, to: new) : try MappingModel.partial(from: old, to: new, by: stage.rules).mapping
+  }
+
   /// What distinguishes a stage from those that an interrupted run may have done instead.
   func key(_ stage: Stage) -> String {
     "\(versions[stage.source].versionDigest) \(versions[stage.destination].versionDigest) \(stage.name ?? "")"

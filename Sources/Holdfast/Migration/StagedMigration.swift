@@ -110,7 +110,7 @@ struct StagedMigration {
       try PersistentStoreCoordinator.migratePersistentStore(former.migrating(from: [old]), to: new)
       return number
     }
-    let mapping = try MappingModel.partial(from: old, to: new, by: stage.rules).mapping
+    let mapping = try plan.mapping(of: stage)
     var work = folder.store(number + 1)
     if !(stage.isResumable && isBegun(work, new)) {
       work = try folder.newStore(number + 1)

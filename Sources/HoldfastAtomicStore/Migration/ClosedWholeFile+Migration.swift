@@ -37,6 +37,9 @@ extension ClosedWholeFile {
     removeFiles(former, migrated.generation, header.storeUUID, file, operation)
   }
 
+  /// The space that a migration needs: for a new file.
+  func migrationSpace() throws -> Int64 { try reading(MigrationSpaceRequest.operation) { Int64($0.byteCount) } }
+
   /// Completes saves with external files that were interrupted. Their notes name attributes of the former model.
   private func finishSaves(_ model: ManagedObjectModel) throws {
     guard model.entities.contains(where: { !$0.externalSlots.isEmpty }) else { return }

@@ -20,6 +20,7 @@ struct ClosedWholeFile: Sendable {
     .answering(DestructionRequest.self) { file, _, _ in try file.destroy() }
     .answering(ReplacementRequest.self) { file, request, _ in try file.replace(with: request.source) }
     .answering(MigrationRequest.self) { file, request, _ in try file.migrate(request.mapping) }
+    .answering(MigrationSpaceRequest.self) { file, _, _ in try file.migrationSpace() }
     .answering(RepairRequest.self) { file, request, _ in try file.repair(from: request.source, request.model) }
 
   // MARK: Metadata
@@ -161,7 +162,7 @@ struct ClosedWholeFile: Sendable {
     }
   }
 
-  private func reading<Result>(_ operation: String, _ body: (FileReader) throws -> Result) throws -> Result {
+  func reading<Result>(_ operation: String, _ body: (FileReader) throws -> Result) throws -> Result {
     let file = try DurableFile(path: path, options: options.file.readOnly, operation: operation)
     defer { file.close() }
     if let result = try file.read(operation: operation, body) { return result }

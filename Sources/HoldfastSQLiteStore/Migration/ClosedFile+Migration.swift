@@ -33,6 +33,17 @@ extension ClosedFile {
     }
   }
 
+  /// The space that a migration needs: for the new tables, and for a journal of the pages that are used again. A file without a log is copied as
+  /// well.
+  func migrationSpace(_ changedShare: Double) throws -> Int64 {
+    try readOnly(MigrationSpaceRequest.operation) { connection in
+      func number(_ name: String) throws -> Int64 { try connection.int64("PRAGMA \(name)") ?? 0 }
+      let usedBytes = try (number("page_count") - number("freelist_count")) * number("page_size")
+      let hasLog = try connection.string("PRAGMA journal_mode") == SQLiteStoreOptions.JournalMode.wal.rawValue
+      return Int64(2 * changedShare * Double(usedBytes)) + (hasLog ? 0 : usedBytes)
+    }
+  }
+
   /// Completes saves with external files that were interrupted. Their notes name attributes of the former model.
   private func finishSaves(_ model: ManagedObjectModel) throws {
     guard model.entities.contains(where: { !$0.externalSlots.isEmpty }) else { return }

@@ -119,3 +119,17 @@ public struct MigrationRequest: StoreRequest {
   /// A verb phrase for errors.
   public static var operation: String { "migrate the store" }
 }
+
+/// A request for the free space that a migration needs for a time, in a store that isn't open.
+public struct MigrationSpaceRequest: StoreRequest {
+  /// The share of the store's rows that the migration writes again, from 0 to 1.
+  public var changedShare: Double
+
+  /// Creates a request.
+  public init(changedShare: Double) { self.changedShare = changedShare }
+
+  /// The number of bytes, estimated from the size of the store's files.
+  public typealias Answer = Int64
+  /// A verb phrase for errors.
+  public static var operation: String { "estimate the space for a migration" }
+}
