@@ -20,8 +20,8 @@ let package = Package(
       name: "HoldfastCommands",
       dependencies: [
         .product(name: "Holdfast", package: "holdfast"), .product(name: "HoldfastStore", package: "holdfast"),
-        .product(name: "HoldfastModelFile", package: "holdfast"), .product(name: "HoldfastModelCode", package: "holdfast"),
-        .product(name: "HoldfastJSONStore", package: "holdfast"),
+        .product(name: "HoldfastCoreData", package: "holdfast"), .product(name: "HoldfastModelFile", package: "holdfast"),
+        .product(name: "HoldfastModelCode", package: "holdfast"), .product(name: "HoldfastJSONStore", package: "holdfast"),
         .product(name: "HoldfastXMLStore", package: "holdfast"), .product(name: "HoldfastBinaryStore", package: "holdfast"),
         .product(name: "HoldfastSQLiteStore", package: "holdfast"),
       ]),

@@ -82,7 +82,8 @@ import Testing
     let texts = previews.map { $0.description.split(separator: "\n").dropLast().joined(separator: "\n") }
     #expect(
       texts == [
-        "Stage first:\nDog: 3 objects\nLost: Dog.a of 3 objects", "Dog: 2 objects\nLost: Dog.b of 2 objects\nLost: Dog.x of 1 object",
+        "Stage first:\nDog: 3 objects\nLost unless the code keeps it: Dog.a of 3 objects",
+        "Dog: 2 objects\nLost: Dog.b of 2 objects\nLost: Dog.x of 1 object",
       ])
     #expect(previews.allSatisfy { $0.estimatedDuration > .zero && $0.estimatedByteCount ?? 0 > 0 })
     #expect(try place.contents(versions[0]).count == 3)

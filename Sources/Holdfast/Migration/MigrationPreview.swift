@@ -51,7 +51,8 @@ public struct MigrationPreview: Sendable {
   public let mapping: MappingModel
   /// The entities of the new model, in its order.
   public let entities: [Entity]
-  /// What would be lost, in the order of the former model. Empty if nothing is, for example because no object has a value.
+  /// What would be lost, in the order of the former model. Empty if nothing is, for example because no object has a value. Code of a stage may
+  /// keep it elsewhere.
   public let losses: [Loss]
   /// How long the migration takes.
   ///
@@ -78,7 +79,8 @@ extension MigrationPreview: CustomStringConvertible {
       let name = formerName == entity.name ? entity.name : "\(entity.name), formerly \(formerName)"
       return "\(name): \(objects(entity.objectCount))" + (entity.kind == .copy ? ", unchanged" : "")
     }
-    let lost = losses.map { "Lost: \($0.path)\($0.path.contains(".") ? " of" : ",") \(objects($0.objectCount))" }
+    let prefix = stage == nil ? "Lost: " : "Lost unless the code keeps it: "
+    let lost = losses.map { "\(prefix)\($0.path)\($0.path.contains(".") ? " of" : ",") \(objects($0.objectCount))" }
     return ((stage.map { ["Stage \($0):"] } ?? []) + lines + lost + [cost]).joined(separator: "\n")
   }
 

@@ -47,13 +47,13 @@ public struct StoreSource: Sendable {
     }
   }
 
-  /// A version of the model in a file, to which a store is migrated.
+  /// A version of the model in a file.
   ///
   /// - Parameters:
   ///   - path: The path of the model.
   ///   - version: The name of the version. Defaults to the current one.
   /// - Throws: ``CommandError`` if the model can't be read, or has no such version.
-  public static func model(path: String, version: String?) throws(CommandError) -> ManagedObjectModel {
+  static func model(path: String, version: String?) throws(CommandError) -> ManagedObjectModel {
     try ModelSource(path: path).version(version).model
   }
 
@@ -121,36 +121,12 @@ public struct StoreSource: Sendable {
     }
   }
 
-  // MARK: Migration
-
-  /// What a migration to a model would do; nil if the store has its version.
-  ///
-  /// - Throws: ``CommandError`` if the models can't be mapped.
-  public func preview(to new: ManagedObjectModel) throws(CommandError) -> MigrationPreview? {
-    try requireModel()
-    return try wrapping("The store can't be migrated.") {
-      try PersistentStoreCoordinator.previewMigration(of: description.migrating(from: [model]), to: new)
-    }
-  }
-
-  /// Migrates the store to a model, also if values or objects are lost.
-  ///
-  /// - Parameter backup: Where the store is copied before; nil for no copy.
-  /// - Throws: ``CommandError`` if the backup exists, or the store can't be migrated. It is unchanged then.
-  public func migrate(to new: ManagedObjectModel, backup: String?) throws(CommandError) {
-    try requireModel()
-    if let backup { try file.copy(to: backup) }
-    try wrapping("The store can't be migrated.") {
-      try PersistentStoreCoordinator.migratePersistentStore(description.migrating(from: [model]), to: new)
-    }
-  }
-
   /// Throws if the model is derived, for what needs the real one.
   func requireModel() throws(CommandError) {
     if isModelDerived { throw CommandError(path: path, reason: "The store doesn't contain its model. Pass the model with --model.") }
   }
 
-  private func wrapping<Result>(_ reason: String, _ body: () throws -> Result) throws(CommandError) -> Result {
+  func wrapping<Result>(_ reason: String, _ body: () throws -> Result) throws(CommandError) -> Result {
     do { return try body() } catch let error as CommandError { throw error } catch {
       throw CommandError(path: path, reason: reason, cause: error)
     }

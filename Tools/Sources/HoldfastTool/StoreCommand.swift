@@ -188,29 +188,34 @@ struct Store: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Migrates a store to another version of its model.",
       discussion: """
-        Shows the objects of each entity, and what would be lost. If something is, asks on a terminal, and otherwise needs --yes. \
-        Before, the store is copied to a file beside it, whose name contains -backup.
+        Shows the objects of each entity, what would be lost, and the time and space that the migration needs. If something is lost, asks on a \
+        terminal, and otherwise needs --yes. Before, the store is copied to a file beside it, whose name contains -backup. With mapping models, \
+        the migration is tried on a copy first.
         """)
-    @OptionGroup var input: Source
+    @Argument(help: "The store's file.", completion: .file()) var store: String
+    @Option(
+      help: "The model to read the store with. Defaults to the model in the store, and with mapping models to the new model's versions.",
+      completion: .file()) var model: String?
     @Option(help: "The new model.", completion: .file()) var to: String
     @Option(help: "The version of the new model. Defaults to the current one.") var version: String?
+    @Option(help: "A folder with Core Data's mapping models (.xcmappingmodel). They can't need code.", completion: .directory)
+    var mappingModels: String?
     @Flag(help: "Only show what would be done.") var dryRun = false
     @Flag(help: "Don't ask.") var yes = false
     @Flag(help: "Don't copy the store before.") var noBackup = false
 
     func run() throws {
-      let source = try input.source()
-      let (new, found) = try Output.asking { () throws(CommandError) in
-        let new = try StoreSource.model(path: to, version: version)
-        return (new, try source.preview(to: new))
+      let migration = try Output.asking { () throws(CommandError) in
+        let source = try StoreSource(path: store, modelPath: model ?? (mappingModels == nil ? nil : to))
+        return try StoreMigration(of: source, to: to, version: version, mappingModels: mappingModels)
       }
-      guard let preview = found else { return try Output.write(Data("The store already has this version.\n".utf8)) }
-      try Output.write(Data("\(preview)\n".utf8))
+      guard let last = migration.previews.last else { return try Output.write(Data("The store already has this version.\n".utf8)) }
+      try Output.write(Data((migration.previews.map { "\($0)\n" }.joined(separator: "\n")).utf8))
       if dryRun { return }
-      if !preview.losses.isEmpty && !yes { try confirm() }
-      let backup = noBackup ? nil : StoreSource.backupPath(of: input.store)
-      try Output.asking { () throws(CommandError) in try source.migrate(to: new, backup: backup) }
-      try Output.write(Data("\(preview.objectCount) objects migrated.\(backup.map { " The former store is \($0)." } ?? "")\n".utf8))
+      if migration.losesData && !yes { try confirm() }
+      let backup = noBackup ? nil : StoreSource.backupPath(of: store)
+      try Output.asking { () throws(CommandError) in try migration.run(backup: backup) }
+      try Output.write(Data("\(last.objectCount) objects migrated.\(backup.map { " The former store is \($0)." } ?? "")\n".utf8))
     }
 
     private func confirm() throws {

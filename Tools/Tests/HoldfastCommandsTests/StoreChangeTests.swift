@@ -77,8 +77,8 @@ import Testing
       try Data(content.utf8).write(to: URL(fileURLWithPath: path))
       let source = try StoreSource(path: path, derivesModel: true)
       for change in [
-        { _ = try StoreSource.importObjects(into: path, from: json) }, { try source.migrate(to: try Fixture.model(), backup: nil) },
-        { _ = try source.preview(to: try Fixture.model()) }, { _ = try StoreDifference(source, copy) },
+        { _ = try StoreSource.importObjects(into: path, from: json) }, { _ = try StoreMigration(of: source, to: try Fixture.model()) },
+        { _ = try StoreDifference(source, copy) },
       ] as [() throws -> Void] {
         let error = #expect(throws: CommandError.self) { try change() }
         #expect(error?.reason.contains("Pass the model with --model") == true, "\(error as Any)")
@@ -94,15 +94,35 @@ import Testing
     for place in entities.indices where entities[place].name == "Dog" { entities[place].indexes = [] }
     let old = try Fixture.model()
     let new = try ManagedObjectModel(entities: entities, composites: old.composites)
-    let before = try source.check(), preview = try #require(try source.preview(to: new))
+    let before = try source.check(), migration = try StoreMigration(of: source, to: new)
+    let preview = try #require(migration.previews.first)
+    #expect(migration.losesData && migration.previews.count == 1)
     #expect(preview.losses.map(\.path) == ["Dog.rating"] && preview.objectCount == 5)
     #expect(try source.check() == before)
     let backup = StoreSource.backupPath(of: path)
-    try source.migrate(to: new, backup: backup)
+    try migration.run(backup: backup)
     #expect(try StoreSource(path: backup).check() == before)
     #expect(StoreSource.backupPath(of: path).contains("-backup-2."))
-    #expect(try StoreReport(path: path).digest == new.versionDigest && source.preview(to: new) == nil)
+    #expect(try StoreReport(path: path).digest == new.versionDigest)
+    #expect(try StoreMigration(of: source, to: new).previews.isEmpty)
     #expect(try StoreReport(path: path).entities.map { $0.rows } == [0, 2, 3])
+  }
+
+  @Test(.enabled(if: Corpus.path != nil, "HOLDFAST_CORPUS is not set")) func aStoreIsMigratedByMappingModels() throws {
+    let fixture = try Fixture(), path = fixture.path("Moody"), corpus = try #require(Corpus.path)
+    try FileManager.default.copyItem(atPath: corpus + "/sqlite/objcio-Moody/MigrationsTests/Moody 2.moody", toPath: path)
+    let bundle = corpus + "/models/objcio-core-data/Migrations/Migrations/Moody.xcdatamodeld"
+    let source = try StoreSource(path: path, modelPath: bundle), before = try source.check()
+    func migration(_ version: String) throws -> StoreMigration {
+      try StoreMigration(of: source, to: bundle, version: version, mappingModels: corpus + "/xml/xcmapping/objcio-core-data")
+    }
+    let found = try migration("Moody 5")
+    #expect(found.previews.count > 1 && found.previews.contains { $0.stage != nil })
+    #expect(try source.check() == before)
+    try found.run(backup: nil)
+    #expect(try StoreSource(path: path, modelPath: bundle).check().objectCount == found.previews.last?.objectCount)
+    // The last version needs a policy.
+    #expect(throws: CommandError.self) { try migration("Moody 6") }
   }
 
   // MARK: Comparisons
