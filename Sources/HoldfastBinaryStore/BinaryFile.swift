@@ -19,6 +19,7 @@ final class BinaryFile: PagedStoreFile {
   private let file: FileBytes
   private let errors: BinaryErrors
   private let allowsUnverified: Bool
+  private let keepsRows: Bool
   private let entries: [SectionEntry]
   private let subjects: BinarySubjects
   /// For each entity, the positions of its row sections in the directory.
@@ -34,10 +35,13 @@ final class BinaryFile: PagedStoreFile {
 
   /// Reads everything except rows, links and indexes.
   ///
+  /// - Parameter keepsRows: Whether rows that were read stay in memory. Defaults to true; false for reading everything once.
   /// - Throws: ``StoreError`` with code `notAStore`, `newerFormat`, `damaged` or `incompatibleModel`, and errors from reading the
   ///   file.
-  init(_ file: FileBytes, model: ManagedObjectModel, _ errors: BinaryErrors, _ options: BinaryStoreOptions) throws {
-    allowsUnverified = options.wholeFile.allowsUnverified
+  init(
+    _ file: FileBytes, model: ManagedObjectModel, _ errors: BinaryErrors, _ options: BinaryStoreOptions, keepsRows: Bool = true
+  ) throws {
+    (allowsUnverified, self.keepsRows) = (options.wholeFile.allowsUnverified, keepsRows)
     let opened = try BinaryOpening(file, errors, allowsUnverified: allowsUnverified)
     let info = try opened.info()
     header = info.header
@@ -116,6 +120,7 @@ final class BinaryFile: PagedStoreFile {
     if let known = batches.withLock({ $0[place] }) { return known }
     let entry = entries[place]
     let read = try withSection(entry) { try decoders[entity].batch($0, count: entry.count, keys: entry.first...entry.last) }
+    if !keepsRows { return read }
     return batches.withLock { batches in
       // Another thread may have read the section in the meantime.
       let batch = batches[place] ?? read

@@ -25,7 +25,7 @@ struct BinaryFormat: StoreFileFormat {
 
   func read(_ reader: FileReader, into loader: TableLoader) throws {
     loader.isVerified = !options.wholeFile.allowsUnverified
-    try BinaryFile(reader.bytes, model: loader.model, errors, options).read(into: loader)
+    try BinaryFile(reader.bytes, model: loader.model, errors, options, keepsRows: false).read(into: loader)
   }
 
   func readHeader(_ reader: FileReader) throws -> StoreFileHeader {

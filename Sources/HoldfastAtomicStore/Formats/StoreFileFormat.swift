@@ -97,7 +97,7 @@ extension StoreFileFormat {
 
 extension StoreFileHeader {
   /// Adds the file's digest to the lineage if the lineage is empty, or if the file was edited after it was saved.
-  fileprivate mutating func identify(_ reader: FileReader, isVerified: Bool) throws {
+  mutating func identify(_ reader: FileReader, isVerified: Bool) throws {
     var lineage = Lineage(self.lineage)
     if isVerified && !lineage.saves.isEmpty { return }
     lineage.append(Lineage.Save(session: try Lineage.digest(of: reader), generation: generation))

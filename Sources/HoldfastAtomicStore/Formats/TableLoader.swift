@@ -22,13 +22,16 @@ public final class TableLoader {
   private var stated: [(LinkDigest, ManagedObjectModel.Relationship)] = []
   /// The memory limit of the rows; nil if it was already checked.
   private var memory: RowMemory?
+  /// Receives everything instead of the tables; nil for tables.
+  private let receiver: (any LoaderReceiver)?
 
   /// Creates a loader without rows.
   public convenience init(model: ManagedObjectModel, path: String?, keySpace: KeySpace = .family) {
     self.init(model: model, path: path, keySpace: keySpace, memory: nil)
   }
 
-  init(model: ManagedObjectModel, path: String?, keySpace: KeySpace, memory: RowMemory?) {
+  init(model: ManagedObjectModel, path: String?, keySpace: KeySpace, memory: RowMemory?, passingTo receiver: (any LoaderReceiver)? = nil) {
+    self.receiver = receiver
     self.model = model
     self.path = path
     self.keySpace = keySpace
@@ -51,6 +54,7 @@ public final class TableLoader {
     let identity = StoreIdentity.intern(storeUUID: header.storeUUID, model: model)
     let schema = TableSchema(model: model, identity: identity, keySpace: keySpace)
     begun = (header, schema)
+    try receiver?.begin(header, schema)
     return schema
   }
 
@@ -64,7 +68,7 @@ public final class TableLoader {
     if let excess = memory?.add(batch.count, batch.layout) {
       throw StoreError(.tooLarge, operation: "open the store", path: path, reason: excess)
     }
-    rows[entity].append(batch)
+    if let receiver { try receiver.take(batch, of: entity) } else { rows[entity].append(batch) }
   }
 
   /// Adds links of a many-to-many relationship, in any order.
@@ -72,6 +76,7 @@ public final class TableLoader {
   /// Pass the side whose ``/HoldfastStore/ManagedObjectModel/Relationship/storesLinks`` is true. The source of each link is the object on
   /// that side. To-many relationships without an inverse are stored the same way.
   public func take(links: [SaveRequest.Link], of relationship: ManagedObjectModel.Relationship) {
+    if let receiver { return receiver.take(links: links, of: relationship) }
     var changes = SaveRequest.LinkChanges(entity: relationship.entityIndex, relationship: relationship.index)
     changes.added = LinkOrder.sorted(links)
     request.links.append(changes)
@@ -82,6 +87,7 @@ public final class TableLoader {
   /// Each link has one order key. The source of a link is the owner. Links can be in any order.
   public func take(order links: [SaveRequest.Link], keys: [Int64], of relationship: ManagedObjectModel.Relationship) {
     precondition(links.count == keys.count, "take(order:keys:of:) was called with \(keys.count) keys for \(links.count) links.")
+    if let receiver { return receiver.take(order: links, keys: keys, of: relationship) }
     var changes = SaveRequest.OrderChanges(entity: relationship.entityIndex, relationship: relationship.index)
     let places = links.indices.sorted { links[$0] < links[$1] }
     changes.links = places.map { links[$0] }
@@ -93,7 +99,9 @@ public final class TableLoader {
   ///
   /// Pass the links of one end as rows or with ``take(links:of:)``, and those of the other end to this method. Both ends must contain the
   /// same links, except links of missing objects.
-  public func take(stated links: LinkDigest, of relationship: ManagedObjectModel.Relationship) { stated.append((links, relationship)) }
+  public func take(stated links: LinkDigest, of relationship: ManagedObjectModel.Relationship) {
+    if let receiver { receiver.take(stated: links, of: relationship) } else { stated.append((links, relationship)) }
+  }
 
   /// The valid keys of objects.
   public static let keys: ClosedRange<ObjectKey> = 1...ObjectKey(1 << 62)
@@ -143,6 +151,15 @@ public final class TableLoader {
   private func damaged(_ reason: String, _ cause: StoreError? = nil) -> StoreError {
     StoreError(.damaged, operation: "open the store", path: path, reason: reason + " Restore the file from a backup.", cause: cause)
   }
+}
+
+/// Receives what a format passes to a ``TableLoader``, with the same meaning, so that no tables are built.
+protocol LoaderReceiver: AnyObject {
+  func begin(_ header: StoreFileHeader, _ schema: TableSchema) throws
+  func take(_ batch: RowBatch, of entity: EntityIndex) throws
+  func take(links: [SaveRequest.Link], of relationship: ManagedObjectModel.Relationship)
+  func take(order links: [SaveRequest.Link], keys: [Int64], of relationship: ManagedObjectModel.Relationship)
+  func take(stated links: LinkDigest, of relationship: ManagedObjectModel.Relationship)
 }
 
 /// The contents of a file that was read entirely.

@@ -17,15 +17,7 @@ extension ClosedWholeFile {
     defer { file.close() }
     let replacement = try file.beginReplacing(operation: operation)
     defer { replacement.abort() }
-    guard let found = try replacement.read({ try open($0, mapping) }) else {
-      throw StoreError(.notFound, operation: operation, path: path, reason: "The file doesn't exist. Check the path.")
-    }
-    guard let opened = found else { return }
-    let former = try opened.source.generation()
-    let header = try header(opened, mapping, operation)
-    let loader = TableLoader(model: mapping.destination, path: path, keySpace: format.keySpace)
-    _ = try loader.beginTables(header)
-    let migrated = try TableMigration(mapping, former, to: loader, path: path).run()
+    guard let (migrated, externalIDs) = try tables(of: replacement, mapping, operation) else { return }
     _ = try format.write(StoreImage(header: migrated.header, generation: migrated.generation), to: replacement, after: nil)
     var memory = RowMemory(options, fileByteCount: replacement.byteCount)
     if let excess = memory.add(migrated.generation) {
@@ -34,7 +26,58 @@ extension ClosedWholeFile {
     try replacement.finish()
     replacement.waitsForDisk = true
     try replacement.commit()
-    removeFiles(former, migrated.generation, header.storeUUID, file, operation)
+    removeFiles(externalIDs, migrated.generation, migrated.header.storeUUID, file, operation)
+  }
+
+  private typealias Migrated = (store: LoadedStore, externalIDs: Set<UUID>)
+
+  /// The tables of the new model, and the external files of the former one. Nil if the file is migrated already.
+  private func tables(of file: FileReplacement, _ mapping: MappingModel, _ operation: String) throws -> Migrated? {
+    // What it doesn't like, the other way may accept, or refuses with a reason.
+    if mapping.isRowByRow, let migrated = try? streamedTables(of: file, mapping, operation) { return migrated }
+    let loader = TableLoader(model: mapping.destination, path: path, keySpace: format.keySpace)
+    guard let ids = try copyTables(of: file, mapping, to: loader, operation) else { return nil }
+    return (try TableMigration.finish(loader, path: path), ids)
+  }
+
+  private func streamedTables(of file: FileReplacement, _ mapping: MappingModel, _ operation: String) throws -> Migrated? {
+    try file.read { reader -> Migrated? in
+      let loader = TableLoader(model: mapping.destination, path: path, keySpace: format.keySpace), hashes = ModelHashes(mapping.destination)
+      let stream = StreamedMigration(mapping, to: loader) { header in
+        var header = header
+        (header.versionHashes, header.layoutHashes) = (hashes.version, hashes.layout)
+        return header
+      }
+      let source = TableLoader(
+        model: mapping.source, path: path, keySpace: format.keySpace, memory: RowMemory(options, fileByteCount: reader.byteCount),
+        passingTo: stream)
+      try format.read(reader, into: source)
+      guard let former = stream.former else { return nil }
+      var header = former.header
+      try header.identify(reader, isVerified: source.isVerified)
+      var migrated = try stream.finish()
+      let nextKeys = header.nextKeys(former.schema, largestKeys: stream.largestKeys)
+      migrated.header = try self.header(header, former.schema, nextKeys: nextKeys, mapping, operation)
+      return (migrated, stream.externalIDs)
+    } ?? nil
+  }
+
+  /// Copies all rows and links to a loader of the new model. The file's tables are released when it returns.
+  ///
+  /// - Returns: The external files of the former rows; nil if the file is migrated already.
+  private func copyTables(
+    of file: FileReplacement, _ mapping: MappingModel, to loader: TableLoader, _ operation: String
+  ) throws -> Set<UUID>? {
+    guard let found = try file.read({ try open($0, mapping) }) else {
+      throw StoreError(.notFound, operation: operation, path: path, reason: "The file doesn't exist. Check the path.")
+    }
+    guard let opened = found else { return nil }
+    let former = try opened.source.generation()
+    let schema = try loader.beginTables(try header(opened.header, opened.schema, nextKeys: opened.nextKeys, mapping, operation))
+    try TableMigration(mapping, former, to: loader, schema, path: path).run()
+    var ids: Set<UUID> = []
+    former.forEachExternalID { ids.insert($0) }
+    return ids
   }
 
   /// The space that a migration needs: for a new file.
@@ -61,8 +104,16 @@ extension ClosedWholeFile {
     }
   }
 
-  private func header(_ opened: OpenedStore, _ mapping: MappingModel, _ operation: String) throws -> StoreFileHeader {
-    var header = opened.header
+  /// The header of the new file.
+  ///
+  /// - Parameters:
+  ///   - header: The header of the file.
+  ///   - schema: The schema of its tables.
+  ///   - nextKeys: The next key of each of them.
+  private func header(
+    _ header: StoreFileHeader, _ schema: TableSchema, nextKeys: [ObjectKey], _ mapping: MappingModel, _ operation: String
+  ) throws -> StoreFileHeader {
+    var header = header
     guard header.generation < StoreFileHeader.generations.upperBound else {
       throw StoreError(.unstorableValue, operation: operation, path: path, reason: "The file has the maximum generation.")
     }
@@ -75,10 +126,10 @@ extension ClosedWholeFile {
     header.nextKeys = [:]
     for root in mapping.destination.entities where root.rootIndex == root.index {
       let source = mapping.sourceRoot(ofRoot: root.index)
-      header.nextKeys[root.name] = source.map { opened.nextKeys[opened.schema.tableOfEntity[$0]] } ?? 1
+      header.nextKeys[root.name] = source.map { nextKeys[schema.tableOfEntity[$0]] } ?? 1
     }
     if format.keySpace == .store {
-      let next = opened.nextKeys.max() ?? 1
+      let next = nextKeys.max() ?? 1
       header.nextKeys = header.nextKeys.mapValues { _ in next }
     }
     return header
@@ -87,10 +138,9 @@ extension ClosedWholeFile {
   /// Removes the external files of values that the new model has no place for, after the migration has succeeded. A file that can't be removed
   /// remains, and no row names it.
   private func removeFiles(
-    _ former: TableGeneration, _ migrated: TableGeneration, _ storeUUID: String, _ file: DurableFile, _ operation: String
+    _ former: Set<UUID>, _ migrated: TableGeneration, _ storeUUID: String, _ file: DurableFile, _ operation: String
   ) {
-    var lost: Set<UUID> = []
-    former.forEachExternalID { lost.insert($0) }
+    var lost = former
     if lost.isEmpty { return }
     migrated.forEachExternalID { lost.remove($0) }
     if lost.isEmpty { return }

@@ -1,31 +1,32 @@
 import HoldfastStore
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// Builds the tables of a new version of a model from those of the former one.
 struct TableMigration {
   private let mapping: MappingModel
   private let former: TableGeneration
   private let loader: TableLoader
+  /// The schema of the new tables.
+  private let schema: TableSchema
   private let path: String
-  private let storeUUID: String
 
-  /// - Parameter loader: A loader of the new model, which has begun.
-  init(_ mapping: MappingModel, _ former: TableGeneration, to loader: TableLoader, path: String) {
-    (self.mapping, self.former, self.loader, self.path) = (mapping, former, loader, path)
-    storeUUID = former.schema.identity.storeUUID
+  /// - Parameters:
+  ///   - loader: A loader of the new model, which has begun.
+  ///   - schema: The schema that it returned.
+  init(_ mapping: MappingModel, _ former: TableGeneration, to loader: TableLoader, _ schema: TableSchema, path: String) {
+    (self.mapping, self.former, self.loader, self.schema, self.path) = (mapping, former, loader, schema, path)
   }
 
-  func run() throws -> LoadedStore {
+  /// Passes all rows, links and orders to the loader.
+  func run() throws {
     for entity in mapping.entityMappings where !mapping.destination.entities[entity.destination].isAbstract { try copyRows(entity) }
     for relationship in mapping.destination.entities.flatMap(\.ownRelationships) {
       if relationship.storesLinks { try copyLinks(relationship) }
       if relationship.isOrdered { copyOrder(relationship) }
     }
+  }
+
+  /// Builds the tables after a migration. The former ones may be released before, so that their memory can be used again.
+  static func finish(_ loader: TableLoader, path: String) throws -> LoadedStore {
     do { return try loader.finish() } catch let error as StoreError {
       guard let cause = error.cause as? StoreError, cause.code == .constraintConflict else {
         throw StoreError(
@@ -37,69 +38,26 @@ struct TableMigration {
       let entity = cause.constraintConflicts.first?.objectID.entityName ?? ""
       throw violation(
         entity, "Objects have the same values in a uniqueness constraint (\(names)). Change them before migrating, or drop the constraint.",
-        cause)
+        path, cause)
     }
   }
 
   // MARK: Rows
 
   private func copyRows(_ entity: EntityMapping) throws {
-    guard let source = entity.source else { return }
-    let new = mapping.destination.entities[entity.destination], origin = mapping.source.entities[source]
-    let builder = RowBatchBuilder(layout: new.layout, idPrefix: nil)
+    guard let source = entity.source, let rows = RowMigration(entity, mapping, former.schema.identity) else { return }
+    let builder = RowBatchBuilder(layout: rows.new.layout, idPrefix: schema.prefixes[entity.destination])
     var owned: [RelationshipIndex: Set<ObjectKey>] = [:]
     try former.forEachRow(of: source) { row in
-      builder.beginRow(key: row.key, version: max(row.version, 1))
-      for (place, slot) in new.slots.enumerated() {
-        switch slot {
-        case .attribute(let attribute): append(attribute, entity.values[place], row, origin, to: builder)
-        case .toOne(let relationship):
-          guard let link = entity.links[relationship.index.rawValue],
-            let target = try single(link, row, "\(new.name).\(relationship.name)")
-          else {
-            builder.appendNull()
-            continue
-          }
-          if link.needsSingleOwner, !owned[relationship.index, default: []].insert(target).inserted {
-            throw violation("\(new.name).\(relationship.name)", Self.tooMany)
-          }
-          builder.append(integer: target.rawValue)
-        }
+      try rows.append(row, to: builder) { relationship, link in
+        let path = "\(rows.new.name).\(relationship.name)"
+        guard let target = try single(link, row, path) else { return nil }
+        if link.needsSingleOwner, !owned[relationship.index, default: []].insert(target).inserted { throw violation(path, Self.tooMany) }
+        return target
       }
-      builder.endRow()
       if builder.isFull { try loader.take(builder.seal(), of: entity.destination) }
     }
     if builder.count > 0 { try loader.take(builder.seal(), of: entity.destination) }
-  }
-
-  private func append(
-    _ attribute: ManagedObjectModel.Attribute, _ value: ValueMapping, _ row: RowPointer, _ origin: ManagedObjectModel.Entity,
-    to builder: RowBatchBuilder
-  ) {
-    if let source = value.source, row.isPresent(source) {
-      switch origin.layout.kinds[source] {
-      case .bytes:
-        if attribute.type == .objectID { return append(renamed(row.value(source, .objectID)), to: builder) }
-        builder.append(bytesOf: row, source)
-      default: builder.append(cellOf: row, source)
-      }
-    } else if !builder.appendValue(value.fallback, .attribute(attribute.type)) {
-      // Models accept only default values of the attribute's type.
-      builder.appendNull()
-    }
-  }
-
-  private func append(_ value: StoreValue, to builder: RowBatchBuilder) {
-    if !builder.appendValue(value, .attribute(.objectID)) { builder.appendNull() }
-  }
-
-  /// The ID of an object of this store with the new name of its entity; null for a removed object.
-  private func renamed(_ value: StoreValue) -> StoreValue {
-    guard case .objectID(let id) = value, id.storeIdentifier == storeUUID, let entity = mapping.source.entity(named: id.entityName) else {
-      return value
-    }
-    guard let destination = mapping.destination(of: entity.index) else { return .null }
-    return .objectID(former.schema.identity.objectID(entity: mapping.destination.entities[destination], key: id.key))
   }
 
   private static let tooMany = "An object would have several destinations or owners, but the relationship allows one."
@@ -176,7 +134,9 @@ struct TableMigration {
     loader.take(order: links, keys: keys, of: relationship)
   }
 
-  private func violation(_ subject: String, _ reason: String, _ cause: (any Error)? = nil) -> MigrationError {
+  private func violation(_ subject: String, _ reason: String) -> MigrationError { Self.violation(subject, reason, path) }
+
+  private static func violation(_ subject: String, _ reason: String, _ path: String, _ cause: (any Error)? = nil) -> MigrationError {
     MigrationError(
       .constraintViolation, path: path, reason: "Existing objects don't fit the new model. Nothing was changed.",
       problems: [MigrationError.Problem(subject, reason)], cause: cause)

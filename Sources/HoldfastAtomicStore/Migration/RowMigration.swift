@@ -1,0 +1,69 @@
+import HoldfastStore
+
+/// Makes rows of one entity of a new model from those of the former one.
+struct RowMigration {
+  /// The entity of the new model.
+  let new: ManagedObjectModel.Entity
+  private let origin: ManagedObjectModel.Entity
+  private let entity: EntityMapping
+  private let mapping: MappingModel
+  private let identity: StoreIdentity
+
+  /// - Parameter identity: The store's identity.
+  /// - Returns: Nil for a new entity.
+  init?(_ entity: EntityMapping, _ mapping: MappingModel, _ identity: StoreIdentity) {
+    guard let source = entity.source else { return nil }
+    (self.entity, self.mapping, self.identity) = (entity, mapping, identity)
+    (new, origin) = (mapping.destination.entities[entity.destination], mapping.source.entities[source])
+  }
+
+  /// Appends the row of an object.
+  ///
+  /// - Parameter target: Returns the destination of a to-one relationship.
+  @inline(__always) func append(
+    _ row: RowPointer, to builder: RowBatchBuilder, target: (ManagedObjectModel.Relationship, LinkMapping) throws -> ObjectKey?
+  ) rethrows {
+    builder.beginRow(key: row.key, version: max(row.version, 1))
+    for (place, slot) in new.slots.enumerated() {
+      switch slot {
+      case .attribute(let attribute): append(attribute, entity.values[place], row, to: builder)
+      case .toOne(let relationship):
+        if let link = entity.links[relationship.index.rawValue], let target = try target(relationship, link) {
+          builder.append(integer: target.rawValue)
+        } else {
+          builder.appendNull()
+        }
+      }
+    }
+    builder.endRow()
+  }
+
+  private func append(
+    _ attribute: ManagedObjectModel.Attribute, _ value: ValueMapping, _ row: RowPointer, to builder: RowBatchBuilder
+  ) {
+    if let source = value.source, row.isPresent(source) {
+      switch origin.layout.kinds[source] {
+      case .bytes:
+        if attribute.type == .objectID { return append(renamed(row.value(source, .objectID)), to: builder) }
+        builder.append(bytesOf: row, source)
+      default: builder.append(cellOf: row, source)
+      }
+    } else if !builder.appendValue(value.fallback, .attribute(attribute.type)) {
+      // Models accept only default values of the attribute's type.
+      builder.appendNull()
+    }
+  }
+
+  private func append(_ value: StoreValue, to builder: RowBatchBuilder) {
+    if !builder.appendValue(value, .attribute(.objectID)) { builder.appendNull() }
+  }
+
+  /// The ID of an object of this store with the new name of its entity; null for a removed object.
+  private func renamed(_ value: StoreValue) -> StoreValue {
+    guard case .objectID(let id) = value, id.storeIdentifier == identity.storeUUID,
+      let entity = mapping.source.entity(named: id.entityName)
+    else { return value }
+    guard let destination = mapping.destination(of: entity.index) else { return .null }
+    return .objectID(identity.objectID(entity: mapping.destination.entities[destination], key: id.key))
+  }
+}
