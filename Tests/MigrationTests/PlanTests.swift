@@ -147,6 +147,47 @@ import Testing
     #expect(try place.contents(old) == ["Dog a: photo=300000 bytes 5"])
   }
 
+  /// Objects with the same values are the commonest reason for code when a constraint is added.
+  @Test(arguments: MigratedStore.allCases) func codeMergesObjectsBeforeAConstraintIsChecked(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store)
+    // The names and renaming identifiers are exchanged, which must not happen twice.
+    let old = try model(
+      EntityDescription(
+        "Dog", attributes: [.init("chip", .string, isOptional: true), .init("name", .string, isOptional: true)],
+        uniquenessConstraints: [["tag"]]))
+    let new = try model(
+      EntityDescription(
+        "Dog",
+        attributes: [
+          AttributeDescription("chip", .string, isOptional: true).renamed(from: "name"),
+          AttributeDescription("name", .string, isOptional: true).renamed(from: "chip"), .init("slug", .string, default: "?"),
+        ], uniquenessConstraints: [["tag"], ["name"], ["slug"]]))
+    try place.fill(old) { context in
+      for (tag, chip) in [("1", "x"), ("2", "y"), ("3", "x")] { try context.add("Dog", tag, ["chip": .string(chip), "name": "n"]) }
+    }
+    func plan(_ merges: Bool) -> MigrationPlan {
+      var plan = MigrationPlan(from: old)
+      plan.add(new, named: "merge") { stage in
+        try stage.forEach("Dog", savingEvery: 1) { old, new in
+          if merges && old["tag"] == "3" { return stage.context.delete(new) }
+          try new.setValue(old["tag"], forKey: "slug")
+        }
+      }
+      return plan
+    }
+    let description = place.description.migrating(from: [old]), before = try place.folder.snapshot()
+    let error = #expect(throws: MigrationError.self) {
+      try PersistentStoreCoordinator.migratePersistentStore(description, with: plan(false))
+    }
+    #expect(error?.code == .constraintViolation && error?.problems.map(\.path) == ["Dog"])
+    #expect(error?.reason.contains("stage merge") == true && error?.path == place.path)
+    #expect(try place.folder.snapshot() == before)
+    try PersistentStoreCoordinator.migratePersistentStore(description, with: plan(true))
+    #expect(try place.contents(new) == ["Dog 1: chip=n name=x slug=1", "Dog 2: chip=n name=y slug=2"])
+    // The constraint holds from now on.
+    #expect(throws: (any Error).self) { try place.change(new) { try $0.add("Dog", "4", ["slug": "2"]) } }
+  }
+
   /// What was optional, and isn't set by the code.
   @Test func aRequiredAttributeThatTheCodeLeavesEmptyIsAnError() throws {
     let place = MigratedStore.Place(.sqlite),

@@ -110,14 +110,15 @@ struct StagedMigration {
       try PersistentStoreCoordinator.migratePersistentStore(former.migrating(from: [old]), to: new)
       return number
     }
-    let mapping = try plan.mapping(of: stage)
+    let strict = try plan.mapping(of: stage), relaxed = try strict.destinationWithoutNewConstraints(), model = relaxed ?? new
+    let mapping = relaxed == nil ? strict : try MappingModel.partial(from: old, to: model, by: stage.rules).mapping
     var work = folder.store(number + 1)
-    if !(stage.isResumable && isBegun(work, new)) {
+    if !(stage.isResumable && isBegun(work, model)) {
       work = try folder.newStore(number + 1)
       try migrate(former, mapping, to: work)
     }
     try StoreCopier.reading(former, old) { reader, _ in
-      let coordinator = try PersistentStoreCoordinator(model: new, store: work.migrating(automatically: false))
+      let coordinator = try PersistentStoreCoordinator(model: model, store: work.migrating(automatically: false))
       defer { try? coordinator.close() }
       let context = try ManagedObjectContext(coordinator: coordinator, classes: []), store = coordinator.persistentStores[0]
       // A store with all rows in memory writes its entire file in each save, and saves once.
@@ -129,7 +130,21 @@ struct StagedMigration {
       if let journal { try journal.finish() } else { try context.save() }
       try checkRequired(mapping, context, stage.name ?? "")
     }
+    if relaxed != nil { try checkConstraints(work, from: model, to: new, stage.name ?? "") }
     return number + 1
+  }
+
+  /// Adds the constraints that the code didn't have to keep.
+  private func checkConstraints(
+    _ work: StoreDescription, from relaxed: ManagedObjectModel, to model: ManagedObjectModel, _ name: String
+  ) throws {
+    do { try PersistentStoreCoordinator.perform(MigrationRequest(try MappingModel.inferred(from: relaxed, to: model)), work) } catch var
+      error
+      as MigrationError where error.code == .constraintViolation
+    {
+      error.reason = "After the stage \(name), objects don't fit the new model. Nothing was changed. Change or merge them in its code."
+      throw error
+    }
   }
 
   private func isBegun(_ work: StoreDescription, _ model: ManagedObjectModel) -> Bool {
@@ -198,5 +213,39 @@ extension Error {
     case let error as StoreError: error.code == .cancelled
     default: self is CancellationError
     }
+  }
+}
+
+extension MappingModel {
+  /// The destination without the uniqueness constraints that existing objects may violate until code has changed them; nil if there are none.
+  fileprivate func destinationWithoutNewConstraints() throws -> ManagedObjectModel? {
+    var entities = destination.declarations
+    for place in entities.indices {
+      guard let entity = destination.entity(named: entities[place].name) else { continue }
+      entities[place].uniquenessConstraints.removeAll { constraint in entity.familyIndexes.contains { isNew(constraint, mapping(of: $0)) } }
+    }
+    if entities.map(\.uniquenessConstraints) == destination.declarations.map(\.uniquenessConstraints) { return nil }
+    return try ManagedObjectModel(entities: entities, composites: destination.composites)
+  }
+
+  /// Whether existing objects of an entity get a constraint that they haven't had.
+  private func isNew(_ constraint: [String], _ entity: EntityMapping) -> Bool {
+    guard let source = entity.source.map({ self.source.entities[$0] }) else { return false }
+    let new = destination.entities[entity.destination]
+    let former = constraint.map { name in new.slot(named: name).flatMap { formerName(of: $0, new, entity, source) } }
+    return !source.uniquenessConstraints.contains { Set($0.map { Optional($0) }) == Set(former) }
+  }
+
+  /// The name of the source's attribute or to-one relationship from which a slot is filled.
+  private func formerName(
+    of slot: SlotIndex, _ new: ManagedObjectModel.Entity, _ entity: EntityMapping, _ source: ManagedObjectModel.Entity
+  ) -> String? {
+    guard let relationship = new.relationship(inSlot: slot) else {
+      return entity.values[slot.rawValue].source.map { source.slots[$0].name }
+    }
+    return entity.links[relationship.index.rawValue].flatMap {
+      $0.isReversed ? self.source.inverse(of: self.relationship($0)) : self.relationship($0)
+    }?
+    .name
   }
 }
