@@ -332,6 +332,25 @@ import Testing
     }
   }
 
+  /// The list is sent empty, without an order. It counted as moved when the save was completed, so it was saved again.
+  @Test(arguments: TestStore.allCases, Loss.allCases)
+  func aNewListWhoseObjectsWereMovedAndRemovedIsSavedOnce(_ store: TestStore, _ loss: Loss) throws {
+    for name in ["songs", "owned"] {
+      let stack = try LossyStack(store, model: UncertainSaveTests.lists, classes: []), context = stack.context
+      let songs = (0..<3).map { _ in context.make("Song") }
+      try context.save()
+      let ordered = try context.make("List").ordered(forKey: name)
+      ordered.append(contentsOf: songs)
+      ordered.move(from: 2, to: 0)
+      for song in songs { ordered.remove(song) }
+      stack.saveInVain(loss)
+      try context.save()
+      #expect(stack.recorder.savingRequests == (loss.isCommitted ? [1, 0, 0] : [1, 0, 1]), "\(name)")
+      #expect(!context.hasChanges)
+      #expect(try #require(try stack.another().all("List").first).ordered(forKey: name).isEmpty)
+    }
+  }
+
   @Test(arguments: TestStore.allCases, Loss.allCases)
   func anObjectAddedToAnotherListWithoutInverseLeavesTheFirst(_ store: TestStore, _ loss: Loss) throws {
     let stack = try LossyStack(store, model: UncertainSaveTests.lists, classes: []), context = stack.context
