@@ -31,6 +31,19 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["harbour.sqlite"])
   }
 
+  /// A process that is killed while it begins the first commit leaves such a log. SQLite tried to read it for ten seconds, and gave up.
+  @Test(arguments: [0, 31, 32]) func RC7_aLogWithoutPagesIsRead(byteCount: Int) async throws {
+    try Harbour.makeFile(path, options: SQLiteStoreOptions(journalMode: .wal))
+    // The format's number, its version, the size of a page, and numbers that change with each log.
+    let header: [UInt8] = [0x37, 0x7F, 0x06, 0x82, 0x00, 0x2D, 0xE2, 0x18, 0x00, 0x00, 0x10, 0x00] + Array(repeating: 0x5A, count: 20)
+    try Data(header.prefix(byteCount)).write(to: URL(fileURLWithPath: path + "-wal"))
+    try Data(count: 32_768).write(to: URL(fileURLWithPath: path + "-shm"))
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      _ = try PersistentStoreCoordinator.metadata(for: .sqlite(at: path))
+      try ReadOnlyPlace.expectReadable(path)
+    }
+  }
+
   /// Such a store is opened by a URI, which contains the path.
   @Test func RC7_aClosedStoreOpensWithSpecialCharactersInItsPath() async throws {
     let path = folder.file("50% & more? #1 ü.sqlite?immutable=0")

@@ -19,7 +19,7 @@ import Synchronization
 ///   Running them again covers files created since then.
 /// - Only journals and logs of open databases are deleted, and never those of read-only databases. A deletion doesn't fail if the file
 ///   system can't sync folders.
-/// - A read-only database's log is opened read-only, so SQLite doesn't create one.
+/// - A read-only database's log is opened read-only, so SQLite doesn't create one. Without pages, it counts as empty; see ``HeaderOnlyLog``.
 /// - A full path name is the given name. SQLite's own file system resolves symbolic links in a name. It would replace
 ///   `/proc/self/fd/N/NAME` with the long path that ``SQLiteFileName`` avoids. Names are resolved and checked before they get here.
 /// - A temporary file is created where ``placingTemporaryFiles(_:_:)`` specifies.
@@ -123,7 +123,11 @@ enum SQLiteFileSystem {
       file?.pointee.pMethods = nil
       return SQLiteResultCode.cannotOpen
     }
-    return system.pointee.xOpen(system, path ?? temporaryNames?.next(), file, flags, flagsOut)
+    let code = system.pointee.xOpen(system, path ?? temporaryNames?.next(), file, flags, flagsOut)
+    if let file, code == SQLiteResultCode.ok, flags & SQLITE_OPEN_WAL != 0, flags & SQLITE_OPEN_READONLY != 0 {
+      HeaderOnlyLog.attach(to: file)
+    }
+    return code
   }
 
   // MARK: What may be opened and deleted
