@@ -51,6 +51,8 @@ import Testing
       }
     ), ("removed entity", false, { $0.remove(at: 1) }),
     ("order", false, { $0[2].relationships = [.toMany("dogs", to: "Dog", inverse: "tags", isOrdered: true)] }),
+    // One end could contradict the other, which only the former tables show.
+    ("to-many at one end", false, { $0[0].relationships[2] = .toMany("toy", to: "Toy", inverse: "dog") }),
     (
       "to-one", false,
       { entities in

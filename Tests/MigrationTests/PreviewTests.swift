@@ -59,6 +59,26 @@ import Testing
     #expect(error?.code == .inferredMappingModel)
   }
 
+  /// SQLite adds an attribute without a value to the table, and copies tables whose entities get other numbers.
+  @Test(arguments: MigratedStore.allCases) func thePreviewKnowsWhichRowsAreWrittenAgain(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store), old = try model(EntityDescription("Dog"))
+    func byteCount(_ entities: EntityDescription...) throws -> Int64 {
+      let description = place.description.migrating(from: [old])
+      return try #require(try PersistentStoreCoordinator.previewMigration(of: description, to: try model(entities))?.estimatedByteCount)
+    }
+    try place.fill(old) { context in for number in 0..<10 { try context.add("Dog", "\(number)") } }
+    let optional = try byteCount(EntityDescription("Dog", attributes: [.init("age", .integer16, isOptional: true)]))
+    let renumbered = try byteCount(EntityDescription("Ant"), EntityDescription("Dog"))
+    let short = try byteCount(EntityDescription("Dog", attributes: [.init("note", .string, default: "")]))
+    let long = try byteCount(
+      EntityDescription("Dog", attributes: [.init("note", .string, default: .string(String(repeating: "x", count: 1_000)))]))
+    let isInPlace = store == .sqlite || store == .coreData
+    #expect((optional == 0) == isInPlace)
+    // In files of other programs, entities keep their numbers.
+    #expect((renumbered == 0) == (store == .coreData))
+    #expect(long - short >= 10_000)
+  }
+
   @Test(arguments: MigratedStore.allCases) func aPreviewOfAPlanRunsItOnACopy(_ store: MigratedStore) throws {
     let place = MigratedStore.Place(store)
     let versions = try [["a", "x"], ["b", "x"], ["c"]].map { names in

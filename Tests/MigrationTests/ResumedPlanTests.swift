@@ -134,6 +134,69 @@ import Testing
     try expectDone(place)
   }
 
+  @Test(arguments: rowStores) func aResumableStageWithAnotherNameBeginsAgain(_ store: MigratedStore) async throws {
+    let place = MigratedStore.Place(store), log = Log()
+    try fill(place)
+    await die(at: 10, place)
+    try migrate(place, plan(log, named: ["one", "two, corrected"]))
+    #expect(log.lines == (0..<6).map { "two, corrected \($0)" })
+    try expectDone(place)
+  }
+
+  /// The store's file is replaced, not the link.
+  @Test(arguments: MigratedStore.allCases) func changesThroughASymbolicLinkAreSeen(_ store: MigratedStore) async throws {
+    let place = MigratedStore.Place(store), log = Log(), link = place.folder.file("link/Store")
+    try fill(place)
+    try FileManager.default.createDirectory(atPath: place.folder.file("link"), withIntermediateDirectories: false)
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: place.path)
+    await die(at: 10, place)
+    try place.change(versions[0]) { try $0.add("Dog", "6", ["first": "a"]) }
+    try PersistentStoreCoordinator.migratePersistentStore(store.description(at: link), with: plan(log))
+    #expect(log.lines.count == 14)
+    try expectDone(place, count: 7)
+  }
+
+  /// A record isn't synchronized, so a power loss can bring an earlier one back. Stages without code have changed its store since.
+  @Test(arguments: MigratedStore.allCases) func anEarlierRecordDoesNotTakeTheStoreBack(_ store: MigratedStore) async throws {
+    let place = MigratedStore.Place(store), folder = place.folder.file(".holdfast-Store.migration")
+    let versions = try [["a"], ["a", "b"], ["b", "c"], ["b", "c", "d"]].map { names in
+      try model(EntityDescription("Dog", attributes: names.map { .init($0, .string, default: .string($0)) }))
+    }
+    func plan(_ body: @escaping @Sendable (FormerObject, ManagedObject) throws -> Void) -> MigrationPlan {
+      var plan = MigrationPlan(from: versions[0])
+      for version in versions[1...2] { plan.add(version) }
+      plan.add(versions[3], named: "code", isResumable: true) { stage in try stage.forEach("Dog", body) }
+      return plan
+    }
+    try place.fill(versions[0]) { try $0.add("Dog", "x", ["a": "1"]) }
+    #expect(throws: CancellationError.self) { try migrate(place, plan { _, _ in throw CancellationError() }) }
+    var record = try String(contentsOfFile: folder + "/plan.json", encoding: .utf8)
+    let stages = try #require(record.firstMatch(of: /"stages":(\[[^\]]*\])/))
+    record.replaceSubrange(stages.1.startIndex..<stages.1.endIndex, with: "[]")
+    try Data(record.utf8).write(to: URL(fileURLWithPath: folder + "/plan.json"))
+    try migrate(
+      place,
+      plan { old, new in
+        #expect(old["c"] == "c")
+        try new.setValue("2", forKey: "d")
+      })
+    #expect(try place.contents(versions[3]) == ["Dog x: b=b c=c d=2"])
+    #expect(folders(place).isEmpty)
+  }
+
+  @Test(arguments: MigratedStore.allCases) func metadataThatAResumableStageSetsRemains(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store)
+    try fill(place)
+    var plan = MigrationPlan(from: versions[0])
+    plan.add(versions[1], named: "metadata", isResumable: true) { stage in
+      try stage.forEach("Dog", savingEvery: 2) { old, _ in
+        if old["tag"] == "3" { try stage.context.persistentStoreCoordinator.setMetadata(["step": 7]) }
+      }
+    }
+    try migrate(place, plan)
+    #expect(try PersistentStoreCoordinator.metadata(for: place.description).userInfo == ["step": 7])
+  }
+
   // MARK: Cancellations and errors
 
   @Test(arguments: rowStores) func aCancelledPlanIsContinued(_ store: MigratedStore) throws {

@@ -4,7 +4,8 @@
   import Foundation
 #endif
 
-/// What shows that a file was changed: its number, size and time, and those of its log. Equal for files that can't be examined.
+/// What shows that a file was changed: its number, size and time, and those of its log. Equal for files that can't be examined. The path has
+/// no symbolic links.
 struct FileState: Codable, Equatable {
   private var values: [String] = []
 

@@ -45,7 +45,8 @@ final class FolderLock {
         let number = errno
         // Another process may have removed it.
         if number == ENOENT { if creates { continue } else { return nil } }
-        throw error(.notPermitted, "It isn't a folder, or can't be opened. Remove it.", number)
+        let isOther = number == ENOTDIR || number == ELOOP
+        throw error(.notPermitted, isOther ? "It isn't a folder. Remove it." : "The folder can't be opened. Check the permissions.", number)
       }
       var opened = stat(), found = stat()
       if fstat(handle, &opened) != 0 || opened.st_uid != geteuid() || opened.st_mode & 0o022 != 0 {

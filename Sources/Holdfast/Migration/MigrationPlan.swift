@@ -30,6 +30,8 @@ public struct MigrationPlan: Sendable {
     var destination: Int
     var name: String?
     var isResumable = false
+    /// What distinguishes stages whose name and versions are the same.
+    var fingerprint = ""
     var rules: MappingRules?
     var body: (@Sendable (MigrationStage) throws -> Void)?
   }
@@ -56,8 +58,8 @@ public struct MigrationPlan: Sendable {
   ///   - model: The version. If the plan contains it, the stage is another way to it.
   ///   - former: An earlier version of the plan, for a stage that skips versions. Defaults to the version that was added last. Traps if the
   ///     plan doesn't contain it.
-  ///   - name: The stage's name in errors and progress. If the code of a resumable plan changes, change the name: a plan doesn't continue stages
-  ///     with other names.
+  ///   - name: The stage's name in errors and progress. If the code of a stage changes, change the name: an interrupted plan isn't continued if
+  ///     stages have other names.
   ///   - isResumable: Whether a stage that was interrupted continues behind the last batch of ``MigrationStage/forEach(_:savingEvery:_:)`` that was
   ///     saved. Defaults to false: it begins again. See <doc:MigrateAStore>.
   ///   - body: Sets values of new objects. It runs on the calling thread, before anything is changed at the store's place. Its errors end the
@@ -72,7 +74,7 @@ public struct MigrationPlan: Sendable {
   /// The same, with rules that say what belongs together in the two versions.
   package mutating func addStage(
     to model: ManagedObjectModel, after former: ManagedObjectModel?, named name: String?, isResumable: Bool = false,
-    by rules: MappingRules? = nil, _ body: (@Sendable (MigrationStage) throws -> Void)?
+    by rules: MappingRules? = nil, fingerprint: String = "", _ body: (@Sendable (MigrationStage) throws -> Void)?
   ) {
     guard let source = former.map({ index(of: $0) }) ?? last else {
       preconditionFailure("The plan doesn't contain the version after which a stage was added.")
@@ -80,7 +82,9 @@ public struct MigrationPlan: Sendable {
     let known = index(of: model), destination = known ?? versions.count
     // Renaming identifiers and default values may differ between models of the same version.
     if let known { versions[known] = model } else { versions.append(model) }
-    stages.append(Stage(source: source, destination: destination, name: name, isResumable: isResumable, rules: rules, body: body))
+    stages.append(
+      Stage(
+        source: source, destination: destination, name: name, isResumable: isResumable, fingerprint: fingerprint, rules: rules, body: body))
     if former == nil || known == nil { last = destination }
   }
 
@@ -101,7 +105,7 @@ public struct MigrationPlan: Sendable {
 
   /// What distinguishes a stage from those that an interrupted run may have done instead.
   func key(_ stage: Stage) -> String {
-    "\(versions[stage.source].versionDigest) \(versions[stage.destination].versionDigest) \(stage.name ?? "")"
+    "\(versions[stage.source].versionDigest) \(versions[stage.destination].versionDigest) \(stage.name ?? "") \(stage.fingerprint)"
   }
 
   /// The stages that a store with some metadata still needs, as few as possible; nil if none lead from its version to the last one.

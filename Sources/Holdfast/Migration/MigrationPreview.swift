@@ -66,7 +66,7 @@ public struct MigrationPreview: Sendable {
   /// The number of objects that remain.
   public var objectCount: Int { entities.reduce(0) { $0 + $1.objectCount } }
 
-  /// The number of objects whose rows are written again. In SQLite, only tables of changed entities are; other stores write all objects.
+  /// The number of objects whose entity has other properties.
   public var changedObjectCount: Int { entities.reduce(0) { $0 + ($1.kind == .transform ? $1.objectCount : 0) } }
 }
 
@@ -120,21 +120,30 @@ extension PersistentStoreCoordinator {
   public static func previewMigration(
     of description: StoreDescription, with plan: MigrationPlan, progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
   ) throws -> [MigrationPreview] {
-    guard let stages = plan.stages(after: try metadata(for: description)) else {
-      return try previewMigration(of: description, to: plan.model).map { [$0] } ?? []
-    }
+    let found: PersistentStoreMetadata
+    do { found = try metadata(for: description) } catch let error as StoreError where error.code == .notFound { return [] }
+    guard let stages = plan.stages(after: found) else { return try previewMigration(of: description, to: plan.model).map { [$0] } ?? [] }
     guard !stages.isEmpty, let location = description.location else { return [] }
     let temporary = try TemporaryStore(beside: description, to: MigrationRequest.operation), copy = temporary.description
     defer { temporary.remove() }
     try perform(ReplacementRequest(source: location), copy)
-    return try stages.map { stage in
-      let mapping = try plan.mapping(of: stage), hasCode = stage.body != nil
-      let preview = try MigrationPreview(of: copy, mapping, stage: hasCode ? stage.name : nil)
-      let former = copy.byteCount
-      let duration = try ContinuousClock().measure { try StagedMigration(copy, plan, progress).run([stage]) }
-      // A stage with code has a copy of the former store, the new one, and finally a copy of that.
-      return preview.measured(duration, hasCode ? former + 2 * copy.byteCount : preview.estimatedByteCount)
+    do { return try stages.map { try preview($0, plan, copy, progress) } } catch var error as MigrationError {
+      error.path = location.description
+      throw error
     }
+  }
+
+  /// Runs a stage on a copy.
+  private static func preview(
+    _ stage: MigrationPlan.Stage, _ plan: MigrationPlan, _ copy: StoreDescription,
+    _ progress: @escaping @Sendable (MigrationProgress) -> Void
+  ) throws -> MigrationPreview {
+    let preview = try MigrationPreview(of: copy, try plan.mapping(of: stage), stage: stage.body == nil ? nil : stage.name)
+    let former = copy.byteCount
+    let duration = try ContinuousClock().measure { try StagedMigration(copy, plan, progress).run([stage]) }
+    guard stage.body != nil else { return preview.measured(duration, preview.estimatedByteCount) }
+    // Two copies of the former store, one of which is migrated, and finally a copy of the new one.
+    return preview.measured(duration, 2 * former + max(preview.estimatedByteCount ?? 0, copy.byteCount))
   }
 }
 
@@ -164,18 +173,37 @@ extension MigrationPreview {
     let clock = ContinuousClock(), start = clock.now
     let coordinator = try PersistentStoreCoordinator(
       model: mapping.source, store: description.with(configuration: nil).migrating(automatically: false))
+    let isWhole: Bool, opening: Duration, reading: Duration, counts: [Int]
     do {
       let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
-      (self.stage, self.mapping, entities) = (stage, mapping, try Self.entities(mapping, context))
+      counts = try mapping.source.entities.map { $0.isAbstract ? 0 : try Self.count(mapping.source, $0.index, context) }
+      (self.stage, self.mapping, entities) = (stage, mapping, Self.entities(mapping, counts))
       losses = try Self.losses(mapping, context)
-      estimatedDuration = try Self.duration(
-        entities, isWhole: coordinator.persistentStores[0].capabilities.residentRows, opening: clock.now - start, context)
+      (isWhole, opening) = (coordinator.persistentStores[0].capabilities.residentRows, clock.now - start)
+      reading = try Self.readingTime(mapping.source, counts, context)
     } catch {
       try? coordinator.close()
       throw error
     }
+    // A closed store tells what it would do.
     try coordinator.close()
-    estimatedByteCount = try Self.byteCount(entities, description)
+    let hasEstimate = description.administration.supports(MigrationEstimateRequest.self)
+    let estimate =
+      hasEstimate
+      ? try PersistentStoreCoordinator.perform(MigrationEstimateRequest(mapping, objectCounts: counts), description) : nil
+    let all = counts.reduce(0, +), share = Double(estimate?.rewrittenObjectCount ?? all) / Double(max(all, 1))
+    // Measured with a hundred thousand people: a row store reads and writes a row in three times the time for reading an object. Other stores
+    // copy a row in half of that time, and their file is read and written in about the time for opening it.
+    estimatedDuration = opening + reading * (isWhole ? 0.5 : 3) * share
+    estimatedByteCount = estimate?.byteCount
+  }
+
+  /// What a migration of a store that isn't open would lose.
+  static func losses(of description: StoreDescription, _ mapping: MappingModel) throws -> [Loss] {
+    let coordinator = try PersistentStoreCoordinator(
+      model: mapping.source, store: description.with(configuration: nil).migrating(automatically: false))
+    defer { try? coordinator.close() }
+    return try losses(mapping, ManagedObjectContext(coordinator: coordinator, classes: []))
   }
 
   /// The same preview with measured costs.
@@ -184,40 +212,27 @@ extension MigrationPreview {
       stage: stage, mapping: mapping, entities: entities, losses: losses, estimatedDuration: duration, estimatedByteCount: byteCount)
   }
 
-  // MARK: Costs
-
-  /// Measured with a hundred thousand people: a row store reads and writes a row in three times the time for reading an object. Other stores copy
-  /// a row in half of that time, and their file is read and written in about the time for opening it.
-  ///
-  /// - Parameter opening: The time for opening the store and counting, which takes part of the time of a migration.
-  private static func duration(
-    _ entities: [Entity], isWhole: Bool, opening: Duration, _ context: ManagedObjectContext
-  ) throws -> Duration {
-    var total = opening
-    for entity in entities where entity.objectCount > 0 && (isWhole || entity.kind == .transform) {
-      var request = FetchRequest<ManagedObject>(entityName: entity.formerName ?? entity.name, limit: 5_000)
+  /// The time for reading all objects, from that of some thousand of each entity.
+  private static func readingTime(_ model: ManagedObjectModel, _ counts: [Int], _ context: ManagedObjectContext) throws -> Duration {
+    var total = Duration.zero
+    for (entity, all) in zip(model.entities, counts) where all > 0 {
+      var request = FetchRequest<ManagedObject>(entityName: entity.name, limit: 5_000)
       request.includesSubentities = false
       var count = 0
       let time = try ContinuousClock().measure { count = try context.fetch(request).count }
       context.reset()
-      if count > 0 { total += time * (isWhole ? 0.5 : 3) * (Double(entity.objectCount) / Double(count)) }
+      total += time * (Double(all) / Double(max(count, 1)))
     }
     return total
   }
 
-  private static func byteCount(_ entities: [Entity], _ description: StoreDescription) throws -> Int64? {
-    guard description.administration.supports(MigrationSpaceRequest.self) else { return nil }
-    let (changed, all) = entities.reduce((0, 0)) { ($0.0 + ($1.kind == .transform ? $1.objectCount : 0), $0.1 + $1.objectCount) }
-    return try PersistentStoreCoordinator.perform(MigrationSpaceRequest(changedShare: Double(changed) / Double(max(all, 1))), description)
-  }
-
   // MARK: Objects
 
-  private static func entities(_ mapping: MappingModel, _ context: ManagedObjectContext) throws -> [Entity] {
-    try mapping.entityMappings.filter { !mapping.destination.entities[$0.destination].isAbstract }.map { entity in
+  private static func entities(_ mapping: MappingModel, _ counts: [Int]) -> [Entity] {
+    mapping.entityMappings.filter { !mapping.destination.entities[$0.destination].isAbstract }.map { entity in
       Entity(
         name: mapping.destination.entities[entity.destination].name, formerName: entity.source.map { mapping.source.entities[$0].name },
-        objectCount: try entity.source.map { try count(mapping.source, $0, context) } ?? 0, kind: entity.kind)
+        objectCount: entity.source.map { counts[$0.rawValue] } ?? 0, kind: entity.kind)
     }
   }
 

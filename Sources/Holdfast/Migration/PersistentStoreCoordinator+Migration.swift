@@ -38,7 +38,7 @@ extension PersistentStoreCoordinator {
   static func migrateAutomatically(_ description: StoreDescription, to model: ManagedObjectModel) throws {
     guard let mapping = try inferredMapping(for: description, try recoveredMetadata(of: description), to: model) else { return }
     if !description.removesDataWhenMigrating && mapping.mayLoseData {
-      let losses = try MigrationPreview(of: description, mapping).losses
+      let losses = try MigrationPreview.losses(of: description, mapping)
       guard losses.isEmpty else {
         throw MigrationError(
           .lossOfData, path: description.location?.description,

@@ -26,6 +26,8 @@ struct PlanFolder {
   }
 
   private let lock: FolderLock
+  /// The store's path without symbolic links, so that everybody finds the same folder, and sees the file's changes.
+  let storePath: String
   private let inFile: @Sendable (String) -> StoreDescription
   /// The name of the store's file.
   private let name: String
@@ -36,12 +38,14 @@ struct PlanFolder {
   /// - Returns: Nil if it doesn't exist and isn't created.
   /// - Throws: ``/HoldfastStore/StoreError`` with code `locked` while a plan is working there.
   init?(beside description: StoreDescription, creates: Bool) throws {
-    guard let path = description.location?.path, let inFile = description.inFile,
+    guard let path = description.location?.path.map({ URL(fileURLWithPath: $0).resolvingSymlinksInPath().path }),
+      let inFile = description.inFile,
       description.administration.supports(ReplacementRequest.self)
     else {
       if creates { throw TemporaryStore.unsupported(description, MigrationRequest.operation) }
       return nil
     }
+    storePath = path
     let parts = path.split(separator: "/", omittingEmptySubsequences: false)
     (self.inFile, name) = (inFile, String(parts.last ?? "store"))
     // A name has at most 255 bytes.
@@ -97,8 +101,11 @@ struct PlanFolder {
     removeStores { _ in true }
   }
 
-  /// Removes the folder. Others notice when they lock it.
-  func remove() { try? FileManager.default.removeItem(atPath: path) }
+  /// Removes the folder, the record first: without it, nobody uses what remains if the process ends meanwhile. Others notice when they lock it.
+  func remove() {
+    clear()
+    try? FileManager.default.removeItem(atPath: path)
+  }
 
   private func removeStores(where isRemoved: (Int) -> Bool) {
     for name in (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? [] {

@@ -42,6 +42,8 @@ final class StageJournal {
   }
 
   private struct Entry: Codable {
+    /// The stage; see ``MigrationPlan/key(_:)``.
+    var stage: String
     var done: Place
     /// The place that the save reaches.
     var next: Place
@@ -50,27 +52,27 @@ final class StageJournal {
 
   private let store: PersistentStore
   private let context: ManagedObjectContext
-  /// The store's own metadata.
-  private let userInfo: [String: StoreValue]
+  private let stage: String
   /// What is saved.
   private(set) var done = Place.beginning
   /// Where the closure is.
   private var loop = -1
 
-  /// Whether a closed store has a journal.
-  static func isIn(_ metadata: PersistentStoreMetadata) -> Bool { metadata.userInfo[key] != nil }
+  /// Whether a store has the journal of a stage.
+  static func isIn(_ userInfo: [String: StoreValue], of stage: String) -> Bool { entry(userInfo)?.stage == stage }
+
+  private static func entry(_ userInfo: [String: StoreValue]) -> Entry? {
+    guard case .string(let text)? = userInfo[key] else { return nil }
+    return try? JSONDecoder().decode(Entry.self, from: Data(text.utf8))
+  }
 
   /// Begins a journal, or continues that of an earlier run.
-  init(_ store: PersistentStore, _ context: ManagedObjectContext) throws {
-    (self.store, self.context) = (store, context)
-    var userInfo = store.metadata
-    let text = userInfo.removeValue(forKey: Self.key)
-    self.userInfo = userInfo
-    guard case .string(let text)? = text else {
-      try write(Entry(done: done, next: done, witnesses: []))
+  init(_ store: PersistentStore, _ context: ManagedObjectContext, of stage: String) throws {
+    (self.store, self.context, self.stage) = (store, context, stage)
+    guard let entry = Self.entry(store.metadata) else {
+      try write(next: done, [])
       return
     }
-    let entry = try JSONDecoder().decode(Entry.self, from: Data(text.utf8))
     done = try entry.witnesses.contains(where: isSaved) ? entry.next : entry.done
   }
 
@@ -97,21 +99,25 @@ final class StageJournal {
   func finish() throws {
     guard done == .end || loop >= done.loop else { throw differentLoops }
     if done != .end { try save(reaching: .end) }
-    try store.setMetadata(userInfo)
+    var metadata = store.metadata
+    metadata[Self.key] = nil
+    try store.setMetadata(metadata)
   }
 
   private func save(reaching place: Place) throws {
     try context.processPendingChanges()
     if context.hasChanges {
-      try write(Entry(done: done, next: place, witnesses: try witnesses()))
+      try write(next: place, try witnesses())
       try context.save()
       context.reset()
     }
     done = place
   }
 
-  private func write(_ entry: Entry) throws {
-    var metadata = userInfo
+  private func write(next: Place, _ witnesses: [Witness]) throws {
+    let entry = Entry(stage: stage, done: done, next: next, witnesses: witnesses)
+    // The closure may have changed other metadata.
+    var metadata = store.metadata
     metadata[Self.key] = .string(String(decoding: try JSONEncoder().encode(entry), as: UTF8.self))
     try store.setMetadata(metadata)
   }

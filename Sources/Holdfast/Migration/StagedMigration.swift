@@ -36,7 +36,7 @@ extension PersistentStoreCoordinator {
       try? PlanFolder(beside: description, creates: false)?.remove()
       return
     }
-    try StagedMigration(description, plan, progress).run(stages)
+    try StagedMigration(description, plan, progress).run()
   }
 
   /// Removes the copy with which an interrupted plan would be continued. Does nothing if there is none.
@@ -58,13 +58,17 @@ struct StagedMigration {
     (self.description, self.plan, self.progress) = (description, plan, progress)
   }
 
-  func run(_ stages: [MigrationPlan.Stage]) throws {
+  /// - Parameter selected: The stages; nil for those that the store still needs.
+  func run(_ selected: [MigrationPlan.Stage]? = nil) throws {
     guard let location = description.location, !description.isReadOnly else {
       throw StoreError(
         .readOnly, operation: MigrationRequest.operation, path: description.location?.description,
         reason: "The store description is read-only, or has no location. Describe a store in a file, for writing.")
     }
     guard let folder = try PlanFolder(beside: description, creates: true) else { return }
+    // Another process may have migrated the store before it released the folder.
+    let stages = try selected ?? plan.stages(after: PersistentStoreCoordinator.recoveredMetadata(of: description)) ?? []
+    if stages.isEmpty { return folder.remove() }
     do { try run(stages, location, in: folder) } catch {
       if !(stages.contains(where: \.isResumable) && error.isCancellation) { folder.remove() }
       throw error
@@ -74,10 +78,13 @@ struct StagedMigration {
 
   private func run(_ stages: [MigrationPlan.Stage], _ location: StoreLocation, in folder: PlanFolder) throws {
     // Before the copy, so that no change is missed.
-    let state = FileState(location.path), keys = stages.map { plan.key($0) }
+    let state = FileState(folder.storePath), keys = stages.map { plan.key($0) }
     var record = PlanFolder.Record(source: state)
-    if let found = folder.record, folder.exists(found), found.source == state, keys.starts(with: found.stages) {
-      record = found
+    if let found = folder.record, folder.exists(found), found.source == state, keys.starts(with: found.stages),
+      let count = try doneCount(stages, atLeast: found.stages.count, folder.store(found.store))
+    {
+      record.store = found.store
+      record.stages = Array(keys.prefix(count))
     } else {
       folder.clear()
       try PersistentStoreCoordinator.perform(ReplacementRequest(source: location), try folder.newStore(0))
@@ -85,7 +92,7 @@ struct StagedMigration {
     }
     do {
       for (stage, key) in zip(stages, keys).dropFirst(record.stages.count) {
-        record.store = try run(stage, record.store, in: folder)
+        record.store = try run(stage, key, record.store, in: folder)
         record.stages.append(key)
         try folder.write(record)
       }
@@ -94,7 +101,7 @@ struct StagedMigration {
       error.path = location.description
       throw error
     }
-    guard FileState(location.path) == state else {
+    guard FileState(folder.storePath) == state else {
       throw StoreError(
         .storeReplaced, operation: MigrationRequest.operation, path: location.description,
         reason: "Another process changed the store while the plan ran. Nothing was changed. Try again.", isRetryable: true)
@@ -102,18 +109,29 @@ struct StagedMigration {
     try PersistentStoreCoordinator.perform(ReplacementRequest(source: folder.store(record.store).location ?? location), description)
   }
 
+  /// The number of stages that a store of the folder has passed; nil if it isn't one of these stages.
+  ///
+  /// It may have passed more than the recorded ones, but only such without code, which change the store in place.
+  private func doneCount(_ stages: [MigrationPlan.Stage], atLeast count: Int, _ store: StoreDescription) throws -> Int? {
+    let found = try PersistentStoreCoordinator.recoveredMetadata(of: store)
+    return (count...stages.count).first { number in
+      let version = number == 0 ? stages[0].source : stages[number - 1].destination
+      return found.isCompatible(with: plan.versions[version]) && stages[count..<number].allSatisfy { $0.body == nil }
+    }
+  }
+
   /// Returns the number of the store after the stage.
-  private func run(_ stage: MigrationPlan.Stage, _ number: Int, in folder: PlanFolder) throws -> Int {
+  private func run(_ stage: MigrationPlan.Stage, _ key: String, _ number: Int, in folder: PlanFolder) throws -> Int {
     let old = plan.versions[stage.source], new = plan.versions[stage.destination], former = folder.store(number)
     guard let body = stage.body else {
-      // In place: the store has either version. If it has the new one, nothing is done.
-      try PersistentStoreCoordinator.migratePersistentStore(former.migrating(from: [old]), to: new)
+      // In place: the store has either version.
+      try PersistentStoreCoordinator.perform(MigrationRequest(try plan.mapping(of: stage)), former)
       return number
     }
     let strict = try plan.mapping(of: stage), relaxed = try strict.destinationWithoutNewConstraints(), model = relaxed ?? new
     let mapping = relaxed == nil ? strict : try MappingModel.partial(from: old, to: model, by: stage.rules).mapping
     var work = folder.store(number + 1)
-    if !(stage.isResumable && isBegun(work, model)) {
+    if try !stage.isResumable || !isBegun(key, work, model) {
       work = try folder.newStore(number + 1)
       try migrate(former, mapping, to: work)
     }
@@ -122,7 +140,7 @@ struct StagedMigration {
       defer { try? coordinator.close() }
       let context = try ManagedObjectContext(coordinator: coordinator, classes: []), store = coordinator.persistentStores[0]
       // A store with all rows in memory writes its entire file in each save, and saves once.
-      let journal = stage.isResumable && !store.capabilities.residentRows ? try StageJournal(store, context) : nil
+      let journal = stage.isResumable && !store.capabilities.residentRows ? try StageJournal(store, context, of: key) : nil
       if journal?.done != .end {
         try body(MigrationStage(stage.name ?? "", reader, mapping, context, store.identity, journal, progress))
         if let unread = reader.unread { throw unread }
@@ -147,9 +165,12 @@ struct StagedMigration {
     }
   }
 
-  private func isBegun(_ work: StoreDescription, _ model: ManagedObjectModel) -> Bool {
-    guard let found = try? PersistentStoreCoordinator.recoveredMetadata(of: work) else { return false }
-    return StageJournal.isIn(found) && found.isCompatible(with: model)
+  /// Whether an interrupted run has begun to change a store.
+  private func isBegun(_ key: String, _ work: StoreDescription, _ model: ManagedObjectModel) throws -> Bool {
+    do {
+      let found = try PersistentStoreCoordinator.recoveredMetadata(of: work)
+      return StageJournal.isIn(found.userInfo, of: key) && found.isCompatible(with: model)
+    } catch let error as StoreError where [.notFound, .damaged, .notAStore].contains(error.code) { return false }
   }
 
   private func migrate(_ former: StoreDescription, _ mapping: MappingModel, to work: StoreDescription) throws {

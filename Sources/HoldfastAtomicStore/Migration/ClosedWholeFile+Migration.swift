@@ -80,8 +80,12 @@ extension ClosedWholeFile {
     return ids
   }
 
-  /// The space that a migration needs: for a new file.
-  func migrationSpace() throws -> Int64 { try reading(MigrationSpaceRequest.operation) { Int64($0.byteCount) } }
+  /// All rows are written to a new file.
+  func estimate(_ request: MigrationEstimateRequest) throws -> MigrationEstimate {
+    let byteCount = try reading(MigrationEstimateRequest.operation) { Int64($0.byteCount) }
+    return MigrationEstimate(
+      rewrittenObjectCount: request.objectCounts.reduce(0, +), byteCount: byteCount + request.defaultValueByteCount)
+  }
 
   /// Completes saves with external files that were interrupted. Their notes name attributes of the former model.
   private func finishSaves(_ model: ManagedObjectModel) throws {

@@ -96,9 +96,7 @@ extension MappingModel {
     destination.entities.flatMap(\.ownRelationships).allSatisfy { new in
       guard let link = link(new) else { return true }
       if link.needsSingleDestination || link.needsSingleOwner || link.losesOwners || link.losesDestinations { return false }
-      // Other relationships are stored as their inverses only.
-      guard !new.isToMany || new.storesLinks || new.isOrdered else { return true }
-      guard let old = forward(link) else { return false }
+      guard let old = forward(link), old.inverseIsToMany == new.inverseIsToMany else { return false }
       return old.isToMany == new.isToMany && old.isOrdered == new.isOrdered && old.storesLinks == new.storesLinks
         && old.hasInverse == new.hasInverse && old.isReflexive == new.isReflexive
     }

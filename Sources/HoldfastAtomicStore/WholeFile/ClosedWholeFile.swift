@@ -20,7 +20,7 @@ struct ClosedWholeFile: Sendable {
     .answering(DestructionRequest.self) { file, _, _ in try file.destroy() }
     .answering(ReplacementRequest.self) { file, request, _ in try file.replace(with: request.source) }
     .answering(MigrationRequest.self) { file, request, _ in try file.migrate(request.mapping) }
-    .answering(MigrationSpaceRequest.self) { file, _, _ in try file.migrationSpace() }
+    .answering(MigrationEstimateRequest.self) { file, request, _ in try file.estimate(request) }
     .answering(RepairRequest.self) { file, request, _ in try file.repair(from: request.source, request.model) }
 
   // MARK: Metadata

@@ -43,7 +43,11 @@ extension MigrationPlan {
     _ policies: [String: MappingPolicy]
   ) throws {
     let steps = try MappingModelPlan(files.flatMap(\.entityMappings), from: former ?? self.model, to: model, policies)
-    addStage(to: model, after: former, named: name, by: steps.rules) { stage in try MappingModelRun(steps, stage).run() }
+    // The policies are code, whose changes can't be seen.
+    let fingerprint = files.flatMap(\.entityMappings).map(\.fingerprint).joined(separator: "\n")
+    addStage(to: model, after: former, named: name, by: steps.rules, fingerprint: fingerprint) { stage in
+      try MappingModelRun(steps, stage).run()
+    }
   }
 
   /// Reads the versions of a model, and all mapping models between them.
@@ -100,6 +104,14 @@ extension MigrationPlan {
       include(new)
       try add(new, after: old, named: "\(ends.source) to \(ends.destination)", files, policies)
     }
+  }
+}
+
+extension MappingModelFile.EntityMapping {
+  /// Everything that a migration uses, as text.
+  fileprivate var fingerprint: String {
+    let properties = (attributeMappings + relationshipMappings).map { "\($0.name)=\($0.expressionText ?? "")" }
+    return "\(name) \(sourceEntityName ?? "") \(destinationEntityName ?? "") \(policyClassName ?? "") \(properties)"
   }
 }
 

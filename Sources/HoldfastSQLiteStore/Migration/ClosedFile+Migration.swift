@@ -33,14 +33,25 @@ extension ClosedFile {
     }
   }
 
-  /// The space that a migration needs: for the new tables, and for a journal of the pages that are used again. A file without a log is copied as
-  /// well.
-  func migrationSpace(_ changedShare: Double) throws -> Int64 {
-    try readOnly(MigrationSpaceRequest.operation) { connection in
+  /// The rows are those of the tables that are copied. The space is for the new tables, and for a journal of the pages that are used again. A
+  /// file without a log is copied as well.
+  func estimate(_ request: MigrationEstimateRequest) throws -> MigrationEstimate {
+    let operation = MigrationEstimateRequest.operation, mapping = request.mapping
+    return try readOnly(operation) { connection in
       func number(_ name: String) throws -> Int64 { try connection.int64("PRAGMA \(name)") ?? 0 }
+      guard let found = try look(connection, mapping, operation) else { return MigrationEstimate(rewrittenObjectCount: 0, byteCount: 0) }
+      let target = found.isOwn ? StoreSchema.predicted(mapping.destination) : try foreign(found.schema, mapping, connection)
+      let former = FormerColumns(mapping: mapping, schema: found.schema)
+      let copied = mapping.destination.entities.filter { root in
+        root.superentityIndex == nil && FamilyCopy(root, mapping, former, target, (found.record.uuid, found.isOwn)).addedColumns == nil
+      }
+      let sources = copied.flatMap(\.concreteIndexes).compactMap { mapping.mapping(of: $0).source }
+      let count = sources.reduce(0) { $0 + request.objectCounts[$1.rawValue] }, all = request.objectCounts.reduce(0, +)
       let usedBytes = try (number("page_count") - number("freelist_count")) * number("page_size")
-      let hasLog = try connection.string("PRAGMA journal_mode") == SQLiteStoreOptions.JournalMode.wal.rawValue
-      return Int64(2 * changedShare * Double(usedBytes)) + (hasLog ? 0 : usedBytes)
+      // A connection that reads without the log reports another mode.
+      let hasLog = try connection.state.hasLogOnDisk == true
+      let copiedBytes = Double(usedBytes) * Double(count) / Double(max(all, 1)) + (count > 0 ? Double(request.defaultValueByteCount) : 0)
+      return MigrationEstimate(rewrittenObjectCount: count, byteCount: Int64(2 * copiedBytes) + (hasLog ? 0 : usedBytes))
     }
   }
 

@@ -19,7 +19,7 @@ struct ClosedFile: Sendable {
     .answering(ReplacementRequest.self) { file, request, _ in try file.replace(with: request.source) }
     .answering(RecoveryRequest.self) { file, _, _ in try file.rollBack() }
     .answering(MigrationRequest.self) { file, request, _ in try file.migrate(request.mapping) }
-    .answering(MigrationSpaceRequest.self) { file, request, _ in try file.migrationSpace(request.changedShare) }
+    .answering(MigrationEstimateRequest.self) { file, request, _ in try file.estimate(request) }
     .answering(RepairRequest.self) { file, request, _ in try file.repair(from: request.source, request.model) }
 
   /// Reads the metadata. Changes nothing in the file.

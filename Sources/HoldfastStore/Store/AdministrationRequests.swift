@@ -120,16 +120,54 @@ public struct MigrationRequest: StoreRequest {
   public static var operation: String { "migrate the store" }
 }
 
-/// A request for the free space that a migration needs for a time, in a store that isn't open.
-public struct MigrationSpaceRequest: StoreRequest {
-  /// The share of the store's rows that the migration writes again, from 0 to 1.
-  public var changedShare: Double
+/// A request for what a migration of a store that isn't open would cost. Nothing is changed.
+public struct MigrationEstimateRequest: StoreRequest {
+  /// How the objects change.
+  public var mapping: MappingModel
+  /// The number of own objects of each source entity, by entity index.
+  public var objectCounts: [Int]
 
   /// Creates a request.
-  public init(changedShare: Double) { self.changedShare = changedShare }
+  public init(_ mapping: MappingModel, objectCounts: [Int]) { (self.mapping, self.objectCounts) = (mapping, objectCounts) }
 
-  /// The number of bytes, estimated from the size of the store's files.
-  public typealias Answer = Int64
+  /// The approximate size of the default values that existing objects get, in bytes, with their names in a text file.
+  public var defaultValueByteCount: Int64 {
+    mapping.entityMappings.reduce(0) { total, entity in
+      guard let source = entity.source else { return total }
+      let slots = zip(mapping.destination.entities[entity.destination].slots, entity.values)
+      let added = slots.reduce(0) {
+        $0 + ($1.1.source == nil && $1.1.fallback != .null ? $1.0.name.utf8.count + $1.1.fallback.byteCount : 0)
+      }
+      return total + Int64(added) * Int64(objectCounts[source.rawValue])
+    }
+  }
+
+  /// The costs.
+  public typealias Answer = MigrationEstimate
   /// A verb phrase for errors.
-  public static var operation: String { "estimate the space for a migration" }
+  public static var operation: String { "estimate a migration" }
+}
+
+/// What a migration costs, estimated by a store.
+public struct MigrationEstimate: Sendable, Hashable, Codable {
+  /// The number of objects whose rows are written again.
+  public var rewrittenObjectCount: Int
+  /// The free space that the migration needs for a time, in bytes, besides that of external files.
+  public var byteCount: Int64
+
+  /// Creates an estimate.
+  public init(rewrittenObjectCount: Int, byteCount: Int64) {
+    (self.rewrittenObjectCount, self.byteCount) = (rewrittenObjectCount, byteCount)
+  }
+}
+
+extension StoreValue {
+  /// The approximate size in a file, with punctuation.
+  fileprivate var byteCount: Int {
+    switch self {
+    case .string(let text), .uri(let text): text.utf8.count + 32
+    case .data(let bytes): bytes.count * 4 / 3 + 32
+    default: 64
+    }
+  }
 }

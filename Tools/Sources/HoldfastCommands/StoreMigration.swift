@@ -51,6 +51,9 @@ public struct StoreMigration: Sendable {
     }
   }
 
+  /// The number of objects of the migrated store; nil if mapping models may create or remove some.
+  public var objectCount: Int? { if case .inferred = way { previews.last?.objectCount } else { nil } }
+
   /// Whether values or objects are lost.
   public var losesData: Bool { previews.contains { !$0.losses.isEmpty } }
 
@@ -64,7 +67,8 @@ public struct StoreMigration: Sendable {
       let description = source.description.migrating(from: [source.model])
       switch way {
       case .inferred(let model): try PersistentStoreCoordinator.migratePersistentStore(description, to: model)
-      case .plan(let plan): try PersistentStoreCoordinator.migratePersistentStore(description, with: plan)
+      // If no stages lead from the store's version to the last one, the losses of an inferred mapping were shown.
+      case .plan(let plan): try PersistentStoreCoordinator.migratePersistentStore(description.migrating(removingData: true), with: plan)
       }
     }
   }

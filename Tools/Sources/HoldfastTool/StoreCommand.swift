@@ -209,13 +209,14 @@ struct Store: ParsableCommand {
         let source = try StoreSource(path: store, modelPath: model ?? (mappingModels == nil ? nil : to))
         return try StoreMigration(of: source, to: to, version: version, mappingModels: mappingModels)
       }
-      guard let last = migration.previews.last else { return try Output.write(Data("The store already has this version.\n".utf8)) }
+      if migration.previews.isEmpty { return try Output.write(Data("The store already has this version.\n".utf8)) }
       try Output.write(Data((migration.previews.map { "\($0)\n" }.joined(separator: "\n")).utf8))
       if dryRun { return }
       if migration.losesData && !yes { try confirm() }
       let backup = noBackup ? nil : StoreSource.backupPath(of: store)
       try Output.asking { () throws(CommandError) in try migration.run(backup: backup) }
-      try Output.write(Data("\(last.objectCount) objects migrated.\(backup.map { " The former store is \($0)." } ?? "")\n".utf8))
+      let done = migration.objectCount.map { "\($0) objects migrated." } ?? "The store was migrated."
+      try Output.write(Data("\(done)\(backup.map { " The former store is \($0)." } ?? "")\n".utf8))
     }
 
     private func confirm() throws {
