@@ -136,7 +136,7 @@ import Testing
   private func contents(_ generation: TableGeneration) -> [String] {
     var lines: [String] = []
     for entity in generation.schema.model.entities where !entity.isAbstract {
-      try? generation.forEachBatch(of: entity.index) { batch, _ in
+      generation.forEachBatch(of: entity.index) { batch, _ in
         for row in 0..<batch.count {
           var line = "\(entity.name) \(batch[row].key) v\(batch[row].version) \(batch[row].values) \(batch.idPrefix?.entityName ?? "-")"
           for relationship in entity.relationships where relationship.isToMany {

@@ -113,7 +113,7 @@ struct StagedMigration {
   ///
   /// It may have passed more than the recorded ones, but only such without code, which change the store in place.
   private func doneCount(_ stages: [MigrationPlan.Stage], atLeast count: Int, _ store: StoreDescription) throws -> Int? {
-    let found = try PersistentStoreCoordinator.recoveredMetadata(of: store)
+    guard let found = try readableMetadata(of: store) else { return nil }
     return (count...stages.count).first { number in
       let version = number == 0 ? stages[0].source : stages[number - 1].destination
       return found.isCompatible(with: plan.versions[version]) && stages[count..<number].allSatisfy { $0.body == nil }
@@ -167,10 +167,15 @@ struct StagedMigration {
 
   /// Whether an interrupted run has begun to change a store.
   private func isBegun(_ key: String, _ work: StoreDescription, _ model: ManagedObjectModel) throws -> Bool {
-    do {
-      let found = try PersistentStoreCoordinator.recoveredMetadata(of: work)
-      return StageJournal.isIn(found.userInfo, of: key) && found.isCompatible(with: model)
-    } catch let error as StoreError where [.notFound, .damaged, .notAStore].contains(error.code) { return false }
+    guard let found = try readableMetadata(of: work) else { return false }
+    return StageJournal.isIn(found.userInfo, of: key) && found.isCompatible(with: model)
+  }
+
+  /// The metadata of a store in the folder; nil if an interruption left no usable store.
+  private func readableMetadata(of work: StoreDescription) throws -> PersistentStoreMetadata? {
+    do { return try PersistentStoreCoordinator.recoveredMetadata(of: work) } catch let error as StoreError
+      where [.notFound, .damaged, .notAStore].contains(error.code)
+    { return nil }
   }
 
   private func migrate(_ former: StoreDescription, _ mapping: MappingModel, to work: StoreDescription) throws {
