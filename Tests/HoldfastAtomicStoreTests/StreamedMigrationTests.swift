@@ -1,3 +1,4 @@
+import Foundation
 import HoldfastStore
 import Testing
 
@@ -5,6 +6,9 @@ import Testing
 
 /// Migrations that pass rows on as they are read, beside those from tables to tables.
 @Suite struct StreamedMigrationTests {
+  /// Each case has a store of its own: a store's identity knows the entities of one model at a time.
+  private let storeUUID = SaveOrigin.newID().uuidString
+
   private func version(_ change: (inout [EntityDescription]) -> Void = { _ in }) throws -> ManagedObjectModel {
     var entities = [
       EntityDescription(
@@ -88,7 +92,7 @@ import Testing
 
   private func header(_ model: ManagedObjectModel) -> StoreFileHeader {
     StoreFileHeader(
-      storeUUID: "A0000000-0000-4000-8000-000000000000", generation: 1, versionHashes: model.entityVersionHashesByName,
+      storeUUID: storeUUID, generation: 1, versionHashes: model.entityVersionHashesByName,
       layoutHashes: model.entityLayoutHashesByName)
   }
 
