@@ -285,6 +285,27 @@ import Testing
     try expectDone(place)
   }
 
+  /// A forked child has the descriptor of the locked folder until it ends.
+  @Test func aChildThatWasForkedDuringAPlanDoesNotKeepItsLock() async throws {
+    await #expect(processExitsWith: .success) {
+      let tests = try ResumedPlanTests(), place = MigratedStore.Place(.sqlite), child = Mutex<Int32>(0)
+      try tests.fill(place)
+      let cancelled = tests.plan(Log()) { number in
+        if number != 3 { return }
+        let forked = System.fork()
+        if forked == 0 {
+          sleep(60)
+          _exit(0)
+        }
+        child.withLock { $0 = forked }
+        throw CancellationError()
+      }
+      do { try tests.migrate(place, cancelled) } catch is CancellationError {}
+      defer { kill(child.withLock { $0 }, SIGKILL) }
+      try tests.migrate(place, tests.plan(Log()))
+    }
+  }
+
   /// Another user could have put a store there.
   @Test(arguments: ["writable", "link", "file"]) func aFolderThatOthersCanWriteToIsNotUsed(_ kind: String) throws {
     let place = MigratedStore.Place(.sqlite), folder = place.folder.file(".holdfast-Store.migration")

@@ -22,6 +22,8 @@ import HoldfastStore
 final class FolderLock {
   let path: String
   private let handle: CInt
+  /// The process that has the lock. A forked child shares it.
+  private let owner = getpid()
 
   /// Locks a folder, which is created if it doesn't exist; nil if it shall not be created.
   ///
@@ -66,5 +68,9 @@ final class FolderLock {
     }
   }
 
-  deinit { close(handle) }
+  deinit {
+    // Closing alone doesn't release it while a forked child has the descriptor.
+    if owner == getpid() { _ = flock(handle, LOCK_UN) }
+    close(handle)
+  }
 }
