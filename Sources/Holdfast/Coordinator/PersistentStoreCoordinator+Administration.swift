@@ -45,7 +45,8 @@ extension PersistentStoreCoordinator {
   ///   ``/HoldfastStore/StoreError/Code/readOnly``, and the codes of opening the store.
   public static func compact(_ description: StoreDescription) throws { try perform(CompactionRequest(), description) }
 
-  /// Removes a store with its logs, backups and external data, and what an interrupted ``MigrationPlan`` left. Does nothing when there is no store at the location.
+  /// Removes a store with its logs, backups and external data, and the copy of an interrupted ``MigrationPlan``. Does nothing when the store
+  /// doesn't exist.
   ///
   /// Remaining items contain no data of the store: the lock file of JSON, XML and binary stores, which must outlast the store, and empty
   /// folders of external data. The external files of a damaged store, or of one that another program created, remain as well, because their

@@ -18,7 +18,7 @@ import HoldfastStore
 
 /// Excludes other threads and processes from a folder until it is released.
 ///
-/// Nobody but the user and root can write to the folder. Some network file systems have no locks; there, nobody is excluded.
+/// Only the user and root can write to the folder. On network file systems without locks, nothing is excluded.
 final class FolderLock {
   let path: String
   private let handle: CInt

@@ -53,8 +53,8 @@ public struct MigrationPreview: Sendable {
   /// Estimated from the time for reading some thousand of the store's objects, so it depends on what else the machine does. The real time can be
   /// three times as long or as short, and a few milliseconds longer. In the preview of a plan, it is the measured time of the stage on a copy.
   public let estimatedDuration: Duration
-  /// The free space that the migration needs for a time on the store's volume, in bytes, besides that of external files; nil if the store doesn't
-  /// tell. Estimated from the size of its file, rather too large than too small.
+  /// The free space that the migration needs for a time on the store's volume, in bytes, besides that of external files; nil if the store
+  /// can't estimate it. Estimated from the size of its file, rather too large than too small.
   public let estimatedByteCount: Int64?
 
   /// The number of objects that remain.
@@ -115,7 +115,7 @@ extension MigrationPreview {
       try? coordinator.close()
       throw error
     }
-    // A closed store tells what it would do.
+    // Stores estimate a migration only while they are closed.
     try coordinator.close()
     let hasEstimate = description.administration.supports(MigrationEstimateRequest.self)
     let estimate =

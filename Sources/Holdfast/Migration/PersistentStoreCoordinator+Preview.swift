@@ -56,7 +56,7 @@ extension PersistentStoreCoordinator {
     let former = copy.byteCount
     let duration = try ContinuousClock().measure { try StagedMigration(copy, plan, progress).run([stage]) }
     guard stage.body != nil else { return preview.measured(duration, preview.estimatedByteCount) }
-    // Two copies of the former store, one of which is migrated, and finally a copy of the new one.
+    // There are two copies of the former store. One of them is migrated, and then copied to the store's place.
     return preview.measured(duration, 2 * former + max(preview.estimatedByteCount ?? 0, copy.byteCount))
   }
 }

@@ -101,7 +101,8 @@ struct PlanFolder {
     removeStores { _ in true }
   }
 
-  /// Removes the folder, the record first: without it, nobody uses what remains if the process ends meanwhile. Others notice when they lock it.
+  /// Removes the folder, beginning with the record: what remains if the process ends meanwhile isn't used without it. Whoever has
+  /// just opened the folder notices that it was removed.
   func remove() {
     clear()
     try? FileManager.default.removeItem(atPath: path)

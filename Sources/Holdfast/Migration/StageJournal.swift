@@ -131,7 +131,7 @@ final class StageJournal {
 
   // MARK: Witnesses
 
-  /// Objects of which the save changes at least one row, if it changes any.
+  /// Some objects that the save changes. It changes the row of at least one of them, if it changes any row.
   private func witnesses() throws -> [Witness] {
     if let object = context.insertedObjects.first {
       try context.obtainPermanentIDs(for: [object])
