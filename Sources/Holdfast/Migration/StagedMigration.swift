@@ -29,8 +29,12 @@ extension PersistentStoreCoordinator {
     // A version that the plan doesn't contain may be a newer one, so nothing is removed.
     guard let stages = plan.stages(after: found) else { return try migrateAutomatically(description, to: plan.model) }
     guard stages.contains(where: { $0.body != nil }) else {
-      for stage in stages {
-        try migratePersistentStore(description.migrating(from: [plan.versions[stage.source]]), to: plan.versions[stage.destination])
+      // Each time for the version that the store has now: another process may migrate it, too, and nothing may go backwards.
+      while let stage = plan.stages(after: try recoveredMetadata(of: description))?.first, stage.body == nil {
+        do { try perform(MigrationRequest(try plan.mapping(of: stage)), description) } catch var error as MigrationError {
+          error.path = description.location?.description
+          throw error
+        }
       }
       // A process may have ended before it removed the folder of the last plan.
       try? PlanFolder(beside: description, creates: false)?.remove()
