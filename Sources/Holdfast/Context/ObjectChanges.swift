@@ -14,7 +14,7 @@ public struct ObjectChanges: Sendable, Hashable {
   /// A relationship counts as changed from either side, and when a destination is deleted. An object that is new to the handler is only in
   /// ``inserted``.
   public var updated: [ManagedObjectID]
-  /// The objects that the next save will delete, or that this save deleted.
+  /// The objects that the next save will delete, or that this save deleted, or that a merge found deleted elsewhere.
   ///
   /// New objects that were deleted before the handler received them are in no list.
   public var deleted: [ManagedObjectID]
@@ -91,6 +91,8 @@ final class ContextObservers {
   /// The reported ``otherEnds`` since the last save. A rollback restores their destinations.
   private var toldOtherEnds: Set<ManagedObjectID> = []
   private var invalidated: [ManagedObjectID] = []
+  /// The objects that were found to be deleted by another context or process.
+  private var removed: [ManagedObjectID] = []
   /// Saves to report. Handlers are being called for the first one.
   private var untoldSaves: [ObjectChanges] = []
 
@@ -178,6 +180,11 @@ final class ContextObservers {
     if hearChanges { refreshed.append(object.id) }
   }
 
+  /// Records that another context or process deleted an object.
+  func noteRemoval(_ object: ManagedObject) {
+    if hearChanges && !object.flags.contains(.toldDeleted) { removed.append(object.id) }
+  }
+
   /// Records a rollback. Pending changes are dropped.
   func noteRollback(of objects: some Sequence<ManagedObject>) {
     guard hearChanges else { return }
@@ -210,9 +217,9 @@ final class ContextObservers {
 
   /// Returns the pending changes and removes them. The next change of each object is recorded again.
   func take() -> ObjectChanges {
-    var changes = ObjectChanges(refreshed: refreshed, invalidated: invalidated)
+    var changes = ObjectChanges(deleted: removed, refreshed: refreshed, invalidated: invalidated)
     let objects = noted
-    (noted, refreshed, invalidated) = ([], [], [])
+    (noted, refreshed, invalidated, removed) = ([], [], [], [])
     let known = Set(changes.refreshed)
     var seen: Set<ObjectIdentifier> = []
     // After a save between two notifications, an object may be in the list twice.

@@ -69,6 +69,13 @@ extension ManagedObject {
     return copy
   }
 
+  /// Sets a slot to the value in another row of the entity.
+  final func copy(_ slot: SlotIndex, of other: RowPointer) {
+    var own = writableRow()
+    own.copy(slot, of: other, entity.layout)
+    row = own.pointer
+  }
+
   /// Values that an object sets while it is awakened aren't changes.
   private func noteWrite() {
     if !flags.contains(.awakening) { context.noteChange(self) }

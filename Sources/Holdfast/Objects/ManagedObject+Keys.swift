@@ -65,6 +65,17 @@ extension ManagedObject {
     }
   }
 
+  /// Throws what ``setValue(_:forKey:)-(StoreValue,_)`` would throw for an attribute or to-one relationship, without setting it.
+  final func checkSettable(_ value: StoreValue, forKey key: String) throws {
+    switch entity.property(named: key) {
+    case .attribute(let attribute)?: _ = try fitting(value, attribute)
+    case .relationship(let relationship)? where !relationship.isToMany: _ = try destination(value, of: relationship, key)
+    default:
+      throw PersistenceError(
+        .unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no attribute or to-one relationship of this name.")
+    }
+  }
+
   private func checkIsInGraph(_ key: String) throws {
     guard flags.contains(.detached) else { return }
     throw PersistenceError(
@@ -284,14 +295,19 @@ extension ManagedObject {
   }
 
   private func setToOne(_ relationship: ManagedObjectModel.Relationship, _ value: StoreValue, _ key: String) throws {
+    setToOne(relationship, try destination(value, of: relationship, key))
+  }
+
+  /// The object that a to-one relationship references if it is set to an ID or null.
+  private func destination(_ value: StoreValue, of relationship: ManagedObjectModel.Relationship, _ key: String) throws -> ManagedObject? {
     switch value {
-    case .null: setToOne(relationship, nil)
+    case .null: return nil
     case .objectID(let target):
       let object = try context.object(with: target)
       guard plan.link(relationship).leads(toEntity: object.flags.entityIndex) else {
         throw PersistenceError(.wrongType, objectID: id, property: key, reason: "The object is a \(object.entity.name).")
       }
-      setToOne(relationship, object)
+      return object
     default: throw PersistenceError(.wrongType, objectID: id, property: key, reason: "A relationship takes an object ID.")
     }
   }

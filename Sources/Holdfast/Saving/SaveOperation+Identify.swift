@@ -55,8 +55,14 @@ extension SaveOperation {
     }
   }
 
+  /// Replaces IDs that the store reported by the context's IDs of the same objects.
+  func useKnownIDs(in conflict: inout ConstraintConflict) {
+    conflict.objectID = knownID(conflict.objectID)
+    conflict.existing = conflict.existing.map(knownID)
+  }
+
   /// The context's ID of an object, given the ID that the store reported.
-  func knownID(_ id: ManagedObjectID) -> ManagedObjectID {
+  private func knownID(_ id: ManagedObjectID) -> ManagedObjectID {
     for object in inserted {
       let key = permanent(object.objectKey)
       if key >= 0, context.objectID(object.flags.entityIndex, key) == id { return object.id }

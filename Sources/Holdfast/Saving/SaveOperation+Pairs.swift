@@ -41,19 +41,27 @@ extension StoreChanges {
   /// Makes the store compare the versions of unchanged other ends of changed one-to-one relationships.
   ///
   /// As far as this context knows, they are consistent. If another context or process has changed one, the save would link only one end.
-  func lockPartners() {
-    guard context.graph.hasPairs else { return }
+  ///
+  /// Also compares the versions of the objects for which the program wants conflicts to be detected.
+  func lockUnchangedObjects() {
+    guard context.graph.hasPairs || !context.lockedObjects.isEmpty else { return }
     var saved = savedKeys(), locked: [EntityIndex: SaveRequest.KeyedRows] = [:]
+    func lock(_ object: ManagedObject) {
+      let entity = object.flags.entityIndex
+      if !saved[context.graph.entities[entity].root, default: []].insert(object.objectKey).inserted { return }
+      locked[entity, default: .init()].keys.append(object.objectKey)
+      locked[entity, default: .init()].expectedVersions.append(object.committedRow?.version ?? 0)
+    }
+    for object in context.lockedObjects
+    where object.isLockable && coordinator.storeSet.store(ofKey: object.objectKey) === store { lock(object) }
     for object in inserted + updated where object.flags.contains(.hasPrivateRow) {
       for link in context.graph.pairs[object.flags.entityIndex] {
         let ends = StoreChanges.changedEnds(of: object, link), destination = link.destination
         for key in [ends.before, ends.now].compactMap({ $0 }) where key >= 0 {
-          guard let partner = context.registered(destination, key), partner !== object,
-            !partner.isDeleted && !partner.isInserted,
-            saved[context.graph.entities[destination].root, default: []].insert(key).inserted
-          else { continue }
-          locked[partner.flags.entityIndex, default: .init()].keys.append(key)
-          locked[partner.flags.entityIndex, default: .init()].expectedVersions.append(partner.committedRow?.version ?? 0)
+          guard let partner = context.registered(destination, key), partner !== object, !partner.isDeleted && !partner.isInserted else {
+            continue
+          }
+          lock(partner)
         }
       }
     }

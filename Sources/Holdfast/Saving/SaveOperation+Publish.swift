@@ -137,6 +137,7 @@ extension SaveOperation {
       object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated])
     }
     context.changes.settle(keeping: rest)
+    if isComplete { context.lockedObjects = [] }
     var pending: [EntityIndex: Set<ObjectKey>] = [:]
     for object in rest where object.isDeleted {
       pending[context.graph.entities[object.flags.entityIndex].root, default: []].insert(object.objectKey)

@@ -41,8 +41,12 @@ final class SaveOperation {
   /// The error of a store that has its changes but couldn't confirm that they survive a power loss, or returned an invalid receipt.
   var unconfirmed: StoreError?
 
-  init(_ context: ContextCore) {
+  /// Whether the save is repeated after its conflicts were resolved. Then `willSave` has already been called.
+  private let isRepeated: Bool
+
+  init(_ context: ContextCore, isRepeated: Bool = false) {
     self.context = context
+    self.isRepeated = isRepeated
     origin = SaveOrigin(author: context.transactionAuthor, contextName: context.requests.label)
     options = context.requests.ofOthers
     stores = context.persistentStoreCoordinator.storeSet
@@ -53,7 +57,7 @@ final class SaveOperation {
 
   func run() throws {
     try processPendingChanges()
-    try callWillSave()
+    if !isRepeated { try callWillSave() }
     try callValidation()
     try context.holdingAwakening { try completePairs() }
     collectChanges()
@@ -125,7 +129,7 @@ final class SaveOperation {
     try options.check("save")
     // A store can be removed only under its save lock.
     if coordinator.storeSet !== stores { return false }
-    for part in parts { try part.checkUniqueness() }
+    do { for part in parts { try part.checkUniqueness() } } catch { throw SaveFailure.refusal(error, self) }
     try obtainPermanentIDs()
     replaceTemporaryIDs()
     let date = context.graph.derivations == nil ? 0 : coordinator.saveClock.now()
@@ -277,40 +281,6 @@ extension StoreChanges {
   }
 }
 
-extension ContextCore {
-  /// Saves all changes of the context, all or nothing. They are durable when it returns.
-  func save() throws {
-    checkIsolation()
-    if isSaving {
-      throw PersistenceError(
-        .saveInProgress,
-        reason: "The context is being saved; a callback of the save can't save it again. Save it when save() has returned, "
-          + "or in a handler of onSave.")
-    }
-    try refuseLoss()
-    try settleUncertainSave()
-    if changes.isEmpty { return tellChanges() }
-    try refuseUnreadValues()
-    let operation = SaveOperation(self)
-    try whileSaving {
-      tellWillSave()
-      try operation.run()
-    }
-    try operation.report()
-  }
-
-  /// Runs a closure in which callbacks can't save the context, roll it back or reset it.
-  func whileSaving(_ body: () throws -> Void) rethrows {
-    isSaving = true
-    defer {
-      isSaving = false
-      awakening.releaseAll()
-      awakenFulfilled()
-    }
-    try body()
-  }
-}
-
 /// Errors for changes that a store refused or didn't commit.
 enum SaveFailure {
   /// The error of a save that left all stores unchanged.
@@ -329,8 +299,8 @@ enum SaveFailure {
       .conflict,
       reason:
         "\(ids.isEmpty ? "Objects were" : ids.count == 1 ? "1 object was" : "\(ids.count) objects were") changed or deleted by another context or process since "
-        + "this context read them; nothing was saved. Refresh them with mergeChanges: true and save again. A deleted object can't be "
-        + "merged: use mergeChanges: false, or roll back if this context deletes it.",
+        + "this context read them; nothing was saved. Resolve the conflicts, to keep or discard your changes, and save again: "
+        + "resolveConflicts(of:using:). Or set a mergePolicy.",
       objectIDs: ids, cause: error)
   }
 
@@ -350,12 +320,15 @@ enum SaveFailure {
   }
 
   static func constraint(_ error: StoreError, _ save: SaveOperation) -> PersistenceError {
-    let ids = error.constraintConflicts.map { save.knownID($0.objectID) }
+    var error = error
+    for place in error.constraintConflicts.indices { save.useKnownIDs(in: &error.constraintConflicts[place]) }
+    let ids = error.constraintConflicts.map(\.objectID)
     let names = Set(error.constraintConflicts.map { $0.constraint.joined(separator: ", ") }).sorted().joined(separator: "; ")
     let subject = ids.isEmpty ? "Objects have" : ids.count == 1 ? "1 object has" : "\(ids.count) objects have"
     return PersistenceError(
       .constraintConflict,
-      reason: "\(subject) the same \(names.isEmpty ? "unique values" : names) as another. Change them and save again.",
+      reason: "\(subject) the same \(names.isEmpty ? "unique values" : names) as another. Change them, or resolve the conflicts, and save "
+        + "again: resolveConflicts(of:using:).",
       objectIDs: ids, cause: error)
   }
 }

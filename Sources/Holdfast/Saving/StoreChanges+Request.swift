@@ -10,7 +10,7 @@ extension StoreChanges {
     if let plan = context.graph.derivations { derived = try Deriving(self, plan, date: date).run() }
     buildRows()
     if let derived { request.add(derived, self) }
-    lockPartners()
+    lockUnchangedObjects()
   }
 
   /// Builds sealed rows, in which permanent keys replace temporary ones. Equal objects have equal bytes.

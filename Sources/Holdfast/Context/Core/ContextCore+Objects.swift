@@ -76,8 +76,8 @@ extension ContextCore {
     object.setComputedDefaults()
   }
 
-  /// Removes a new object whose initial values couldn't be set. No delete rule is applied, so its destinations stay.
-  private func discard(_ object: ManagedObject) {
+  /// Removes a new object. No delete rule is applied, so its destinations stay.
+  func discard(_ object: ManagedObject) {
     for relationship in object.entity.relationships {
       if relationship.isToMany {
         ToMany<ManagedObject>(owner: object, index: relationship.toManyIndex).removeAll()
@@ -178,6 +178,7 @@ extension ContextCore {
     for object in changes.objects { revert(object) }
     if graph.hasTransientLinks { for object in changes.objects { object.dropLinksToGoneObjects() } }
     changes.removeAll()
+    lockedObjects = []
     lostObject = nil
     deletions.revert()
     discardUncertainSave()
@@ -246,6 +247,7 @@ extension ContextCore {
       object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated])
     }
     changes.removeAll()
+    lockedObjects = []
     lostObject = nil
     deletions.removeAll()
     uncertainSave = nil

@@ -56,22 +56,23 @@ extension ContextCore {
   }
 
   /// Reverts changes of relationships at both ends. An object that was taken from another owner returns to that owner.
-  private func takeBack(_ object: ManagedObject) {
+  func takeBack(_ object: ManagedObject) {
     for relationship in object.entity.relationships {
-      if relationship.isToMany {
-        takeBackLinks(object, relationship)
-      } else {
-        let current = object.toOne(relationship)
-        restore(object, relationship)
-        if let current, let inverse = persistentStoreCoordinator.model.inverse(of: relationship), !inverse.isToMany {
-          restore(current, inverse)
-        }
-      }
+      if relationship.isToMany { takeBackLinks(object, relationship) } else { restoreToOne(object, relationship) }
+    }
+  }
+
+  /// Sets a to-one relationship to the destination of the last read or save, at both ends.
+  func restoreToOne(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
+    let current = object.toOne(relationship)
+    restore(object, relationship)
+    if let current, let inverse = persistentStoreCoordinator.model.inverse(of: relationship), !inverse.isToMany {
+      restore(current, inverse)
     }
   }
 
   /// Sets a to-one relationship to the destination of the last read or save.
-  private func restore(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
+  fileprivate func restore(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
     guard let committed = object.committedRow else { return }
     let key = committed.isPresent(relationship.slot) ? committed.key(relationship.slot) : nil
     let former = key.flatMap { target(relationship.destinationIndex, $0, nil, position: 0) }, current = object.toOne(relationship)
@@ -147,14 +148,20 @@ extension ContextCore {
     object.flags.remove(.inaccessible)
   }
 
-  private func mergeTargets(of object: ManagedObject) throws {
-    guard object.toMany != nil else { return }
+  /// Discards the destinations of an object's to-many relationships, so that they are read again; added and removed links stay.
+  ///
+  /// - Parameter keepsOrder: Whether ordered relationships keep the order set in this context.
+  func mergeTargets(of object: ManagedObject, keepsOrder: Bool = true) throws {
+    guard let states = object.toMany else { return }
     try throwingFaultErrors {
-      for index in 0..<graph.entities[object.flags.entityIndex].toManyCount { mergeTargets(object, index) }
+      for index in 0..<graph.entities[object.flags.entityIndex].toManyCount {
+        if !keepsOrder { states[index].forgetMove() }
+        mergeTargets(object, index)
+      }
     }
   }
 
-  /// Discards the destinations of a to-many relationship, so that they are read again; added and removed links stay.
+  /// Discards the destinations of one to-many relationship.
   ///
   /// Those of an ordered relationship keep the order set in this context, with new ones at the end.
   private func mergeTargets(_ object: ManagedObject, _ index: Int) {

@@ -18,6 +18,7 @@ extension ContextCore {
     observers = nil
     discardLostSave()
     deletions.forgetUnpropagated()
+    lockedObjects = []
     // The objects are released after the access to `changes`, because they call `noteLoss(of:)`.
     for object in changes.takeAll() where object.mapIndex == .max && !object.flags.contains(.detached) { noteLoss(of: object) }
   }

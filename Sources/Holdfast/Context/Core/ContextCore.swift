@@ -13,6 +13,9 @@ import Synchronization
   /// An object whose unsaved changes were lost since the last rollback, because the context was released; nil if there is none.
   var lostObject: ManagedObjectID?
   var transactionAuthor: String?
+  var mergePolicy = MergePolicy.error
+  /// The objects whose versions the next save compares although they are unchanged.
+  @exclusivity(unchecked) var lockedObjects: Set<ManagedObject> = []
   @exclusivity(unchecked) var firesFaultsInBatches = true
   @exclusivity(unchecked) var faultErrorPolicy = FaultErrorPolicy.failSave
 

@@ -16,11 +16,14 @@ struct RowRun {
     return indexes.windows(of: size).map { RowRun(batch: batch, rows: .rows(Array($0))) }
   }
 
-  func pointer(_ position: Int) -> RowPointer {
+  func pointer(_ position: Int) -> RowPointer { batch.pointer(index(position)) }
+
+  /// The index in the batch of the row at a position.
+  func index(_ position: Int) -> Int {
     switch rows {
-    case .all: batch.pointer(position)
-    case .one(let index): batch.pointer(index)
-    case .rows(let rows): batch.pointer(Int(rows[position]))
+    case .all: position
+    case .one(let index): index
+    case .rows(let rows): Int(rows[position])
     }
   }
 }
@@ -115,6 +118,16 @@ final class RowGroup {
     }
     guard let position = positions?[key] else { return nil }
     return pointer(position).map { ($0, position) }
+  }
+
+  /// A group of only the row at a position.
+  func alone(at position: Int) -> RowGroup {
+    var position = position
+    for run in [first] + rest {
+      if position < run.count { return RowGroup(RowRun(batch: run.batch, rows: .one(run.index(position))), entity: entity) }
+      position -= run.count
+    }
+    return self
   }
 
   private func pointer(_ position: Int) -> RowPointer? {

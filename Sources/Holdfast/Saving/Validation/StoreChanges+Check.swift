@@ -7,29 +7,36 @@ extension StoreChanges {
   func checkUniqueness() throws {
     let isChecked = store.capabilities.uniqueness, incomparable = store.incomparable
     if isChecked && incomparable.isEmpty { return }
-    var conflicts: [ManagedObjectID] = []
+    var conflicts: [ConstraintConflict] = []
     for entity in context.entities {
       // Inherited constraints are checked with the entity that declares them.
-      for slots in entity.uniqueSlots[entity.inheritedConstraintCount...] {
+      for (place, slots) in entity.uniqueSlots.enumerated().dropFirst(entity.inheritedConstraintCount) {
         if isChecked && !slots.contains(where: { incomparable.contains($0, of: entity.index) }) { continue }
-        conflicts += try sharing(entity, slots)
+        conflicts += try sharing(entity, slots, entity.uniquenessConstraints[place])
       }
     }
     guard conflicts.isEmpty else {
-      throw PersistenceError(
-        .constraintConflict,
-        reason: "Values that must be unique aren't. Objects in conflict: \(conflicts.count). Change their values and save again.",
-        objectIDs: conflicts)
+      throw StoreError(
+        .constraintConflict, operation: "save", path: store.locationDescription,
+        reason: "Uniqueness constraints are violated \(conflicts.count) times: two objects would have the same values.",
+        constraintConflicts: conflicts)
     }
   }
 
-  private func sharing(_ entity: ManagedObjectModel.Entity, _ slots: [SlotIndex]) throws -> [ManagedObjectID] {
+  private func sharing(
+    _ entity: ManagedObjectModel.Entity, _ slots: [SlotIndex], _ constraint: [String]
+  ) throws -> [ConstraintConflict] {
     var saving: [[StoreValue]: ManagedObject] = [:]
-    var conflicts: [ManagedObjectID] = []
-    for object in inserted + updated where entity.familyIndexes.contains(object.flags.entityIndex) {
+    var conflicts: [ConstraintConflict] = []
+    // A new object can become a saved one, but not the reverse, so the new one is in conflict.
+    for object in updated + inserted where entity.familyIndexes.contains(object.flags.entityIndex) {
       let values = slots.map { valueToSave($0, of: object, entity) }
       if values.contains(.null) { continue }
-      if saving.updateValue(object, forKey: values) != nil { conflicts.append(object.id) }
+      if let other = saving[values] {
+        conflicts.append(ConstraintConflict(objectID: object.id, existing: other.id, constraint: constraint))
+      } else {
+        saving[values] = object
+      }
     }
     if saving.isEmpty { return conflicts }
     let stored = RowCollector()
@@ -41,7 +48,9 @@ extension StoreChanges {
       guard let object = saving[values], object.objectKey != row.key else { return }
       // The stored values of a row that this save changes or deletes don't count.
       if let registered = context.registered(entity.index, row.key), registered.isDeleted || registered.isUpdated { return }
-      conflicts.append(object.id)
+      let concrete = coordinator.entityIndex(of: batch) ?? entity.index
+      conflicts.append(
+        ConstraintConflict(objectID: object.id, existing: context.objectID(concrete, row.key), constraint: constraint))
     }
     return conflicts
   }

@@ -85,6 +85,23 @@ final class Deletions {
     }
   }
 
+  /// Removes the pending deletions of some objects.
+  func takeBack(_ taken: Set<ObjectKey>, root: EntityIndex) {
+    unpropagated.removeAll { taken.contains($0.objectKey) }
+    let pending = keys(root: root, from: savedCounts[root.rawValue])
+    dropPending(root)
+    for key in pending where !taken.contains(key) { insert(key, root: root) }
+  }
+
+  /// Records that objects were deleted elsewhere.
+  func insertSaved(_ deleted: [ObjectKey], root: EntityIndex) {
+    let pending = keys(root: root, from: savedCounts[root.rawValue])
+    dropPending(root)
+    for key in deleted { insert(key, root: root) }
+    savedCounts[root.rawValue] = count(root: root)
+    for key in pending where !contains(key, root: root) { insert(key, root: root) }
+  }
+
   /// Removes the pending deletions.
   func revert() {
     unpropagated = []

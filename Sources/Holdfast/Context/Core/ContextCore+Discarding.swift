@@ -1,0 +1,35 @@
+import HoldfastStore
+
+extension ContextCore {
+  /// Makes the next save compare the version of an object.
+  func detectConflicts(for object: ManagedObject) throws {
+    checkIsolation()
+    precondition(object.context === self, "Conflicts were to be detected for an object of another context.")
+    if object.isInserted || object.flags.contains(.detached) { return }
+    try throwingFaultErrors { _ = object.readRow }
+    if object.isInaccessible {
+      throw PersistenceError(.missingObject, objectID: object.id, reason: "No object has this ID; it was deleted.")
+    }
+    lockedObjects.insert(object)
+  }
+
+  /// Discards the unsaved changes of some objects.
+  func discardChanges(of ids: some Sequence<ManagedObjectID>) throws {
+    checkIsolation()
+    precondition(!isSaving, "Changes were discarded in a callback of a save.")
+    try settleUncertainSave()
+    let objects = ids.compactMap(registeredObject).filter { $0.hasChanges && !($0.isInserted && $0.isDeleted) }
+    for object in objects where object.isDeleted { undelete(object) }
+    for object in objects {
+      if object.isInserted { discard(object) } else { try refresh(object, mergeChanges: false) }
+    }
+    tellChanges()
+  }
+}
+
+extension ManagedObject {
+  /// Whether the object is a saved one whose version can be compared.
+  final var isLockable: Bool { isDisjoint(with: [.inserted, .deleted, .detached, .inaccessible]) && row != nil }
+
+  private final func isDisjoint(with flags: ObjectFlags) -> Bool { self.flags.isDisjoint(with: flags) }
+}

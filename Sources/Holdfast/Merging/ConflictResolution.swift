@@ -1,0 +1,132 @@
+import HoldfastStore
+
+/// Resolves the conflicts of a failed save with a policy.
+///
+/// All decisions are made before anything changes, so a policy that throws or refuses leaves the context as it was.
+struct ConflictResolution {
+  let context: ContextCore
+  let policy: MergePolicy
+  /// The error of the save.
+  let error: PersistenceError
+
+  /// Resolves the conflicts.
+  ///
+  /// - Throws: The error of the save if the policy or the kind of conflict doesn't allow it.
+  func run() throws {
+    if policy.fixed == .error { throw error }
+    switch error.code {
+    case .conflict: try resolveVersions()
+    case .constraintConflict: try resolveDuplicates()
+    default: throw error
+    }
+  }
+
+  // MARK: Versions
+
+  private func resolveVersions() throws {
+    // An unchanged object that only its version was compared of may have been released.
+    let objects = error.objectIDs.compactMap { context.registeredObject(for: $0) }
+    if objects.isEmpty { throw error }
+    let rows = try context.currentRows(of: objects)
+    try context.merge(objects.map { ObjectMerge($0, rows[ObjectIdentifier($0)], try resolution(of: $0, rows[ObjectIdentifier($0)])) })
+  }
+
+  private func resolution(of object: ManagedObject, _ current: CurrentRow?) throws -> MergeResolution {
+    // There is nothing to decide if only one side changed the object, or if both deleted it.
+    if !object.hasChanges || object.isDeleted && current == nil { return .rollback }
+    let kind: MergeConflict.Kind = current == nil ? .deletedInStore : object.isDeleted ? .deletedInContext : .update
+    let chosen = try chosen { try MergeConflict(kind, object, theirs: current.map { (object, $0.pointer) }) }
+    // Nothing is known of an object that was never read, so it can't be inserted again.
+    if current == nil && chosen.prefersObject && (object.row == nil || object.isInaccessible) { throw error }
+    return chosen
+  }
+
+  /// The resolution that the policy chooses.
+  func chosen(_ conflict: () throws -> MergeConflict) throws -> MergeResolution {
+    switch policy.rule {
+    case .always(let resolution): return resolution
+    case .custom(let resolve):
+      let conflict = try conflict()
+      let resolution: MergeResolution
+      do { resolution = try resolve(conflict) } catch { throw failure("The merge policy threw an error.", conflict, cause: error) }
+      if resolution == .error { throw error }
+      if case .values(let values) = resolution { try check(values, conflict) }
+      return resolution
+    }
+  }
+
+  private func failure(_ reason: String, _ conflict: MergeConflict, cause: (any Error)?) -> PersistenceError {
+    PersistenceError(
+      error.code, objectID: conflict.objectID, reason: "\(reason) Nothing was saved, and no object has changed.",
+      objectIDs: error.objectIDs, cause: cause)
+  }
+
+  /// Checks values of a policy before any object changes.
+  private func check(_ values: [String: StoreValue], _ conflict: MergeConflict) throws {
+    guard let object = context.registeredObject(for: conflict.objectID) else { return }
+    for (name, value) in values.sorted(by: { $0.key < $1.key }) {
+      do { try object.checkSettable(value, forKey: name) } catch {
+        throw failure("The merge policy returned a value that \(object.entity.name).\(name) can't have.", conflict, cause: error)
+      }
+    }
+  }
+}
+
+extension MergeConflict {
+  /// - Parameter theirs: The stored row, and an object with its entity and key; nil if the object was deleted.
+  init(_ kind: Kind, _ object: ManagedObject, theirs: (object: ManagedObject, row: RowPointer)?, existing: ManagedObjectID? = nil) throws {
+    self.kind = kind
+    objectID = object.id
+    entityName = object.entity.name
+    base = try object.isInserted ? nil : object.committedRow.map(object.mergeValues)
+    ours = try object.isDeleted ? nil : object.row.map(object.mergeValues)
+    self.theirs = try theirs.map { try $0.object.mergeValues($0.row) }
+    existingObjectID = existing
+  }
+}
+
+extension ManagedObject {
+  /// The attributes and to-one relationships of a row of this object by name, without derived attributes.
+  fileprivate final func mergeValues(_ row: RowPointer) throws -> [String: StoreValue] {
+    let derived = context.graph.derivations?.slots[flags.entityIndex] ?? []
+    var values: [String: StoreValue] = [:]
+    for slot in entity.slotIndexes where !derived.contains(slot) {
+      guard let relationship = entity.relationship(inSlot: slot) else {
+        values[entity.slots[slot].name] = try attributeValue(slot, row)
+        continue
+      }
+      let destination = relationship.destinationIndex
+      let id =
+        row.isPresent(slot) ? context.registered(destination, row.key(slot))?.id ?? context.objectID(destination, row.key(slot)) : nil
+      values[relationship.name] = id.map { .objectID($0) } ?? .null
+    }
+    return values
+  }
+}
+
+extension ContextCore {
+  /// Resolves the conflicts of a failed save.
+  func resolveConflicts(of error: PersistenceError, using policy: MergePolicy) throws {
+    checkIsolation()
+    precondition(!isSaving, "Conflicts were resolved in a callback of a save.")
+    try settleUncertainSave()
+    try resolve(error, policy)
+    tellChanges()
+  }
+
+  /// Resolves the conflicts of a failed save, or throws its error.
+  func resolve(_ error: PersistenceError, _ policy: MergePolicy) throws {
+    try whileSaving {
+      try holdingAwakening { try ConflictResolution(context: self, policy: policy, error: error).run() }
+    }
+  }
+
+  /// Merges objects with their stored rows.
+  func merge(_ merges: [ObjectMerge]) throws {
+    var merges = merges
+    for place in merges.indices { merges[place].noteLinks() }
+    for merge in merges { merge.takeBackLinks() }
+    for merge in merges { try merge.adopt() }
+    for merge in merges { try merge.setAgain() }
+  }
+}

@@ -1,0 +1,125 @@
+import HoldfastStore
+
+/// The steps of an ``ObjectMerge``.
+extension ContextCore {
+  /// Gives an object its stored row and discards its changes, like a refresh without merging.
+  func replaceRow(of object: ManagedObject, by current: CurrentRow) {
+    turnIntoFault(object, keepingTransients: !object.isUpdated)
+    attach(object, current)
+    observers?.noteRefresh(object)
+  }
+
+  // MARK: Lists in memory
+
+  /// Makes the lists that an object leaves and enters be read again: the other side changed its to-one relationships.
+  ///
+  /// - Parameters:
+  ///   - base: The row that the context had read; nil if it hadn't read any.
+  ///   - stored: The row in the store; nil if the object was deleted.
+  func forgetLists(of object: ManagedObject, losing base: RowPointer?, for stored: RowPointer?) {
+    guard let base else { return }
+    for relationship in object.entity.relationships where !relationship.isToMany {
+      let slot = relationship.slot, link = object.plan.toOne[slot]
+      guard link.hasInverse else { continue }
+      let keys = [base, stored].map { row in row.flatMap { $0.isPresent(slot) ? $0.key(slot) : nil } }
+      if keys[0] == keys[1] { continue }
+      for case let key? in keys {
+        guard let owner = registered(link.destination, key), !owner.isInserted else { continue }
+        if link.inverseSlot >= 0 { refreshUnchanged(owner) } else { forgetList(of: owner, Int(link.inverseToManyIndex)) }
+      }
+    }
+  }
+
+  private func refreshUnchanged(_ object: ManagedObject) {
+    if !object.hasChanges && object.row != nil { turnIntoFault(object, keepingTransients: true) }
+  }
+
+  /// Makes a to-many relationship be read again. Its recorded changes stay, but not a new order.
+  func forgetList(of owner: ManagedObject, _ index: Int) {
+    if index < 0 { return }
+    if let states = owner.toMany { states[index].forgetContents() }
+    // The group's answer is as old as the list.
+    guard let group = owner.group, group.answer(index) != nil else { return }
+    owner.owner = group.alone(at: Int(owner.position))
+    owner.position = 0
+  }
+
+  // MARK: Deletions
+
+  /// Keeps the deletion of an object that the other side changed. Its delete rules are applied again, to the links that were added.
+  func delete(_ object: ManagedObject, again current: CurrentRow) {
+    object.dropPrivateRow(nil)
+    forgetLinks(object)
+    object.flags.remove(.propagated)
+    attach(object, current)
+    deletions.putBackUnpropagated(CollectionOfOne(object))
+  }
+
+  /// Takes back the deletion of an object, and the references to it that were cleared.
+  func undelete(_ object: ManagedObject) {
+    let root = graph.entities[object.flags.entityIndex].root
+    deletions.takeBack([object.objectKey], root: root)
+    object.flags.subtract([.deleted, .propagated, .toldDeleted])
+    if !object.isInserted { object.flags.insert(.updated) }
+    noteChange(object)
+    for relationship in object.entity.relationships {
+      guard let inverse = persistentStoreCoordinator.model.inverse(of: relationship), !inverse.isToMany, inverse.slot >= 0 else { continue }
+      for other in changes.objects where graph.entities[inverse.entityIndex].family.contains(other.flags.entityIndex) {
+        guard other.flags.contains(.hasPrivateRow), !other.isDeleted, let base = other.committedRow, let row = other.row,
+          base.isPresent(inverse.slot), base.key(inverse.slot) == object.objectKey, !row.isPresent(inverse.slot)
+        else { continue }
+        other.writableRow().set(inverse.slot, cell: UInt64(bitPattern: object.objectKey.rawValue))
+      }
+    }
+  }
+
+  /// Removes an object that the other side deleted, without its changes.
+  func removeDeletedElsewhere(_ object: ManagedObject) {
+    forgetLists(of: object, losing: object.committedRow, for: nil)
+    deletions.insertSaved([object.objectKey], root: graph.entities[object.flags.entityIndex].root)
+    observers?.noteRemoval(object)
+    changes.forgetRefusedValues(object)
+    detach(object)
+    object.flags.subtract([.inserted, .updated, .deleted, .propagated])
+  }
+
+  /// Makes an object that the other side deleted a new object with the same ID.
+  ///
+  /// It has its attributes, to-one relationships, and the links that this context added. Its other links were deleted with it.
+  func insertAgain(_ object: ManagedObject) {
+    guard let row = object.row else { return }
+    forgetLostLinks(of: object)
+    let layout = object.entity.layout, plan = object.plan
+    let own = PrivateRow(copying: row, layout, room: 64, committed: nil)
+    own.setKey(object.objectKey)
+    object.dropPrivateRow(own.pointer)
+    object.owner = nil
+    object.flags.remove(.ownedByGroup)
+    object.flags.insert(.hasPrivateRow)
+    object.flags.remove(.updated)
+    object.flags.formUnion([.inserted, .toldInserted])
+    if let states = object.toMany {
+      for index in 0..<plan.toManyCount {
+        let added = states[index].added
+        states[index].destroy()
+        states[index] = ToManyState()
+        states[index].contents = LinkList(added)
+        states[index].base = .new
+      }
+    }
+    noteChange(object)
+  }
+
+  /// Makes the objects at the other ends of an object's stored links read them again: the links were deleted with the object.
+  private func forgetLostLinks(of object: ManagedObject) {
+    for index in 0..<object.plan.toManyCount {
+      let link = object.plan.toMany[index]
+      guard link.hasInverse, object.toMany?[index].isKnown == true || object.group?.answer(index) != nil else { continue }
+      let added = Set(object.toMany?[index].added ?? [])
+      for key in object.targets(index).withKeys({ Array($0) }) where !added.contains(key) {
+        guard let partner = registered(link.destination, key), !partner.isInserted else { continue }
+        if link.inverseSlot >= 0 { refreshUnchanged(partner) } else { forgetList(of: partner, Int(link.inverseToManyIndex)) }
+      }
+    }
+  }
+}

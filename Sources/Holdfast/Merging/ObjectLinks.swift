@@ -1,0 +1,74 @@
+import HoldfastStore
+
+/// The links of an object and the references to it, to be moved to another object.
+struct ObjectLinks {
+  private let object: ManagedObject
+  private let formerKey: ObjectKey
+  /// The object's relationships with their destinations, in order.
+  private var own: [(relationship: ManagedObjectModel.Relationship, destinations: [ManagedObject])] = []
+  /// The references by relationships without an inverse, with all destinations of the relationship.
+  private var foreign: [(owner: ManagedObject, relationship: ManagedObjectModel.Relationship, destinations: [ManagedObject])] = []
+  /// The ordered lists that contain the object, in order.
+  private var ordered: [(owner: ManagedObject, index: Int, keys: [ObjectKey])] = []
+
+  init(of object: ManagedObject) {
+    self.object = object
+    formerKey = object.objectKey
+    let context = object.context
+    for relationship in object.entity.relationships + object.entity.transientRelationships {
+      let destinations = context.targets(of: object, relationship)
+      if destinations.isEmpty { continue }
+      own.append((relationship, destinations))
+      guard let inverse = context.persistentStoreCoordinator.model.inverse(of: relationship), inverse.isOrdered else { continue }
+      for owner in destinations {
+        if let list = owner.orderedList(inverse.toManyIndex) { ordered.append((owner, inverse.toManyIndex, list.keys)) }
+      }
+    }
+    for owner in context.changes.objects where !owner.isDeleted {
+      for relationship in owner.entity.relationships where !relationship.hasInverse {
+        let isOwner =
+          relationship.isToMany
+          ? owner.knows(object.objectKey, relationship)
+          : owner.row.map { $0.isPresent(relationship.slot) && $0.key(relationship.slot) == object.objectKey } ?? false
+        guard isOwner, context.graph.entities[relationship.destinationIndex].root == object.plan.root else { continue }
+        foreign.append((owner, relationship, context.targets(of: owner, relationship)))
+      }
+    }
+  }
+
+  /// Removes the links.
+  func cut() {
+    for (relationship, _) in own { ObjectLinks.set(object, relationship, []) }
+    for (owner, relationship, destinations) in foreign { ObjectLinks.set(owner, relationship, destinations.filter { $0 !== object }) }
+  }
+
+  /// Sets the links again, with another object.
+  ///
+  /// - Parameter replaces: Whether a to-one relationship of the other object, by its slot, gets the destination.
+  func connect(to other: ManagedObject, _ replaces: (SlotIndex) -> Bool) {
+    for (relationship, destinations) in own {
+      if relationship.isToMany {
+        for destination in destinations { other.link(relationship.toManyIndex, destination) }
+      } else if relationship.isTransient || replaces(relationship.slot) {
+        other.setToOne(relationship, destinations[0])
+      }
+    }
+    for (owner, relationship, destinations) in foreign {
+      ObjectLinks.set(owner, relationship, destinations.map { $0 === object ? other : $0 })
+    }
+    for (owner, index, keys) in ordered {
+      guard let list = owner.orderedList(index), list.contains(other.objectKey), !keys.contains(other.objectKey) else { continue }
+      list.replaceOrder(by: keys.map { $0 == formerKey ? other.objectKey : $0 }.filter(list.contains))
+    }
+  }
+
+  private static func set(_ owner: ManagedObject, _ relationship: ManagedObjectModel.Relationship, _ destinations: [ManagedObject]) {
+    if !relationship.isToMany {
+      owner.setToOne(relationship, destinations.first)
+    } else if relationship.isOrdered {
+      OrderedToMany<ManagedObject>(owner: owner, index: relationship.toManyIndex).replaceAll(with: destinations)
+    } else {
+      ToMany<ManagedObject>(owner: owner, index: relationship.toManyIndex).replaceAll(with: destinations)
+    }
+  }
+}

@@ -1,0 +1,118 @@
+import HoldfastStore
+
+/// Merges one object's unsaved changes with the row that the store has now.
+///
+/// Done for several objects in phases, so that links between them are consistent at the end:
+///
+/// 1. ``noteLinks()`` finds the to-one relationships that the resolution keeps.
+/// 2. ``takeBackLinks()`` reverts changed to-one relationships to what the context had read, at both ends.
+/// 3. ``adopt()`` makes the stored row the new basis, with the attributes that the resolution keeps.
+/// 4. ``setAgain()`` sets the noted relationships, again at both ends.
+///
+/// Added and removed links of to-many relationships are recorded one by one, so they stay recorded relative to the new contents.
+struct ObjectMerge {
+  let object: ManagedObject
+  /// The stored row; nil if the object was deleted.
+  let current: CurrentRow?
+  let resolution: MergeResolution
+  /// The to-one relationships to set in the last phase, with their destinations.
+  private var links: [(relationship: ManagedObjectModel.Relationship, destination: ManagedObject?)] = []
+
+  private var context: ContextCore { object.context }
+
+  init(_ object: ManagedObject, _ current: CurrentRow?, _ resolution: MergeResolution) {
+    (self.object, self.current, self.resolution) = (object, current, resolution)
+  }
+
+  // MARK: Phases
+
+  mutating func noteLinks() {
+    if object.isDeleted && current != nil && !keepsDeletion { context.undelete(object) }
+    if object.isDeleted || !object.isUpdated || !keepsChanges { return }
+    if let current { links = linksToSet(current.pointer) }
+  }
+
+  func takeBackLinks() {
+    if object.isDeleted || !object.isUpdated { return }
+    // A rollback reverts to-many relationships as well.
+    if !keepsChanges { return context.takeBack(object) }
+    if current == nil { return }
+    for relationship in object.entity.relationships where !relationship.isToMany {
+      if isChanged(relationship.slot) { context.restoreToOne(object, relationship) }
+    }
+  }
+
+  func adopt() throws {
+    guard let current else {
+      if !object.isDeleted && object.isUpdated && resolution.prefersObject { return context.insertAgain(object) }
+      return context.removeDeletedElsewhere(object)
+    }
+    context.forgetLists(of: object, losing: object.committedRow, for: current.pointer)
+    if object.isDeleted { return context.delete(object, again: current) }
+    if !object.isUpdated || !keepsChanges { return context.replaceRow(of: object, by: current) }
+    let kept = attributesToKeep(current.pointer)
+    if context.bound.awakensObjects { context.noteFulfilment(object) }
+    setRow(current, keeping: kept)
+    try context.mergeTargets(of: object, keepsOrder: resolution != .mergeByPropertyStoreTrump)
+  }
+
+  func setAgain() throws {
+    if object.flags.contains(.detached) || object.isDeleted { return }
+    for link in links where link.destination.map({ !$0.isDeleted && !$0.flags.contains(.detached) }) ?? true {
+      object.setToOne(link.relationship, link.destination)
+    }
+    guard case .values(let values) = resolution else { return }
+    for (name, value) in values.sorted(by: { $0.key < $1.key }) { try object.setValue(value, forKey: name) }
+  }
+
+  // MARK: What is kept
+
+  /// Whether the object stays deleted although it was changed in the store.
+  private var keepsDeletion: Bool { resolution == .mergeByPropertyObjectTrump || resolution == .overwrite }
+
+  private var keepsChanges: Bool { resolution != .rollback && (current != nil || resolution.prefersObject) }
+
+  private func isChanged(_ slot: SlotIndex) -> Bool {
+    guard object.flags.contains(.hasPrivateRow), let row = object.row, let base = object.committedRow else { return false }
+    return row.differs(from: base, slot, object.entity.layout.kinds[slot])
+  }
+
+  /// Whether this context's value of a slot is kept.
+  private func isKept(_ slot: SlotIndex, _ stored: RowPointer) -> Bool {
+    guard let row = object.row, let base = object.committedRow else { return false }
+    let kind = object.entity.layout.kinds[slot]
+    switch resolution {
+    case .overwrite: return row.differs(from: stored, slot, kind)
+    case .mergeByPropertyStoreTrump: return row.differs(from: base, slot, kind) && !stored.differs(from: base, slot, kind)
+    default: return row.differs(from: base, slot, kind)
+    }
+  }
+
+  private func linksToSet(_ stored: RowPointer) -> [(ManagedObjectModel.Relationship, ManagedObject?)] {
+    object.entity.relationships.compactMap { relationship in
+      relationship.isToMany || !isKept(relationship.slot, stored) ? nil : (relationship, object.toOne(relationship))
+    }
+  }
+
+  private func attributesToKeep(_ stored: RowPointer) -> [SlotIndex] {
+    let derived = context.graph.derivations?.slots[object.flags.entityIndex] ?? [], kinds = object.entity.layout.kinds
+    return object.entity.layout.slots.filter { kinds[$0] != .key && !derived.contains($0) && isKept($0, stored) }
+  }
+
+  /// Makes a stored row the object's row, except for some of its slots.
+  private func setRow(_ current: CurrentRow, keeping slots: [SlotIndex]) {
+    let layout = object.entity.layout
+    if let own = object.row, !slots.isEmpty {
+      var merged = PrivateRow(copying: current.pointer, layout, room: 64, committed: current.pointer)
+      for slot in slots { merged.copy(slot, of: own, layout) }
+      object.dropPrivateRow(merged.pointer)
+      object.flags.insert(.hasPrivateRow)
+    } else {
+      object.dropPrivateRow(current.pointer)
+    }
+    object.owner = current.group
+    object.position = UInt32(truncatingIfNeeded: current.position)
+    object.flags.insert(.ownedByGroup)
+    object.flags.remove(.inaccessible)
+  }
+}

@@ -1,0 +1,46 @@
+import HoldfastStore
+
+extension ContextCore {
+  /// The number of times that a save resolves conflicts and tries again. Each time, another context or process has saved meanwhile.
+  static let mergeLimit = 100
+
+  /// Saves all changes of the context, all or nothing. They are durable when it returns.
+  func save() throws {
+    checkIsolation()
+    if isSaving {
+      throw PersistenceError(
+        .saveInProgress,
+        reason: "The context is being saved; a callback of the save can't save it again. Save it when save() has returned, "
+          + "or in a handler of onSave.")
+    }
+    try refuseLoss()
+    try settleUncertainSave()
+    if changes.isEmpty { return tellChanges() }
+    try refuseUnreadValues()
+    for attempt in 0...ContextCore.mergeLimit {
+      let operation = SaveOperation(self, isRepeated: attempt > 0)
+      do {
+        try whileSaving {
+          if attempt == 0 { tellWillSave() }
+          try operation.run()
+        }
+      } catch let error as PersistenceError where error.code == .conflict || error.code == .constraintConflict {
+        if attempt == ContextCore.mergeLimit { throw error }
+        try resolve(error, mergePolicy)
+        continue
+      }
+      return try operation.report()
+    }
+  }
+
+  /// Runs a closure in which callbacks can't save the context, roll it back or reset it.
+  func whileSaving<Result>(_ body: () throws -> Result) rethrows -> Result {
+    isSaving = true
+    defer {
+      isSaving = false
+      awakening.releaseAll()
+      awakenFulfilled()
+    }
+    return try body()
+  }
+}

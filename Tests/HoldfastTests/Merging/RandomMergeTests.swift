@@ -1,0 +1,169 @@
+import Foundation
+import HoldfastStore
+import HoldfastStoreConformance
+import TestSupport
+import Testing
+
+@testable import Holdfast
+
+/// Random changes in two contexts, whose conflicts are resolved under each policy, compared with a model of dictionaries. Prints its seed;
+/// HOLDFAST_SEED repeats a run.
+@Suite struct RandomMergeTests {
+  typealias Policy = MergePolicyTests.Policy
+
+  @Test(arguments: TestStore.allCases, Policy.allCases)
+  func aSaveWithConflictsGivesWhatTheModelGives(_ store: TestStore, _ policy: Policy) throws {
+    var random = SeededGenerator()
+    for round in 0..<TestTier.count(12, full: 500) {
+      try MergeRound(store, policy, "seed \(random.seed), round \(round) on \(store), \(policy)").run(&random)
+    }
+  }
+}
+
+/// The dogs by chip, with their values and links.
+private struct KennelState: Equatable {
+  struct Values: Equatable {
+    var name: String
+    var age: Int
+    var owner: String?
+  }
+  struct Link: Hashable {
+    var from: Int64, to: Int64
+  }
+  var dogs: [Int64: Values] = [:]
+  var links: Set<Link> = []
+
+  init(_ context: ManagedObjectContext) throws {
+    for dog in try context.fetch(FetchRequest<Dog>()) {
+      let chip = try #require(dog.chip)
+      dogs[chip] = Values(name: dog.name, age: dog.age, owner: dog.owner?.name)
+      for friend in dog.friends { links.insert(Link(from: chip, to: try #require(friend.chip))) }
+      // Both ends are read, and agree.
+      for fan in dog.friendOf { #expect(fan.friends.contains(dog)) }
+      if let owner = dog.owner { #expect(owner.dogs.contains(dog)) }
+    }
+    for person in try context.fetch(FetchRequest<Person>()) { #expect(person.dogs.allSatisfy { $0.owner === person }) }
+  }
+
+  /// The dogs whose rows or links differ from a former state, without deleted ones.
+  func changed(since base: KennelState) -> Set<Int64> {
+    let moved = links.symmetricDifference(base.links).filter { dogs[$0.from] != nil && dogs[$0.to] != nil }
+    return Set(dogs.keys.filter { dogs[$0] != base.dogs[$0] }).union(moved.flatMap { [$0.from, $0.to] })
+  }
+}
+
+/// One round: both contexts read everything, both change something, one saves, then the other.
+private struct MergeRound {
+  let place: TestStore.Place
+  let policy: MergePolicyTests.Policy
+  let comment: Comment
+
+  init(_ store: TestStore, _ policy: MergePolicyTests.Policy, _ title: String) throws {
+    place = try store.makePlace()
+    self.policy = policy
+    comment = Comment(rawValue: title)
+  }
+
+  func run(_ random: inout SeededGenerator) throws {
+    let setup = try place.context()
+    let people = ["Ann", "Bob", "Cleo"].map { setup.person($0) }
+    let dogs = (0..<6).map { chip in
+      let dog = setup.dog("Dog \(chip)", age: chip, owner: Bool.random(using: &random) ? people.randomElement(using: &random) : nil)
+      dog.chip = Int64(chip)
+      return dog
+    }
+    for dog in dogs { for friend in dogs where Int.random(in: 0..<4, using: &random) == 0 { dog.friends.insert(friend) } }
+    try setup.save()
+    let theirs = try place.context(), ours = try place.context()
+    ours.mergePolicy = policy.policy
+    let base = try KennelState(theirs)
+    #expect(try KennelState(ours) == base, comment)
+    let versions = try self.versions()
+    try change(theirs, &random)
+    try change(ours, &random)
+    let theirState = try KennelState(theirs), ourState = try KennelState(ours)
+    try theirs.save()
+    let conflicting = Set(try self.versions().filter { versions[$0.key] != $0.value }.keys).union(
+      base.dogs.keys.filter { theirState.dogs[$0] == nil })
+    try ours.save()
+    let expected = merged(base, theirState, ourState, conflicting)
+    #expect(!ours.hasChanges, comment)
+    for dog in try ours.fetch(FetchRequest<Dog>()) {
+      guard let chip = dog.chip, conflicting.contains(chip), ourState.changed(since: base).contains(chip) else { continue }
+      #expect(KennelState.Values(name: dog.name, age: dog.age, owner: dog.owner?.name) == expected.dogs[chip], comment)
+      #expect(Set(dog.friends.compactMap(\.chip)) == Set(expected.links.filter { $0.from == chip }.map(\.to)), comment)
+    }
+    try ours.refreshAllObjects()
+    #expect(try KennelState(ours) == expected, comment)
+    try place.close()
+    #expect(try KennelState(place.context()) == expected, comment)
+  }
+
+  private func versions() throws -> [Int64: RowVersion] {
+    try Dictionary(uniqueKeysWithValues: place.context().fetch(FetchRequest<Dog>()).map { ($0.chip ?? -1, $0.readRow.version) })
+  }
+
+  /// Makes random changes. A deleted dog isn't changed before.
+  private func change(_ context: ManagedObjectContext, _ random: inout SeededGenerator) throws {
+    var dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.chip)]))
+    let people = try context.fetch(FetchRequest<Person>(sortedBy: [.ascending(\.name)]))
+    if Int.random(in: 0..<2, using: &random) == 0 {
+      context.delete(dogs.remove(at: Int.random(in: dogs.indices, using: &random)))
+      try context.processPendingChanges()
+    }
+    for _ in 0..<Int.random(in: 1..<6, using: &random) {
+      guard let dog = dogs.randomElement(using: &random), let other = dogs.randomElement(using: &random) else { return }
+      switch Int.random(in: 0..<5, using: &random) {
+      case 0: dog.age = Int.random(in: 0..<100, using: &random)
+      case 1: dog.name = "Name \(Int.random(in: 0..<100, using: &random))"
+      case 2: dog.owner = Bool.random(using: &random) ? people.randomElement(using: &random) : nil
+      case 3: dog.friends.insert(other)
+      default: if let friend = dog.friends.first { dog.friends.remove(friend) }
+      }
+    }
+  }
+
+  // MARK: Model
+
+  private func merged(_ base: KennelState, _ theirs: KennelState, _ ours: KennelState, _ conflicting: Set<Int64>) -> KennelState {
+    var result = theirs
+    let changed = ours.changed(since: base)
+    var again: Set<Int64> = []
+    for (chip, before) in base.dogs {
+      switch (theirs.dogs[chip], ours.dogs[chip]) {
+      case (let theirValues?, let ourValues?):
+        if !changed.contains(chip) { continue }
+        result.dogs[chip] = conflicting.contains(chip) ? merged(before, theirValues, ourValues) : ourValues
+      case (nil, let ourValues?):
+        if !changed.contains(chip) || !policy.prefersOurs { continue }
+        result.dogs[chip] = ourValues
+        again.insert(chip)
+      case (_?, nil):
+        if conflicting.contains(chip) && !policy.prefersOurs { continue }
+        result.dogs[chip] = nil
+      case (nil, nil): break
+      }
+    }
+    func isTaken(_ link: KennelState.Link) -> Bool {
+      if ours.dogs[link.from] == nil || ours.dogs[link.to] == nil { return false }
+      return policy != .rollback || !conflicting.contains(link.from) && !conflicting.contains(link.to)
+    }
+    result.links.formUnion(ours.links.subtracting(base.links).filter(isTaken))
+    result.links.subtract(base.links.subtracting(ours.links).filter(isTaken))
+    result.links = result.links.filter { result.dogs[$0.from] != nil && result.dogs[$0.to] != nil }
+    return result
+  }
+
+  private func merged(_ base: KennelState.Values, _ theirs: KennelState.Values, _ ours: KennelState.Values) -> KennelState.Values {
+    func pick<Value: Equatable>(_ path: WritableKeyPath<KennelState.Values, Value>) -> Value {
+      let (before, theirs, ours) = (base[keyPath: path], theirs[keyPath: path], ours[keyPath: path])
+      return switch policy {
+      case .overwrite: ours
+      case .rollback: theirs
+      case .objectTrump: ours == before ? theirs : ours
+      case .storeTrump: theirs == before ? ours : theirs
+      }
+    }
+    return KennelState.Values(name: pick(\.name), age: pick(\.age), owner: pick(\.owner))
+  }
+}

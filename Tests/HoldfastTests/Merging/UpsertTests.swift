@@ -1,0 +1,174 @@
+import Foundation
+import HoldfastStore
+import HoldfastStoreConformance
+import Testing
+
+@testable import Holdfast
+
+/// What each merge policy makes of objects with the same values of a uniqueness constraint. Dogs have unique chips.
+@Suite struct UpsertTests {
+  typealias Policy = MergePolicyTests.Policy
+
+  private func stored(_ place: TestStore.Place, _ chip: Int64) throws -> [Dog] {
+    try place.close()
+    return try place.context().fetch(Dog.self) { $0.chip == chip }
+  }
+
+  @Test(arguments: TestStore.allCases, Policy.allCases)
+  func aNewObjectBecomesTheStoredOneWithItsUniqueValues(_ store: TestStore, _ policy: Policy) throws {
+    let place = try store.makePlace(), setup = try place.context()
+    let old = setup.dog("Old", age: 5, owner: setup.person("Ann"))
+    (old.chip, old.notes) = (7, "kept")
+    old.friends.insert(setup.dog("Rex"))
+    try setup.save()
+    let id = old.objectID
+    let context = try place.context()
+    context.mergePolicy = policy.policy
+    let new = context.dog("New", owner: context.person("Bob")), max = context.dog("Max")
+    (new.chip, new.weight) = (7, 2.5)
+    new.friends.insert(max)
+    let shot = context.insert(Vaccination.self) {
+      $0.kind = "rabies"
+      $0.dog = new
+    }
+    try context.save()
+    #expect(new.objectID == id && !new.hasChanges && !context.hasChanges)
+    #expect(new.name == (policy.prefersOurs ? "New" : "Old"))
+    // The new object's age is the default value, so it isn't merged.
+    #expect(new.age == (policy == .overwrite ? 1 : 5) && new.notes == (policy == .overwrite ? nil : "kept"))
+    #expect(new.weight == (policy.prefersOurs ? 2.5 : nil) && new.owner?.name == (policy.prefersOurs ? "Bob" : "Ann"))
+    #expect(shot.dog === new && new.vaccinations.contains(shot) && max.friendOf.contains(new))
+    #expect(new.friends.map(\.name).sorted() == ["Max", "Rex"])
+    let owner = new.owner?.name
+    let dogs = try stored(place, 7), saved = try #require(dogs.first)
+    #expect(dogs.count == 1 && saved.objectID == id && saved.name == new.name && saved.age == new.age && saved.owner?.name == owner)
+    #expect(saved.vaccinations.count == 1 && saved.friends.map(\.name).sorted() == ["Max", "Rex"])
+    #expect(saved.owner?.dogs.contains(saved) == true)
+  }
+
+  @Test(arguments: TestStore.allCases, Policy.allCases)
+  func aNewObjectIsMergedIntoTheOneInTheContext(_ store: TestStore, _ policy: Policy) throws {
+    let place = try store.makePlace(), context = try place.context()
+    let old = context.dog("Old", age: 5, owner: context.person("Ann"))
+    old.chip = 7
+    try context.save()
+    context.mergePolicy = policy.policy
+    let new = context.dog("New", owner: context.person("Bob"))
+    new.chip = 7
+    let shot = context.insert(Vaccination.self) {
+      $0.kind = "rabies"
+      $0.dog = new
+    }
+    old.notes = "unsaved"
+    try context.save()
+    #expect(new.isInaccessible && !old.isInaccessible && shot.dog === old && !context.hasChanges)
+    #expect(old.name == (policy.prefersOurs ? "New" : "Old") && old.owner?.name == (policy.prefersOurs ? "Bob" : "Ann"))
+    #expect(old.notes == (policy == .overwrite ? nil : "unsaved"))
+    let dogs = try stored(place, 7)
+    #expect(dogs.map(\.name) == [old.name] && dogs[0].vaccinations.count == 1 && dogs[0].notes == old.notes)
+  }
+
+  @Test(arguments: TestStore.allCases, Policy.allCases)
+  func severalNewObjectsWithTheSameValuesBecomeOne(_ store: TestStore, _ policy: Policy) throws {
+    let place = try store.makePlace(), context = try place.context()
+    context.mergePolicy = policy.policy
+    let ann = context.person("Ann")
+    for name in ["First", "Second", "Third"] {
+      let dog = context.dog(name, owner: ann)
+      dog.chip = 7
+    }
+    context.dog("Other", owner: ann).chip = 8
+    try context.save()
+    #expect(ann.dogs.count == 2 && !context.hasChanges)
+    #expect(try stored(place, 7).map(\.name) == [policy.prefersOurs ? "Third" : "First"])
+  }
+
+  @Test(arguments: TestStore.allCases)
+  func importingTheSameDataTwiceChangesNothing(_ store: TestStore) throws {
+    let place = try store.makePlace()
+    for round in 0..<3 {
+      let context = try place.context()
+      context.mergePolicy = .mergeByPropertyObjectTrump
+      for chip in 0..<40 {
+        let dog = context.dog("Dog \(chip)", age: 1 + round)
+        dog.chip = Int64(chip)
+        if chip % 2 == 0 { dog.friends.insert(context.registeredDogs.first { $0.chip == Int64(max(0, chip - 2)) } ?? dog) }
+      }
+      try context.save()
+      #expect(context.registeredDogs.filter { $0.isInaccessible }.isEmpty)
+    }
+    try place.close()
+    let context = try place.context()
+    #expect(try context.count(Dog.self) == 40 && context.fetch(FetchRequest<Dog>()).allSatisfy { $0.age == 3 })
+    #expect(try context.fetch(FetchRequest<Dog>()).reduce(0) { $0 + $1.friends.count } == 20)
+  }
+
+  @Test(arguments: TestStore.allCases)
+  func twoSavedObjectsNeverBecomeOne(_ store: TestStore) throws {
+    let place = try store.makePlace(), context = try place.context()
+    let fido = context.dog("Fido", age: 3), rex = context.dog("Rex")
+    (fido.chip, rex.chip) = (1, 2)
+    try context.save()
+    for policy in [Policy.objectTrump, .overwrite] {
+      context.mergePolicy = policy.policy
+      fido.chip = 2
+      fido.age = 4
+      let error = try #require(throws: PersistenceError.self) { try context.save() }
+      #expect(error.code == .constraintConflict && error.objectIDs == [fido.objectID] && fido.chip == 2 && fido.age == 4)
+      context.rollback()
+    }
+    for policy in [Policy.storeTrump, .rollback] {
+      context.mergePolicy = policy.policy
+      fido.chip = 2
+      fido.age = 4
+      try context.save()
+      #expect(fido.chip == 1 && fido.age == (policy == .storeTrump ? 4 : 3))
+      fido.age = 3
+      try context.save()
+    }
+  }
+
+  @Test(arguments: TestStore.allCases)
+  func aCustomPolicyDecidesAboutDuplicates(_ store: TestStore) throws {
+    let place = try store.makePlace(), setup = try place.context()
+    let old = setup.dog("Old", age: 5)
+    old.chip = 7
+    try setup.save()
+    let context = try place.context()
+    context.mergePolicy = .custom { conflict in
+      guard conflict.kind == .uniqueness(["chip"]), conflict.base == nil, conflict.existingObjectID != nil,
+        case .int16(let ours)? = conflict.ours?["age"], case .int16(let theirs)? = conflict.theirs?["age"]
+      else { return .error }
+      return .values(["age": .int16(ours + theirs)])
+    }
+    let new = context.dog("New", age: 10)
+    new.chip = 7
+    try context.save()
+    #expect(new.age == 15 && new.name == "New")
+    context.mergePolicy = .custom { _ in .error }
+    let newest = context.dog("Newest")
+    newest.chip = 7
+    #expect(throws: PersistenceError.self) { try context.save() }
+    #expect(newest.isInserted && newest.name == "Newest")
+    #expect(try stored(place, 7).map(\.age) == [15])
+  }
+
+  @Test(arguments: TestStore.allCases)
+  func aFailedSaveWithDuplicatesCanBeResolved(_ store: TestStore) throws {
+    let place = try store.makePlace(), context = try place.context()
+    context.dog("Old").chip = 7
+    try context.save()
+    let new = context.dog("New")
+    new.chip = 7
+    context.person("Ann")
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
+    #expect(error.code == .constraintConflict && error.objectIDs == [new.objectID])
+    try context.discardChanges(of: error.objectIDs)
+    try context.save()
+    #expect(try context.count(Dog.self) == 1 && context.count(Person.self) == 1)
+  }
+}
+
+extension ManagedObjectContext {
+  fileprivate var registeredDogs: [Dog] { registeredObjects.compactMap { $0 as? Dog } }
+}
