@@ -30,6 +30,48 @@ extension ManagedObjectContext {
     try core.resolveConflicts(of: error, using: policy)
   }
 
+  // MARK: Changes of other contexts and processes
+
+  /// Merges changes that another context or process has saved into the objects of this context.
+  ///
+  /// - Changed objects without unsaved changes become faults, whose next access reads the new row.
+  /// - Changed objects with unsaved changes are merged with their stored rows by the ``mergePolicy``, as a save would do. With
+  ///   ``MergePolicy/error``, an object is merged unless a property was changed on both sides; if one was, the next save of the object is a
+  ///   conflict.
+  /// - Deleted objects leave the context. If they have unsaved changes that the policy prefers, they stay until they are saved.
+  /// - Handlers of ``onChange(_:)`` receive the inserted, refreshed and deleted objects.
+  ///
+  /// IDs of objects that aren't in the context cost one lookup each. Sends no store request, unless objects have unsaved changes: then one for
+  /// each entity and 1,024 of them. Merging the same changes twice has no further effect.
+  ///
+  /// Merge changes of one store in the order in which they were saved. ``automaticallyMergesChanges`` does all of this by itself.
+  ///
+  /// - Parameter changes: Changes received from ``PersistentStoreCoordinator/savedChanges(bufferingNewest:)``, or made of IDs from elsewhere,
+  ///   such as another process. IDs of unknown stores, entities and objects are ignored.
+  /// - Throws: The store's error if objects with unsaved changes can't be read. They are unchanged then.
+  public func mergeChanges(from changes: SavedChanges) throws { try core.mergeChanges(from: changes) }
+
+  /// Whether the context merges what other contexts and processes save, as ``mergeChanges(from:)`` does. Defaults to false.
+  ///
+  /// It merges saves of all contexts of its coordinator, and changes by other processes that stores report. The view context and a
+  /// ``BackgroundContext`` merge soon after the save, between other work. Other contexts merge at the start of their next fetch, save, or
+  /// ``processPendingChanges()``.
+  ///
+  /// Errors are thrown by the next of these calls, and nothing is lost. If very many changes wait, all objects of the store are refreshed.
+  ///
+  /// (Core Data: `automaticallyMergesChangesFromParent`.)
+  public var automaticallyMergesChanges: Bool {
+    get { core.inbox != nil }
+    set {
+      if newValue == automaticallyMergesChanges { return }
+      if let inbox = core.inbox { core.persistentStoreCoordinator.saveListeners.remove(inbox) }
+      core.inbox = newValue ? MergeInbox(self, core.isolation) : nil
+      if let inbox = core.inbox { core.persistentStoreCoordinator.saveListeners.add(inbox) }
+    }
+  }
+
+  // MARK: Single objects
+
   /// Makes the next save fail with a conflict if another context or process has changed the object since this context read it.
   ///
   /// A save compares the versions of the objects that it changes or deletes. Call this for an object that stays unchanged, but on whose

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// Handlers of ``ManagedObjectContext/onChange(_:)`` and ``ManagedObjectContext/onSave(_:)`` receive them.
 public struct ObjectChanges: Sendable, Hashable {
-  /// The new objects. Before the save their IDs are temporary.
+  /// The new objects. Before the save their IDs are temporary. Also those that a merge found inserted by another context or process.
   public var inserted: [ManagedObjectID]
   /// The objects whose attributes or relationships changed.
   ///
@@ -93,6 +93,8 @@ final class ContextObservers {
   private var invalidated: [ManagedObjectID] = []
   /// The objects that were found to be deleted by another context or process.
   private var removed: [ManagedObjectID] = []
+  /// The objects that were found to be inserted by another context or process.
+  private var insertedElsewhere: [ManagedObjectID] = []
   /// Saves to report. Handlers are being called for the first one.
   private var untoldSaves: [ObjectChanges] = []
 
@@ -185,6 +187,11 @@ final class ContextObservers {
     if hearChanges && !object.flags.contains(.toldDeleted) { removed.append(object.id) }
   }
 
+  /// Records objects that another context or process inserted.
+  func noteMergedInsertions(_ ids: [ManagedObjectID]) {
+    if hearChanges { insertedElsewhere += ids }
+  }
+
   /// Records a rollback. Pending changes are dropped.
   func noteRollback(of objects: some Sequence<ManagedObject>) {
     guard hearChanges else { return }
@@ -217,9 +224,9 @@ final class ContextObservers {
 
   /// Returns the pending changes and removes them. The next change of each object is recorded again.
   func take() -> ObjectChanges {
-    var changes = ObjectChanges(deleted: removed, refreshed: refreshed, invalidated: invalidated)
+    var changes = ObjectChanges(inserted: insertedElsewhere, deleted: removed, refreshed: refreshed, invalidated: invalidated)
     let objects = noted
-    (noted, refreshed, invalidated, removed) = ([], [], [], [])
+    (noted, refreshed, invalidated, removed, insertedElsewhere) = ([], [], [], [], [])
     let known = Set(changes.refreshed)
     var seen: Set<ObjectIdentifier> = []
     // After a save between two notifications, an object may be in the list twice.

@@ -31,9 +31,10 @@ struct ConflictResolution {
     try context.merge(objects.map { ObjectMerge($0, rows[ObjectIdentifier($0)], try resolution(of: $0, rows[ObjectIdentifier($0)])) })
   }
 
-  private func resolution(of object: ManagedObject, _ current: CurrentRow?) throws -> MergeResolution {
+  func resolution(of object: ManagedObject, _ current: CurrentRow?) throws -> MergeResolution {
     // There is nothing to decide if only one side changed the object, or if both deleted it.
     if !object.hasChanges || object.isDeleted && current == nil { return .rollback }
+    if !object.isDeleted && !object.isInserted && !object.changesItsRow { return .mergeByPropertyStoreTrump }
     let kind: MergeConflict.Kind = current == nil ? .deletedInStore : object.isDeleted ? .deletedInContext : .update
     let chosen = try chosen { try MergeConflict(kind, object, theirs: current.map { (object, $0.pointer) }) }
     // Nothing is known of an object that was never read, so it can't be inserted again.

@@ -110,6 +110,20 @@ extension ContextCore {
     noteChange(object)
   }
 
+  /// Records the to-one links of an object that is inserted again at their other ends, and clears those to objects that were deleted, too.
+  func linkAgain(_ object: ManagedObject) throws {
+    for relationship in object.entity.relationships where !relationship.isToMany {
+      guard let destination = object.toOne(relationship), !destination.isInserted else { continue }
+      let inverse = Int(object.plan.toOne[relationship.slot].inverseToManyIndex)
+      if try currentRows(of: CollectionOfOne(destination)).isEmpty {
+        object.setToOne(relationship, nil)
+      } else if inverse >= 0 {
+        forgetList(of: destination, inverse)
+        destination.recordAddition(inverse, object.objectKey, isNew: false)
+      }
+    }
+  }
+
   /// Makes the objects at the other ends of an object's stored links read them again: the links were deleted with the object.
   private func forgetLostLinks(of object: ManagedObject) {
     for index in 0..<object.plan.toManyCount {

@@ -58,6 +58,7 @@ struct ObjectMerge {
 
   func setAgain() throws {
     if object.flags.contains(.detached) || object.isDeleted { return }
+    if current == nil && object.isInserted { try context.linkAgain(object) }
     for link in links where link.destination.map({ !$0.isDeleted && !$0.flags.contains(.detached) }) ?? true {
       object.setToOne(link.relationship, link.destination)
     }

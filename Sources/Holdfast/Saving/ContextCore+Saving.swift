@@ -15,6 +15,7 @@ extension ContextCore {
     }
     try refuseLoss()
     try settleUncertainSave()
+    if inbox != nil { try mergeWaitingChanges() }
     if changes.isEmpty { return tellChanges() }
     try refuseUnreadValues()
     for attempt in 0...ContextCore.mergeLimit {

@@ -7,7 +7,7 @@ import HoldfastStore
 /// objects. Owners of relationships without an inverse are found by a fetch.
 extension SaveOperation {
   func findOtherEnds() throws {
-    if coordinator.saveListeners.isEmpty && context.observers?.hearSaves != true { return }
+    if coordinator.saveListeners.isEmpty(besides: context.inbox) && context.observers?.hearSaves != true { return }
     for part in parts { part.otherEnds = try otherEnds(part.deleted) + ownersWithoutInverse(part) }
   }
 

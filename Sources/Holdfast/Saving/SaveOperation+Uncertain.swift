@@ -135,7 +135,7 @@ extension SaveOperation {
     changes.deleted += others.deleted
     changes.mayIncludeOthers = others.mayIncludeOthers
     committedChanges.append(changes)
-    coordinator.saveListeners.announce(changes)
+    coordinator.saveListeners.announce(changes, except: context.inbox)
   }
 }
 

@@ -32,6 +32,8 @@ public struct SavedChanges: Sendable, Hashable {
   public var deleted: [ManagedObjectID]
   /// Whether other objects may have changed as well, by another process, a server or a trigger.
   public var mayIncludeOthers: Bool
+  /// The coordinator whose context saved the changes. It knows which cached rows and lists they change.
+  var announcer = Announcer()
 
   /// Creates a record of changes.
   public init(
@@ -45,6 +47,14 @@ public struct SavedChanges: Sendable, Hashable {
     self.deleted = deleted
     self.mayIncludeOthers = mayIncludeOthers
   }
+}
+
+/// The coordinator that announced changes. It isn't part of their value.
+struct Announcer: Sendable, Hashable {
+  var value: ObjectIdentifier?
+
+  static func == (a: Announcer, b: Announcer) -> Bool { true }
+  func hash(into hasher: inout Hasher) {}
 }
 
 extension PersistentStoreCoordinator {
@@ -64,6 +74,7 @@ final class SaveListeners: Sendable {
   private struct Listeners {
     var next = 0
     var all: [(number: Int, continuation: AsyncStream<SavedChanges>.Continuation)] = []
+    var inboxes: [MergeInbox] = []
   }
 
   /// Guards the list.
@@ -73,7 +84,15 @@ final class SaveListeners: Sendable {
     for listener in listeners.withLock({ $0.all }) { listener.continuation.finish() }
   }
 
-  var isEmpty: Bool { listeners.withLock { $0.all.isEmpty } }
+  /// Whether anyone listens to the saves of other contexts than the one with an inbox.
+  func isEmpty(besides inbox: MergeInbox?) -> Bool {
+    listeners.withLock { $0.all.isEmpty && !$0.inboxes.contains { $0 !== inbox } }
+  }
+
+  /// Delivers all later saves of others to an inbox.
+  func add(_ inbox: MergeInbox) { listeners.withLock { $0.inboxes.append(inbox) } }
+
+  func remove(_ inbox: MergeInbox) { listeners.withLock { $0.inboxes.removeAll { $0 === inbox } } }
 
   func stream(_ limit: Int) -> AsyncStream<SavedChanges> {
     AsyncStream(bufferingPolicy: .bufferingNewest(limit)) { continuation in
@@ -91,8 +110,12 @@ final class SaveListeners: Sendable {
   }
 
   /// Notifies all listeners. Saves call it under the store's save lock, so that listeners receive them in commit order.
-  func announce(_ changes: SavedChanges) {
-    for listener in listeners.withLock({ $0.all }) { listener.continuation.yield(changes) }
+  ///
+  /// - Parameter inbox: The inbox of the context that saved, which doesn't receive them.
+  func announce(_ changes: SavedChanges, except inbox: MergeInbox? = nil) {
+    let (all, inboxes) = listeners.withLock { ($0.all, $0.inboxes) }
+    for listener in all { listener.continuation.yield(changes) }
+    for other in inboxes where other !== inbox { other.add(changes) }
   }
 }
 
@@ -100,21 +123,24 @@ extension SaveOperation {
   /// Notifies listeners of the committed changes, store by store.
   func announce() {
     let isHeard = context.observers?.hearSaves == true
-    if coordinator.saveListeners.isEmpty && !isHeard { return }
+    if coordinator.saveListeners.isEmpty(besides: context.inbox) && !isHeard { return }
     for part in parts where part.isCommitted && !part.request.isEmpty {
       // The objects still have their change flags, so the changes can be listed.
       let changes = part.savedChanges
       committedChanges.append(changes)
-      coordinator.saveListeners.announce(changes)
+      coordinator.saveListeners.announce(changes, except: context.inbox)
     }
   }
 }
 
 extension StoreChanges {
   var savedChanges: SavedChanges {
-    SavedChanges(
+    var changes = SavedChanges(
       storeIdentifier: store.identifier, contextName: context.requests.label ?? "", inserted: inserted.map(savedID) + others.inserted,
       updated: updatedIDs() + others.updated, deleted: deleted.map(savedID) + others.deleted,
       mayIncludeOthers: others.mayIncludeOthers)
+    // The store's own changes don't name the owners of their objects.
+    if others.isEmpty { changes.announcer.value = ObjectIdentifier(coordinator) }
+    return changes
   }
 }

@@ -158,7 +158,7 @@ extension StoreChanges {
       let committed = object.committedRow ?? object.readRow
       if object.isInaccessible { continue }
       var mask = changedSlots(object, committed, layout, words)
-      guard mask.contains(where: { $0 != 0 }) || changesLinks(object) else { continue }
+      guard mask.contains(where: { $0 != 0 }) || object.changesStoredLinks else { continue }
       let cells = derives ? derivedCells(ofChanged: object, since: committed) : []
       for cell in cells where cell.isSet { mask[cell.slot.word] |= cell.slot.bit }
       let version = committed.version.next
@@ -180,14 +180,7 @@ extension StoreChanges {
   func isWritten(_ object: ManagedObject) -> Bool {
     let committed = object.committedRow ?? object.readRow
     if object.isInaccessible { return false }
-    return changesRow(object, committed) || changesLinks(object)
-  }
-
-  private func changesRow(_ object: ManagedObject, _ committed: RowPointer) -> Bool {
-    guard object.flags.contains(.hasPrivateRow), let row = object.row else { return false }
-    let entity = object.flags.entityIndex, kinds = context.entities[entity].layout.kinds
-    let derived = context.graph.derivations?.slots[entity] ?? []
-    return context.entities[entity].slotIndexes.contains { row.differs(from: committed, $0, kinds[$0]) && !derived.contains($0) }
+    return !object.slotsChanged(since: committed).isEmpty || object.changesStoredLinks
   }
 
   private func changedSlots(_ object: ManagedObject, _ committed: RowPointer, _ layout: RowLayout, _ words: Int) -> [UInt64] {
@@ -199,15 +192,6 @@ extension StoreChanges {
     // Values that were set on derived attributes are overwritten, so they don't require a save.
     for slot in context.graph.derivations?.slots[object.flags.entityIndex] ?? [] { mask[slot.word] &= ~slot.bit }
     return mask
-  }
-
-  /// Whether links of many-to-many relationships changed, which increments the versions of both ends.
-  private func changesLinks(_ object: ManagedObject) -> Bool {
-    guard let states = object.toMany else { return false }
-    return object.entity.toManyRelationships.contains { relationship in
-      if relationship.isOrdered { return states[relationship.toManyIndex].isReordered }
-      return relationship.inverseIsToMany && states[relationship.toManyIndex].isChanged
-    }
   }
 
   private func deletedRows(_ objects: ContiguousArray<ManagedObject>) -> SaveRequest.KeyedRows {
@@ -318,6 +302,20 @@ extension StoreChanges {
         hole -= 1
       }
       links[hole] = link
+    }
+  }
+}
+
+extension ManagedObject {
+  /// Whether a save would write the object's row and compare its version.
+  final var changesItsRow: Bool { committedRow.map { !slotsChanged(since: $0).isEmpty } == true || changesStoredLinks }
+
+  /// Whether links of many-to-many relationships or an order changed, which increments the versions of both ends.
+  fileprivate final var changesStoredLinks: Bool {
+    guard let states = toMany else { return false }
+    return entity.toManyRelationships.contains { relationship in
+      if relationship.isOrdered { return states[relationship.toManyIndex].isReordered }
+      return relationship.inverseIsToMany && states[relationship.toManyIndex].isChanged
     }
   }
 }

@@ -18,10 +18,44 @@ import Testing
       try MergeRound(store, policy, "seed \(random.seed), round \(round) on \(store), \(policy)").run(&random)
     }
   }
+
+  @Test(arguments: TestStore.allCases, Policy.allCases)
+  func mergingTheOtherSavesBeforeSavingGivesTheSame(_ store: TestStore, _ policy: Policy) throws {
+    var random = SeededGenerator()
+    for round in 0..<TestTier.count(12, full: 500) {
+      let title = "seed \(random.seed), round \(round) with merging on \(store), \(policy)"
+      try MergeRound(store, policy, title, mergesBeforeSaving: true).run(&random)
+    }
+  }
+
+  /// Without unsaved changes of its own, a context that merges has the same state as one that reads everything anew.
+  @Test(arguments: TestStore.allCases) func aContextThatMergesSeesWhatOthersSave(_ store: TestStore) throws {
+    var random = SeededGenerator()
+    for round in 0..<TestTier.count(4, full: 100) {
+      let place = try store.makePlace()
+      try MergeRound.fill(place, &random)
+      let contexts = [try place.context(), try place.context()]
+      for context in contexts { context.automaticallyMergesChanges = true }
+      // The objects stay in the contexts.
+      var held = try contexts.map { try ($0.fetch(FetchRequest<Dog>()), $0.fetch(FetchRequest<Person>())) }
+      for step in 0..<12 {
+        for context in contexts { _ = try KennelState(context) }
+        let writer = contexts.randomElement(using: &random) ?? contexts[0]
+        try MergeRound.change(writer, &random)
+        if Bool.random(using: &random) { writer.dog("New", age: step).chip = Int64(100 + step) }
+        try writer.save()
+        let expected = try KennelState(place.context())
+        let comment = Comment(rawValue: "seed \(random.seed), round \(round), step \(step) on \(store)")
+        for context in contexts { #expect(try KennelState(context) == expected, comment) }
+        held = try contexts.map { try ($0.fetch(FetchRequest<Dog>()), $0.fetch(FetchRequest<Person>())) }
+      }
+      withExtendedLifetime(held) {}
+    }
+  }
 }
 
 /// The dogs by chip, with their values and links.
-private struct KennelState: Equatable {
+private struct KennelState: Equatable, CustomStringConvertible {
   struct Values: Equatable {
     var name: String
     var age: Int
@@ -32,6 +66,12 @@ private struct KennelState: Equatable {
   }
   var dogs: [Int64: Values] = [:]
   var links: Set<Link> = []
+
+  var description: String {
+    let dogs = dogs.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.name),\($0.value.age),\($0.value.owner ?? "-")" }
+    let links = links.map { "\($0.from)>\($0.to)" }.sorted()
+    return (dogs + links).joined(separator: " ")
+  }
 
   init(_ context: ManagedObjectContext) throws {
     for dog in try context.fetch(FetchRequest<Dog>()) {
@@ -57,14 +97,17 @@ private struct MergeRound {
   let place: TestStore.Place
   let policy: MergePolicyTests.Policy
   let comment: Comment
+  /// Whether the second context merges the changes of the first one before it saves.
+  let mergesBeforeSaving: Bool
 
-  init(_ store: TestStore, _ policy: MergePolicyTests.Policy, _ title: String) throws {
+  init(_ store: TestStore, _ policy: MergePolicyTests.Policy, _ title: String, mergesBeforeSaving: Bool = false) throws {
     place = try store.makePlace()
     self.policy = policy
+    self.mergesBeforeSaving = mergesBeforeSaving
     comment = Comment(rawValue: title)
   }
 
-  func run(_ random: inout SeededGenerator) throws {
+  static func fill(_ place: TestStore.Place, _ random: inout SeededGenerator) throws {
     let setup = try place.context()
     let people = ["Ann", "Bob", "Cleo"].map { setup.person($0) }
     let dogs = (0..<6).map { chip in
@@ -74,17 +117,30 @@ private struct MergeRound {
     }
     for dog in dogs { for friend in dogs where Int.random(in: 0..<4, using: &random) == 0 { dog.friends.insert(friend) } }
     try setup.save()
+  }
+
+  func run(_ random: inout SeededGenerator) throws {
+    try Self.fill(place, &random)
     let theirs = try place.context(), ours = try place.context()
+    ours.automaticallyMergesChanges = mergesBeforeSaving
     ours.mergePolicy = policy.policy
     let base = try KennelState(theirs)
     #expect(try KennelState(ours) == base, comment)
     let versions = try self.versions()
-    try change(theirs, &random)
-    try change(ours, &random)
+    try Self.change(theirs, &random)
+    try Self.change(ours, &random)
     let theirState = try KennelState(theirs), ourState = try KennelState(ours)
     try theirs.save()
-    let conflicting = Set(try self.versions().filter { versions[$0.key] != $0.value }.keys).union(
-      base.dogs.keys.filter { theirState.dogs[$0] == nil })
+    var conflicting = Set(try self.versions().filter { versions[$0.key] != $0.value }.keys)
+    conflicting.formUnion(base.dogs.keys.filter { theirState.dogs[$0] == nil })
+    if mergesBeforeSaving {
+      // Objects that lost a deleted one are merged, too.
+      conflicting.formUnion(try announcedChips(ours))
+      try ours.processPendingChanges()
+      #expect(ours.core.inbox?.isEmpty == true, comment)
+      // Only the insertion of deleted objects is left to the save.
+      if !policy.prefersOurs { ours.mergePolicy = .error }
+    }
     try ours.save()
     let expected = merged(base, theirState, ourState, conflicting)
     #expect(!ours.hasChanges, comment)
@@ -94,9 +150,18 @@ private struct MergeRound {
       #expect(Set(dog.friends.compactMap(\.chip)) == Set(expected.links.filter { $0.from == chip }.map(\.to)), comment)
     }
     try ours.refreshAllObjects()
-    #expect(try KennelState(ours) == expected, comment)
+    let states = "base \(base)\ntheirs \(theirState)\nours \(ourState)\nin conflict \(conflicting)\nexpected \(expected)"
+    #expect(try KennelState(ours) == expected, "\(comment)\n\(states)")
     try place.close()
     #expect(try KennelState(place.context()) == expected, comment)
+  }
+
+  /// The chips of the changed dogs that wait to be merged.
+  private func announcedChips(_ context: ManagedObjectContext) throws -> [Int64] {
+    guard let inbox = context.core.inbox else { return [] }
+    let waiting = inbox.takeAll()
+    inbox.putBack(waiting[...])
+    return try waiting.flatMap(\.updated).compactMap { try (context.object(with: $0) as? Dog)?.chip }
   }
 
   private func versions() throws -> [Int64: RowVersion] {
@@ -104,10 +169,10 @@ private struct MergeRound {
   }
 
   /// Makes random changes. A deleted dog isn't changed before.
-  private func change(_ context: ManagedObjectContext, _ random: inout SeededGenerator) throws {
+  static func change(_ context: ManagedObjectContext, _ random: inout SeededGenerator) throws {
     var dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.chip)]))
     let people = try context.fetch(FetchRequest<Person>(sortedBy: [.ascending(\.name)]))
-    if Int.random(in: 0..<2, using: &random) == 0 {
+    if dogs.count > 3, Int.random(in: 0..<2, using: &random) == 0 {
       context.delete(dogs.remove(at: Int.random(in: dogs.indices, using: &random)))
       try context.processPendingChanges()
     }

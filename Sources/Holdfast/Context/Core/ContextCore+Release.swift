@@ -19,6 +19,8 @@ extension ContextCore {
     discardLostSave()
     deletions.forgetUnpropagated()
     lockedObjects = []
+    if let inbox { persistentStoreCoordinator.saveListeners.remove(inbox) }
+    inbox = nil
     // The objects are released after the access to `changes`, because they call `noteLoss(of:)`.
     for object in changes.takeAll() where object.mapIndex == .max && !object.flags.contains(.detached) { noteLoss(of: object) }
   }

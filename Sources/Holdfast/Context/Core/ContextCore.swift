@@ -14,6 +14,8 @@ import Synchronization
   var lostObject: ManagedObjectID?
   var transactionAuthor: String?
   var mergePolicy = MergePolicy.error
+  /// The changes to merge automatically; nil unless the program wants that.
+  @exclusivity(unchecked) var inbox: MergeInbox?
   /// The objects whose versions the next save compares although they are unchanged.
   @exclusivity(unchecked) var lockedObjects: Set<ManagedObject> = []
   @exclusivity(unchecked) var firesFaultsInBatches = true
@@ -70,6 +72,7 @@ import Synchronization
   }
 
   deinit {
+    if let inbox { persistentStoreCoordinator.saveListeners.remove(inbox) }
     if recordsAccesses { slotTypes.deallocate() }
   }
 

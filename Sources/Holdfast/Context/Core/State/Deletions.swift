@@ -102,6 +102,17 @@ final class Deletions {
     for key in pending where !contains(key, root: root) { insert(key, root: root) }
   }
 
+  /// Forgets that an object was deleted, because it exists again.
+  func forgetSaved(_ key: ObjectKey, root: EntityIndex) {
+    let pending = keys(root: root, from: savedCounts[root.rawValue])
+    if pending.contains(key) || !contains(key, root: root) { return }
+    dropPending(root)
+    generation += 1
+    _ = lists[root.rawValue].remove(key)
+    savedCounts[root.rawValue] = count(root: root)
+    for key in pending { insert(key, root: root) }
+  }
+
   /// Removes the pending deletions.
   func revert() {
     unpropagated = []

@@ -1,0 +1,148 @@
+import HoldfastStore
+
+/// Merging what other contexts and processes have saved.
+extension ContextCore {
+  /// Merges saved changes into the objects of the context.
+  func mergeChanges(from changes: SavedChanges) throws {
+    checkIsolation()
+    precondition(!isSaving, "Changes were merged in a callback of a save.")
+    try settleUncertainSave()
+    try merge(changes)
+    tellChanges()
+  }
+
+  /// Merges the changes that wait in the inbox. Does nothing while the context is being saved.
+  func mergeWaitingChanges() throws {
+    guard let inbox, !inbox.isEmpty, !isSaving else { return }
+    try settleUncertainSave()
+    var waiting = inbox.takeAll()[...]
+    defer { if !waiting.isEmpty { inbox.putBack(waiting) } }
+    while let changes = waiting.first {
+      try merge(changes)
+      waiting.removeFirst()
+    }
+    tellChanges()
+  }
+
+  private func merge(_ changes: SavedChanges) throws {
+    let isAnnounced = changes.announcer.value == ObjectIdentifier(persistentStoreCoordinator)
+    if !isAnnounced { discardCachedRows(changes) }
+    recentGroups.removeAll()
+    if !changes.inserted.isEmpty { showAgain(changes.inserted) }
+    // An ID that both lists contain was deleted after it was changed.
+    let deleted = registeredObjects(changes.deleted)
+    var updated = registeredObjects(changes.updated).filter { !deleted.contains($0) }
+    if changes.mayIncludeOthers { updated.formUnion(objects(ofStore: changes.storeIdentifier).filter { !deleted.contains($0) }) }
+    try holdingAwakening {
+      try mergeChanged(updated.filter(\.hasChanges), deleted: deleted.filter(\.hasChanges))
+    }
+    // An object whose version the next save compares keeps the row whose values were used.
+    for object in updated where !object.hasChanges && object.row != nil && !lockedObjects.contains(object) {
+      turnIntoFault(object, keepingTransients: true)
+      observers?.noteRefresh(object)
+    }
+    for object in deleted where !object.hasChanges { removeDeletedElsewhere(object) }
+    if !isAnnounced || changes.mayIncludeOthers { forgetLists(leadingTo: changes) }
+    observers?.noteMergedInsertions(changes.inserted)
+  }
+
+  /// Merges objects with unsaved changes as the policy says.
+  private func mergeChanged(_ updated: Set<ManagedObject>, deleted: Set<ManagedObject>) throws {
+    let objects = (Array(updated) + Array(deleted)).filter { !$0.isInserted }.sorted {
+      ($0.flags.entityIndex, $0.objectKey) < ($1.flags.entityIndex, $1.objectKey)
+    }
+    if objects.isEmpty { return }
+    let rows = try currentRows(of: objects), resolution = ConflictResolution(context: self, policy: mergePolicy, error: .unmerged)
+    var merges: [ObjectMerge] = []
+    for object in objects {
+      let current = rows[ObjectIdentifier(object)]
+      if let chosen = try resolution.merging(object, current) { merges.append(ObjectMerge(object, current, chosen)) }
+    }
+    try merge(merges)
+    for merge in merges { observers?.noteRefresh(merge.object) }
+  }
+
+  // MARK: Finding objects
+
+  /// The registered objects with the given IDs.
+  private func registeredObjects(_ ids: [ManagedObjectID]) -> Set<ManagedObject> {
+    var found: Set<ManagedObject> = []
+    // Usually all IDs are of one store, and neighbours of one entity.
+    var last: (id: ManagedObjectID, entity: EntityIndex)?
+    for id in ids {
+      if last?.id.entityNumber != id.entityNumber || last?.id.storeNumber != id.storeNumber {
+        guard let entity = persistentStoreCoordinator.model.entity(named: id.entityName) else { continue }
+        last = (id, entity.index)
+      }
+      if let last, let key = places.key(of: id), let object = registered(last.entity, key) { found.insert(object) }
+    }
+    return found
+  }
+
+  private func objects(ofStore identifier: String) -> [ManagedObject] {
+    let stores = persistentStoreCoordinator.storeSet
+    return registeredObjects.filter { $0.objectKey >= 0 && stores.store(ofKey: $0.objectKey)?.identifier == identifier }
+  }
+
+  // MARK: Outdated knowledge
+
+  /// Removes rows from the shared cache that the coordinator doesn't know to be outdated.
+  private func discardCachedRows(_ changes: SavedChanges) {
+    if changes.mayIncludeOthers || changes.count > 256 { return persistentStoreCoordinator.rowCache.removeAll() }
+    for (root, keys) in persistentStoreCoordinator.cachedKeys(changes.inserted + changes.updated + changes.deleted) {
+      persistentStoreCoordinator.rowCache.remove(root: root, keys: keys)
+    }
+  }
+
+  /// Shows objects again that were deleted and then inserted with the same IDs.
+  private func showAgain(_ inserted: [ManagedObjectID]) {
+    for id in inserted {
+      guard let entity = persistentStoreCoordinator.model.entity(named: id.entityName), hasDeleted(entity.index) else { continue }
+      if let key = places.key(of: id) { deletions.forgetSaved(key, root: entity.rootIndex) }
+    }
+  }
+
+  /// Makes the lists that may contain changed objects be read again. Changes that aren't announced by a save don't name their owners.
+  private func forgetLists(leadingTo changes: SavedChanges) {
+    let names = Set((changes.inserted + changes.updated + changes.deleted).map(\.entityName))
+    let entities = names.compactMap { persistentStoreCoordinator.model.entity(named: $0)?.index }
+    for object in registeredObjects where !object.isInserted && !object.flags.contains(.detached) && object.row != nil {
+      for index in 0..<object.plan.toManyCount {
+        let link = object.plan.toMany[index]
+        guard changes.mayIncludeOthers || entities.contains(where: link.leads(toEntity:)) else { continue }
+        if object.toMany?[index].isMoved != true { forgetList(of: object, index) }
+      }
+    }
+  }
+}
+
+extension PersistenceError {
+  /// The reason why an object isn't merged. Nobody sees it: the next save reports the conflict.
+  fileprivate static let unmerged = PersistenceError(.conflict, reason: "The merge policy doesn't resolve the conflict.")
+}
+
+extension ConflictResolution {
+  /// How an object with unsaved changes is merged before it is saved; nil if it stays as it is, so that its save is a conflict.
+  fileprivate func merging(_ object: ManagedObject, _ current: CurrentRow?) throws -> MergeResolution? {
+    if policy.fixed == .error { return current.map { object.overlaps($0.pointer) } == false ? .mergeByPropertyObjectTrump : nil }
+    do {
+      let chosen = try resolution(of: object, current)
+      // Whoever wants to insert a deleted object again does so when it is saved.
+      return current == nil && chosen.prefersObject ? nil : chosen
+    } catch let error as PersistenceError where error.code == .conflict {
+      return nil
+    }
+  }
+}
+
+extension ManagedObject {
+  /// Whether a property has changed both here and in the stored row, to different values, or the object is being deleted.
+  fileprivate final func overlaps(_ stored: RowPointer) -> Bool {
+    guard !isDeleted, let row, let base = committedRow else { return isDeleted }
+    let kinds = entity.layout.kinds, derived = context.graph.derivations?.slots[flags.entityIndex] ?? []
+    return entity.layout.slots.contains { slot in
+      row.differs(from: base, slot, kinds[slot]) && stored.differs(from: base, slot, kinds[slot])
+        && row.differs(from: stored, slot, kinds[slot]) && !derived.contains(slot)
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import Dispatch
+import HoldfastStore
+import Synchronization
+
+/// The changes of other contexts and processes that a context merges automatically.
+///
+/// The coordinator adds changes on any thread. The context takes them in its own isolation: when it is told to, if its isolation has a queue,
+/// and otherwise when it is used the next time.
+final class MergeInbox: Sendable {
+  /// A context to tell. Weak, because the coordinator keeps the inbox.
+  private struct Owner: @unchecked Sendable {  // because it is read only in the context's isolation
+    weak var context: ManagedObjectContext?
+  }
+
+  fileprivate struct Contents {
+    var changes: [SavedChanges] = []
+    /// The number of IDs in ``changes``.
+    var count = 0
+    /// Whether the context will be told to take the changes.
+    var isTold = false
+  }
+
+  /// The most IDs that wait. With more, each store's changes are replaced by a note that any of its objects may have changed.
+  static let limit = 100_000
+
+  private let contents = Mutex(Contents())
+  private let owner: Owner
+  private let isolation: ContextIsolation
+
+  init(_ context: ManagedObjectContext, _ isolation: ContextIsolation) {
+    owner = Owner(context: context)
+    self.isolation = isolation
+  }
+
+  var isEmpty: Bool { contents.withLock { $0.changes.isEmpty } }
+
+  /// Adds changes, and tells the context.
+  func add(_ changes: SavedChanges) {
+    let tells = contents.withLock { contents in
+      contents.changes.append(changes)
+      contents.count += changes.count
+      if contents.count > MergeInbox.limit { contents.summarize() }
+      defer { contents.isTold = true }
+      return !contents.isTold
+    }
+    if tells { isolation.runLater { [weak self] in self?.tell() } }
+  }
+
+  /// Removes and returns the changes, in the order of the saves.
+  func takeAll() -> [SavedChanges] {
+    contents.withLock { contents in
+      defer { contents = Contents(isTold: contents.isTold) }
+      return contents.changes
+    }
+  }
+
+  /// Puts changes back that couldn't be merged.
+  func putBack(_ changes: ArraySlice<SavedChanges>) {
+    contents.withLock { contents in
+      contents.changes = changes + contents.changes
+      contents.count += changes.reduce(0) { $0 + $1.count }
+    }
+  }
+
+  /// Runs in the context's isolation.
+  private func tell() {
+    contents.withLock { $0.isTold = false }
+    // If it fails, the changes stay, and the next fetch or save throws the error.
+    try? owner.context?.core.mergeWaitingChanges()
+  }
+}
+
+extension MergeInbox.Contents {
+  fileprivate mutating func summarize() {
+    var stores: [String] = []
+    for change in changes where !stores.contains(change.storeIdentifier) { stores.append(change.storeIdentifier) }
+    changes = stores.map { SavedChanges(storeIdentifier: $0, contextName: "", mayIncludeOthers: true) }
+    count = 0
+  }
+}
+
+extension SavedChanges {
+  /// The number of IDs.
+  var count: Int { inserted.count + updated.count + deleted.count }
+}
+
+extension ContextIsolation {
+  /// Runs a closure in the isolation, but not before the caller returns. Without a queue, does nothing.
+  func runLater(_ body: @escaping @Sendable () -> Void) {
+    switch self {
+    case .unchecked: break
+    case .main: DispatchQueue.main.async(execute: body)
+    case .queue(let executor): executor.queue.async(execute: body)
+    }
+  }
+}

@@ -1,0 +1,272 @@
+import Foundation
+import HoldfastMemoryStore
+import HoldfastStore
+import HoldfastStoreConformance
+import Testing
+
+@testable import Holdfast
+
+/// Merging of changes that other contexts and processes have saved.
+@Suite struct MergeChangesTests {
+  typealias Two = MergePolicyTests.Two
+  typealias Policy = MergePolicyTests.Policy
+
+  /// Saves a context and returns the changes.
+  private func save(_ context: ManagedObjectContext) async throws -> SavedChanges {
+    var changes = context.persistentStoreCoordinator.savedChanges().makeAsyncIterator()
+    try context.save()
+    return try #require(await changes.next(isolation: #isolation))
+  }
+
+  @Test(arguments: TestStore.allCases) func objectsShowWhatWasSavedElsewhere(_ store: TestStore) async throws {
+    let two = try Two(store, .error) { context, fido in
+      fido.owner = context.person("Ann")
+      context.dog("Rex", owner: context.person("Bob"))
+    }
+    let dogs = try two.ours.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
+    let (ann, bob) = (try #require(dogs[0].owner), try #require(dogs[1].owner))
+    #expect(ann.dogs.count == 1 && bob.dogs.count == 1)
+    var heard: [ObjectChanges] = []
+    let observation = two.ours.onChange { _, changes in heard.append(changes) }
+    two.theirFido.name = "Max"
+    two.theirFido.owner = try two.theirs.existingObject(with: bob.objectID) as? Person
+    let new = two.theirs.dog("New", owner: two.theirFido.owner)
+    two.theirs.delete(try two.theirs.existingDog(dogs[1].objectID))
+    let changes = try await save(two.theirs)
+    #expect(dogs[0].name == "Fido" && !dogs[1].isInaccessible)
+    try two.ours.mergeChanges(from: changes)
+    #expect(dogs[0].name == "Max" && dogs[0].owner === bob && ann.dogs.isEmpty)
+    #expect(bob.dogs.map(\.name).sorted() == ["Max", "New"] && dogs[1].isInaccessible && !two.ours.hasChanges)
+    let told = try #require(heard.first)
+    #expect(heard.count == 1 && told.inserted == [new.objectID] && told.deleted == [dogs[1].objectID] && told.updated.isEmpty)
+    #expect(Set(told.refreshed) == [dogs[0].objectID, ann.objectID, bob.objectID])
+    // A second merge of the same changes, and saves, have nothing to do.
+    try two.ours.mergeChanges(from: changes)
+    #expect(dogs[0].name == "Max" && bob.dogs.count == 2)
+    dogs[0].age = 9
+    try two.ours.save()
+    withExtendedLifetime(observation) {}
+  }
+
+  @Test(arguments: TestStore.allCases, Policy.allCases)
+  func unsavedChangesAreMergedByThePolicy(_ store: TestStore, _ policy: Policy) async throws {
+    let two = try Two(store, policy.policy)
+    two.theirFido.name = "Theirs"
+    two.theirFido.notes = "by them"
+    let changes = try await save(two.theirs)
+    two.fido.name = "Ours"
+    two.fido.weight = 7.5
+    try two.ours.mergeChanges(from: changes)
+    let name = policy.prefersOurs ? "Ours" : "Theirs"
+    let notes = policy == .overwrite ? nil : "by them", weight = policy == .rollback ? nil : 7.5
+    #expect(two.fido.name == name && two.fido.notes == notes && two.fido.weight == weight)
+    two.ours.mergePolicy = .error
+    try two.ours.save()
+    let saved = try #require(try two.saved())
+    #expect(saved.name == name && saved.notes == notes && saved.weight == weight)
+  }
+
+  @Test(arguments: TestStore.allCases)
+  func withoutAPolicyOnlyObjectsWithoutContradictionsAreMerged(_ store: TestStore) async throws {
+    let two = try Two(store, .error) { context, _ in context.dog("Rex", age: -1) }
+    let rex = try #require(try two.ours.one(Dog.self) { $0.name == "Rex" })
+    two.theirFido.name = "Theirs"
+    try two.theirs.existingDog(rex.objectID).notes = "by them"
+    let changes = try await save(two.theirs)
+    two.fido.name = "Ours"
+    rex.weight = 7
+    try two.ours.mergeChanges(from: changes)
+    #expect(two.fido.name == "Ours" && rex.notes == "by them" && rex.weight == 7)
+    let error = try #require(throws: PersistenceError.self) { try two.ours.save() }
+    #expect(error.code == .conflict && error.objectIDs == [two.fido.objectID])
+    try two.ours.resolveConflicts(of: error, using: .mergeByPropertyStoreTrump)
+    try two.ours.save()
+    #expect(two.fido.name == "Theirs")
+  }
+
+  @Test(arguments: TestStore.allCases)
+  func aDeletedObjectWithChangesStaysUntilTheSaveIfThePolicyPrefersIt(_ store: TestStore) async throws {
+    for policy in [MergePolicy.error, .mergeByPropertyObjectTrump, .mergeByPropertyStoreTrump] {
+      let two = try Two(store, policy)
+      two.theirs.delete(two.theirFido)
+      let changes = try await save(two.theirs)
+      two.fido.name = "Ours"
+      try two.ours.mergeChanges(from: changes)
+      switch policy.fixed {
+      case .error?:
+        #expect(two.fido.name == "Ours")
+        #expect(throws: PersistenceError.self) { try two.ours.save() }
+      case .mergeByPropertyObjectTrump?:
+        try two.ours.save()
+        #expect(try two.saved()?.name == "Ours")
+      default:
+        #expect(two.fido.isInaccessible && !two.ours.hasChanges)
+        #expect(try two.saved() == nil)
+      }
+    }
+  }
+
+  @Test(arguments: TestStore.allCases)
+  func anObjectThatIsInsertedAgainIsShownAgain(_ store: TestStore) async throws {
+    let two = try Two(store, .mergeByPropertyObjectTrump) { context, fido in fido.owner = context.person("Ann") }
+    let third = try two.place.context()
+    let ann = try #require(try third.fetch(FetchRequest<Person>()).first)
+    #expect(ann.dogs.count == 1)
+    two.theirs.delete(two.theirFido)
+    try third.mergeChanges(from: try await save(two.theirs))
+    #expect(ann.dogs.isEmpty)
+    two.fido.name = "Ours"
+    try third.mergeChanges(from: try await save(two.ours))
+    #expect(ann.dogs.map(\.name) == ["Ours"])
+  }
+
+  @Test(arguments: TestStore.allCases)
+  func changesThatNoContextAnnouncedAreMergedWithTheirOwners(_ store: TestStore) async throws {
+    let two = try Two(store, .error) { context, fido in
+      fido.owner = context.person("Ann")
+      context.person("Bob")
+    }
+    let people = try two.ours.fetch(FetchRequest<Person>(sortedBy: [.ascending(\.name)]))
+    #expect(people.map { $0.dogs.count } == [1, 0])
+    two.theirFido.owner = try two.theirs.existingObject(with: people[1].objectID) as? Person
+    let new = two.theirs.dog("New", owner: two.theirFido.owner)
+    try two.theirs.save()
+    // A message from elsewhere, such as another process, may name the rows only.
+    let identifier = try #require(two.ours.persistentStoreCoordinator.persistentStores.last).identifier
+    try two.ours.mergeChanges(
+      from: SavedChanges(storeIdentifier: identifier, contextName: "", inserted: [new.objectID], updated: [two.fido.objectID]))
+    #expect(two.fido.owner === people[1] && people.map { $0.dogs.count } == [0, 2])
+    new.name = "Newer"
+    two.theirFido.name = "Max"
+    try two.theirs.save()
+    try two.ours.mergeChanges(from: SavedChanges(storeIdentifier: identifier, contextName: "", mayIncludeOthers: true))
+    #expect(two.fido.name == "Max" && people[1].dogs.map(\.name).sorted() == ["Max", "Newer"])
+  }
+
+  @Test func foreignIDsAreIgnored() throws {
+    let two = try Two(.memory, .error), other = try Two(.sqlite, .error)
+    let unsaved = other.ours.dog("New").objectID
+    let changes = SavedChanges(
+      storeIdentifier: "?", contextName: "", inserted: [unsaved], updated: [other.fido.objectID, unsaved], deleted: [other.fido.objectID],
+      mayIncludeOthers: true)
+    two.fido.name = "Ours"
+    try two.ours.mergeChanges(from: changes)
+    #expect(two.fido.name == "Ours" && two.fido.isUpdated)
+    try two.ours.save()
+  }
+
+  @Test func mergingSendsRequestsOnlyForObjectsWithChanges() throws {
+    let place = try TestStore.sqlite.makePlace(), setup = try place.context()
+    for number in 0..<2_000 { setup.dog("Dog \(number)", age: number) }
+    try setup.save()
+    let (ours, requests) = try place.recording()
+    let theirs = try ManagedObjectContext(coordinator: ours.persistentStoreCoordinator, classes: Kennel.classes)
+    ours.automaticallyMergesChanges = true
+    let held = try ours.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.age)], limit: 10))
+    for dog in try theirs.fetch(FetchRequest<Dog>()) { dog.name += "!" }
+    try theirs.save()
+    requests.clear()
+    try ours.processPendingChanges()
+    #expect(requests.requests.isEmpty && held.allSatisfy(\.isFault))
+    #expect(held.allSatisfy { $0.name.hasSuffix("!") })
+    held[3].notes = "unsaved"
+    held[4].notes = "unsaved"
+    for dog in try theirs.fetch(FetchRequest<Dog>()) { dog.name += "?" }
+    try theirs.save()
+    requests.clear()
+    try ours.processPendingChanges()
+    #expect(requests.requests.map { "\($0)".prefix { $0 != "(" } } == ["beginRead", "rows"])
+    #expect(held[3].notes == "unsaved" && held[3].name.hasSuffix("!?"))
+  }
+
+  // MARK: Automatic merging
+
+  @Test func aBackgroundContextMergesByItself() async throws {
+    let container = try PersistentContainer(model: Kennel.model, classes: Kennel.classes, store: .memory())
+    let id = try container.withContext { context in
+      let fido = context.dog("Fido")
+      try context.save()
+      return fido.objectID
+    }
+    let background = container.newBackgroundContext(), (told, teller) = AsyncStream<[ManagedObjectID]>.makeStream()
+    let observation = try await background.perform { context in
+      context.automaticallyMergesChanges = true
+      // Unsaved changes keep the object in the context.
+      try context.existingDog(id).notes = "unsaved"
+      return context.onChange { _, changes in teller.yield(changes.refreshed) }
+    }
+    try container.withContext { context in
+      try context.existingDog(id).name = "Max"
+      try context.save()
+    }
+    for await refreshed in told {
+      #expect(refreshed == [id])
+      break
+    }
+    #expect(try await background.perform { try $0.existingDog(id).name } == "Max")
+    withExtendedLifetime(observation) {}
+  }
+
+  @MainActor @Test func theViewContextMergesByItself() async throws {
+    let container = try PersistentContainer(model: Kennel.model, classes: Kennel.classes, store: .memory())
+    let context = container.viewContext, fido = context.dog("Fido"), id: ManagedObjectID
+    try context.save()
+    id = fido.objectID
+    context.automaticallyMergesChanges = true
+    let (told, teller) = AsyncStream<[ManagedObjectID]>.makeStream()
+    let observation = context.onChange { _, changes in teller.yield(changes.refreshed) }
+    try await container.performBackgroundTask { context in
+      try context.existingDog(id).name = "Max"
+      try context.save()
+    }
+    for await refreshed in told {
+      #expect(refreshed == [id] && fido.name == "Max")
+      break
+    }
+    withExtendedLifetime(observation) {}
+  }
+
+  @Test func ownSavesAreNotMerged() throws {
+    let place = try TestStore.memory.makePlace(), context = try place.context()
+    context.automaticallyMergesChanges = true
+    let fido = context.dog("Fido")
+    try context.save()
+    #expect(context.core.inbox?.isEmpty == true && !fido.isFault)
+    context.automaticallyMergesChanges = false
+    #expect(!context.automaticallyMergesChanges)
+  }
+
+  @Test func tooManyWaitingChangesRefreshEverything() throws {
+    let two = try Two(.memory, .error)
+    two.ours.automaticallyMergesChanges = true
+    let inbox = try #require(two.ours.core.inbox)
+    let store = try #require(two.ours.persistentStoreCoordinator.persistentStores.first).identifier
+    for _ in 0..<30 {
+      inbox.add(SavedChanges(storeIdentifier: store, contextName: "", updated: Array(repeating: two.fido.objectID, count: 10_000)))
+    }
+    let waiting = inbox.takeAll()
+    #expect(waiting.count < 12 && waiting[0].mayIncludeOthers && waiting.reduce(0) { $0 + $1.count } <= MergeInbox.limit)
+    inbox.putBack(waiting[...])
+    two.theirFido.name = "Max"
+    try two.theirs.save()
+    try two.ours.processPendingChanges()
+    #expect(two.fido.name == "Max")
+  }
+
+  @Test func aMergeThatCannotReadKeepsItsChangesForTheNext() throws {
+    let place = try TestStore.sqlite.makePlace(), setup = try place.context()
+    setup.dog("Fido")
+    try setup.save()
+    let (ours, requests) = try place.recording()
+    let theirs = try ManagedObjectContext(coordinator: ours.persistentStoreCoordinator, classes: Kennel.classes)
+    ours.automaticallyMergesChanges = true
+    let fido = try #require(try ours.fetch(FetchRequest<Dog>()).first)
+    fido.notes = "unsaved"
+    try theirs.existingDog(fido.objectID).name = "Max"
+    try theirs.save()
+    requests.withStoreBlocked { _ = #expect(throws: StoreError.self) { try ours.save() } }
+    #expect(fido.notes == "unsaved" && fido.name == "Fido")
+    try ours.save()
+    #expect(fido.name == "Max" && fido.notes == "unsaved")
+  }
+}
