@@ -52,7 +52,7 @@ import Testing
     try other.save()
     try dog.setValue(7, forKey: "age")
     do { try context.save() } catch let error as PersistenceError where error.code == .conflict {
-      for id in error.objectIDs { try context.refresh(context.object(with: id), mergeChanges: true) }
+      try context.resolveConflicts(of: error, using: .mergeByPropertyObjectTrump)
       try context.save()
     }
     let saved = try test.newContext().existingObject(with: dog.objectID).changedValues(), stored = same.managedObjectContext

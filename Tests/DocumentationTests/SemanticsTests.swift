@@ -28,22 +28,6 @@
       try #require(try context.fetchOne(Book.self) { $0.title == title })
     }
 
-    @Test func aConflictIsSavedOver() throws {
-      try withContainers { (coordinator) throws -> Void in
-        let first = try context(coordinator), second = try context(coordinator)
-        try fill(first)
-        let mine = try one(first, "Emma"), theirs = try one(second, "Emma")
-        theirs.year = 1816
-        try second.save()
-        mine.title = "Emma. A Novel"
-        let error = try #require(throws: PersistenceError.self) { try first.save() }
-        #expect(error.code == .conflict && error.coreDataCode == 133020 && error.objectIDs == [mine.objectID])
-        try saveOverOthers(first)
-        let seen = try one(context(coordinator), "Emma. A Novel")
-        #expect(seen.year == 1816)
-      }
-    }
-
     @Test func failuresComeInTheOrderThatTheArticleSays() throws {
       try withContainers { (coordinator) throws -> Void in
         let context = try context(coordinator)

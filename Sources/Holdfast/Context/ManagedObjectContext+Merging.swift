@@ -11,9 +11,7 @@ extension ManagedObjectContext {
   /// Resolves the conflicts of a failed save with a policy, so that the changes can be saved again.
   ///
   /// ```swift
-  /// do {
-  ///   try context.save()
-  /// } catch let error as PersistenceError where error.code == .conflict {
+  /// do { try context.save() } catch let error as PersistenceError where error.code == .conflict {
   ///   try context.resolveConflicts(of: error, using: .mergeByPropertyObjectTrump)  // or .rollback, to discard these changes
   ///   try context.save()
   /// }
@@ -87,13 +85,14 @@ extension ManagedObjectContext {
   ///
   /// New objects leave the context. Changed objects become faults, and links are restored at both ends, as in
   /// ``refresh(_:mergeChanges:)`` without merging. Deleted objects aren't deleted any more; objects that were deleted with them by a delete
-  /// rule still are, unless they are discarded as well. IDs of other objects are ignored.
+  /// rule still are, unless they are discarded as well. IDs of objects without changes are ignored.
   ///
   /// ```swift
-  /// } catch let error as PersistenceError {
-  ///   context.discardChanges(of: error.objectIDs)
+  /// do { try context.save() } catch let error as PersistenceError where error.code == .conflict {
+  ///   try context.discardChanges(of: error.objectIDs)
   ///   try context.save()  // everything else
   /// }
   /// ```
+  /// - Throws: The store's error if the outcome of the last save is unknown and can't be read; see ``hasUncertainSave``.
   public func discardChanges(of objectIDs: some Sequence<ManagedObjectID>) throws { try core.discardChanges(of: objectIDs) }
 }

@@ -9,7 +9,7 @@ public import HoldfastStore
 /// context.mergePolicy = .mergeByPropertyObjectTrump
 /// ```
 ///
-/// The policies have the names and rules of Core Data's. *Merge policies* describes each of them, and what is merged.
+/// The policies have the names and rules of Core Data's. *Conflicts and merging* describes each of them, and what is merged.
 public struct MergePolicy: Sendable {
   enum Rule: Sendable {
     case always(MergeResolution)
@@ -34,12 +34,8 @@ public struct MergePolicy: Sendable {
   /// A policy that decides for each conflict.
   ///
   /// ```swift
-  /// // Nobody loses points.
   /// let policy = MergePolicy.custom { conflict in
-  ///   guard case .integer(let ours)? = conflict.ours?["score"], case .integer(let theirs)? = conflict.theirs?["score"] else {
-  ///     return .mergeByPropertyObjectTrump
-  ///   }
-  ///   return .values(["score": .integer(max(ours, theirs))])
+  ///   conflict.kind == .deletedInStore ? .rollback : .mergeByPropertyObjectTrump
   /// }
   /// ```
   ///

@@ -1,0 +1,88 @@
+// swift-format-ignore-file
+// The examples of *Conflicts and merging* and of the comments on merging, word for word; `SnippetTests` compares them, `ConflictTests` runs
+// them.
+import Holdfast
+
+final class LibraryBook: ManagedObject {
+  enum Slot { static let number: SlotIndex = 0, score: SlotIndex = 1, title: SlotIndex = 2 }
+  var number: Int { get { self[Slot.number] } set { self[Slot.number] = newValue } }
+  var score: Int { get { self[Slot.score] } set { self[Slot.score] = newValue } }
+  var title: String { get { self[Slot.title] } set { self[Slot.title] = newValue } }
+  override class var properties: [PropertyBinding] {
+    [
+      .attribute("number", \LibraryBook.number, slot: Slot.number), .attribute("score", \LibraryBook.score, slot: Slot.score),
+      .attribute("title", \LibraryBook.title, slot: Slot.title),
+    ]
+  }
+
+  static func model() throws -> ManagedObjectModel {
+    try ManagedObjectModel(entities: [
+      EntityDescription(
+        "LibraryBook",
+        attributes: [
+          AttributeDescription("number", .integer64), AttributeDescription("score", .integer64, default: .int64(0)),
+          AttributeDescription("title", .string),
+        ], uniquenessConstraints: [["number"]])
+    ])
+  }
+}
+
+/// Imports books that other devices may have changed. A book with a known number updates the stored one.
+func importBooks(_ list: [(number: Int, title: String)], into context: ManagedObjectContext) throws {
+  context.mergePolicy = .mergeByPropertyObjectTrump
+  for entry in list {
+    let book = context.insert(LibraryBook.self)
+    book.number = entry.number
+    book.title = entry.title
+  }
+  try context.save()
+}
+
+/// Keeps the higher score, and lets the stored values win otherwise.
+func keepHighScores(in context: ManagedObjectContext) {
+  context.mergePolicy = .custom { conflict in
+    guard case .int64(let ours)? = conflict.ours?["score"], case .int64(let theirs)? = conflict.theirs?["score"] else {
+      return .mergeByPropertyStoreTrump
+    }
+    return .values(["score": .int64(max(ours, theirs))])
+  }
+}
+
+/// Saves. If objects are in conflict, lets the user decide whether their changes are kept.
+func save(_ context: ManagedObjectContext, asking keepsChanges: ([ManagedObjectID]) -> Bool) throws {
+  do {
+    try context.save()
+  } catch let error as PersistenceError where error.code == .conflict || error.code == .constraintConflict {
+    try context.resolveConflicts(of: error, using: keepsChanges(error.objectIDs) ? .mergeByPropertyObjectTrump : .rollback)
+    try context.save()
+  }
+}
+
+@MainActor func showLatest(of container: PersistentContainer) {
+  container.viewContext.automaticallyMergesChanges = true
+}
+
+/// The examples of comments.
+enum MergingComments {
+  static func keep(_ context: ManagedObjectContext) throws {
+    do { try context.save() } catch let error as PersistenceError where error.code == .conflict {
+      try context.resolveConflicts(of: error, using: .mergeByPropertyObjectTrump)  // or .rollback, to discard these changes
+      try context.save()
+    }
+  }
+
+  static func discard(_ context: ManagedObjectContext) throws {
+    do { try context.save() } catch let error as PersistenceError where error.code == .conflict {
+      try context.discardChanges(of: error.objectIDs)
+      try context.save()  // everything else
+    }
+  }
+
+  static func policy(_ context: ManagedObjectContext) -> MergePolicy {
+    context.mergePolicy = .mergeByPropertyObjectTrump
+    let policy = MergePolicy.custom { conflict in
+      conflict.kind == .deletedInStore ? .rollback : .mergeByPropertyObjectTrump
+    }
+    return policy
+  }
+}

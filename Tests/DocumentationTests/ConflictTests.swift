@@ -1,0 +1,72 @@
+import Holdfast
+import HoldfastMemoryStore
+import Testing
+
+/// The examples of *Conflicts and merging* do what the article says.
+@Suite struct ConflictTests {
+  private let container: PersistentContainer
+
+  init() throws { container = try PersistentContainer(model: LibraryBook.model(), classes: [LibraryBook.self], store: .memory()) }
+
+  /// A context and its only book, which another context has changed since.
+  private func changedElsewhere(_ change: (LibraryBook) -> Void) throws -> (ManagedObjectContext, LibraryBook) {
+    try importBooks([(1, "Emma")], into: container.newContext())
+    let context = container.newContext()
+    let book = try #require(try context.fetch(FetchRequest<LibraryBook>()).first)
+    #expect(book.title == "Emma")
+    try container.withContext { other in
+      change(try #require(try other.fetch(FetchRequest<LibraryBook>()).first))
+      try other.save()
+    }
+    return (context, book)
+  }
+
+  @Test func anImportUpdatesKnownBooks() throws {
+    try importBooks([(1, "Emma"), (2, "Persuation")], into: container.newContext())
+    try importBooks([(2, "Persuasion"), (3, "Sanditon")], into: container.newContext())
+    let titles = try container.withContext { try $0.fetch(FetchRequest<LibraryBook>(sortedBy: [.ascending(\.number)])).map(\.title) }
+    #expect(titles == ["Emma", "Persuasion", "Sanditon"])
+  }
+
+  @Test func theHigherScoreIsKept() throws {
+    let (context, book) = try changedElsewhere { $0.score = 7 }
+    keepHighScores(in: context)
+    book.score = 5
+    book.title = "Emma. A Novel"
+    try context.save()
+    #expect(book.score == 7 && book.title == "Emma. A Novel")
+  }
+
+  @Test(arguments: [true, false]) func theUserDecides(_ keepsChanges: Bool) throws {
+    let (context, book) = try changedElsewhere { $0.title = "Theirs" }
+    book.title = "Ours"
+    var asked: [ManagedObjectID] = []
+    try save(context) { ids in
+      asked = ids
+      return keepsChanges
+    }
+    #expect(asked == [book.objectID] && book.title == (keepsChanges ? "Ours" : "Theirs"))
+  }
+
+  @Test func theExamplesOfCommentsDoWhatTheySay() throws {
+    let (first, kept) = try changedElsewhere { $0.score = 1 }
+    kept.title = "Kept"
+    try MergingComments.keep(first)
+    #expect(kept.title == "Kept" && kept.score == 1)
+    let (second, discarded) = try changedElsewhere { $0.score = 2 }
+    discarded.title = "Discarded"
+    try MergingComments.discard(second)
+    #expect(discarded.title == "Emma" && discarded.score == 2)
+    _ = MergingComments.policy(second)
+  }
+
+  @MainActor @Test func theViewContextFollows() throws {
+    showLatest(of: container)
+    let context = container.viewContext
+    try importBooks([(1, "Emma")], into: container.newContext())
+    let book = try #require(try context.fetch(FetchRequest<LibraryBook>()).first)
+    try importBooks([(1, "Emma. A Novel")], into: container.newContext())
+    try context.processPendingChanges()
+    #expect(book.title == "Emma. A Novel")
+  }
+}
