@@ -23,7 +23,7 @@ extension ManagedObjectContext {
   ///   - error: The error of ``save()``, with code ``PersistenceError/Code/conflict`` or ``PersistenceError/Code/constraintConflict``.
   ///   - policy: How to resolve the conflicts. With ``MergePolicy/error``, the error is thrown.
   /// - Throws: The given error if it is of another kind, or if the policy can't resolve it; the store's error if the objects can't be read.
-  ///   The context is unchanged then.
+  ///   The context is unchanged then. If only the destinations of a relationship can't be read, saves are refused until they are read.
   public func resolveConflicts(of error: PersistenceError, using policy: MergePolicy) throws {
     try core.resolveConflicts(of: error, using: policy)
   }
@@ -39,21 +39,23 @@ extension ManagedObjectContext {
   /// - Deleted objects leave the context. If they have unsaved changes that the policy prefers, they stay until they are saved.
   /// - Handlers of ``onChange(_:)`` receive the inserted, refreshed and deleted objects.
   ///
-  /// IDs of objects that aren't in the context cost one lookup each. Sends no store request, unless objects have unsaved changes: then one for
-  /// each entity and 1,024 of them. Merging the same changes twice has no further effect.
+  /// IDs of objects that aren't in the context cost one lookup each. Sends one request for each entity and 1,024 objects that were deleted or
+  /// have unsaved changes, one for each ordered relationship with an unsaved order, and no others. Merging the same changes twice has no
+  /// further effect.
   ///
   /// Merge changes of one store in the order in which they were saved. ``automaticallyMergesChanges`` does all of this by itself.
   ///
   /// - Parameter changes: Changes received from ``PersistentStoreCoordinator/savedChanges(bufferingNewest:)``, or made of IDs from elsewhere,
   ///   such as another process. IDs of unknown stores, entities and objects are ignored.
-  /// - Throws: The store's error if objects with unsaved changes can't be read. They are unchanged then.
+  /// - Throws: The store's error if objects can't be read. They are unchanged then. If only the destinations of a relationship can't be read,
+  ///   the objects are merged without them, and saves are refused until they are read; see ``FaultErrorPolicy``.
   public func mergeChanges(from changes: SavedChanges) throws { try core.mergeChanges(from: changes) }
 
   /// Whether the context merges what other contexts and processes save, as ``mergeChanges(from:)`` does. Defaults to false.
   ///
   /// It merges saves of all contexts of its coordinator, and changes by other processes that stores report. The view context and a
-  /// ``BackgroundContext`` merge soon after the save, between other work. Other contexts merge at the start of their next fetch, save, or
-  /// ``processPendingChanges()``.
+  /// ``BackgroundContext`` merge soon after the save, between other work. Other contexts merge at the start of their next save,
+  /// ``processPendingChanges()``, or fetch that includes pending changes.
   ///
   /// Errors are thrown by the next of these calls, and nothing is lost. If very many changes wait, all objects of the store are refreshed.
   ///
@@ -73,8 +75,8 @@ extension ManagedObjectContext {
   /// Makes the next save fail with a conflict if another context or process has changed the object since this context read it.
   ///
   /// A save compares the versions of the objects that it changes or deletes. Call this for an object that stays unchanged, but on whose
-  /// values other changes depend. The call holds for the next save that succeeds, and is discarded by a rollback or reset. A save without
-  /// changes doesn't compare anything.
+  /// values other changes depend. The conflict fails the save under every ``mergePolicy``. The call holds until a save succeeds, the object
+  /// becomes a fault, or the context is rolled back or reset. A save without changes doesn't compare anything.
   ///
   /// Sends at most one request, if the object is a fault.
   ///

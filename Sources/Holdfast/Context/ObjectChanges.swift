@@ -246,6 +246,19 @@ final class ContextObservers {
       }
     }
     takeOtherEnds(into: &changes)
+    changes.dropRepetitions()
     return changes
+  }
+}
+
+extension ObjectChanges {
+  /// Keeps the first of equal IDs in each list. Several steps of a merge may refresh or remove one object.
+  fileprivate mutating func dropRepetitions() {
+    for path in [\ObjectChanges.inserted, \.deleted, \.refreshed] where self[keyPath: path].count > 1 {
+      var seen: Set<ManagedObjectID> = []
+      self[keyPath: path].removeAll { !seen.insert($0).inserted }
+    }
+    let gone = Set(deleted)
+    if !gone.isEmpty { refreshed.removeAll(where: gone.contains) }
   }
 }

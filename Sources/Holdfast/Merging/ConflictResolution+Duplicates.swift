@@ -6,29 +6,62 @@ import HoldfastStore
 /// been saved first, and then read and changed.
 extension ConflictResolution {
   func resolveDuplicates() throws {
-    let conflicts = (error.cause as? StoreError)?.constraintConflicts ?? []
+    let conflicts = try duplicates()
+    let rows = try rows(of: conflicts.compactMap { context.registeredObject(for: $0.existing) == nil ? $0.existing : nil })
     var upserts: [(Upsert, MergeResolution)] = [], reversions: [(ManagedObject, [String], MergeResolution)] = []
-    var seen: Set<ManagedObjectID> = []
     for conflict in conflicts {
-      guard let object = context.registeredObject(for: conflict.objectID), let existing = conflict.existing else { throw error }
-      // An object may violate several constraints. The next attempt to save reports the rest.
-      if !seen.insert(object.id).inserted { continue }
-      let upsert = try Upsert(object, existing)
-      guard let upsert else { throw error }
+      guard let upsert = try Upsert(conflict.object, conflict.existing, rows[conflict.existing]) else { throw error }
       let resolution = try chosen {
-        try MergeConflict(.uniqueness(conflict.constraint), object, theirs: upsert.stored, existing: existing)
+        try MergeConflict(.uniqueness(conflict.constraint), conflict.object, theirs: upsert.stored, existing: conflict.existing)
       }
-      if object.isInserted {
+      if conflict.object.isInserted {
         upserts.append((upsert, resolution))
       } else {
         // Two saved objects can't become one.
         if resolution.prefersObject { throw error }
-        reversions.append((object, conflict.constraint, resolution))
+        reversions.append((conflict.object, conflict.constraint, resolution))
       }
     }
-    if seen.isEmpty { throw error }
     for (object, constraint, resolution) in reversions { try revert(object, constraint, resolution) }
-    for (upsert, resolution) in upserts { try upsert.run(resolution) }
+    var merged = Upsert.Merged()
+    for (upsert, resolution) in upserts { try upsert.run(resolution, &merged) }
+  }
+
+  /// The objects in conflict, each once. The next attempt to save reports other constraints that an object violates.
+  private func duplicates() throws -> [(object: ManagedObject, existing: ManagedObjectID, constraint: [String])] {
+    var found: [(object: ManagedObject, existing: ManagedObjectID, constraint: [String])] = []
+    var seen: Set<ManagedObject> = []
+    for conflict in (error.cause as? StoreError)?.constraintConflicts ?? [] {
+      guard let object = context.registeredObject(for: conflict.objectID), let existing = conflict.existing else { throw error }
+      if seen.insert(object).inserted { found.append((object, existing, conflict.constraint)) }
+    }
+    if found.isEmpty { throw error }
+    // The same order on every store: later objects are merged into earlier ones.
+    return found.sorted { $0.object.objectKey > $1.object.objectKey }
+  }
+
+  /// Reads the rows of objects that aren't in the context: one request for each entity and 1,024 of them.
+  private func rows(of ids: [ManagedObjectID]) throws -> [ManagedObjectID: CurrentRow] {
+    var keys: [EntityIndex: [ObjectKey: ManagedObjectID]] = [:]
+    for id in ids {
+      guard let entity = context.persistentStoreCoordinator.model.entity(named: id.entityName), let key = context.places.key(of: id) else {
+        continue
+      }
+      keys[entity.index, default: [:]][key] = id
+    }
+    var found: [ManagedObjectID: CurrentRow] = [:]
+    for (entity, ids) in keys {
+      for window in ids.keys.sorted().windows(of: RowGroup.size) {
+        let request = FaultRequest(entity: entity, keys: Array(window))
+        let rows = try context.persistentStoreCoordinator.rows(request, context.requests.ofOthers)
+        for group in context.groups(rows.runs, entity) where group.entity == entity {
+          group.forEachRow { position, row in
+            if let id = ids[row.key] { found[id] = CurrentRow(pointer: row, group: group, position: position) }
+          }
+        }
+      }
+    }
+    return found
   }
 
   /// Gives the properties of a constraint their saved values, or all properties.

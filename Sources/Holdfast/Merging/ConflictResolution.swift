@@ -8,6 +8,8 @@ struct ConflictResolution {
   let policy: MergePolicy
   /// The error of the save.
   let error: PersistenceError
+  /// Whether the program resolves the conflicts itself. A save doesn't resolve those of unchanged objects that the program wants detected.
+  var isExplicit = false
 
   /// Resolves the conflicts.
   ///
@@ -33,6 +35,7 @@ struct ConflictResolution {
 
   func resolution(of object: ManagedObject, _ current: CurrentRow?) throws -> MergeResolution {
     // There is nothing to decide if only one side changed the object, or if both deleted it.
+    if !object.hasChanges && !isExplicit && context.lockedObjects.contains(object) { throw error }
     if !object.hasChanges || object.isDeleted && current == nil { return .rollback }
     if !object.isDeleted && !object.isInserted && !object.changesItsRow { return .mergeByPropertyStoreTrump }
     let kind: MergeConflict.Kind = current == nil ? .deletedInStore : object.isDeleted ? .deletedInContext : .update
@@ -93,7 +96,8 @@ extension ManagedObject {
     var values: [String: StoreValue] = [:]
     for slot in entity.slotIndexes where !derived.contains(slot) {
       guard let relationship = entity.relationship(inSlot: slot) else {
-        values[entity.slots[slot].name] = try attributeValue(slot, row)
+        // The file of a value that was replaced may be gone.
+        if !row.isExternal(slot) { values[entity.slots[slot].name] = try attributeValue(slot, row) }
         continue
       }
       let destination = relationship.destinationIndex
@@ -111,14 +115,14 @@ extension ContextCore {
     checkIsolation()
     precondition(!isSaving, "Conflicts were resolved in a callback of a save.")
     try settleUncertainSave()
-    try resolve(error, policy)
+    try resolve(error, policy, isExplicit: true)
     tellChanges()
   }
 
   /// Resolves the conflicts of a failed save, or throws its error.
-  func resolve(_ error: PersistenceError, _ policy: MergePolicy) throws {
+  func resolve(_ error: PersistenceError, _ policy: MergePolicy, isExplicit: Bool = false) throws {
     try whileSaving {
-      try holdingAwakening { try ConflictResolution(context: self, policy: policy, error: error).run() }
+      try holdingAwakening { try ConflictResolution(context: self, policy: policy, error: error, isExplicit: isExplicit).run() }
     }
   }
 
@@ -127,7 +131,16 @@ extension ContextCore {
     var merges = merges
     for place in merges.indices { merges[place].noteLinks() }
     for merge in merges { merge.takeBackLinks() }
-    for merge in merges { try merge.adopt() }
-    for merge in merges { try merge.setAgain() }
+    // From here on the objects are changed. All of them are completed, so that both ends of each link agree.
+    var failure: (any Error)?
+    func attempt(_ merge: ObjectMerge, _ step: () throws -> Void) {
+      do { try step() } catch {
+        noteUnread(merge.object.id, error)
+        failure = failure ?? error
+      }
+    }
+    for merge in merges { attempt(merge, merge.adopt) }
+    for merge in merges { attempt(merge, merge.setAgain) }
+    if let failure { throw failure }
   }
 }

@@ -25,41 +25,40 @@ extension ContextCore {
   }
 
   private func merge(_ changes: SavedChanges) throws {
-    let isAnnounced = changes.announcer.value == ObjectIdentifier(persistentStoreCoordinator)
-    if !isAnnounced { discardCachedRows(changes) }
+    var namesOwners = changes.announcer.value == ObjectIdentifier(persistentStoreCoordinator) && !changes.mayIncludeOthers
+    if !namesOwners { discardCachedRows(changes) }
     recentGroups.removeAll()
-    if !changes.inserted.isEmpty { showAgain(changes.inserted) }
+    // Lists in memory may contain objects that were hidden because they had been deleted.
+    if !changes.inserted.isEmpty, showAgain(changes.inserted) { namesOwners = false }
     // An ID that both lists contain was deleted after it was changed.
     let deleted = registeredObjects(changes.deleted)
-    var updated = registeredObjects(changes.updated).filter { !deleted.contains($0) }
+    var updated = registeredObjects(changes.updated).subtracting(deleted)
     if changes.mayIncludeOthers { updated.formUnion(objects(ofStore: changes.storeIdentifier).filter { !deleted.contains($0) }) }
-    try holdingAwakening {
-      try mergeChanged(updated.filter(\.hasChanges), deleted: deleted.filter(\.hasChanges))
-    }
     // An object whose version the next save compares keeps the row whose values were used.
-    for object in updated where !object.hasChanges && object.row != nil && !lockedObjects.contains(object) {
+    updated.subtract(lockedObjects)
+    try holdingAwakening {
+      try merge(updated.filter(\.hasChanges), deleted: deleted.subtracting(lockedObjects))
+    }
+    for object in updated where !object.hasChanges && object.row != nil {
       turnIntoFault(object, keepingTransients: true)
       observers?.noteRefresh(object)
     }
-    for object in deleted where !object.hasChanges { removeDeletedElsewhere(object) }
-    if !isAnnounced || changes.mayIncludeOthers { forgetLists(leadingTo: changes) }
-    observers?.noteMergedInsertions(changes.inserted)
+    if !namesOwners { try forgetLists(leadingTo: changes) }
+    observers?.noteMergedInsertions(changes.inserted.filter { places.key(of: $0) != nil })
   }
 
-  /// Merges objects with unsaved changes as the policy says.
-  private func mergeChanged(_ updated: Set<ManagedObject>, deleted: Set<ManagedObject>) throws {
-    let objects = (Array(updated) + Array(deleted)).filter { !$0.isInserted }.sorted {
+  /// Merges objects with unsaved changes as the policy says, and removes deleted ones that have no row any more.
+  private func merge(_ changed: Set<ManagedObject>, deleted: Set<ManagedObject>) throws {
+    let objects = changed.union(deleted).filter { !$0.isInserted }.sorted {
       ($0.flags.entityIndex, $0.objectKey) < ($1.flags.entityIndex, $1.objectKey)
     }
     if objects.isEmpty { return }
     let rows = try currentRows(of: objects), resolution = ConflictResolution(context: self, policy: mergePolicy, error: .unmerged)
-    var merges: [ObjectMerge] = []
-    for object in objects {
-      let current = rows[ObjectIdentifier(object)]
-      if let chosen = try resolution.merging(object, current) { merges.append(ObjectMerge(object, current, chosen)) }
-    }
-    try merge(merges)
-    for merge in merges { observers?.noteRefresh(merge.object) }
+    try merge(
+      objects.compactMap { object in
+        let current = rows[ObjectIdentifier(object)]
+        return try resolution.merging(object, current).map { ObjectMerge(object, current, $0) }
+      })
   }
 
   // MARK: Finding objects
@@ -94,23 +93,28 @@ extension ContextCore {
     }
   }
 
-  /// Shows objects again that were deleted and then inserted with the same IDs.
-  private func showAgain(_ inserted: [ManagedObjectID]) {
+  /// Shows objects again that were deleted and then inserted with the same IDs. Returns whether there are any.
+  private func showAgain(_ inserted: [ManagedObjectID]) -> Bool {
+    var isAny = false
     for id in inserted {
-      guard let entity = persistentStoreCoordinator.model.entity(named: id.entityName), hasDeleted(entity.index) else { continue }
-      if let key = places.key(of: id) { deletions.forgetSaved(key, root: entity.rootIndex) }
+      guard let entity = persistentStoreCoordinator.model.entity(named: id.entityName), hasDeleted(entity.index),
+        let key = places.key(of: id), deletions.contains(key, root: entity.rootIndex)
+      else { continue }
+      deletions.forgetSaved(key, root: entity.rootIndex)
+      isAny = true
     }
+    return isAny
   }
 
   /// Makes the lists that may contain changed objects be read again. Changes that aren't announced by a save don't name their owners.
-  private func forgetLists(leadingTo changes: SavedChanges) {
+  private func forgetLists(leadingTo changes: SavedChanges) throws {
     let names = Set((changes.inserted + changes.updated + changes.deleted).map(\.entityName))
     let entities = names.compactMap { persistentStoreCoordinator.model.entity(named: $0)?.index }
     for object in registeredObjects where !object.isInserted && !object.flags.contains(.detached) && object.row != nil {
       for index in 0..<object.plan.toManyCount {
         let link = object.plan.toMany[index]
         guard changes.mayIncludeOthers || entities.contains(where: link.leads(toEntity:)) else { continue }
-        if object.toMany?[index].isMoved != true { forgetList(of: object, index) }
+        try forgetList(of: object, index)
       }
     }
   }
@@ -122,8 +126,11 @@ extension PersistenceError {
 }
 
 extension ConflictResolution {
-  /// How an object with unsaved changes is merged before it is saved; nil if it stays as it is, so that its save is a conflict.
+  /// How an object is merged before it is saved; nil if it stays as it is. Its save is then a conflict if it is outdated.
   fileprivate func merging(_ object: ManagedObject, _ current: CurrentRow?) throws -> MergeResolution? {
+    if !object.hasChanges { return .rollback }
+    // The changes were made after the row was read that is merged now.
+    if let current, let base = object.committedRow, object.isAsRead(current.pointer, base) { return nil }
     if policy.fixed == .error { return current.map { object.overlaps($0.pointer) } == false ? .mergeByPropertyObjectTrump : nil }
     do {
       let chosen = try resolution(of: object, current)
@@ -136,9 +143,18 @@ extension ConflictResolution {
 }
 
 extension ManagedObject {
+  /// Whether a stored row is the one that the context had read.
+  fileprivate final func isAsRead(_ stored: RowPointer, _ base: RowPointer) -> Bool {
+    if stored.version != 0 || base.version != 0 { return stored.version == base.version }
+    return base.hasSameValues(as: stored, entity.layout)
+  }
+
   /// Whether a property has changed both here and in the stored row, to different values, or the object is being deleted.
+  ///
+  /// A new order of an ordered relationship counts, because the stored order may have changed, too.
   fileprivate final func overlaps(_ stored: RowPointer) -> Bool {
     guard !isDeleted, let row, let base = committedRow else { return isDeleted }
+    if let toMany, (0..<plan.toManyCount).contains(where: { toMany[$0].isMoved }) { return true }
     let kinds = entity.layout.kinds, derived = context.graph.derivations?.slots[flags.entityIndex] ?? []
     return entity.layout.slots.contains { slot in
       row.differs(from: base, slot, kinds[slot]) && stored.differs(from: base, slot, kinds[slot])

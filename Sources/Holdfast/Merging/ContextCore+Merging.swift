@@ -16,7 +16,7 @@ extension ContextCore {
   /// - Parameters:
   ///   - base: The row that the context had read; nil if it hadn't read any.
   ///   - stored: The row in the store; nil if the object was deleted.
-  func forgetLists(of object: ManagedObject, losing base: RowPointer?, for stored: RowPointer?) {
+  func forgetLists(of object: ManagedObject, losing base: RowPointer?, for stored: RowPointer?) throws {
     guard let base else { return }
     for relationship in object.entity.relationships where !relationship.isToMany {
       let slot = relationship.slot, link = object.plan.toOne[slot]
@@ -24,24 +24,27 @@ extension ContextCore {
       let keys = [base, stored].map { row in row.flatMap { $0.isPresent(slot) ? $0.key(slot) : nil } }
       if keys[0] == keys[1] { continue }
       for case let key? in keys {
-        guard let owner = registered(link.destination, key), !owner.isInserted else { continue }
-        if link.inverseSlot >= 0 { refreshUnchanged(owner) } else { forgetList(of: owner, Int(link.inverseToManyIndex)) }
+        guard let owner = registered(link.destination, key), owner !== object, !owner.isInserted else { continue }
+        if link.inverseSlot >= 0 { refreshUnchanged(owner) } else { try forgetList(of: owner, Int(link.inverseToManyIndex)) }
       }
     }
   }
 
   private func refreshUnchanged(_ object: ManagedObject) {
-    if !object.hasChanges && object.row != nil { turnIntoFault(object, keepingTransients: true) }
+    if !object.hasChanges && object.row != nil && !lockedObjects.contains(object) { turnIntoFault(object, keepingTransients: true) }
   }
 
-  /// Makes a to-many relationship be read again. Its recorded changes stay, but not a new order.
-  func forgetList(of owner: ManagedObject, _ index: Int) {
+  /// Makes a to-many relationship be read again. Its recorded changes stay. A list with a new order is read at once.
+  ///
+  /// - Throws: The store's error if such a list can't be read.
+  func forgetList(of owner: ManagedObject, _ index: Int) throws {
     if index < 0 { return }
-    if let states = owner.toMany { states[index].forgetContents() }
     // The group's answer is as old as the list.
-    guard let group = owner.group, group.answer(index) != nil else { return }
-    owner.owner = group.alone(at: Int(owner.position))
-    owner.position = 0
+    if let group = owner.group, group.answer(index) != nil {
+      owner.owner = group.alone(at: Int(owner.position))
+      owner.position = 0
+    }
+    if owner.toMany != nil { try throwingFaultErrors { mergeTargets(owner, index) } }
   }
 
   // MARK: Deletions
@@ -68,14 +71,18 @@ extension ContextCore {
         guard other.flags.contains(.hasPrivateRow), !other.isDeleted, let base = other.committedRow, let row = other.row,
           base.isPresent(inverse.slot), base.key(inverse.slot) == object.objectKey, !row.isPresent(inverse.slot)
         else { continue }
+        // The program may have removed the link before it deleted the object.
+        if relationship.isToMany, object.toMany?[relationship.toManyIndex].isRecorded(other.objectKey, isAddition: false) == true {
+          continue
+        }
         other.writableRow().set(inverse.slot, cell: UInt64(bitPattern: object.objectKey.rawValue))
       }
     }
   }
 
   /// Removes an object that the other side deleted, without its changes.
-  func removeDeletedElsewhere(_ object: ManagedObject) {
-    forgetLists(of: object, losing: object.committedRow, for: nil)
+  func removeDeletedElsewhere(_ object: ManagedObject) throws {
+    try forgetLists(of: object, losing: object.committedRow, for: nil)
     deletions.insertSaved([object.objectKey], root: graph.entities[object.flags.entityIndex].root)
     observers?.noteRemoval(object)
     changes.forgetRefusedValues(object)
@@ -86,12 +93,16 @@ extension ContextCore {
   /// Makes an object that the other side deleted a new object with the same ID.
   ///
   /// It has its attributes, to-one relationships, and the links that this context added. Its other links were deleted with it.
-  func insertAgain(_ object: ManagedObject) {
+  func insertAgain(_ object: ManagedObject) throws {
     guard let row = object.row else { return }
-    forgetLostLinks(of: object)
+    try forgetLostLinks(of: object)
     let layout = object.entity.layout, plan = object.plan
+    // A version that no context can have read of the deleted row.
+    let version = (object.committedRow?.version.rawValue ?? 0) &+ 1_000_000 &+ .random(in: 0..<1_000_000)
+    let values = layout.slots.filter(row.isExternal).map { ($0, try? object.attributeValue($0, row)) }
     let own = PrivateRow(copying: row, layout, room: 64, committed: nil)
     own.setKey(object.objectKey)
+    own.setVersion(RowVersion(version))
     object.dropPrivateRow(own.pointer)
     object.owner = nil
     object.flags.remove(.ownedByGroup)
@@ -108,31 +119,52 @@ extension ContextCore {
       }
     }
     noteChange(object)
+    // The store removes the external files of a deleted object.
+    for (slot, value) in values { object.set(slot, value ?? .null) }
+  }
+
+  /// Makes an object that this context inserts again an update of the row that another context has inserted before it.
+  func update(_ object: ManagedObject, on current: CurrentRow) {
+    let layout = object.entity.layout
+    var added: [[ObjectKey]] = []
+    if let states = object.toMany { added = (0..<object.plan.toManyCount).map { states[$0].contents.keys } }
+    if let own = object.row {
+      var merged = PrivateRow(copying: current.pointer, layout, room: 64, committed: current.pointer)
+      for slot in layout.slots { merged.copy(slot, of: own, layout) }
+      object.dropPrivateRow(merged.pointer)
+      object.flags.insert(.hasPrivateRow)
+    }
+    object.owner = current.group
+    object.position = UInt32(truncatingIfNeeded: current.position)
+    object.flags.remove(.inserted)
+    object.flags.formUnion([.ownedByGroup, .updated])
+    forgetLinks(object)
+    for (index, keys) in added.enumerated() { for key in keys { _ = object.toManyStates()[index].add(key, isNew: false) } }
   }
 
   /// Records the to-one links of an object that is inserted again at their other ends, and clears those to objects that were deleted, too.
   func linkAgain(_ object: ManagedObject) throws {
     for relationship in object.entity.relationships where !relationship.isToMany {
-      guard let destination = object.toOne(relationship), !destination.isInserted else { continue }
+      guard let destination = object.toOne(relationship), !destination.isInserted || destination.objectKey >= 0 else { continue }
       let inverse = Int(object.plan.toOne[relationship.slot].inverseToManyIndex)
-      if try currentRows(of: CollectionOfOne(destination)).isEmpty {
+      if try !destination.isInserted && currentRows(of: CollectionOfOne(destination)).isEmpty {
         object.setToOne(relationship, nil)
       } else if inverse >= 0 {
-        forgetList(of: destination, inverse)
+        if !destination.isInserted { try forgetList(of: destination, inverse) }
         destination.recordAddition(inverse, object.objectKey, isNew: false)
       }
     }
   }
 
   /// Makes the objects at the other ends of an object's stored links read them again: the links were deleted with the object.
-  private func forgetLostLinks(of object: ManagedObject) {
+  private func forgetLostLinks(of object: ManagedObject) throws {
     for index in 0..<object.plan.toManyCount {
       let link = object.plan.toMany[index]
       guard link.hasInverse, object.toMany?[index].isKnown == true || object.group?.answer(index) != nil else { continue }
       let added = Set(object.toMany?[index].added ?? [])
       for key in object.targets(index).withKeys({ Array($0) }) where !added.contains(key) {
         guard let partner = registered(link.destination, key), !partner.isInserted else { continue }
-        if link.inverseSlot >= 0 { refreshUnchanged(partner) } else { forgetList(of: partner, Int(link.inverseToManyIndex)) }
+        if link.inverseSlot >= 0 { refreshUnchanged(partner) } else { try forgetList(of: partner, Int(link.inverseToManyIndex)) }
       }
     }
   }

@@ -80,8 +80,8 @@ extension MergeInbox.Contents {
 }
 
 extension SavedChanges {
-  /// The number of IDs.
-  var count: Int { inserted.count + updated.count + deleted.count }
+  /// The number of IDs, and an estimate of the size of the rest.
+  var count: Int { inserted.count + updated.count + deleted.count + 10 }
 }
 
 extension ContextIsolation {

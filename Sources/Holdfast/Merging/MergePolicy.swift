@@ -40,7 +40,8 @@ public struct MergePolicy: Sendable {
   /// ```
   ///
   /// - Parameter resolve: Decides what to do. It is called once for each object in conflict, before any of them is changed. If it throws,
-  ///   the save throws the conflict with this error as its cause, and no object changes.
+  ///   the save throws the conflict with this error as its cause, and no object changes. When saved changes are merged, such an object isn't
+  ///   merged, and its next save is the conflict.
   public static func custom(_ resolve: @escaping @Sendable (MergeConflict) throws -> MergeResolution) -> MergePolicy {
     MergePolicy(.custom(resolve))
   }
@@ -98,8 +99,8 @@ public struct MergeConflict: Sendable, Hashable {
   public var kind: Kind
   /// The values that this context had read; nil for a new object. (Core Data: `cachedSnapshot`.)
   ///
-  /// The three dictionaries contain all attributes and to-one relationships by name, without derived attributes. A relationship is the ID of
-  /// its destination, and a missing value is null.
+  /// The three dictionaries contain the attributes and to-one relationships by name, without derived attributes and values in external files.
+  /// A relationship is the ID of its destination, and a missing value is null.
   public var base: [String: StoreValue]?
   /// The values in this context; nil if it deletes the object. (Core Data: `objectSnapshot`.)
   public var ours: [String: StoreValue]?

@@ -24,16 +24,28 @@ struct ObjectLinks {
         if let list = owner.orderedList(inverse.toManyIndex) { ordered.append((owner, inverse.toManyIndex, list.keys)) }
       }
     }
-    for owner in context.changes.objects where !owner.isDeleted {
-      for relationship in owner.entity.relationships where !relationship.hasInverse {
-        let isOwner =
-          relationship.isToMany
-          ? owner.knows(object.objectKey, relationship)
-          : owner.row.map { $0.isPresent(relationship.slot) && $0.key(relationship.slot) == object.objectKey } ?? false
-        guard isOwner, context.graph.entities[relationship.destinationIndex].root == object.plan.root else { continue }
-        foreign.append((owner, relationship, context.targets(of: owner, relationship)))
+    findForeign()
+  }
+
+  /// Finds the references to the object by relationships without an inverse. Most models have none.
+  private mutating func findForeign() {
+    let context = object.context
+    for entity in context.entities {
+      for relationship in entity.relationships + entity.transientRelationships
+      where relationship.entityIndex == entity.index && !relationship.hasInverse
+        && object.plan.root == context.graph.entities[relationship.destinationIndex].root
+      {
+        let family = context.graph.entities[entity.index].family
+        for owner in context.changes.objects where !owner.isDeleted && family.contains(owner.flags.entityIndex) {
+          if refers(owner, relationship) { foreign.append((owner, relationship, context.targets(of: owner, relationship))) }
+        }
       }
     }
+  }
+
+  private func refers(_ owner: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> Bool {
+    if relationship.isToMany || relationship.isTransient { return owner.knows(object.objectKey, relationship) }
+    return owner.row.map { $0.isPresent(relationship.slot) && $0.key(relationship.slot) == object.objectKey } ?? false
   }
 
   /// Removes the links.
@@ -44,9 +56,18 @@ struct ObjectLinks {
 
   /// Sets the links again, with another object.
   ///
-  /// - Parameter replaces: Whether a to-one relationship of the other object, by its slot, gets the destination.
-  func connect(to other: ManagedObject, _ replaces: (SlotIndex) -> Bool) {
-    for (relationship, destinations) in own {
+  /// - Parameters:
+  ///   - replacesAll: Whether to-one relationships without a destination are cleared in the other object.
+  ///   - replaces: Whether a to-one relationship of the other object, by its slot, gets the destination.
+  func connect(to other: ManagedObject, replacesAll: Bool, _ replaces: (SlotIndex) -> Bool) {
+    if replacesAll {
+      let linked = Set(own.map(\.relationship))
+      for relationship in other.entity.relationships where !relationship.isToMany && !linked.contains(relationship) {
+        other.setToOne(relationship, nil)
+      }
+    }
+    for (relationship, former) in own {
+      let destinations = former.map { $0 === object ? other : $0 }
       if relationship.isToMany {
         for destination in destinations { other.link(relationship.toManyIndex, destination) }
       } else if relationship.isTransient || replaces(relationship.slot) {

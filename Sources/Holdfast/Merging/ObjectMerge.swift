@@ -44,15 +44,21 @@ struct ObjectMerge {
 
   func adopt() throws {
     guard let current else {
-      if !object.isDeleted && object.isUpdated && resolution.prefersObject { return context.insertAgain(object) }
-      return context.removeDeletedElsewhere(object)
+      if !object.isDeleted && object.isUpdated && resolution.prefersObject { return try context.insertAgain(object) }
+      return try context.removeDeletedElsewhere(object)
     }
-    context.forgetLists(of: object, losing: object.committedRow, for: current.pointer)
+    if object.isInserted {
+      context.update(object, on: current)
+      if !resolution.prefersObject { context.replaceRow(of: object, by: current) }
+      return
+    }
+    try context.forgetLists(of: object, losing: object.committedRow, for: current.pointer)
     if object.isDeleted { return context.delete(object, again: current) }
     if !object.isUpdated || !keepsChanges { return context.replaceRow(of: object, by: current) }
     let kept = attributesToKeep(current.pointer)
     if context.bound.awakensObjects { context.noteFulfilment(object) }
     setRow(current, keeping: kept)
+    context.observers?.noteRefresh(object)
     try context.mergeTargets(of: object, keepsOrder: resolution != .mergeByPropertyStoreTrump)
   }
 
@@ -81,6 +87,8 @@ struct ObjectMerge {
   /// Whether this context's value of a slot is kept.
   private func isKept(_ slot: SlotIndex, _ stored: RowPointer) -> Bool {
     guard let row = object.row, let base = object.committedRow else { return false }
+    // An unchanged value in an external file can't be saved again: its file may be gone.
+    if row.isExternal(slot) { return false }
     let kind = object.entity.layout.kinds[slot]
     switch resolution {
     case .overwrite: return row.differs(from: stored, slot, kind)

@@ -2,43 +2,35 @@ import HoldfastStore
 
 /// A new object and the object with the same unique values.
 struct Upsert {
+  /// The objects that objects in conflict have become.
+  typealias Merged = [ManagedObjectID: ManagedObject]
+
   let object: ManagedObject
-  /// The other object if it is in the context; otherwise the new object takes its place.
-  private let existing: ManagedObject?
-  private let existingKey: ObjectKey
-  /// The other object's row.
+  private let existingID: ManagedObjectID
+  /// The other object's row, if the object isn't in the context; the new object then takes its place.
   private let current: CurrentRow?
 
   private var context: ContextCore { object.context }
 
-  /// Reads the other object's row. Returns nil if the objects are of different entities, or the other one doesn't exist any more.
-  init?(_ object: ManagedObject, _ existingID: ManagedObjectID) throws {
+  /// - Parameter current: The row of the other object if it isn't in the context.
+  /// - Returns: Nil if the objects are of different entities, or the other one doesn't exist any more.
+  init?(_ object: ManagedObject, _ existingID: ManagedObjectID, _ current: CurrentRow?) throws {
+    guard existingID.entityName == object.entity.name, existingID != object.id else { return nil }
     self.object = object
-    let context = object.context
-    guard existingID.entityName == object.entity.name else { return nil }
-    if let known = context.registeredObject(for: existingID) {
-      if known === object || known.isDeleted { return nil }
-      existing = known
-      existingKey = known.objectKey
-      if !known.isInserted && !known.isUpdated { _ = try context.throwingFaultErrors { known.readRow } }
-      if known.row == nil || known.isInaccessible { return nil }
-      current = nil
+    self.existingID = existingID
+    self.current = current
+    guard let known = object.context.registeredObject(for: existingID) else {
+      if current == nil { return nil }
       return
     }
-    guard let key = context.places.key(of: existingID) else { return nil }
-    existing = nil
-    existingKey = key
-    let entity = object.flags.entityIndex
-    let rows = try context.persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: [key]), context.requests.ofOthers)
-    guard let group = context.groups(rows.runs, entity).first(where: { $0.entity == entity }), let (row, position) = group.row(key) else {
-      return nil
-    }
-    current = CurrentRow(pointer: row, group: group, position: position)
+    if known.isDeleted { return nil }
+    _ = try object.context.throwingFaultErrors { known.readRow }
+    if known.isInaccessible { return nil }
   }
 
   /// The values of the other object, for a policy.
   var stored: (object: ManagedObject, row: RowPointer)? {
-    if let existing { return existing.row.map { (existing, $0) } }
+    if let existing = context.registeredObject(for: existingID) { return existing.row.map { (existing, $0) } }
     return current.map { (object, $0.pointer) }
   }
 
@@ -47,18 +39,26 @@ struct Upsert {
   /// Merges the new object into the other one.
   ///
   /// Links are removed and set again, so that both ends know the remaining object.
-  func run(_ resolution: MergeResolution) throws {
-    let links = ObjectLinks(of: object)
+  ///
+  /// - Parameter merged: The objects that were merged before. The other object may be one of them.
+  func run(_ resolution: MergeResolution, _ merged: inout Merged) throws {
+    var existing = merged[existingID] ?? context.registeredObject(for: existingID)
+    while let next = existing.flatMap({ merged[$0.id] }), next !== existing { existing = next }
+    if existing === object { return }
+    let id = object.id, links = ObjectLinks(of: object)
     links.cut()
-    let slots = slotsToCopy(resolution)
-    let values = PrivateRow(
-      copying: object.row ?? context.graph.emptyRow(object.flags.entityIndex), object.entity.layout, room: 0, committed: nil)
+    let slots = slotsToCopy(resolution), row = object.row ?? context.graph.emptyRow(object.flags.entityIndex)
+    let values = PrivateRow(copying: row, object.entity.layout, room: 0, committed: nil)
     defer { values.destroy() }
-    replaceIDs()
+    let key = existing?.objectKey ?? current?.pointer.key ?? object.objectKey
+    replaceIDs(by: key)
     let remaining = existing ?? takePlace()
+    merged[id] = remaining
     for slot in slots { remaining.copy(slot, of: values.pointer) }
-    links.connect(to: remaining) { slot in resolution.prefersObject || !remaining.readRow.isPresent(slot) }
-    if let existing { leave(for: existing) }
+    links.connect(to: remaining, replacesAll: resolution == .overwrite) { slot in
+      resolution.prefersObject || !remaining.readRow.isPresent(slot)
+    }
+    if remaining !== object { leave() }
     if case .values(let values) = resolution {
       for (name, value) in values.sorted(by: { $0.key < $1.key }) { try remaining.setValue(value, forKey: name) }
     }
@@ -76,9 +76,9 @@ struct Upsert {
   }
 
   /// Replaces the new object's temporary ID in attributes of other objects.
-  private func replaceIDs() {
-    if object.objectKey >= 0 || existingKey < 0 { return }
-    SaveOperation(context).replaceTemporaryIDs(in: context.changes.objects) { $0 == object.objectKey ? existingKey : nil }
+  private func replaceIDs(by key: ObjectKey) {
+    if object.objectKey >= 0 { return }
+    SaveOperation(context).replaceTemporaryIDs(in: context.changes.objects) { $0 == object.objectKey ? key : nil }
   }
 
   /// Gives the new object the key and the row of the other one, which isn't in the context.
@@ -86,7 +86,7 @@ struct Upsert {
     guard let current else { return object }
     context.registry.remove(object)
     object.dropPrivateRow(nil)
-    object.objectKey = existingKey
+    object.objectKey = current.pointer.key
     context.registry.insert(object)
     context.forgetLinks(object)
     context.attach(object, current)
@@ -96,7 +96,7 @@ struct Upsert {
   }
 
   /// Removes the new object, which another object represents from now on.
-  private func leave(for existing: ManagedObject) {
+  private func leave() {
     context.observers?.noteRemoval(object)
     context.changes.forgetRefusedValues(object)
     context.detach(object)

@@ -49,6 +49,9 @@ struct PrivateRow {
   /// The size of the block in bytes.
   var byteCount: Int { PrivateRow.headerByteCount + Int(header.pointee.capacity) }
 
+  /// Sets the version in the row's header, which only a row that is inserted again has.
+  func setVersion(_ version: RowVersion) { row.storeBytes(of: version.rawValue, toByteOffset: 8, as: Int64.self) }
+
   func setKey(_ key: ObjectKey) { row.storeBytes(of: key.rawValue, as: Int64.self) }
 
   func set(_ slot: SlotIndex, cell: UInt64) {

@@ -18,8 +18,9 @@ extension ContextCore {
     if inbox != nil { try mergeWaitingChanges() }
     if changes.isEmpty { return tellChanges() }
     try refuseUnreadValues()
+    var calledCount = 0
     for attempt in 0...ContextCore.mergeLimit {
-      let operation = SaveOperation(self, isRepeated: attempt > 0)
+      let operation = SaveOperation(self, calledCount: calledCount)
       do {
         try whileSaving {
           if attempt == 0 { tellWillSave() }
@@ -28,6 +29,7 @@ extension ContextCore {
       } catch let error as PersistenceError where error.code == .conflict || error.code == .constraintConflict {
         if attempt == ContextCore.mergeLimit { throw error }
         try resolve(error, mergePolicy)
+        calledCount = operation.calledCount
         continue
       }
       return try operation.report()

@@ -56,17 +56,15 @@ extension SaveOperation {
   }
 
   /// Replaces IDs that the store reported by the context's IDs of the same objects.
-  func useKnownIDs(in conflict: inout ConstraintConflict) {
-    conflict.objectID = knownID(conflict.objectID)
-    conflict.existing = conflict.existing.map(knownID)
-  }
-
-  /// The context's ID of an object, given the ID that the store reported.
-  private func knownID(_ id: ManagedObjectID) -> ManagedObjectID {
+  func useKnownIDs(in conflicts: inout [ConstraintConflict]) {
+    var known: [ManagedObjectID: ManagedObjectID] = [:]
     for object in inserted {
       let key = permanent(object.objectKey)
-      if key >= 0, context.objectID(object.flags.entityIndex, key) == id { return object.id }
+      if key >= 0 { known[context.objectID(object.flags.entityIndex, key)] = object.id }
     }
-    return id
+    for place in conflicts.indices {
+      conflicts[place].objectID = known[conflicts[place].objectID] ?? conflicts[place].objectID
+      conflicts[place].existing = conflicts[place].existing.map { known[$0] ?? $0 }
+    }
   }
 }

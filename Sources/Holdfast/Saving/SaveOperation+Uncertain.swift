@@ -134,6 +134,7 @@ extension SaveOperation {
     changes.updated += others.updated
     changes.deleted += others.deleted
     changes.mayIncludeOthers = others.mayIncludeOthers
+    if !others.isEmpty { changes.announcer.value = nil }
     committedChanges.append(changes)
     coordinator.saveListeners.announce(changes, except: context.inbox)
   }

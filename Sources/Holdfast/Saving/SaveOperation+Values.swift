@@ -60,7 +60,7 @@ extension SaveOperation {
     var found: [(object: ManagedObject, slot: SlotIndex, id: ManagedObjectID)] = []
     // Replacing a value can move the object's row.
     forEachTemporaryID(ContiguousArray(objects)) { object, slot, id in
-      guard let target = target(of: id), let key = permanent(target.objectKey), key >= 0 else { return }
+      guard let target = target(of: id), let key = permanent(target.objectKey), key != target.objectKey else { return }
       found.append((object, slot, context.objectID(target.flags.entityIndex, key)))
     }
     for (object, slot, id) in found {

@@ -41,12 +41,12 @@ final class SaveOperation {
   /// The error of a store that has its changes but couldn't confirm that they survive a power loss, or returned an invalid receipt.
   var unconfirmed: StoreError?
 
-  /// Whether the save is repeated after its conflicts were resolved. Then `willSave` has already been called.
-  private let isRepeated: Bool
+  /// The number of objects in the context's list of changes whose `willSave` has been called, also before conflicts were resolved.
+  private(set) var calledCount: Int
 
-  init(_ context: ContextCore, isRepeated: Bool = false) {
+  init(_ context: ContextCore, calledCount: Int = 0) {
     self.context = context
-    self.isRepeated = isRepeated
+    self.calledCount = calledCount
     origin = SaveOrigin(author: context.transactionAuthor, contextName: context.requests.label)
     options = context.requests.ofOthers
     stores = context.persistentStoreCoordinator.storeSet
@@ -57,7 +57,7 @@ final class SaveOperation {
 
   func run() throws {
     try processPendingChanges()
-    if !isRepeated { try callWillSave() }
+    try callWillSave()
     try callValidation()
     try context.holdingAwakening { try completePairs() }
     collectChanges()
@@ -130,6 +130,7 @@ final class SaveOperation {
     // A store can be removed only under its save lock.
     if coordinator.storeSet !== stores { return false }
     do { for part in parts { try part.checkUniqueness() } } catch { throw SaveFailure.refusal(error, self) }
+    try checkInsertedAgain()
     try obtainPermanentIDs()
     replaceTemporaryIDs()
     let date = context.graph.derivations == nil ? 0 : coordinator.saveClock.now()
@@ -155,11 +156,10 @@ final class SaveOperation {
 
   /// Calls `willSave`, also for objects that the callbacks change, in at most 100 rounds.
   private func callWillSave() throws {
-    var called = 0
     for _ in 0..<100 {
-      let round = context.changes.objects[called...]
+      let round = context.changes.objects[calledCount...]
       if round.isEmpty { return }
-      called = context.changes.objects.count
+      calledCount = context.changes.objects.count
       for object in round where object.hasChanges && !(object.isInserted && object.isDeleted) { object.willSave() }
       try processPendingChanges()
     }
@@ -187,6 +187,19 @@ final class SaveOperation {
         updated.append(object)
       }
     }
+  }
+
+  /// Refuses to insert an object again that another context has inserted again before.
+  private func checkInsertedAgain() throws {
+    let again = inserted.filter { $0.objectKey >= 0 && ($0.row?.version ?? 0) != 0 }
+    if again.isEmpty { return }
+    let rows = try context.currentRows(of: again)
+    let there = again.filter { rows[ObjectIdentifier($0)] != nil }
+    if there.isEmpty { return }
+    throw SaveFailure.conflict(
+      StoreError(
+        .conflict, operation: "save", reason: "Objects that are inserted again were inserted by another context.",
+        conflicts: there.map { SaveConflict(objectID: $0.id, expectedVersion: 0, persisted: nil) }))
   }
 
   /// Reads all faults among changed and deleted objects together, because their versions are needed.
@@ -321,7 +334,7 @@ enum SaveFailure {
 
   static func constraint(_ error: StoreError, _ save: SaveOperation) -> PersistenceError {
     var error = error
-    for place in error.constraintConflicts.indices { save.useKnownIDs(in: &error.constraintConflicts[place]) }
+    save.useKnownIDs(in: &error.constraintConflicts)
     let ids = error.constraintConflicts.map(\.objectID)
     let names = Set(error.constraintConflicts.map { $0.constraint.joined(separator: ", ") }).sorted().joined(separator: "; ")
     let subject = ids.isEmpty ? "Objects have" : ids.count == 1 ? "1 object has" : "\(ids.count) objects have"

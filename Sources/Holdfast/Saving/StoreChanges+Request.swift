@@ -62,9 +62,9 @@ extension StoreChanges {
     let objects = reusesKeys ? ContiguousArray(objects.sorted { permanent($0.objectKey) < permanent($1.objectKey) }) : objects
     for object in objects {
       if derives {
-        append(object, key: permanent(object.objectKey), version: 1, to: builder, derivedCells(ofNew: object, entity))
+        append(object, key: permanent(object.objectKey), version: version(of: object), to: builder, derivedCells(ofNew: object, entity))
       } else {
-        append(object, key: permanent(object.objectKey), version: 1, to: builder, targetSlots: targetSlots)
+        append(object, key: permanent(object.objectKey), version: version(of: object), to: builder, targetSlots: targetSlots)
       }
       inBatch.append(object)
       if builder.isFull { seal() }
@@ -72,6 +72,9 @@ extension StoreChanges {
     if builder.count > 0 { seal() }
     return batches
   }
+
+  /// The version of a new object's row: 1, or a greater one if the object is inserted again.
+  @inline(__always) private func version(of object: ManagedObject) -> RowVersion { max(object.row?.version ?? 1, 1) }
 
   /// The slots of to-one relationships.
   static func targetSlots(_ layout: RowLayout) -> [SlotIndex] { layout.slots.filter { layout.kinds[$0] == .key } }

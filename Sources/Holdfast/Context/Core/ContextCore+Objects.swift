@@ -78,11 +78,11 @@ extension ContextCore {
 
   /// Removes a new object. No delete rule is applied, so its destinations stay.
   func discard(_ object: ManagedObject) {
-    for relationship in object.entity.relationships {
+    for relationship in object.entity.relationships + object.entity.transientRelationships {
       if relationship.isToMany {
         ToMany<ManagedObject>(owner: object, index: relationship.toManyIndex).removeAll()
       } else {
-        object.setToOne(relationship.slot, nil)
+        object.setToOne(relationship, nil)
       }
     }
     delete(object)

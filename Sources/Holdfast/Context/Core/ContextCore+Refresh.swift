@@ -44,6 +44,7 @@ extension ContextCore {
     let isTold = hearsOfFault(object)
     if isTold { object.willTurnIntoFault() }
     defer { if isTold { object.didTurnIntoFault() } }
+    if !lockedObjects.isEmpty { lockedObjects.remove(object) }
     object.dropPrivateRow(nil)
     object.owner = nil
     object.flags.subtract([.ownedByGroup, .inaccessible, .updated])
@@ -164,7 +165,7 @@ extension ContextCore {
   /// Discards the destinations of one to-many relationship.
   ///
   /// Those of an ordered relationship keep the order set in this context, with new ones at the end.
-  private func mergeTargets(_ object: ManagedObject, _ index: Int) {
+  func mergeTargets(_ object: ManagedObject, _ index: Int) {
     let states = object.toManyStates()
     let known = states[index].isMoved ? states[index].keys : []
     states[index].forgetContents()

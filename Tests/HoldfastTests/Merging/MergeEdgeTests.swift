@@ -1,0 +1,351 @@
+import Foundation
+import HoldfastMemoryStore
+import HoldfastSQLiteStore
+import HoldfastStore
+import HoldfastStoreConformance
+import Testing
+
+@testable import Holdfast
+
+/// Less usual sequences of saves, merges and conflicts.
+@Suite struct MergeEdgeTests {
+  typealias Two = MergePolicyTests.Two
+
+  private func save(_ context: ManagedObjectContext) async throws -> SavedChanges {
+    var changes = context.persistentStoreCoordinator.savedChanges().makeAsyncIterator()
+    try context.save()
+    return try #require(await changes.next(isolation: #isolation))
+  }
+
+  // MARK: Upserts
+
+  @Test(arguments: TestStore.allCases) func severalDuplicatesOfAStoredObjectBecomeOne(_ store: TestStore) throws {
+    let place = try store.makePlace(), setup = try place.context()
+    setup.dog("Old", age: 9).chip = 7
+    try setup.save()
+    let context = try place.context()
+    context.mergePolicy = .mergeByPropertyObjectTrump
+    let dogs = ["A", "B", "C"].map { name in
+      let dog = context.dog(name)
+      dog.chip = 7
+      return dog
+    }
+    dogs[0].friends.insert(dogs[1])
+    dogs[1].friends.insert(dogs[1])
+    try context.save()
+    #expect(dogs.map(\.isInaccessible) == [false, true, true] && dogs[0].name == "C" && dogs[0].age == 9)
+    #expect(dogs[0].friends.map(\.objectID) == [dogs[0].objectID])
+    try place.close()
+    let saved = try place.context().fetch(FetchRequest<Dog>())
+    #expect(saved.map(\.name) == ["C"] && saved[0].friends.count == 1)
+  }
+
+  @Test(arguments: TestStore.allCases) func chainsOverTwoConstraintsEndInOneObject(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Tag",
+        attributes: [
+          AttributeDescription("code", .integer16), AttributeDescription("name", .string),
+          AttributeDescription("note", .string, isOptional: true),
+        ], uniquenessConstraints: [["code"], ["name"]])
+    ])
+    let place = try store.makePlace(model: model, classes: []), context = try place.context()
+    func tag(_ code: Int16, _ name: String, _ note: String?) throws -> ManagedObject {
+      let tag = try context.insert(entityNamed: "Tag")
+      try tag.setValue(.int16(code), forKey: "code")
+      try tag.setValue(.string(name), forKey: "name")
+      if let note { try tag.setValue(.string(note), forKey: "note") }
+      return tag
+    }
+    let stored = try tag(1, "one", nil)
+    try context.save()
+    context.mergePolicy = .mergeByPropertyStoreTrump
+    _ = try tag(1, "two", "a")
+    _ = try tag(2, "two", "b")
+    try context.save()
+    #expect(try stored.value(forKey: "name").single == .string("one") && !context.hasChanges)
+    #expect(try context.fetch(FetchRequest<ManagedObject>(entityName: "Tag")).count <= 2)
+  }
+
+  // MARK: Versions
+
+  @Test(arguments: TestStore.allCases) func anObjectThatIsInsertedAgainConflictsWithOlderReads(_ store: TestStore) throws {
+    let two = try Two(store, .mergeByPropertyObjectTrump), third = try two.place.context()
+    let stale = try third.existingDog(two.fido.objectID)
+    #expect(stale.age == 3)
+    two.theirs.delete(two.theirFido)
+    try two.theirs.save()
+    two.fido.name = "Ours"
+    try two.ours.save()
+    stale.age = 9
+    let error = try #require(throws: PersistenceError.self) { try third.save() }
+    #expect(error.code == .conflict)
+    #expect(try two.saved()?.name == "Ours")
+  }
+
+  @Test(arguments: TestStore.allCases) func twoContextsInsertTheSameObjectAgain(_ store: TestStore) throws {
+    let two = try Two(store, .mergeByPropertyObjectTrump), third = try two.place.context()
+    let late = try third.existingDog(two.fido.objectID)
+    #expect(late.age == 3)
+    two.theirs.delete(two.theirFido)
+    try two.theirs.save()
+    late.name = "Late"
+    let error = try #require(throws: PersistenceError.self) { try third.save() }
+    try third.resolveConflicts(of: error, using: .mergeByPropertyObjectTrump)
+    two.fido.notes = "by the first"
+    try two.ours.save()
+    third.mergePolicy = .mergeByPropertyObjectTrump
+    try third.save()
+    let saved = try #require(try two.saved())
+    #expect(saved.name == "Late" && saved.age == 3)
+  }
+
+  @Test(arguments: TestStore.allCases) func anOwnerAndItsMemberAreInsertedAgainTogether(_ store: TestStore) throws {
+    let place = try store.makePlace(), setup = try place.context()
+    setup.dog("Fido", age: 3, owner: setup.person("Ann"))
+    try setup.save()
+    let context = try place.context(), other = try place.context()
+    context.mergePolicy = .mergeByPropertyObjectTrump
+    let fido = try #require(try context.one(Dog.self) { $0.name == "Fido" }), ann = try #require(fido.owner)
+    #expect(ann.dogs.count == 1)
+    for dog in try other.fetch(FetchRequest<Dog>()) { other.delete(dog) }
+    for person in try other.fetch(FetchRequest<Person>()) { other.delete(person) }
+    try other.save()
+    ann.city = "Rome"
+    fido.age = 4
+    context.dog("New", age: 1, owner: ann)
+    try context.save()
+    #expect(Set(ann.dogs.map(\.name)) == ["Fido", "New"] && fido.owner === ann)
+    try place.close()
+    let saved = try #require(try place.context().fetch(FetchRequest<Person>()).first)
+    #expect(saved.city == "Rome" && Set(saved.dogs.map(\.name)) == ["Fido", "New"])
+  }
+
+  // MARK: Merging
+
+  @Test(arguments: TestStore.allCases) func changesMadeAfterTheMergedSaveWasReadStay(_ store: TestStore) async throws {
+    for policy in [MergePolicy.rollback, .mergeByPropertyStoreTrump, .error] {
+      let two = try Two(store, policy)
+      two.theirFido.name = "Theirs"
+      let changes = try await save(two.theirs)
+      try two.ours.refresh(two.fido, mergeChanges: false)
+      #expect(two.fido.name == "Theirs")
+      two.fido.name = "Ours"
+      try two.ours.mergeChanges(from: changes)
+      #expect(two.fido.name == "Ours")
+      try two.ours.save()
+      // The context's own save, as a stream delivers it.
+      let own = SavedChanges(storeIdentifier: changes.storeIdentifier, contextName: "", updated: [two.fido.objectID])
+      two.ours.delete(two.fido)
+      try two.ours.mergeChanges(from: own)
+      #expect(two.fido.isDeleted)
+      try two.ours.save()
+      #expect(try two.saved() == nil)
+    }
+  }
+
+  @Test(arguments: TestStore.allCases) func anOldMessageOfADeletionDoesNotRemoveAnObjectThatExistsAgain(_ store: TestStore) async throws {
+    let two = try Two(store, .mergeByPropertyObjectTrump)
+    two.theirs.delete(two.theirFido)
+    let deletion = try await save(two.theirs)
+    two.fido.name = "Ours"
+    try two.ours.save()
+    try two.ours.mergeChanges(from: deletion)
+    #expect(!two.fido.isInaccessible)
+    two.fido.name = "Again"
+    try two.ours.save()
+    #expect(try two.saved()?.name == "Again")
+  }
+
+  @Test(arguments: TestStore.allCases) func aContextThatMergesItselfSavesOverADeletion(_ store: TestStore) throws {
+    let two = try Two(store, .mergeByPropertyObjectTrump)
+    two.ours.automaticallyMergesChanges = true
+    two.fido.name = "Ours"
+    two.theirs.delete(two.theirFido)
+    try two.theirs.save()
+    try two.ours.save()
+    try two.ours.processPendingChanges()
+    #expect(!two.fido.isInaccessible && two.fido.name == "Ours")
+    #expect(try two.saved()?.name == "Ours")
+  }
+
+  @Test(arguments: TestStore.allCases) func eachObjectIsReportedOnce(_ store: TestStore) async throws {
+    let two = try Two(store, .mergeByPropertyStoreTrump) { context, _ in context.dog("Rex", age: -1) }
+    let rex = try #require(try two.ours.one(Dog.self) { $0.name == "Rex" })
+    two.theirs.delete(two.theirFido)
+    try two.theirs.existingDog(rex.objectID).name = "Max"
+    let changes = try await save(two.theirs)
+    two.fido.age = 5
+    rex.notes = "ours"
+    try two.ours.processPendingChanges()
+    var heard: [ObjectChanges] = []
+    let observation = two.ours.onChange { _, changes in heard.append(changes) }
+    try two.ours.mergeChanges(from: changes)
+    #expect(heard == [ObjectChanges(deleted: [two.fido.objectID], refreshed: [rex.objectID])])
+    withExtendedLifetime(observation) {}
+  }
+
+  // MARK: Detection
+
+  @Test(arguments: TestStore.allCases) func aDetectedConflictFailsTheSaveUnderEveryPolicy(_ store: TestStore) async throws {
+    for policy in MergePolicyTests.Policy.allCases {
+      for deletes in [false, true] {
+        let two = try Two(store, policy.policy)
+        try two.ours.detectConflicts(for: two.fido)
+        if deletes { two.theirs.delete(two.theirFido) } else { two.theirFido.age = 10 }
+        let changes = try await save(two.theirs)
+        try two.ours.mergeChanges(from: changes)
+        two.ours.person("Ann")
+        let error = try #require(throws: PersistenceError.self) { try two.ours.save() }
+        #expect(error.code == .conflict && error.objectIDs == [two.fido.objectID])
+        try two.ours.resolveConflicts(of: error, using: policy.policy)
+        try two.ours.save()
+        #expect(two.fido.isInaccessible == deletes && (deletes || two.fido.age == 10))
+      }
+    }
+  }
+
+  @Test func aConflictIsDetectedInAStoreWithoutChanges() throws {
+    let model = try ManagedObjectModel(
+      entities: [
+        EntityDescription("Left", attributes: [AttributeDescription("name", .string)]),
+        EntityDescription("Right", attributes: [AttributeDescription("name", .string)]),
+      ], configurations: [ConfigurationDescription("left", ["Left"]), ConfigurationDescription("right", ["Right"])])
+    let coordinator = try PersistentStoreCoordinator(
+      model: model, stores: [.memory().with(configuration: "left"), .memory().with(configuration: "right")])
+    let ours = try ManagedObjectContext(coordinator: coordinator), theirs = try ManagedObjectContext(coordinator: coordinator)
+    let left = try ours.insert(entityNamed: "Left")
+    try left.setValue("l", forKey: "name")
+    try ours.save()
+    try ours.detectConflicts(for: left)
+    try theirs.existingObject(with: left.objectID).setValue("changed", forKey: "name")
+    try theirs.save()
+    try ours.insert(entityNamed: "Right").setValue("r", forKey: "name")
+    let error = try #require(throws: PersistenceError.self) { try ours.save() }
+    #expect(error.code == .conflict && error.objectIDs == [left.objectID])
+  }
+
+  // MARK: Order
+
+  private static func lists() throws -> ManagedObjectModel {
+    try ManagedObjectModel(entities: [
+      EntityDescription(
+        "List", attributes: [AttributeDescription("name", .string)],
+        relationships: [.toMany("items", to: "Item", inverse: "list", isOrdered: true)]),
+      EntityDescription(
+        "Item", attributes: [AttributeDescription("name", .string)], relationships: [.toOne("list", to: "List", inverse: "items")]),
+    ])
+  }
+
+  @Test(arguments: TestStore.allCases) func anUnsavedOrderOutlastsChangesOfItsObjects(_ store: TestStore) throws {
+    let place = try store.makePlace(model: Self.lists(), classes: []), setup = try place.context()
+    let list = try setup.insert(entityNamed: "List")
+    try list.setValue("list", forKey: "name")
+    for name in ["a", "b", "c", "d"] {
+      let item = try setup.insert(entityNamed: "Item")
+      try item.setValue(name, forKey: "name")
+      try list.ordered(forKey: "items").append(item)
+    }
+    try setup.save()
+    for saves in [false, true] {
+      let ours = try place.context(), theirs = try place.context()
+      ours.mergePolicy = .mergeByPropertyObjectTrump
+      ours.automaticallyMergesChanges = !saves
+      let own = try #require(try ours.fetch(FetchRequest<ManagedObject>(entityName: "List")).first),
+        items = try own.ordered(forKey: "items")
+      let names = try items.map { try $0.value(forKey: "name").single }
+      #expect(names.count >= 3)
+      items.replaceAll(with: items.reversed())
+      let expected = try items.map { try $0.value(forKey: "name").single }
+      let last = try #require(items.first)
+      let gone = try theirs.existingObject(with: last.objectID)
+      if saves { try last.setValue("\(names.count)", forKey: "name") }
+      if saves { try gone.setValue("theirs", forKey: "name") } else { theirs.delete(gone) }
+      try theirs.save()
+      try ours.processPendingChanges()
+      let now = try items.map { try $0.value(forKey: "name").single }
+      #expect(Array(now.suffix(2)) == Array(expected.suffix(2)))
+      try ours.save()
+      let fresh = try #require(try place.context().fetch(FetchRequest<ManagedObject>(entityName: "List")).first)
+      let saved = try fresh.ordered(forKey: "items").map { try $0.value(forKey: "name").single }
+      #expect(Array(saved.suffix(2)) == Array(expected.suffix(2)) && saved.count == expected.count - (saves ? 0 : 1))
+    }
+  }
+
+  // MARK: External data
+
+  @Test(arguments: [TestStore.sqlite, .json, .xml, .binary]) func valuesInExternalFilesSurviveConflicts(_ store: TestStore) throws {
+    var photo = AttributeDescription("photo", .binaryData, isOptional: true)
+    photo.allowsExternalBinaryDataStorage = true
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Cat", attributes: [AttributeDescription("name", .string), photo])
+    ])
+    let large = Data(repeating: 1, count: 300_000), larger = Data(repeating: 2, count: 400_000)
+    for policy in MergePolicyTests.Policy.allCases + [.objectTrump] {
+      for deletes in [false, true] {
+        let place = try store.makePlace(model: model, classes: []), setup = try place.context()
+        let cat = try setup.insert(entityNamed: "Cat")
+        try cat.setValue("Tom", forKey: "name")
+        try cat.setValue(large, forKey: "photo")
+        try setup.save()
+        let ours = try place.context(), own = try ours.existingObject(with: cat.objectID)
+        ours.mergePolicy = policy.policy
+        if deletes { setup.delete(cat) } else { try cat.setValue(larger, forKey: "photo") }
+        try setup.save()
+        try own.setValue("Ours", forKey: "name")
+        try ours.save()
+        try place.close()
+        let saved = try place.context().fetch(FetchRequest<ManagedObject>(entityName: "Cat"))
+        #expect(saved.count == (deletes && !policy.prefersOurs ? 0 : 1))
+        guard let saved = saved.first else { continue }
+        // The context may have the former value in memory, which it then overwrites.
+        if !deletes && policy != .overwrite { #expect(try saved.value(forKey: "photo").single == .data(larger)) }
+        #expect(try saved.value(forKey: "name").single == .string(policy == .rollback ? "Tom" : "Ours"))
+      }
+    }
+  }
+
+  // MARK: Callbacks
+
+  @Test func anObjectThatIsFirstChangedByAMergeIsAboutToBeSaved() throws {
+    final class Stamped: ManagedObject {
+      enum Slot { static let code: SlotIndex = 0, count: SlotIndex = 1 }
+      override class var entityName: String { "Stamped" }
+      var code: Int {
+        get { self[Slot.code] }
+        set { self[Slot.code] = newValue }
+      }
+      var count: Int {
+        get { self[Slot.count] }
+        set { self[Slot.count] = newValue }
+      }
+      var calls = 0
+      override func willSave() { calls += 1 }
+      override class var properties: [PropertyBinding] {
+        [.attribute("code", \Stamped.code, slot: Slot.code), .attribute("count", \Stamped.count, slot: Slot.count)]
+      }
+    }
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Stamped",
+        attributes: [AttributeDescription("code", .integer16), AttributeDescription("count", .integer16, default: .int16(0))],
+        uniquenessConstraints: [["code"]])
+    ])
+    let container = try PersistentContainer(model: model, classes: [Stamped.self], store: .memory()), context = container.newContext()
+    context.mergePolicy = .mergeByPropertyObjectTrump
+    let stored = context.insert(Stamped.self)
+    stored.code = 1
+    try context.save()
+    #expect(stored.calls == 1)
+    let new = context.insert(Stamped.self)
+    new.code = 1
+    new.count = 5
+    try context.save()
+    #expect(stored.count == 5 && stored.calls == 2 && new.calls == 1)
+  }
+}
+
+extension PropertyValue {
+  /// The value of an attribute; nil for other properties.
+  fileprivate var single: StoreValue? { if case .single(let value) = self { value } else { nil } }
+}
