@@ -94,6 +94,7 @@ public final class SQLiteStore: IncrementalStore {
       do {
         let result = try StoreOpening(model: model, database: database).run()
         let store = OpenStore(schema: result.schema, identity: result.identity, database: database)
+        if options.historyTracking == .always && !options.isReadOnly { try store.createHistory() }
         database.files?.isStore(result.identity.storeUUID)
         if !options.isReadOnly { store.files?.collect(store) }
         phase = .open(store)
@@ -169,6 +170,9 @@ public final class SQLiteStore: IncrementalStore {
 
   private static let table = AnswerTable<SQLiteStore>()
     .answering(ExternalDataRequest.self) { store, request, _ in try store.externalData(request) }
+    .answering(HistoryRequest.self) { store, request, options in try store.history(request, options) }
+    .answering(HistoryStateRequest.self) { store, _, options in try store.historyState(options) }
+    .answering(HistoryDeletionRequest.self) { store, request, options in try store.deleteHistory(request, options) }
     .answering(CompactionRequest.self) { store, _, _ in try store.compact() }
     .answering(ExplanationRequest.self) { store, request, options in try store.explain(request, options) }
 
@@ -177,6 +181,34 @@ public final class SQLiteStore: IncrementalStore {
     defer { view.end() }
     return try view.read(ExplanationRequest.operation, needsTransaction: false, options) { connection in
       try FetchRunner(store: view.store, connection: connection).explanation(of: request.plan)
+    }
+  }
+
+  private func history(_ request: HistoryRequest, _ options: RequestOptions) throws -> HistoryTransactions {
+    try readingHistory(HistoryRequest.operation, options) { try $0.transactions(request) }
+  }
+
+  private func historyState(_ options: RequestOptions) throws -> StateToken {
+    try readingHistory(HistoryStateRequest.operation, options) { try $0.state() }
+  }
+
+  private func readingHistory<Result>(
+    _ operation: String, _ options: RequestOptions, _ body: (HistoryReader) throws -> Result
+  ) throws -> Result {
+    let view = try SQLiteReadView(.latest, of: try opened(operation), options)
+    defer { view.end() }
+    return try view.read(operation, needsTransaction: true, options) { connection in
+      try body(HistoryReader(store: view.store, connection: connection))
+    }
+  }
+
+  private func deleteHistory(_ request: HistoryDeletionRequest, _ options: RequestOptions) throws -> Int {
+    let store = try opened(HistoryDeletionRequest.operation)
+    return try store.writing(HistoryDeletionRequest.operation, options) { writer in
+      try writer.begin(.immediate)
+      let count = try HistoryReader(store: store, connection: writer).delete(request)
+      try writer.commit()
+      return count
     }
   }
 

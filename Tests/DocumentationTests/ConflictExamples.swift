@@ -1,7 +1,8 @@
 // swift-format-ignore-file
-// The examples of *Conflicts and merging* and of the comments on merging, word for word; `SnippetTests` compares them, `ConflictTests` runs
+// The examples of *Conflicts and merging*, of *Persistent history* and of their comments, word for word; `SnippetTests` compares them, `ConflictTests` runs
 // them.
 import Holdfast
+import HoldfastSQLiteStore
 
 final class LibraryBook: ManagedObject {
   enum Slot { static let number: SlotIndex = 0, score: SlotIndex = 1, title: SlotIndex = 2 }
@@ -84,5 +85,34 @@ enum MergingComments {
       conflict.kind == .deletedInStore ? .rollback : .mergeByPropertyObjectTrump
     }
     return policy
+  }
+}
+
+func openWithHistory(_ folder: String) throws -> PersistentContainer {
+  var options = SQLiteStoreOptions()
+  options.historyTracking = .always
+  return try PersistentContainer(
+    model: LibraryBook.model(), classes: [LibraryBook.self], store: .sqlite(at: folder + "/Library.sqlite", options: options))
+}
+
+/// Returns the titles to upload, and remembers how far it has read.
+func booksToUpload(_ container: PersistentContainer, since token: inout PersistentHistoryToken?) throws -> Set<ManagedObjectID> {
+  let history = try container.persistentStoreCoordinator.fetchHistory(after: token)
+  token = history.token
+  let own = history.transactions.filter { $0.author != "download" }
+  return Set(own.flatMap(\.changes).filter { $0.changeType != .delete }.map(\.changedObjectID))
+}
+
+enum HistoryComments {
+  static func run(_ coordinator: PersistentStoreCoordinator) throws -> Int {
+    func newChanges(
+      _ coordinator: PersistentStoreCoordinator, since token: inout PersistentHistoryToken?
+    ) throws -> [PersistentHistoryChange] {
+      let history = try coordinator.fetchHistory(after: token)
+      token = history.token
+      return history.changes
+    }
+    var token: PersistentHistoryToken?
+    return try newChanges(coordinator, since: &token).count + newChanges(coordinator, since: &token).count
   }
 }

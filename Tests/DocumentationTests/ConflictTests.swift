@@ -1,5 +1,6 @@
 import Holdfast
 import HoldfastMemoryStore
+import TestSupport
 import Testing
 
 /// The examples of *Conflicts and merging* do what the article says.
@@ -68,5 +69,19 @@ import Testing
     try importBooks([(1, "Emma. A Novel")], into: container.newContext())
     try context.processPendingChanges()
     #expect(book.title == "Emma. A Novel")
+  }
+
+  @Test func theHistoryReturnsWhatToUpload() throws {
+    let folder = TemporaryFolder(), container = try openWithHistory(folder.path)
+    var token: PersistentHistoryToken?
+    try importBooks([(1, "Emma"), (2, "Sanditon")], into: container.newContext())
+    #expect(try booksToUpload(container, since: &token).count == 2)
+    let download = container.newContext()
+    download.transactionAuthor = "download"
+    try importBooks([(3, "Persuasion")], into: download)
+    try importBooks([(1, "Emma. A Novel")], into: container.newContext())
+    #expect(try booksToUpload(container, since: &token).count == 1)
+    #expect(try booksToUpload(container, since: &token).isEmpty)
+    #expect(try HistoryComments.run(container.persistentStoreCoordinator) == 4)
   }
 }

@@ -28,10 +28,10 @@ final class FolderStore: ForwardingStore {
 }
 
 enum HistoryExample {
-  static func transactions(of store: any IncrementalStore) throws -> [HistoryTransaction]? {
+  static func transactions(of store: any IncrementalStore) throws -> HistoryTransactions? {
     if store.answers.supports(HistoryRequest.self) {
-      let transactions = try store.answers.perform(HistoryRequest(limit: 100))
-      return transactions
+      let history = try store.answers.perform(HistoryRequest(limit: 100))
+      return history
     }
     return nil
   }

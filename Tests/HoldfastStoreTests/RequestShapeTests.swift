@@ -29,13 +29,14 @@ import Testing
   }
 
   @Test func historyIsCoded() throws {
-    let origin = SaveOrigin(author: "sync", contextName: "import", time: 12.5)
     let changes = [
-      HistoryTransaction.Change(objectID: id, kind: .updated, changedSlots: [0, 70], formerValues: [.int64(1), .null]),
-      HistoryTransaction.Change(objectID: id, kind: .deleted),
+      HistoryTransaction.Change(
+        objectID: id, kind: .updated, updatedProperties: ["age", "name"], formerValues: ["age": .int64(1), "name": .null]),
+      HistoryTransaction.Change(objectID: id, kind: .deleted, tombstone: ["name": .string("Fido")]),
     ]
-    let transaction = HistoryTransaction(state: state, origin: origin, changes: changes)
-    #expect(try coded(transaction) == transaction)
+    let transaction = HistoryTransaction(state: state, number: 7, time: 12.5, author: "sync", contextName: "import", changes: changes)
+    let history = HistoryTransactions(transactions: [transaction], state: state)
+    #expect(try coded(history) == history)
   }
 
   private final class Insertions: Sendable {

@@ -49,6 +49,16 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
     }
   }
 
+  /// Whether saves write Core Data's persistent history: who changed which objects, and when.
+  public enum HistoryTracking: String, Sendable, Hashable, Codable, CaseIterable {
+    /// If the file has a history. Another process that reads it then misses no save.
+    case ifPresent
+    /// Always. Opening the file for writing adds the tables of the history if they are missing.
+    case always
+    /// Never. Saves are missing in the history of a file that has one.
+    case never
+  }
+
   /// Which SQL statements are logged, at the level `debug` and with the label `holdfast.sqlite`.
   ///
   /// Each comes with its duration in seconds, which SQLite measures in steps of a millisecond,
@@ -152,6 +162,14 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
 
   /// Which statements are logged, for finding out what a request does. Defaults to ``StatementLogging/none``.
   public var statementLogging: StatementLogging
+
+  /// Whether saves write a history. Defaults to ``HistoryTracking/ifPresent``.
+  public var historyTracking: HistoryTracking = .ifPresent
+
+  /// The maximum number of changes in the history. Defaults to 1,000,000; nil for no maximum.
+  ///
+  /// A save that exceeds it deletes the oldest transactions. Tokens of these are then invalid. The last transaction is always kept.
+  public var maximumHistoryChangeCount: Int? = 1_000_000
 
   /// Which stores get missing fetch indexes when they are opened for writing. Defaults to ``IndexAddition/ownStores``.
   ///

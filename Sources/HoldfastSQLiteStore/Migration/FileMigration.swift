@@ -39,6 +39,7 @@ struct FileMigration {
     try findEntities(changed)
     try changeIndexes(keptTables: Set(kept.map { new.tables[$0.root.index].name }))
     try createTriggers(triggers)
+    try HistoryMigration(mapping: mapping, old: old, new: new, connection: connection).run()
   }
 
   // MARK: Rows

@@ -18,6 +18,8 @@ final class OpenStore: Sendable {
   let path: String
   /// The files of external values; nil for a model without external storage.
   let files: ExternalFiles?
+  /// Whether and how the file keeps a history.
+  let history: HistoryState
   /// The snapshots in use.
   let views = LiveViews()
   /// The number of statements run.
@@ -34,6 +36,7 @@ final class OpenStore: Sendable {
     self.database = database
     prefixes = schema.model.entities.map { identity.prefix(for: $0) }
     path = database.file.path
+    history = HistoryState(schema.model)
     files = ExternalFiles(schema.model, path: database.file.path, identity: identity, options: database.options)
     decoders = schema.model.entities.map { RowDecoder(entity: $0, table: schema.tables[$0.index], path: database.file.path) }
     let inherits = schema.model.entities.contains { $0.familyIndexes.count > 1 }

@@ -43,6 +43,7 @@ final class SaveRunner {
     let derived = DerivedWriting(request: request, store: store, writer: writer)
     let known = try derived.rowsUntouchedByTriggers()
     if isCareful { try checkUpdatedVersions() }
+    let history = try HistoryWriter.begin(request, store, writer)
     for changes in request.entities { try delete(changes) }
     if isCareful && conflicts.isEmpty { for changes in request.entities { try clearConstraints(changes) } }
     for changes in request.entities { try update(changes) }
@@ -54,6 +55,7 @@ final class SaveRunner {
     for changes in request.orders { try order(changes) }
     try Severing(request: request, store: store, writer: writer).run()
     try derived.write(known)
+    try history?.write()
   }
 
   // MARK: Helpers

@@ -1,4 +1,4 @@
-/// A request for transactions in the store's history, in the order of their commits. No store of this package answers it yet.
+/// A request for transactions in the store's history, in the order of their commits.
 public struct HistoryRequest: StoreRequest {
   /// The last transaction that the caller knows; nil for all transactions.
   public var after: StateToken?
@@ -17,22 +17,52 @@ public struct HistoryRequest: StoreRequest {
     self.limit = limit
   }
 
-  /// The transactions. An error with code ``StoreError/Code/stateUnavailable`` means that some of them were deleted.
-  public typealias Answer = [HistoryTransaction]
+  /// The transactions. An error with code ``StoreError/Code/stateUnavailable`` means that transactions after ``after`` were deleted, or that
+  /// the token isn't one of this history. ``StoreError/Code/unsupportedRequest`` means that the store keeps no history.
+  public typealias Answer = HistoryTransactions
   /// A verb phrase for errors.
   public static var operation: String { "read the history" }
 }
 
-/// A request to delete transactions from the store's history. No store of this package answers it yet.
+/// The answer to a ``HistoryRequest``.
+public struct HistoryTransactions: Sendable, Hashable, Codable {
+  /// The transactions, in the order of their commits.
+  public var transactions: [HistoryTransaction]
+  /// The state from which the next request continues: that of the last transaction if there may be more, and the end of the history otherwise.
+  ///
+  /// Read together with the transactions, so that none is lost in between.
+  public var state: StateToken
+
+  /// Creates an answer.
+  public init(transactions: [HistoryTransaction], state: StateToken) {
+    self.transactions = transactions
+    self.state = state
+  }
+}
+
+/// A request for the token of the last transaction in the store's history.
+///
+/// It is also valid if the history is empty. Transactions after it are those that are committed later.
+public struct HistoryStateRequest: StoreRequest {
+  /// Creates a request.
+  public init() {}
+
+  /// The token. An error with code ``StoreError/Code/unsupportedRequest`` means that the store keeps no history.
+  public typealias Answer = StateToken
+  /// A verb phrase for errors.
+  public static var operation: String { "read the end of the history" }
+}
+
+/// A request to delete transactions from the store's history.
 public struct HistoryDeletionRequest: StoreRequest {
-  /// The first transaction to keep; nil for no limit.
-  public var before: StateToken?
+  /// The last transaction to delete; nil for no limit.
+  public var upTo: StateToken?
   /// The time of the first transaction to keep, in seconds since 2001-01-01T00:00:00Z; nil for no limit.
   public var earlierThan: Double?
 
   /// Creates a request. A transaction is deleted if both limits allow it; without limits, the entire history is.
-  public init(before: StateToken?, earlierThan: Double?) {
-    self.before = before
+  public init(upTo: StateToken? = nil, earlierThan: Double? = nil) {
+    self.upTo = upTo
     self.earlierThan = earlierThan
   }
 
@@ -53,31 +83,74 @@ public struct HistoryTransaction: Sendable, Hashable, Codable {
     public var objectID: ManagedObjectID
     /// What happened to it.
     public var kind: Kind
-    /// The slots that changed, ascending; empty for an insertion or deletion.
-    public var changedSlots: [SlotIndex]
-    /// The values before the change, one per slot in ``changedSlots``, or one per slot of a deleted row. Nil if the store doesn't keep them.
-    public var formerValues: [StoreValue]?
+    /// The names of the properties that an update changed; nil for an insertion or deletion, or if they aren't known.
+    public var updatedProperties: [String]?
+    /// The values of a deleted object's attributes with ``AttributeDescription/preservesValueInHistoryOnDeletion``, by name.
+    public var tombstone: [String: StoreValue]
+    /// The values before the change by name: of the changed properties, or of all for a deletion. Nil if the store doesn't keep them.
+    public var formerValues: [String: StoreValue]?
+    /// The values after the change by name: of the changed properties, or of all for an insertion. Nil if the store doesn't keep them.
+    public var newValues: [String: StoreValue]?
 
     /// Creates a change.
-    public init(objectID: ManagedObjectID, kind: Kind, changedSlots: [SlotIndex] = [], formerValues: [StoreValue]? = nil) {
+    public init(
+      objectID: ManagedObjectID, kind: Kind, updatedProperties: [String]? = nil, tombstone: [String: StoreValue] = [:],
+      formerValues: [String: StoreValue]? = nil, newValues: [String: StoreValue]? = nil
+    ) {
       self.objectID = objectID
       self.kind = kind
-      self.changedSlots = changedSlots
+      self.updatedProperties = updatedProperties
+      self.tombstone = tombstone
       self.formerValues = formerValues
+      self.newValues = newValues
     }
   }
 
   /// The state after the transaction.
   public var state: StateToken
-  /// The ID, author, context and time of the save.
-  public var origin: SaveOrigin
+  /// The number of the transaction in its store. Later transactions have greater numbers.
+  public var number: Int64
+  /// The time of the save, in seconds since 2001-01-01T00:00:00Z.
+  public var time: Double
+  /// The author of the save; nil if the context had none.
+  public var author: String?
+  /// The name of the context; nil if it had none.
+  public var contextName: String?
+  /// The name of the process; nil if it isn't known.
+  public var processID: String?
+  /// The bundle identifier of the program; nil if it isn't known.
+  public var bundleID: String?
   /// The changes, each object once.
   public var changes: [Change]
 
   /// Creates a transaction.
-  public init(state: StateToken, origin: SaveOrigin, changes: [Change]) {
+  public init(
+    state: StateToken, number: Int64, time: Double, author: String? = nil, contextName: String? = nil, processID: String? = nil,
+    bundleID: String? = nil, changes: [Change]
+  ) {
     self.state = state
-    self.origin = origin
+    self.number = number
+    self.time = time
+    self.author = author
+    self.contextName = contextName
+    self.processID = processID
+    self.bundleID = bundleID
     self.changes = changes
+  }
+}
+
+extension EntityDescription {
+  /// The key in ``userInfo`` of an entity whose values before and after each change are kept in the history. The value is `YES`.
+  ///
+  /// It also applies to subentities. It isn't part of the model's version, so it can be set without a migration. Stores without a history
+  /// ignore it. Values in external files aren't kept.
+  public static let historyValuesKey = "HoldfastHistoryValues"
+}
+
+extension ManagedObjectModel {
+  /// Whether the history keeps the values of an entity's objects before and after each change.
+  public func keepsHistoryValues(of entity: Entity) -> Bool {
+    if entity.declaration.userInfo[EntityDescription.historyValuesKey] == "YES" { return true }
+    return entity.superentityIndex.map { keepsHistoryValues(of: entities[$0]) } ?? false
   }
 }

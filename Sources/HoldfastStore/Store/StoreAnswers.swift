@@ -62,8 +62,8 @@ public struct AnswerTable<Store: Sendable>: Sendable {
 ///
 /// ```swift
 /// if store.answers.supports(HistoryRequest.self) {
-///   let transactions = try store.answers.perform(HistoryRequest(limit: 100))
-///   return transactions
+///   let history = try store.answers.perform(HistoryRequest(limit: 100))
+///   return history
 /// }
 /// ```
 public struct StoreAnswers: Sendable {

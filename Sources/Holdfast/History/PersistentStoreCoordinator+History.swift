@@ -1,0 +1,138 @@
+public import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+/// Persistent history: which objects each save changed, also those of other processes and of earlier runs.
+extension PersistentStoreCoordinator {
+  /// The position after the last transaction of all stores that keep a history. Sends one request to each store.
+  ///
+  /// (Core Data: `currentPersistentHistoryToken(fromStores:)`.)
+  ///
+  /// - Throws: ``/HoldfastStore/StoreError`` if no store keeps a history (``/HoldfastStore/StoreError/Code/unsupportedRequest``), or one can't be
+  ///   read.
+  public func currentPersistentHistoryToken() throws -> PersistentHistoryToken {
+    var token = PersistentHistoryToken()
+    try forEachHistory(HistoryStateRequest.operation) { store in
+      token.states[store.identifier] = try store.monitored.answers.perform(HistoryStateRequest())
+    }
+    return token
+  }
+
+  /// Fetches transactions from the histories of all stores.
+  ///
+  /// A program that keeps the token of its last fetch misses no transaction:
+  ///
+  /// ```swift
+  /// func newChanges(
+  ///   _ coordinator: PersistentStoreCoordinator, since token: inout PersistentHistoryToken?
+  /// ) throws -> [PersistentHistoryChange] {
+  ///   let history = try coordinator.fetchHistory(after: token)
+  ///   token = history.token
+  ///   return history.changes
+  /// }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - token: The last position that the caller knows. Defaults to nil, for the entire history. Stores that it doesn't include are read from
+  ///     the start.
+  ///   - date: The earliest time of a transaction. Defaults to nil.
+  ///   - author: The author of the transactions. Defaults to nil, for all.
+  ///   - limit: The maximum number of transactions of each store. Defaults to nil. Fetch again with the result's token for the rest.
+  ///   - isIncluded: Whether a change is included. Transactions without included changes are left out. Defaults to all changes.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/stateUnavailable`` (134301) if transactions after the token
+  ///   were deleted, or the token isn't of this history: read the objects, and continue with ``currentPersistentHistoryToken()``;
+  ///   ``/HoldfastStore/StoreError/Code/unsupportedRequest`` if no store keeps a history; others if a store can't be read.
+  public func fetchHistory(
+    after token: PersistentHistoryToken? = nil, since date: Date? = nil, author: String? = nil, limit: Int? = nil,
+    where isIncluded: (PersistentHistoryChange) throws -> Bool = { _ in true }
+  ) throws -> PersistentHistory {
+    var result = PersistentHistory(transactions: [], token: token ?? PersistentHistoryToken())
+    var storeCount = 0
+    try forEachHistory(HistoryRequest.operation) { store in
+      let found = try store.monitored.answers.perform(
+        HistoryRequest(
+          after: token?.states[store.identifier], since: date?.timeIntervalSinceReferenceDate, author: author, limit: limit))
+      result.token.states[store.identifier] = found.state
+      for transaction in found.transactions {
+        var own = PersistentHistoryTransaction(transaction, of: store)
+        own.changes = try own.changes.filter(isIncluded)
+        if !own.changes.isEmpty || transaction.changes.isEmpty { result.transactions.append(own) }
+      }
+      storeCount += 1
+    }
+    if storeCount > 1 { result.transactions.sort { $0.timestamp < $1.timestamp } }
+    return result
+  }
+
+  /// Deletes transactions from the histories of all stores. Returns their number.
+  ///
+  /// A history keeps no gaps: deletion ends at the first transaction that a limit keeps. Tokens of deleted transactions become invalid, except
+  /// for the last one.
+  ///
+  /// - Parameters:
+  ///   - token: The last transaction to delete in each store. Stores that it doesn't include keep their histories. Nil for no limit.
+  ///   - date: The time of the first transaction to keep. Nil for no limit.
+  /// - Throws: ``/HoldfastStore/StoreError``; ``/HoldfastStore/StoreError/Code/stateUnavailable`` if the token isn't of this history.
+  @discardableResult
+  public func deleteHistory(upTo token: PersistentHistoryToken?, before date: Date? = nil) throws -> Int {
+    var count = 0
+    try forEachHistory(HistoryDeletionRequest.operation) { store in
+      if let token, token.states[store.identifier] == nil { return }
+      let request = HistoryDeletionRequest(
+        upTo: token?.states[store.identifier], earlierThan: date?.timeIntervalSinceReferenceDate)
+      count += try store.saveLock.withLock { try store.monitored.answers.perform(request) }
+    }
+    return count
+  }
+
+  /// Calls a closure with each store that keeps a history.
+  private func forEachHistory(_ operation: String, _ body: (PersistentStore) throws -> Void) throws {
+    var refusal: StoreError?, count = 0
+    for store in persistentStores {
+      do {
+        try store.wrapping(operation) { try body(store) }
+        count += 1
+      } catch let error as StoreError where error.code == .unsupportedRequest {
+        refusal = refusal ?? error
+      }
+    }
+    if count > 0 { return }
+    throw refusal
+      ?? StoreError(
+        .unsupportedRequest, operation: operation, reason: "The coordinator has no store. Add one that keeps a history.")
+  }
+}
+
+extension PersistentHistoryTransaction {
+  fileprivate init(_ transaction: HistoryTransaction, of store: PersistentStore) {
+    token = PersistentHistoryToken(states: [store.identifier: transaction.state])
+    storeIdentifier = store.identifier
+    transactionNumber = transaction.number
+    timestamp = Date(timeIntervalSinceReferenceDate: transaction.time)
+    author = transaction.author
+    contextName = transaction.contextName
+    processID = transaction.processID
+    bundleID = transaction.bundleID
+    changes = transaction.changes.map(PersistentHistoryChange.init)
+  }
+}
+
+extension PersistentHistoryChange {
+  fileprivate init(_ change: HistoryTransaction.Change) {
+    changedObjectID = change.objectID
+    changeType =
+      switch change.kind {
+      case .inserted: .insert
+      case .updated: .update
+      case .deleted: .delete
+      }
+    updatedProperties = change.updatedProperties
+    tombstone = change.tombstone
+    valuesBefore = change.formerValues
+    valuesAfter = change.newValues
+  }
+}

@@ -1,0 +1,52 @@
+import HoldfastStore
+
+/// Adapts a file's history to another version of the model, so that tokens stay valid.
+///
+/// Objects keep their keys, but their entities may have other numbers. Changes of removed entities are deleted. Encoded names of changed
+/// properties, and values of deleted objects, depend on the properties of the model. If an entity's properties differ, they are cleared.
+struct HistoryMigration {
+  let mapping: MappingModel
+  let old: StoreSchema
+  let new: StoreSchema
+  let connection: SQLiteConnection
+
+  func run() throws {
+    guard try HistoryTables.exist(connection) else { return }
+    let former = HistoryPlan(mapping.source), plan = HistoryPlan(mapping.destination)
+    let tombstones = try (0..<HistoryTables.tombstoneCount(connection)).map { "ZTOMBSTONE\($0) = NULL" }
+    var numbers: [(old: Int64, new: Int64)] = []
+    for entity in mapping.source.entities {
+      let number = old.tables[entity.index].number
+      guard let destination = mapping.destination(of: entity.index) else {
+        try run("DELETE FROM ACHANGE WHERE ZENTITY = ?1", number)
+        continue
+      }
+      let (before, after) = (former.entities[entity.index.rawValue], plan.entities[destination.rawValue])
+      if before.properties != after.properties { try run("UPDATE ACHANGE SET ZCOLUMNS = NULL WHERE ZENTITY = ?1", number) }
+      if !tombstones.isEmpty && names(before, entity) != names(after, mapping.destination.entities[destination]) {
+        try run("UPDATE ACHANGE SET \(tombstones.joined(separator: ", ")) WHERE ZENTITY = ?1", number)
+      }
+      numbers.append((number, new.tables[destination].number))
+    }
+    try renumber(numbers.filter { $0.old != $0.new })
+  }
+
+  /// The names and types of the values that are kept of a deleted object.
+  private func names(_ plan: HistoryPlan.Entity, _ entity: ManagedObjectModel.Entity) -> [String] {
+    plan.preserved.map { "\(entity.slots[$0].name) \(entity.layout.columns[$0])" }
+  }
+
+  /// Replaces entity numbers, all at once, because numbers may be exchanged.
+  private func renumber(_ numbers: [(old: Int64, new: Int64)]) throws {
+    if numbers.isEmpty { return }
+    let cases = numbers.map { "WHEN \($0.old) THEN \($0.new)" }.joined(separator: " ")
+    let former = numbers.map { String($0.old) }.joined(separator: ", ")
+    try connection.runScript("UPDATE ACHANGE SET ZENTITY = CASE ZENTITY \(cases) END WHERE ZENTITY IN (\(former))")
+  }
+
+  private func run(_ sql: String, _ number: Int64) throws {
+    let statement = try connection.prepare(sql)
+    statement.bind(number, at: 1)
+    try statement.run()
+  }
+}
