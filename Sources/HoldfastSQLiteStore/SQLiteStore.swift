@@ -95,6 +95,7 @@ public final class SQLiteStore: IncrementalStore {
         let result = try StoreOpening(model: model, database: database).run()
         let store = OpenStore(schema: result.schema, identity: result.identity, database: database)
         if options.historyTracking == .always && !options.isReadOnly { try store.createHistory() }
+        if options.reportsOtherProcesses { try store.reportOthers(to: host) }
         database.files?.isStore(result.identity.storeUUID)
         if !options.isReadOnly { store.files?.collect(store) }
         phase = .open(store)

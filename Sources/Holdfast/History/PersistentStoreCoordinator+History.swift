@@ -1,4 +1,4 @@
-public import HoldfastStore
+import HoldfastStore
 
 #if canImport(FoundationEssentials)
   public import FoundationEssentials

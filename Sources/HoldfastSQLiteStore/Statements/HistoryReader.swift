@@ -61,9 +61,26 @@ struct HistoryReader {
     statement.isNull(column) ? nil : statement.string(column)
   }
 
+  /// The numbers of the transactions after one.
+  func numbers(after number: Int64) throws -> [Int64] {
+    let select = try connection.statement("SELECT Z_PK FROM ATRANSACTION WHERE Z_PK > ?1 ORDER BY Z_PK")
+    select.bind(number, at: 1)
+    var numbers: [Int64] = []
+    while try select.step() { numbers.append(select.int64(0)) }
+    return numbers
+  }
+
+  /// The number of changes of a transaction and those after it.
+  func changeCount(from number: Int64) throws -> Int {
+    let select = try connection.statement("SELECT COUNT(*) FROM ACHANGE WHERE ZTRANSACTIONID >= ?1")
+    select.bind(number, at: 1)
+    defer { select.reset() }
+    return try select.step() ? Int(select.int64(0)) : 0
+  }
+
   // MARK: Changes
 
-  private func changes(of transaction: Int64) throws -> [HistoryTransaction.Change] {
+  func changes(of transaction: Int64) throws -> [HistoryTransaction.Change] {
     let select = try connection.statement(
       "SELECT Z_PK, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZCOLUMNS FROM ACHANGE WHERE ZTRANSACTIONID = ?1 ORDER BY Z_PK")
     select.bind(transaction, at: 1)
@@ -130,7 +147,7 @@ struct HistoryReader {
   // MARK: Tokens
 
   /// The number of the last transaction that was ever written.
-  private func last() throws -> Int64 {
+  func last() throws -> Int64 {
     let reserved = try connection.int64("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = \(HistoryTables.transactionNumber)") ?? 0
     return max(reserved, try connection.int64("SELECT max(Z_PK) FROM ATRANSACTION") ?? 0)
   }

@@ -25,6 +25,8 @@ final class HistoryWriter {
   private var updates: [Changed: Set<Int>] = [:]
   /// The rows of deleted objects and of updated objects whose values are kept, before the save.
   private var former: [Changed: RowView] = [:]
+  /// The number of the transaction; 0 before it is written.
+  private(set) var transaction: Int64 = 0
   /// The key of the next change.
   private var nextChange: Int64 = 0
 
@@ -129,7 +131,7 @@ final class HistoryWriter {
   /// Writes the transaction and its changes.
   func write() throws {
     try store.history.complete(writer)
-    let transaction = try reserve(HistoryTables.transactionNumber, 1)
+    transaction = try reserve(HistoryTables.transactionNumber, 1)
     nextChange = try reserve(HistoryTables.changeNumber, changeCount)
     try writeTransaction(transaction)
     for changes in request.entities { try writeInsertions(changes, transaction) }

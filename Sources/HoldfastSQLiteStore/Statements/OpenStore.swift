@@ -20,6 +20,8 @@ final class OpenStore: Sendable {
   let files: ExternalFiles?
   /// Whether and how the file keeps a history.
   let history: HistoryState
+  /// Reports saves of other processes; nil unless the options want that.
+  let others = Mutex<OtherProcesses?>(nil)
   /// The snapshots in use.
   let views = LiveViews()
   /// The number of statements run.
@@ -62,6 +64,11 @@ final class OpenStore: Sendable {
       if isPrepared { throw prepared(operation) }
       return try work(operation, isLimited: false) { writer in try waiting(writer, options) { try body(writer) } }
     }
+  }
+
+  /// Runs work on the writer that changes nothing; returns nil while a save is prepared.
+  func ifNotSaving<R: Sendable>(_ operation: String, _ body: (SQLiteConnection) throws -> R) throws -> R? {
+    try saving.withLock { isPrepared in isPrepared ? nil : try work(operation, body) }
   }
 
   /// Runs work on the writer as the first half of a save. The transaction stays open.
@@ -117,6 +124,10 @@ final class OpenStore: Sendable {
 
   /// Ends all views and closes all connections.
   func close() {
+    others.withLock { others in
+      others?.end()
+      others = nil
+    }
     views.endAll()
     // Update the stored model only here, because only the next opening needs it. If that fails, the next closing does it.
     if hasSaved.load(ordering: .relaxed) { try? MetadataChange(store: self).refreshModel() }

@@ -10,30 +10,30 @@ final class SQLitePreparedSave: PreparedSave {
   private let isOpen: Atomic<Bool>
   /// The save's external files; nil if the model has no external storage.
   private let files: ExternalDataSave?
+  /// The number of the save's transaction in the history; nil if the file has none.
+  private let transaction: Int64?
 
   init(_ request: SaveRequest, in store: OpenStore, _ options: RequestOptions) throws {
     self.store = store
     let operation = SQLitePreparedSave.describe(request, store.model)
     self.operation = operation
     isOpen = Atomic(!request.isEmpty)
-    files =
-      request.isEmpty ? nil : try store.preparing(operation, options) { writer in try SQLitePreparedSave.write(request, store, writer) }
+    let written = request.isEmpty ? nil : try store.preparing(operation, options) { try SQLitePreparedSave.write(request, store, $0) }
+    (files, transaction) = (written?.files, written?.transaction)
   }
 
   /// Writes the request's external files, then the request into a transaction that stays open.
-  private static func write(_ request: SaveRequest, _ store: OpenStore, _ writer: SQLiteConnection) throws -> ExternalDataSave? {
-    guard let files = store.files else {
-      try SaveRunner.run(request, store, writer)
-      return nil
-    }
+  private static func write(
+    _ request: SaveRequest, _ store: OpenStore, _ writer: SQLiteConnection
+  ) throws -> (files: ExternalDataSave?, transaction: Int64?) {
+    guard let files = store.files else { return (nil, try SaveRunner.run(request, store, writer)) }
     let save = try ExternalDataSave(request, model: store.model, folder: files.folder) { entity, key, slots in
       try ExternalFiles.ids(store.entity(entity), key, slots, store, writer)
     }
     do {
       // The files of replaced values are removed after the commit, so the commit must not be lost.
       if save.touchesFiles { try writer.waitForDisk(true, store.database.options) }
-      try SaveRunner.run(save.request, store, writer)
-      return save
+      return (save, try SaveRunner.run(save.request, store, writer))
     } catch {
       writer.rollback()
       try? writer.waitForDisk(false, store.database.options)
@@ -50,6 +50,7 @@ final class SQLitePreparedSave: PreparedSave {
     try store.finishing(operation) { writer in
       let leavesMuchUnused = UnusedPages.areMany(on: writer)
       try store.database.commit(writer)
+      if let transaction { store.others.withLock { $0 }?.noteOwn(transaction) }
       if files != nil { try? writer.waitForDisk(false, store.database.options) }
       if leavesMuchUnused { store.database.giveBackUnusedPages() }
       store.database.checkpointAfterCommit()

@@ -29,16 +29,17 @@ final class SaveRunner {
   }
 
   /// Writes the request into a transaction that stays open.
-  static func run(_ request: SaveRequest, _ store: OpenStore, _ writer: SQLiteConnection) throws {
+  /// - Returns: The number of the transaction in the history; nil if the file has none.
+  static func run(_ request: SaveRequest, _ store: OpenStore, _ writer: SQLiteConnection) throws -> Int64? {
     do {
-      try SaveRunner(request, store, writer, isCareful: false).run()
+      return try SaveRunner(request, store, writer, isCareful: false).run()
     } catch let error as StoreError where error.code == .constraintConflict {
       writer.rollback()
-      try SaveRunner(request, store, writer, isCareful: true).run()
+      return try SaveRunner(request, store, writer, isCareful: true).run()
     }
   }
 
-  private func run() throws {
+  private func run() throws -> Int64? {
     try writer.begin(.immediate)
     let derived = DerivedWriting(request: request, store: store, writer: writer)
     let known = try derived.rowsUntouchedByTriggers()
@@ -56,6 +57,7 @@ final class SaveRunner {
     try Severing(request: request, store: store, writer: writer).run()
     try derived.write(known)
     try history?.write()
+    return history?.transaction
   }
 
   // MARK: Helpers

@@ -1,0 +1,101 @@
+import Dispatch
+public import HoldfastStore
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// Calls a closure when files of a folder may have changed.
+///
+/// On Linux, the system reports changes within about a millisecond. Elsewhere, the closure is called every second. Changes that follow each
+/// other closely are reported together, and changes by the own process are reported, too. Releasing the watch ends it.
+///
+/// The closure runs on a queue of the watch, one call at a time.
+public final class FolderWatch: Sendable {
+  private let end: @Sendable () -> Void
+
+  /// Begins to watch a folder.
+  ///
+  /// - Parameters:
+  ///   - folder: The path of the folder.
+  ///   - prefix: The beginning of the names of the files that are watched.
+  ///   - onChange: Called when at least one of these files was written, created, renamed or removed.
+  /// - Throws: ``/HoldfastStore/StoreError`` if the system refuses, for example because too many folders are watched.
+  public init(folder: String, prefix: String, onChange: @escaping @Sendable () -> Void) throws(StoreError) {
+    let queue = DispatchQueue(label: "holdfast.watch")
+    #if os(Linux) || os(Android)
+      let events = try FolderEvents(folder, prefix)
+      let source = DispatchSource.makeReadSource(fileDescriptor: events.descriptor, queue: queue)
+      source.setEventHandler { if events.take() { onChange() } }
+      // The descriptor stays open until the source doesn't use it any more.
+      source.setCancelHandler { events.close() }
+    #else
+      let source = DispatchSource.makeTimerSource(queue: queue)
+      source.schedule(deadline: .now() + 1, repeating: 1, leeway: .milliseconds(200))
+      source.setEventHandler { onChange() }
+    #endif
+    source.resume()
+    nonisolated(unsafe) let canceled = source  // because a source can be cancelled on any thread
+    end = { canceled.cancel() }
+  }
+
+  deinit { end() }
+
+  /// Ends the watch. A call of the closure that is in progress continues.
+  public func cancel() { end() }
+}
+
+#if os(Linux) || os(Android)
+  /// The system's queue of events in a folder.
+  private struct FolderEvents: Sendable {
+    let descriptor: Int32
+    private let prefix: [UInt8]
+
+    init(_ folder: String, _ prefix: String) throws(StoreError) {
+      self.prefix = Array(prefix.utf8)
+      descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
+      if descriptor < 0 { throw FolderEvents.failure(errno, folder) }
+      let changes = IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE
+      if inotify_add_watch(descriptor, folder, UInt32(changes)) < 0 {
+        let number = errno
+        close()
+        throw FolderEvents.failure(number, folder)
+      }
+    }
+
+    private static func failure(_ number: Int32, _ folder: String) -> StoreError {
+      StoreError(
+        .inputOutput, operation: "watch the folder", path: folder,
+        reason: "\(ErrorNumber.describe(number)). Watch fewer folders, or raise the system's limit of inotify watches.")
+    }
+
+    func close() {
+      #if canImport(Glibc)
+        _ = Glibc.close(descriptor)
+      #elseif canImport(Musl)
+        _ = Musl.close(descriptor)
+      #endif
+    }
+
+    /// Removes all events, and returns whether any is of a file with the prefix.
+    ///
+    /// An event has a header of 16 bytes, whose last 4 are the length of the name that follows, with padding.
+    func take() -> Bool {
+      var buffer = [UInt8](repeating: 0, count: 16_384), isFound = false
+      while true {
+        let count = read(descriptor, &buffer, buffer.count)
+        if count <= 0 { return isFound }
+        var start = 0
+        while start + 16 <= count {
+          let length = (0..<4).reduce(0) { $0 | Int(buffer[start + 12 + $1]) << ($1 * 8) }
+          // An overflow of the queue has no name, and may stand for any file.
+          let name = buffer[start + 16..<min(count, start + 16 + length)]
+          if length == 0 || name.starts(with: prefix) { isFound = true }
+          start += 16 + length
+        }
+      }
+    }
+  }
+#endif
