@@ -1,4 +1,6 @@
 import Holdfast
+import HoldfastStore
+import TestSupport
 import Testing
 
 @Suite struct SavedChangesTests {
@@ -47,7 +49,7 @@ import Testing
     #expect(await changes.next()?.inserted == [ann.objectID])
   }
 
-  @Test func aSlowReaderMissesTheOldestAndNeverTheNewest() async throws {
+  @Test func aSlowReaderLearnsOfTheGapAndMissesNeverTheNewest() async throws {
     let place = try TestStore.memory.makePlace(), coordinator = try place.coordinator()
     var changes = coordinator.savedChanges(bufferingNewest: 3).makeAsyncIterator()
     let context = try place.context()
@@ -57,7 +59,44 @@ import Testing
       try context.save()
       last.append(person.objectID)
     }
-    for number in 7..<10 { #expect(await changes.next()?.inserted == [last[number]]) }
+    let gap = try #require(await changes.next())
+    #expect(gap.mayIncludeOthers && gap.inserted.isEmpty && gap.storeIdentifier == coordinator.persistentStores[0].identifier)
+    for number in 7..<10 {
+      let next = try #require(await changes.next())
+      #expect(next.inserted == [last[number]] && !next.mayIncludeOthers)
+    }
+  }
+
+  /// Every change is delivered once and in order, or a gap is signalled before the next one, while several contexts save.
+  @Test(arguments: [4, 1_000_000]) func noChangeIsLostSilently(_ limit: Int) async throws {
+    let count = TestTier.count(300, full: 20_000), place = try TestStore.memory.makePlace(), coordinator = try place.coordinator()
+    var changes = coordinator.savedChanges(bufferingNewest: limit).makeAsyncIterator()
+    let writers = Task {
+      await withTaskGroup(of: Void.self) { group in
+        for writer in 0..<3 {
+          group.addTask {
+            guard let context = try? place.context() else { return }
+            for number in 0..<count {
+              context.person("\(writer) \(number)")
+              try? context.save()
+            }
+          }
+        }
+      }
+      let last = try place.context()
+      last.name = "last"
+      last.person("last")
+      try last.save()
+    }
+    var keys: [ObjectKey] = [], gaps = 0
+    while let next = await changes.next() {
+      if next.contextName == "last" { break }
+      if next.mayIncludeOthers { gaps += 1 } else { keys += next.inserted.map(\.key) }
+    }
+    try await writers.value
+    #expect(Set(keys).count == keys.count)
+    if gaps == 0 { #expect(keys.count == 3 * count) }
+    if limit > 4 { #expect(gaps == 0) }
   }
 
   @Test func theSequenceEndsWithTheCoordinatorAndWithItsTask() async throws {

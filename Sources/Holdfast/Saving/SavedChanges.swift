@@ -64,16 +64,23 @@ extension PersistentStoreCoordinator {
   /// load a file that another process has saved. Each caller gets its own sequence, which ends when the coordinator is deallocated or the
   /// iterating task is cancelled.
   ///
-  /// - Parameter limit: the maximum number of changes that wait for a slow reader. When there are more, the oldest are dropped. Defaults to
-  ///   256.
+  /// A gap isn't silent: if more changes wait than the limit, the oldest are replaced by one element for each store, in which
+  /// ``SavedChanges/mayIncludeOthers`` is true. ``ManagedObjectContext/mergeChanges(from:)`` then refreshes all objects of the store. A
+  /// program that needs the IDs reads the history; see <doc:PersistentHistory>.
+  ///
+  /// - Parameter limit: The maximum number of changes that wait for a slow reader. Defaults to 256.
   public func savedChanges(bufferingNewest limit: Int = 256) -> AsyncStream<SavedChanges> { saveListeners.stream(limit) }
 }
 
 /// The listeners for saves.
 final class SaveListeners: Sendable {
+  /// Weak, because the sequence keeps the queue.
+  private struct Reader {
+    weak var queue: SavedChangesQueue?
+  }
+
   private struct Listeners {
-    var next = 0
-    var all: [(number: Int, continuation: AsyncStream<SavedChanges>.Continuation)] = []
+    var all: [Reader] = []
     var inboxes: [MergeInbox] = []
   }
 
@@ -81,12 +88,15 @@ final class SaveListeners: Sendable {
   private let listeners = Mutex(Listeners())
 
   deinit {
-    for listener in listeners.withLock({ $0.all }) { listener.continuation.finish() }
+    for reader in listeners.withLock({ $0.all }) { reader.queue?.end() }
   }
 
   /// Whether anyone listens to the saves of other contexts than the one with an inbox.
   func isEmpty(besides inbox: MergeInbox?) -> Bool {
-    listeners.withLock { $0.all.isEmpty && !$0.inboxes.contains { $0 !== inbox } }
+    listeners.withLock { listeners in
+      if !listeners.all.isEmpty { listeners.all.removeAll { $0.queue == nil } }
+      return listeners.all.isEmpty && !listeners.inboxes.contains { $0 !== inbox }
+    }
   }
 
   /// Delivers all later saves of others to an inbox.
@@ -95,18 +105,9 @@ final class SaveListeners: Sendable {
   func remove(_ inbox: MergeInbox) { listeners.withLock { $0.inboxes.removeAll { $0 === inbox } } }
 
   func stream(_ limit: Int) -> AsyncStream<SavedChanges> {
-    AsyncStream(bufferingPolicy: .bufferingNewest(limit)) { continuation in
-      let number = listeners.withLock { listeners in
-        listeners.next += 1
-        listeners.all.append((listeners.next, continuation))
-        return listeners.next
-      }
-      continuation.onTermination = { [weak self] _ in self?.remove(number) }
-    }
-  }
-
-  private func remove(_ number: Int) {
-    listeners.withLock { $0.all.removeAll { $0.number == number } }
+    let queue = SavedChangesQueue(limit: limit)
+    listeners.withLock { $0.all.append(Reader(queue: queue)) }
+    return AsyncStream(unfolding: { await queue.next() }, onCancel: { queue.end() })
   }
 
   /// Notifies all listeners. Saves call it under the store's save lock, so that listeners receive them in commit order.
@@ -114,7 +115,7 @@ final class SaveListeners: Sendable {
   /// - Parameter inbox: The inbox of the context that saved, which doesn't receive them.
   func announce(_ changes: SavedChanges, except inbox: MergeInbox? = nil) {
     let (all, inboxes) = listeners.withLock { ($0.all, $0.inboxes) }
-    for listener in all { listener.continuation.yield(changes) }
+    for reader in all { reader.queue?.add(changes) }
     for other in inboxes where other !== inbox { other.add(changes) }
   }
 }
