@@ -103,6 +103,14 @@ func booksToUpload(_ container: PersistentContainer, since token: inout Persiste
   return Set(own.flatMap(\.changes).filter { $0.changeType != .delete }.map(\.changedObjectID))
 }
 
+enum SnapshotComments {
+  static func edit(_ book: LibraryBook) throws {
+    var draft = try ManagedObjectSnapshot(book)  // sent to an editor, for example
+    draft.title = "Emma. A Novel"
+    try draft.apply(to: book, mergingBy: .mergeByPropertyObjectTrump)
+  }
+}
+
 enum HistoryComments {
   static func run(_ coordinator: PersistentStoreCoordinator) throws -> Int {
     func newChanges(

@@ -71,6 +71,12 @@ import Testing
     #expect(book.title == "Emma. A Novel")
   }
 
+  @Test func anEditedSnapshotIsApplied() throws {
+    let (context, book) = try changedElsewhere { $0.score = 1 }
+    try SnapshotComments.edit(book)
+    #expect(book.title == "Emma. A Novel" && context.hasChanges)
+  }
+
   @Test func theHistoryReturnsWhatToUpload() throws {
     let folder = TemporaryFolder(), container = try openWithHistory(folder.path)
     var token: PersistentHistoryToken?

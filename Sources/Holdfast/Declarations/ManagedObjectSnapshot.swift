@@ -17,7 +17,11 @@ public import HoldfastStore
 /// keeps its default value, also a computed one. Unknown names are ignored. The macro `@Entity` declares `Dog.Snapshot` as another name.
 @dynamicMemberLookup public struct ManagedObjectSnapshot<Object: ManagedObject>: Hashable, Sendable {
   /// The value of each field of the class's ``SnapshotLayout``; nil if it isn't set.
-  private var values: [StoreValue?]
+  private(set) var values: [StoreValue?]
+  /// The values when the snapshot was made of an object; nil for other snapshots. The array is shared with ``values`` until one is set.
+  private(set) var base: [StoreValue?]?
+  /// The object of which the snapshot was made; nil for one that was decoded or created without an object.
+  public private(set) var objectID: ManagedObjectID?
 
   /// Creates a snapshot in which nothing is set. Its members read as the default values of the class's declaration.
   public init() { values = Array(repeating: nil, count: SnapshotLayout.of(Object.self).fields.count) }
@@ -33,6 +37,8 @@ public import HoldfastStore
         return value
       }
     }
+    base = values
+    objectID = object.objectID
   }
 
   /// Sets the values of an object, except for derived ones and those that aren't set. Sends at most one store request.
@@ -96,6 +102,14 @@ public import HoldfastStore
     }
     return index
   }
+}
+
+extension ManagedObjectSnapshot {
+  /// Snapshots are equal if their values are.
+  public static func == (a: ManagedObjectSnapshot, b: ManagedObjectSnapshot) -> Bool { a.values == b.values }
+
+  /// Hashes the values.
+  public func hash(into hasher: inout Hasher) { hasher.combine(values) }
 }
 
 extension ManagedObjectSnapshot: Codable {

@@ -124,7 +124,7 @@ import Testing
     #expect(two.fido.collar === collars[worn] && collars.map { $0.dog === two.fido } == (0..<3).map { $0 == worn })
     let saved = try #require(try two.saved())
     #expect(saved.collar?.color == collars[worn].color && saved.collar?.dog === saved)
-    let all = try #require(saved.managedObjectContext).fetch(FetchRequest<Collar>(sortedBy: [.ascending(\.color)]))
+    let all = try saved.managedObjectContext.fetch(FetchRequest<Collar>(sortedBy: [.ascending(\.color)]))
     #expect(all.map { $0.dog != nil } == (0..<3).map { $0 == worn })
   }
 

@@ -1,0 +1,75 @@
+import HoldfastStore
+import Testing
+
+@testable import Holdfast
+
+/// Snapshots that are edited while their objects change.
+@Suite struct SnapshotMergeTests {
+  typealias Policy = MergePolicyTests.Policy
+
+  /// Fido, a snapshot of him in which the name and the weight were changed, after he changed his name and age.
+  private func edited(_ store: TestStore) throws -> (ManagedObjectContext, Dog, ManagedObjectSnapshot<Dog>) {
+    let context = try store.makePlace().context(), fido = context.dog("Fido", age: 3)
+    fido.notes = "old"
+    try context.save()
+    var draft = try ManagedObjectSnapshot(fido)
+    #expect(draft.objectID == fido.objectID)
+    draft.name = "Draft"
+    draft.weight = 5
+    fido.name = "Now"
+    fido.age = 4
+    return (context, fido, draft)
+  }
+
+  @Test(arguments: [TestStore.memory, .sqlite], Policy.allCases)
+  func anEditedSnapshotIsMergedAsThePolicySays(_ store: TestStore, _ policy: Policy) throws {
+    let (context, fido, draft) = try edited(store)
+    try draft.apply(to: fido, mergingBy: policy.policy)
+    #expect(fido.name == (policy.prefersOurs ? "Draft" : "Now") && fido.age == (policy == .overwrite ? 3 : 4))
+    #expect(fido.weight == (policy == .rollback ? nil : 5) && fido.notes == "old")
+    try context.save()
+  }
+
+  @Test func contradictionsAreErrorsAndOtherChangesAreMerged() throws {
+    let (_, fido, draft) = try edited(.memory)
+    let error = try #require(throws: PersistenceError.self) { try draft.apply(to: fido, mergingBy: .error) }
+    #expect(error.code == .conflict && error.objectIDs == [fido.objectID] && fido.name == "Now" && fido.weight == nil)
+    var other = try ManagedObjectSnapshot(fido)
+    other.weight = 9
+    fido.age = 8
+    try other.apply(to: fido, mergingBy: .error)
+    #expect(fido.weight == 9 && fido.age == 8 && fido.name == "Now")
+  }
+
+  @Test func withoutChangesOfTheObjectEveryPolicyAppliesTheSnapshot() throws {
+    for policy in [MergePolicy.error, .rollback, .mergeByPropertyStoreTrump, .custom { _ in .error }] {
+      let context = try TestStore.memory.makePlace().context(), fido = context.dog("Fido")
+      var draft = try ManagedObjectSnapshot(fido)
+      draft.name = "Draft"
+      try draft.apply(to: fido, mergingBy: policy)
+      #expect(fido.name == "Draft")
+    }
+  }
+
+  @Test func aCustomPolicyReceivesTheThreeStates() throws {
+    struct Refusal: Error {}
+    let (_, fido, draft) = try edited(.memory)
+    try draft.apply(
+      to: fido,
+      mergingBy: .custom { conflict in
+        guard conflict.base?["name"] == .string("Fido"), conflict.ours?["name"] == .string("Draft"), conflict.theirs?["age"] == .int16(4)
+        else { return .error }
+        return .values(["name": .string("Both")])
+      })
+    #expect(fido.name == "Both" && fido.weight == 5 && fido.age == 4)
+    #expect(throws: PersistenceError.self) { try draft.apply(to: fido, mergingBy: .custom { _ in throw Refusal() }) }
+  }
+
+  @Test func aSnapshotIsEqualByItsValues() throws {
+    let context = try TestStore.memory.makePlace().context(), fido = context.dog("Fido"), rex = context.dog("Fido")
+    var draft = try ManagedObjectSnapshot(fido)
+    #expect(try draft == ManagedObjectSnapshot(rex) && draft.hashValue == ManagedObjectSnapshot(rex).hashValue)
+    draft.name = "Draft"
+    #expect(try draft != ManagedObjectSnapshot(rex))
+  }
+}
