@@ -14,6 +14,7 @@ let package = Package(
     .executable(name: "Warehouse", targets: ["Warehouse"]),
     .executable(name: "Packages", targets: ["Packages"]),
     .executable(name: "BowTies", targets: ["BowTies"]),
+    .executable(name: "Moody", targets: ["Moody"]),
   ],
   dependencies: [
     // The name is needed: without it the package is called after the folder it was cloned into.
@@ -42,13 +43,18 @@ let package = Package(
     .executableTarget(
       name: "BowTies", dependencies: ["ExampleSupport", .product(name: "Holdfast", package: "holdfast")],
       resources: [.copy("SampleData.plist")]),
+    .executableTarget(
+      name: "Moody",
+      dependencies: [
+        "ExampleSupport", .product(name: "Holdfast", package: "holdfast"), .product(name: "HoldfastSQLiteStore", package: "holdfast"),
+      ]),
     // The class of BowTies without macros.
     .target(name: "HandwrittenBowTies", dependencies: [.product(name: "Holdfast", package: "holdfast")]),
     // It runs the programs that it depends on.
     .testTarget(
       name: "ExamplesTests",
       dependencies: [
-        "FirstGraph", "DogWalk", "Warehouse", "Packages", "BowTies", "HandwrittenBowTies",
+        "FirstGraph", "DogWalk", "Warehouse", "Packages", "BowTies", "Moody", "HandwrittenBowTies",
         .product(name: "Holdfast", package: "holdfast"), .product(name: "HoldfastMemoryStore", package: "holdfast"),
         .product(name: "HoldfastJSONStore", package: "holdfast"), .product(name: "HoldfastSQLiteStore", package: "holdfast"),
         .product(name: "HoldfastModelFile", package: "holdfast"), .product(name: "HoldfastTesting", package: "holdfast"),

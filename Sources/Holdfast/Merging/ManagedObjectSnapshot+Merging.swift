@@ -1,4 +1,4 @@
-public import HoldfastStore
+import HoldfastStore
 
 extension ManagedObjectSnapshot {
   /// Applies the changes of an edited snapshot to its object, which may have changed since the snapshot was made.

@@ -7,6 +7,7 @@ enum Example: String {
   case warehouse = "Warehouse"
   case packages = "Packages"
   case bowTies = "BowTies"
+  case moody = "Moody"
 
   typealias Outcome = Program.Outcome
 
