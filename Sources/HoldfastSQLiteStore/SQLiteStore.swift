@@ -186,21 +186,11 @@ public final class SQLiteStore: IncrementalStore {
   }
 
   private func history(_ request: HistoryRequest, _ options: RequestOptions) throws -> HistoryTransactions {
-    try readingHistory(HistoryRequest.operation, options) { try $0.transactions(request) }
+    try opened(HistoryRequest.operation).readingHistory(HistoryRequest.operation, options) { try $0.transactions(request) }
   }
 
   private func historyState(_ options: RequestOptions) throws -> StateToken {
-    try readingHistory(HistoryStateRequest.operation, options) { try $0.state() }
-  }
-
-  private func readingHistory<Result>(
-    _ operation: String, _ options: RequestOptions, _ body: (HistoryReader) throws -> Result
-  ) throws -> Result {
-    let view = try SQLiteReadView(.latest, of: try opened(operation), options)
-    defer { view.end() }
-    return try view.read(operation, needsTransaction: true, options) { connection in
-      try body(HistoryReader(store: view.store, connection: connection))
-    }
+    try opened(HistoryStateRequest.operation).readingHistory(HistoryStateRequest.operation, options) { try $0.state() }
   }
 
   private func deleteHistory(_ request: HistoryDeletionRequest, _ options: RequestOptions) throws -> Int {

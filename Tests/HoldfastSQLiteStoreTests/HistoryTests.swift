@@ -197,7 +197,10 @@ import Testing
     let restored = try PersistentStoreCoordinator(model: Self.model(), store: .sqlite(at: backup))
     let error = try #require(throws: StoreError.self) { try restored.fetchHistory(after: later) }
     #expect(error.code == .stateUnavailable)
-    #expect(try restored.fetchHistory(after: tokens[0]).transactions.count == 1)
+    // Also when the copy has as many transactions of its own.
+    _ = try fill(restored, 3)
+    #expect(throws: StoreError.self) { try restored.fetchHistory(after: later) }
+    #expect(try restored.fetchHistory(after: tokens[0]).transactions.count == 4)
   }
 
   @Test func theNumberOfChangesIsBounded() throws {
@@ -308,5 +311,75 @@ import Testing
     try again.save()
     let last = try second.fetchHistory(after: token).changes
     #expect(last.map(\.changeType) == [.delete] && last[0].tombstone == ["name": .string("Fido")])
+  }
+
+  @Test func keptValuesMayBeInfinite() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Star", attributes: [AttributeDescription("distance", .double), AttributeDescription("seen", .date, isOptional: true)],
+        userInfo: [EntityDescription.historyValuesKey: "YES"])
+    ])
+    var options = SQLiteStoreOptions()
+    options.historyTracking = .always
+    let coordinator = try PersistentStoreCoordinator(model: model, store: .sqlite(at: path, options: options))
+    let context = try context(coordinator), star = try context.insert(entityNamed: "Star")
+    try star.setValue(.double(.infinity), forKey: "distance")
+    try context.save()
+    try star.setValue(.double(-.infinity), forKey: "distance")
+    try context.save()
+    let changes = try coordinator.fetchHistory().changes
+    #expect(changes.map(\.valuesAfter?["distance"]) == [.double(.infinity), .double(-.infinity)])
+  }
+
+  @Test func transactionsOfOneStoreStayInTheirOrder() throws {
+    var options = SQLiteStoreOptions()
+    options.historyTracking = .always
+    let model = try ManagedObjectModel(
+      entities: ["A", "B"].map { EntityDescription($0, attributes: [AttributeDescription("name", .string, isOptional: true)]) },
+      configurations: [ConfigurationDescription("a", ["A"]), ConfigurationDescription("b", ["B"])])
+    let stores = [
+      StoreDescription.sqlite(at: path, options: options).with(configuration: "a"),
+      .sqlite(at: folder.file("b.sqlite"), options: options).with(configuration: "b"),
+    ]
+    let first = try PersistentStoreCoordinator(model: model, stores: stores), context = try context(first)
+    for number in 0..<6 {
+      _ = try context.insert(entityNamed: number % 2 == 0 ? "A" : "B")
+      try context.save()
+    }
+    let identifier = first.persistentStores[0].identifier
+    try first.close()
+    // The clock was set back.
+    _ = try SQL.rows(path, "UPDATE ATRANSACTION SET ZTIMESTAMP = ZTIMESTAMP - 1000 WHERE Z_PK = 3")
+    let second = try PersistentStoreCoordinator(model: model, stores: stores), transactions = try second.fetchHistory().transactions
+    #expect(transactions.count == 6)
+    #expect(transactions.filter { $0.storeIdentifier == identifier }.map(\.transactionNumber) == [1, 2, 3])
+    let copy = try second.fetchHistory(after: second.fetchHistory(limit: 2).token)
+    #expect(copy.transactions.map(\.transactionNumber) == [3, 3])
+  }
+
+  @Test func invalidKeysOfADamagedFileAreReported() throws {
+    let first = try coordinator()
+    _ = try fill(first, 1)
+    try first.close()
+    // Too small a key is corrected.
+    _ = try SQL.rows(path, "UPDATE Z_PRIMARYKEY SET Z_MAX = 'x' WHERE Z_ENT > 16000")
+    let second = try coordinator()
+    _ = try fill(second, 1)
+    #expect(try second.fetchHistory().transactions.map(\.transactionNumber) == [1, 2])
+    try second.close()
+    for (damage, repair) in [
+      ("UPDATE Z_PRIMARYKEY SET Z_MAX = 9223372036854775807 WHERE Z_ENT = 16001", "UPDATE Z_PRIMARYKEY SET Z_MAX = 50 WHERE Z_ENT = 16001"),
+      ("DELETE FROM Z_PRIMARYKEY WHERE Z_ENT = 16001", "INSERT INTO Z_PRIMARYKEY VALUES (16001, 'CHANGE', 0, 50)"),
+    ] {
+      _ = try SQL.rows(path, damage)
+      let coordinator = try coordinator()
+      let error = try #require(throws: StoreError.self) { try fill(coordinator, 1) }
+      #expect(error.code == .damaged)
+      try coordinator.close()
+      _ = try SQL.rows(path, repair)
+      let again = try self.coordinator()
+      _ = try fill(again, 1)
+      try again.close()
+    }
   }
 }

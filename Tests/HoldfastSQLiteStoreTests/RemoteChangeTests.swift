@@ -76,22 +76,9 @@ import Testing
     try context.save()
   }
 
-  @Test func withoutHistoryAnyObjectMayHaveChanged() async throws {
-    let coordinator = try Self.coordinator(path, tracking: .ifPresent), context = try ManagedObjectContext(coordinator: coordinator)
-    let first = try note("first", context), second = try note("second", context), parent = try context.insert(entityNamed: "Folder")
-    try parent.setValue("parent", forKey: "name")
-    try first.setValue(parent, forKey: "folder")
-    try context.save()
-    context.automaticallyMergesChanges = true
-    var saves = coordinator.savedChanges().makeAsyncIterator()
-    await changeElsewhere(tracking: .ifPresent)
-    let changes = try #require(await saves.next(isolation: #isolation))
-    #expect(changes.mayIncludeOthers && changes.updated.isEmpty)
-    try context.processPendingChanges()
-    #expect(try first.value(forKey: "text").storeValue == .string("changed"))
-    _ = try? second.value(forKey: "text")
-    #expect(second.isInaccessible)
-    #expect(try parent.toMany(forKey: "notes").count == 2)
+  @Test func aFileWithoutHistoryIsRefused() throws {
+    let error = try #require(throws: StoreError.self) { try Self.coordinator(path, tracking: .ifPresent) }
+    #expect(error.code == .unsupportedRequest)
   }
 
   @Test func aFaultGetsTheRowThatAnotherProcessSaved() async throws {

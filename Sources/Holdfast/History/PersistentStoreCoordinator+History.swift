@@ -51,21 +51,32 @@ extension PersistentStoreCoordinator {
     where isIncluded: (PersistentHistoryChange) throws -> Bool = { _ in true }
   ) throws -> PersistentHistory {
     var result = PersistentHistory(transactions: [], token: token ?? PersistentHistoryToken())
-    var storeCount = 0
+    var lists: [ArraySlice<PersistentHistoryTransaction>] = []
     try forEachHistory(HistoryRequest.operation) { store in
       let found = try store.monitored.answers.perform(
         HistoryRequest(
           after: token?.states[store.identifier], since: date?.timeIntervalSinceReferenceDate, author: author, limit: limit))
       result.token.states[store.identifier] = found.state
-      for transaction in found.transactions {
-        var own = PersistentHistoryTransaction(transaction, of: store)
-        own.changes = try own.changes.filter(isIncluded)
-        if !own.changes.isEmpty || transaction.changes.isEmpty { result.transactions.append(own) }
-      }
-      storeCount += 1
+      lists.append(
+        try found.transactions.compactMap { transaction in
+          var own = PersistentHistoryTransaction(transaction, of: store)
+          own.changes = try own.changes.filter(isIncluded)
+          return own.changes.isEmpty && !transaction.changes.isEmpty ? nil : own
+        }[...])
     }
-    if storeCount > 1 { result.transactions.sort { $0.timestamp < $1.timestamp } }
+    result.transactions = merged(lists)
     return result
+  }
+
+  /// Merges lists by time. The transactions of one store stay in the order of their commits, whatever their times are.
+  private func merged(_ lists: [ArraySlice<PersistentHistoryTransaction>]) -> [PersistentHistoryTransaction] {
+    if lists.count == 1 { return Array(lists[0]) }
+    var lists = lists.filter { !$0.isEmpty }, merged: [PersistentHistoryTransaction] = []
+    while let next = lists.indices.min(by: { lists[$0][lists[$0].startIndex].timestamp < lists[$1][lists[$1].startIndex].timestamp }) {
+      merged.append(lists[next].removeFirst())
+      if lists[next].isEmpty { lists.remove(at: next) }
+    }
+    return merged
   }
 
   /// Deletes transactions from the histories of all stores. Returns their number.

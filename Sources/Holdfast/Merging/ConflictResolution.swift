@@ -41,8 +41,22 @@ struct ConflictResolution {
     let kind: MergeConflict.Kind = current == nil ? .deletedInStore : object.isDeleted ? .deletedInContext : .update
     let chosen = try chosen { try MergeConflict(kind, object, theirs: current.map { (object, $0.pointer) }) }
     // Nothing is known of an object that was never read, so it can't be inserted again.
-    if current == nil && chosen.prefersObject && (object.row == nil || object.isInaccessible) { throw error }
+    if current == nil && chosen.prefersObject { try checkInsertable(object) }
     return chosen
+  }
+
+  /// Throws if a deleted object can't be inserted again with all its values.
+  private func checkInsertable(_ object: ManagedObject) throws {
+    guard let row = object.row, !object.isInaccessible else { throw error }
+    // The store removes the external files of a deleted object.
+    for slot in object.entity.layout.slots where row.isExternal(slot) {
+      do { _ = try object.attributeValue(slot, row) } catch {
+        throw PersistenceError(
+          self.error.code, objectID: object.id, property: object.entity.slots[slot].name,
+          reason: "The deleted object can't be inserted again, because the file of a value is gone. Set the value, or discard the changes.",
+          objectIDs: self.error.objectIDs, cause: error)
+      }
+    }
   }
 
   /// The resolution that the policy chooses.

@@ -39,7 +39,7 @@ extension ContextCore {
     try holdingAwakening {
       try merge(updated.filter(\.hasChanges), deleted: deleted.subtracting(lockedObjects))
     }
-    for object in updated where !object.hasChanges && object.row != nil {
+    for object in updated where !object.hasChanges && object.row != nil && !object.flags.contains(.detached) {
       turnIntoFault(object, keepingTransients: true)
       observers?.noteRefresh(object)
     }

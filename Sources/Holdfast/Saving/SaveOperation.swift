@@ -136,6 +136,7 @@ final class SaveOperation {
     let date = context.graph.derivations == nil ? 0 : coordinator.saveClock.now()
     for part in parts { try part.buildRequest(date: date) }
     for part in parts { try part.checkVersions() }
+    for part in parts { part.dropNeedlessRequest() }
     try findOtherEnds()
     // Callbacks and validation methods may have read properties too.
     try context.refuseUnreadValues()

@@ -169,11 +169,11 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   /// Whether saves of other processes are reported as they happen. Defaults to false.
   ///
   /// If true, the coordinator removes changed rows from its cache, and `savedChanges()` and contexts that merge automatically receive the
-  /// changes: with their IDs if the file has a history, and otherwise as a note that any object may have changed. Without a history, such a
-  /// note may also follow a save of this process. On Linux, it takes about a millisecond, and elsewhere up to a second.
+  /// changes. The history tells what was changed, so the file needs one: opening another file throws `unsupportedRequest`. Saves of programs
+  /// that write no history aren't reported. On Linux, a report takes a few milliseconds, and elsewhere up to a second.
   public var reportsOtherProcesses = false
 
-  /// The maximum number of changes in the history. Defaults to 1,000,000; nil for no maximum.
+  /// The maximum number of changes in the history, with ``HistoryTracking/always``. Defaults to 1,000,000; nil for no maximum.
   ///
   /// A save that exceeds it deletes the oldest transactions. Tokens of these are then invalid. The last transaction is always kept.
   public var maximumHistoryChangeCount: Int? = 1_000_000

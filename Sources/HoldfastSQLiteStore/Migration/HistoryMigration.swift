@@ -14,21 +14,32 @@ struct HistoryMigration {
     guard try HistoryTables.exist(connection) else { return }
     let former = HistoryPlan(mapping.source), plan = HistoryPlan(mapping.destination)
     let tombstones = try (0..<HistoryTables.tombstoneCount(connection)).map { "ZTOMBSTONE\($0) = NULL" }
-    var numbers: [(old: Int64, new: Int64)] = []
+    var numbers: [(old: Int64, new: Int64)] = [], withOtherProperties: [Int64] = [], withOtherTombstones: [Int64] = []
     for entity in mapping.source.entities {
+      guard let destination = mapping.destination(of: entity.index) else { continue }
       let number = old.tables[entity.index].number
-      guard let destination = mapping.destination(of: entity.index) else {
-        try run("DELETE FROM ACHANGE WHERE ZENTITY = ?1", number)
-        continue
-      }
       let (before, after) = (former.entities[entity.index.rawValue], plan.entities[destination.rawValue])
-      if before.properties != after.properties { try run("UPDATE ACHANGE SET ZCOLUMNS = NULL WHERE ZENTITY = ?1", number) }
-      if !tombstones.isEmpty && names(before, entity) != names(after, mapping.destination.entities[destination]) {
-        try run("UPDATE ACHANGE SET \(tombstones.joined(separator: ", ")) WHERE ZENTITY = ?1", number)
-      }
+      if before.properties != after.properties { withOtherProperties.append(number) }
+      if names(before, entity) != names(after, mapping.destination.entities[destination]) { withOtherTombstones.append(number) }
       numbers.append((number, new.tables[destination].number))
     }
+    // Also changes of entities that the former model didn't contain: a new entity may get their numbers.
+    try run("DELETE FROM ACHANGE WHERE ZENTITY NOT IN (\(list(numbers.map(\.old))))")
+    try run("UPDATE ACHANGE SET ZCOLUMNS = NULL WHERE ZENTITY IN (\(list(withOtherProperties)))", unless: withOtherProperties.isEmpty)
+    try run(
+      "UPDATE ACHANGE SET \(tombstones.joined(separator: ", ")) WHERE ZENTITY IN (\(list(withOtherTombstones)))",
+      unless: tombstones.isEmpty || withOtherTombstones.isEmpty)
     try renumber(numbers.filter { $0.old != $0.new })
+    if try !HistoryTables.hasValues(connection) { return }
+    // The values contain object IDs with the names of entities.
+    let rest = mapping.renamesEntities ? "" : " WHERE Z_PK NOT IN (SELECT Z_PK FROM ACHANGE)"
+    try run("DELETE FROM \(HistoryTables.values)\(rest)")
+  }
+
+  private func list(_ numbers: [Int64]) -> String { numbers.map(String.init).joined(separator: ", ") }
+
+  private func run(_ sql: String, unless isNeedless: Bool = false) throws {
+    if !isNeedless { try connection.runScript(sql) }
   }
 
   /// The names and types of the values that are kept of a deleted object.
@@ -42,11 +53,5 @@ struct HistoryMigration {
     let cases = numbers.map { "WHEN \($0.old) THEN \($0.new)" }.joined(separator: " ")
     let former = numbers.map { String($0.old) }.joined(separator: ", ")
     try connection.runScript("UPDATE ACHANGE SET ZENTITY = CASE ZENTITY \(cases) END WHERE ZENTITY IN (\(former))")
-  }
-
-  private func run(_ sql: String, _ number: Int64) throws {
-    let statement = try connection.prepare(sql)
-    statement.bind(number, at: 1)
-    try statement.run()
   }
 }

@@ -37,6 +37,11 @@ enum HistoryTables {
     return try connection.int64("SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name IN (\(names))") == 3
   }
 
+  /// Whether a file has the table of values before and after changes.
+  static func hasValues(_ connection: SQLiteConnection) throws -> Bool {
+    try connection.int64("SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = '\(values)'") == 1
+  }
+
   /// The number of columns for values of deleted objects.
   static func tombstoneCount(_ connection: SQLiteConnection) throws -> Int {
     Int(try connection.int64("SELECT COUNT(*) FROM pragma_table_info('ACHANGE') WHERE name LIKE 'ZTOMBSTONE%'") ?? 0)

@@ -17,7 +17,7 @@ struct HistoryDeletion {
     guard try find.step() else { return 0 }
     let first = find.int64(0)
     find.reset()
-    if try writer.int64("SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = '\(HistoryTables.values)'") == 1 {
+    if try HistoryTables.hasValues(writer) {
       try run(
         "DELETE FROM \(HistoryTables.values) WHERE Z_PK IN (SELECT Z_PK FROM ACHANGE WHERE ZTRANSACTIONID < ?1)", first)
     }
@@ -37,12 +37,13 @@ struct HistoryDeletion {
   /// To do that rarely, it then keeps a tenth fewer changes than the limit.
   func prune(to limit: Int) throws {
     let first = try writer.int64("SELECT min(Z_PK) FROM ACHANGE") ?? 0, last = try writer.int64("SELECT max(Z_PK) FROM ACHANGE") ?? 0
-    if last - first < Int64(limit) { return }
+    // A damaged file may have any keys.
+    guard first > 0, last >= first, last - first >= Int64(limit) else { return }
     let kept = last - Int64(limit - limit / 10)
     let find = try writer.statement("SELECT ZTRANSACTIONID FROM ACHANGE WHERE Z_PK <= ?1 ORDER BY Z_PK DESC LIMIT 1")
     find.bind(kept, at: 1)
     defer { find.reset() }
-    guard try find.step(), let newest = try writer.int64("SELECT max(Z_PK) FROM ATRANSACTION") else { return }
+    guard try find.step(), let newest = try writer.int64("SELECT max(Z_PK) FROM ATRANSACTION"), newest > 0 else { return }
     _ = try delete(upTo: min(find.int64(0), newest - 1))
   }
 }

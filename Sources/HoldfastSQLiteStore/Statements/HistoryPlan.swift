@@ -69,7 +69,9 @@ final class HistoryPlan: Sendable {
 
 extension ManagedObjectModel {
   fileprivate func preservesOnDeletion(_ name: String, of entity: Entity) -> Bool {
-    if let own = entity.declaration.attributes.first(where: { $0.name == name }) { return own.preservesValueInHistoryOnDeletion }
+    if let own = entity.declaration.attributes.first(where: { $0.name == name || name.hasPrefix($0.name + ".") }) {
+      return own.preservesValueInHistoryOnDeletion
+    }
     return entity.superentityIndex.map { preservesOnDeletion(name, of: entities[$0]) } ?? false
   }
 }
@@ -93,18 +95,19 @@ final class HistoryState: Sendable {
     return try known.withLock { known in
       if known.schemaVersion == version { return known.isKept }
       known = Known(schemaVersion: version, isKept: try HistoryTables.exist(writer))
+      if known.isKept { try complete(writer) }
       return known.isKept
     }
   }
 
   /// Adds the columns for preserved values that the tables of an earlier model lack.
-  func complete(_ writer: SQLiteConnection) throws {
-    for index in try HistoryTables.tombstoneCount(writer)..<max(plan.tombstoneCount, try HistoryTables.tombstoneCount(writer)) {
+  private func complete(_ writer: SQLiteConnection) throws {
+    let count = try HistoryTables.tombstoneCount(writer)
+    for index in count..<max(plan.tombstoneCount, count) {
       try writer.runScript("ALTER TABLE ACHANGE ADD COLUMN ZTOMBSTONE\(index) BLOB")
     }
-    if plan.keepsValues {
-      try writer.runScript(
-        "CREATE TABLE IF NOT EXISTS \(HistoryTables.values) (Z_PK INTEGER PRIMARY KEY, ZFORMER BLOB, ZNEW BLOB)")
+    if try plan.keepsValues && !HistoryTables.hasValues(writer) {
+      try writer.runScript("CREATE TABLE \(HistoryTables.values) (Z_PK INTEGER PRIMARY KEY, ZFORMER BLOB, ZNEW BLOB)")
     }
   }
 }

@@ -16,14 +16,15 @@ struct HistoryReader {
 
   func transactions(_ request: HistoryRequest) throws -> HistoryTransactions {
     try requireHistory()
-    let after = try request.after.map { try number($0) } ?? 0
+    let after = try request.after.map { try number($0) } ?? 0, columns = try Columns(connection)
     let select = try connection.prepare(
       """
       SELECT t.Z_PK, t.ZTIMESTAMP, ifnull(a.ZNAME, t.ZAUTHOR), ifnull(c.ZNAME, t.ZCONTEXTNAME), ifnull(p.ZNAME, t.ZPROCESSID),
       ifnull(b.ZNAME, t.ZBUNDLEID) FROM ATRANSACTION t LEFT JOIN ATRANSACTIONSTRING a ON a.Z_PK = t.ZAUTHORTS
       LEFT JOIN ATRANSACTIONSTRING c ON c.Z_PK = t.ZCONTEXTNAMETS LEFT JOIN ATRANSACTIONSTRING p ON p.Z_PK = t.ZPROCESSIDTS
       LEFT JOIN ATRANSACTIONSTRING b ON b.Z_PK = t.ZBUNDLEIDTS
-      WHERE t.Z_PK > ?1 AND t.ZTIMESTAMP >= ?2 AND (?3 IS NULL OR ifnull(a.ZNAME, t.ZAUTHOR) = ?3) ORDER BY t.Z_PK LIMIT ?4
+      WHERE t.Z_PK > ?1 AND ifnull(t.ZTIMESTAMP < ?2, 0) = 0 AND (?3 IS NULL OR ifnull(a.ZNAME, t.ZAUTHOR) = ?3)
+      ORDER BY t.Z_PK LIMIT ?4
       """)
     select.bind(after, at: 1)
     select.bind(request.since ?? -.infinity, at: 2)
@@ -37,18 +38,18 @@ struct HistoryReader {
       }
       transactions.append(
         HistoryTransaction(
-          state: token(number), number: number, time: select.double(1), author: text(select, 2), contextName: text(select, 3),
-          processID: text(select, 4), bundleID: text(select, 5), changes: try changes(of: number)))
+          state: token(number, select.double(1)), number: number, time: select.double(1), author: text(select, 2),
+          contextName: text(select, 3), processID: text(select, 4), bundleID: text(select, 5), changes: try changes(of: number, columns)))
     }
     if let limit = request.limit, transactions.count >= limit {
-      return HistoryTransactions(transactions: transactions, state: transactions.last?.state ?? token(after))
+      return HistoryTransactions(transactions: transactions, state: try transactions.last?.state ?? token(after))
     }
-    return HistoryTransactions(transactions: transactions, state: token(try last()))
+    return HistoryTransactions(transactions: transactions, state: try state())
   }
 
   func state() throws -> StateToken {
     try requireHistory()
-    return token(try last())
+    return try token(try last())
   }
 
   func delete(_ request: HistoryDeletionRequest) throws -> Int {
@@ -61,26 +62,20 @@ struct HistoryReader {
     statement.isNull(column) ? nil : statement.string(column)
   }
 
-  /// The numbers of the transactions after one.
-  func numbers(after number: Int64) throws -> [Int64] {
-    let select = try connection.statement("SELECT Z_PK FROM ATRANSACTION WHERE Z_PK > ?1 ORDER BY Z_PK")
-    select.bind(number, at: 1)
-    var numbers: [Int64] = []
-    while try select.step() { numbers.append(select.int64(0)) }
-    return numbers
-  }
-
-  /// The number of changes of a transaction and those after it.
-  func changeCount(from number: Int64) throws -> Int {
-    let select = try connection.statement("SELECT COUNT(*) FROM ACHANGE WHERE ZTRANSACTIONID >= ?1")
-    select.bind(number, at: 1)
-    defer { select.reset() }
-    return try select.step() ? Int(select.int64(0)) : 0
-  }
-
   // MARK: Changes
 
-  func changes(of transaction: Int64) throws -> [HistoryTransaction.Change] {
+  /// Which optional columns and tables a file has.
+  private struct Columns {
+    let tombstoneCount: Int
+    let hasValues: Bool
+
+    init(_ connection: SQLiteConnection) throws {
+      tombstoneCount = try HistoryTables.tombstoneCount(connection)
+      hasValues = try HistoryTables.hasValues(connection)
+    }
+  }
+
+  private func changes(of transaction: Int64, _ columns: Columns) throws -> [HistoryTransaction.Change] {
     let select = try connection.statement(
       "SELECT Z_PK, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZCOLUMNS FROM ACHANGE WHERE ZTRANSACTIONID = ?1 ORDER BY Z_PK")
     select.bind(transaction, at: 1)
@@ -88,33 +83,43 @@ struct HistoryReader {
     var changes: [HistoryTransaction.Change] = []
     while try select.step() {
       // Changes of entities that the model doesn't contain are left out.
-      let number = select.int64(2), key = select.key(3)
-      guard let entity = store.schema.tables.firstIndex(where: { $0.number == number }) else { continue }
-      guard let kind = HistoryReader.kinds[select.int64(1)], key >= 0 else {
-        throw damaged("Change \(select.int64(0)) has an unknown type or an invalid key.")
-      }
-      var change = HistoryTransaction.Change(objectID: store.prefixes[EntityIndex(entity)].withKey(key), kind: kind)
-      if kind == .updated && !select.isNull(4) { change.updatedProperties = plan.entities[entity].names(Array(select.blob(4))) }
-      if kind == .deleted { change.tombstone = try tombstone(select.int64(0), EntityIndex(entity)) }
-      if plan.keepsValues { try addValues(select.int64(0), to: &change) }
+      guard let (entity, kind, id) = try object(select, 1) else { continue }
+      var change = HistoryTransaction.Change(objectID: id, kind: kind)
+      if kind == .updated && !select.isNull(4) { change.updatedProperties = plan.entities[entity.rawValue].names(Array(select.blob(4))) }
+      if kind == .deleted { change.tombstone = try tombstone(select.int64(0), entity, columns) }
+      if columns.hasValues { try addValues(select.int64(0), to: &change) }
       changes.append(change)
     }
     return changes
   }
 
+  /// The object of a change whose type, entity and key are in three columns; nil if the model doesn't contain the entity.
+  private func object(
+    _ select: SQLiteStatement, _ column: Int
+  ) throws -> (entity: EntityIndex, kind: HistoryTransaction.Change.Kind, id: ManagedObjectID)? {
+    let number = select.int64(column + 1), key = select.key(column + 2)
+    guard let entity = store.schema.tables.firstIndex(where: { $0.number == number }) else { return nil }
+    guard let kind = HistoryReader.kinds[select.int64(column)], key >= 0 else {
+      throw damaged("A change has an unknown type or an invalid key.")
+    }
+    return (EntityIndex(entity), kind, store.prefixes[EntityIndex(entity)].withKey(key))
+  }
+
   private static let kinds: [Int64: HistoryTransaction.Change.Kind] = [0: .inserted, 1: .updated, 2: .deleted]
 
   /// The kept values of a deleted object. They are read like a row whose other columns are null.
-  private func tombstone(_ change: Int64, _ index: EntityIndex) throws -> [String: StoreValue] {
+  ///
+  /// Empty if another program has written them in a form that isn't known.
+  private func tombstone(_ change: Int64, _ index: EntityIndex, _ known: Columns) throws -> [String: StoreValue] {
     let preserved = plan.entities[index.rawValue].preserved, entity = store.model.entities[index]
-    if try preserved.isEmpty || HistoryTables.tombstoneCount(connection) < preserved.count { return [:] }
+    if preserved.isEmpty || known.tombstoneCount < preserved.count { return [:] }
     let columns = entity.slotIndexes.map { slot in preserved.firstIndex(of: slot).map { "ZTOMBSTONE\($0)" } ?? "NULL" }
     let select = try connection.statement("SELECT 0, 1, \(columns.joined(separator: ", ")) FROM ACHANGE WHERE Z_PK = ?1")
     select.bind(change, at: 1)
     defer { select.reset() }
     guard try select.step() else { return [:] }
     let builder = store.builder(entity)
-    try store.decoders[index].append(select, to: builder)
+    do { try store.decoders[index].append(select, to: builder) } catch { return [:] }
     let row = builder.seal()[0]
     var values: [String: StoreValue] = [:]
     for slot in preserved {
@@ -125,14 +130,13 @@ struct HistoryReader {
   }
 
   private func addValues(_ key: Int64, to change: inout HistoryTransaction.Change) throws {
-    guard try hasValues() else { return }
     let select = try connection.statement("SELECT ZFORMER, ZNEW FROM \(HistoryTables.values) WHERE Z_PK = ?1")
     select.bind(key, at: 1)
     defer { select.reset() }
     guard try select.step() else { return }
     func values(_ column: Int) throws -> [String: StoreValue]? {
       if select.isNull(column) { return nil }
-      do { return try JSONDecoder().decode([String: StoreValue].self, from: Data(select.blob(column))) } catch {
+      do { return try HistoryReader.decoder().decode([String: StoreValue].self, from: Data(select.blob(column))) } catch {
         throw damaged("The values of change \(key) can't be decoded.", cause: error)
       }
     }
@@ -140,37 +144,101 @@ struct HistoryReader {
     change.newValues = try values(1)
   }
 
-  private func hasValues() throws -> Bool {
-    try connection.int64("SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = '\(HistoryTables.values)'") == 1
+  private static func decoder() -> JSONDecoder {
+    let decoder = JSONDecoder()
+    decoder.nonConformingFloatDecodingStrategy = .convertFromString(positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
+    return decoder
+  }
+
+  // MARK: Saves of other processes
+
+  /// Whether no transaction after one was deleted.
+  func hasAll(after number: Int64) throws -> Bool {
+    guard let first = try connection.int64("SELECT min(Z_PK) FROM ATRANSACTION") else { return false }
+    return first <= number || first - 1 == number
+  }
+
+  /// The number of changes of the transactions after one.
+  func changeCount(after number: Int64) throws -> Int {
+    let select = try connection.statement("SELECT COUNT(*) FROM ACHANGE WHERE ZTRANSACTIONID > ?1")
+    select.bind(number, at: 1)
+    defer { select.reset() }
+    return try select.step() ? Int(select.int64(0)) : 0
+  }
+
+  /// The objects that transactions after one have changed, each once, except for those that one of the given transactions changed later.
+  func changedObjects(after number: Int64, except own: Set<Int64>) throws -> StoreChange {
+    let select = try connection.statement(
+      "SELECT ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID FROM ACHANGE WHERE ZTRANSACTIONID > ?1 ORDER BY ZTRANSACTIONID, Z_PK")
+    select.bind(number, at: 1)
+    defer { if select.isRunning { select.reset() } }
+    var kinds: [ManagedObjectID: HistoryTransaction.Change.Kind] = [:], order: [ManagedObjectID] = []
+    while try select.step() {
+      guard let (_, kind, id) = try object(select, 0) else { continue }
+      if own.contains(select.int64(3)) {
+        kinds[id] = nil
+      } else if let former = kinds[id] {
+        // An object that was inserted and then updated is new.
+        kinds[id] = former == .inserted && kind == .updated ? .inserted : kind
+      } else {
+        kinds[id] = kind
+        order.append(id)
+      }
+    }
+    var change = StoreChange(), seen: Set<ManagedObjectID> = []
+    for id in order where seen.insert(id).inserted {
+      switch kinds[id] {
+      case .inserted: change.inserted.append(id)
+      case .updated: change.updated.append(id)
+      case .deleted: change.deleted.append(id)
+      case nil: break
+      }
+    }
+    return change
   }
 
   // MARK: Tokens
 
-  /// The number of the last transaction that was ever written.
+  /// The number of the last transaction, also if it was deleted.
   func last() throws -> Int64 {
-    let reserved = try connection.int64("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = \(HistoryTables.transactionNumber)") ?? 0
-    return max(reserved, try connection.int64("SELECT max(Z_PK) FROM ATRANSACTION") ?? 0)
+    try requireHistory()
+    if let last = try connection.int64("SELECT max(Z_PK) FROM ATRANSACTION") { return last }
+    return try connection.int64("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = \(HistoryTables.transactionNumber)") ?? 0
   }
 
-  private func token(_ number: Int64) -> StateToken {
-    StateToken(storeUUID: store.identity.storeUUID, bytes: (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) })
+  /// The token of a transaction: its number and its time, which distinguishes it from another one with the number in a copy of the file.
+  private func token(_ number: Int64) throws -> StateToken { token(number, try time(of: number) ?? 0) }
+
+  private func token(_ number: Int64, _ time: Double) -> StateToken {
+    let words = [UInt64(bitPattern: number), time.bitPattern]
+    return StateToken(
+      storeUUID: store.identity.storeUUID, bytes: words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * $0)) } }
+    )
+  }
+
+  /// The time of a transaction; nil if it was deleted.
+  private func time(of number: Int64) throws -> Double? {
+    let select = try connection.statement("SELECT ZTIMESTAMP FROM ATRANSACTION WHERE Z_PK = ?1")
+    select.bind(number, at: 1)
+    defer { select.reset() }
+    return try select.step() ? select.double(0) : nil
   }
 
   /// The number of a transaction from its token.
   ///
-  /// - Throws: `stateUnavailable` if the token is of another store, or later transactions were deleted.
+  /// - Throws: `stateUnavailable` if the token is of another store or another copy of it, or later transactions were deleted.
   private func number(_ token: StateToken) throws -> Int64 {
-    guard token.storeUUID == store.identity.storeUUID, token.bytes.count == 8 else {
+    guard token.storeUUID == store.identity.storeUUID, token.bytes.count == 16 else {
       throw unavailable("The token is of another store. Read the objects, and continue with the current token of this store.")
     }
-    let number = token.bytes.reduce(Int64(0)) { $0 << 8 | Int64($1) }, last = try last()
-    if number > last || number < 0 {
+    let words = (0..<2).map { token.bytes[$0 * 8..<$0 * 8 + 8].reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
+    let number = Int64(bitPattern: words[0]), time = try time(of: number)
+    if try number < 0 || number > last() || words[1] != 0 && time.map({ $0.bitPattern != words[1] }) == true {
       throw unavailable(
-        "The token is later than the history: an earlier version of the file has replaced it. Read the objects, and continue with the "
-          + "current token.")
+        "The token isn't of this history: an earlier version or another copy of the file has replaced it. Read the objects, and continue "
+          + "with the current token.")
     }
-    let first = try connection.int64("SELECT min(Z_PK) FROM ATRANSACTION") ?? last + 1
-    if number < first - 1 {
+    if try number < last() && !hasAll(after: number) {
       throw unavailable(
         "Transactions after the token were deleted. Read the objects, and continue with the current token; or keep more history.")
     }
@@ -194,26 +262,5 @@ struct HistoryReader {
     StoreError(
       .damaged, operation: connection.operation, path: store.path, reason: "\(reason) Delete the history, or repair the file.",
       cause: cause)
-  }
-}
-
-extension OpenStore {
-  /// Adds the tables of the history to a file that lacks them.
-  func createHistory() throws {
-    let exist = try reading { try HistoryTables.exist($0) }
-    if exist { return }
-    try writing("create the tables of the history") { writer in
-      try writer.begin(.immediate)
-      if try !HistoryTables.exist(writer) {
-        for sql in HistoryTables.creation(tombstoneCount: history.plan.tombstoneCount) { try writer.runScript(sql) }
-      }
-      try writer.commit()
-    }
-  }
-
-  private func reading<Result>(_ body: (SQLiteConnection) throws -> Result) throws -> Result {
-    let lease = try database.readers.lease(.request, to: "look for the history")
-    defer { lease.end() }
-    return try body(lease.connection)
   }
 }

@@ -118,7 +118,10 @@ final class HistoryWriter {
       select.bind(key, at: 1)
       while try select.step() {
         let number = select.int64(1)
-        guard let entity = store.schema.tables.firstIndex(where: { $0.number == number }) else { continue }
+        // A damaged file may have the key in a row of an entity without the relationship.
+        guard let entity = store.schema.tables.firstIndex(where: { $0.number == number }),
+          store.model.entities[relationship.entityIndex].familyIndexes.contains(EntityIndex(entity))
+        else { continue }
         let changed = Changed(entity: EntityIndex(entity), key: select.key(0))
         updates[changed, default: []].insert(plan.entities[entity].slotBits[relationship.slot.rawValue])
         if plan.entities[entity].keepsValues && former[changed] == nil { try keepRow(changed) }
@@ -130,7 +133,6 @@ final class HistoryWriter {
 
   /// Writes the transaction and its changes.
   func write() throws {
-    try store.history.complete(writer)
     transaction = try reserve(HistoryTables.transactionNumber, 1)
     nextChange = try reserve(HistoryTables.changeNumber, changeCount)
     try writeTransaction(transaction)
@@ -143,7 +145,8 @@ final class HistoryWriter {
     for changes in request.entities {
       for deleted in changes.deleted.keys { try writeDeletion(Changed(entity: changes.entity, key: deleted), transaction) }
     }
-    if let limit = store.database.options.maximumHistoryChangeCount { try HistoryDeletion(writer).prune(to: limit) }
+    let options = store.database.options
+    if let limit = options.maximumHistoryChangeCount, options.historyTracking == .always { try HistoryDeletion(writer).prune(to: limit) }
   }
 
   private var changeCount: Int {
@@ -154,16 +157,21 @@ final class HistoryWriter {
 
   /// Reserves keys in a table of the history, and returns the first one.
   private func reserve(_ table: Int64, _ count: Int) throws -> Int64 {
-    let update = try writer.statement("UPDATE Z_PRIMARYKEY SET Z_MAX = ifnull(Z_MAX, 0) + ?1 WHERE Z_ENT = ?2")
+    // A program that doesn't know the history may have left too small a key.
+    let name = [HistoryTables.changeNumber: "ACHANGE", HistoryTables.transactionNumber: "ATRANSACTION"][table] ?? "ATRANSACTIONSTRING"
+    let update = try writer.statement(
+      "UPDATE Z_PRIMARYKEY SET Z_MAX = max(CAST(ifnull(Z_MAX, 0) AS INTEGER), (SELECT ifnull(max(Z_PK), 0) FROM \(name))) + ?1 "
+        + "WHERE Z_ENT = ?2")
     update.bind(count, at: 1)
     update.bind(table, at: 2)
     try update.run()
     let select = try writer.statement("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?1")
     select.bind(table, at: 1)
     defer { select.reset() }
-    guard try select.step(), select.int64(0) >= Int64(count) else {
+    guard try select.step(), select.type(0) == .integer, (Int64(count)...(1 << 62)).contains(select.int64(0)) else {
       throw StoreError(
-        .damaged, operation: writer.operation, path: store.path, reason: "Z_PRIMARYKEY lacks entity \(table) of the history.")
+        .damaged, operation: writer.operation, path: store.path,
+        reason: "Z_PRIMARYKEY lacks entity \(table) of the history, or its last key is invalid.")
     }
     return select.int64(0) - Int64(count) + 1
   }
@@ -267,9 +275,19 @@ final class HistoryWriter {
     let insert = try writer.statement("INSERT INTO \(HistoryTables.values) (Z_PK, ZFORMER, ZNEW) VALUES (?1, ?2, ?3)")
     insert.bind(key, at: 1)
     for (place, values) in [former, new].enumerated() {
-      if let values { try insert.bind(Array(try JSONEncoder().encode(values)), at: place + 2) } else { insert.bindNull(at: place + 2) }
+      if let values {
+        try insert.bind(Array(try HistoryWriter.encoder().encode(values)), at: place + 2)
+      } else {
+        insert.bindNull(at: place + 2)
+      }
     }
     try insert.run()
+  }
+
+  private static func encoder() -> JSONEncoder {
+    let encoder = JSONEncoder()
+    encoder.nonConformingFloatEncodingStrategy = .convertToString(positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
+    return encoder
   }
 
   /// The values of a row by name, of some properties or of all. Values in external files are left out.

@@ -66,11 +66,6 @@ final class OpenStore: Sendable {
     }
   }
 
-  /// Runs work on the writer that changes nothing; returns nil while a save is prepared.
-  func ifNotSaving<R: Sendable>(_ operation: String, _ body: (SQLiteConnection) throws -> R) throws -> R? {
-    try saving.withLock { isPrepared in isPrepared ? nil : try work(operation, body) }
-  }
-
   /// Runs work on the writer as the first half of a save. The transaction stays open.
   func preparing<R: Sendable>(_ operation: String, _ options: RequestOptions, _ body: (SQLiteConnection) throws -> R) throws -> R {
     try saving.withLock { isPrepared in

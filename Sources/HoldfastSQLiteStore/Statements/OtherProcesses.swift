@@ -1,87 +1,99 @@
+import Dispatch
 import HoldfastFiles
 import HoldfastStore
 import Synchronization
 
 /// Reports saves of other processes to the coordinator, soon after they happen.
 ///
-/// The file and its log are watched. After each change it looks for transactions in the history that this store didn't write. Without a
-/// history, SQLite tells only whether other connections have written, so any object may have changed.
+/// The folder is watched. After each change it looks for transactions in the history that this store didn't write.
+///
+/// SQLite writes its log before a commit is visible, so the first look after a change may be too early. Therefore several looks follow each
+/// change, at growing intervals.
 final class OtherProcesses: Sendable {
   private struct Known {
     /// The last transaction of the history that was looked at.
-    var transaction: Int64 = 0
+    var transaction: Int64
     /// The transactions of this store after it.
     var own: Set<Int64> = []
-    /// SQLite's number for the contents that the writer has seen.
-    var dataVersion: Int64?
+    /// Increases with each change in the folder.
+    var changeCount = 0
   }
 
   /// The greatest number of changes that are reported with their IDs.
-  static let limit = 10_000
+  private static let limit = 10_000
+  /// The times of the looks after a change, in milliseconds.
+  private static let delays = [1, 5, 25, 125, 1000]
 
-  /// Unowned, because the store keeps this.
-  private unowned let store: OpenStore
+  /// Weak, because the store keeps this.
+  private struct Owner: @unchecked Sendable {  // because it never changes
+    weak var store: OpenStore?
+  }
+
+  private let owner: Owner
   private let host: StoreHost
-  private let known = Mutex(Known())
+  private let known: Mutex<Known>
   private let watch = Mutex<FolderWatch?>(nil)
+  private let queue = DispatchQueue(label: "holdfast.others")
 
-  /// - Throws: The store's error if the file can't be watched or read.
+  /// - Throws: The store's error if the file has no history, or can't be watched or read.
   init(_ store: OpenStore, _ host: StoreHost) throws {
-    self.store = store
+    owner = Owner(store: store)
     self.host = host
-    try store.lookingForOthers { try note($0) }
+    known = Mutex(Known(transaction: try store.readingHistory(HistoryRequest.operation, .none) { try $0.last() }))
     let parts = store.path.split(separator: "/", omittingEmptySubsequences: false)
     let folder = parts.dropLast().joined(separator: "/"), name = String(parts.last ?? "")
-    let watch = try FolderWatch(folder: folder.isEmpty ? "/" : folder, prefix: name) { [weak self] in self?.look() }
+    let watch = try FolderWatch(folder: folder.isEmpty ? "/" : folder, prefix: name) { [weak self] in self?.noteChange() }
     self.watch.withLock { $0 = watch }
+    noteChange()
   }
 
   func end() { watch.withLock { $0?.cancel() } }
 
-  /// Notes a transaction that this store has committed.
-  func noteOwn(_ transaction: Int64) { known.withLock { _ = $0.own.insert(transaction) } }
+  /// Notes a transaction that this store is about to commit, or whose commit failed.
+  func note(own transaction: Int64, isCommitted: Bool) {
+    known.withLock { known in
+      if isCommitted { known.own.insert(transaction) } else { known.own.remove(transaction) }
+    }
+  }
 
   // MARK: Looking
 
-  private func note(_ connection: SQLiteConnection) throws {
-    let last = try HistoryTables.exist(connection) ? HistoryReader(store: store, connection: connection).last() : 0
-    let version = try connection.int64("PRAGMA data_version")
-    known.withLock { known in
-      known.transaction = last
-      known.own = []
-      known.dataVersion = version
+  private func noteChange() {
+    let count = known.withLock { known in
+      known.changeCount += 1
+      return known.changeCount
+    }
+    look()
+    for delay in OtherProcesses.delays {
+      queue.asyncAfter(deadline: .now() + .milliseconds(delay)) { [weak self] in
+        // A later change has its own looks.
+        if let self, self.known.withLock({ $0.changeCount }) == count { self.look() }
+      }
     }
   }
 
   private func look() {
-    // While a save is prepared, nothing can be read through the writer. Its end changes the file, so another look follows.
-    guard let change = try? store.lookingForOthers({ try change($0) }), let change else { return }
-    host.objectsChanged(change)
+    guard let store = owner.store else { return }
+    // If the file can't be read now, a later look finds the changes.
+    let change = try? store.readingHistory(HistoryRequest.operation, .none) { try self.change($0) }
+    if let change { host.objectsChanged(change) }
   }
 
-  /// The changes since the last look by others; nil if there are none.
-  private func change(_ connection: SQLiteConnection) throws -> StoreChange? {
-    let (before, own, version) = known.withLock { ($0.transaction, $0.own, $0.dataVersion) }
-    guard try connection.int64("PRAGMA data_version") != version || !own.isEmpty else { return nil }
-    defer { try? note(connection) }
-    guard try HistoryTables.exist(connection), before > 0 || store.database.options.historyTracking == .always else {
-      return try connection.int64("PRAGMA data_version") == version ? nil : StoreChange(mayIncludeOthers: true)
+  /// The changes since the last look by others; nil if there are none. Reads them in one transaction.
+  private func change(_ reader: HistoryReader) throws -> StoreChange? {
+    let last = try reader.last(), (before, own) = known.withLock { ($0.transaction, $0.own) }
+    if last <= before { return nil }
+    let change: StoreChange
+    if try !reader.hasAll(after: before) || reader.changeCount(after: before) > OtherProcesses.limit {
+      change = StoreChange(mayIncludeOthers: true)
+    } else {
+      change = try reader.changedObjects(after: before, except: own)
     }
-    let reader = HistoryReader(store: store, connection: connection)
-    let foreign = try reader.numbers(after: before).filter { !own.contains($0) }
-    if foreign.isEmpty { return nil }
-    if try reader.changeCount(from: foreign[0]) > OtherProcesses.limit { return StoreChange(mayIncludeOthers: true) }
-    var change = StoreChange()
-    for transaction in foreign {
-      for object in try reader.changes(of: transaction) {
-        switch object.kind {
-        case .inserted: change.inserted.append(object.objectID)
-        case .updated: change.updated.append(object.objectID)
-        case .deleted: change.deleted.append(object.objectID)
-        }
-      }
+    known.withLock { known in
+      known.transaction = max(known.transaction, last)
+      known.own = known.own.filter { $0 > last }
     }
-    return change
+    return change.isEmpty ? nil : change
   }
 }
 
@@ -92,13 +104,12 @@ extension OpenStore {
     self.others.withLock { $0 = others }
   }
 
-  /// Runs a closure with a connection that no save is using; returns nil while a save is prepared.
-  func lookingForOthers<Result: Sendable>(_ body: (SQLiteConnection) throws -> Result) throws -> Result? {
-    if database.options.isReadOnly {
-      let lease = try database.readers.lease(.request, to: "look for changes of other processes")
-      defer { lease.end() }
-      return try body(lease.connection)
-    }
-    return try ifNotSaving("look for changes of other processes", body)
+  /// Runs a closure with a reader of the history, in one read transaction.
+  func readingHistory<Result>(
+    _ operation: String, _ options: RequestOptions, _ body: (HistoryReader) throws -> Result
+  ) throws -> Result {
+    let view = try SQLiteReadView(.latest, of: self, options)
+    defer { view.end() }
+    return try view.read(operation, needsTransaction: true, options) { try body(HistoryReader(store: self, connection: $0)) }
   }
 }

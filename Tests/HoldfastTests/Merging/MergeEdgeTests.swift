@@ -225,6 +225,29 @@ import Testing
     #expect(error.code == .conflict && error.objectIDs == [left.objectID])
   }
 
+  @Test func aConflictIsDetectedInAReadOnlyStore() throws {
+    let model = try ManagedObjectModel(
+      entities: ["Left", "Right"].map { EntityDescription($0, attributes: [AttributeDescription("name", .string, isOptional: true)]) },
+      configurations: [ConfigurationDescription("left", ["Left"]), ConfigurationDescription("right", ["Right"])])
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-locked-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let path = folder.appendingPathComponent("left.sqlite").path
+    let first = try PersistentStoreCoordinator(model: model, store: .sqlite(at: path).with(configuration: "left"))
+    let setup = try ManagedObjectContext(coordinator: first), id = try setup.insert(entityNamed: "Left")
+    try setup.save()
+    let uri = id.objectID.uriRepresentation
+    try first.close()
+    let second = try PersistentStoreCoordinator(
+      model: model, stores: [.sqlite(at: path, isReadOnly: true).with(configuration: "left"), .memory().with(configuration: "right")])
+    let context = try ManagedObjectContext(coordinator: second)
+    let left = try context.existingObject(with: #require(second.managedObjectID(forURIRepresentation: uri)))
+    try context.detectConflicts(for: left)
+    _ = try context.insert(entityNamed: "Right")
+    try context.save()
+    #expect(!context.hasChanges)
+  }
+
   // MARK: Order
 
   private static func lists() throws -> ManagedObjectModel {
@@ -293,12 +316,18 @@ import Testing
         if deletes { setup.delete(cat) } else { try cat.setValue(larger, forKey: "photo") }
         try setup.save()
         try own.setValue("Ours", forKey: "name")
-        try ours.save()
+        do { try ours.save() } catch let error as PersistenceError where deletes && policy.prefersOurs {
+          // The file is gone, and the value isn't in memory.
+          #expect(error.code == .conflict && error.property == "photo")
+          try own.setValue(large, forKey: "photo")
+          try ours.save()
+        }
         try place.close()
         let saved = try place.context().fetch(FetchRequest<ManagedObject>(entityName: "Cat"))
         #expect(saved.count == (deletes && !policy.prefersOurs ? 0 : 1))
         guard let saved = saved.first else { continue }
         // The context may have the former value in memory, which it then overwrites.
+        if deletes { #expect(try saved.value(forKey: "photo").single == .data(large)) }
         if !deletes && policy != .overwrite { #expect(try saved.value(forKey: "photo").single == .data(larger)) }
         #expect(try saved.value(forKey: "name").single == .string(policy == .rollback ? "Tom" : "Ours"))
       }

@@ -170,7 +170,13 @@ extension ContextCore {
     let known = states[index].isMoved ? states[index].keys : []
     states[index].forgetContents()
     if known.isEmpty { return }
-    guard let list = object.orderedList(index) else { return }
+    guard let list = object.orderedList(index) else {
+      // The list can't be read now. It keeps the former destinations and the new order.
+      let added = Set(states[index].added), removed = states[index].removed
+      object.fire(index, LinkList(known.filter { !added.contains($0) } + removed))
+      states[index].setOrder(OrderedList(known))
+      return states[index].noteMove()
+    }
     let (now, before) = (list.keys, Set(known))
     list.replaceOrder(by: known.filter(list.contains) + now.filter { !before.contains($0) })
     states[index].noteMove()

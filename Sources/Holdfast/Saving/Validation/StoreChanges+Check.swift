@@ -67,7 +67,7 @@ extension StoreChanges {
   ///
   /// Reports all conflicts in one error.
   func checkVersions() throws {
-    if store.capabilities.versions { return }
+    if store.capabilities.versions && !onlyComparesVersions { return }
     var conflicts: [SaveConflict] = []
     for changes in request.entities {
       var expected: [ObjectKey: (ManagedObject?, RowVersion)] = [:]
@@ -90,6 +90,15 @@ extension StoreChanges {
           conflicts: conflicts))
     }
   }
+
+  /// Whether the request changes nothing, and only contains versions to compare.
+  private var onlyComparesVersions: Bool {
+    request.links.isEmpty && request.orders.isEmpty
+      && request.entities.allSatisfy { $0.inserted.isEmpty && $0.updated.isEmpty && $0.deleted.keys.isEmpty && $0.derived.isEmpty }
+  }
+
+  /// Drops a request that only compares versions, after they were compared. The store may be read-only.
+  func dropNeedlessRequest() { if onlyComparesVersions { request.entities = [] } }
 
   private func differences(_ entity: EntityIndex, _ expected: [ObjectKey: (ManagedObject?, RowVersion)]) throws -> [SaveConflict] {
     if expected.isEmpty { return [] }
