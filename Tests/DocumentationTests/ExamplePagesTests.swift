@@ -6,7 +6,7 @@ import Testing
   private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
 
-  @Test(arguments: [("Examples", 1), ("DogWalk", 3), ("Warehouse", 7), ("Packages", 8), ("BowTies", 6)])
+  @Test(arguments: [("Examples", 1), ("DogWalk", 3), ("Warehouse", 7), ("Packages", 8), ("BowTies", 6), ("Moody", 3)])
   func everySwiftBlockIsFoundInTheSources(_ page: String, _ count: Int) throws {
     let text = try String(contentsOf: Self.root.appendingPathComponent("Sources/Holdfast/Holdfast.docc/\(page).md"), encoding: .utf8)
     let sources = try Self.sources("Examples/Sources")

@@ -6,7 +6,7 @@ import Testing
   private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent()
 
-  @Test(arguments: [("DogWalk", 7), ("Warehouse", 1), ("Packages", 7), ("BowTies", 6)])
+  @Test(arguments: [("DogWalk", 7), ("Warehouse", 1), ("Packages", 7), ("BowTies", 6), ("Moody", 1)])
   func sessionsGoAsThePageSays(_ page: String, _ count: Int) throws {
     let text = try String(contentsOf: Self.root.appendingPathComponent("Sources/Holdfast/Holdfast.docc/\(page).md"), encoding: .utf8)
     let sessions = text.components(separatedBy: "```console\n").dropFirst().compactMap { $0.components(separatedBy: "```").first }
