@@ -69,6 +69,14 @@ public struct PersistentHistoryChange: Sendable, Hashable {
   ///
   /// Nil unless the entity keeps values in the history.
   public var valuesAfter: [String: StoreValue]?
+  /// The destinations that were added to many-to-many relationships, and to those without an inverse, by name.
+  ///
+  /// Nil unless the entity keeps values in the history.
+  public var addedDestinations: [String: [ManagedObjectID]]?
+  /// The destinations that were removed from such relationships by name, except for those that were deleted.
+  ///
+  /// Nil unless the entity keeps values in the history.
+  public var removedDestinations: [String: [ManagedObjectID]]?
 }
 
 /// Transactions from the histories of a coordinator's stores.

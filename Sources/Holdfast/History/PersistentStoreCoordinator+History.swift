@@ -145,5 +145,7 @@ extension PersistentHistoryChange {
     tombstone = change.tombstone
     valuesBefore = change.formerValues
     valuesAfter = change.newValues
+    addedDestinations = change.addedLinks
+    removedDestinations = change.removedLinks
   }
 }

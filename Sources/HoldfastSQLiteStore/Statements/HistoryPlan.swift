@@ -107,7 +107,7 @@ final class HistoryState: Sendable {
       try writer.runScript("ALTER TABLE ACHANGE ADD COLUMN ZTOMBSTONE\(index) BLOB")
     }
     if try plan.keepsValues && !HistoryTables.hasValues(writer) {
-      try writer.runScript("CREATE TABLE \(HistoryTables.values) (Z_PK INTEGER PRIMARY KEY, ZFORMER BLOB, ZNEW BLOB)")
+      try writer.runScript("CREATE TABLE \(HistoryTables.values) (Z_PK INTEGER PRIMARY KEY, ZFORMER BLOB, ZNEW BLOB, ZLINKS BLOB)")
     }
   }
 }

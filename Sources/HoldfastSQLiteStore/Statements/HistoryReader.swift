@@ -130,18 +130,20 @@ struct HistoryReader {
   }
 
   private func addValues(_ key: Int64, to change: inout HistoryTransaction.Change) throws {
-    let select = try connection.statement("SELECT ZFORMER, ZNEW FROM \(HistoryTables.values) WHERE Z_PK = ?1")
+    let select = try connection.statement("SELECT ZFORMER, ZNEW, ZLINKS FROM \(HistoryTables.values) WHERE Z_PK = ?1")
     select.bind(key, at: 1)
     defer { select.reset() }
     guard try select.step() else { return }
-    func values(_ column: Int) throws -> [String: StoreValue]? {
+    func decoded<Kept: Decodable>(_ column: Int, _ type: Kept.Type) throws -> Kept? {
       if select.isNull(column) { return nil }
-      do { return try HistoryReader.decoder().decode([String: StoreValue].self, from: Data(select.blob(column))) } catch {
+      do { return try HistoryReader.decoder().decode(type, from: Data(select.blob(column))) } catch {
         throw damaged("The values of change \(key) can't be decoded.", cause: error)
       }
     }
-    change.formerValues = try values(0)
-    change.newValues = try values(1)
+    change.formerValues = try decoded(0, [String: StoreValue].self)
+    change.newValues = try decoded(1, [String: StoreValue].self)
+    let links = try decoded(2, KeptLinks.self) ?? KeptLinks()
+    (change.addedLinks, change.removedLinks) = (links.added, links.removed)
   }
 
   private static func decoder() -> JSONDecoder {

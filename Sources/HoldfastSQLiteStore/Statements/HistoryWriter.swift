@@ -27,6 +27,8 @@ final class HistoryWriter {
   private var former: [Changed: RowView] = [:]
   /// The number of the transaction; 0 before it is written.
   private(set) var transaction: Int64 = 0
+  /// The added and removed links of objects whose values are kept.
+  private var links: [Changed: KeptLinks] = [:]
   /// The key of the next change.
   private var nextChange: Int64 = 0
 
@@ -65,6 +67,7 @@ final class HistoryWriter {
     for links in request.links {
       let relationship = try store.entity(links.entity).relationships[links.relationship]
       for link in links.added + links.removed { noteLink(relationship, link) }
+      if plan.keepsValues { keep(links, of: relationship) }
     }
     for orders in request.orders {
       let relationship = try store.entity(orders.entity).relationships[orders.relationship]
@@ -87,6 +90,28 @@ final class HistoryWriter {
   private func noteLink(_ relationship: ManagedObjectModel.Relationship, _ link: SaveRequest.Link, isOrder: Bool = false) {
     note(link.source, relationship)
     if !isOrder, let inverse = store.model.inverse(of: relationship) { note(link.target, inverse) }
+  }
+
+  /// Keeps links at both ends.
+  private func keep(_ changes: SaveRequest.LinkChanges, of relationship: ManagedObjectModel.Relationship) {
+    let inverse = store.model.inverse(of: relationship)
+    for (links, isAddition) in [(changes.added, true), (changes.removed, false)] {
+      for link in links {
+        keep(link.source, relationship, link.target, isAddition)
+        if let inverse { keep(link.target, inverse, link.source, isAddition) }
+      }
+    }
+  }
+
+  private func keep(_ owner: ObjectKey, _ relationship: ManagedObjectModel.Relationship, _ target: ObjectKey, _ isAddition: Bool) {
+    let id = store.prefixes[relationship.destinationIndex].withKey(target)
+    // Only the owner's row tells its subentity, so the links are kept under the root entity.
+    let changed = Changed(entity: store.model.entities[relationship.entityIndex].rootIndex, key: owner)
+    if isAddition {
+      links[changed, default: KeptLinks()].added[relationship.name, default: []].append(id)
+    } else {
+      links[changed, default: KeptLinks()].removed[relationship.name, default: []].append(id)
+    }
   }
 
   private func note(_ key: ObjectKey, _ relationship: ManagedObjectModel.Relationship) {
@@ -221,7 +246,8 @@ final class HistoryWriter {
       try insert.run()
       if plan.entities[changes.entity.rawValue].keepsValues {
         for place in start..<end {
-          try writeValues(nextChange + Int64(place - start), nil, values(rows[place], changes.entity, of: nil))
+          let changed = Changed(entity: changes.entity, key: rows[place].key)
+          try writeValues(nextChange + Int64(place - start), changed, nil, values(rows[place], changes.entity, of: nil))
         }
       }
       nextChange += Int64(end - start)
@@ -259,7 +285,7 @@ final class HistoryWriter {
         update.clearBindings()
       }
     }
-    if entity.keepsValues { try writeValues(key, values(row, changed.entity, of: nil), nil) }
+    if entity.keepsValues { try writeValues(key, changed, values(row, changed.entity, of: nil), nil) }
   }
 
   // MARK: Values
@@ -268,11 +294,11 @@ final class HistoryWriter {
     let before = former[changed].map { values($0, changed.entity, of: bits) }
     former[changed] = nil
     try keepRow(changed)
-    try writeValues(key, before, former[changed].map { values($0, changed.entity, of: bits) })
+    try writeValues(key, changed, before, former[changed].map { values($0, changed.entity, of: bits) })
   }
 
-  private func writeValues(_ key: Int64, _ former: [String: StoreValue]?, _ new: [String: StoreValue]?) throws {
-    let insert = try writer.statement("INSERT INTO \(HistoryTables.values) (Z_PK, ZFORMER, ZNEW) VALUES (?1, ?2, ?3)")
+  private func writeValues(_ key: Int64, _ changed: Changed, _ former: [String: StoreValue]?, _ new: [String: StoreValue]?) throws {
+    let insert = try writer.statement("INSERT INTO \(HistoryTables.values) (Z_PK, ZFORMER, ZNEW, ZLINKS) VALUES (?1, ?2, ?3, ?4)")
     insert.bind(key, at: 1)
     for (place, values) in [former, new].enumerated() {
       if let values {
@@ -280,6 +306,12 @@ final class HistoryWriter {
       } else {
         insert.bindNull(at: place + 2)
       }
+    }
+    let root = Changed(entity: store.model.entities[changed.entity].rootIndex, key: changed.key)
+    if let links = links[root] {
+      try insert.bind(Array(try HistoryWriter.encoder().encode(links)), at: 4)
+    } else {
+      insert.bindNull(at: 4)
     }
     try insert.run()
   }
@@ -300,4 +332,10 @@ final class HistoryWriter {
     }
     return values
   }
+}
+
+/// The added and removed links of an object by relationship, as they are kept in the history. On disk: do not change.
+struct KeptLinks: Codable {
+  var added: [String: [ManagedObjectID]] = [:]
+  var removed: [String: [ManagedObjectID]] = [:]
 }

@@ -91,11 +91,17 @@ public struct HistoryTransaction: Sendable, Hashable, Codable {
     public var formerValues: [String: StoreValue]?
     /// The values after the change by name: of the changed properties, or of all for an insertion. Nil if the store doesn't keep them.
     public var newValues: [String: StoreValue]?
+    /// The destinations that were added to many-to-many relationships, and to those without an inverse, by name. Nil if the store doesn't
+    /// keep them.
+    public var addedLinks: [String: [ManagedObjectID]]?
+    /// The destinations that were removed from such relationships, except for those that were deleted. Nil if the store doesn't keep them.
+    public var removedLinks: [String: [ManagedObjectID]]?
 
     /// Creates a change.
     public init(
       objectID: ManagedObjectID, kind: Kind, updatedProperties: [String]? = nil, tombstone: [String: StoreValue] = [:],
-      formerValues: [String: StoreValue]? = nil, newValues: [String: StoreValue]? = nil
+      formerValues: [String: StoreValue]? = nil, newValues: [String: StoreValue]? = nil, addedLinks: [String: [ManagedObjectID]]? = nil,
+      removedLinks: [String: [ManagedObjectID]]? = nil
     ) {
       self.objectID = objectID
       self.kind = kind
@@ -103,6 +109,8 @@ public struct HistoryTransaction: Sendable, Hashable, Codable {
       self.tombstone = tombstone
       self.formerValues = formerValues
       self.newValues = newValues
+      self.addedLinks = addedLinks
+      self.removedLinks = removedLinks
     }
   }
 
