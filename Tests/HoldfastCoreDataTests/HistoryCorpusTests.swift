@@ -12,7 +12,9 @@ import Testing
     let corpus = try #require(CorpusFolder.path) + "/sqlite/CoreDataPlus/Tests/Resources/SampleModel2/Fixtures"
     let folder = TemporaryFolder(), path = folder.file("Books.sqlite")
     try FileManager.default.copyItem(atPath: corpus + "/SampleModel2_V1.sqlite", toPath: path)
-    let container = try PersistentContainer(existing: .sqlite(at: path))
+    var options = SQLiteStoreOptions()
+    options.historyTracking = .ifPresent
+    let container = try PersistentContainer(existing: .sqlite(at: path, options: options))
     let coordinator = container.persistentStoreCoordinator
     let history = try coordinator.fetchHistory(), transaction = try #require(history.transactions.first)
     #expect(history.transactions.count == 1 && transaction.changes.count == 5468 && transaction.processID == "xctest")

@@ -194,7 +194,8 @@ import Testing
     let again = try self.coordinator()
     let later = try fill(again, 1)[0]
     try again.close()
-    let restored = try PersistentStoreCoordinator(model: Self.model(), store: .sqlite(at: backup))
+    options.historyTracking = .ifPresent
+    let restored = try PersistentStoreCoordinator(model: Self.model(), store: .sqlite(at: backup, options: options))
     let error = try #require(throws: StoreError.self) { try restored.fetchHistory(after: later) }
     #expect(error.code == .stateUnavailable)
     // Also when the copy has as many transactions of its own.
@@ -297,7 +298,9 @@ import Testing
     model.append(EntityDescription("Aardvark", attributes: [AttributeDescription("name", .string, isOptional: true)]))
     let dog = try #require(model.firstIndex { $0.name == "Dog" })
     model[dog].attributes.append(AttributeDescription("weight", .double, isOptional: true))
-    let second = try PersistentStoreCoordinator(model: ManagedObjectModel(entities: model), store: .sqlite(at: path))
+    var options = SQLiteStoreOptions()
+    options.historyTracking = .ifPresent
+    let second = try PersistentStoreCoordinator(model: ManagedObjectModel(entities: model), store: .sqlite(at: path, options: options))
     let history = try second.fetchHistory()
     let changes = history.transactions[1].changes
     #expect(Set(changes.map(\.changedObjectID.entityName)) == ["Dog", "Person"])

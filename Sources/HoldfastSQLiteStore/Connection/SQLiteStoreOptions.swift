@@ -55,7 +55,7 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
     case ifPresent
     /// Always. Opening the file for writing adds the tables of the history if they are missing.
     case always
-    /// Never. Saves are missing in the history of a file that has one.
+    /// Never. The tables of a file that has a history are left alone.
     case never
   }
 
@@ -163,8 +163,10 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   /// Which statements are logged, for finding out what a request does. Defaults to ``StatementLogging/none``.
   public var statementLogging: StatementLogging
 
-  /// Whether saves write a history. Defaults to ``HistoryTracking/ifPresent``.
-  public var historyTracking: HistoryTracking = .ifPresent
+  /// Whether saves write a history. Defaults to ``HistoryTracking/never``.
+  ///
+  /// Use ``HistoryTracking/ifPresent`` for a file of a program that reads its history. Otherwise that program doesn't notice the saves.
+  public var historyTracking: HistoryTracking = .never
 
   /// Whether saves of other processes are reported as they happen. Defaults to false.
   ///
