@@ -90,7 +90,7 @@ public final class FolderWatch: Sendable {
         var start = 0
         while start + 16 <= count {
           let length = (0..<4).reduce(0) { $0 | Int(buffer[start + 12 + $1]) << ($1 * 8) }
-          // An overflow of the queue has no name, and may stand for any file.
+          // An overflow of the queue has no name, and may concern any file.
           let name = buffer[start + 16..<min(count, start + 16 + length)]
           if length == 0 || name.starts(with: prefix) { isFound = true }
           start += 16 + length

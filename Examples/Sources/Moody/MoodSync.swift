@@ -4,7 +4,7 @@ import HoldfastSQLiteStore
 
 /// Keeps the moods of one device in sync with the remote.
 ///
-/// The history of the store tells what to upload: every change after the token, except for those that were downloaded. Each step can be
+/// It uploads every change in the history of the store after the token, except for those that were downloaded. Each step can be
 /// interrupted and repeated. The token and the position in the remote's log are saved after the changes before them were processed.
 final class MoodSync {
   /// The author of downloaded changes, which aren't uploaded again.

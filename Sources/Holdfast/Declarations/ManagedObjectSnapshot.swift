@@ -20,7 +20,7 @@ public import HoldfastStore
   private(set) var values: [StoreValue?]
   /// The values when the snapshot was made of an object; nil for other snapshots. The array is shared with ``values`` until one is set.
   private(set) var base: [StoreValue?]?
-  /// The object of which the snapshot was made; nil for one that was decoded or created without an object.
+  /// The ID of the snapshot's object; nil for a snapshot that was decoded or created without an object.
   public private(set) var objectID: ManagedObjectID?
 
   /// Creates a snapshot in which nothing is set. Its members read as the default values of the class's declaration.

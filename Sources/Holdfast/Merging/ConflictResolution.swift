@@ -2,7 +2,7 @@ import HoldfastStore
 
 /// Resolves the conflicts of a failed save with a policy.
 ///
-/// All decisions are made before anything changes, so a policy that throws or refuses leaves the context as it was.
+/// All decisions are made before anything changes, so the context is unchanged if a policy throws or refuses.
 struct ConflictResolution {
   let context: ContextCore
   let policy: MergePolicy

@@ -121,7 +121,7 @@ extension ContextCore {
 }
 
 extension PersistenceError {
-  /// The reason why an object isn't merged. Nobody sees it: the next save reports the conflict.
+  /// The reason why an object isn't merged. It isn't thrown: the next save reports the conflict.
   fileprivate static let unmerged = PersistenceError(.conflict, reason: "The merge policy doesn't resolve the conflict.")
 }
 
@@ -134,7 +134,7 @@ extension ConflictResolution {
     if policy.fixed == .error { return current.map { object.overlaps($0.pointer) } == false ? .mergeByPropertyObjectTrump : nil }
     do {
       let chosen = try resolution(of: object, current)
-      // Whoever wants to insert a deleted object again does so when it is saved.
+      // A deleted object is inserted again only when it is saved.
       return current == nil && chosen.prefersObject ? nil : chosen
     } catch let error as PersistenceError where error.code == .conflict {
       return nil

@@ -58,7 +58,7 @@ extension ContextCore {
     deletions.putBackUnpropagated(CollectionOfOne(object))
   }
 
-  /// Takes back the deletion of an object, and the references to it that were cleared.
+  /// Reverts the deletion of an object, and restores the references to it that were cleared.
   func undelete(_ object: ManagedObject) {
     let root = graph.entities[object.flags.entityIndex].root
     deletions.takeBack([object.objectKey], root: root)

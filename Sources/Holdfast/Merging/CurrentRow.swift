@@ -8,7 +8,7 @@ struct CurrentRow {
 }
 
 extension ContextCore {
-  /// Reads the rows of saved objects anew: one request for each entity and 1,024 objects. An object without a row was deleted.
+  /// Reads the rows of saved objects again: one request for each entity and 1,024 objects. An object without a row was deleted.
   func currentRows(of objects: some Sequence<ManagedObject>) throws -> [ObjectIdentifier: CurrentRow] {
     var byEntity: [EntityIndex: [ManagedObject]] = [:]
     for object in objects where object.objectKey >= 0 { byEntity[object.flags.entityIndex, default: []].append(object) }

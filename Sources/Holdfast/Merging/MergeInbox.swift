@@ -4,10 +4,10 @@ import Synchronization
 
 /// The changes of other contexts and processes that a context merges automatically.
 ///
-/// The coordinator adds changes on any thread. The context takes them in its own isolation: when it is told to, if its isolation has a queue,
-/// and otherwise when it is used the next time.
+/// The coordinator adds changes on any thread. The context takes them in its own isolation: soon, if its isolation has a queue, and otherwise
+/// when it is used the next time.
 final class MergeInbox: Sendable {
-  /// A context to tell. Weak, because the coordinator keeps the inbox.
+  /// The context. Weak, because the coordinator keeps the inbox.
   private struct Owner: @unchecked Sendable {  // because it is read only in the context's isolation
     weak var context: ManagedObjectContext?
   }
@@ -16,8 +16,8 @@ final class MergeInbox: Sendable {
     var changes: [SavedChanges] = []
     /// The number of IDs in ``changes``.
     var count = 0
-    /// Whether the context will be told to take the changes.
-    var isTold = false
+    /// Whether the context's isolation will take the changes.
+    var isScheduled = false
   }
 
   /// The most IDs that wait. With more, each store's changes are replaced by a note that any of its objects may have changed.
@@ -34,22 +34,22 @@ final class MergeInbox: Sendable {
 
   var isEmpty: Bool { contents.withLock { $0.changes.isEmpty } }
 
-  /// Adds changes, and tells the context.
+  /// Adds changes, and schedules that the context takes them.
   func add(_ changes: SavedChanges) {
-    let tells = contents.withLock { contents in
+    let isFirst = contents.withLock { contents in
       contents.changes.append(changes)
       contents.count += changes.count
       if contents.count > MergeInbox.limit { contents.summarize() }
-      defer { contents.isTold = true }
-      return !contents.isTold
+      defer { contents.isScheduled = true }
+      return !contents.isScheduled
     }
-    if tells { isolation.runLater { [weak self] in self?.tell() } }
+    if isFirst { isolation.runLater { [weak self] in self?.deliver() } }
   }
 
   /// Removes and returns the changes, in the order of the saves.
   func takeAll() -> [SavedChanges] {
     contents.withLock { contents in
-      defer { contents = Contents(isTold: contents.isTold) }
+      defer { contents = Contents(isScheduled: contents.isScheduled) }
       return contents.changes
     }
   }
@@ -63,8 +63,8 @@ final class MergeInbox: Sendable {
   }
 
   /// Runs in the context's isolation.
-  private func tell() {
-    contents.withLock { $0.isTold = false }
+  private func deliver() {
+    contents.withLock { $0.isScheduled = false }
     // If it fails, the changes stay, and the next fetch or save throws the error.
     try? owner.context?.core.mergeWaitingChanges()
   }

@@ -42,7 +42,7 @@ extension StoreChanges {
   ///
   /// As far as this context knows, they are consistent. If another context or process has changed one, the save would link only one end.
   ///
-  /// Also compares the versions of the objects for which the program wants conflicts to be detected.
+  /// Also compares the versions of objects that the program passed to `detectConflicts(for:)`.
   func lockUnchangedObjects() {
     guard context.graph.hasPairs || !context.lockedObjects.isEmpty else { return }
     var saved = savedKeys(), locked: [EntityIndex: SaveRequest.KeyedRows] = [:]

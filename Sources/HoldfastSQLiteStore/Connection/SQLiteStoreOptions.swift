@@ -171,7 +171,7 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   /// Whether saves of other processes are reported as they happen. Defaults to false.
   ///
   /// If true, the coordinator removes changed rows from its cache, and `savedChanges()` and contexts that merge automatically receive the
-  /// changes. The history tells what was changed, so the file needs one: opening another file throws `unsupportedRequest`. Saves of programs
+  /// changes. The changes are read from the history, so the file needs one: opening another file throws `unsupportedRequest`. Saves of programs
   /// that write no history aren't reported. On Linux, a report takes a few milliseconds, and elsewhere up to a second.
   public var reportsOtherProcesses = false
 

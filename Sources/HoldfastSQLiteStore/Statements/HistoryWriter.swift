@@ -105,7 +105,7 @@ final class HistoryWriter {
 
   private func keep(_ owner: ObjectKey, _ relationship: ManagedObjectModel.Relationship, _ target: ObjectKey, _ isAddition: Bool) {
     let id = store.prefixes[relationship.destinationIndex].withKey(target)
-    // Only the owner's row tells its subentity, so the links are kept under the root entity.
+    // Only the owner's row determines its subentity, so the links are kept under the root entity.
     let changed = Changed(entity: store.model.entities[relationship.entityIndex].rootIndex, key: owner)
     if isAddition {
       links[changed, default: KeptLinks()].added[relationship.name, default: []].append(id)

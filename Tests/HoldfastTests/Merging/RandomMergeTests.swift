@@ -28,7 +28,7 @@ import Testing
     }
   }
 
-  /// Without unsaved changes of its own, a context that merges has the same state as one that reads everything anew.
+  /// Without unsaved changes of its own, a context that merges has the same state as one that reads everything again.
   @Test(arguments: TestStore.allCases) func aContextThatMergesSeesWhatOthersSave(_ store: TestStore) throws {
     var random = SeededGenerator()
     for round in 0..<TestTier.count(4, full: 100) {
