@@ -29,7 +29,5 @@ extension ContextCore {
 
 extension ManagedObject {
   /// Whether the object is a saved one whose version can be compared.
-  final var isLockable: Bool { isDisjoint(with: [.inserted, .deleted, .detached, .inaccessible]) && row != nil }
-
-  private final func isDisjoint(with flags: ObjectFlags) -> Bool { self.flags.isDisjoint(with: flags) }
+  final var isLockable: Bool { row != nil && flags.isDisjoint(with: [.inserted, .deleted, .detached, .inaccessible]) }
 }
