@@ -92,8 +92,17 @@ import Testing
   }
 
   @Test func graphsWithOtherKeysAreEqual() throws {
-    var random = SeededGenerator("Other keys")
-    for round in 0..<TestTier.count(12, full: 300) {
+    try compareGraphsWithOtherKeys(SeededGenerator("Other keys"), rounds: TestTier.count(12, full: 300))
+  }
+
+  /// Objects with equal values and equally linked neighbours needn't be interchangeable. The first pairs that were tried didn't fit.
+  @Test func anotherPairIsTriedIfOneDoesNotFit() throws {
+    try compareGraphsWithOtherKeys(SeededGenerator(seed: 6_655_553_946_222_412_944), rounds: 12)
+  }
+
+  private func compareGraphsWithOtherKeys(_ generator: SeededGenerator, rounds: Int) throws {
+    var random = generator
+    for round in 0..<rounds {
       var one = SeededGenerator(seed: random.next())
       let seed = one.seed, randomModel = RandomModel(&one), model = try randomModel.model()
       var graph = RandomGraph(randomModel, &one)

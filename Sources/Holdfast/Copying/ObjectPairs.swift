@@ -22,7 +22,7 @@ final class ObjectPairs {
   private static let single = -2
 
   /// The partner's rank or the state, by side, root entity and rank.
-  private var partners: [[[Int]]]
+  private(set) var partners: [[[Int]]]
 
   init(_ first: GraphReader, _ second: GraphReader) {
     partners = [first, second].map { $0.keys.map { Array(repeating: Self.unpaired, count: $0.count) } }
@@ -32,6 +32,9 @@ final class ObjectPairs {
     partners[Side.first.rawValue][root][first] = second
     partners[Side.second.rawValue][root][second] = first
   }
+
+  /// Restores former pairs.
+  func restore(_ partners: [[[Int]]]) { self.partners = partners }
 
   /// Marks an object that has no partner.
   func setSingle(_ side: Side, _ root: EntityIndex, _ rank: Int) { partners[side.rawValue][root][rank] = Self.single }

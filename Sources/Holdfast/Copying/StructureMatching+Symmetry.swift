@@ -7,11 +7,13 @@ extension StructureMatching {
 
   /// Step 4: pairs the remaining objects of each colour, in key order.
   ///
-  /// Among some hundred objects, colours are refined after each pair. Among more, the objects that are linked to both in the same way are
+  /// Among some hundred objects, colours are refined after each pair. Objects of one colour needn't be interchangeable, so a pair that makes
+  /// others differ is replaced by another one, if there is a better one among the first few. Among more, the objects that are linked to both in the same way are
   /// paired, depth first. So the halves of two equal pairs of objects aren't exchanged.
   func pairSymmetricObjects() throws {
     let end = remainingReads - Self.maximumReads
-    while remainingReads > max(end, 0), pairTwoObjects() { try refine() }
+    var triesOthers = true
+    while remainingReads > max(end, 0), try pairTwoObjects(&triesOthers) {}
     if remainingReads <= 0 {
       // Refinement ended before it used these pairs.
       for (entity, first, second) in recentPairs { try pairLinked(from: linkedObjects(entity, first, second)) }
@@ -25,16 +27,24 @@ extension StructureMatching {
     return entities.filter { hasOneWayLinks($0) } + entities.filter { !hasOneWayLinks($0) }
   }
 
-  /// Pairs two objects of any colour, and returns whether there are any.
-  private func pairTwoObjects() -> Bool {
+  /// The maximum number of objects that are tried as an object's partner.
+  private static let maximumAttempts = 16
+
+  /// Pairs two objects of any colour and refines the colours. Returns whether there are any.
+  ///
+  /// - Parameter triesOthers: Whether several partners are tried. False after none of them fitted: the graphs differ.
+  private func pairTwoObjects(_ triesOthers: inout Bool) throws -> Bool {
     for entity in entitiesWithOwnersFirst {
-      var found: (Int, Int)?
+      var found: (one: Int, others: [Int])?
       forEachColour(of: entity) { first, second in
-        if found == nil, let one = first.first, let other = second.first { found = (one, other) }
+        if found == nil, let one = first.first, !second.isEmpty { found = (one, second) }
       }
-      guard let (first, second) = found else { continue }
-      pair(entity, first, second)
-      removePaired(entity)
+      guard let (one, others) = found else { continue }
+      if triesOthers {
+        for other in others.prefix(Self.maximumAttempts) where try attemptPair(entity, one, other) { return true }
+        triesOthers = false
+      }
+      try pairAndRefine(entity, one, others[0])
       return true
     }
     return false

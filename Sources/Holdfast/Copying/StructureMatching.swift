@@ -48,6 +48,8 @@ final class StructureMatching {
   private(set) var recentPairs: [(entity: ManagedObjectModel.Entity, first: Int, second: Int)] = []
   /// Whether pairs are added to ``recentPairs``.
   private var isRefining = false
+  /// The number of objects whose refined colours existed in their store only, so far.
+  private(set) var mismatchCount = 0
   /// How many objects may still be read to refine colours. If there are none left, step 4 does the rest.
   private(set) var remainingReads: Int
 
@@ -323,6 +325,7 @@ final class StructureMatching {
       start = end
     }
     if !rest.isEmpty {
+      mismatchCount += rest.count
       let firstCount = rest.count { $0.side == .first }
       if firstCount == 0 || firstCount == rest.count || isFirst {
         for member in rest { setStray(member.side, entity, member.rank) }
@@ -347,6 +350,38 @@ final class StructureMatching {
       open[member.side.rawValue][entity.index].append(member.rank)
     }
     return group.count
+  }
+
+  // MARK: Attempts
+
+  /// What an attempt to pair two objects changes.
+  private struct State {
+    let colours, incoming: [[[UInt64]]]
+    let open, strays, settled: [[[Int]]]
+    let partners: [[[Int]]]
+    let mismatchCount: Int
+  }
+
+  /// Pairs two objects and refines the colours. Reverts that if objects that had the same colour are linked differently then.
+  ///
+  /// - Returns: Whether the objects are paired.
+  func attemptPair(_ entity: ManagedObjectModel.Entity, _ first: Int, _ second: Int) throws -> Bool {
+    let state = State(
+      colours: colours, incoming: incoming, open: open, strays: strays, settled: settled, partners: pairs.partners,
+      mismatchCount: mismatchCount)
+    try pairAndRefine(entity, first, second)
+    if mismatchCount == state.mismatchCount { return true }
+    (colours, incoming, open, strays, settled) = (state.colours, state.incoming, state.open, state.strays, state.settled)
+    pairs.restore(state.partners)
+    mismatchCount = state.mismatchCount
+    return false
+  }
+
+  /// Pairs two objects and refines the colours.
+  func pairAndRefine(_ entity: ManagedObjectModel.Entity, _ first: Int, _ second: Int) throws {
+    pair(entity, first, second)
+    removePaired(entity)
+    try refine()
   }
 
   // MARK: Lists for the other steps
