@@ -66,7 +66,7 @@ extension PersistentStoreCoordinator {
   ///
   /// A gap isn't silent: if more changes wait than the limit, the oldest are replaced by one element for each store, in which
   /// ``SavedChanges/mayIncludeOthers`` is true. ``ManagedObjectContext/mergeChanges(from:)`` then refreshes all objects of the store. A
-  /// program that needs the IDs reads the history; see <doc:PersistentHistory>.
+  /// program that needs the IDs reads the history; see <doc:HistoryOfSaves>.
   ///
   /// - Parameter limit: The maximum number of changes that wait for a slow reader. Defaults to 256.
   public func savedChanges(bufferingNewest limit: Int = 256) -> AsyncStream<SavedChanges> { saveListeners.stream(limit) }
