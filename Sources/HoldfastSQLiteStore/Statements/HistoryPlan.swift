@@ -83,11 +83,22 @@ final class HistoryState: Sendable {
     var isKept = false
   }
 
-  let plan: HistoryPlan
+  private let model: ManagedObjectModel
+  private let madePlan = Mutex<HistoryPlan?>(nil)
   /// Used with the writer.
   private let known = Mutex(Known())
 
-  init(_ model: ManagedObjectModel) { plan = HistoryPlan(model) }
+  init(_ model: ManagedObjectModel) { self.model = model }
+
+  /// Made at the first use, because most files have no history.
+  var plan: HistoryPlan {
+    madePlan.withLock { made in
+      if let made { return made }
+      let plan = HistoryPlan(model)
+      made = plan
+      return plan
+    }
+  }
 
   /// Whether a save writes history. Call it in the save's transaction.
   func isKept(_ writer: SQLiteConnection) throws -> Bool {

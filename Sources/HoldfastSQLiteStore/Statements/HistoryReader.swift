@@ -10,7 +10,13 @@ import HoldfastStore
 struct HistoryReader {
   let store: OpenStore
   let connection: SQLiteConnection
-  private var plan: HistoryPlan { store.history.plan }
+  private let plan: HistoryPlan
+
+  init(store: OpenStore, connection: SQLiteConnection) {
+    self.store = store
+    self.connection = connection
+    plan = store.history.plan
+  }
 
   // MARK: Requests
 

@@ -11,7 +11,7 @@ final class HistoryWriter {
   private let request: SaveRequest
   private let store: OpenStore
   private let writer: SQLiteConnection
-  private var plan: HistoryPlan { store.history.plan }
+  private let plan: HistoryPlan
 
   /// An object that the save changes or deletes.
   private struct Changed: Hashable, Comparable {
@@ -43,6 +43,7 @@ final class HistoryWriter {
 
   private init(_ request: SaveRequest, _ store: OpenStore, _ writer: SQLiteConnection) {
     self.request = request
+    plan = store.history.plan
     self.store = store
     self.writer = writer
   }
