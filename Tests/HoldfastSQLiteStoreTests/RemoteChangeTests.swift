@@ -101,7 +101,8 @@ import Testing
     let coordinator = try Self.coordinator(path), context = try ManagedObjectContext(coordinator: coordinator)
     for number in 0..<3 { _ = try note("\(number)", context) }
     try context.save()
-    let rounds = TestTier.count(60, full: 500)
+    // A multiple of the number of notes.
+    let rounds = TestTier.count(60, full: 600)
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<3 {
         group.addTask { [path] in
