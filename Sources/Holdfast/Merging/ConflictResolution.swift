@@ -143,8 +143,11 @@ extension ContextCore {
   /// Merges objects with their stored rows.
   func merge(_ merges: [ObjectMerge]) throws {
     var merges = merges
+    // All at once, because each of these calls looks at all changes or deletions.
+    undelete(merges.filter(\.isUndeleted).map(\.object))
     for place in merges.indices { merges[place].noteLinks() }
     for merge in merges { merge.takeBackLinks() }
+    noteDeletedElsewhere(merges.filter(\.isRemoved).map(\.object))
     // From here on the objects are changed. All of them are completed, so that both ends of each link agree.
     var failure: (any Error)?
     func attempt(_ merge: ObjectMerge, _ step: () throws -> Void) {

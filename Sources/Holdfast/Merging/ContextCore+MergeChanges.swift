@@ -95,15 +95,14 @@ extension ContextCore {
 
   /// Shows objects again that were deleted and then inserted with the same IDs. Returns whether there are any.
   private func showAgain(_ inserted: [ManagedObjectID]) -> Bool {
-    var isAny = false
+    var keys: [EntityIndex: Set<ObjectKey>] = [:]
     for id in inserted {
       guard let entity = persistentStoreCoordinator.model.entity(named: id.entityName), hasDeleted(entity.index),
-        let key = places.key(of: id), deletions.contains(key, root: entity.rootIndex)
+        let key = places.key(of: id)
       else { continue }
-      deletions.forgetSaved(key, root: entity.rootIndex)
-      isAny = true
+      keys[entity.rootIndex, default: []].insert(key)
     }
-    return isAny
+    return keys.reduce(false) { deletions.forgetSaved($1.value, root: $1.key) || $0 }
   }
 
   /// Makes the lists that may contain changed objects be read again. Changes that aren't announced by a save don't name their owners.

@@ -58,32 +58,41 @@ extension ContextCore {
     deletions.putBackUnpropagated(CollectionOfOne(object))
   }
 
-  /// Reverts the deletion of an object, and restores the references to it that were cleared.
-  func undelete(_ object: ManagedObject) {
-    let root = graph.entities[object.flags.entityIndex].root
-    deletions.takeBack([object.objectKey], root: root)
-    object.flags.subtract([.deleted, .propagated, .toldDeleted])
-    if !object.isInserted { object.flags.insert(.updated) }
-    noteChange(object)
-    for relationship in object.entity.relationships {
-      guard let inverse = persistentStoreCoordinator.model.inverse(of: relationship), !inverse.isToMany, inverse.slot >= 0 else { continue }
-      for other in changes.objects where graph.entities[inverse.entityIndex].family.contains(other.flags.entityIndex) {
-        guard other.flags.contains(.hasPrivateRow), !other.isDeleted, let base = other.committedRow, let row = other.row,
-          base.isPresent(inverse.slot), base.key(inverse.slot) == object.objectKey, !row.isPresent(inverse.slot)
+  /// Reverts the deletions of objects, and restores the references to them that were cleared.
+  func undelete(_ objects: [ManagedObject]) {
+    if objects.isEmpty { return }
+    for (root, keys) in keysByRoot(objects) { deletions.takeBack(Set(keys), root: root) }
+    for object in objects {
+      object.flags.subtract([.deleted, .propagated, .toldDeleted])
+      if !object.isInserted { object.flags.insert(.updated) }
+      noteChange(object)
+    }
+    let undeleted = Set(objects)
+    for other in changes.objects where other.flags.contains(.hasPrivateRow) && !other.isDeleted {
+      guard let base = other.committedRow, let row = other.row else { continue }
+      for relationship in other.entity.relationships where !relationship.isToMany && !row.isPresent(relationship.slot) {
+        guard base.isPresent(relationship.slot), let inverse = persistentStoreCoordinator.model.inverse(of: relationship),
+          let object = registered(relationship.destinationIndex, base.key(relationship.slot)), undeleted.contains(object)
         else { continue }
         // The program may have removed the link before it deleted the object.
-        if relationship.isToMany, object.toMany?[relationship.toManyIndex].isRecorded(other.objectKey, isAddition: false) == true {
-          continue
-        }
-        other.writableRow().set(inverse.slot, cell: UInt64(bitPattern: object.objectKey.rawValue))
+        if inverse.isToMany, object.toMany?[inverse.toManyIndex].isRecorded(other.objectKey, isAddition: false) == true { continue }
+        other.writableRow().set(relationship.slot, cell: UInt64(bitPattern: object.objectKey.rawValue))
       }
     }
   }
 
-  /// Removes an object that the other side deleted, without its changes.
+  /// Records that other contexts or processes deleted objects.
+  func noteDeletedElsewhere(_ objects: [ManagedObject]) {
+    for (root, keys) in keysByRoot(objects) { deletions.insertSaved(keys, root: root) }
+  }
+
+  private func keysByRoot(_ objects: [ManagedObject]) -> [EntityIndex: [ObjectKey]] {
+    Dictionary(grouping: objects) { $0.plan.root }.mapValues { $0.map(\.objectKey) }
+  }
+
+  /// Removes an object that the other side deleted, without its changes. ``noteDeletedElsewhere(_:)`` was called before.
   func removeDeletedElsewhere(_ object: ManagedObject) throws {
     try forgetLists(of: object, losing: object.committedRow, for: nil)
-    deletions.insertSaved([object.objectKey], root: graph.entities[object.flags.entityIndex].root)
     observers?.noteRemoval(object)
     changes.forgetRefusedValues(object)
     detach(object)

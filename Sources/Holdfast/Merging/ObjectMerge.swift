@@ -27,7 +27,6 @@ struct ObjectMerge {
   // MARK: Phases
 
   mutating func noteLinks() {
-    if object.isDeleted && current != nil && !keepsDeletion { context.undelete(object) }
     if object.isDeleted || !object.isUpdated || !keepsChanges { return }
     if let current { links = linksToSet(current.pointer) }
   }
@@ -44,8 +43,7 @@ struct ObjectMerge {
 
   func adopt() throws {
     guard let current else {
-      if !object.isDeleted && object.isUpdated && resolution.prefersObject { return try context.insertAgain(object) }
-      return try context.removeDeletedElsewhere(object)
+      return isRemoved ? try context.removeDeletedElsewhere(object) : try context.insertAgain(object)
     }
     if object.isInserted {
       context.update(object, on: current)
@@ -73,6 +71,12 @@ struct ObjectMerge {
   }
 
   // MARK: What is kept
+
+  /// Whether the object isn't deleted any more.
+  var isUndeleted: Bool { object.isDeleted && current != nil && !keepsDeletion }
+
+  /// Whether the object leaves the context, because the other side deleted it.
+  var isRemoved: Bool { current == nil && (object.isDeleted || !object.isUpdated || !resolution.prefersObject) }
 
   /// Whether the object stays deleted although it was changed in the store.
   private var keepsDeletion: Bool { resolution == .mergeByPropertyObjectTrump || resolution == .overwrite }

@@ -19,7 +19,7 @@ extension ContextCore {
     precondition(!isSaving, "Changes were discarded in a callback of a save.")
     try settleUncertainSave()
     let objects = ids.compactMap(registeredObject).filter { $0.hasChanges && !($0.isInserted && $0.isDeleted) }
-    for object in objects where object.isDeleted { undelete(object) }
+    undelete(objects.filter(\.isDeleted))
     for object in objects {
       if object.isInserted { discard(object) } else { try refresh(object, mergeChanges: false) }
     }

@@ -102,15 +102,17 @@ final class Deletions {
     for key in pending where !contains(key, root: root) { insert(key, root: root) }
   }
 
-  /// Forgets that an object was deleted, because it exists again.
-  func forgetSaved(_ key: ObjectKey, root: EntityIndex) {
-    let pending = keys(root: root, from: savedCounts[root.rawValue])
-    if pending.contains(key) || !contains(key, root: root) { return }
+  /// Forgets that objects were deleted, because they exist again. Returns whether there are any.
+  func forgetSaved(_ keys: Set<ObjectKey>, root: EntityIndex) -> Bool {
+    let pending = self.keys(root: root, from: savedCounts[root.rawValue])
+    let forgotten = keys.subtracting(pending).filter { contains($0, root: root) }
+    if forgotten.isEmpty { return false }
     dropPending(root)
     generation += 1
-    _ = lists[root.rawValue].remove(key)
+    for key in forgotten { _ = lists[root.rawValue].remove(key) }
     savedCounts[root.rawValue] = count(root: root)
     for key in pending { insert(key, root: root) }
+    return true
   }
 
   /// Removes the pending deletions.
