@@ -66,9 +66,10 @@ public final class FolderWatch: Sendable {
     }
 
     private static func failure(_ number: Int32, _ folder: String) -> StoreError {
-      StoreError(
-        .inputOutput, operation: "watch the folder", path: folder,
-        reason: "\(ErrorNumber.describe(number)). Watch fewer folders, or raise the system's limit of inotify watches.")
+      let isAtLimit = [EMFILE, ENFILE, ENOSPC].contains(number)
+      let advice = isAtLimit ? "Watch fewer folders, or raise the system's limit of inotify watches." : "Check the folder's access rights."
+      return StoreError(
+        .inputOutput, operation: "watch the folder", path: folder, reason: "\(ErrorNumber.describe(number)). \(advice)")
     }
 
     func close() {

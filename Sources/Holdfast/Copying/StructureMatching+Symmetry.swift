@@ -8,8 +8,8 @@ extension StructureMatching {
   /// Step 4: pairs the remaining objects of each colour, in key order.
   ///
   /// Among some hundred objects, colours are refined after each pair. Objects of one colour needn't be interchangeable, so a pair that makes
-  /// others differ is replaced by another one, if there is a better one among the first few. Among more, the objects that are linked to both in the same way are
-  /// paired, depth first. So the halves of two equal pairs of objects aren't exchanged.
+  /// others differ is replaced by another one, if there is a better one among the first few. Among more objects, those that are linked to
+  /// both in the same way are paired, depth first. So the halves of two equal pairs of objects aren't exchanged.
   func pairSymmetricObjects() throws {
     let end = remainingReads - Self.maximumReads
     var triesOthers = true

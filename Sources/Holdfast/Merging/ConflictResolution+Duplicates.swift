@@ -40,7 +40,7 @@ extension ConflictResolution {
     return found.sorted { $0.object.objectKey > $1.object.objectKey }
   }
 
-  /// Reads the rows of objects that aren't in the context: one request for each entity and 1,024 of them.
+  /// Reads the rows of objects that aren't in the context.
   private func rows(of ids: [ManagedObjectID]) throws -> [ManagedObjectID: CurrentRow] {
     var keys: [EntityIndex: [ObjectKey: ManagedObjectID]] = [:]
     for id in ids {
@@ -50,16 +50,8 @@ extension ConflictResolution {
       keys[entity.index, default: [:]][key] = id
     }
     var found: [ManagedObjectID: CurrentRow] = [:]
-    for (entity, ids) in keys {
-      for window in ids.keys.sorted().windows(of: RowGroup.size) {
-        let request = FaultRequest(entity: entity, keys: Array(window))
-        let rows = try context.persistentStoreCoordinator.rows(request, context.requests.ofOthers)
-        for group in context.groups(rows.runs, entity) where group.entity == entity {
-          group.forEachRow { position, row in
-            if let id = ids[row.key] { found[id] = CurrentRow(pointer: row, group: group, position: position) }
-          }
-        }
-      }
+    try context.forEachCurrentRow(keys.mapValues { Array($0.keys) }) { entity, row in
+      if let id = keys[entity]?[row.pointer.key] { found[id] = row }
     }
     return found
   }

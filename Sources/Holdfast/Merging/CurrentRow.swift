@@ -8,26 +8,31 @@ struct CurrentRow {
 }
 
 extension ContextCore {
-  /// Reads the rows of saved objects again: one request for each entity and 1,024 objects. An object without a row was deleted.
+  /// Reads the rows of saved objects again. An object without a row was deleted.
   func currentRows(of objects: some Sequence<ManagedObject>) throws -> [ObjectIdentifier: CurrentRow] {
-    var byEntity: [EntityIndex: [ManagedObject]] = [:]
-    for object in objects where object.objectKey >= 0 { byEntity[object.flags.entityIndex, default: []].append(object) }
+    var byKey: [EntityIndex: [ObjectKey: ManagedObject]] = [:]
+    for object in objects where object.objectKey >= 0 { byKey[object.flags.entityIndex, default: [:]][object.objectKey] = object }
     recentGroups.removeAll()
+    for (entity, objects) in byKey {
+      persistentStoreCoordinator.rowCache.remove(root: graph.entities[entity].root, keys: objects.keys.sorted())
+    }
     var found: [ObjectIdentifier: CurrentRow] = [:]
-    for (entity, objects) in byEntity.sorted(by: { $0.key < $1.key }) {
-      let keys = objects.map(\.objectKey).sorted()
-      persistentStoreCoordinator.rowCache.remove(root: graph.entities[entity].root, keys: keys)
-      for window in keys.windows(of: RowGroup.size) {
+    try forEachCurrentRow(byKey.mapValues { Array($0.keys) }) { entity, row in
+      if let object = byKey[entity]?[row.pointer.key] { found[ObjectIdentifier(object)] = row }
+    }
+    return found
+  }
+
+  /// Reads rows from the store: one request for each entity and 1,024 keys.
+  func forEachCurrentRow(_ keys: [EntityIndex: [ObjectKey]], _ body: (EntityIndex, CurrentRow) -> Void) throws {
+    for (entity, keys) in keys.sorted(by: { $0.key < $1.key }) {
+      for window in keys.sorted().windows(of: RowGroup.size) {
         let rows = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: Array(window)), requests.ofOthers)
         for group in groups(rows.runs, entity) where group.entity == entity {
-          group.forEachRow { position, row in
-            guard let object = registered(entity, row.key), object.flags.entityIndex == entity else { return }
-            found[ObjectIdentifier(object)] = CurrentRow(pointer: row, group: group, position: position)
-          }
+          group.forEachRow { position, row in body(entity, CurrentRow(pointer: row, group: group, position: position)) }
         }
       }
     }
-    return found
   }
 
   /// Gives an object its stored row. The object keeps no changes of its own.

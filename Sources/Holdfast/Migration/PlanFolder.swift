@@ -101,7 +101,7 @@ struct PlanFolder {
     removeStores { _ in true }
   }
 
-  /// Removes the folder, beginning with the record: what remains if the process ends meanwhile isn't used without it. Whoever has
+  /// Removes the folder, beginning with the record: what remains if the process ends meanwhile isn't used without it. A process that has
   /// just opened the folder notices that it was removed.
   func remove() {
     clear()

@@ -142,7 +142,7 @@ struct HistoryReader {
     guard try select.step() else { return }
     func decoded<Kept: Decodable>(_ column: Int, _ type: Kept.Type) throws -> Kept? {
       if select.isNull(column) { return nil }
-      do { return try HistoryReader.decoder().decode(type, from: Data(select.blob(column))) } catch {
+      do { return try HistoryReader.decoder.decode(type, from: Data(select.blob(column))) } catch {
         throw damaged("The values of change \(key) can't be decoded.", cause: error)
       }
     }
@@ -152,11 +152,11 @@ struct HistoryReader {
     (change.addedLinks, change.removedLinks) = (links.added, links.removed)
   }
 
-  private static func decoder() -> JSONDecoder {
+  private static let decoder = {
     let decoder = JSONDecoder()
     decoder.nonConformingFloatDecodingStrategy = .convertFromString(positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
     return decoder
-  }
+  }()
 
   // MARK: Saves of other processes
 

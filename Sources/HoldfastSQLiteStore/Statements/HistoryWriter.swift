@@ -161,15 +161,15 @@ final class HistoryWriter {
   func write() throws {
     transaction = try reserve(HistoryTables.transactionNumber, 1)
     nextChange = try reserve(HistoryTables.changeNumber, changeCount)
-    try writeTransaction(transaction)
-    for changes in request.entities { try writeInsertions(changes, transaction) }
+    try writeTransaction()
+    for changes in request.entities { try writeInsertions(changes) }
     for (changed, bits) in updates.sorted(by: { $0.key < $1.key }) {
       let bytes = plan.entities[changed.entity.rawValue].bytes(bits)
-      let key = try writeChange(1, changed, transaction, columns: bytes)
+      let key = try writeChange(1, changed, columns: bytes)
       if plan.entities[changed.entity.rawValue].keepsValues { try writeValues(key, changed, of: bits) }
     }
     for changes in request.entities {
-      for deleted in changes.deleted.keys { try writeDeletion(Changed(entity: changes.entity, key: deleted), transaction) }
+      for deleted in changes.deleted.keys { try writeDeletion(Changed(entity: changes.entity, key: deleted)) }
     }
     let options = store.database.options
     if let limit = options.maximumHistoryChangeCount, options.historyTracking == .always { try HistoryDeletion(writer).prune(to: limit) }
@@ -202,14 +202,15 @@ final class HistoryWriter {
     return select.int64(0) - Int64(count) + 1
   }
 
-  private func writeTransaction(_ key: Int64) throws {
+  private func writeTransaction() throws {
     let insert = try writer.statement(
-      "INSERT INTO ATRANSACTION (Z_PK, Z_ENT, ZAUTHORTS, ZCONTEXTNAMETS, ZPROCESSIDTS, ZTIMESTAMP) VALUES (?1, 16002, ?2, ?3, ?4, ?5)")
+      "INSERT INTO ATRANSACTION (Z_PK, Z_ENT, ZAUTHORTS, ZCONTEXTNAMETS, ZPROCESSIDTS, ZTIMESTAMP) "
+        + "VALUES (?1, \(HistoryTables.transactionNumber), ?2, ?3, ?4, ?5)")
     let names = [request.origin?.author, request.origin?.contextName, HistoryWriter.processName]
     for (place, name) in names.enumerated() {
       if let name { insert.bind(try string(name), at: place + 2) } else { insert.bindNull(at: place + 2) }
     }
-    insert.bind(key, at: 1)
+    insert.bind(transaction, at: 1)
     insert.bind(request.origin?.time ?? SaveOrigin().time, at: 5)
     try insert.run()
   }
@@ -223,7 +224,7 @@ final class HistoryWriter {
     defer { select.reset() }
     if try select.step() { return select.int64(0) }
     let key = try reserve(HistoryTables.stringNumber, 1)
-    let insert = try writer.statement("INSERT INTO ATRANSACTIONSTRING (Z_PK, Z_ENT, ZNAME) VALUES (?1, 16003, ?2)")
+    let insert = try writer.statement("INSERT INTO ATRANSACTIONSTRING (Z_PK, Z_ENT, ZNAME) VALUES (?1, \(HistoryTables.stringNumber), ?2)")
     insert.bind(key, at: 1)
     try insert.bind(text, at: 2)
     try insert.run()
@@ -231,10 +232,11 @@ final class HistoryWriter {
   }
 
   /// Writes the insertions: one statement for each range of consecutive keys.
-  private func writeInsertions(_ changes: SaveRequest.EntityChanges, _ transaction: Int64) throws {
+  private func writeInsertions(_ changes: SaveRequest.EntityChanges) throws {
     let insert = try writer.statement(
       "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID) "
-        + "SELECT Z_PK + ?1, 16001, 0, Z_ENT, Z_PK, ?2 FROM \(store.table(changes.entity)) WHERE Z_PK BETWEEN ?3 AND ?4")
+        + "SELECT Z_PK + ?1, \(HistoryTables.changeNumber), 0, Z_ENT, Z_PK, ?2 FROM \(store.table(changes.entity)) WHERE Z_PK BETWEEN ?3 AND ?4"
+    )
     let rows = changes.inserted.flatMap { batch in (0..<batch.count).map { batch[$0] } }.sorted { $0.key < $1.key }
     var start = 0
     while start < rows.count {
@@ -256,11 +258,12 @@ final class HistoryWriter {
     }
   }
 
-  private func writeChange(_ kind: Int, _ changed: Changed, _ transaction: Int64, columns: [UInt8]?) throws -> Int64 {
+  private func writeChange(_ kind: Int, _ changed: Changed, columns: [UInt8]?) throws -> Int64 {
     let key = nextChange
     nextChange += 1
     let insert = try writer.statement(
-      "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID, ZCOLUMNS) VALUES (?1, 16001, ?2, ?3, ?4, ?5, ?6)")
+      "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID, ZCOLUMNS) "
+        + "VALUES (?1, \(HistoryTables.changeNumber), ?2, ?3, ?4, ?5, ?6)")
     insert.bind(key, at: 1)
     insert.bind(kind, at: 2)
     insert.bind(store.schema.tables[changed.entity].number, at: 3)
@@ -271,8 +274,8 @@ final class HistoryWriter {
     return key
   }
 
-  private func writeDeletion(_ changed: Changed, _ transaction: Int64) throws {
-    let key = try writeChange(2, changed, transaction, columns: nil)
+  private func writeDeletion(_ changed: Changed) throws {
+    let key = try writeChange(2, changed, columns: nil)
     let entity = plan.entities[changed.entity.rawValue]
     guard let row = former[changed] else { return }
     if !entity.preserved.isEmpty {
@@ -303,25 +306,25 @@ final class HistoryWriter {
     insert.bind(key, at: 1)
     for (place, values) in [former, new].enumerated() {
       if let values {
-        try insert.bind(Array(try HistoryWriter.encoder().encode(values)), at: place + 2)
+        try insert.bind(Array(try HistoryWriter.encoder.encode(values)), at: place + 2)
       } else {
         insert.bindNull(at: place + 2)
       }
     }
     let root = Changed(entity: store.model.entities[changed.entity].rootIndex, key: changed.key)
     if let links = links[root] {
-      try insert.bind(Array(try HistoryWriter.encoder().encode(links)), at: 4)
+      try insert.bind(Array(try HistoryWriter.encoder.encode(links)), at: 4)
     } else {
       insert.bindNull(at: 4)
     }
     try insert.run()
   }
 
-  private static func encoder() -> JSONEncoder {
+  private static let encoder = {
     let encoder = JSONEncoder()
     encoder.nonConformingFloatEncodingStrategy = .convertToString(positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
     return encoder
-  }
+  }()
 
   /// The values of a row by name, of some properties or of all. Values in external files are left out.
   private func values(_ row: RowView, _ index: EntityIndex, of bits: Set<Int>?) -> [String: StoreValue] {

@@ -73,7 +73,7 @@ extension ContextCore {
   }
 
   /// Sets a to-one relationship to the destination of the last read or save.
-  fileprivate func restore(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
+  private func restore(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
     guard let committed = object.committedRow else { return }
     let key = committed.isPresent(relationship.slot) ? committed.key(relationship.slot) : nil
     let former = key.flatMap { target(relationship.destinationIndex, $0, nil, position: 0) }, current = object.toOne(relationship)
