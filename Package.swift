@@ -76,7 +76,8 @@ let package = Package(
     .target(
       name: "HoldfastSQLiteStore",
       dependencies: [
-        "HoldfastFiles", "HoldfastPropertyList", "HoldfastStore", "CHoldfastSQLite", .product(name: "Logging", package: "swift-log"),
+        "HoldfastFiles", "HoldfastPropertyList", "HoldfastStore", "HoldfastSupport", "CHoldfastSQLite",
+        .product(name: "Logging", package: "swift-log"),
       ]),
     .target(
       name: "HoldfastModelFile",

@@ -24,7 +24,7 @@ private let allowed: [String: Set<String>] = [
   "HoldfastJSONStore": ["HoldfastAtomicStore", "HoldfastStore", "CHoldfastYajl"],
   "HoldfastXMLStore": ["HoldfastAtomicStore", "HoldfastPropertyList", "HoldfastStore", "CHoldfastLibXML2"],
   "HoldfastBinaryStore": ["HoldfastAtomicStore", "HoldfastPropertyList", "HoldfastStore"],
-  "HoldfastSQLiteStore": ["HoldfastFiles", "HoldfastPropertyList", "HoldfastStore", "CHoldfastSQLite", "Logging"],
+  "HoldfastSQLiteStore": ["HoldfastFiles", "HoldfastPropertyList", "HoldfastStore", "HoldfastSupport", "CHoldfastSQLite", "Logging"],
   "HoldfastModelCode": ["HoldfastStore"],
   "HoldfastModelFile": ["HoldfastPropertyList", "HoldfastStore", "CHoldfastPOSIX", "CHoldfastLibXML2", "CHoldfastZlib"],
   "HoldfastMacros": ["SwiftDiagnostics", "SwiftParser", "SwiftSyntax", "SwiftSyntaxBuilder", "SwiftSyntaxMacros"],

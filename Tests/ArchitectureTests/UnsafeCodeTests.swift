@@ -3,11 +3,11 @@ import Testing
 
 /// The number of files of each module that may use unsafe pointers. Lower a number when a file no longer needs one.
 private let allowedCounts = [
-  "HoldfastSupport": 8, "HoldfastStore": 21, "HoldfastPropertyList": 0, "HoldfastRowStore": 0, "HoldfastStoreWrappers": 0,
+  "HoldfastSupport": 9, "HoldfastStore": 21, "HoldfastPropertyList": 0, "HoldfastRowStore": 0, "HoldfastStoreWrappers": 0,
   "HoldfastStoreRecording": 0, "HoldfastCoreData": 0, "HoldfastEncryption": 2,
   "HoldfastFiles": 8,
   "HoldfastAtomicStore": 22, "HoldfastMemoryStore": 0,
-  "HoldfastJSONStore": 9, "HoldfastXMLStore": 11, "HoldfastBinaryStore": 12, "HoldfastSQLiteStore": 19, "HoldfastModelFile": 4,
+  "HoldfastJSONStore": 9, "HoldfastXMLStore": 11, "HoldfastBinaryStore": 12, "HoldfastSQLiteStore": 18, "HoldfastModelFile": 4,
   "HoldfastModelCode": 0,
   "HoldfastGenerate": 0,
   "Holdfast": 18, "HoldfastStoreConformance": 3, "Examples": 0,

@@ -183,6 +183,13 @@ enum LargeKennel {
     return dogs.map(\.name)
   }
 
+  static func pinned(_ context: ManagedObjectContext) throws -> [Dog] {
+    try context.setQueryGeneration(from: .current, timeLimit: .seconds(60))
+    let dogs = try context.fetch(FetchRequest<Dog>())  // and everything that is reached from these dogs
+    try context.setQueryGeneration(from: nil)
+    return dogs
+  }
+
   static func explainFirstTen(_ context: ManagedObjectContext) throws {
     let request = FetchRequest<Dog>(limit: 10) { $0.age > 3 }
     print(try context.explain(request))

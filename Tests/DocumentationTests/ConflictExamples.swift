@@ -49,6 +49,15 @@ func keepHighScores(in context: ManagedObjectContext) {
   }
 }
 
+/// The average score of the books, and those above it. Both are of one state, whatever others save meanwhile.
+func bestBooks(in context: ManagedObjectContext) throws -> (average: Double, best: [LibraryBook]) {
+  try context.setQueryGeneration(from: .current, timeLimit: .seconds(60))
+  defer { try? context.setQueryGeneration(from: nil) }
+  let scores = try context.fetch(FetchRequest<LibraryBook>()).map(\.score)
+  let average = Double(scores.reduce(0, +)) / Double(max(1, scores.count)), limit = Int(average)
+  return (average, try context.fetch(LibraryBook.self) { $0.score > limit })
+}
+
 /// Saves. If objects are in conflict, lets the user decide whether their changes are kept.
 func save(_ context: ManagedObjectContext, asking keepsChanges: ([ManagedObjectID]) -> Bool) throws {
   do {

@@ -61,6 +61,13 @@ import Testing
     _ = MergingComments.policy(second)
   }
 
+  @Test func theBestBooksAreOfOneState() throws {
+    _ = try changedElsewhere { $0.score = 4 }
+    try importBooks([(2, "Persuasion")], into: container.newContext())
+    let context = container.newContext(), (average, best) = try bestBooks(in: context)
+    #expect(average == 2 && best.map(\.title) == ["Emma"] && context.queryGenerationToken == nil)
+  }
+
   @MainActor @Test func theViewContextFollows() throws {
     showLatest(of: container)
     let context = container.viewContext

@@ -103,7 +103,7 @@ extension TestStore.Place {
     }
     deletingContext.delete(dog)
     try deletingContext.save()
-    for run in collector.runs { coordinator.publish(run.batch, readIn: epoch) }
+    for run in collector.runs { coordinator.publish(run.batch, in: coordinator.rowCache, readIn: epoch) }
     let readingContext = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
     #expect(throws: PersistenceError.self) { try readingContext.existingObject(with: id) }
   }

@@ -4,19 +4,22 @@ extension PersistentStoreCoordinator {
   /// Computes dictionary results. The order of the groups is unspecified.
   ///
   /// A single store that supports aggregates computes them itself. Rows of several stores are aggregated here.
-  func aggregate(_ query: FetchQuery, _ plan: AggregatePlan) throws -> [[StoreValue]] {
+  ///
+  /// - Parameter pinned: The stores of a generation; nil for the newest rows.
+  func aggregate(_ query: FetchQuery, _ plan: AggregatePlan, in pinned: StoreSet? = nil) throws -> [[StoreValue]] {
     try query.options.check("aggregate rows")
-    let parts = try parts(of: query, storeSet)
-    var rows = try parts.count == 1 ? storeAggregates(parts[0]) ?? ownAggregates(parts, query, plan) : ownAggregates(parts, query, plan)
-    try nameTargets(&rows, plan.layout(in: query.entity), query.options)
+    let stores = pinned ?? storeSet, parts = try parts(of: query, stores)
+    var rows = try (parts.count == 1 ? storeAggregates(parts[0], stores) : nil) ?? ownAggregates(parts, query, plan, stores)
+    try nameTargets(&rows, plan.layout(in: query.entity), pinned, query.options)
     return rows
   }
 
   /// The results of a store that computes them itself; nil if it can't, or declines to.
-  private func storeAggregates(_ part: Part) throws -> [[StoreValue]]? {
+  private func storeAggregates(_ part: Part, _ stores: StoreSet) throws -> [[StoreValue]]? {
     let division = planner(part.store).divide(part.query), collector = RowCollector()
     if division.reduces { return nil }
-    do { try run(division, part.query, part.store, into: collector) } catch let error as StoreError where error.code == .unsupportedRequest
+    do { try run(division, part.query, part.store, stores, into: collector) } catch let error as StoreError
+      where error.code == .unsupportedRequest
     {
       return nil
     }
@@ -26,12 +29,12 @@ extension PersistentStoreCoordinator {
   }
 
   /// The results, computed here from the rows of all stores. The stores may test the predicate.
-  private func ownAggregates(_ parts: [Part], _ query: FetchQuery, _ plan: AggregatePlan) throws -> [[StoreValue]] {
+  private func ownAggregates(_ parts: [Part], _ query: FetchQuery, _ plan: AggregatePlan, _ stores: StoreSet) throws -> [[StoreValue]] {
     let sink = AggregatingSink(RowAggregator(plan, entity: query.entity))
     for (store, query) in parts {
       var query = query
       query.output = .rows
-      try dividing(query, store, canRepeat: { !sink.hasReceived }) { try run($0, query, store, into: sink) }
+      try dividing(query, store, canRepeat: { !sink.hasReceived }) { try run($0, query, store, stores, into: sink) }
     }
     let batch = try sink.aggregator.result()
     return (0..<batch.count).map { values(batch, $0) }
@@ -45,14 +48,14 @@ extension PersistentStoreCoordinator {
   /// Replaces the keys in columns of to-one destinations with IDs.
   ///
   /// When the destination has subentities, the objects' rows are read to find their entities.
-  private func nameTargets(_ rows: inout [[StoreValue]], _ layout: RowLayout, _ options: RequestOptions) throws {
+  private func nameTargets(_ rows: inout [[StoreValue]], _ layout: RowLayout, _ pinned: StoreSet?, _ options: RequestOptions) throws {
     for (place, column) in layout.columns.enumerated() {
       guard case .toOne(let destination) = column else { continue }
       var entities: [ObjectKey: EntityIndex] = [:]
       if model.entities[destination].familyIndexes.count > 1 {
         let keys = Set(rows.compactMap { if case .int64(let key) = $0[place] { ObjectKey(key) } else { nil } })
         if !keys.isEmpty {
-          try self.rows(FaultRequest(entity: destination, keys: keys.sorted()), options).forEach { batch, index in
+          try self.rows(FaultRequest(entity: destination, keys: keys.sorted()), in: pinned, options).forEach { batch, index in
             entities[batch.pointer(index).key] = try checkedEntityIndex(of: batch)
           }
         }

@@ -2,51 +2,54 @@ import HoldfastStore
 
 extension PersistentStoreCoordinator {
   /// Fetches rows or keys.
-  func fetch(_ query: FetchQuery) throws -> RowCollector {
+  ///
+  /// - Parameter pinned: The stores of a generation; nil for the newest rows.
+  func fetch(_ query: FetchQuery, in pinned: StoreSet? = nil) throws -> RowCollector {
     let collector = RowCollector()
-    try fetch(query, into: collector)
+    try fetch(query, in: pinned, into: collector)
     if case .rows = query.output { try check(collector) }
     return collector
   }
 
   /// Fetches rows or keys from every store that may have some.
-  func fetch(_ query: FetchQuery, into sink: any RowSink) throws {
+  func fetch(_ query: FetchQuery, in pinned: StoreSet? = nil, into sink: any RowSink) throws {
     try query.options.check("read rows")
-    let stores = storeSet
-    if let store = stores.soleOfAll { return try fetch(query, from: store, into: sink) }
+    let stores = pinned ?? storeSet
+    if let store = stores.soleOfAll { return try fetch(query, from: store, in: pinned, into: sink) }
     let parts = try parts(of: query, stores)
-    if parts.count == 1 { return try fetch(parts[0].query, from: parts[0].store, into: sink) }
+    if parts.count == 1 { return try fetch(parts[0].query, from: parts[0].store, in: pinned, into: sink) }
     if parts.count > 1 { try StoreMerge(query, parts, self, stores).run(into: sink) }
   }
 
   /// Fetches rows or keys from one store, and inserts a small result into the shared cache.
-  func fetch(_ query: FetchQuery, from store: PersistentStore, into sink: any RowSink) throws {
-    guard case .rows = query.output, !store.capabilities.residentRows else { return try run(query, store, into: sink) }
-    let epoch = rowCache.epoch
+  func fetch(_ query: FetchQuery, from store: PersistentStore, in pinned: StoreSet? = nil, into sink: any RowSink) throws {
+    let stores = pinned ?? storeSet
+    guard case .rows = query.output, !store.capabilities.residentRows else { return try run(query, store, stores, into: sink) }
+    let cache = cache(of: stores), epoch = cache.epoch
     let cached = CachedRows(sink)
-    try run(query, store, into: cached)
-    for batch in cached.batches { publish(batch, readIn: epoch) }
+    try run(query, store, stores, into: cached)
+    for batch in cached.batches { publish(batch, in: cache, readIn: epoch) }
   }
 
   /// Counts the objects that match a query.
-  func count(_ query: FetchQuery) throws -> Int {
+  func count(_ query: FetchQuery, in pinned: StoreSet? = nil) throws -> Int {
     try query.options.check("read rows")
     var query = query
     query.output = .count
-    let stores = storeSet
-    if let store = stores.soleOfAll { return try count(query, in: store) }
-    return try parts(of: query, stores).reduce(0) { try $0 + count($1.query, in: $1.store) }
+    let stores = pinned ?? storeSet
+    if let store = stores.soleOfAll { return try count(query, store, stores) }
+    return try parts(of: query, stores).reduce(0) { try $0 + count($1.query, $1.store, stores) }
   }
 
-  private func count(_ query: FetchQuery, in store: PersistentStore) throws -> Int {
+  private func count(_ query: FetchQuery, _ store: PersistentStore, _ stores: StoreSet) throws -> Int {
     try dividing(query, store) { division in
       if division.reduces {
         let counter = CountingSink()
-        try run(division, query, store, into: counter)
+        try run(division, query, store, stores, into: counter)
         return counter.count
       }
       let collector = RowCollector()
-      try run(division, query, store, into: collector)
+      try run(division, query, store, stores, into: collector)
       guard let first = collector.runs.first, first.batch.layout.columns.count == 1 else {
         throw StoreError(
           .damaged, operation: "count rows", path: store.locationDescription,
@@ -84,22 +87,22 @@ extension PersistentStoreCoordinator {
 
   // MARK: One store
 
-  private func run(_ query: FetchQuery, _ store: PersistentStore, into sink: any RowSink) throws {
+  private func run(_ query: FetchQuery, _ store: PersistentStore, _ stores: StoreSet, into sink: any RowSink) throws {
     try dividing(query, store, canRepeat: { (sink as? any ReceivingSink)?.hasReceived == false }) {
-      try run($0, query, store, into: sink)
+      try run($0, query, store, stores, into: sink)
     }
   }
 
-  func run(_ division: Planner.Division, _ query: FetchQuery, _ store: PersistentStore, into sink: any RowSink) throws {
+  func run(_ division: Planner.Division, _ query: FetchQuery, _ store: PersistentStore, _ stores: StoreSet, into sink: any RowSink) throws {
     if division.predicate == nil && !division.sorts && !division.windows {
-      return try store.reading(.latest, "fetch \(query.entity.name)", query.options) {
+      return try stores.reading(store, .latest, "fetch \(query.entity.name)", query.options) {
         try store.store.fetch(division.plan, in: $0, options: query.options, into: query.limiting(sink))
       }
     }
     let residual = try Residual(division, query, model)
     let kind: ReadViewKind = residual.relationshipPaths.isEmpty || !store.capabilities.snapshots ? .latest : .consistent
-    try store.reading(kind, "fetch \(query.entity.name)", query.options) { view in
-      try residual.run(division, query, store, view, StoreReader(storeSet, store, view, query.options), model, into: sink)
+    try stores.reading(store, kind, "fetch \(query.entity.name)", query.options) { view in
+      try residual.run(division, query, store, view, StoreReader(stores, store, view, query.options), model, into: sink)
     }
   }
 }

@@ -8,12 +8,14 @@ import HoldfastStore
 
 extension PersistentStoreCoordinator {
   /// Reads the rows with the given keys, without rows of stores that were removed.
-  func rows(_ request: FaultRequest, _ options: RequestOptions) throws -> RowCollector {
+  ///
+  /// - Parameter pinned: The stores of a generation; nil for the newest rows.
+  func rows(_ request: FaultRequest, in pinned: StoreSet? = nil, _ options: RequestOptions) throws -> RowCollector {
     try options.check("read rows")
     let collector = RowCollector()
-    let (epoch, stores) = (rowCache.epoch, storeSet)
+    let stores = pinned ?? storeSet, cache = cache(of: stores), epoch = cache.epoch
     func read(_ request: FaultRequest, _ store: PersistentStore) throws {
-      try store.reading(.latest, "read rows", options) { try store.store.rows(request, in: $0, options: options, into: collector) }
+      try stores.reading(store, .latest, "read rows", options) { try store.store.rows(request, in: $0, options: options, into: collector) }
     }
     if let store = stores.sole {
       try read(request, store)
@@ -21,7 +23,7 @@ extension PersistentStoreCoordinator {
       for (store, keys) in stores.split(request.keys) { try read(FaultRequest(entity: request.entity, keys: keys), store) }
     }
     try check(collector)
-    for run in collector.runs { publish(run.batch, readIn: epoch) }
+    for run in collector.runs { publish(run.batch, in: cache, readIn: epoch) }
     return collector
   }
 
@@ -36,18 +38,19 @@ extension PersistentStoreCoordinator {
 
   /// Reads the destinations of a to-many relationship. Objects of removed stores have none.
   ///
+  /// - Parameter pinned: The stores of a generation; nil for the newest rows.
   /// - Throws: ``PersistenceError`` when the stores of all the objects were removed.
-  func relationships(_ request: RelationshipRequest, _ options: RequestOptions) throws -> RelationshipAnswer {
+  func relationships(_ request: RelationshipRequest, in pinned: StoreSet? = nil, _ options: RequestOptions) throws -> RelationshipAnswer {
     try options.check("read a relationship")
-    let stores = storeSet
-    if let store = stores.sole { return try relationships(request, store, options) }
+    let stores = pinned ?? storeSet
+    if let store = stores.sole { return try relationships(request, store, stores, options) }
     let parts = stores.split(request.sources)
     if parts.isEmpty, !request.sources.isEmpty { throw PersistenceError.missingStore() }
     var answers: [(sources: [ObjectKey], answer: RelationshipAnswer)] = []
     for (store, sources) in parts {
       var request = request
       request.sources = sources
-      answers.append((sources, try relationships(request, store, options)))
+      answers.append((sources, try relationships(request, store, stores, options)))
     }
     if answers.count == 1 && answers[0].sources.count == request.sources.count { return answers[0].answer }
     return RelationshipAnswer(
@@ -56,26 +59,28 @@ extension PersistentStoreCoordinator {
   }
 
   private func relationships(
-    _ request: RelationshipRequest, _ store: PersistentStore, _ options: RequestOptions
+    _ request: RelationshipRequest, _ store: PersistentStore, _ stores: StoreSet, _ options: RequestOptions
   ) throws -> RelationshipAnswer {
-    let epoch = request.acceptsRows ? rowCache.epoch : 0
-    let answer = try store.reading(.latest, "read a relationship", options) {
+    let cache = cache(of: stores), epoch = request.acceptsRows ? cache.epoch : 0
+    let answer = try stores.reading(store, .latest, "read a relationship", options) {
       try store.store.relationships(request, in: $0, options: options)
     }
-    if !answer.rows.isEmpty { try takeRows(answer, request, store, readIn: epoch) }
+    if !answer.rows.isEmpty {
+      try check(answer.rows, request, store)
+      for batch in answer.rows { publish(batch, in: cache, readIn: epoch) }
+    }
     try answer.check(request, store, isOrdered: model.entities[request.entity].relationships[request.relationship].isOrdered)
     return answer
   }
 
-  /// Checks the rows that a store returned together with destinations, and inserts them into the shared cache.
-  private func takeRows(_ answer: RelationshipAnswer, _ request: RelationshipRequest, _ store: PersistentStore, readIn epoch: Int) throws {
+  /// Refuses rows of another entity than the destination that a store returned together with destinations.
+  private func check(_ rows: [RowBatch], _ request: RelationshipRequest, _ store: PersistentStore) throws {
     let destination = model.destination(of: model.entities[request.entity].relationships[request.relationship])
-    guard answer.rows.allSatisfy({ entityIndex(of: $0).map(destination.familyIndexes.contains) ?? false }) else {
+    guard rows.allSatisfy({ entityIndex(of: $0).map(destination.familyIndexes.contains) ?? false }) else {
       throw StoreError(
         .damaged, operation: "read a relationship", path: store.locationDescription,
         reason: "The store returned rows of another entity than the relationship's destination (rule L4).")
     }
-    for batch in answer.rows { publish(batch, readIn: epoch) }
   }
 
   /// Refuses rows that don't match an entity, before they are read as rows of that entity.
@@ -102,9 +107,12 @@ extension PersistentStoreCoordinator {
     return graph.entities[entity].root
   }
 
-  /// Inserts rows into the shared cache, unless the store keeps them in memory anyway.
-  func publish(_ batch: RowBatch, readIn epoch: Int) {
-    if let root = cachedRoot(of: batch) { rowCache.publish(batch, root: root, readIn: epoch) }
+  /// The cache of the rows that requests to a set of stores read: that of its generation, or the shared one.
+  func cache(of stores: StoreSet) -> RowCache { stores.pinnedViews?.rowCache ?? rowCache }
+
+  /// Inserts rows into a cache, unless the store keeps them in memory anyway.
+  func publish(_ batch: RowBatch, in cache: RowCache, readIn epoch: Int) {
+    if let root = cachedRoot(of: batch) { cache.publish(batch, root: root, readIn: epoch) }
   }
 }
 

@@ -2,7 +2,7 @@ import HoldfastStore
 import HoldfastSupport
 import Synchronization
 
-/// A cache of recently read and saved rows, shared by every context that isn't pinned to a generation.
+/// A cache of recently read and saved rows, shared by every context that isn't pinned to a generation. Each generation has another one.
 ///
 /// Its memory is bounded: when the younger of two halves exceeds half of the limit, the older one is released. Publishing never replaces a
 /// row with an older version. Thread-safe.

@@ -25,7 +25,9 @@ struct StoreMerge {
     order = comesInOrder ? nil : try RowOrder(query.sorts, entity: query.entity, model: coordinator.model)
   }
 
-  func run(into sink: any RowSink) throws {
+  func run(into sink: any RowSink) throws { try stores.exclusively { try runAlone(into: sink) } }
+
+  private func runAlone(into sink: any RowSink) throws {
     let relationshipPaths = order?.relationshipPaths ?? []
     let reader = StoreReader(stores, relationshipPaths.isEmpty ? .latest : .consistent, query.options)
     defer { reader.end() }
@@ -45,7 +47,7 @@ struct StoreMerge {
   /// Passes on the rows of one store, and returns whether the sink needs more.
   private func run(_ part: PersistentStoreCoordinator.Part, _ reader: StoreReader, into sink: any RowSink) throws -> SinkDemand {
     let (store, query) = (part.store, StoreMerge.windowed(part.query))
-    let epoch = coordinator.rowCache.epoch
+    let cache = coordinator.cache(of: stores), epoch = cache.epoch
     let cached = query.output == .rows && !store.capabilities.residentRows ? CachedRows(sink) : nil
     let received = WatchedSink(cached ?? sink)
     try coordinator.dividing(query, store, canRepeat: { !received.hasReceived }) { division in
@@ -56,7 +58,7 @@ struct StoreMerge {
       let view = try reader.view(store, residual.relationshipPaths.isEmpty ? nil : .consistent)
       try residual.run(division, query, store, view, reader, coordinator.model, into: received)
     }
-    for batch in cached?.batches ?? [] { coordinator.publish(batch, readIn: epoch) }
+    for batch in cached?.batches ?? [] { coordinator.publish(batch, in: cache, readIn: epoch) }
     return received.hasEnough ? .enough : .more
   }
 

@@ -37,6 +37,7 @@ final class StoreReader: RelatedRowReader {
   ///
   /// - Parameter kind: the kind of a new view. Defaults to the kind for all stores.
   func view(_ store: PersistentStore, _ kind: ReadViewKind? = nil) throws -> any ReadView {
+    if let pinned = stores.pinnedViews { return try pinned.view(of: store) }
     let kind = store.capabilities.snapshots ? kind ?? self.kind : .latest
     if let known = views.firstIndex(where: { $0.store === store }) {
       if !ownsViews || views[known].kind == kind || kind == .latest { return views[known].view }
@@ -52,7 +53,9 @@ final class StoreReader: RelatedRowReader {
   func rows(_ request: FaultRequest, into sink: any RowSink) throws {
     for (store, keys) in stores.split(request.keys) {
       try store.wrapping("read rows") {
-        try store.store.rows(FaultRequest(entity: request.entity, keys: keys), in: try view(store), options: options, into: sink)
+        try stores.exclusively {
+          try store.store.rows(FaultRequest(entity: request.entity, keys: keys), in: view(store), options: options, into: sink)
+        }
       }
     }
   }
@@ -71,7 +74,7 @@ final class StoreReader: RelatedRowReader {
     let answer: RelationshipAnswer
     do {
       answer = try store.wrapping("read a relationship") {
-        try store.store.relationships(request, in: try view(store), options: options)
+        try stores.exclusively { try store.store.relationships(request, in: view(store), options: options) }
       }
     } catch let error as StoreError where error.code == .tooLarge && request.sources.count > 1 {
       for half in request.sources.windows(of: (request.sources.count + 1) / 2) { try relationships(request.of(half), store, body) }

@@ -1,6 +1,8 @@
 import HoldfastStore
 
 /// The stores of a coordinator at a moment. Immutable: each request uses one set from beginning to end.
+///
+/// Requests to a pinned set read one generation. Requests to any other set read the newest rows.
 final class StoreSet: Sendable {
   /// The stores in the order in which they were added.
   let stores: [PersistentStore]
@@ -11,11 +13,39 @@ final class StoreSet: Sendable {
 
   /// The description of the store that was opened first, even if it was removed; nil if no store was ever opened.
   let first: OpenedDescription?
+  /// The views that requests read; nil for the newest rows.
+  let pinnedViews: PinnedViews?
 
   init(_ stores: [PersistentStore], first: OpenedDescription?, placeCount: Int) {
     self.stores = stores
     self.first = first
     sole = placeCount == 1 ? stores.first : nil
+    pinnedViews = nil
+  }
+
+  /// Creates a pinned set, without the stores that have been closed.
+  init(_ set: StoreSet, pinnedTo views: PinnedViews) {
+    stores = set.stores.filter(\.isOpen.value)
+    first = set.first
+    sole = set.sole.flatMap { $0.isOpen.value ? $0 : nil }
+    pinnedViews = views
+  }
+
+  /// Runs a closure with a read view of a store.
+  ///
+  /// - Parameter kind: The kind of a view that ends afterwards, if the set isn't pinned.
+  func reading<Result>(
+    _ store: PersistentStore, _ kind: ReadViewKind, _ operation: @autoclosure () -> String, _ options: RequestOptions,
+    _ body: (any ReadView) throws -> Result
+  ) throws -> Result {
+    guard let pinnedViews else { return try store.reading(kind, operation(), options, body) }
+    return try pinnedViews.exclusively { try store.wrapping(operation()) { try body(pinnedViews.view(of: store)) } }
+  }
+
+  /// Runs several requests. If the set is pinned, other threads use its views before or afterwards.
+  func exclusively<Result>(_ body: () throws -> Result) rethrows -> Result {
+    guard let pinnedViews else { return try body() }
+    return try pinnedViews.exclusively(body)
   }
 
   /// The store at a place; nil when it was removed.

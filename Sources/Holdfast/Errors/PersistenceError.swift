@@ -90,6 +90,8 @@ public struct PersistenceError: Error, Sendable {
     public static let endlessSave = Code(rawValue: "endlessSave")
     /// Typed classes don't match the model.
     public static let classMismatch = Code(rawValue: "classMismatch")
+    /// The generation that a context is pinned to has reached its time limit.
+    public static let expiredGeneration = Code(rawValue: "expiredGeneration")
     /// A request asks for something that can't be computed.
     public static let invalidRequest = Code(rawValue: "invalidRequest")
   }

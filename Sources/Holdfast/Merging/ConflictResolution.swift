@@ -143,6 +143,8 @@ extension ContextCore {
   /// Merges objects with their stored rows.
   func merge(_ merges: [ObjectMerge]) throws {
     var merges = merges
+    // The rows are newer than a generation that the context may be pinned to.
+    leaveGeneration()
     // All at once, because each of these calls looks at all changes or deletions.
     undelete(merges.filter(\.isUndeleted).map(\.object))
     for place in merges.indices { merges[place].noteLinks() }

@@ -27,6 +27,7 @@ extension ContextCore {
   private func merge(_ changes: SavedChanges) throws {
     var namesOwners = changes.announcer.value == ObjectIdentifier(persistentStoreCoordinator) && !changes.mayIncludeOthers
     if !namesOwners { discardCachedRows(changes) }
+    leaveGeneration()
     recentGroups.removeAll()
     // Lists in memory may contain objects that were hidden because they had been deleted.
     if !changes.inserted.isEmpty, showAgain(changes.inserted) { namesOwners = false }

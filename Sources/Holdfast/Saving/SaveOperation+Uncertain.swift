@@ -7,6 +7,7 @@ extension SaveOperation {
   func keepUncertain(_ part: StoreChanges) {
     // Rows that were read ahead may be outdated.
     coordinator.saveCount.add(1, ordering: .releasing)
+    context.leaveGeneration()
     let changes = part.savedChanges
     part.clearDiscardedTargets()
     // Relationships don't reference objects of other stores.
@@ -67,6 +68,7 @@ extension SaveOperation {
     // Other contexts may have read rows since, before the save took effect, or changed them again.
     coordinator.rowCache.removeAll()
     coordinator.saveCount.add(1, ordering: .releasing)
+    context.leaveGeneration()
     context.awakening.hold()
     for object in part.inserted + part.updated { settleLinks(object, uncertain.links[ObjectIdentifier(object)]) }
     let rows = rowsChangedSince(uncertain)

@@ -273,7 +273,10 @@ final class SaveOperation {
       }
       part.isCommitted = true
     }
-    if parts.contains(where: { $0.isCommitted && !$0.request.isEmpty }) { coordinator.saveCount.add(1, ordering: .releasing) }
+    if parts.contains(where: { $0.isCommitted && !$0.request.isEmpty }) {
+      coordinator.saveCount.add(1, ordering: .releasing)
+      context.leaveGeneration()
+    }
   }
 
   func callDidSave() {

@@ -108,7 +108,8 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   /// The maximum number of ``/HoldfastStore/ReadViewKind/snapshot`` views in use. Defaults to 4.
   ///
   /// Beginning another one throws `StoreError.Code.tooManyReadViews`; it doesn't wait. A snapshot has its own connection and prevents the
-  /// write-ahead log from restarting. Snapshots don't affect other requests.
+  /// write-ahead log from restarting. When the log has 8 times the length of ``checkpointPages``, the store logs a warning, and again each
+  /// time that the length has doubled. Snapshots don't affect other requests.
   public var maximumSnapshots: Int
   /// The length of the write-ahead log, in pages, at which a save shortens it. Defaults to 1,000.
   ///

@@ -37,6 +37,8 @@ final class WriterCheckpoint {
   private var lastLength = 0
   /// Whether the last attempt moved the entire log.
   private var movedAll = false
+  /// How often the log has grown beyond another limit since it restarted.
+  private var warningCount = 0
 
   /// Creates the checkpoint of a writer. `open` opens another connection to the same file.
   init(writer: SQLiteConnection, options: SQLiteStoreOptions, open: @escaping () throws(StoreError) -> SQLiteConnection) {
@@ -51,7 +53,7 @@ final class WriterCheckpoint {
   /// attempt that moves pages syncs the file; doing so for a few pages would slow every save.
   func afterCommit() -> Outcome {
     let pages = writer.pagesInLog
-    if pages < lastLength { lastLength = 0 }
+    if pages < lastLength { (lastLength, warningCount) = (0, 0) }
     return pages >= options.checkpointPages && pages >= lastLength + options.checkpointPages / 4 ? attempt() : .notDue
   }
 
@@ -110,7 +112,18 @@ final class WriterCheckpoint {
     let pagesMoved = Int(max(0, moved))
     lastLength = pagesInLog
     movedAll = pagesMoved >= pagesInLog
+    if !movedAll { warnOfGrowth() }
     return .moved(pagesInLog: pagesInLog, pagesMoved: pagesMoved)
+  }
+
+  /// Logs a warning when readers keep the log from restarting until it has 8 times the allowed length, 16 times, and so on.
+  private func warnOfGrowth() {
+    let limit = 8 << warningCount
+    if warningCount > 32 || lastLength / limit < options.checkpointPages { return }
+    warningCount += 1
+    Logger(label: SQLiteLibrary.logLabel).warning(
+      "The write-ahead log grows, because a reader needs an older state of the store. End snapshots and pinned generations that aren't needed.",
+      metadata: ["path": "\(writer.path)", "pages": "\(lastLength)"])
   }
 
   private func outcome(of error: StoreError) -> Outcome {

@@ -1,16 +1,7 @@
 import HoldfastFiles
 import HoldfastStore
+import HoldfastSupport
 import Synchronization
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Android)
-  import Android
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// The connection of a snapshot. Requests of one view use it one after the other.
 ///
@@ -20,45 +11,33 @@ import Synchronization
 /// `@unchecked Sendable` because all properties below the lock are used only while it is held.
 final class ReadSession: @unchecked Sendable {  // because `lock` protects all of it
   /// Protects all other properties. Recursive.
-  private let lock: UnsafeMutablePointer<pthread_mutex_t>
+  private let lock = RecursiveLock()
   private var lease: ReaderLease?
   private var depth = 0
   private var hasEnded = false
 
-  init(_ lease: ReaderLease) {
-    self.lease = lease
-    lock = .allocate(capacity: 1)
-    var attributes = pthread_mutexattr_t()
-    pthread_mutexattr_init(&attributes)
-    pthread_mutexattr_settype(&attributes, Int32(PTHREAD_MUTEX_RECURSIVE))
-    pthread_mutex_init(lock, &attributes)
-    pthread_mutexattr_destroy(&attributes)
-  }
+  init(_ lease: ReaderLease) { self.lease = lease }
 
-  deinit {
-    lease?.end()
-    pthread_mutex_destroy(lock)
-    lock.deallocate()
-  }
+  deinit { lease?.end() }
 
   /// Runs a request; nil if the session has ended.
   func use<R>(_ body: (SQLiteConnection) throws -> R) throws -> R? {
-    pthread_mutex_lock(lock)
-    defer { pthread_mutex_unlock(lock) }
-    guard !hasEnded, let lease else { return nil }
-    depth += 1
-    defer {
-      depth -= 1
-      if hasEnded && depth == 0 { giveBack() }
+    try lock.withLock {
+      guard !hasEnded, let lease else { return nil }
+      depth += 1
+      defer {
+        depth -= 1
+        if hasEnded && depth == 0 { giveBack() }
+      }
+      return try body(lease.connection)
     }
-    return try body(lease.connection)
   }
 
   func end() {
-    pthread_mutex_lock(lock)
-    defer { pthread_mutex_unlock(lock) }
-    hasEnded = true
-    if depth == 0 { giveBack() }
+    lock.withLock {
+      hasEnded = true
+      if depth == 0 { giveBack() }
+    }
   }
 
   private func giveBack() {

@@ -51,7 +51,7 @@ extension ContextCore {
   private func read(_ entity: EntityIndex, _ key: ObjectKey, _ siblings: FaultSiblings?, _ position: Int) -> ManagedObject? {
     let (coordinator, family) = (persistentStoreCoordinator, graph.entities[entity].family)
     if !places.hasResidentRow(key),
-      let (batch, index) = coordinator.rowCache.row(root: graph.entities[entity].root, key: key),
+      let (batch, index) = cachedRow(entity, key),
       let concrete = coordinator.entityIndex(of: batch), family.contains(concrete)
     {
       let object = make(concrete, key)
@@ -74,7 +74,8 @@ extension ContextCore {
   func readFamily(_ entity: EntityIndex, _ keys: [ObjectKey], wanting key: ObjectKey? = nil) throws -> ManagedObject? {
     checkIsolation()
     var found: ManagedObject?
-    for group in groups(try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: keys), requests.ofOthers).runs, entity) {
+    let request = FaultRequest(entity: entity, keys: keys)
+    for group in groups(try persistentStoreCoordinator.rows(request, in: pinnedStores(), requests.ofOthers).runs, entity) {
       if keys.count > 1 { recentGroups.append(group) }
       attachFaults(group)
       guard let key, let (row, place) = group.row(key) else { continue }

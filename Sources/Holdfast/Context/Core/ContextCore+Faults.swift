@@ -52,9 +52,7 @@ extension ContextCore {
     let entity = object.flags.entityIndex
     let coordinator = persistentStoreCoordinator
     let isResident = places.hasResidentRow(object.objectKey)
-    if !isResident,
-      let (batch, index) = coordinator.rowCache.row(root: graph.entities[entity].root, key: object.objectKey)
-    {
+    if !isResident, let (batch, index) = cachedRow(entity, object.objectKey) {
       if graph.entities[entity].sharesRoot {
         guard let concrete = coordinator.entityIndex(of: batch), isStillOf(concrete, object) else { return false }
       }
@@ -74,7 +72,8 @@ extension ContextCore {
     let siblings = object.flags.contains(.ownedByGroup) ? nil : object.owner.map { unsafeDowncast($0, to: FaultSiblings.self) }
     let keys = keysToRead(object, siblings)
     // Siblings may be of any entity that the relationship can reference.
-    let collector = try coordinator.rows(FaultRequest(entity: siblings?.entity ?? entity, keys: keys), options(firing: slot, of: entity))
+    let request = FaultRequest(entity: siblings?.entity ?? entity, keys: keys)
+    let collector = try coordinator.rows(request, in: pinnedStores(), options(firing: slot, of: entity))
     for group in groups(collector.runs, entity) {
       if keys.count > 1 { recentGroups.append(group) }
       attachFaults(group)
@@ -99,7 +98,8 @@ extension ContextCore {
     for (index, keys) in keys.enumerated() where !keys.isEmpty {
       let entity = EntityIndex(index)
       for window in keys.sorted().windows(of: RowGroup.size) {
-        let collector = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: Array(window)), options ?? requests.ofOthers)
+        let request = FaultRequest(entity: entity, keys: Array(window))
+        let collector = try persistentStoreCoordinator.rows(request, in: pinnedStores(), options ?? requests.ofOthers)
         for group in groups(collector.runs, entity) { attachFaults(group) }
       }
     }
@@ -184,7 +184,8 @@ extension ContextCore {
     do {
       let answer = try persistentStoreCoordinator.relationships(
         RelationshipRequest(
-          entity: link.entity, relationship: link.relationship, sources: sources, acceptsRows: acceptsRows), requests.ofOthers)
+          entity: link.entity, relationship: link.relationship, sources: sources, acceptsRows: acceptsRows),
+        in: pinnedStores(), requests.ofOthers)
       return link.isOrdered ? answer.inOrder() : answer
     } catch let error as StoreError where error.code == .tooLarge && sources.count > 1 {
       group?.hasTooManyTargets = true

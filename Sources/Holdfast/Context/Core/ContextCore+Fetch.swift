@@ -17,7 +17,7 @@ extension ContextCore {
       counted.offset = 0
       counted.limit = nil
       counted.sorts = []
-      let all = try persistentStoreCoordinator.count(counted)
+      let all = try persistentStoreCoordinator.count(counted, in: pinnedStores())
       return min(max(0, all - query.offset), query.limit ?? .max)
     }
     return try overlaid(query).count
@@ -35,7 +35,7 @@ extension ContextCore {
     var query = try query(request)
     if try needsOverlay(request, query) { return try overlaid(query).map { $0.id } }
     query.output = .keys
-    let collector = try persistentStoreCoordinator.fetch(query)
+    let collector = try persistentStoreCoordinator.fetch(query, in: pinnedStores())
     var ids: [ManagedObjectID] = []
     ids.reserveCapacity(collector.count)
     // Batches that contain only keys may omit the entity.
@@ -64,7 +64,7 @@ extension ContextCore {
     let query = FetchQuery(
       entity: entity, predicate: try predicate(request.predicate?.expression, entity),
       output: .aggregates(plan), includesSubentities: request.includesSubentities, options: requests.ofFetch)
-    let rows = try persistentStoreCoordinator.aggregate(query, plan)
+    let rows = try persistentStoreCoordinator.aggregate(query, plan, in: pinnedStores())
     let places = columns.indices.filter { if case .group = columns[$0] { true } else { false } }
     return rows.sorted { a, b in
       for place in places {
@@ -151,7 +151,7 @@ extension ContextCore {
     if try needsOverlay(request, query) { return try overlaid(query) }
     let objects = try holdingAwakening { () throws -> ContiguousArray<ManagedObject> in
       let sink = ObjectSink(self)
-      try persistentStoreCoordinator.fetch(query, into: sink)
+      try persistentStoreCoordinator.fetch(query, in: pinnedStores(), into: sink)
       return sink.finish()
     }
     // The shared cache doesn't admit a result of this size. Older groups then can't be compared with the latest versions there, so they

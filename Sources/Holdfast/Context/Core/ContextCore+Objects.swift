@@ -237,6 +237,7 @@ extension ContextCore {
     checkIsolation()
     precondition(!isSaving, "A context was reset in a callback of its own save.")
     recentGroups.removeAll()
+    leaveGeneration()
     let told = registeredObjects.filter(hearsOfFault)
     for object in told { object.willTurnIntoFault() }
     parkedLinks.removeAll()

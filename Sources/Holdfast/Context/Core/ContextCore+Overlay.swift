@@ -70,7 +70,7 @@ extension ContextCore {
     let predicate = try query.predicate.map { try RowPredicate($0, entity: query.entity, model: model) }
     let order = try RowOrder(query.sorts, entity: query.entity, model: model)
     let followsChanges = followsChanges((predicate?.relationshipPaths ?? []) + order.relationshipPaths)
-    let stored = try persistentStoreCoordinator.fetch(storedQuery(query, followsChanges))
+    let stored = try persistentStoreCoordinator.fetch(storedQuery(query, followsChanges), in: pinnedStores())
     let source = ContextRows(self, query.options)
     var candidates: [Candidate] = []
     stored.forEach { batch, index in
@@ -154,7 +154,7 @@ final class ContextRows: EvaluationSource {
   /// Reads ahead the destinations of rows.
   func prepare(_ rows: [RowPointer], _ relationshipPaths: [RelationshipPath]) throws {
     let coordinator = context.persistentStoreCoordinator
-    let reader = StoreReader(coordinator.storeSet, .latest, options)
+    let reader = StoreReader(try context.pinnedStores() ?? coordinator.storeSet, .latest, options)
     defer { reader.end() }
     let source = RelatedRows(reader, coordinator.model, relationshipPaths)
     try source.prepare(rows)

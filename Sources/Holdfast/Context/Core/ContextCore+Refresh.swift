@@ -128,7 +128,8 @@ extension ContextCore {
   /// Applies an object's changes to its currently saved row.
   private func merge(_ object: ManagedObject) throws {
     let entity = object.flags.entityIndex
-    let found = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: [object.objectKey]), requests.ofOthers)
+    let found = try persistentStoreCoordinator.rows(
+      FaultRequest(entity: entity, keys: [object.objectKey]), in: pinnedStores(), requests.ofOthers)
     guard let run = found.runs.first, persistentStoreCoordinator.entityIndex(of: run.batch) == entity else {
       throw PersistenceError(.missingObject, objectID: object.id, reason: "No object has this ID; it was deleted.")
     }

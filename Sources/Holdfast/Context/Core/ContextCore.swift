@@ -14,6 +14,8 @@ import Synchronization
   var lostObject: ManagedObjectID?
   var transactionAuthor: String?
   var mergePolicy = MergePolicy.error
+  /// The generation that the context reads; nil for the newest rows.
+  @exclusivity(unchecked) var pin: GenerationPin?
   /// The changes to merge automatically; nil unless the program wants that.
   @exclusivity(unchecked) var inbox: MergeInbox?
   /// The objects whose versions the next save compares although they are unchanged.
@@ -127,9 +129,7 @@ import Synchronization
   /// Attaches a row that was read earlier, unless the cache has a later version.
   func attachNewest(_ object: ManagedObject, _ row: RowPointer, _ group: RowGroup, _ place: Int) {
     let entity = group.entity
-    if let (batch, index) = persistentStoreCoordinator.rowCache.row(root: graph.entities[entity].root, key: row.key),
-      batch.pointer(index).version > row.version
-    {
+    if let (batch, index) = cachedRow(entity, row.key), batch.pointer(index).version > row.version {
       return attach(object, batch.pointer(index), RowGroup(RowRun(batch: batch, rows: .one(index)), entity: entity), 0)
     }
     attach(object, row, group, place)
@@ -141,8 +141,16 @@ import Synchronization
     return recentGroups.row(key, of: graph.entities[entity].family)
   }
 
-  /// Discards groups read before the latest save of any context. Call it before adding a group.
-  func discardOldGroups() { recentGroups.discardOlder(than: persistentStoreCoordinator.saveCount.load(ordering: .acquiring)) }
+  /// Discards groups read before the latest save of any context, unless the context doesn't read that save. Call it before adding a group.
+  func discardOldGroups() {
+    if pin == nil { recentGroups.discardOlder(than: persistentStoreCoordinator.saveCount.load(ordering: .acquiring)) }
+  }
+
+  /// The row of an object in the cache of the generation that the context reads, or in the shared one.
+  func cachedRow(_ entity: EntityIndex, _ key: ObjectKey) -> (batch: RowBatch, index: Int)? {
+    let cache = pin.map { $0.stores?.pinnedViews?.rowCache } ?? persistentStoreCoordinator.rowCache
+    return cache?.row(root: graph.entities[entity].root, key: key)
+  }
 
   /// Sets an object's row.
   func attach(_ object: ManagedObject, _ row: RowPointer, _ group: RowGroup, _ position: Int) {

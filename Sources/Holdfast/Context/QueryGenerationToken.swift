@@ -1,0 +1,65 @@
+/// A committed state of a coordinator's stores, to which contexts can be pinned; see
+/// ``ManagedObjectContext/setQueryGeneration(from:timeLimit:)``.
+///
+/// The generation can be read as long as there is a token of it, or a context that is pinned to it.
+public struct QueryGenerationToken: Sendable {
+  /// The pinned stores; nil for ``current``.
+  let stores: StoreSet?
+
+  /// The newest generation at the time when it is used.
+  public static let current = QueryGenerationToken(stores: nil)
+}
+
+extension QueryGenerationToken: Hashable {
+  /// Whether both are of the same generation.
+  public static func == (a: QueryGenerationToken, b: QueryGenerationToken) -> Bool { a.stores?.pinnedViews === b.stores?.pinnedViews }
+
+  /// Hashes the identity of the generation.
+  public func hash(into hasher: inout Hasher) { hasher.combine(stores?.pinnedViews.map { ObjectIdentifier($0) }) }
+}
+
+/// Reading one generation of the stores.
+extension ManagedObjectContext {
+  /// Pins the context to a generation of the stores, so that all its requests read the same state. Nil unpins it.
+  ///
+  /// ```swift
+  /// try context.setQueryGeneration(from: .current, timeLimit: .seconds(60))
+  /// let dogs = try context.fetch(FetchRequest<Dog>())  // and everything that is reached from these dogs
+  /// try context.setQueryGeneration(from: nil)
+  /// ```
+  ///
+  /// A pinned context doesn't see what others save: not in fetches, counts and aggregates, not when faults are fired, and not in
+  /// relationships. Objects whose rows were read before keep them. The generation has a cache of rows of its own.
+  ///
+  /// These methods let a pinned context go on to the newest generation, which the next request begins: ``save()`` if it saved changes,
+  /// ``mergeChanges(from:)``, automatic merging, and ``reset()``. ``rollback()`` and ``refresh(_:mergeChanges:)`` read the same generation as
+  /// before. A save compares the rows that were read with the newest ones, as in any context, and its ``mergePolicy`` merges with the newest
+  /// ones.
+  ///
+  /// Costs and limits:
+  ///
+  /// - The stores of memory and whole files keep the rows of the generation in memory that were changed or deleted since.
+  /// - A SQLite store keeps a connection for the generation, and its write-ahead log can't restart until the generation ends. Each save then
+  ///   makes the log longer. The store logs a warning when the log is unusually long. A store has at most
+  ///   `SQLiteStoreOptions.maximumSnapshots` generations at a time; beginning another throws `tooManyReadViews`.
+  /// - Contexts pinned to one generation read one after the other.
+  /// - Rows in stores that are added later aren't seen.
+  ///
+  /// - Parameters:
+  ///   - token: ``QueryGenerationToken/current``, the ``queryGenerationToken`` of another context of the same coordinator, or nil.
+  ///   - timeLimit: How long a new generation lasts. After it, requests throw ``PersistenceError/Code/expiredGeneration``, and for faults that
+  ///     can't be read, ``faultErrorPolicy`` applies. It is ignored for the token of a generation that others have begun, until the context
+  ///     goes on to a new one. Defaults to nil, for no limit.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `unsupportedRequest` if a store has no snapshots, with `tooManyReadViews` if a store has
+  ///   too many, and other errors of beginning one. ``PersistenceError`` with code ``PersistenceError/Code/expiredGeneration`` or, for a token
+  ///   of another coordinator, ``PersistenceError/Code/invalidRequest``. The context then continues to read what it read before. Nil never
+  ///   throws.
+  public func setQueryGeneration(from token: QueryGenerationToken?, timeLimit: Duration? = nil) throws {
+    try core.setQueryGeneration(from: token, timeLimit: timeLimit)
+  }
+
+  /// The generation that the context is pinned to; nil if it isn't pinned.
+  ///
+  /// It is ``QueryGenerationToken/current`` if the context goes on to the newest generation with its next request.
+  public var queryGenerationToken: QueryGenerationToken? { core.queryGenerationToken }
+}

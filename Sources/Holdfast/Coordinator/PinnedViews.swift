@@ -1,0 +1,73 @@
+import Dispatch
+import HoldfastStore
+import HoldfastSupport
+
+/// A generation: one snapshot of each store of a coordinator. Contexts that are pinned to it read nothing else.
+///
+/// The snapshots end when the last context and the last token of the generation are released, or when its time is over. Threads use a
+/// snapshot one after the other, as stores require.
+final class PinnedViews: @unchecked Sendable {  // because `lock` protects `views`, and everything else is immutable after `begin`
+  /// Identifies the coordinator.
+  let places: StorePlaces
+  /// Recently read rows of the generation.
+  let rowCache = RowCache(byteLimit: 4 << 20)
+  /// Recursive, because the receiver of rows may send requests.
+  private let lock = RecursiveLock()
+  /// The snapshot of each store, by the store's place; nil after the end.
+  private var views: [Int: any ReadView]? = [:]
+  private let timeLimit: Duration?
+  private var timer: (any DispatchSourceTimer)?
+
+  private init(_ places: StorePlaces, _ timeLimit: Duration?) { (self.places, self.timeLimit) = (places, timeLimit) }
+
+  deinit { end() }
+
+  /// Begins a snapshot of each store.
+  static func begin(_ stores: [PersistentStore], _ places: StorePlaces, _ timeLimit: Duration?, _ options: RequestOptions) throws
+    -> PinnedViews
+  {
+    let pinned = PinnedViews(places, timeLimit)
+    for store in stores {
+      pinned.views?[store.place] = try store.wrapping(operation) { try store.base.beginRead(.snapshot, options: options) }
+    }
+    if let timeLimit { pinned.end(after: timeLimit) }
+    return pinned
+  }
+
+  static let operation = "pin a context to a generation"
+
+  var hasEnded: Bool { lock.withLock { views == nil } }
+
+  func exclusively<Result>(_ body: () throws -> Result) rethrows -> Result { try lock.withLock(body) }
+
+  /// The view of a store. Use it within ``exclusively(_:)``.
+  func view(of store: PersistentStore) throws -> any ReadView {
+    guard let views else { throw expired }
+    guard let view = views[store.place] else { throw PersistenceError.missingStore() }
+    return view
+  }
+
+  var expired: PersistenceError {
+    PersistenceError(
+      .expiredGeneration,
+      reason: "The generation has ended, because its time limit of \(timeLimit ?? .zero) is over. Pin the context to the current one, or "
+        + "unpin it with nil.")
+  }
+
+  /// Ends the snapshots, after a request that uses one.
+  private func end() {
+    lock.withLock {
+      timer?.cancel()
+      for view in (views ?? [:]).values { view.end() }
+      views = nil
+    }
+  }
+
+  private func end(after limit: Duration) {
+    let timer = DispatchSource.makeTimerSource(queue: .global(qos: .utility))
+    timer.setEventHandler { [weak self] in self?.end() }
+    timer.schedule(deadline: .now() + max(0, limit / .seconds(1)), leeway: .milliseconds(10))
+    self.timer = timer
+    timer.resume()
+  }
+}

@@ -1,0 +1,329 @@
+import Foundation
+import HoldfastMemoryStore
+import HoldfastStore
+import HoldfastStoreConformance
+import TestSupport
+import Testing
+
+@testable import Holdfast
+
+/// Contexts that are pinned to a generation.
+@Suite struct QueryGenerationTests {
+  static let stores = TestStore.allCases.filter { $0 != .weakest }
+
+  /// Ann with Fido and Rex, Bob with none, and two contexts.
+  private struct Kennels {
+    let place: TestStore.Place
+    let ours: ManagedObjectContext, theirs: ManagedObjectContext
+
+    init(_ store: TestStore) throws {
+      place = try store.makePlace()
+      let setup = try place.context(), ann = setup.person("Ann")
+      setup.person("Bob")
+      setup.dog("Fido", age: 3, owner: ann).chip = 1
+      setup.dog("Rex", age: 5, owner: ann).chip = 2
+      try setup.save()
+      (ours, theirs) = (try place.context(), try place.context())
+    }
+
+    /// Renames Fido, gives Rex to Bob, and inserts Max; all of that in another context.
+    func change() throws {
+      let dogs = try theirs.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
+      dogs[0].name = "Changed"
+      dogs[0].age = 30
+      let bob = try #require(try theirs.one(Person.self) { $0.name == "Bob" })
+      dogs[1].owner = bob
+      theirs.dog("Max", age: 7, owner: bob).chip = 3
+      try theirs.save()
+    }
+
+    func names(_ context: ManagedObjectContext) throws -> [String] {
+      try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])).map(\.name)
+    }
+  }
+
+  @Test(arguments: stores) func allRequestsReadTheGeneration(_ store: TestStore) throws {
+    let kennels = try Kennels(store), context = kennels.ours
+    try context.setQueryGeneration(from: .current)
+    try kennels.change()
+    #expect(try context.count(for: FetchRequest<Dog>()) == 2)
+    let sums = try context.fetch(
+      DictionaryFetchRequest<Dog>(columns: ["owner": .property("owner"), "sum": .sum("age")], groupedBy: ["owner"]))
+    #expect(sums.count == 1 && sums[0]["sum"] == .int64(8))
+    let ann = try #require(try context.one(Person.self) { $0.name == "Ann" })
+    let bob = try #require(try context.one(Person.self) { $0.dogs.count == 0 })
+    #expect(ann.dogs.map(\.name).sorted() == ["Fido", "Rex"] && bob.dogs.isEmpty)
+    #expect(try context.one(Dog.self) { $0.owner.name == "Bob" } == nil)
+    #expect(try kennels.names(context) == ["Fido", "Rex"])
+    #expect(try context.fetchObjectIDs(FetchRequest<Dog>()).count == 2)
+    // Unsaved changes are combined with the rows of the generation.
+    ann.city = "Oslo"
+    let fidoOfOslo = try context.one(Dog.self) { $0.owner.city == "Oslo" && $0.age == 3 }
+    #expect(fidoOfOslo?.name == "Fido")
+    context.rollback()
+    #expect(try kennels.names(context) == ["Fido", "Rex"])
+    try context.setQueryGeneration(from: nil)
+    try context.refreshAllObjects()
+    #expect(try kennels.names(context) == ["Changed", "Max", "Rex"] && bob.dogs.count == 2)
+  }
+
+  @Test(arguments: stores) func aFaultOfDeletedOrChangedRowsReadsTheGeneration(_ store: TestStore) throws {
+    let kennels = try Kennels(store)
+    let ids = try kennels.theirs.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])).map(\.objectID)
+    try kennels.ours.setQueryGeneration(from: .current)
+    let fido = try kennels.ours.dog(of: ids[0]), rex = try kennels.ours.dog(of: ids[1])
+    let others = try kennels.theirs.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
+    others[0].name = "Changed"
+    kennels.theirs.delete(others[1])
+    try kennels.theirs.save()
+    // The cache has the new row of Fido.
+    #expect(rex.name == "Rex")
+    try kennels.ours.refresh(fido, mergeChanges: false)
+    #expect(fido.name == "Fido" && rex.owner?.name == "Ann")
+    // Rows of a generation don't enter the cache either.
+    let third = try kennels.place.context()
+    #expect(try third.dog(of: ids[0]).name == "Changed")
+  }
+
+  @Test(arguments: stores) func aPinnedContextSendsTheSameRequests(_ store: TestStore) throws {
+    func requests(_ isPinned: Bool) throws -> RequestCounts {
+      let kennels = try Kennels(store), coordinator = try kennels.place.coordinator(), before = coordinator.requestCounts
+      coordinator.rowCache.removeAll()
+      if isPinned { try kennels.ours.setQueryGeneration(from: .current) }
+      #expect(coordinator.requestCounts - before == RequestCounts())
+      let dogs = try kennels.ours.fetch(FetchRequest<Dog>())
+      #expect(dogs.map { $0.owner?.name } == ["Ann", "Ann"])
+      #expect(try kennels.ours.one(Person.self) { $0.name == "Ann" }?.dogs.count == 2)
+      return coordinator.requestCounts - before
+    }
+    let (pinned, unpinned) = (try requests(true), try requests(false))
+    #expect(pinned == unpinned, "pinned: \(pinned); unpinned: \(unpinned)")
+  }
+
+  // MARK: Going on to the newest generation
+
+  @Test(arguments: stores) func savedChangesLeadToTheNewestGeneration(_ store: TestStore) throws {
+    let kennels = try Kennels(store), context = kennels.ours
+    try context.setQueryGeneration(from: .current)
+    let first = context.queryGenerationToken
+    try kennels.change()
+    try context.save()  // nothing
+    #expect(try kennels.names(context) == ["Fido", "Rex"] && context.queryGenerationToken == first)
+    context.person("Cleo")
+    try context.save()
+    #expect(context.queryGenerationToken == .current)
+    try context.refreshAllObjects()
+    #expect(try kennels.names(context) == ["Changed", "Max", "Rex"])
+    #expect(try context.count(for: FetchRequest<Person>()) == 3)
+    let second = try #require(context.queryGenerationToken)
+    #expect(second != first && second != .current)
+    // The context is still pinned.
+    try kennels.theirs.one(Person.self) { $0.name == "Bob" }.map { $0.name = "Bert" }
+    try kennels.theirs.save()
+    #expect(try context.one(Person.self) { $0.name == "Bert" } == nil)
+    // A save that fails changes nothing.
+    context.dog("Twin").chip = 3
+    #expect(throws: PersistenceError.self) { try context.save() }
+    #expect(context.queryGenerationToken == second)
+    context.reset()
+    #expect(context.queryGenerationToken == .current)
+    #expect(try context.one(Person.self) { $0.name == "Bert" } != nil)
+  }
+
+  @Test(arguments: stores) func aSaveOfAPinnedContextFindsConflicts(_ store: TestStore) throws {
+    let kennels = try Kennels(store), context = kennels.ours
+    try context.setQueryGeneration(from: .current)
+    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
+    try kennels.change()
+    dogs[0].notes = "ours"
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
+    #expect(error.code == .conflict && dogs[0].name == "Fido")
+    #expect(try kennels.names(context) == ["Fido", "Rex"])
+    context.mergePolicy = .mergeByPropertyObjectTrump
+    try context.save()
+    #expect(dogs[0].name == "Changed" && dogs[0].notes == "ours")
+    #expect(try kennels.names(context) == ["Changed", "Max", "Rex"])
+  }
+
+  @Test(arguments: stores) func mergedChangesLeadToTheNewestGeneration(_ store: TestStore) throws {
+    let kennels = try Kennels(store), context = kennels.ours
+    try context.setQueryGeneration(from: .current)
+    context.automaticallyMergesChanges = true
+    let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
+    try kennels.change()
+    try context.processPendingChanges()
+    #expect(dogs.map(\.name) == ["Changed", "Rex"] && dogs[1].owner?.name == "Bob")
+    #expect(try kennels.names(context) == ["Changed", "Max", "Rex"])
+  }
+
+  // MARK: Tokens
+
+  @Test(arguments: stores) func contextsShareAGeneration(_ store: TestStore) throws {
+    let kennels = try Kennels(store)
+    #expect(kennels.ours.queryGenerationToken == nil)
+    try kennels.ours.setQueryGeneration(from: .current)
+    let token = try #require(kennels.ours.queryGenerationToken)
+    try kennels.change()
+    try kennels.ours.setQueryGeneration(from: nil)
+    #expect(kennels.ours.queryGenerationToken == nil)
+    // The token keeps the generation.
+    let other = try kennels.place.context()
+    try other.setQueryGeneration(from: token)
+    #expect(try kennels.names(other) == ["Fido", "Rex"] && other.queryGenerationToken == token)
+    #expect(try kennels.names(kennels.ours) == ["Changed", "Max", "Rex"])
+    let third = try kennels.place.context()
+    try third.setQueryGeneration(from: other.queryGenerationToken)
+    #expect(try kennels.names(third) == ["Fido", "Rex"])
+  }
+
+  @Test(arguments: stores) func threadsReadOneGenerationDuringSaves(_ store: TestStore) async throws {
+    let kennels = try Kennels(store), coordinator = try kennels.place.coordinator()
+    try kennels.ours.setQueryGeneration(from: .current)
+    let token = try #require(kennels.ours.queryGenerationToken), isDone = OpenFlag()
+    try await withThrowingTaskGroup(of: Int.self) { group in
+      for _ in 0..<4 {
+        group.addTask {
+          var rounds = 0
+          repeat {
+            let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+            try context.setQueryGeneration(from: token)
+            let ann = try #require(try context.one(Person.self) { $0.name == "Ann" })
+            #expect(ann.dogs.map(\.name).sorted() == ["Fido", "Rex"])
+            // A fetch that reads further rows while it receives some.
+            #expect(try context.one(Dog.self) { $0.owner.dogs.count == 2 && $0.age == 3 }?.name == "Fido")
+            rounds += 1
+          } while !isDone.value || rounds < 3
+          return rounds
+        }
+      }
+      let writer = try kennels.place.context()
+      for round in 0..<TestTier.count(20, full: 300) {
+        for dog in try writer.fetch(FetchRequest<Dog>()) { dog.name = "Round \(round)" }
+        if round % 5 == 0 { writer.dog("New \(round)") }
+        try writer.save()
+      }
+      isDone.set(true)
+      for try await rounds in group { #expect(rounds >= 3) }
+    }
+  }
+
+  @Test func aTokenOfAnotherCoordinatorIsRefused() throws {
+    let kennels = try Kennels(.memory), others = try Kennels(.memory)
+    try others.ours.setQueryGeneration(from: .current)
+    try kennels.ours.setQueryGeneration(from: .current)
+    let before = kennels.ours.queryGenerationToken
+    let error = #expect(throws: PersistenceError.self) {
+      try kennels.ours.setQueryGeneration(from: others.ours.queryGenerationToken)
+    }
+    #expect(error?.code == .invalidRequest && kennels.ours.queryGenerationToken == before)
+  }
+
+  @Test func aStoreWithoutSnapshotsIsRefused() throws {
+    let kennels = try Kennels(.weakest)
+    let error = #expect(throws: StoreError.self) { try kennels.ours.setQueryGeneration(from: .current) }
+    #expect(error?.code == .unsupportedRequest && error?.reason.contains("no snapshots") == true)
+    #expect(kennels.ours.queryGenerationToken == nil)
+    #expect(try kennels.names(kennels.ours) == ["Fido", "Rex"])
+  }
+
+  // MARK: Limits
+
+  @Test(arguments: stores) func aGenerationEndsAfterItsTimeLimit(_ store: TestStore) async throws {
+    let kennels = try Kennels(store), context = kennels.ours
+    try context.setQueryGeneration(from: .current, timeLimit: .milliseconds(20))
+    let token = try #require(context.queryGenerationToken), views = try #require(token.stores?.pinnedViews)
+    while !views.hasEnded { try await Task.sleep(for: .milliseconds(2)) }
+    let error = #expect(throws: PersistenceError.self) { try context.fetch(FetchRequest<Dog>()) }
+    #expect(error?.code == .expiredGeneration)
+    #expect(throws: PersistenceError.self) { try kennels.theirs.setQueryGeneration(from: token) }
+    // Nothing is lost: new objects can be saved, and then the context reads the newest generation, with the same limit.
+    context.person("Cleo")
+    try context.save()
+    #expect(try context.count(for: FetchRequest<Person>()) == 3)
+    let next = try #require(context.queryGenerationToken?.stores?.pinnedViews)
+    while !next.hasEnded { try await Task.sleep(for: .milliseconds(2)) }
+    try context.setQueryGeneration(from: nil)
+    #expect(try kennels.names(context) == ["Fido", "Rex"])
+  }
+
+  @Test func sqliteLimitsTheNumberOfGenerations() throws {
+    let kennels = try Kennels(.sqlite)
+    var contexts = try (0..<4).map { _ in try kennels.place.context() }
+    for context in contexts { try context.setQueryGeneration(from: .current) }
+    let error = #expect(throws: StoreError.self) { try kennels.ours.setQueryGeneration(from: .current) }
+    #expect(error?.code == .tooManyReadViews && kennels.ours.queryGenerationToken == nil)
+    // A context that goes on releases its generation first.
+    contexts[0].person("Cleo")
+    try contexts[0].save()
+    #expect(try contexts[0].count(for: FetchRequest<Person>()) == 3)
+    // A released context releases its generation.
+    contexts.removeLast()
+    try kennels.ours.setQueryGeneration(from: .current)
+    #expect(try kennels.names(kennels.ours) == ["Fido", "Rex"])
+  }
+
+  @Test(arguments: stores) func aRemovedStoreIsMissingFromTheGeneration(_ store: TestStore) throws {
+    let kennels = try Kennels(store), coordinator = try kennels.place.coordinator()
+    try kennels.ours.setQueryGeneration(from: .current)
+    let fido = try #require(try kennels.ours.one(Dog.self) { $0.name == "Fido" })
+    try coordinator.remove(try #require(coordinator.persistentStores.last))
+    #expect(throws: PersistenceError.self) { try kennels.ours.fetch(FetchRequest<Dog>()) }
+    #expect(fido.name == "" && fido.isInaccessible)
+  }
+
+  // MARK: Several stores
+
+  @Test(arguments: StorePair.allCases.filter { !$0.kinds.contains(.weakest) })
+  func aGenerationIsOfAllStores(_ pair: StorePair) throws {
+    let stack = try StorePack(pair), setup = try stack.context()
+    for store in stack.coordinator.persistentStores {
+      for number in 0..<3 { try setup.assign(setup.dog("Dog \(number)", age: number), to: store) }
+    }
+    try setup.save()
+    let ours = try stack.context(), theirs = try stack.context()
+    try ours.setQueryGeneration(from: .current)
+    for dog in try theirs.fetch(FetchRequest<Dog>()) { dog.name = "Changed" }
+    for store in stack.coordinator.persistentStores { try theirs.assign(theirs.dog("New", age: 9), to: store) }
+    try theirs.save()
+    let sorted = FetchRequest<Dog>(sortedBy: [.descending(\.age), .ascending(\.name)])
+    let names = ["Dog 2", "Dog 2", "Dog 1", "Dog 1", "Dog 0", "Dog 0"]
+    #expect(try ours.fetch(sorted).map(\.name) == names && ours.count(for: sorted) == 6)
+    try ours.setQueryGeneration(from: nil)
+    try ours.refreshAllObjects()
+    #expect(try ours.fetch(sorted).map(\.name) == ["New", "New"] + names.map { _ in "Changed" })
+  }
+
+  // MARK: Random programs
+
+  /// Contexts that are pinned at random moments keep seeing the state of that moment. Prints its seed if it fails.
+  @Test(arguments: stores) func pinnedContextsSeeTheStateOfTheirMoment(_ store: TestStore) throws {
+    var random = SeededGenerator()
+    for round in 0..<TestTier.count(3, full: 100) {
+      let place = try store.makePlace()
+      try MergeRound.fill(place, &random)
+      let writer = try place.context()
+      var pinned: [(context: ManagedObjectContext, state: KennelState)] = []
+      for step in 0..<12 {
+        let comment = Comment(rawValue: "seed \(random.seed), round \(round), step \(step) on \(store)")
+        if pinned.count == 3 { pinned.remove(at: Int.random(in: 0..<3, using: &random)) }
+        let context = try place.context()
+        try context.setQueryGeneration(from: .current)
+        let state = try KennelState(place.context())
+        // Some contexts have read nothing before the saves.
+        if Bool.random(using: &random) { #expect(try KennelState(context) == state, comment) }
+        pinned.append((context, state))
+        try MergeRound.change(writer, &random)
+        if Bool.random(using: &random) { writer.dog("New", age: step).chip = Int64(100 + step) }
+        try writer.save()
+        for (context, state) in pinned {
+          #expect(try KennelState(context) == state, comment)
+          if Bool.random(using: &random) { try context.refreshAllObjects() }
+        }
+      }
+    }
+  }
+}
+
+extension ManagedObjectContext {
+  fileprivate func dog(of id: ManagedObjectID) throws -> Dog { try #require(try object(with: id) as? Dog) }
+}
