@@ -46,8 +46,8 @@ public final class ManagedObjectContext {
 
   // MARK: Settings
 
-  /// The coordinator between the context and its stores.
-  public var persistentStoreCoordinator: PersistentStoreCoordinator { core.persistentStoreCoordinator }
+  /// The coordinator between the context and its stores. A child context has that of its parent.
+  public var persistentStoreCoordinator: PersistentStoreCoordinator { core.storeCoordinator }
 
   /// A name for messages, for labels of requests, and for the history of stores that keep one.
   public var name: String {

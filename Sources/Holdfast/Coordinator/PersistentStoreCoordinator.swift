@@ -15,7 +15,7 @@ public final class PersistentStoreCoordinator: Sendable {
   let graph: GraphPlan
   /// The identity of every store that the coordinator ever had.
   let places: StorePlaces
-  let rowCache = RowCache()
+  let rowCache: RowCache
   let monitor = RequestMonitor()
   /// Returns the date of a save.
   package let saveClock = SaveClock()
@@ -86,6 +86,22 @@ public final class PersistentStoreCoordinator: Sendable {
     self.transformers = transformers
     graph = GraphPlan(model, transformers)
     places = StorePlaces(model)
+    rowCache = RowCache()
+  }
+
+  /// Creates the coordinator of a child context, whose only store is the parent.
+  ///
+  /// It caches no rows, because the parent's objects can change at any time.
+  init(of parent: ManagedObjectContext) throws {
+    let coordinator = parent.core.persistentStoreCoordinator
+    (model, transformers, graph, places) = (coordinator.model, coordinator.transformers, coordinator.graph, coordinator.places)
+    rowCache = RowCache(byteLimit: 0)
+    let isOpen = OpenFlag(), host = StoreHost { [weak self] change in if isOpen.value { self?.report(change, 0) } }
+    let parentStore = ParentStore(parent)
+    let store = try PersistentStore(
+      StoreDescription(type: "parent context") { parentStore }, model: model, place: 0, isOpen: isOpen, host: host, monitor: monitor)
+    isOpen.set(true)
+    currentStores.withLock { $0 = StoreSet([store], first: store.opened, placeCount: 1) }
   }
 
   deinit {

@@ -14,6 +14,7 @@ final class RowCache: Sendable {
     var epoch = 0
 
     mutating func insert(_ batch: RowBatch, _ root: EntityIndex, _ byteLimit: Int) {
+      if byteLimit == 0 { return }
       young.publish(batch, root, unlessNewerIn: old)
       if young.byteCount > byteLimit / 2 {
         old = young
@@ -36,6 +37,7 @@ final class RowCache: Sendable {
   private let generations = Mutex(Generations())
   private let byteLimit: Int
 
+  /// - Parameter byteLimit: The limit in bytes; 0 for a cache that stays empty.
   init(byteLimit: Int = 16 << 20) { self.byteLimit = byteLimit }
 
   /// The row with a key.

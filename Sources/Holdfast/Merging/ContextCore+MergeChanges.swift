@@ -46,6 +46,9 @@ extension ContextCore {
     }
     if !namesOwners { try forgetLists(leadingTo: changes) }
     observers?.noteMergedInsertions(changes.inserted.filter { places.key(of: $0) != nil })
+    children?.report(
+      StoreChange(
+        inserted: changes.inserted, updated: changes.updated, deleted: changes.deleted, mayIncludeOthers: changes.mayIncludeOthers))
   }
 
   /// Merges objects with unsaved changes as the policy says, and removes deleted ones that have no row any more.

@@ -309,6 +309,14 @@ final class OrderedList {
     return changed
   }
 
+  /// All keys in order, including hidden ones, with their order keys. Those without one get what ``assignOrders()`` would assign.
+  func orderedEntries() -> [Entry] {
+    let before = assigned
+    defer { assigned = before }
+    _ = assignOrders()
+    return assigned ?? []
+  }
+
   /// Order keys of files from other programs may repeat.
   private func dropUnordered(_ all: inout [Entry]) {
     var before: Int64?

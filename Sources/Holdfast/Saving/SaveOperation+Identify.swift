@@ -22,6 +22,17 @@ extension SaveOperation {
     for part in parts { usePermanentKeys(of: part, in: referrers) { savedKey($0) ?? $0 } }
   }
 
+  /// Gives a new object a permanent key.
+  func identify(_ object: ManagedObject, as key: ObjectKey) throws {
+    inserted = [object]
+    insertedCounts = Array(repeating: 0, count: context.entities.count)
+    insertedCounts[object.flags.entityIndex] = 1
+    try divideAmongStores()
+    keys.reserve(from: object.objectKey, to: object.objectKey)
+    keys.set(key, for: object.objectKey)
+    for part in parts { usePermanentKeys(of: part, in: context.changes.objects) { savedKey($0) ?? $0 } }
+  }
+
   /// Reserves keys for the new objects: one request per store, by entity, in insertion order. The IDs stay temporary until the commit.
   ///
   /// If an earlier save didn't take effect, its objects keep the keys that were reserved for that save.

@@ -10,6 +10,7 @@ extension SaveOperation {
       for object in context.changes.objects { object.translateTransientLinks(keyFromNowOn) }
     }
     for part in parts where part.isCommitted {
+      if let children = context.children { for (_, objects) in part.published { children.noteSave(of: objects) } }
       for (batch, objects) in part.published { publish(batch, objects) }
       showDerivedValues(part)
       for changes in part.request.links { leaveFormerOwners(changes) }

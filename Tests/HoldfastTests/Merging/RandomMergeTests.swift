@@ -135,7 +135,7 @@ struct MergeRound {
       case 1: dog.name = "Name \(Int.random(in: 0..<100, using: &random))"
       case 2: dog.owner = Bool.random(using: &random) ? people.randomElement(using: &random) : nil
       case 3: dog.friends.insert(other)
-      default: if let friend = dog.friends.first { dog.friends.remove(friend) }
+      default: if let friend = dog.friends.min(by: { ($0.chip ?? 0) < ($1.chip ?? 0) }) { dog.friends.remove(friend) }
       }
     }
   }

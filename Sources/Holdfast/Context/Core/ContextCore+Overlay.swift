@@ -3,7 +3,11 @@ import HoldfastStore
 extension ContextCore {
   /// Whether changes of the context can make a request's result differ from the store's.
   func needsOverlay<Result>(_ request: FetchRequest<Result>, _ query: FetchQuery) throws -> Bool {
-    if !request.includesPendingChanges { return false }
+    try request.includesPendingChanges && needsOverlay(query)
+  }
+
+  /// Whether changes of the context can make a query's result differ from the store's.
+  func needsOverlay(_ query: FetchQuery) throws -> Bool {
     try processPendingChanges()
     if changes.isEmpty { return false }
     if let predicate = query.predicate { try refusingFaultErrors { clearKeysOfDeleted(askedBy: predicate, query.entity) } }

@@ -10,7 +10,7 @@ extension ContextCore {
     precondition(
       object.isInserted && !object.flags.contains(.detached),
       "A saved or deleted object was assigned to a store; only new objects can be assigned.")
-    guard persistentStoreCoordinator.persistentStores.contains(store) else { throw PersistenceError.missingStore([object.id]) }
+    guard storeCoordinator.persistentStores.contains(store) else { throw PersistenceError.missingStore([object.id]) }
     guard store.holds(object.flags.entityIndex) else {
       throw PersistenceError(
         .noStoreForEntity, objectID: object.id,
@@ -21,12 +21,16 @@ extension ContextCore {
       throw StoreError(.readOnly, operation: "assign an object", path: store.locationDescription, reason: "The store was opened read-only.")
     }
     // The store that gave a permanent ID may have received the object in a save with an unknown outcome.
-    if object.objectKey >= 0, let sent = persistentStoreCoordinator.storeSet.store(ofKey: object.objectKey), sent != store {
+    if object.objectKey >= 0, let sent = storeCoordinator.storeSet.store(ofKey: object.objectKey), sent != store {
       throw PersistenceError(
         .invalidRequest, objectID: object.id,
         reason: "The object has a permanent ID of \(sent.title), so it can't be saved in \(store.title). Insert another object instead.")
     }
-    changes.assign(object, to: store)
+    if parent == nil { return changes.assign(object, to: store) }
+    // A parent knows the store of an object by its permanent key.
+    if object.objectKey >= 0 { return }
+    let reserved = try store.reserveKeys(KeyDemand(entity: object.flags.entityIndex, count: 1), requests.ofOthers)
+    try SaveOperation(self).identify(object, as: reserved[0])
   }
 
   /// The ID of an object by its entity and key.

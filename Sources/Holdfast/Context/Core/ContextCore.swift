@@ -5,7 +5,13 @@ import Synchronization
 ///
 /// Objects keep it alive. It keeps changed objects alive while there is a ``ManagedObjectContext``, see `ContextCore+Release.swift`.
 @usableFromInline final class ContextCore {
+  ///
+  /// That of a child context has one store: the parent.
   let persistentStoreCoordinator: PersistentStoreCoordinator
+  /// The parent of a child context, kept alive with its unsaved changes; nil for other contexts.
+  let parent: ManagedObjectContext?
+  /// What the context knows about its children; nil until it has some.
+  @exclusivity(unchecked) var children: ChildContexts?
   /// What the program holds; nil if it was released.
   weak var handle: ManagedObjectContext?
   /// Whether ``handle`` was released. Changed objects aren't kept alive then.
@@ -57,8 +63,12 @@ import Synchronization
   var uncertainSave: UncertainSave?
 
   /// - Parameter recordsAccesses: Whether the objects record accesses for an ``AccessorProbe``.
-  init(coordinator: PersistentStoreCoordinator, bound: BoundClasses, isolation: ContextIsolation, recordsAccesses: Bool = false) {
+  init(
+    coordinator: PersistentStoreCoordinator, bound: BoundClasses, isolation: ContextIsolation, parent: ManagedObjectContext? = nil,
+    recordsAccesses: Bool = false
+  ) {
     persistentStoreCoordinator = coordinator
+    self.parent = parent
     self.isolation = isolation
     self.bound = bound
     self.recordsAccesses = recordsAccesses

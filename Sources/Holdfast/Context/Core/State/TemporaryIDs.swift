@@ -7,7 +7,8 @@ import Synchronization
 struct TemporaryIDs {
   /// By entity index.
   private let prefixes: [ManagedObjectID]
-  private var nextKey: ObjectKey
+  /// The key of the next new object. Keys descend.
+  private(set) var nextKey: ObjectKey
   private static let contextCount = Atomic<Int64>(0)
 
   init(_ model: ManagedObjectModel) {

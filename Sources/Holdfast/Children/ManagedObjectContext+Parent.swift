@@ -1,0 +1,41 @@
+/// Child contexts.
+extension ManagedObjectContext {
+  /// Creates a child of a context, for changes that are kept together or discarded together.
+  ///
+  /// ```swift
+  /// let draft = ManagedObjectContext(parent: context)
+  /// try edit(draft)
+  /// try draft.save()  // the changes are now unsaved changes of `context`; without this, they are gone with `draft`
+  /// try context.save()
+  /// ```
+  ///
+  /// A child belongs where its parent does: it is used in the same isolation. It can have children, too. It keeps its parent alive.
+  ///
+  /// - The child sees the parent's objects with their unsaved changes, in fetches, faults and relationships. Objects that it has read keep
+  ///   their values until they are refreshed; see ``automaticallyMergesChanges``. They don't become objects of the parent.
+  /// - ``save()`` makes the child's changes unsaved changes of the parent, all or nothing. Properties that the child didn't change stay as
+  ///   they are in the parent. Callbacks and validation of the child's objects run as in any save, and those of the parent's objects run when
+  ///   the parent is saved, which also checks uniqueness constraints.
+  /// - An object that the parent has deleted, or that another child or a save of the parent has changed since this child read it, is a
+  ///   conflict; see ``mergePolicy``. Unsaved changes of the parent itself aren't: if both change one property, the child's value wins.
+  /// - New objects have permanent IDs after the child's save. If the parent has new objects, they get theirs when the child first reads.
+  ///   Both reserve IDs in the store.
+  /// - Values of transient properties stay in the child.
+  ///
+  /// Requests of the child cost what they cost in the parent, and no request of the store if the parent has the rows.
+  /// Dictionary requests read all rows that match. A child can't be pinned to a generation; it reads that of its parent.
+  ///
+  /// - Parameter parent: A context with at least one store.
+  public convenience init(parent: ManagedObjectContext) {
+    parent.core.checkIsolation()
+    let coordinator: PersistentStoreCoordinator
+    do { coordinator = try PersistentStoreCoordinator(of: parent) } catch {
+      preconditionFailure("A child context couldn't be created: \(error)")
+    }
+    self.init(
+      core: ContextCore(coordinator: coordinator, bound: parent.core.bound, isolation: parent.core.isolation, parent: parent))
+  }
+
+  /// The parent of a child context; nil for other contexts.
+  public var parent: ManagedObjectContext? { core.parent }
+}

@@ -1,0 +1,200 @@
+import HoldfastStore
+
+extension ParentStore {
+  func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+    try identifyNewObjects()
+    var query = FetchQuery(
+      entity: parent.entities[plan.entity], predicate: plan.predicate, sorts: plan.sorts, offset: plan.offset, limit: plan.limit,
+      output: plan.output, options: options, restriction: plan.concreteEntities)
+    let isOverlaid = try !plan.concreteEntities.isEmpty && parent.needsOverlay(query)
+    let coordinator = parent.persistentStoreCoordinator
+    if plan.output == .count {
+      query.output = .rows
+      let count =
+        plan.concreteEntities.isEmpty
+        ? 0 : isOverlaid ? try parent.overlaid(query).count : try coordinator.count(query, in: parent.pinnedStores())
+      return try deliver(count: count, into: sink)
+    }
+    if plan.concreteEntities.isEmpty { return }
+    if !isOverlaid {
+      if plan.output == .keys || children.seesStoredVersions { return try coordinator.fetch(query, in: parent.pinnedStores(), into: sink) }
+      let rows = VersionedRows(parent, children, sink)
+      return try coordinator.fetch(query, in: parent.pinnedStores(), into: rows)
+    }
+    query.output = .rows
+    let rows = ParentRows(parent, children, isKeys: plan.output == .keys, sink)
+    for object in try parent.overlaid(query) where try rows.append(object) == .enough { return }
+    _ = try rows.flush()
+  }
+
+  private func deliver(count: Int, into sink: any RowSink) throws {
+    let builder = RowBatchBuilder(layout: RowLayout([.attribute(.integer64)]), idPrefix: nil)
+    builder.beginRow(key: 0, version: 0)
+    builder.append(integer: Int64(count))
+    builder.endRow()
+    _ = try sink.take(builder.seal(), .all)
+  }
+
+  func rows(_ request: FaultRequest, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+    try identifyNewObjects()
+    let (entity, family) = (request.entity, parent.graph.entities[request.entity].family)
+    let rows = ParentRows(parent, children, isKeys: false, sink)
+    let sink = children.seesStoredVersions ? sink : VersionedRows(parent, children, sink)
+    var unknown: [ObjectKey] = []
+    for key in request.keys {
+      if let object = parent.registered(entity, key) {
+        if object.isDeleted || !family.contains(object.flags.entityIndex) { continue }
+        if object.row == nil || object.isInaccessible && !object.hasChanges { unknown.append(key) } else { _ = try rows.append(object) }
+      } else if !parent.isDeleted(entity, key) {
+        if let (batch, index) = parent.cachedRow(entity, key), parent.places.entityIndex(of: batch).map(family.contains) == true {
+          _ = try sink.take(batch, .one(index))
+        } else {
+          unknown.append(key)
+        }
+      }
+    }
+    _ = try rows.flush()
+    if unknown.isEmpty { return }
+    let stored = try parent.persistentStoreCoordinator.rows(
+      FaultRequest(entity: entity, keys: unknown), in: parent.pinnedStores(), options)
+    for run in stored.runs {
+      if try sink.take(run.batch, run.rows) == .enough { return }
+    }
+  }
+
+  // MARK: Relationships
+
+  func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
+    try parent.processPendingChanges()
+    try identifyNewObjects()
+    let coordinator = parent.persistentStoreCoordinator
+    var stored = request
+    // These rows could be older than the parent's objects.
+    if !parent.changes.isEmpty || !children.seesStoredVersions { stored.acceptsRows = false }
+    if parent.changes.isEmpty { return try coordinator.relationships(stored, in: parent.pinnedStores(), options) }
+    let relationship = parent.entities[request.entity].relationships[request.relationship]
+    var changed: [ObjectKey] = []
+    stored.sources = []
+    for source in request.sources {
+      if isKnown(source, relationship) { changed.append(source) } else { stored.sources.append(source) }
+    }
+    var answers: [(sources: [ObjectKey], answer: RelationshipAnswer)] = []
+    if !changed.isEmpty { answers.append((changed, try targets(of: changed, relationship))) }
+    if !stored.sources.isEmpty {
+      answers.append((stored.sources, try coordinator.relationships(stored, in: parent.pinnedStores(), options)))
+    }
+    let answer = RelationshipAnswer(joining: answers, for: request.sources, destination: relationship.destinationIndex)
+    return parent.hasDeleted(relationship.destinationIndex)
+      ? answer.filtered { !parent.isDeleted(relationship.destinationIndex, $0) } : answer
+  }
+
+  /// Whether the parent has its own list of a source's destinations, or changes to it.
+  private func isKnown(_ source: ObjectKey, _ relationship: ManagedObjectModel.Relationship) -> Bool {
+    guard let object = parent.registered(relationship.entityIndex, source) else { return false }
+    return object.isInserted || (object.toMany?[relationship.toManyIndex].base ?? .untouched) != .untouched
+  }
+
+  private func targets(of sources: [ObjectKey], _ relationship: ManagedObjectModel.Relationship) throws -> RelationshipAnswer {
+    let (index, destination) = (relationship.toManyIndex, relationship.destinationIndex)
+    var offsets: [Int32] = [0], targets: [ObjectKey] = [], orderKeys: [Int64] = []
+    try parent.refusingFaultErrors {
+      for source in sources {
+        guard let object = parent.registered(relationship.entityIndex, source) else { continue }
+        if relationship.isOrdered {
+          let entries = object.orderedList(index)?.orderedEntries() ?? []
+          targets += entries.map(\.key)
+          orderKeys += entries.map(\.order)
+        } else {
+          object.targets(index).withKeys { targets += $0 }
+        }
+        offsets.append(Int32(targets.count))
+      }
+    }
+    var entities: [EntityIndex]?
+    if parent.graph.entities[destination].sharesRoot {
+      entities = try parent.refusingFaultErrors {
+        targets.map { parent.formerTarget(destination, $0)?.flags.entityIndex ?? destination }
+      }
+    }
+    return RelationshipAnswer(
+      offsets: offsets, targets: targets, entities: entities, orderKeys: relationship.isOrdered ? orderKeys : nil)
+  }
+}
+
+extension RelationshipAnswer {
+  /// The answer without some destinations.
+  fileprivate func filtered(_ isIncluded: (ObjectKey) -> Bool) -> RelationshipAnswer {
+    var offsets: [Int32] = [0], kept: [Int] = []
+    for source in 0..<self.offsets.count - 1 {
+      kept += (Int(self.offsets[source])..<Int(self.offsets[source + 1])).filter { isIncluded(targets[$0]) }
+      offsets.append(Int32(kept.count))
+    }
+    return RelationshipAnswer(
+      offsets: offsets, targets: kept.map { targets[$0] }, entities: entities.map { all in kept.map { all[$0] } },
+      orderKeys: orderKeys.map { all in kept.map { all[$0] } }, rows: rows)
+  }
+}
+
+/// Passes rows of the parent's stores on, with the versions that children see.
+private final class VersionedRows: RowSink {
+  private let parent: ContextCore
+  private let children: ChildContexts
+  private let next: any RowSink
+
+  init(_ parent: ContextCore, _ children: ChildContexts, _ next: any RowSink) {
+    (self.parent, self.children, self.next) = (parent, children, next)
+  }
+
+  func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
+    let entity = try parent.persistentStoreCoordinator.checkedEntityIndex(of: batch), root = parent.graph.entities[entity].root
+    let run = RowRun(batch: batch, rows: rows)
+    let isChanged = (0..<run.count).contains { children.version(of: run.pointer($0), root: root) != run.pointer($0).version }
+    if !isChanged { return try next.take(batch, rows) }
+    let builder = RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)
+    for position in 0..<run.count {
+      let row = run.pointer(position)
+      builder.append(row, key: row.key, version: children.version(of: row, root: root))
+      if builder.isFull, try next.take(builder.seal(), .all) == .enough { return .enough }
+    }
+    return builder.count > 0 ? try next.take(builder.seal(), .all) : .more
+  }
+}
+
+/// Delivers objects of a parent as rows of a store.
+final class ParentRows {
+  private let parent: ContextCore
+  private let children: ChildContexts
+  private let isKeys: Bool
+  private let sink: any RowSink
+  private var builder: RowBatchBuilder?
+  private var entity: EntityIndex?
+
+  init(_ parent: ContextCore, _ children: ChildContexts, isKeys: Bool, _ sink: any RowSink) {
+    (self.parent, self.children, self.isKeys, self.sink) = (parent, children, isKeys, sink)
+  }
+
+  func append(_ object: ManagedObject) throws -> SinkDemand {
+    guard let row = parent.presentRow(object) else { return .more }
+    if entity != object.flags.entityIndex || builder?.isFull == true {
+      if try flush() == .enough { return .enough }
+      entity = object.flags.entityIndex
+    }
+    let prefix = parent.places.objectID(object.flags.entityIndex, object.objectKey)
+    let builder = self.builder ?? RowBatchBuilder(layout: isKeys ? RowLayout([]) : object.entity.layout, idPrefix: prefix.withKey(0))
+    self.builder = builder
+    let version = children.version(of: object)
+    if isKeys {
+      builder.beginRow(key: object.objectKey, version: version)
+      builder.endRow()
+    } else {
+      builder.append(row, key: object.objectKey, version: version)
+    }
+    return .more
+  }
+
+  func flush() throws -> SinkDemand {
+    guard let builder else { return .more }
+    self.builder = nil
+    return try sink.take(builder.seal(), .all)
+  }
+}

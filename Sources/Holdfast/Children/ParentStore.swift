@@ -1,0 +1,106 @@
+import HoldfastStore
+
+/// The store of a child context: its parent.
+///
+/// The child reads rows as the parent sees them: those of the parent's changed objects, and otherwise those of the parent's own stores. They
+/// don't become objects of the parent. What the child saves becomes unsaved changes of the parent.
+///
+/// New objects of the parent get permanent keys before the child reads anything, because a store has no others.
+final class ParentStore: IncrementalStore, @unchecked Sendable {  // because a child uses it only in the isolation that both share
+  /// Keeps the parent and its changes.
+  private let handle: ManagedObjectContext
+  private var host = StoreHost.none
+  /// The last temporary key of the parent when its new objects were last identified.
+  private var lastTemporaryKey: ObjectKey?
+
+  var parent: ContextCore { handle.core }
+  var children: ChildContexts {
+    if let children = parent.children { return children }
+    let children = ChildContexts()
+    parent.children = children
+    return children
+  }
+
+  init(_ parent: ManagedObjectContext) { handle = parent }
+
+  let capabilities: StoreCapabilities = {
+    var capabilities = StoreCapabilities()
+    capabilities.comparisons = .all
+    capabilities.comparedTypes = .all
+    capabilities.booleanOperators = true
+    capabilities.traversal = .all
+    capabilities.uniqueLookups = true
+    capabilities.sorting = true
+    capabilities.windowing = true
+    capabilities.counting = true
+    capabilities.maximumListCount = .max
+    // The parent's save checks uniqueness.
+    capabilities.uniqueness = true
+    capabilities.versions = true
+    capabilities.externalData = true
+    return capabilities
+  }()
+
+  var answers: StoreAnswers { Self.table.bound(to: self) }
+
+  private static let table = AnswerTable<ParentStore>()
+    .answering(ExternalDataRequest.self) { try $0.parent.persistentStoreCoordinator.externalData($1, $2) }
+
+  func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
+    self.host = host
+    children.add(self)
+    let first = parent.persistentStoreCoordinator.persistentStores.first?.identity
+    return StoreMetadata(identity: first ?? StoreIdentity.intern(storeUUID: "", model: model))
+  }
+
+  func close() throws {}
+
+  func beginRead(_ kind: ReadViewKind, options: RequestOptions) throws -> any ReadView { ParentView() }
+
+  func setMetadata(_ metadata: [String: StoreValue]) throws {
+    throw StoreError(.unsupportedRequest, operation: "write the metadata", reason: "A parent context has no metadata of its own.")
+  }
+
+  /// Reports changes of the parent to the child.
+  func report(_ change: StoreChange) { host.objectsChanged(change) }
+
+  // MARK: Keys
+
+  func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
+    let stores = parent.persistentStoreCoordinator.storeSet
+    return try demands.map { demand in
+      let entity = parent.entities[demand.entity]
+      guard let store = stores.firstWritable(entity.index) ?? stores.sole else { throw PersistenceError.noStore(for: entity) }
+      return try store.reserveKeys(demand, options)
+    }
+  }
+
+  /// Gives new objects of the parent permanent keys.
+  func identifyNewObjects() throws {
+    let last = parent.temporaryIDs.nextKey
+    if last == lastTemporaryKey { return }
+    try parent.obtainPermanentIDs(for: parent.changes.objects.filter { $0.isInserted && $0.objectKey < 0 && !$0.isDeleted })
+    lastTemporaryKey = last
+  }
+}
+
+/// A view of a parent. Each request reads the parent's present state.
+private final class ParentView: ReadView {
+  var state: StateToken? { nil }
+  func end() {}
+}
+
+extension PersistentStore {
+  /// Reserves keys of the coordinator for new objects.
+  func reserveKeys(_ demand: KeyDemand, _ options: RequestOptions) throws -> [ObjectKey] {
+    let reserved = try saveLock.withLock(to: "obtain permanent IDs", options) {
+      try wrapping("obtain permanent IDs") { try store.reserveKeys([demand], options: options) }
+    }
+    guard reserved.count == 1, reserved[0].count == demand.count else {
+      throw StoreError(
+        .damaged, operation: "obtain permanent IDs", path: locationDescription,
+        reason: "The store didn't reserve \(demand.count) keys (rule K1).")
+    }
+    return reserved[0]
+  }
+}

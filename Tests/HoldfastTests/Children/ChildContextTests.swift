@@ -1,0 +1,316 @@
+import Foundation
+import HoldfastMemoryStore
+import HoldfastStore
+import HoldfastStoreConformance
+import TestSupport
+import Testing
+
+@testable import Holdfast
+
+/// Contexts whose store is another context.
+@Suite struct ChildContextTests {
+  /// A context with Ann, who has Fido and Rex, and Bob, who has none; and its child.
+  private struct Family {
+    let place: TestStore.Place
+    let parent: ManagedObjectContext, child: ManagedObjectContext
+
+    init(_ store: TestStore) throws {
+      place = try store.makePlace()
+      let setup = try place.context(), ann = setup.person("Ann")
+      setup.person("Bob")
+      setup.dog("Fido", age: 3, owner: ann).chip = 1
+      setup.dog("Rex", age: 5, owner: ann).chip = 2
+      try setup.save()
+      parent = try place.context()
+      child = ManagedObjectContext(parent: parent)
+    }
+
+    func names(_ context: ManagedObjectContext) throws -> [String] {
+      try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])).map(\.name)
+    }
+  }
+
+  @Test(arguments: TestStore.allCases) func aSavePushesChangesOneLevelUp(_ store: TestStore) throws {
+    let family = try Family(store), child = family.child
+    let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" }), rex = try #require(try child.one(Dog.self) { $0.name == "Rex" })
+    let bob = try #require(try child.one(Person.self) { $0.name == "Bob" })
+    fido.name = "Fido II"
+    fido.owner = bob
+    child.delete(rex)
+    let max = child.dog("Max", age: 1, owner: bob)
+    max.friends.insert(fido)
+    #expect(try family.names(family.parent) == ["Fido", "Rex"] && !family.parent.hasChanges)
+    try child.save()
+    #expect(!child.hasChanges && !max.objectID.isTemporaryID)
+    // The parent has unsaved changes, with the same IDs; the store has none.
+    #expect(try family.names(family.parent) == ["Fido II", "Max"] && family.parent.hasChanges)
+    let theirs = try #require(try family.parent.object(with: max.objectID) as? Dog)
+    #expect(theirs.isInserted && theirs.owner?.name == "Bob" && theirs.friends.map(\.name) == ["Fido II"])
+    #expect(theirs.owner?.dogs.map(\.name).sorted() == ["Fido II", "Max"])
+    #expect(try family.names(family.place.context()) == ["Fido", "Rex"])
+    try family.parent.save()
+    #expect(try family.names(family.place.context()) == ["Fido II", "Max"])
+    let saved = try #require(try family.place.context().one(Dog.self) { $0.name == "Max" })
+    #expect(saved.objectID == max.objectID && saved.owner?.dogs.count == 2 && saved.friends.first?.name == "Fido II")
+    // The child goes on.
+    max.age = 2
+    fido.notes = "older"
+    try child.save()
+    try family.parent.save()
+    #expect(try family.place.context().one(Dog.self) { $0.age == 2 }?.name == "Max")
+    #expect(try family.place.context().one(Dog.self) { $0.notes == "older" }?.name == "Fido II")
+  }
+
+  @Test(arguments: TestStore.allCases) func aChildSeesUnsavedChangesOfItsParent(_ store: TestStore) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    let ann = try #require(try parent.one(Person.self) { $0.name == "Ann" })
+    let fido = try #require(try parent.one(Dog.self) { $0.name == "Fido" })
+    fido.name = "Changed"
+    parent.delete(try #require(try parent.one(Dog.self) { $0.name == "Rex" }))
+    let new = parent.dog("New", age: 9, owner: ann)
+    #expect(try family.names(child) == ["Changed", "New"])
+    #expect(try child.count(for: FetchRequest<Dog>()) == 2 && child.fetchObjectIDs(FetchRequest<Dog>()).contains(new.objectID))
+    #expect(!new.objectID.isTemporaryID && new.isInserted)
+    let theirs = try #require(try child.one(Person.self) { $0.name == "Ann" })
+    #expect(theirs.dogs.map(\.name).sorted() == ["Changed", "New"])
+    #expect(try child.one(Dog.self) { $0.owner.name == "Ann" && $0.age == 9 }?.objectID == new.objectID)
+    #expect(try child.one(Dog.self) { $0.name == "Rex" } == nil)
+    let sums = try child.fetch(DictionaryFetchRequest<Dog>(columns: ["sum": .sum("age")]))
+    #expect(sums.first?["sum"] == .int64(12))
+    // Unsaved changes of the child come on top.
+    try #require(try child.one(Dog.self) { $0.age == 9 }).age = 10
+    #expect(try child.one(Dog.self) { $0.age == 10 }?.name == "New" && new.age == 9)
+    #expect(try child.fetch(Dog.self, sortedBy: \.age, limit: 1) { $0.age > 0 }.map(\.name) == ["Changed"])
+  }
+
+  @Test(arguments: TestStore.allCases) func aDiscardedChildLeavesNothing(_ store: TestStore) throws {
+    let family = try Family(store)
+    var child: ManagedObjectContext? = ManagedObjectContext(parent: family.parent)
+    try child?.one(Dog.self) { $0.name == "Fido" }?.name = "Draft"
+    child?.person("Nobody")
+    child = nil
+    #expect(!family.parent.hasChanges)
+    #expect(try family.names(family.parent) == ["Fido", "Rex"])
+    family.child.dog("Draft")
+    family.child.rollback()
+    try family.child.save()
+    #expect(!family.parent.hasChanges)
+  }
+
+  @Test(arguments: TestStore.allCases) func childrenOfChildrenPushLevelByLevel(_ store: TestStore) throws {
+    let family = try Family(store)
+    var contexts = [family.parent]
+    for _ in 0..<5 { contexts.append(ManagedObjectContext(parent: contexts[contexts.count - 1])) }
+    let deepest = contexts[5]
+    let fido = try #require(try deepest.one(Dog.self) { $0.name == "Fido" })
+    fido.age = 50
+    let max = deepest.dog("Max", age: 1, owner: fido.owner)
+    for level in (0...5).reversed() {
+      #expect(contexts[level].hasChanges)
+      #expect(level == 0 || contexts[level - 1].hasChanges == false)
+      try contexts[level].save()
+      #expect(!contexts[level].hasChanges)
+    }
+    let saved = try family.place.context()
+    #expect(try saved.one(Dog.self) { $0.age == 50 }?.owner?.dogs.count == 3)
+    #expect(try saved.one(Dog.self) { $0.name == "Max" }?.objectID == max.objectID)
+    #expect(deepest.persistentStoreCoordinator === family.parent.persistentStoreCoordinator && deepest.parent === contexts[4])
+  }
+
+  // MARK: Conflicts
+
+  @Test(arguments: TestStore.allCases) func anObjectThatAnotherChildHasChangedIsAConflict(_ store: TestStore) throws {
+    let family = try Family(store), second = ManagedObjectContext(parent: family.parent)
+    let mine = try #require(try family.child.one(Dog.self) { $0.name == "Fido" })
+    let theirs = try #require(try second.one(Dog.self) { $0.name == "Fido" })
+    (mine.age, theirs.age, theirs.notes) = (10, 20, "theirs")
+    try second.save()
+    let error = try #require(throws: PersistenceError.self) { try family.child.save() }
+    #expect(error.code == .conflict && error.objectIDs == [mine.objectID])
+    family.child.mergePolicy = .mergeByPropertyObjectTrump
+    try family.child.save()
+    let parents = try #require(try family.parent.one(Dog.self) { $0.name == "Fido" })
+    #expect(parents.age == 10 && parents.notes == "theirs" && mine.notes == "theirs")
+    try family.parent.save()
+    // What the parent has saved is what the child has.
+    mine.age = 11
+    family.child.mergePolicy = .error
+    try family.child.save()
+    try family.parent.save()
+    #expect(try family.place.context().one(Dog.self) { $0.age == 11 }?.notes == "theirs")
+  }
+
+  @Test(arguments: TestStore.allCases) func whatThePropertyOfTheParentAndAnotherContextHaveChanged(_ store: TestStore) throws {
+    let family = try Family(store)
+    let mine = try #require(try family.child.one(Dog.self) { $0.name == "Fido" })
+    let parents = try #require(try family.parent.one(Dog.self) { $0.name == "Fido" })
+    // Both keep what the other didn't change, and the child wins where both did.
+    (parents.age, parents.weight) = (30, 3)
+    (mine.age, mine.notes) = (10, "mine")
+    try family.child.save()
+    #expect(parents.age == 10 && parents.weight == 3 && parents.notes == "mine")
+    try family.child.refresh(mine, mergeChanges: false)
+    #expect(mine.weight == 3)
+    try family.parent.save()
+    // A change in the store is found by the save of the parent, or of a child that reads it.
+    let other = try family.place.context()
+    try #require(try other.one(Dog.self) { $0.name == "Fido" }).age = 99
+    try other.save()
+    mine.notes = "again"
+    try family.child.save()
+    let error = try #require(throws: PersistenceError.self) { try family.parent.save() }
+    #expect(error.code == .conflict)
+    family.parent.mergePolicy = .mergeByPropertyObjectTrump
+    try family.parent.save()
+    #expect(parents.age == 99 && parents.notes == "again")
+  }
+
+  @Test(arguments: TestStore.allCases) func anObjectThatTheParentHasDeletedIsAConflict(_ store: TestStore) throws {
+    let family = try Family(store)
+    let mine = try #require(try family.child.one(Dog.self) { $0.name == "Fido" })
+    family.parent.delete(try #require(try family.parent.one(Dog.self) { $0.name == "Fido" }))
+    mine.age = 10
+    let error = try #require(throws: PersistenceError.self) { try family.child.save() }
+    #expect(error.code == .conflict && error.objectIDs == [mine.objectID])
+    family.child.mergePolicy = .mergeByPropertyStoreTrump
+    try family.child.save()
+    #expect(mine.isInaccessible)
+    try family.parent.save()
+    #expect(try family.names(family.place.context()) == ["Rex"])
+  }
+
+  @Test(arguments: TestStore.allCases) func aChildCanFollowItsParentAndItsSiblings(_ store: TestStore) throws {
+    let family = try Family(store), second = ManagedObjectContext(parent: family.parent)
+    family.child.automaticallyMergesChanges = true
+    family.parent.automaticallyMergesChanges = true
+    let mine = try #require(try family.child.one(Dog.self) { $0.name == "Fido" })
+    try #require(try second.one(Dog.self) { $0.name == "Fido" }).age = 20
+    try second.save()
+    try family.child.processPendingChanges()
+    #expect(mine.age == 20)
+    try family.parent.save()
+    let other = try family.place.context()
+    try #require(try other.one(Dog.self) { $0.name == "Fido" }).age = 30
+    try other.save()
+    try family.parent.processPendingChanges()
+    try family.child.processPendingChanges()
+    #expect(mine.age == 30)
+  }
+
+  // MARK: Requests
+
+  @Test(arguments: TestStore.allCases) func aChildCostsNoFurtherRequests(_ store: TestStore) throws {
+    func requests(_ usesChild: Bool) throws -> RequestCounts {
+      let family = try Family(store), coordinator = try family.place.coordinator(), before = coordinator.requestCounts
+      coordinator.rowCache.removeAll()
+      let context = usesChild ? family.child : family.parent
+      let dogs = try context.fetch(FetchRequest<Dog>())
+      #expect(dogs.map { $0.owner?.name } == ["Ann", "Ann"])
+      let people = try context.fetch(FetchRequest<Person>())
+      #expect(people.map(\.dogs.count).sorted() == [0, 2])
+      return coordinator.requestCounts - before
+    }
+    let (child, parent) = (try requests(true), try requests(false))
+    // A child has no cache of rows, so a released object is read again, from the parent's cache.
+    #expect(child == parent, "child: \(child), parent: \(parent)")
+  }
+
+  // The weakest store leaves checks to the framework, which reads rows for them.
+  @Test(arguments: TestStore.allCases.filter { $0 != .weakest }) func aSaveOfAChildSendsAtMostARequestForKeys(_ store: TestStore) throws {
+    let family = try Family(store), coordinator = try family.place.coordinator()
+    let dogs = try family.parent.fetch(FetchRequest<Dog>()), mine = try family.child.fetch(FetchRequest<Dog>())
+    let before = coordinator.requestCounts
+    for dog in mine { dog.age = 7 }
+    try family.child.save()
+    #expect(dogs.map(\.age) == [7, 7] && coordinator.requestCounts - before == RequestCounts())
+    for number in 0..<100 { family.child.dog("Dog \(number)") }
+    try family.child.save()
+    var expected = RequestCounts()
+    expected.keyReservations = 1
+    #expect(coordinator.requestCounts - before == expected)
+    try family.parent.save()
+    expected.saves = 1
+    #expect(coordinator.requestCounts - before == expected)
+  }
+
+  // MARK: Bad input
+
+  @Test func aChildCannotBePinned() throws {
+    let family = try Family(.memory)
+    let error = #expect(throws: StoreError.self) { try family.child.setQueryGeneration(from: .current) }
+    #expect(error?.code == .unsupportedRequest)
+  }
+
+  @Test(arguments: TestStore.allCases) func aSaveThatFailsInTheParentIsKeptByTheParent(_ store: TestStore) throws {
+    let family = try Family(store)
+    family.child.dog("Twin").chip = 1
+    try family.child.save()
+    let error = try #require(throws: PersistenceError.self) { try family.parent.save() }
+    #expect(error.code == .constraintConflict)
+    try #require(try family.parent.one(Dog.self) { $0.name == "Twin" }).chip = 7
+    try family.parent.save()
+    #expect(try family.names(family.place.context()) == ["Fido", "Rex", "Twin"])
+    // A child that is refused changes nothing in its parent.
+    family.child.insert(Vaccination.self).kind = "without a dog"
+    #expect(throws: PersistenceError.self) { try family.child.save() }
+    #expect(!family.parent.hasChanges)
+  }
+
+  // MARK: Several stores
+
+  @Test(arguments: StorePair.allCases) func aChildSavesInSeveralStores(_ pair: StorePair) throws {
+    let stack = try StorePack(pair), parent = try stack.context(), child = ManagedObjectContext(parent: parent)
+    for (number, store) in stack.stores.enumerated() {
+      let dog = child.dog("Dog \(number)", age: number)
+      try child.assign(dog, to: store)
+      dog.owner = child.person("Owner \(number)")
+      try child.assign(try #require(dog.owner), to: store)
+    }
+    try child.save()
+    try parent.save()
+    let saved = try stack.context().fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
+    #expect(saved.map { stack.coordinator.persistentStore(for: $0.objectID) } == stack.stores)
+    #expect(saved.map { $0.owner?.name } == ["Owner 0", "Owner 1"])
+    for dog in try child.fetch(FetchRequest<Dog>()) { dog.age += 10 }
+    try child.save()
+    try parent.save()
+    #expect(try stack.context().fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])).map(\.age) == [10, 11])
+  }
+
+  // MARK: Random programs
+
+  /// Random changes in one of several children, which push to their parents, compared with the same changes made in one context.
+  @Test(arguments: TestStore.allCases) func changesThroughChildrenGiveWhatTheyGiveWithout(_ store: TestStore) throws {
+    var random = SeededGenerator()
+    for round in 0..<TestTier.count(4, full: 200) {
+      let comment = Comment(rawValue: "seed \(random.seed), round \(round) on \(store)")
+      let places = [try store.makePlace(), try store.makePlace()]
+      var filling = random
+      try MergeRound.fill(places[0], &random)
+      try MergeRound.fill(places[1], &filling)
+      let direct = try places[0].context(), parent = try places[1].context()
+      for step in 0..<10 {
+        // The same changes, made of the same random numbers.
+        var numbers = random
+        let child = ManagedObjectContext(parent: parent)
+        let depth = step % 3 == 0 ? ManagedObjectContext(parent: child) : child
+        try MergeRound.change(direct, &random)
+        try MergeRound.change(depth, &numbers)
+        if step % 2 == 0 {
+          for context in [direct, depth] {
+            context.dog("New", age: step, owner: try context.one(Person.self) { $0.name == "Ann" }).chip = Int64(100 + step)
+          }
+        }
+        if depth !== child { try depth.save() }
+        try child.save()
+        #expect(try KennelState(parent) == KennelState(direct), comment)
+        #expect(try KennelState(ManagedObjectContext(parent: parent)) == KennelState(direct), comment)
+        if step % 4 == 3 {
+          try direct.save()
+          try parent.save()
+          #expect(try KennelState(places[1].context()) == KennelState(places[0].context()), comment)
+        }
+      }
+    }
+  }
+}
