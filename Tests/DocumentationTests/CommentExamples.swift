@@ -190,6 +190,13 @@ enum LargeKennel {
     return dogs
   }
 
+  static func draft(_ context: ManagedObjectContext, _ edit: (ManagedObjectContext) throws -> Void) throws {
+    let draft = ManagedObjectContext(parent: context)
+    try edit(draft)
+    try draft.save()  // the changes are now unsaved changes of `context`; without this, they are gone with `draft`
+    try context.save()
+  }
+
   static func explainFirstTen(_ context: ManagedObjectContext) throws {
     let request = FetchRequest<Dog>(limit: 10) { $0.age > 3 }
     print(try context.explain(request))

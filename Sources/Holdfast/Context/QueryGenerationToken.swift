@@ -3,19 +3,19 @@
 ///
 /// The generation can be read as long as there is a token of it, or a context that is pinned to it.
 public struct QueryGenerationToken: Sendable {
-  /// The pinned stores; nil for ``current``.
-  let stores: StoreSet?
+  /// The views of the generation; nil for ``current``.
+  let views: PinnedViews?
 
   /// The newest generation at the time when it is used.
-  public static let current = QueryGenerationToken(stores: nil)
+  public static let current = QueryGenerationToken(views: nil)
 }
 
 extension QueryGenerationToken: Hashable {
   /// Whether both are of the same generation.
-  public static func == (a: QueryGenerationToken, b: QueryGenerationToken) -> Bool { a.stores?.pinnedViews === b.stores?.pinnedViews }
+  public static func == (a: QueryGenerationToken, b: QueryGenerationToken) -> Bool { a.views === b.views }
 
   /// Hashes the identity of the generation.
-  public func hash(into hasher: inout Hasher) { hasher.combine(stores?.pinnedViews.map { ObjectIdentifier($0) }) }
+  public func hash(into hasher: inout Hasher) { hasher.combine(views.map { ObjectIdentifier($0) }) }
 }
 
 /// Reading one generation of the stores.
@@ -29,21 +29,28 @@ extension ManagedObjectContext {
   /// ```
   ///
   /// A pinned context doesn't see what others save: not in fetches, counts and aggregates, not when faults are fired, and not in
-  /// relationships. Objects whose rows were read before keep them. The generation has a cache of rows of its own.
+  /// relationships. Objects whose rows were read before keep them, and so do lists of relationships; ``refreshAllObjects()`` makes them be
+  /// read again.
   ///
-  /// These methods let a pinned context go on to the newest generation, which the next request begins: ``save()`` if it saved changes,
-  /// ``mergeChanges(from:)``, automatic merging, and ``reset()``. ``rollback()`` and ``refresh(_:mergeChanges:)`` read the same generation as
-  /// before. A save compares the rows that were read with the newest ones, as in any context, and its ``mergePolicy`` merges with the newest
-  /// ones.
+  /// These methods let a pinned context go on to the newest generation, which the next request begins: ``save()`` of changes, even if it
+  /// fails, ``resolveConflicts(of:using:)``, ``mergeChanges(from:)``, automatic merging, and ``reset()``. The requests of a save read the
+  /// newest rows: delete rules, validation and conflicts take into account what others have saved. ``rollback()`` and
+  /// ``refresh(_:mergeChanges:)`` read the same generation as before.
   ///
   /// Costs and limits:
   ///
-  /// - The stores of memory and whole files keep the rows of the generation in memory that were changed or deleted since.
+  /// - The stores of memory and whole files keep the rows of the generation in memory that were changed or deleted since. Values in external
+  ///   files that were replaced or deleted stay on disk.
   /// - A SQLite store keeps a connection for the generation, and its write-ahead log can't restart until the generation ends. Each save then
   ///   makes the log longer. The store logs a warning when the log is unusually long. A store has at most
-  ///   `SQLiteStoreOptions.maximumSnapshots` generations at a time; beginning another throws `tooManyReadViews`.
-  /// - Contexts pinned to one generation read one after the other.
-  /// - Rows in stores that are added later aren't seen.
+  ///   `SQLiteStoreOptions.maximumSnapshots` generations at a time. Beginning another throws `tooManyReadViews`, also if a later request
+  ///   begins it.
+  /// - A SQLite store without a write-ahead log (`JournalMode.delete`) can't commit while a generation lasts: saves of other contexts fail with
+  ///   `locked`.
+  /// - Contexts pinned to one generation read one after the other. Waiting for another request isn't interrupted by a time limit of the
+  ///   request.
+  /// - Objects of stores that are added later aren't seen.
+  /// - Saves of several stores by other processes may be in some stores of the generation and not in others.
   ///
   /// - Parameters:
   ///   - token: ``QueryGenerationToken/current``, the ``queryGenerationToken`` of another context of the same coordinator, or nil.

@@ -46,6 +46,7 @@ extension PersistentStoreCoordinator {
     if let store = stores.sole { return try relationships(request, store, stores, options) }
     let parts = stores.split(request.sources)
     if parts.isEmpty, !request.sources.isEmpty { throw PersistenceError.missingStore() }
+    if pinned != nil { try refuseLaterStores(request, stores) }
     var answers: [(sources: [ObjectKey], answer: RelationshipAnswer)] = []
     for (store, sources) in parts {
       var request = request
@@ -56,6 +57,16 @@ extension PersistentStoreCoordinator {
     return RelationshipAnswer(
       joining: answers, for: request.sources,
       destination: model.entities[request.entity].relationships[request.relationship].destinationIndex)
+  }
+
+  /// Refuses objects of stores that were added after a generation began. They would have no destinations.
+  private func refuseLaterStores(_ request: RelationshipRequest, _ pinned: StoreSet) throws {
+    let present = storeSet
+    let later = request.sources.filter { pinned.store(ofKey: $0) == nil && present.store(ofKey: $0) != nil }
+    if later.isEmpty { return }
+    throw PersistenceError(
+      .missingStore, reason: "The store was added after the generation began. Pin the context to the current one, or unpin it.",
+      objectIDs: later.map { places.objectID(request.entity, $0) })
   }
 
   private func relationships(

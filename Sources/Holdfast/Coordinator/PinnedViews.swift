@@ -15,18 +15,24 @@ final class PinnedViews: @unchecked Sendable {  // because `lock` protects `view
   private let lock = RecursiveLock()
   /// The snapshot of each store, by the store's place; nil after the end.
   private var views: [Int: any ReadView]? = [:]
+  private let storePlaces: Set<Int>
   private let timeLimit: Duration?
+  private let end: ContinuousClock.Instant?
   private var timer: (any DispatchSourceTimer)?
 
-  private init(_ places: StorePlaces, _ timeLimit: Duration?) { (self.places, self.timeLimit) = (places, timeLimit) }
+  private init(_ stores: [PersistentStore], _ places: StorePlaces, _ timeLimit: Duration?) {
+    (self.places, self.timeLimit) = (places, timeLimit)
+    storePlaces = Set(stores.map(\.place))
+    end = timeLimit.map { .now + $0 }
+  }
 
-  deinit { end() }
+  deinit { endViews() }
 
   /// Begins a snapshot of each store.
   static func begin(_ stores: [PersistentStore], _ places: StorePlaces, _ timeLimit: Duration?, _ options: RequestOptions) throws
     -> PinnedViews
   {
-    let pinned = PinnedViews(places, timeLimit)
+    let pinned = PinnedViews(stores, places, timeLimit)
     for store in stores {
       pinned.views?[store.place] = try store.wrapping(operation) { try store.base.beginRead(.snapshot, options: options) }
     }
@@ -36,15 +42,21 @@ final class PinnedViews: @unchecked Sendable {  // because `lock` protects `view
 
   static let operation = "pin a context to a generation"
 
-  var hasEnded: Bool { lock.withLock { views == nil } }
+  var hasEnded: Bool { lock.withLock { views == nil } || end.map { .now > $0 } == true }
+
+  /// Whether the generation includes a store, which may have been closed since.
+  func has(_ store: PersistentStore) -> Bool { storePlaces.contains(store.place) }
 
   func exclusively<Result>(_ body: () throws -> Result) rethrows -> Result { try lock.withLock(body) }
 
   /// The view of a store. Use it within ``exclusively(_:)``.
   func view(of store: PersistentStore) throws -> any ReadView {
-    guard let views else { throw expired }
-    guard let view = views[store.place] else { throw PersistenceError.missingStore() }
-    return view
+    try lock.withLock {
+      if let end, .now > end { throw expired }
+      guard let views else { throw expired }
+      guard let view = views[store.place] else { throw PersistenceError.missingStore() }
+      return view
+    }
   }
 
   var expired: PersistenceError {
@@ -54,8 +66,8 @@ final class PinnedViews: @unchecked Sendable {  // because `lock` protects `view
         + "unpin it with nil.")
   }
 
-  /// Ends the snapshots, after a request that uses one.
-  private func end() {
+  /// Waits for a running request, then ends the snapshots.
+  private func endViews() {
     lock.withLock {
       timer?.cancel()
       for view in (views ?? [:]).values { view.end() }
@@ -65,7 +77,7 @@ final class PinnedViews: @unchecked Sendable {  // because `lock` protects `view
 
   private func end(after limit: Duration) {
     let timer = DispatchSource.makeTimerSource(queue: .global(qos: .utility))
-    timer.setEventHandler { [weak self] in self?.end() }
+    timer.setEventHandler { [weak self] in self?.endViews() }
     timer.schedule(deadline: .now() + max(0, limit / .seconds(1)), leeway: .milliseconds(10))
     self.timer = timer
     timer.resume()

@@ -23,11 +23,11 @@ final class StoreSet: Sendable {
     pinnedViews = nil
   }
 
-  /// Creates a pinned set, without the stores that have been closed.
+  /// Creates a set of those stores of the coordinator that a generation includes.
   init(_ set: StoreSet, pinnedTo views: PinnedViews) {
-    stores = set.stores.filter(\.isOpen.value)
+    stores = set.stores.filter(views.has)
     first = set.first
-    sole = set.sole.flatMap { $0.isOpen.value ? $0 : nil }
+    sole = stores.isEmpty ? nil : set.sole
     pinnedViews = views
   }
 
@@ -39,7 +39,11 @@ final class StoreSet: Sendable {
     _ body: (any ReadView) throws -> Result
   ) throws -> Result {
     guard let pinnedViews else { return try store.reading(kind, operation(), options, body) }
-    return try pinnedViews.exclusively { try store.wrapping(operation()) { try body(pinnedViews.view(of: store)) } }
+    return try pinnedViews.exclusively {
+      // Another request in the generation may have taken long.
+      try options.check(operation())
+      return try store.wrapping(operation()) { try body(pinnedViews.view(of: store)) }
+    }
   }
 
   /// Runs several requests. If the set is pinned, other threads use its views before or afterwards.

@@ -22,7 +22,6 @@ extension ConflictResolution {
         reversions.append((conflict.object, conflict.constraint, resolution))
       }
     }
-    context.leaveGeneration()
     for (object, constraint, resolution) in reversions { try revert(object, constraint, resolution) }
     var merged = Upsert.Merged()
     for (upsert, resolution) in upserts { try upsert.run(resolution, &merged) }

@@ -129,6 +129,7 @@ extension ContextCore {
     checkIsolation()
     precondition(!isSaving, "Conflicts were resolved in a callback of a save.")
     try settleUncertainSave()
+    leaveGeneration()
     try resolve(error, policy, isExplicit: true)
     tellChanges()
   }
@@ -143,8 +144,6 @@ extension ContextCore {
   /// Merges objects with their stored rows.
   func merge(_ merges: [ObjectMerge]) throws {
     var merges = merges
-    // The rows are newer than a generation that the context may be pinned to.
-    leaveGeneration()
     // All at once, because each of these calls looks at all changes or deletions.
     undelete(merges.filter(\.isUndeleted).map(\.object))
     for place in merges.indices { merges[place].noteLinks() }

@@ -17,6 +17,8 @@ extension ContextCore {
     try settleUncertainSave()
     if inbox != nil { try mergeWaitingChanges() }
     if changes.isEmpty { return tellChanges() }
+    // Delete rules, validation and conflicts must not miss what others have saved.
+    leaveGeneration()
     try refuseUnreadValues()
     var calledCount = 0
     for attempt in 0...ContextCore.mergeLimit {

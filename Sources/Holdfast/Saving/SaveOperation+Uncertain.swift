@@ -7,7 +7,6 @@ extension SaveOperation {
   func keepUncertain(_ part: StoreChanges) {
     // Rows that were read ahead may be outdated.
     coordinator.saveCount.add(1, ordering: .releasing)
-    context.leaveGeneration()
     let changes = part.savedChanges
     part.clearDiscardedTargets()
     // Relationships don't reference objects of other stores.

@@ -91,36 +91,9 @@ final class SaveOperation {
 
   /// Runs a closure with the save locks of all stores.
   ///
-  /// While it waits for a lock, it holds no other lock, so a busy store doesn't prevent saves in other stores. Then it acquires the other
-  /// locks without waiting. If one of them is taken, it releases all locks and waits for that one.
-  ///
   /// - Throws: `timedOut` if a lock is taken until the deadline of the save.
   func withSaveLocks(_ body: () throws -> Bool) throws -> Bool {
-    var awaited = 0
-    while true {
-      let attempt =
-        try parts.isEmpty
-        ? .ended(body())
-        : parts[awaited].store.saveLock.withLock(to: "save", options) { try withOtherSaveLocks(from: 0, except: awaited, body) }
-      switch attempt {
-      case .ended(let result): return result
-      case .taken(let index): awaited = index
-      }
-    }
-  }
-
-  private enum LockAttempt {
-    case ended(Bool)
-    /// The lock of this part is taken.
-    case taken(Int)
-  }
-
-  private func withOtherSaveLocks(from index: Int, except held: Int, _ body: () throws -> Bool) rethrows -> LockAttempt {
-    if index == parts.count { return .ended(try body()) }
-    if index == held { return try withOtherSaveLocks(from: index + 1, except: held, body) }
-    return try parts[index].store.saveLock.withLockIfAvailable {
-      try withOtherSaveLocks(from: index + 1, except: held, body)
-    } ?? .taken(index)
+    try SaveLocks(stores: parts.map(\.store)).withLocks(to: "save", options, body)
   }
 
   /// Saves in the stores, whose save locks are held. Returns false, and does nothing, if a store was added or removed meanwhile. Then the
@@ -273,10 +246,7 @@ final class SaveOperation {
       }
       part.isCommitted = true
     }
-    if parts.contains(where: { $0.isCommitted && !$0.request.isEmpty }) {
-      coordinator.saveCount.add(1, ordering: .releasing)
-      context.leaveGeneration()
-    }
+    if parts.contains(where: { $0.isCommitted && !$0.request.isEmpty }) { coordinator.saveCount.add(1, ordering: .releasing) }
   }
 
   func callDidSave() {

@@ -121,10 +121,12 @@ import Testing
     try kennels.theirs.one(Person.self) { $0.name == "Bob" }.map { $0.name = "Bert" }
     try kennels.theirs.save()
     #expect(try context.one(Person.self) { $0.name == "Bert" } == nil)
-    // A save that fails changes nothing.
+    // So does a save that fails.
     context.dog("Twin").chip = 3
     #expect(throws: PersistenceError.self) { try context.save() }
-    #expect(context.queryGenerationToken == second)
+    #expect(context.queryGenerationToken == .current)
+    _ = try context.fetch(FetchRequest<Dog>())
+    #expect(context.queryGenerationToken != .current)
     context.reset()
     #expect(context.queryGenerationToken == .current)
     #expect(try context.one(Person.self) { $0.name == "Bert" } != nil)
@@ -138,7 +140,6 @@ import Testing
     dogs[0].notes = "ours"
     let error = try #require(throws: PersistenceError.self) { try context.save() }
     #expect(error.code == .conflict && dogs[0].name == "Fido")
-    #expect(try kennels.names(context) == ["Fido", "Rex"])
     context.mergePolicy = .mergeByPropertyObjectTrump
     try context.save()
     #expect(dogs[0].name == "Changed" && dogs[0].notes == "ours")
@@ -154,6 +155,43 @@ import Testing
     try context.processPendingChanges()
     #expect(dogs.map(\.name) == ["Changed", "Rex"] && dogs[1].owner?.name == "Bob")
     #expect(try kennels.names(context) == ["Changed", "Max", "Rex"])
+  }
+
+  @Test(arguments: stores) func deleteRulesOfASaveSeeWhatOthersHaveSaved(_ store: TestStore) throws {
+    let kennels = try Kennels(store), context = kennels.ours
+    try context.setQueryGeneration(from: .current)
+    let bob = try #require(try context.one(Person.self) { $0.name == "Bob" })
+    let licence = kennels.theirs.insert(Licence.self)
+    licence.number = 7
+    licence.holder = try kennels.theirs.one(Person.self) { $0.name == "Bob" }
+    try kennels.theirs.save()
+    // The relationship has the rule deny.
+    context.delete(bob)
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
+    #expect(error.code == .deniedDelete)
+  }
+
+  @Test(arguments: stores) func anObjectNewerThanTheGenerationAppearsLater(_ store: TestStore) throws {
+    let kennels = try Kennels(store), context = kennels.ours
+    try context.setQueryGeneration(from: .current)
+    try kennels.change()
+    let id = try #require(try kennels.theirs.one(Dog.self) { $0.name == "Max" }).objectID
+    let max = try context.dog(of: id)
+    #expect(max.name == "" && max.isInaccessible)
+    #expect(throws: PersistenceError.self) { try context.existingObject(with: id) }
+    try context.setQueryGeneration(from: nil)
+    #expect(max.name == "Max" && max.owner?.name == "Bob")
+    // A pinned context also finds it when it goes on, and uses it for a conflict.
+    let second = try kennels.place.context()
+    try second.setQueryGeneration(from: .current)
+    kennels.theirs.dog("Zoe").chip = 4
+    try kennels.theirs.save()
+    let zoe = try second.dog(of: try #require(try kennels.theirs.one(Dog.self) { $0.name == "Zoe" }).objectID)
+    #expect(zoe.isInaccessible == false && zoe.name == "" && zoe.isInaccessible)
+    second.mergePolicy = .mergeByPropertyObjectTrump
+    second.dog("Zoe II").chip = 4
+    try second.save()
+    #expect(zoe.name == "Zoe II" && !zoe.isInaccessible)
   }
 
   // MARK: Tokens
@@ -231,7 +269,7 @@ import Testing
   @Test(arguments: stores) func aGenerationEndsAfterItsTimeLimit(_ store: TestStore) async throws {
     let kennels = try Kennels(store), context = kennels.ours
     try context.setQueryGeneration(from: .current, timeLimit: .milliseconds(20))
-    let token = try #require(context.queryGenerationToken), views = try #require(token.stores?.pinnedViews)
+    let token = try #require(context.queryGenerationToken), views = try #require(token.views)
     while !views.hasEnded { try await Task.sleep(for: .milliseconds(2)) }
     let error = #expect(throws: PersistenceError.self) { try context.fetch(FetchRequest<Dog>()) }
     #expect(error?.code == .expiredGeneration)
@@ -240,7 +278,7 @@ import Testing
     context.person("Cleo")
     try context.save()
     #expect(try context.count(for: FetchRequest<Person>()) == 3)
-    let next = try #require(context.queryGenerationToken?.stores?.pinnedViews)
+    let next = try #require(context.queryGenerationToken?.views)
     while !next.hasEnded { try await Task.sleep(for: .milliseconds(2)) }
     try context.setQueryGeneration(from: nil)
     #expect(try kennels.names(context) == ["Fido", "Rex"])
@@ -269,6 +307,37 @@ import Testing
     try coordinator.remove(try #require(coordinator.persistentStores.last))
     #expect(throws: PersistenceError.self) { try kennels.ours.fetch(FetchRequest<Dog>()) }
     #expect(fido.name == "" && fido.isInaccessible)
+  }
+
+  @Test func storesOfATokenMayBeRemovedAndOthersAdded() throws {
+    let stack = try StorePack([.memory, .sqlite]), setup = try stack.context()
+    for (number, store) in stack.stores.enumerated() { try setup.assign(setup.dog("Dog \(number)"), to: store) }
+    try setup.save()
+    let first = try stack.context(), second = try stack.context()
+    try first.setQueryGeneration(from: .current)
+    let token = first.queryGenerationToken
+    try stack.coordinator.remove(stack.stores[1])
+    try second.setQueryGeneration(from: token)
+    for context in [first, second] { #expect(try context.fetch(FetchRequest<Dog>()).map(\.name) == ["Dog 0"]) }
+    // A store that is added later isn't part of the generation.
+    try stack.coordinator.addPersistentStore(.memory())
+    let other = try stack.context(), dog = other.dog("Later")
+    try other.assign(dog, to: stack.coordinator.persistentStores[1])
+    dog.friends.insert(other.dog("Friend"))
+    try other.assign(dog.friends.first ?? dog, to: stack.coordinator.persistentStores[1])
+    try other.save()
+    #expect(try second.count(for: FetchRequest<Dog>()) == 1)
+    let later = try second.dog(of: dog.objectID)
+    #expect(throws: PersistenceError.self) { try second.reading { later.friends.count } }
+    try second.setQueryGeneration(from: nil)
+    #expect(later.friends.count == 1)
+  }
+
+  @Test func aContextCanGoOnWhenAllGenerationsAreInUse() throws {
+    let place = try TestStore.sqlite.makePlace(), contexts = try (0..<4).map { _ in try place.context() }
+    for context in contexts { try context.setQueryGeneration(from: .current) }
+    for context in contexts { try context.setQueryGeneration(from: .current) }
+    for context in contexts { #expect(try context.count(for: FetchRequest<Dog>()) == 0) }
   }
 
   // MARK: Several stores

@@ -13,7 +13,11 @@ extension ContextCore {
       if try fire(object, slot), let row = object.row { return row }
       if let error = reasonToRetry(object) { throw error }
       faultErrors.latest = PersistenceError(
-        .missingObject, objectID: object.id, reason: "Another context or process has deleted the object.")
+        .missingObject, objectID: object.id,
+        reason: pin == nil
+          ? "Another context or process has deleted the object."
+          : "The generation that the context is pinned to doesn't contain the object.")
+      pin?.missesObjects = true
       object.row = empty
       object.owner = nil
       object.flags.remove(.ownedByGroup)

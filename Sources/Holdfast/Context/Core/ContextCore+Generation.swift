@@ -1,57 +1,78 @@
 import HoldfastStore
-import Synchronization
 
 /// The generation that a context reads.
 struct GenerationPin {
-  /// The stores of the generation; nil if the next request begins one.
-  var stores: StoreSet?
+  /// The views of the generation; nil if the next request begins one.
+  var views: PinnedViews?
   let timeLimit: Duration?
-  /// The coordinator's count of removed stores when `stores` was made.
-  var removalCount = 0
+  /// The stores in these views, and the coordinator's stores of which this set was made.
+  var stores: (pinned: StoreSet, all: StoreSet)?
+  /// Whether objects were found missing.
+  var missesObjects = false
 }
 
 extension ContextCore {
+  /// Whether requests read the newest rows. Those of a save do, also in a pinned context.
+  var readsNewest: Bool { pin.map { isSaving && $0.views == nil } ?? true }
+
+  /// The token of the generation that the context reads; nil for the newest rows.
+  var queryGenerationToken: QueryGenerationToken? { pin.map { QueryGenerationToken(views: $0.views) } }
+
   /// Pins the context to a generation, or unpins it.
   func setQueryGeneration(from token: QueryGenerationToken?, timeLimit: Duration?) throws {
     checkIsolation()
     precondition(!isSaving, "A context was pinned in a callback of its own save.")
-    if let views = token?.stores?.pinnedViews {
+    if let views = token?.views {
       guard views.places === places else {
         throw PersistenceError(
           .invalidRequest, reason: "The token of the generation is of another coordinator. Use a token of a context of this one.")
       }
       if views.hasEnded { throw views.expired }
     }
-    // A generation that can't begin leaves the context as it was.
-    let stores = try token.map { try $0.stores ?? persistentStoreCoordinator.beginGeneration(timeLimit, requests.ofOthers) }
+    let views = try token.map { try $0.views ?? beginGeneration(timeLimit) }
+    pin = views.map { GenerationPin(views: $0, timeLimit: timeLimit) }
     recentGroups.removeAll()
-    pin = stores.map { GenerationPin(stores: $0, timeLimit: timeLimit, removalCount: removalsSoFar) }
+    forgetMissing()
   }
 
-  /// The token of the generation that the context reads; nil for the newest rows.
-  var queryGenerationToken: QueryGenerationToken? { pin.map { QueryGenerationToken(stores: $0.stores) } }
+  /// Begins a generation. If there are too many, releases the context's own one first.
+  private func beginGeneration(_ timeLimit: Duration?) throws -> PinnedViews {
+    do { return try persistentStoreCoordinator.beginGeneration(timeLimit, requests.ofOthers) } catch let error as StoreError
+      where error.code == .tooManyReadViews && pin?.views != nil
+    {
+      leaveGeneration()
+      return try persistentStoreCoordinator.beginGeneration(timeLimit, requests.ofOthers)
+    }
+  }
 
   /// The stores of the generation that the context reads; nil for the newest rows. Begins the generation if necessary.
   func pinnedStores() throws -> StoreSet? {
-    guard let pin else { return nil }
-    guard let stores = pin.stores, let views = stores.pinnedViews else {
-      self.pin?.removalCount = removalsSoFar
-      self.pin?.stores = try persistentStoreCoordinator.beginGeneration(pin.timeLimit, requests.ofOthers)
-      return self.pin?.stores
-    }
-    if pin.removalCount != removalsSoFar {
-      self.pin?.removalCount = removalsSoFar
-      self.pin?.stores = StoreSet(stores, pinnedTo: views)
-    }
-    return self.pin?.stores
+    guard let pin, !readsNewest else { return nil }
+    let all = persistentStoreCoordinator.storeSet
+    if let stores = pin.stores, stores.all === all { return stores.pinned }
+    let views = try pin.views ?? persistentStoreCoordinator.beginGeneration(pin.timeLimit, requests.ofOthers)
+    // Rows that a save has read may be newer or older.
+    if pin.views == nil { recentGroups.removeAll() }
+    let stores = StoreSet(all, pinnedTo: views)
+    self.pin?.views = views
+    self.pin?.stores = (stores, all)
+    return stores
   }
 
   /// Lets a pinned context go on to the newest generation, which the next request begins.
   func leaveGeneration() {
-    if pin?.stores == nil { return }
+    guard let pin, pin.views != nil else { return }
+    self.pin = GenerationPin(timeLimit: pin.timeLimit)
     recentGroups.removeAll()
-    pin?.stores = nil
+    if pin.missesObjects { forgetMissing() }
   }
 
-  private var removalsSoFar: Int { persistentStoreCoordinator.removalCount.load(ordering: .acquiring) }
+  /// Turns objects without a row into faults again, because another generation may have their rows.
+  private func forgetMissing() {
+    for object in registeredObjects
+    where object.isInaccessible && object.flags.isDisjoint(with: [.detached, .hasPrivateRow]) && object.objectKey >= 0 {
+      object.row = nil
+      object.flags.remove(.inaccessible)
+    }
+  }
 }

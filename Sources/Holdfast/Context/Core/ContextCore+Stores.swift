@@ -51,7 +51,6 @@ extension ContextCore {
     if count == removalCount { return }
     removalCount = count
     recentGroups.removeAll()
-    pin?.stores?.pinnedViews?.rowCache.removeAll()
     let stores = persistentStoreCoordinator.storeSet
     for object in registeredObjects
     where object.objectKey >= 0 && !object.hasChanges && stores.store(ofKey: object.objectKey) == nil {

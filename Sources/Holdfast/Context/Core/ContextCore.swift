@@ -151,15 +151,18 @@ import Synchronization
     return recentGroups.row(key, of: graph.entities[entity].family)
   }
 
-  /// Discards groups read before the latest save of any context, unless the context doesn't read that save. Call it before adding a group.
+  /// Discards groups read before the latest save of any context. If the context is pinned, only those read before the latest removal of a
+  /// store. Call it before adding a group.
   func discardOldGroups() {
-    if pin == nil { recentGroups.discardOlder(than: persistentStoreCoordinator.saveCount.load(ordering: .acquiring)) }
+    let coordinator = persistentStoreCoordinator
+    let count = readsNewest ? coordinator.saveCount.load(ordering: .acquiring) : -1 - coordinator.removalCount.load(ordering: .acquiring)
+    recentGroups.discardOlder(than: count)
   }
 
   /// The row of an object in the cache of the generation that the context reads, or in the shared one.
   func cachedRow(_ entity: EntityIndex, _ key: ObjectKey) -> (batch: RowBatch, index: Int)? {
-    let cache = pin.map { $0.stores?.pinnedViews?.rowCache } ?? persistentStoreCoordinator.rowCache
-    return cache?.row(root: graph.entities[entity].root, key: key)
+    if readsNewest { return persistentStoreCoordinator.rowCache.row(root: graph.entities[entity].root, key: key) }
+    return isOfRemovedStore(key) ? nil : pin?.views?.rowCache.row(root: graph.entities[entity].root, key: key)
   }
 
   /// Sets an object's row.
