@@ -14,7 +14,7 @@
 public final class RecursiveLock: @unchecked Sendable {  // because the mutex is made for several threads
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
-  /// Creates a lock that nobody holds.
+  /// Creates a lock that no thread holds.
   public init() {
     mutex = .allocate(capacity: 1)
     var attributes = pthread_mutexattr_t()

@@ -1,5 +1,5 @@
 // swift-format-ignore-file
-// The examples of *Conflicts and merging*, of *Persistent history* and of their comments, word for word; `SnippetTests` compares them, `ConflictTests` runs
+// The examples of *Conflicts and merging*, of *Child contexts*, of *Persistent history* and of their comments, word for word; `SnippetTests` compares them, `ConflictTests` runs
 // them.
 import Holdfast
 import HoldfastSQLiteStore
@@ -56,6 +56,17 @@ func bestBooks(in context: ManagedObjectContext) throws -> (average: Double, bes
   let scores = try context.fetch(FetchRequest<LibraryBook>()).map(\.score)
   let average = Double(scores.reduce(0, +)) / Double(max(1, scores.count)), limit = Int(average)
   return (average, try context.fetch(LibraryBook.self) { $0.score > limit })
+}
+
+/// Adds books to a context, all or none. Nothing is saved in the store.
+func addBooks(_ list: [(number: Int, title: String)], to context: ManagedObjectContext) throws {
+  let draft = ManagedObjectContext(parent: context)
+  for entry in list {
+    let book = draft.insert(LibraryBook.self)
+    book.number = entry.number
+    book.title = entry.title
+  }
+  try draft.save()
 }
 
 /// Saves. If objects are in conflict, lets the user decide whether their changes are kept.

@@ -68,6 +68,15 @@ import Testing
     #expect(average == 2 && best.map(\.title) == ["Emma"] && context.queryGenerationToken == nil)
   }
 
+  @Test func booksOfADraftAreAddedTogether() throws {
+    let context = container.newContext()
+    try addBooks([(1, "Emma"), (2, "Persuasion")], to: context)
+    #expect(try context.fetch(FetchRequest<LibraryBook>()).count == 2 && context.hasChanges)
+    #expect(try container.withContext { try $0.count(for: FetchRequest<LibraryBook>()) } == 0)
+    try context.save()
+    #expect(try container.withContext { try $0.count(for: FetchRequest<LibraryBook>()) } == 2)
+  }
+
   @MainActor @Test func theViewContextFollows() throws {
     showLatest(of: container)
     let context = container.viewContext

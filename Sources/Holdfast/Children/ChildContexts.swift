@@ -15,7 +15,7 @@ final class ChildContexts {
     children.append(Child(store: store))
   }
 
-  /// Tells all children but one that objects have changed.
+  /// Reports changed objects to all children but one.
   func report(_ change: StoreChange, except sender: ParentStore? = nil) {
     for case let store? in children.map(\.store) where store !== sender { store.report(change) }
   }

@@ -9,7 +9,7 @@ import Testing
 
 /// Contexts whose store is another context.
 @Suite struct ChildContextTests {
-  /// A context with Ann, who has Fido and Rex, and Bob, who has none; and its child.
+  /// A context with two people, Ann with Fido and Rex, and Bob without dogs; and its child.
   private struct Family {
     let place: TestStore.Place
     let parent: ManagedObjectContext, child: ManagedObjectContext

@@ -5,7 +5,7 @@ struct GenerationPin {
   /// The views of the generation; nil if the next request begins one.
   var views: PinnedViews?
   let timeLimit: Duration?
-  /// The stores in these views, and the coordinator's stores of which this set was made.
+  /// The stores with these views, and the coordinator's stores when this set was made.
   var stores: (pinned: StoreSet, all: StoreSet)?
   /// Whether objects were found missing.
   var missesObjects = false
