@@ -11,7 +11,7 @@ import Testing
 
 /// Small conveniences of every day.
 @Suite struct EverydayTests {
-  @Test(arguments: TestStore.allCases) func aRegisteredObjectIsFoundWithoutARequest(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func aRegisteredObjectIsFoundWithoutARequest(_ store: TestStore) throws {
     let place = try store.makePlace(), filling = try place.context()
     let id = filling.dog("Fido")
     try filling.save()
@@ -24,7 +24,7 @@ import Testing
     #expect(context.registeredObject(for: new.objectID) === new)
   }
 
-  @Test(arguments: TestStore.allCases) func aDumpShowsValuesToTheGivenDepth(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func aDumpShowsValuesToTheGivenDepth(_ store: TestStore) throws {
     let place = try store.makePlace(), filling = try place.context()
     let fido = filling.dog("Fido", age: 3, owner: filling.person("Ann"))
     fido.notes = String(repeating: "long ", count: 20)

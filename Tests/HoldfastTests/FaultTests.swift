@@ -27,7 +27,7 @@ import Testing
     }
   }
 
-  @Test(arguments: TestStore.allCases) func walkingAThousandObjectsTakesAHandfulOfRequests(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func walkingAThousandObjectsTakesAHandfulOfRequests(_ store: TestStore) throws {
     let (context, recorder) = try kennel(store, dogs: 1000).recording()
     let dogs = try context.fetch(FetchRequest<Dog>())
     var length = 0
@@ -40,7 +40,7 @@ import Testing
     #expect(reads(recorder).count <= (store.hasResidentRows ? 100 : 8), "\(reads(recorder).count) requests")
   }
 
-  @Test(arguments: TestStore.allCases) func withoutBatchingEveryFaultIsARequestOfItsOwn(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func withoutBatchingEveryFaultIsARequestOfItsOwn(_ store: TestStore) throws {
     let (context, recorder) = try kennel(store, dogs: 40).recording()
     context.firesFaultsInBatches = false
     let dogs = try context.fetch(FetchRequest<Dog>())
@@ -50,7 +50,7 @@ import Testing
     #expect(single.count == 4)
   }
 
-  @Test(arguments: TestStore.allCases) func whatWasReadIsServedWithoutTheStore(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func whatWasReadIsServedWithoutTheStore(_ store: TestStore) throws {
     let (context, recorder) = try kennel(store, dogs: 50).recording()
     let dogs = try context.fetch(FetchRequest<Dog>())
     for dog in dogs { _ = (dog.owner?.name, dog.friends.map(\.name)) }
@@ -66,7 +66,7 @@ import Testing
     #expect(recorder.requests.isEmpty)
   }
 
-  @Test(arguments: TestStore.allCases) func settingAnInverseReadsNoRelationship(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func settingAnInverseReadsNoRelationship(_ store: TestStore) throws {
     let (context, recorder) = try kennel(store, dogs: 30).recording()
     let owner = try #require(try context.one(Person.self) { $0.name == "person 0" })
     let dog = try #require(try context.one(Dog.self) { $0.name == "dog 1" })
@@ -80,7 +80,7 @@ import Testing
     #expect(reads(recorder).count == 1)
   }
 
-  @Test(arguments: TestStore.allCases) func insertingAndSavingNothingAsksNothing(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func insertingAndSavingNothingAsksNothing(_ store: TestStore) throws {
     let (context, recorder) = try kennel(store, dogs: 3).recording()
     try context.save()
     #expect(recorder.requests.isEmpty)
@@ -92,7 +92,7 @@ import Testing
     #expect(recorder.requests.isEmpty)
   }
 
-  @Test(arguments: TestStore.allCases) func aSaveSendsOnlyWhatChanged(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func aSaveSendsOnlyWhatChanged(_ store: TestStore) throws {
     let (context, recorder) = try kennel(store, dogs: 20).recording()
     let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
     dogs[0].age = 90
@@ -110,7 +110,7 @@ import Testing
     #expect(save.entities.count == 1 && save.links.count == 1 && save.links[0].added.count == 1 && save.links[0].removed.isEmpty)
   }
 
-  @Test(arguments: TestStore.allCases) func faultsWhoseLinksChangedAreReadTogetherByTheSave(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func faultsWhoseLinksChangedAreReadTogetherByTheSave(_ store: TestStore) throws {
     let place = try kennel(store, dogs: 300)
     let ids = try place.context().fetchObjectIDs(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
     let (context, recorder) = try place.recording()
@@ -124,7 +124,7 @@ import Testing
     #expect(dogs[0].friends.contains(dogs[7]))
   }
 
-  @Test(arguments: TestStore.allCases) func anObjectIsTheSameObjectWheneverItIsMet(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func anObjectIsTheSameObjectWheneverItIsMet(_ store: TestStore) throws {
     let context = try kennel(store, dogs: 20).context()
     let dogs = try context.fetch(FetchRequest<Dog>())
     for dog in dogs {
@@ -135,7 +135,7 @@ import Testing
     #expect(try context.fetch(FetchRequest<Dog> { $0.age > 3 }).allSatisfy { found in dogs.contains { $0 === found } })
   }
 
-  @Test(arguments: TestStore.allCases) func unreferencedObjectsAreReleased(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func unreferencedObjectsAreReleased(_ store: TestStore) throws {
     let context = try kennel(store, dogs: 100).context()
     do {
       let dogs = try context.fetch(FetchRequest<Dog>())
@@ -151,7 +151,7 @@ import Testing
     #expect(context.registeredObjects.isEmpty)
   }
 
-  @Test(arguments: TestStore.allCases) func aStoreThatFailsWhileAFaultIsReadNeverTraps(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func aStoreThatFailsWhileAFaultIsReadNeverTraps(_ store: TestStore) throws {
     let place = try kennel(store, dogs: 10)
     let faulty = FaultInjectingStoreBox()
     let (context, _) = try place.recording { base in
@@ -170,7 +170,7 @@ import Testing
     #expect(!owner.isInaccessible)
   }
 
-  @Test(arguments: TestStore.allCases) func aSaveThatFailsAtAnyStepLeavesStoreAndContextAsTheyWere(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func aSaveThatFailsAtAnyStepLeavesStoreAndContextAsTheyWere(_ store: TestStore) throws {
     for call in [FaultInjectingStore.Call.reserveKeys, .prepare, .commit] {
       let place = try kennel(store, dogs: 4)
       let box = FaultInjectingStoreBox()
@@ -195,7 +195,7 @@ import Testing
     }
   }
 
-  @Test(arguments: TestStore.allCases) func aBackgroundContextThatGoesWithChangesGivesTheStoreBack(_ store: TestStore) async throws {
+  @Test(arguments: TestStore.withChild) func aBackgroundContextThatGoesWithChangesGivesTheStoreBack(_ store: TestStore) async throws {
     let place = try store.makePlace()
     func leaveChanges() async throws {
       let container = try PersistentContainer(model: Kennel.model, classes: Kennel.classes, store: place.description)

@@ -43,7 +43,7 @@ extension Animal {
     return place
   }
 
-  @Test(arguments: TestStore.allCases) func aFetchOfASuperEntityGivesObjectsOfEachSubentityAsTheirOwnClass(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func aFetchOfASuperEntityGivesObjectsOfEachSubentityAsTheirOwnClass(_ store: TestStore) throws {
     let context = try filled(store).context()
     let animals = try context.fetch(FetchRequest<Animal>(sortedBy: [.ascending(\.name)]))
     #expect(animals.map(\.name) == ["Felix", "Polly", "Robin", "Tom"])
@@ -57,7 +57,7 @@ extension Animal {
     #expect(try context.fetch(FetchRequest<Bird> { $0.chip == 2 }).isEmpty)
   }
 
-  @Test(arguments: TestStore.allCases) func subentitiesCanBeLeftOut(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func subentitiesCanBeLeftOut(_ store: TestStore) throws {
     let context = try filled(store).context()
     var birds = FetchRequest<Bird>()
     birds.includesSubentities = false
@@ -75,7 +75,7 @@ extension Animal {
     #expect(try context.fetch(counts) == [["n": .int64(1)]])
   }
 
-  @Test(arguments: TestStore.allCases) func relationshipsLeadToObjectsOfTheirOwnClasses(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func relationshipsLeadToObjectsOfTheirOwnClasses(_ store: TestStore) throws {
     let place = try filled(store)
     let context = try place.context()
     let head = try #require(try context.fetch(FetchRequest<HeadKeeper>()).first)
@@ -90,7 +90,7 @@ extension Animal {
     #expect(visit.animal?.visits.map(\.day) == [7])
   }
 
-  @Test(arguments: TestStore.allCases) func linksBetweenEntitiesOfAFamilyAreKeptInStep(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func linksBetweenEntitiesOfAFamilyAreKeptInStep(_ store: TestStore) throws {
     let place = try filled(store)
     let context = try place.context()
     let ann = try #require(try context.one(Keeper.self) { $0.name == "Ann" }),
@@ -109,7 +109,7 @@ extension Animal {
     #expect(try other.fetch(FetchRequest<Parrot>()).first.map { Set($0.hunters.map(\.name)) } == ["Felix", "Tom"])
   }
 
-  @Test(arguments: TestStore.allCases) func changesThatAreNotSavedCountInFetchesOfSuperEntities(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func changesThatAreNotSavedCountInFetchesOfSuperEntities(_ store: TestStore) throws {
     let context = try filled(store).context()
     let kea = context.animal(Parrot.self, "Kea")
     kea.words = 5
@@ -128,7 +128,7 @@ extension Animal {
     #expect(try context.fetch(FetchRequest<Keeper> { $0.animals.any { $0.name == "Zorro" } }).map(\.name) == ["Ann"])
   }
 
-  @Test(arguments: TestStore.allCases) func deleteRulesOfASuperEntityHoldForSubentities(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func deleteRulesOfASuperEntityHoldForSubentities(_ store: TestStore) throws {
     let place = try filled(store)
     let context = try place.context()
     let felix = try #require(try context.one(Cat.self) { $0.lives == 3 }),
@@ -161,7 +161,7 @@ extension Animal {
     try context.save()
   }
 
-  @Test(arguments: TestStore.allCases) func aDictionaryResultNamesTheEntityThatEachObjectIsOf(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func aDictionaryResultNamesTheEntityThatEachObjectIsOf(_ store: TestStore) throws {
     let context = try filled(store).context()
     let request = DictionaryFetchRequest<Animal>(columns: ["keeper": .property("keeper"), "n": .count()], groupedBy: ["keeper"])
     let found = try context.fetch(request)
@@ -169,7 +169,7 @@ extension Animal {
     #expect(Set(names) == ["none", "Keeper", "HeadKeeper"] && found.count == 3)
   }
 
-  @Test(arguments: TestStore.allCases) func anIDThatNamesASuperEntityFindsTheObjectAsWhatItIs(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func anIDThatNamesASuperEntityFindsTheObjectAsWhatItIs(_ store: TestStore) throws {
     let place = try filled(store)
     let id = try #require(try place.context().fetch(FetchRequest<Parrot>()).first?.objectID)
     let uri = id.uriRepresentation
@@ -245,7 +245,7 @@ extension Animal {
     }
   }
 
-  @Test(arguments: TestStore.allCases) func predicatesAndSortsOfASuperClassServeSubclasses(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func predicatesAndSortsOfASuperClassServeSubclasses(_ store: TestStore) throws {
     let context = try filled(store).context()
     #expect(try context.fetch(FetchRequest<Parrot> { $0.name == "Polly" }).count == 1)
     let isNamed = FetchPredicate<Animal> { $0.name > "A" }
@@ -257,7 +257,7 @@ extension Animal {
     #expect(try context.fetch(request).map(\.name) == ["Tom", "Felix"])
   }
 
-  @Test(arguments: TestStore.allCases) func keyPathsOfInheritedPropertiesAreFoundInTheTablesOfTheirClasses(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func keyPathsOfInheritedPropertiesAreFoundInTheTablesOfTheirClasses(_ store: TestStore) throws {
     let context = try filled(store).context()
     #expect(try context.fetch(FetchRequest<Cat> { $0.name == "Tom" && $0.chip == 2 }).count == 1)
     #expect(try context.fetch(FetchRequest<Cat> { $0.keeper.name == "Hedy" }).map(\.name) == ["Tom"])
@@ -266,7 +266,7 @@ extension Animal {
     #expect(try context.fetch(FetchRequest<HeadKeeper>(sortedBy: [.ascending(\.name)])).map(\.name) == ["Hedy"])
   }
 
-  @Test(arguments: TestStore.allCases) func aKeyPathThatReadsSeveralPropertiesIsNoneOfThem(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func aKeyPathThatReadsSeveralPropertiesIsNoneOfThem(_ store: TestStore) throws {
     let context = try filled(store).context()
     #expect(throws: QueryError.self) { try context.fetch(FetchRequest<Cat> { $0.label == "Tom" }) }
     #expect(throws: QueryError.self) { try context.fetch(FetchRequest<Cat> { $0.constant == "Tom" }) }
@@ -302,7 +302,7 @@ extension Animal {
     return place
   }
 
-  @Test(arguments: TestStore.allCases) func walkingToAThousandObjectsOfSeveralEntitiesTakesAHandfulOfRequests(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func walkingToAThousandObjectsOfSeveralEntitiesTakesAHandfulOfRequests(_ store: TestStore) throws {
     let place = try crowd(store, 1000)
     // A store with resident rows gets single requests for a few objects before one for all others.
     let most = store.hasResidentRows ? 400 : 8

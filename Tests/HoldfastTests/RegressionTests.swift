@@ -535,6 +535,7 @@ extension TestStore.Place {
     case .sqlite: await #expect(processExitsWith: .success) { try RegressionTests.fetchWithMaximumLimit(.sqlite) }
     case .weakest: await #expect(processExitsWith: .success) { try RegressionTests.fetchWithMaximumLimit(.weakest) }
     case .second: await #expect(processExitsWith: .success) { try RegressionTests.fetchWithMaximumLimit(.second) }
+    case .child: await #expect(processExitsWith: .success) { try RegressionTests.fetchWithMaximumLimit(.child) }
     }
   }
 

@@ -2,7 +2,7 @@ import Holdfast
 import Testing
 
 @Suite struct RelationshipTests {
-  @Test(arguments: TestStore.allCases) func bothSidesOfARelationshipAgreeAtOnceAndAfterTheSave(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func bothSidesOfARelationshipAgreeAtOnceAndAfterTheSave(_ store: TestStore) throws {
     let place = try store.makePlace()
     let context = try place.context()
     let ann = context.person("Ann"), bob = context.person("Bob")
@@ -29,7 +29,7 @@ import Testing
     #expect(try place.context().one(Person.self) { $0.name == "Bob" }?.dogs.count == 0)
   }
 
-  @Test(arguments: TestStore.allCases) func aOneToOneRelationshipIsTakenFromItsFormerPartner(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func aOneToOneRelationshipIsTakenFromItsFormerPartner(_ store: TestStore) throws {
     let place = try store.makePlace()
     let context = try place.context()
     let fido = context.dog("Fido"), rex = context.dog("Rex")
@@ -50,7 +50,7 @@ import Testing
     #expect(try other.one(Collar.self) { $0.color == "blue" }?.dog?.name == "Fido")
   }
 
-  @Test(arguments: TestStore.allCases) func changesToARelationshipThatWasNotReadWaitForIt(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func changesToARelationshipThatWasNotReadWaitForIt(_ store: TestStore) throws {
     let place = try store.makePlace()
     let context = try place.context()
     let ann = context.person("Ann")
@@ -75,7 +75,7 @@ import Testing
     #expect(Set(try #require(try third.one(Dog.self) { $0.name == "dog 0" }).friends.map(\.name)) == ["dog 1", "dog 4"])
   }
 
-  @Test(arguments: TestStore.allCases) func removingALinkThatIsNotThereHindersNoOther(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func removingALinkThatIsNotThereHindersNoOther(_ store: TestStore) throws {
     let place = try store.makePlace()
     let context = try place.context()
     let dogs = (0..<6).map { context.dog("dog \($0)") }
@@ -93,7 +93,7 @@ import Testing
     #expect(Set(found[0].friendOf.map(\.name)) == ["dog 3", "dog 5"])
   }
 
-  @Test(arguments: TestStore.allCases) func nullifyClearsTheOtherEndWhetherItWasReadOrNot(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func nullifyClearsTheOtherEndWhetherItWasReadOrNot(_ store: TestStore) throws {
     let place = try store.makePlace()
     let context = try place.context()
     let ann = context.person("Ann")
@@ -113,7 +113,7 @@ import Testing
     #expect(try third.count(for: FetchRequest<Dog> { $0.owner == nil }) == 4)
   }
 
-  @Test(arguments: TestStore.allCases) func aQueryBeforeTheSaveSeesRelationshipsToDeletedObjectsCleared(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func aQueryBeforeTheSaveSeesRelationshipsToDeletedObjectsCleared(_ store: TestStore) throws {
     let place = try store.makePlace()
     let context = try place.context()
     let ann = context.person("Ann"), bob = context.person("Bob")
@@ -127,7 +127,7 @@ import Testing
     #expect(try place.context().count(for: FetchRequest<Dog> { $0.owner == nil }) == 2)
   }
 
-  @Test(arguments: TestStore.allCases) func deletedObjectsDisappearFromListsThatWereReadBefore(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func deletedObjectsDisappearFromListsThatWereReadBefore(_ store: TestStore) throws {
     let place = try store.makePlace()
     let context = try place.context()
     let fido = context.dog("Fido")
@@ -144,7 +144,7 @@ import Testing
     #expect(try place.context().one(Dog.self) { $0.name == "Fido" }?.friends.count == 3)
   }
 
-  @Test(arguments: TestStore.allCases) func cascadeDeletesTheOtherEnd(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func cascadeDeletesTheOtherEnd(_ store: TestStore) throws {
     let place = try store.makePlace()
     let context = try place.context()
     let fido = context.dog("Fido"), rex = context.dog("Rex")
@@ -166,7 +166,7 @@ import Testing
     #expect(try third.count(for: FetchRequest<Dog>()) == 1)
   }
 
-  @Test(arguments: TestStore.allCases) func denyRefusesTheDeletionWhileThereAreObjects(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func denyRefusesTheDeletionWhileThereAreObjects(_ store: TestStore) throws {
     let place = try store.makePlace()
     let context = try place.context()
     let ann = context.person("Ann")
@@ -183,7 +183,7 @@ import Testing
     #expect(try place.context().count(for: FetchRequest<Person>()) == 0)
   }
 
-  @Test(arguments: TestStore.allCases) func anObjectThatMustPointSomewhereIsNotLeftPointingNowhere(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func anObjectThatMustPointSomewhereIsNotLeftPointingNowhere(_ store: TestStore) throws {
     let entities = [
       EntityDescription(
         "House", attributes: [AttributeDescription("street", .string)], relationships: [.toMany("rooms", to: "Room", inverse: "house")]),
@@ -203,7 +203,7 @@ import Testing
     #expect(error.coreDataCode == 1570 && error.property == "house")
   }
 
-  @Test(arguments: TestStore.allCases) func noActionLeavesTheOtherEndPointingAtNothingAndNeverTraps(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func noActionLeavesTheOtherEndPointingAtNothingAndNeverTraps(_ store: TestStore) throws {
     let entities = [
       EntityDescription("House", relationships: [.toMany("rooms", to: "Room", inverse: "house", deleteRule: .noAction)]),
       EntityDescription(
@@ -235,7 +235,7 @@ import Testing
     #expect(error.coreDataCode == 133000)
   }
 
-  @Test(arguments: TestStore.allCases) func aRelationshipWithBoundsIsCountedWhenItIsTouched(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func aRelationshipWithBoundsIsCountedWhenItIsTouched(_ store: TestStore) throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription(
         "Team", attributes: [AttributeDescription("name", .string)],

@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  @Test(arguments: TestStore.allCases) func severalAreInsertedBeforeOne(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func severalAreInsertedBeforeOne(_ store: TestStore) throws {
     let scene = try Scene(store), tracks = scene.album.tracks
     tracks.insert(contentsOf: scene.new("xy") + (try scene.known("a")) + scene.new("z"), at: 2)
     try scene.becomes("abxyzcde")
@@ -61,7 +61,7 @@ import Testing
     #expect(!scene.context.hasChanges)
   }
 
-  @Test(arguments: TestStore.allCases) func severalAreInsertedAtPositionsOfTheirOwn(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func severalAreInsertedAtPositionsOfTheirOwn(_ store: TestStore) throws {
     let scene = try Scene(store), tracks = scene.album.tracks
     tracks.insert(contentsOf: scene.new("pqr"), atOffsets: [7, 0, 3])
     try scene.becomes("pabqcder")
@@ -70,7 +70,7 @@ import Testing
     try scene.becomes("pxabqcdery")
   }
 
-  @Test(arguments: TestStore.allCases) func severalAreRemovedByTheirPositions(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func severalAreRemovedByTheirPositions(_ store: TestStore) throws {
     let scene = try Scene(store)
     scene.album.tracks.remove(atOffsets: [4, 0, 2, 4])
     try scene.becomes("bd")
@@ -80,7 +80,7 @@ import Testing
     try scene.becomes("")
   }
 
-  @Test(arguments: TestStore.allCases) func severalAreReplacedAtTheirPositions(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func severalAreReplacedAtTheirPositions(_ store: TestStore) throws {
     let scene = try Scene(store), tracks = scene.album.tracks
     tracks.replace(atOffsets: [3, 1], with: scene.new("xy"))
     try scene.becomes("axcye")
@@ -98,7 +98,7 @@ import Testing
     #expect(!scene.context.hasChanges)
   }
 
-  @Test(arguments: TestStore.allCases) func severalAreTakenOutAsASet(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func severalAreTakenOutAsASet(_ store: TestStore) throws {
     let scene = try Scene(store), tracks = scene.album.tracks
     tracks.subtract(try scene.known("ec") + scene.new("x"))
     try scene.becomes("abd")
@@ -112,7 +112,7 @@ import Testing
   }
 
   /// A slice is a view of the relationship, and its objects are removed while they are moved.
-  @Test(arguments: TestStore.allCases) func partsOfARelationshipMoveToAnother(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func partsOfARelationshipMoveToAnother(_ store: TestStore) throws {
     let scene = try Scene(store), tracks = scene.album.tracks
     let other = scene.context.insert(Album.self)
     other.name = "B"
@@ -127,7 +127,7 @@ import Testing
     try scene.becomes("de")
   }
 
-  @Test(arguments: TestStore.allCases) func deletedObjectsDoNotCountAndARollbackGivesAllBack(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func deletedObjectsDoNotCountAndARollbackGivesAllBack(_ store: TestStore) throws {
     let scene = try Scene(store, "abcdefgh"), tracks = scene.album.tracks
     for track in try scene.known("bf") { scene.context.delete(track) }
     tracks.insert(contentsOf: scene.new("xy"), at: 2)
@@ -145,7 +145,7 @@ import Testing
     try scene.becomes("acxydegh")
   }
 
-  @Test(arguments: TestStore.allCases) func bothEndsOfManyToManyFollow(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func bothEndsOfManyToManyFollow(_ store: TestStore) throws {
     let scene = try Scene(store), context = scene.context, genres = scene.album.genres
     let made = "jkl".map { letter in
       let genre = context.insert(Genre.self)
@@ -166,7 +166,7 @@ import Testing
         && last.one(Genre.self) { $0.name == "j" }?.albums.map(\.name) == ["A"])
   }
 
-  @Test(arguments: TestStore.allCases) func severalObjectsOfASetAreTakenOut(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func severalObjectsOfASetAreTakenOut(_ store: TestStore) throws {
     let place = try store.makePlace(), setup = try place.context()
     let fido = setup.dog("Fido"), ann = setup.person("Ann")
     for name in ["a", "b", "c", "d"] { fido.friends.insert(setup.dog(name, owner: ann)) }

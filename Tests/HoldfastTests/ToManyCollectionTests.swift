@@ -17,7 +17,7 @@ import Testing
 
   private func names(_ dogs: some Sequence<Dog>) -> [String] { dogs.map(\.name).sorted() }
 
-  @Test(arguments: TestStore.allCases) func indicesVisitEveryObjectThatIsNotBeingDeleted(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func indicesVisitEveryObjectThatIsNotBeingDeleted(_ store: TestStore) throws {
     let (dog, _) = try filled(store), friends = dog.friends
     #expect(names(friends.indices.map { friends[$0] }) == ["Ann", "Bob", "Cid", "Dan"])
     #expect(friends.indices.count == 4 && friends.startIndex < friends.endIndex)
@@ -31,7 +31,7 @@ import Testing
     #expect(friends.count == 1 && friends.indices.map { friends[$0] } == [dog] && friends.randomElement() === dog)
   }
 
-  @Test(arguments: TestStore.allCases) func algorithmsOfCollectionsWork(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func algorithmsOfCollectionsWork(_ store: TestStore) throws {
     let (dog, _) = try filled(store), friends = dog.friends
     #expect(
       friends.prefix(2).count == 2 && friends.dropFirst().count == 3 && friends.sorted { $0.name < $1.name }.map(\.name).last == "Dan")
@@ -39,7 +39,7 @@ import Testing
     #expect(names(friends.shuffled()) == ["Ann", "Bob", "Cid", "Dan"] && friends.reduce(0) { $0 + $1.age } == 4)
   }
 
-  @Test(arguments: TestStore.allCases) func objectsAreAddedAndReplacedAsInAnArray(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func objectsAreAddedAndReplacedAsInAnArray(_ store: TestStore) throws {
     let (dog, _) = try filled(store), context = dog.managedObjectContext, eve = context.dog("Eve"), friends = dog.friends
     let bob = try #require(friends.first { $0.name == "Bob" })
     friends.append(eve)
@@ -57,7 +57,7 @@ import Testing
   }
 
   /// The general algorithm of collections would count the objects first, and read each row when it is used.
-  @Test(arguments: TestStore.allCases) func arraysAndMapsSendAsManyRequestsAsALoop(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func arraysAndMapsSendAsManyRequestsAsALoop(_ store: TestStore) throws {
     let uses: [(Dog) -> Int] = [
       { $0.friends.map(\.name).count }, { Array($0.friends).reduce(0) { $0 + $1.age } }, { Set($0.friends.map(\.age)).count + 3 },
       { $0.friends.sorted { $0.name < $1.name }.count }, { $0.friends.filter { $0.age == 1 }.count },

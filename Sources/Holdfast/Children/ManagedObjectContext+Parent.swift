@@ -18,12 +18,14 @@ extension ManagedObjectContext {
   ///   the parent is saved, which also checks uniqueness constraints.
   /// - An object that the parent has deleted, or that another child or a save of the parent has changed since this child read it, is a
   ///   conflict; see ``mergePolicy``. Unsaved changes of the parent itself aren't: if both change one property, the child's value wins.
-  /// - New objects have permanent IDs after the child's save. If the parent has new objects, they get theirs when the child first reads.
-  ///   Both reserve IDs in the store.
-  /// - Values of transient properties stay in the child.
+  /// - New objects have permanent IDs after the child's save. If the parent has new objects, they get theirs when the child reads or saves.
+  ///   Both reserve IDs in the store, so both fail if the store is read-only.
+  /// - Values of transient properties stay in the child. Derived values of the parent's objects that depend on other objects are right when
+  ///   the parent has been saved.
   ///
-  /// Requests of the child cost what they cost in the parent, and no request of the store if the parent has the rows.
-  /// Dictionary requests read all rows that match. A child can't be pinned to a generation; it reads that of its parent.
+  /// Requests of the child cost what they cost in the parent, and no request of the store if the parent has the rows. While children's
+  /// changes of saved objects haven't been saved by the parent, rows of relationships aren't read ahead. Dictionary requests read all rows
+  /// that match. A child can't be pinned to a generation; it reads that of its parent.
   ///
   /// - Parameter parent: A context with at least one store.
   public convenience init(parent: ManagedObjectContext) {

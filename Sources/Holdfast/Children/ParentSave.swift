@@ -2,7 +2,7 @@ import HoldfastStore
 
 extension ParentStore {
   func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
-    try parent.processPendingChanges()
+    try parent.applyDeleteRules()
     try identifyNewObjects()
     let save = ParentSave(self, request)
     try save.prepare(options)
@@ -23,6 +23,9 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
 
   init(_ store: ParentStore, _ request: SaveRequest) { (self.store, self.request) = (store, request) }
 
+  /// Objects that were inserted again, with their versions.
+  private var versions: [(object: ManagedObject, version: RowVersion)] = []
+
   func abort() {}
 
   // MARK: Before the commit
@@ -41,6 +44,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     }
     try read(expected, options)
     try compare(expected)
+    try readDerived(options)
     try readPartners(options)
   }
 
@@ -49,7 +53,9 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   private func read(_ expected: [(key: ObjectKey, entity: EntityIndex, version: RowVersion)], _ options: RequestOptions) throws {
     for (key, entity, version) in expected where !parent.isDeleted(entity, key) {
       let object = parent.registered(entity, key) ?? parent.make(entity, key)
-      if object.row != nil, !object.hasChanges, store.children.version(of: object) < version { parent.turnIntoFault(object) }
+      if object.row != nil, !object.hasChanges, !parent.lockedObjects.contains(object), store.children.version(of: object) < version {
+        parent.turnIntoFault(object, keepingTransients: true)
+      }
       objects.append(object)
     }
     try parent.fire(together: ContiguousArray(objects.filter(\.isFault)), options)
@@ -77,13 +83,28 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     return collector.runs.first.map { $0.batch[0] }
   }
 
+  private func readDerived(_ options: RequestOptions) throws {
+    for changes in request.entities {
+      for key in changes.derived.flatMap({ derived in (0..<derived.rows.count).map { derived.rows.pointer($0).key } })
+      where !parent.isDeleted(changes.entity, key) {
+        objects.append(parent.registered(changes.entity, key) ?? parent.make(changes.entity, key))
+      }
+    }
+    try parent.fire(together: ContiguousArray(objects.filter(\.isFault)), options)
+  }
+
   /// Reads the other ends of changed one-to-one relationships, and ordered lists, so that the commit reads nothing.
   private func readPartners(_ options: RequestOptions) throws {
-    var partners: [ManagedObject] = []
+    var partners: [ManagedObject] = [], new: [EntityIndex: Set<ObjectKey>] = [:]
+    for changes in request.entities {
+      let root = parent.graph.entities[changes.entity].root
+      for batch in changes.inserted { for place in 0..<batch.count { new[root, default: []].insert(batch.pointer(place).key) } }
+    }
     for changes in request.entities {
       for relationship in parent.entities[changes.entity].relationships where !relationship.isToMany {
         let (slot, destination) = (relationship.slot, relationship.destinationIndex)
         if parent.graph.entities[changes.entity].toOne[slot].inverseSlot < 0 { continue }
+        let new = new[parent.graph.entities[destination].root] ?? []
         let rows =
           changes.inserted.flatMap { batch in (0..<batch.count).map { batch.pointer($0) } }
           + changes.updated.flatMap { updated in
@@ -91,7 +112,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
           }
         for row in rows {
           let former = parent.registered(changes.entity, row.key)?.row
-          for case let end? in [row, former] where end.isPresent(slot) {
+          for case let end? in [row, former] where end.isPresent(slot) && !new.contains(end.key(slot)) {
             if let partner = parent.target(destination, end.key(slot), nil, position: 0) { partners.append(partner) }
           }
         }
@@ -119,10 +140,24 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
       for changes in request.entities { update(changes) }
       for changes in request.links { link(changes) }
       for changes in request.orders { order(changes) }
+      for changes in request.entities { for rows in changes.derived { derive(rows, changes.entity) } }
+      for changes in request.entities { finish(changes) }
     }
     store.children.report(change, except: store)
-    parent.tellChanges()
     return SaveReceipt()
+  }
+
+  /// Notes the new versions, and what the parent's save must compare, too.
+  private func finish(_ changes: SaveRequest.EntityChanges) {
+    for updated in changes.updated {
+      for place in 0..<updated.rows.count {
+        if let object = parent.registered(changes.entity, updated.rows.pointer(place).key) { store.children.noteChange(of: object) }
+      }
+    }
+    for (object, version) in versions { store.children.setVersion(of: object, to: version) }
+    for key in changes.locked.keys {
+      if let object = parent.registered(changes.entity, key), !object.hasChanges { parent.lockedObjects.insert(object) }
+    }
   }
 
   /// The changes, for the other children of the parent.
@@ -153,10 +188,13 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
       if let known = parent.registered(entity, row.key) {
         // An object that the parent has deleted is inserted again.
         parent.undelete([known].filter(\.isDeleted))
+        for relationship in known.entity.toManyRelationships { removeTargets(of: known, relationship) }
         for slot in layout.slots where layout.kinds[slot] != .key { known.copy(slot, of: row) }
-        store.children.noteChange(of: known)
+        versions.append((known, row.version))
         continue
       }
+      // The parent may have saved a deletion of the object.
+      if parent.isDeleted(entity, row.key) { _ = parent.deletions.forgetSaved([row.key], root: parent.graph.entities[entity].root) }
       let own = PrivateRow(copying: row, layout, room: 64, committed: nil)
       for slot in targetSlots { own.setNull(slot) }
       own.setVersion(row.version == 1 ? 0 : row.version)
@@ -164,9 +202,18 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     }
   }
 
+  /// Removes the links of an object that is inserted again. They were deleted with it.
+  private func removeTargets(of object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
+    for key in object.targets(relationship.toManyIndex).withKeys({ Array($0) }) {
+      if let target = parent.target(relationship.destinationIndex, key, nil, position: 0) {
+        object.unlink(relationship.toManyIndex, target)
+      }
+    }
+  }
+
   /// Sets the attributes of changed objects, and the to-one relationships of new and changed objects.
   private func update(_ changes: SaveRequest.EntityChanges) {
-    let entity = parent.entities[changes.entity], derived = parent.graph.derivations?.slots[changes.entity] ?? []
+    let entity = parent.entities[changes.entity]
     let toOne = entity.relationships.filter { !$0.isToMany }
     for batch in changes.inserted where !toOne.isEmpty {
       for place in 0..<batch.count {
@@ -182,11 +229,10 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
         for slot in entity.slotIndexes where updated.isChanged(row: place, slot: slot) {
           if let relationship = entity.relationship(inSlot: slot) {
             set(relationship, of: object, row)
-          } else if !derived.contains(slot) {
+          } else {
             object.copy(slot, of: row)
           }
         }
-        store.children.noteChange(of: object)
       }
     }
   }
@@ -207,16 +253,46 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
       }
     }
     forEach(changes.removed) { $0.unlink(relationship.toManyIndex, $1) }
+    if relationship.hasTargetsToItself { takeFromFormerOwners(changes.added, relationship) }
     forEach(changes.added) { $0.link(relationship.toManyIndex, $1) }
+  }
+
+  /// Removes objects from the lists of their former owners, if an object can have only one owner.
+  private func takeFromFormerOwners(_ links: [SaveRequest.Link], _ relationship: ManagedObjectModel.Relationship) {
+    let owners = Dictionary(links.map { ($0.target, $0.source) }, uniquingKeysWith: { _, last in last }), index = relationship.toManyIndex
+    for object in parent.registry.objects(relationship.entityIndex)
+    where hasList(object, index, owners) {
+      for key in object.targets(index).withKeys({ Array($0) }) where owners[key].map({ $0 != object.objectKey }) == true {
+        if let target = parent.target(relationship.destinationIndex, key, nil, position: 0) { object.unlink(index, target) }
+      }
+    }
+  }
+
+  /// Whether the parent knows the destinations of an object, or has recorded the addition of one that gets another owner.
+  private func hasList(_ object: ManagedObject, _ index: Int, _ owners: [ObjectKey: ObjectKey]) -> Bool {
+    guard let states = object.toMany else { return object.group?.answer(index) != nil }
+    return states[index].isKnown || object.group?.answer(index) != nil || states[index].added.contains { owners[$0] != nil }
+  }
+
+  /// Shows derived values until the parent is saved, which computes them again.
+  private func derive(_ derived: SaveRequest.DerivedRows, _ entity: EntityIndex) {
+    for place in 0..<derived.rows.count {
+      guard let object = parent.registered(entity, derived.rows.pointer(place).key), !object.isDeleted, let row = parent.presentRow(object)
+      else { continue }
+      for slot in derived.slots(row: place) {
+        let stored = row.value(slot, derived.rows.layout.columns[slot], idPrefix: nil)
+        // A sum that doesn't fit is an error of the parent's save.
+        if let value = try? derived.value(row: place, slot: slot, after: stored) { object.set(slot, value) }
+      }
+    }
   }
 
   private func order(_ changes: SaveRequest.OrderChanges) {
     let relationship = parent.entities[changes.entity].relationships[changes.relationship], index = relationship.toManyIndex
     for (source, places) in Dictionary(grouping: changes.links.indices, by: { changes.links[$0].source }) {
       guard let object = parent.registered(relationship.entityIndex, source), let list = object.orderedList(index) else { continue }
-      let orders = Dictionary(uniqueKeysWithValues: places.map { (changes.links[$0].target, changes.keys[$0]) })
-      let entries = list.orderedEntries().enumerated().map { (key: $1.key, order: orders[$1.key] ?? $1.order, place: $0) }
-      let keys = entries.sorted { ($0.order, $0.place) < ($1.order, $1.place) }.map(\.key)
+      let sent = Dictionary(places.map { (changes.links[$0].target, changes.keys[$0]) }, uniquingKeysWith: { $1 })
+      let keys = store.orders.sort(list, of: relationship, source, by: sent)
       if keys == list.keys { continue }
       list.replaceOrder(by: keys)
       object.toManyStates()[index].noteMove()

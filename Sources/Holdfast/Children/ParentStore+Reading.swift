@@ -17,14 +17,18 @@ extension ParentStore {
     }
     if plan.concreteEntities.isEmpty { return }
     if !isOverlaid {
-      if plan.output == .keys || children.seesStoredVersions { return try coordinator.fetch(query, in: parent.pinnedStores(), into: sink) }
-      let rows = VersionedRows(parent, children, sink)
-      return try coordinator.fetch(query, in: parent.pinnedStores(), into: rows)
+      return try coordinator.fetch(query, in: parent.pinnedStores(), into: plan.output == .keys ? sink : adapting(sink))
     }
     query.output = .rows
     let rows = ParentRows(parent, children, isKeys: plan.output == .keys, sink)
     for object in try parent.overlaid(query) where try rows.append(object) == .enough { return }
     _ = try rows.flush()
+  }
+
+  /// A sink for rows of the parent's stores, which the parent may see with other versions and without references to deleted objects.
+  private func adapting(_ sink: any RowSink) -> any RowSink {
+    let hasDeleted = parent.graph.model.entityIndexes.contains(where: parent.hasDeleted)
+    return children.seesStoredVersions && !hasDeleted ? sink : StoredRowsOfParent(parent, children, sink)
   }
 
   private func deliver(count: Int, into sink: any RowSink) throws {
@@ -36,10 +40,11 @@ extension ParentStore {
   }
 
   func rows(_ request: FaultRequest, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
+    try parent.applyDeleteRules()
     try identifyNewObjects()
     let (entity, family) = (request.entity, parent.graph.entities[request.entity].family)
     let rows = ParentRows(parent, children, isKeys: false, sink)
-    let sink = children.seesStoredVersions ? sink : VersionedRows(parent, children, sink)
+    let sink = adapting(sink)
     var unknown: [ObjectKey] = []
     for key in request.keys {
       if let object = parent.registered(entity, key) {
@@ -65,22 +70,26 @@ extension ParentStore {
   // MARK: Relationships
 
   func relationships(_ request: RelationshipRequest, in view: any ReadView, options: RequestOptions) throws -> RelationshipAnswer {
-    try parent.processPendingChanges()
+    try parent.applyDeleteRules()
     try identifyNewObjects()
     let coordinator = parent.persistentStoreCoordinator
     var stored = request
     // These rows could be older than the parent's objects.
     if !parent.changes.isEmpty || !children.seesStoredVersions { stored.acceptsRows = false }
-    if parent.changes.isEmpty { return try coordinator.relationships(stored, in: parent.pinnedStores(), options) }
     let relationship = parent.entities[request.entity].relationships[request.relationship]
+    if parent.changes.isEmpty {
+      orders.forget(relationship, request.sources)
+      return try coordinator.relationships(stored, in: parent.pinnedStores(), options)
+    }
     var changed: [ObjectKey] = []
     stored.sources = []
     for source in request.sources {
       if isKnown(source, relationship) { changed.append(source) } else { stored.sources.append(source) }
     }
     var answers: [(sources: [ObjectKey], answer: RelationshipAnswer)] = []
-    if !changed.isEmpty { answers.append((changed, try targets(of: changed, relationship))) }
+    if !changed.isEmpty { answers.append((changed, try targets(of: changed, relationship, options))) }
     if !stored.sources.isEmpty {
+      orders.forget(relationship, stored.sources)
       answers.append((stored.sources, try coordinator.relationships(stored, in: parent.pinnedStores(), options)))
     }
     let answer = RelationshipAnswer(joining: answers, for: request.sources, destination: relationship.destinationIndex)
@@ -94,14 +103,16 @@ extension ParentStore {
     return object.isInserted || (object.toMany?[relationship.toManyIndex].base ?? .untouched) != .untouched
   }
 
-  private func targets(of sources: [ObjectKey], _ relationship: ManagedObjectModel.Relationship) throws -> RelationshipAnswer {
+  private func targets(
+    of sources: [ObjectKey], _ relationship: ManagedObjectModel.Relationship, _ options: RequestOptions
+  ) throws -> RelationshipAnswer {
     let (index, destination) = (relationship.toManyIndex, relationship.destinationIndex)
     var offsets: [Int32] = [0], targets: [ObjectKey] = [], orderKeys: [Int64] = []
     try parent.refusingFaultErrors {
       for source in sources {
         guard let object = parent.registered(relationship.entityIndex, source) else { continue }
         if relationship.isOrdered {
-          let entries = object.orderedList(index)?.orderedEntries() ?? []
+          let entries = object.orderedList(index).map { orders.entries($0, of: relationship, source) } ?? []
           targets += entries.map(\.key)
           orderKeys += entries.map(\.order)
         } else {
@@ -110,14 +121,26 @@ extension ParentStore {
         offsets.append(Int32(targets.count))
       }
     }
-    var entities: [EntityIndex]?
-    if parent.graph.entities[destination].sharesRoot {
-      entities = try parent.refusingFaultErrors {
-        targets.map { parent.formerTarget(destination, $0)?.flags.entityIndex ?? destination }
-      }
-    }
+    let entities = try entities(of: targets, destination, options)
     return RelationshipAnswer(
       offsets: offsets, targets: targets, entities: entities, orderKeys: relationship.isOrdered ? orderKeys : nil)
+  }
+}
+
+extension ParentStore {
+  /// The concrete entities of destinations; nil if the destination has no subentities.
+  private func entities(of targets: [ObjectKey], _ destination: EntityIndex, _ options: RequestOptions) throws -> [EntityIndex]? {
+    if parent.entities[destination].familyIndexes.count == 1 { return nil }
+    var stored: [ObjectKey: EntityIndex] = [:]
+    let unknown = Set(targets.filter { parent.registered(destination, $0) == nil })
+    for window in unknown.sorted().windows(of: RowGroup.size) {
+      let coordinator = parent.persistentStoreCoordinator
+      try coordinator.rows(FaultRequest(entity: destination, keys: Array(window)), in: parent.pinnedStores(), options).forEach {
+        batch, index in
+        stored[batch.pointer(index).key] = try coordinator.checkedEntityIndex(of: batch)
+      }
+    }
+    return targets.map { parent.registered(destination, $0)?.flags.entityIndex ?? stored[$0] ?? destination }
   }
 }
 
@@ -135,8 +158,8 @@ extension RelationshipAnswer {
   }
 }
 
-/// Passes rows of the parent's stores on, with the versions that children see.
-private final class VersionedRows: RowSink {
+/// Passes rows of the parent's stores on, with the versions that children see, and without references to objects that the parent has deleted.
+private final class StoredRowsOfParent: RowSink {
   private let parent: ContextCore
   private let children: ChildContexts
   private let next: any RowSink
@@ -147,13 +170,21 @@ private final class VersionedRows: RowSink {
 
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
     let entity = try parent.persistentStoreCoordinator.checkedEntityIndex(of: batch), root = parent.graph.entities[entity].root
+    let links = parent.entities[entity].relationships.filter { !$0.isToMany && parent.hasDeleted($0.destinationIndex) }
+    func deletedLinks(_ row: RowPointer) -> [SlotIndex] {
+      links.filter { row.isPresent($0.slot) && parent.isDeleted($0.destinationIndex, row.key($0.slot)) }.map(\.slot)
+    }
     let run = RowRun(batch: batch, rows: rows)
-    let isChanged = (0..<run.count).contains { children.version(of: run.pointer($0), root: root) != run.pointer($0).version }
+    let isChanged = (0..<run.count).contains { position in
+      let row = run.pointer(position)
+      return children.version(of: row, root: root) != row.version || !deletedLinks(row).isEmpty
+    }
     if !isChanged { return try next.take(batch, rows) }
     let builder = RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)
     for position in 0..<run.count {
       let row = run.pointer(position)
       builder.append(row, key: row.key, version: children.version(of: row, root: root))
+      for slot in deletedLinks(row) { builder.removeInLastRow(slot) }
       if builder.isFull, try next.take(builder.seal(), .all) == .enough { return .enough }
     }
     return builder.count > 0 ? try next.take(builder.seal(), .all) : .more
@@ -167,7 +198,8 @@ final class ParentRows {
   private let isKeys: Bool
   private let sink: any RowSink
   private var builder: RowBatchBuilder?
-  private var entity: EntityIndex?
+  /// The store and the entity of the rows.
+  private var prefix: ManagedObjectID?
 
   init(_ parent: ContextCore, _ children: ChildContexts, isKeys: Bool, _ sink: any RowSink) {
     (self.parent, self.children, self.isKeys, self.sink) = (parent, children, isKeys, sink)
@@ -175,12 +207,13 @@ final class ParentRows {
 
   func append(_ object: ManagedObject) throws -> SinkDemand {
     guard let row = parent.presentRow(object) else { return .more }
-    if entity != object.flags.entityIndex || builder?.isFull == true {
+    let prefix = parent.places.objectID(object.flags.entityIndex, object.objectKey).withKey(0)
+    // IDs of different entities can be equal.
+    if self.prefix?.entityNumber != prefix.entityNumber || self.prefix?.storeNumber != prefix.storeNumber || builder?.isFull == true {
       if try flush() == .enough { return .enough }
-      entity = object.flags.entityIndex
+      self.prefix = prefix
     }
-    let prefix = parent.places.objectID(object.flags.entityIndex, object.objectKey)
-    let builder = self.builder ?? RowBatchBuilder(layout: isKeys ? RowLayout([]) : object.entity.layout, idPrefix: prefix.withKey(0))
+    let builder = self.builder ?? RowBatchBuilder(layout: isKeys ? RowLayout([]) : object.entity.layout, idPrefix: prefix)
     self.builder = builder
     let version = children.version(of: object)
     if isKeys {

@@ -10,6 +10,7 @@ final class ParentStore: IncrementalStore, @unchecked Sendable {  // because a c
   /// Keeps the parent and its changes.
   private let handle: ManagedObjectContext
   private var host = StoreHost.none
+  var orders = KnownOrders()
   /// The last temporary key of the parent when its new objects were last identified.
   private var lastTemporaryKey: ObjectKey?
 
@@ -79,7 +80,8 @@ final class ParentStore: IncrementalStore, @unchecked Sendable {  // because a c
   func identifyNewObjects() throws {
     let last = parent.temporaryIDs.nextKey
     if last == lastTemporaryKey { return }
-    try parent.obtainPermanentIDs(for: parent.changes.objects.filter { $0.isInserted && $0.objectKey < 0 && !$0.isDeleted })
+    let new = parent.changes.objects.filter { $0.isInserted && $0.objectKey < 0 && !$0.isDeleted }
+    if !new.isEmpty { try parent.obtainPermanentIDs(for: Array(new)) }
     lastTemporaryKey = last
   }
 }

@@ -91,9 +91,9 @@ extension ContextCore {
 
   /// Removes rows from the shared cache that the coordinator doesn't know to be outdated.
   private func discardCachedRows(_ changes: SavedChanges) {
-    if changes.mayIncludeOthers || changes.count > 256 { return persistentStoreCoordinator.rowCache.removeAll() }
+    if changes.mayIncludeOthers || changes.count > 256 { return storeCoordinator.rowCache.removeAll() }
     for (root, keys) in persistentStoreCoordinator.cachedKeys(changes.inserted + changes.updated + changes.deleted) {
-      persistentStoreCoordinator.rowCache.remove(root: root, keys: keys)
+      storeCoordinator.rowCache.remove(root: root, keys: keys)
     }
   }
 

@@ -14,7 +14,7 @@ extension ContextCore {
     for object in objects where object.objectKey >= 0 { byKey[object.flags.entityIndex, default: [:]][object.objectKey] = object }
     recentGroups.removeAll()
     for (entity, objects) in byKey {
-      persistentStoreCoordinator.rowCache.remove(root: graph.entities[entity].root, keys: objects.keys.sorted())
+      storeCoordinator.rowCache.remove(root: graph.entities[entity].root, keys: objects.keys.sorted())
     }
     var found: [ObjectIdentifier: CurrentRow] = [:]
     try forEachCurrentRow(byKey.mapValues { Array($0.keys) }) { entity, row in

@@ -4,13 +4,17 @@ extension SaveOperation {
   /// Gives objects the saved rows and permanent IDs, and removes deleted objects from the graph.
   func publishRows() {
     context.recentGroups.removeAll()
+    if let children = context.children {
+      for part in parts where part.isCommitted {
+        children.noteSave(written: ContiguousArray(part.published.flatMap(\.objects)), deleted: part.deleted)
+      }
+    }
     if incompletion != nil { replaceTemporaryIDs(in: context.changes.objects.filter { !isSettled($0) }, keyFromNowOn) }
     for object in context.changes.objects where isSettled(object) { settleLinks(object) }
     if context.graph.hasTransientLinks && (discardsNew || !keys.isEmpty) {
       for object in context.changes.objects { object.translateTransientLinks(keyFromNowOn) }
     }
     for part in parts where part.isCommitted {
-      if let children = context.children { for (_, objects) in part.published { children.noteSave(of: objects) } }
       for (batch, objects) in part.published { publish(batch, objects) }
       showDerivedValues(part)
       for changes in part.request.links { leaveFormerOwners(changes) }

@@ -86,6 +86,7 @@ final class SaveOperation {
   /// Notifies observers.
   func tell() {
     tellDidSave()
+    context.parent?.core.tellChanges()
     if parts.contains(where: { $0.derived?.refreshed.isEmpty == false }) { context.tellChanges() }
   }
 

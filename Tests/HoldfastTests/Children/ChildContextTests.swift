@@ -165,6 +165,27 @@ import Testing
     #expect(parents.age == 99 && parents.notes == "again")
   }
 
+  @Test(arguments: TestStore.allCases) func whatTheParentDiscardsIsAConflict(_ store: TestStore) throws {
+    let family = try Family(store)
+    let mine = try #require(try family.child.one(Dog.self) { $0.name == "Fido" })
+    mine.age += 10
+    try family.child.save()
+    family.parent.rollback()
+    mine.age += 10
+    let error = try #require(throws: PersistenceError.self) { try family.child.save() }
+    #expect(error.code == .conflict)
+    try family.child.refresh(mine, mergeChanges: false)
+    #expect(mine.age == 3)
+    // A new object that the parent has discarded is gone.
+    let new = family.child.dog("New")
+    try family.child.save()
+    family.parent.rollback()
+    new.age = 9
+    #expect(throws: PersistenceError.self) { try family.child.save() }
+    try family.child.discardChanges(of: [new.objectID])
+    #expect(try family.child.one(Dog.self) { $0.name == "New" } == nil && new.isInaccessible)
+  }
+
   @Test(arguments: TestStore.allCases) func anObjectThatTheParentHasDeletedIsAConflict(_ store: TestStore) throws {
     let family = try Family(store)
     let mine = try #require(try family.child.one(Dog.self) { $0.name == "Fido" })
@@ -195,6 +216,108 @@ import Testing
     try family.parent.processPendingChanges()
     try family.child.processPendingChanges()
     #expect(mine.age == 30)
+  }
+
+  @Test(arguments: TestStore.allCases) func whatTheParentSavesOfItsOwnIsAConflict(_ store: TestStore) throws {
+    let family = try Family(store)
+    let mine = try #require(try family.child.one(Dog.self) { $0.name == "Fido" })
+    let parents = try #require(try family.parent.one(Dog.self) { $0.name == "Fido" })
+    mine.age = 10
+    try family.child.save()
+    // The save contains a change by the child and another one.
+    parents.weight = 7
+    try family.parent.save()
+    mine.weight = (mine.weight ?? 0) + 1
+    #expect(throws: PersistenceError.self) { try family.child.save() }
+    try family.child.refresh(mine, mergeChanges: false)
+    mine.weight = (mine.weight ?? 0) + 1
+    try family.child.save()
+    #expect(parents.weight == 8)
+    // A new object, changed by the child, saved, and then changed by the parent.
+    let new = family.child.dog("New")
+    try family.child.save()
+    new.age = 2
+    try family.child.save()
+    try family.parent.save()
+    new.age = 3
+    try family.child.save()
+    try family.parent.save()
+    try #require(try family.parent.object(with: new.objectID) as? Dog).age = 50
+    try family.parent.save()
+    new.age += 1
+    #expect(throws: PersistenceError.self) { try family.child.save() }
+    family.child.rollback()
+    // Values that the parent has discarded by a reset.
+    try family.child.refreshAllObjects()
+    mine.age = 20
+    try family.child.save()
+    family.parent.reset()
+    mine.notes = "based on discarded values"
+    #expect(throws: PersistenceError.self) { try family.child.save() }
+  }
+
+  @Test(arguments: TestStore.allCases) func anOwnerThatTheParentHasDeletedIsNil(_ store: TestStore) throws {
+    let family = try Family(store)
+    family.parent.delete(try #require(try family.parent.one(Person.self) { $0.name == "Ann" }))
+    let fido = try #require(try family.child.one(Dog.self) { $0.name == "Fido" })
+    #expect(fido.owner == nil && !fido.isInaccessible)
+    let rex = try #require(
+      try family.child.existingObject(with: family.child.fetchObjectIDs(FetchRequest<Dog> { $0.name == "Rex" })[0]) as? Dog)
+    #expect(rex.owner == nil)
+    #expect(try family.child.fetch(Dog.self) { $0.owner == nil }.count == 2)
+  }
+
+  @Test(arguments: TestStore.allCases) func anObjectThatTheParentHasDeletedCanBeInsertedAgain(_ store: TestStore) throws {
+    for isSaved in [false, true] {
+      let family = try Family(store)
+      let mine = try #require(try family.child.one(Dog.self) { $0.name == "Fido" })
+      let rex = try #require(try family.child.one(Dog.self) { $0.name == "Rex" })
+      family.parent.delete(try #require(try family.parent.one(Dog.self) { $0.name == "Fido" }))
+      if isSaved { try family.parent.save() }
+      mine.age = 10
+      mine.friends.insert(rex)
+      family.child.mergePolicy = .mergeByPropertyObjectTrump
+      try family.child.save()
+      mine.age = 11
+      family.child.mergePolicy = .error
+      try family.child.save()
+      try family.parent.save()
+      let saved = try #require(try family.place.context().one(Dog.self) { $0.name == "Fido" })
+      #expect(saved.age == 11 && saved.friends.map(\.name) == ["Rex"] && saved.objectID == mine.objectID)
+    }
+  }
+
+  @Test(arguments: TestStore.allCases) func handlersOfTheParentRunAfterTheSaveOfTheChild(_ store: TestStore) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    let rex = try #require(try child.one(Dog.self) { $0.name == "Rex" }), fido = try #require(try child.one(Dog.self) { $0.name == "Fido" })
+    let observation = parent.onChange { _, _ in
+      rex.age = 100
+      let grandchild = ManagedObjectContext(parent: child)
+      grandchild.dog("Of a handler")
+      #expect(throws: Never.self) { try grandchild.save() }
+    }
+    fido.age = 10
+    try child.save()
+    observation.cancel()
+    #expect(rex.age == 100 && child.hasChanges)
+    try child.save()
+    try parent.save()
+    #expect(try family.place.context().one(Dog.self) { $0.age == 100 }?.name == "Rex")
+    #expect(try family.place.context().count(for: FetchRequest<Dog>()) == 3)
+  }
+
+  @Test func faultsOfARemovedStoreAreReported() throws {
+    let stack = try StorePack([.memory, .sqlite]), parent = try stack.context(), child = ManagedObjectContext(parent: parent)
+    let dog = child.dog("Of B")
+    try child.assign(dog, to: stack.stores[1])
+    try child.save()
+    try parent.save()
+    try child.refresh(dog, mergeChanges: false)
+    try stack.coordinator.remove(stack.stores[1])
+    #expect(dog.name == "" && dog.isInaccessible)
+    child.person("New").name = dog.name + "x"
+    let error = #expect(throws: PersistenceError.self) { try child.save() }
+    #expect(error?.code == .unreadValues)
   }
 
   // MARK: Requests
@@ -271,6 +394,9 @@ import Testing
     let saved = try stack.context().fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
     #expect(saved.map { stack.coordinator.persistentStore(for: $0.objectID) } == stack.stores)
     #expect(saved.map { $0.owner?.name } == ["Owner 0", "Owner 1"])
+    // IDs name the right stores, also among unsaved changes.
+    for dog in try parent.fetch(FetchRequest<Dog>()) { dog.notes = "changed" }
+    #expect(Set(try child.fetchObjectIDs(FetchRequest<Dog>())) == Set(saved.map(\.objectID)))
     for dog in try child.fetch(FetchRequest<Dog>()) { dog.age += 10 }
     try child.save()
     try parent.save()

@@ -11,7 +11,7 @@ import Testing
 @Suite struct RandomMergeTests {
   typealias Policy = MergePolicyTests.Policy
 
-  @Test(arguments: TestStore.allCases, Policy.allCases)
+  @Test(arguments: TestStore.withChild, Policy.allCases)
   func aSaveWithConflictsGivesWhatTheModelGives(_ store: TestStore, _ policy: Policy) throws {
     var random = SeededGenerator()
     for round in 0..<TestTier.count(12, full: 500) {
@@ -19,7 +19,7 @@ import Testing
     }
   }
 
-  @Test(arguments: TestStore.allCases, Policy.allCases)
+  @Test(arguments: TestStore.withChild, Policy.allCases)
   func mergingTheOtherSavesBeforeSavingGivesTheSame(_ store: TestStore, _ policy: Policy) throws {
     var random = SeededGenerator()
     for round in 0..<TestTier.count(12, full: 500) {
@@ -29,7 +29,7 @@ import Testing
   }
 
   /// Without unsaved changes of its own, a context that merges has the same state as one that reads everything again.
-  @Test(arguments: TestStore.allCases) func aContextThatMergesSeesWhatOthersSave(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func aContextThatMergesSeesWhatOthersSave(_ store: TestStore) throws {
     var random = SeededGenerator()
     for round in 0..<TestTier.count(4, full: 100) {
       let place = try store.makePlace()

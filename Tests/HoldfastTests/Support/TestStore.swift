@@ -19,9 +19,17 @@ enum TestStore: String, CaseIterable, Sendable {
   case weakest
   /// A memory store that is the second of its coordinator, after one without entities. All its keys are translated.
   case second
+  /// A child of a context on a memory store, whose changes are saved when the place is closed. Only some tests use it: those that reach the
+  /// store in other ways don't see what a child has saved, and uniqueness is checked by the save of the parent.
+  case child
+
+  /// The stores, without ``child``.
+  static let allCases: [TestStore] = [.memory, .json, .xml, .binary, .sqlite, .weakest, .second]
+  /// The stores and ``child``.
+  static let withChild = allCases + [.child]
 
   /// Whether all rows are in memory, so that nothing is prefetched.
-  var hasResidentRows: Bool { self == .memory || self == .json || self == .xml || self == .binary }
+  var hasResidentRows: Bool { self == .memory || self == .child || self == .json || self == .xml || self == .binary }
 
   /// A store with its own contents, which can be reopened.
   ///
@@ -81,7 +89,7 @@ enum TestStore: String, CaseIterable, Sendable {
 
     private var bareDescription: StoreDescription {
       switch store {
-      case .memory, .second: .memory(contents: contents)
+      case .memory, .second, .child: .memory(contents: contents)
       case .json: .json(at: folder.appendingPathComponent("Kennel.json").path, options: JSONStoreOptions(wholeFile: Place.fast))
       case .xml: .xml(at: folder.appendingPathComponent("Kennel.xml").path, options: XMLStoreOptions(wholeFile: Place.fast))
       case .binary:
@@ -101,6 +109,10 @@ enum TestStore: String, CaseIterable, Sendable {
     /// The coordinator for every context of the place. Weak, because it keeps the place.
     private struct Opened {
       weak var coordinator: PersistentStoreCoordinator?
+      var parent: Parent?
+    }
+    private struct Parent: @unchecked Sendable {  // because a test uses its child contexts in one thread
+      let context: ManagedObjectContext
     }
     private let opened = Mutex(Opened())
 
@@ -139,12 +151,22 @@ enum TestStore: String, CaseIterable, Sendable {
 
     /// A context for the contents.
     func context() throws -> ManagedObjectContext {
-      try ManagedObjectContext(coordinator: coordinator(), classes: classes)
+      let coordinator = try coordinator()
+      if store != .child { return try ManagedObjectContext(coordinator: coordinator, classes: classes) }
+      let parent = try opened.withLock { opened in
+        if let parent = opened.parent { return parent }
+        let parent = Parent(context: try ManagedObjectContext(coordinator: coordinator, classes: classes))
+        opened.parent = parent
+        return parent
+      }
+      return ManagedObjectContext(parent: parent.context)
     }
 
     /// Closes the store. The next context reopens it.
     func close() throws {
       try opened.withLock { opened in
+        try opened.parent?.context.save()
+        opened.parent = nil
         try opened.coordinator?.close()
         opened.coordinator = nil
       }

@@ -8,7 +8,8 @@ extension ContextCore {
     tellChanges()
   }
 
-  private func applyDeleteRules() throws {
+  /// Applies the delete rules, without calling handlers.
+  func applyDeleteRules() throws {
     if !deletions.hasUnpropagated { return }
     var done: [ManagedObject] = []
     // One pass over the registered objects for all deletions, instead of one for each step of a cascade.

@@ -175,6 +175,7 @@ extension ContextCore {
     let new = changes.objects.filter { $0.isInserted && hearsOfFault($0) }
     for object in new { object.willTurnIntoFault() }
     observers?.noteRollback(of: changes.objects)
+    let changesForChildren = children.map { noteDiscarding(in: $0) }
     for object in changes.objects { revert(object) }
     if graph.hasTransientLinks { for object in changes.objects { object.dropLinksToGoneObjects() } }
     changes.removeAll()
@@ -184,6 +185,7 @@ extension ContextCore {
     discardUncertainSave()
     acknowledgeFaultErrors()
     for object in new { object.didTurnIntoFault() }
+    if let changesForChildren { children?.report(changesForChildren) }
     tellChanges()
   }
 
@@ -241,6 +243,7 @@ extension ContextCore {
     let told = registeredObjects.filter(hearsOfFault)
     for object in told { object.willTurnIntoFault() }
     parkedLinks.removeAll()
+    if let children { _ = noteDiscarding(in: children) }
     let everything = registeredObjects
     observers?.noteReset(of: everything)
     for object in everything {

@@ -12,7 +12,7 @@ extension ContextCore {
     let noted = faultErrors
     if !isChangedUnread { faultErrors.remove(object.id) }
     recentGroups.removeAll()
-    persistentStoreCoordinator.rowCache.remove(root: graph.entities[object.flags.entityIndex].root, keys: [object.objectKey])
+    storeCoordinator.rowCache.remove(root: graph.entities[object.flags.entityIndex].root, keys: [object.objectKey])
     if object.isUpdated && mergeChanges {
       try holdingAwakening {
         do { try merge(object) } catch {
@@ -26,7 +26,10 @@ extension ContextCore {
         }
       }
     } else {
-      if object.isUpdated { holdingAwakening { takeBack(object) } }
+      if object.isUpdated {
+        children?.noteDiscarding(of: CollectionOfOne(object))
+        holdingAwakening { takeBack(object) }
+      }
       turnIntoFault(object, keepingTransients: mergeChanges)
     }
     observers?.noteRefresh(object)

@@ -40,18 +40,18 @@ extension ContextCore {
 
   /// Whether the store of a key was removed.
   func isOfRemovedStore(_ key: ObjectKey) -> Bool {
-    key >= 0 && places.count > 0 && persistentStoreCoordinator.storeSet.store(ofKey: key) == nil
+    key >= 0 && places.count > 0 && storeCoordinator.storeSet.store(ofKey: key) == nil
   }
 
   /// Turns objects of stores removed since the last call into faults without a row. Objects with changes keep them.
   ///
   /// Call it only at the start of a public request, when no pointers into rows are in use.
   func noticeRemovedStores() {
-    let count = persistentStoreCoordinator.removalCount.load(ordering: .acquiring)
+    let count = storeCoordinator.removalCount.load(ordering: .acquiring)
     if count == removalCount { return }
     removalCount = count
     recentGroups.removeAll()
-    let stores = persistentStoreCoordinator.storeSet
+    let stores = storeCoordinator.storeSet
     for object in registeredObjects
     where object.objectKey >= 0 && !object.hasChanges && stores.store(ofKey: object.objectKey) == nil {
       turnIntoFault(object)

@@ -80,7 +80,7 @@ import Synchronization
     temporaryIDs = TemporaryIDs(coordinator.model)
     changes = ChangeSet(entityCount: entities.count)
     deletions = Deletions(rootCount: entities.count)
-    removalCount = coordinator.removalCount.load(ordering: .acquiring)
+    removalCount = (parent?.persistentStoreCoordinator ?? coordinator).removalCount.load(ordering: .acquiring)
   }
 
   deinit {
@@ -148,14 +148,14 @@ import Synchronization
   /// The row of an object among those read last, of an entity or its subentities; with its group and position.
   func recentRow(_ entity: EntityIndex, _ key: ObjectKey) -> (RowGroup, RowPointer, Int)? {
     discardOldGroups()
-    return recentGroups.row(key, of: graph.entities[entity].family)
+    return isChangedAbove(entity, key) ? nil : recentGroups.row(key, of: graph.entities[entity].family)
   }
 
   /// Discards groups read before the latest save of any context. If the context is pinned, only those read before the latest removal of a
   /// store. Call it before adding a group.
   func discardOldGroups() {
     let coordinator = persistentStoreCoordinator
-    let count = readsNewest ? coordinator.saveCount.load(ordering: .acquiring) : -1 - coordinator.removalCount.load(ordering: .acquiring)
+    let count = readsNewest ? saveCount : -1 - coordinator.removalCount.load(ordering: .acquiring)
     recentGroups.discardOlder(than: count)
   }
 
