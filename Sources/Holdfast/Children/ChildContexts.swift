@@ -24,8 +24,11 @@ final class ChildContexts {
   }
 
   /// Reports changed objects to all children but one.
-  func report(_ change: StoreChange, except sender: ParentStore? = nil) {
-    for case let store? in children.map(\.store) where store !== sender { store.report(change) }
+  func report(_ change: @autoclosure () -> StoreChange, except sender: ParentStore? = nil) {
+    let others = children.compactMap(\.store).filter { $0 !== sender }
+    if others.isEmpty { return }
+    let change = change()
+    for store in others { store.report(change) }
   }
 
   // MARK: Versions

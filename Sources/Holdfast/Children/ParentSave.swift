@@ -95,28 +95,9 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
 
   /// Reads the other ends of changed one-to-one relationships, and ordered lists, so that the commit reads nothing.
   private func readPartners(_ options: RequestOptions) throws {
-    var partners: [ManagedObject] = [], new: [EntityIndex: Set<ObjectKey>] = [:]
-    for changes in request.entities {
-      let root = parent.graph.entities[changes.entity].root
-      for batch in changes.inserted { for place in 0..<batch.count { new[root, default: []].insert(batch.pointer(place).key) } }
-    }
-    for changes in request.entities {
-      for relationship in parent.entities[changes.entity].relationships where !relationship.isToMany {
-        let (slot, destination) = (relationship.slot, relationship.destinationIndex)
-        if parent.graph.entities[changes.entity].toOne[slot].inverseSlot < 0 { continue }
-        let new = new[parent.graph.entities[destination].root] ?? []
-        let rows =
-          changes.inserted.flatMap { batch in (0..<batch.count).map { batch.pointer($0) } }
-          + changes.updated.flatMap { updated in
-            (0..<updated.rows.count).filter { updated.isChanged(row: $0, slot: slot) }.map { updated.rows.pointer($0) }
-          }
-        for row in rows {
-          let former = parent.registered(changes.entity, row.key)?.row
-          for case let end? in [row, former] where end.isPresent(slot) && !new.contains(end.key(slot)) {
-            if let partner = parent.target(destination, end.key(slot), nil, position: 0) { partners.append(partner) }
-          }
-        }
-      }
+    let ends = endsOfPairs, new = ends.isEmpty ? [:] : insertedKeys
+    let partners = ends.compactMap { destination, key in
+      new[parent.graph.entities[destination].root]?.contains(key) == true ? nil : parent.target(destination, key, nil, position: 0)
     }
     objects += partners
     try parent.fire(together: ContiguousArray(partners.filter(\.isFault)), options)
@@ -129,6 +110,36 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
         }
       }
     }
+  }
+
+  /// The new and the former destinations of changed one-to-one relationships.
+  private var endsOfPairs: [(destination: EntityIndex, key: ObjectKey)] {
+    var ends: [(destination: EntityIndex, key: ObjectKey)] = []
+    for changes in request.entities {
+      for relationship in parent.entities[changes.entity].relationships where !relationship.isToMany {
+        let slot = relationship.slot
+        if parent.graph.entities[changes.entity].toOne[slot].inverseSlot < 0 { continue }
+        func add(_ row: RowPointer) { if row.isPresent(slot) { ends.append((relationship.destinationIndex, row.key(slot))) } }
+        for batch in changes.inserted { for place in 0..<batch.count { add(batch.pointer(place)) } }
+        for updated in changes.updated {
+          for place in 0..<updated.rows.count where updated.isChanged(row: place, slot: slot) {
+            add(updated.rows.pointer(place))
+            if let former = parent.registered(changes.entity, updated.rows.pointer(place).key)?.row { add(former) }
+          }
+        }
+      }
+    }
+    return ends
+  }
+
+  /// The keys of new objects by root entity.
+  private var insertedKeys: [EntityIndex: Set<ObjectKey>] {
+    var keys: [EntityIndex: Set<ObjectKey>] = [:]
+    for changes in request.entities {
+      let root = parent.graph.entities[changes.entity].root
+      for batch in changes.inserted { for place in 0..<batch.count { keys[root, default: []].insert(batch.pointer(place).key) } }
+    }
+    return keys
   }
 
   // MARK: Commit
