@@ -69,11 +69,21 @@ final class ParentStore: IncrementalStore, @unchecked Sendable {  // because a c
 
   func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
     let stores = parent.persistentStoreCoordinator.storeSet
-    return try demands.map { demand in
+    let owners = try demands.map { demand in
       let entity = parent.entities[demand.entity]
       guard let store = stores.firstWritable(entity.index) ?? stores.sole else { throw PersistenceError.noStore(for: entity) }
-      return try store.reserveKeys(demand, options)
+      return store
     }
+    var keys = [[ObjectKey]](repeating: [], count: demands.count)
+    for store in stores.stores {
+      let places = demands.indices.filter { owners[$0] === store }
+      if places.isEmpty { continue }
+      let reserved = try store.saveLock.withLock(to: "obtain permanent IDs", options) {
+        try store.reserveKeys(places.map { demands[$0] }, options)
+      }
+      for (place, found) in zip(places, reserved) { keys[place] = found }
+    }
+    return keys
   }
 
   /// Gives new objects of the parent permanent keys.
@@ -90,19 +100,4 @@ final class ParentStore: IncrementalStore, @unchecked Sendable {  // because a c
 private final class ParentView: ReadView {
   var state: StateToken? { nil }
   func end() {}
-}
-
-extension PersistentStore {
-  /// Reserves keys of the coordinator for new objects.
-  func reserveKeys(_ demand: KeyDemand, _ options: RequestOptions) throws -> [ObjectKey] {
-    let reserved = try saveLock.withLock(to: "obtain permanent IDs", options) {
-      try wrapping("obtain permanent IDs") { try store.reserveKeys([demand], options: options) }
-    }
-    guard reserved.count == 1, reserved[0].count == demand.count else {
-      throw StoreError(
-        .damaged, operation: "obtain permanent IDs", path: locationDescription,
-        reason: "The store didn't reserve \(demand.count) keys (rule K1).")
-    }
-    return reserved[0]
-  }
 }

@@ -192,6 +192,17 @@ public final class PersistentStore: Sendable {
     }
   }
 
+  /// Reserves keys of the coordinator for new objects. The caller holds the save lock.
+  func reserveKeys(_ demands: [KeyDemand], _ options: RequestOptions) throws -> [[ObjectKey]] {
+    let reserved = try wrapping("obtain permanent IDs") { try store.reserveKeys(demands, options: options) }
+    guard reserved.map(\.count) == demands.map(\.count) else {
+      throw StoreError(
+        .damaged, operation: "obtain permanent IDs", path: locationDescription,
+        reason: "The store reserved \(reserved.map(\.count)) keys instead of \(demands.map(\.count)) (rule K1).")
+    }
+    return reserved
+  }
+
   /// Runs a closure with a read view, which ends afterwards.
   func reading<Result>(
     _ kind: ReadViewKind = .latest, _ operation: @autoclosure () -> String, _ options: RequestOptions,

@@ -50,12 +50,7 @@ extension SaveOperation {
     let demands = context.graph.model.entityIndexes.filter { part.insertedCounts[$0] > 0 }
       .map { KeyDemand(entity: $0, count: part.insertedCounts[$0]) }
     if demands.isEmpty { return }
-    let reserved = try part.store.wrapping("obtain permanent IDs") { try part.store.store.reserveKeys(demands, options: options) }
-    guard reserved.map(\.count) == demands.map(\.count) else {
-      throw StoreError(
-        .damaged, operation: "obtain permanent IDs", path: part.store.locationDescription,
-        reason: "The store reserved \(reserved.map(\.count)) keys instead of \(demands.map(\.count)) (rule K1).")
-    }
+    let reserved = try part.store.reserveKeys(demands, options)
     var found = [[ObjectKey]](repeating: [], count: part.insertedCounts.count)
     var next = [Int](repeating: 0, count: part.insertedCounts.count)
     for (demand, keys) in zip(demands, reserved) { found[demand.entity] = keys }

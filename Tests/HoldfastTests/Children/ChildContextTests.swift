@@ -346,7 +346,7 @@ import Testing
     for dog in mine { dog.age = 7 }
     try family.child.save()
     #expect(dogs.map(\.age) == [7, 7] && coordinator.requestCounts - before == RequestCounts())
-    for number in 0..<100 { family.child.dog("Dog \(number)") }
+    for number in 0..<100 { family.child.dog("Dog \(number)", owner: family.child.person("Owner \(number)")) }
     try family.child.save()
     var expected = RequestCounts()
     expected.keyReservations = 1

@@ -29,8 +29,9 @@ extension ContextCore {
     if parent == nil { return changes.assign(object, to: store) }
     // A parent knows the store of an object by its permanent key.
     if object.objectKey >= 0 { return }
-    let reserved = try store.reserveKeys(KeyDemand(entity: object.flags.entityIndex, count: 1), requests.ofOthers)
-    try SaveOperation(self).identify(object, as: reserved[0])
+    let demand = KeyDemand(entity: object.flags.entityIndex, count: 1), options = requests.ofOthers
+    let reserved = try store.saveLock.withLock(to: "obtain permanent IDs", options) { try store.reserveKeys([demand], options) }
+    try SaveOperation(self).identify(object, as: reserved[0][0])
   }
 
   /// The ID of an object by its entity and key.
