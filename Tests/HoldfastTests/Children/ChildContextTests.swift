@@ -320,6 +320,20 @@ import Testing
     #expect(error?.code == .unreadValues)
   }
 
+  @Test(arguments: TestStore.allCases, [false, true]) func aMergingChildFollowsWhatItsParentDiscards(_ store: TestStore, _ isReset: Bool)
+    throws
+  {
+    let family = try Family(store)
+    family.child.automaticallyMergesChanges = true
+    let fido = try #require(try family.child.one(Dog.self) { $0.name == "Fido" })
+    fido.age = 10
+    let new = family.child.dog("New")
+    try family.child.save()
+    if isReset { family.parent.reset() } else { family.parent.rollback() }
+    try family.child.processPendingChanges()
+    #expect(fido.age == 3 && new.isInaccessible && !family.child.hasChanges)
+  }
+
   // MARK: Requests
 
   @Test(arguments: TestStore.allCases) func aChildCostsNoFurtherRequests(_ store: TestStore) throws {

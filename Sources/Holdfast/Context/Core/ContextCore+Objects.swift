@@ -243,7 +243,7 @@ extension ContextCore {
     let told = registeredObjects.filter(hearsOfFault)
     for object in told { object.willTurnIntoFault() }
     parkedLinks.removeAll()
-    if let children { _ = noteDiscarding(in: children) }
+    let changesForChildren = children.map { noteDiscarding(in: $0) }
     let everything = registeredObjects
     observers?.noteReset(of: everything)
     for object in everything {
@@ -257,6 +257,7 @@ extension ContextCore {
     uncertainSave = nil
     acknowledgeFaultErrors()
     for object in told { object.didTurnIntoFault() }
+    if let changesForChildren { children?.report(changesForChildren) }
     tellChanges()
   }
 }
