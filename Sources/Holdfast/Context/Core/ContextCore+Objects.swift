@@ -62,10 +62,17 @@ extension ContextCore {
 
   /// Registers a new object and gives it its default values.
   func register(new object: ManagedObject) {
-    registry.insert(object)
     let entity = object.flags.entityIndex
     let row = PrivateRow(copying: graph.newRow(entity), entities[entity].layout, room: 64, committed: nil)
     row.setKey(object.objectKey)
+    register(new: object, row)
+    object.setComputedDefaults()
+  }
+
+  /// Registers a new object with its row.
+  func register(new object: ManagedObject, _ row: PrivateRow) {
+    let entity = object.flags.entityIndex
+    registry.insert(object)
     object.row = row.pointer
     object.flags.insert(.hasPrivateRow)
     // Most new objects are linked soon. To-many states that are allocated now are next to the object in memory, so linking accesses them
@@ -73,7 +80,6 @@ extension ContextCore {
     if (1...4).contains(graph.entities[entity].toManyCount) { _ = object.toManyStates() }
     if graph.entities[entity].transientCount > 0 { object.setTransientDefaults() }
     noteChange(object)
-    object.setComputedDefaults()
   }
 
   /// Removes a new object. No delete rule is applied, so its destinations stay.
@@ -162,6 +168,11 @@ extension ContextCore {
     runningCallback { object.prepareForDeletion() }
     object.flags.remove(.preparingDeletion)
     if object.flags.contains(.deleted) { return }
+    markDeleted(object)
+  }
+
+  /// Marks an object for deletion by the next save, without calling it.
+  func markDeleted(_ object: ManagedObject) {
     deletions.insert(object, root: graph.entities[object.flags.entityIndex].root)
     object.flags.insert(.deleted)
     noteChange(object)
