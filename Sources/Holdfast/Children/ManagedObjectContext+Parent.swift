@@ -23,9 +23,10 @@ extension ManagedObjectContext {
   /// - Values of transient properties stay in the child. Derived values of the parent's objects that depend on other objects are right when
   ///   the parent has been saved.
   ///
-  /// Requests of the child cost what they cost in the parent, and no request of the store if the parent has the rows. While children's
-  /// changes of saved objects haven't been saved by the parent, rows of relationships aren't read ahead. Dictionary requests read all rows
-  /// that match. A child can't be pinned to a generation; it reads that of its parent.
+  /// Requests of the child send the stores the requests that they would send in the parent, or none for rows that the parent has. There are
+  /// two exceptions: dictionary requests read all rows that match; and while the parent has unsaved changes, or versions of its own for what
+  /// children have changed, destinations of relationships are read without their rows. A child can't be pinned to a generation; it reads that
+  /// of its parent.
   ///
   /// - Parameter parent: A context with at least one store.
   public convenience init(parent: ManagedObjectContext) {
