@@ -15,18 +15,9 @@ import Testing
     let parent: ManagedObjectContext, child: ManagedObjectContext
 
     init(_ store: TestStore) throws {
-      place = try store.makePlace()
-      let setup = try place.context(), ann = setup.person("Ann")
-      setup.person("Bob")
-      setup.dog("Fido", age: 3, owner: ann).chip = 1
-      setup.dog("Rex", age: 5, owner: ann).chip = 2
-      try setup.save()
+      place = try store.makeKennelsOfTwo()
       parent = try place.context()
       child = ManagedObjectContext(parent: parent)
-    }
-
-    func names(_ context: ManagedObjectContext) throws -> [String] {
-      try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])).map(\.name)
     }
   }
 
@@ -39,17 +30,17 @@ import Testing
     child.delete(rex)
     let max = child.dog("Max", age: 1, owner: bob)
     max.friends.insert(fido)
-    #expect(try family.names(family.parent) == ["Fido", "Rex"] && !family.parent.hasChanges)
+    #expect(try namesOfDogs(family.parent) == ["Fido", "Rex"] && !family.parent.hasChanges)
     try child.save()
     #expect(!child.hasChanges && !max.objectID.isTemporaryID)
     // The parent has unsaved changes, with the same IDs; the store has none.
-    #expect(try family.names(family.parent) == ["Fido II", "Max"] && family.parent.hasChanges)
+    #expect(try namesOfDogs(family.parent) == ["Fido II", "Max"] && family.parent.hasChanges)
     let theirs = try #require(try family.parent.object(with: max.objectID) as? Dog)
     #expect(theirs.isInserted && theirs.owner?.name == "Bob" && theirs.friends.map(\.name) == ["Fido II"])
     #expect(theirs.owner?.dogs.map(\.name).sorted() == ["Fido II", "Max"])
-    #expect(try family.names(family.place.context()) == ["Fido", "Rex"])
+    #expect(try namesOfDogs(family.place.context()) == ["Fido", "Rex"])
     try family.parent.save()
-    #expect(try family.names(family.place.context()) == ["Fido II", "Max"])
+    #expect(try namesOfDogs(family.place.context()) == ["Fido II", "Max"])
     let saved = try #require(try family.place.context().one(Dog.self) { $0.name == "Max" })
     #expect(saved.objectID == max.objectID && saved.owner?.dogs.count == 2 && saved.friends.first?.name == "Fido II")
     // The child goes on.
@@ -68,7 +59,7 @@ import Testing
     fido.name = "Changed"
     parent.delete(try #require(try parent.one(Dog.self) { $0.name == "Rex" }))
     let new = parent.dog("New", age: 9, owner: ann)
-    #expect(try family.names(child) == ["Changed", "New"])
+    #expect(try namesOfDogs(child) == ["Changed", "New"])
     #expect(try child.count(for: FetchRequest<Dog>()) == 2 && child.fetchObjectIDs(FetchRequest<Dog>()).contains(new.objectID))
     #expect(!new.objectID.isTemporaryID && new.isInserted)
     let theirs = try #require(try child.one(Person.self) { $0.name == "Ann" })
@@ -90,7 +81,7 @@ import Testing
     child?.person("Nobody")
     child = nil
     #expect(!family.parent.hasChanges)
-    #expect(try family.names(family.parent) == ["Fido", "Rex"])
+    #expect(try namesOfDogs(family.parent) == ["Fido", "Rex"])
     family.child.dog("Draft")
     family.child.rollback()
     try family.child.save()
@@ -197,7 +188,7 @@ import Testing
     try family.child.save()
     #expect(mine.isInaccessible)
     try family.parent.save()
-    #expect(try family.names(family.place.context()) == ["Rex"])
+    #expect(try namesOfDogs(family.place.context()) == ["Rex"])
   }
 
   @Test(arguments: TestStore.allCases) func aChildCanFollowItsParentAndItsSiblings(_ store: TestStore) throws {
@@ -386,7 +377,7 @@ import Testing
     #expect(error.code == .constraintConflict)
     try #require(try family.parent.one(Dog.self) { $0.name == "Twin" }).chip = 7
     try family.parent.save()
-    #expect(try family.names(family.place.context()) == ["Fido", "Rex", "Twin"])
+    #expect(try namesOfDogs(family.place.context()) == ["Fido", "Rex", "Twin"])
     // A child that is refused changes nothing in its parent.
     family.child.insert(Vaccination.self).kind = "without a dog"
     #expect(throws: PersistenceError.self) { try family.child.save() }

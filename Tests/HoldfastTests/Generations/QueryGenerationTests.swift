@@ -17,12 +17,7 @@ import Testing
     let ours: ManagedObjectContext, theirs: ManagedObjectContext
 
     init(_ store: TestStore) throws {
-      place = try store.makePlace()
-      let setup = try place.context(), ann = setup.person("Ann")
-      setup.person("Bob")
-      setup.dog("Fido", age: 3, owner: ann).chip = 1
-      setup.dog("Rex", age: 5, owner: ann).chip = 2
-      try setup.save()
+      place = try store.makeKennelsOfTwo()
       (ours, theirs) = (try place.context(), try place.context())
     }
 
@@ -35,10 +30,6 @@ import Testing
       dogs[1].owner = bob
       theirs.dog("Max", age: 7, owner: bob).chip = 3
       try theirs.save()
-    }
-
-    func names(_ context: ManagedObjectContext) throws -> [String] {
-      try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])).map(\.name)
     }
   }
 
@@ -54,17 +45,17 @@ import Testing
     let bob = try #require(try context.one(Person.self) { $0.dogs.count == 0 })
     #expect(ann.dogs.map(\.name).sorted() == ["Fido", "Rex"] && bob.dogs.isEmpty)
     #expect(try context.one(Dog.self) { $0.owner.name == "Bob" } == nil)
-    #expect(try kennels.names(context) == ["Fido", "Rex"])
+    #expect(try namesOfDogs(context) == ["Fido", "Rex"])
     #expect(try context.fetchObjectIDs(FetchRequest<Dog>()).count == 2)
     // Unsaved changes are combined with the rows of the generation.
     ann.city = "Oslo"
     let fidoOfOslo = try context.one(Dog.self) { $0.owner.city == "Oslo" && $0.age == 3 }
     #expect(fidoOfOslo?.name == "Fido")
     context.rollback()
-    #expect(try kennels.names(context) == ["Fido", "Rex"])
+    #expect(try namesOfDogs(context) == ["Fido", "Rex"])
     try context.setQueryGeneration(from: nil)
     try context.refreshAllObjects()
-    #expect(try kennels.names(context) == ["Changed", "Max", "Rex"] && bob.dogs.count == 2)
+    #expect(try namesOfDogs(context) == ["Changed", "Max", "Rex"] && bob.dogs.count == 2)
   }
 
   @Test(arguments: stores) func aFaultOfDeletedOrChangedRowsReadsTheGeneration(_ store: TestStore) throws {
@@ -108,12 +99,12 @@ import Testing
     let first = context.queryGenerationToken
     try kennels.change()
     try context.save()  // nothing
-    #expect(try kennels.names(context) == ["Fido", "Rex"] && context.queryGenerationToken == first)
+    #expect(try namesOfDogs(context) == ["Fido", "Rex"] && context.queryGenerationToken == first)
     context.person("Cleo")
     try context.save()
     #expect(context.queryGenerationToken == .current)
     try context.refreshAllObjects()
-    #expect(try kennels.names(context) == ["Changed", "Max", "Rex"])
+    #expect(try namesOfDogs(context) == ["Changed", "Max", "Rex"])
     #expect(try context.count(for: FetchRequest<Person>()) == 3)
     let second = try #require(context.queryGenerationToken)
     #expect(second != first && second != .current)
@@ -143,7 +134,7 @@ import Testing
     context.mergePolicy = .mergeByPropertyObjectTrump
     try context.save()
     #expect(dogs[0].name == "Changed" && dogs[0].notes == "ours")
-    #expect(try kennels.names(context) == ["Changed", "Max", "Rex"])
+    #expect(try namesOfDogs(context) == ["Changed", "Max", "Rex"])
   }
 
   @Test(arguments: stores) func mergedChangesLeadToTheNewestGeneration(_ store: TestStore) throws {
@@ -154,7 +145,7 @@ import Testing
     try kennels.change()
     try context.processPendingChanges()
     #expect(dogs.map(\.name) == ["Changed", "Rex"] && dogs[1].owner?.name == "Bob")
-    #expect(try kennels.names(context) == ["Changed", "Max", "Rex"])
+    #expect(try namesOfDogs(context) == ["Changed", "Max", "Rex"])
   }
 
   @Test(arguments: stores) func deleteRulesOfASaveSeeWhatOthersHaveSaved(_ store: TestStore) throws {
@@ -207,11 +198,11 @@ import Testing
     // The token keeps the generation.
     let other = try kennels.place.context()
     try other.setQueryGeneration(from: token)
-    #expect(try kennels.names(other) == ["Fido", "Rex"] && other.queryGenerationToken == token)
-    #expect(try kennels.names(kennels.ours) == ["Changed", "Max", "Rex"])
+    #expect(try namesOfDogs(other) == ["Fido", "Rex"] && other.queryGenerationToken == token)
+    #expect(try namesOfDogs(kennels.ours) == ["Changed", "Max", "Rex"])
     let third = try kennels.place.context()
     try third.setQueryGeneration(from: other.queryGenerationToken)
-    #expect(try kennels.names(third) == ["Fido", "Rex"])
+    #expect(try namesOfDogs(third) == ["Fido", "Rex"])
   }
 
   @Test(arguments: stores) func threadsReadOneGenerationDuringSaves(_ store: TestStore) async throws {
@@ -261,7 +252,7 @@ import Testing
     let error = #expect(throws: StoreError.self) { try kennels.ours.setQueryGeneration(from: .current) }
     #expect(error?.code == .unsupportedRequest && error?.reason.contains("no snapshots") == true)
     #expect(kennels.ours.queryGenerationToken == nil)
-    #expect(try kennels.names(kennels.ours) == ["Fido", "Rex"])
+    #expect(try namesOfDogs(kennels.ours) == ["Fido", "Rex"])
   }
 
   // MARK: Limits
@@ -281,7 +272,7 @@ import Testing
     let next = try #require(context.queryGenerationToken?.views)
     while !next.hasEnded { try await Task.sleep(for: .milliseconds(2)) }
     try context.setQueryGeneration(from: nil)
-    #expect(try kennels.names(context) == ["Fido", "Rex"])
+    #expect(try namesOfDogs(context) == ["Fido", "Rex"])
   }
 
   @Test func sqliteLimitsTheNumberOfGenerations() throws {
@@ -297,7 +288,7 @@ import Testing
     // A released context releases its generation.
     contexts.removeLast()
     try kennels.ours.setQueryGeneration(from: .current)
-    #expect(try kennels.names(kennels.ours) == ["Fido", "Rex"])
+    #expect(try namesOfDogs(kennels.ours) == ["Fido", "Rex"])
   }
 
   @Test(arguments: stores) func aRemovedStoreIsMissingFromTheGeneration(_ store: TestStore) throws {

@@ -40,6 +40,16 @@ enum TestStore: String, CaseIterable, Sendable {
     Place(self, model, classes, losesOutcomes: losesOutcomes)
   }
 
+  /// A store with two people: Ann with the dogs Fido and Rex, and Bob without dogs.
+  func makeKennelsOfTwo() throws -> Place {
+    let place = try makePlace(), setup = try place.context(), ann = setup.person("Ann")
+    setup.person("Bob")
+    setup.dog("Fido", age: 3, owner: ann).chip = 1
+    setup.dog("Rex", age: 5, owner: ann).chip = 2
+    try setup.save()
+    return place
+  }
+
   /// The contents of a store during a test.
   final class Place: Sendable {
     let store: TestStore
@@ -172,6 +182,11 @@ enum TestStore: String, CaseIterable, Sendable {
       }
     }
   }
+}
+
+/// The names of all dogs, sorted.
+func namesOfDogs(_ context: ManagedObjectContext) throws -> [String] {
+  try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])).map(\.name)
 }
 
 extension ManagedObjectContext {
