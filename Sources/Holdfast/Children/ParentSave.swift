@@ -20,11 +20,10 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   private var parent: ContextCore { store.parent }
   /// Keeps the objects that were read for the save.
   private var objects: [ManagedObject] = []
-
-  init(_ store: ParentStore, _ request: SaveRequest) { (self.store, self.request) = (store, request) }
-
   /// Objects that were inserted again, with their versions.
   private var versions: [(object: ManagedObject, version: RowVersion)] = []
+
+  init(_ store: ParentStore, _ request: SaveRequest) { (self.store, self.request) = (store, request) }
 
   func abort() {}
 

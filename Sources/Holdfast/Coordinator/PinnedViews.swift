@@ -36,7 +36,7 @@ final class PinnedViews: @unchecked Sendable {  // because `lock` protects `view
     for store in stores {
       pinned.views?[store.place] = try store.wrapping(operation) { try store.base.beginRead(.snapshot, options: options) }
     }
-    if let timeLimit { pinned.end(after: timeLimit) }
+    if let timeLimit { pinned.startTimer(timeLimit) }
     return pinned
   }
 
@@ -75,7 +75,7 @@ final class PinnedViews: @unchecked Sendable {  // because `lock` protects `view
     }
   }
 
-  private func end(after limit: Duration) {
+  private func startTimer(_ limit: Duration) {
     let timer = DispatchSource.makeTimerSource(queue: .global(qos: .utility))
     timer.setEventHandler { [weak self] in self?.endViews() }
     timer.schedule(deadline: .now() + max(0, limit / .seconds(1)), leeway: .milliseconds(10))
