@@ -16,6 +16,7 @@
 @_exported public import struct HoldfastStore.FetchIndexElement
 @_exported public import struct HoldfastStore.FetchRequestDescription
 @_exported public import struct HoldfastStore.FetchedPropertyDescription
+@_exported public import enum HoldfastStore.HistoryTracking
 @_exported public import struct HoldfastStore.ManagedObjectID
 @_exported public import class HoldfastStore.ManagedObjectModel
 @_exported public import struct HoldfastStore.ModelError

@@ -85,8 +85,8 @@ struct BinaryDirectory: Sendable {
       else {
         throw errors.damaged("An entry of the directory is invalid.")
       }
-      if (kind == .info || kind == .model) && (subject != 0 || count != 1) {
-        throw errors.newerFormat("an unexpected section of store information or of the model")
+      if (kind == .info || kind == .model || kind == .history) && (subject != 0 || count != 1) {
+        throw errors.newerFormat("an unexpected section of store information or of the model, or a second history")
       }
       next += Int64(byteCount)
       let entry = SectionEntry(
@@ -103,7 +103,7 @@ extension BinaryLayout.Kind {
   /// The valid range for `first` and `last`.
   fileprivate var range: ClosedRange<Int64> {
     switch self {
-    case .info, .model: 0...0
+    case .info, .model, .history: 0...0
     case .rows, .links, .order: TableLoader.keys.rawValues
     case .unique: 0...Int64(UInt32.max)
     }
@@ -126,6 +126,7 @@ extension SectionEntry {
     case .links: "a section of links"
     case .order: "a section of lists"
     case .unique: "an index"
+    case .history: "the history"
     }
   }
 }

@@ -15,6 +15,7 @@ import Synchronization
 final class BinaryFile: PagedStoreFile {
   let header: StoreFileHeader
   let schema: TableSchema
+  let history: HistoryLog?
   var path: String? { errors.path }
   private let file: FileBytes
   private let errors: BinaryErrors
@@ -49,6 +50,7 @@ final class BinaryFile: PagedStoreFile {
     schema = try TableLoader(model: model, path: errors.path).beginTables(info.header)
     subjects = try BinarySubjects(info, schema, errors)
     entries = opened.directory.entries
+    history = try opened.history()
     (self.file, self.errors) = (file, errors.whileOpen)
     batches = Mutex(Array(repeating: nil, count: entries.count))
     decoders = model.entities.map { [identity = schema.identity] in RowSectionDecoder($0, identity: identity) }
@@ -184,6 +186,7 @@ final class BinaryFile: PagedStoreFile {
 
   func read(into loader: TableLoader) throws {
     _ = try loader.begin(header)
+    if let history { loader.take(history: history) }
     for entity in schema.model.entityIndexes {
       try forEachPage(of: entity) { batch in
         try loader.take(batch, of: entity)
@@ -276,6 +279,13 @@ struct BinaryOpening {
     } catch let error as PropertyListError {
       throw errors.damaged("The store information can't be read.", error)
     }
+  }
+
+  /// The history; nil if the file has none.
+  func history() throws -> HistoryLog? {
+    if !directory.entries.contains(where: { $0.kind == .history }) { return nil }
+    if let history = try HistoryLog(bytes(of: .history)) { return history }
+    throw errors.damaged("The history is invalid.")
   }
 
   /// The model, as canonical JSON.

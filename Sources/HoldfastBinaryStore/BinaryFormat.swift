@@ -16,6 +16,7 @@ struct BinaryFormat: StoreFileFormat {
   }
 
   var storeType: String { BinaryFormat.type }
+  var keepsHistory: Bool { true }
 
   private var errors: BinaryErrors { BinaryErrors(path: path) }
 

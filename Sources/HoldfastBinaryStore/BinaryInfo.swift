@@ -125,12 +125,12 @@ struct BinarySubjects: Sendable {
   }
 
   /// Whether a section refers to something in the model.
-  func knows(_ entry: SectionEntry) -> Bool { entry.kind == .info || entry.kind == .model || number(of: entry) != nil }
+  func knows(_ entry: SectionEntry) -> Bool { [.info, .model, .history].contains(entry.kind) || number(of: entry) != nil }
 
   /// The section's subject in a new file; nil if a new file has none.
   func number(of entry: SectionEntry) -> Int? {
     switch entry.kind {
-    case .info, .model: nil
+    case .info, .model, .history: nil
     case .rows: entry.subject < entities.count ? entities[entry.subject]?.rawValue : nil
     case .links, .order: entry.subject < relationshipNumbers.count ? relationshipNumbers[entry.subject] : nil
     case .unique: constraintNumbers.firstIndex(of: entry.subject)

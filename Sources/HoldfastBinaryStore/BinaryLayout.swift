@@ -31,6 +31,8 @@ enum BinaryLayout {
     case order = 5
     /// The index of a uniqueness constraint.
     case unique = 6
+    /// The history, as `HistoryLog.bytes`.
+    case history = 7
   }
 
   static func header(uuid: UUID) -> [UInt8] {

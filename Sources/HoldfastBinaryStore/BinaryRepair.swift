@@ -55,7 +55,7 @@ extension BinaryFormat: RepairableFormat {
           var list = lists[entry.subject] ?? ([], [])
           try OrderSections.read(bytes, entry, into: &list.0, &list.1)
           lists[entry.subject] = list
-        case .info, .model, .unique: break
+        case .info, .model, .unique, .history: break
         }
       }
       if isRead { continue }

@@ -53,6 +53,7 @@ struct BinaryWriter {
       try putLists(of: relationship, number)
     }
     for number in indexes.indices { try putIndex(number) }
+    if let history = image.history { try putBytes(.history, history.bytes) }
     try putEnd(header)
   }
 

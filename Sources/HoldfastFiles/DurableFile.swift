@@ -93,6 +93,21 @@ public final class DurableFile: Sendable {
     return result
   }
 
+  /// Reads the file, without recording that state as the one that the next replacement is based on.
+  ///
+  /// - Returns: The result of `body`, and the version that was read, for ``FileReplacement/takeOver(_:after:)``; nil if the file doesn't exist.
+  /// - Throws: The same errors as ``read(operation:_:)``.
+  public func peek<Result>(
+    operation: String = "read the store", _ body: (FileReader) throws -> Result
+  ) throws -> (result: Result, version: FileVersion)? {
+    let folder = try usableFolder(operation)
+    guard let (result, status, file) = try folder.read(folder.name, options: options, operation: operation, body) else { return nil }
+    return (result, FileVersion(identity: status.identity, file: file))
+  }
+
+  /// Records a version as the known state, for a file that is only read. Others use ``FileReplacement/takeOver(_:after:)``.
+  public func takeOver(_ version: FileVersion) { remember(.present(version.identity, version.file)) }
+
   /// Whether the file's status changed since it was last read or saved.
   public func change(operation: String = "look for changes of the store") throws(StoreError) -> FileChange {
     let folder = try usableFolder(operation)
@@ -169,6 +184,12 @@ public final class DurableFile: Sendable {
     guard !folder.isInherited else { throw folder.inherited(operation: operation) }
     return folder
   }
+}
+
+/// A version of a file that was read with ``DurableFile/peek(operation:_:)``.
+public struct FileVersion: Sendable {
+  let identity: FileIdentity
+  let file: KeptFile
 }
 
 /// A change of a store's file since this process last read or saved it.

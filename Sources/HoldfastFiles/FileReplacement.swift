@@ -105,6 +105,20 @@ public final class FileReplacement {
     return result
   }
 
+  /// Records a version that was read before as the known state, if it still is the current one.
+  ///
+  /// - Parameter check: Called before that, if it is the current one. If it throws, nothing is recorded.
+  /// - Returns: Whether it is.
+  /// - Throws: Errors of the closure. They don't end the replacement.
+  public func takeOver(_ version: FileVersion, after check: () throws -> Void) throws -> Bool {
+    try checkNotEnded()
+    guard present?.identity == version.identity else { return false }
+    try check()
+    owner.takeOver(version)
+    hasSeenChange = true
+    return true
+  }
+
   // MARK: The new contents
 
   /// Appends bytes to the new contents. They are written to the disk 1 MiB at a time.

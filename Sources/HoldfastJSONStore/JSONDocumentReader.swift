@@ -24,6 +24,11 @@ final class JSONDocumentReader {
 
   /// The document's `model` member; nil if objects are read as well.
   let model: JSONEcho?
+  /// The transactions of the document's `history` member, and the number of the last one.
+  private lazy var transactions = JSONEcho()
+  @exclusivity(unchecked) private var lastTransaction: Int64?
+  /// What receives the events in the current member; nil if nothing does.
+  private var echo: JSONEcho? { place == .history ? transactions : model }
 
   private let loader: TableLoader?
   private let options: JSONStoreOptions
@@ -50,15 +55,19 @@ final class JSONDocumentReader {
     case members, hashes, layouts, nextKeys, metadata, metadataValue, model, entities
     /// In the list of an entity's objects, in an object, in a list of keys in it, or in its order keys.
     case rows, row, targets, orders, orderKeys
+    /// In the history's list, or in a transaction.
+    case history
     case end
   }
 
-  /// The members of a document, in their order. `lineage`, `layouts` and `digest` are optional. On disk: do not change.
+  /// The members of a document, in their order. `lineage`, `layouts`, `history` and `digest` are optional. On disk: do not change.
   private static let members = [
-    "format", "version", "uuid", "generation", "lineage", "hashes", "layouts", "nextKeys", "metadata", "model", "entities", "digest",
+    "format", "version", "uuid", "generation", "lineage", "hashes", "layouts", "nextKeys", "metadata", "model", "entities", "history",
+    "digest",
   ]
-  private static let optionalMembers: Set<String> = ["lineage", "layouts"]
+  private static let optionalMembers: Set<String> = ["lineage", "layouts", "history"]
   private static let entitiesMember = 10
+  private static let historyMember = 11
 
   /// - Parameter loader: Receives the rows; nil to read only the header.
   init(loader: TableLoader?, errors: JSONErrors, options: JSONStoreOptions) {
@@ -114,9 +123,9 @@ final class JSONDocumentReader {
       case "entities": enter(.entities)
       default: throw unexpected("object")
       }
-    case .model:
+    case .model, .history:
       names.append([])
-      model?.begin("{")
+      echo?.begin("{")
     case .rows:
       place = .row
       rows?.beginRow()
@@ -151,10 +160,11 @@ final class JSONDocumentReader {
     case .orders:
       place = .row
       rowsBeginOrEnd?(true)
-    case .model:
+    case .model, .history:
       names.removeLast()
-      model?.end("}")
+      echo?.end("}")
       if depth == 1 { place = .members }
+      if depth == 2 && place == .history { transactions.endLine() }
     case .members:
       guard member >= JSONDocumentReader.entitiesMember else { throw damaged("The document has no member \"entities\".") }
       place = .end
@@ -181,7 +191,10 @@ final class JSONDocumentReader {
     case .metadata:
       (metadataType, hasMetadataValue) = (nil, false)
       place = .metadataValue
-    case .model: model?.begin("[")
+    case .members where depth == 2 && member == JSONDocumentReader.historyMember: place = .history
+    case .model, .history:
+      if place == .history && depth == 3 { throw unexpected("array") }
+      echo?.begin("[")
     default: throw unexpected("array")
     }
   }
@@ -198,7 +211,8 @@ final class JSONDocumentReader {
     case .orderKeys:
       try rows?.endOrderKeys()
       place = .orders
-    case .model: model?.end("]")
+    case .history where depth == 1: try takeHistory()
+    case .model, .history: echo?.end("]")
     case .metadataValue:
       guard hasMetadataValue else { throw damaged("A metadata value isn't a pair of a type and a value.") }
       place = .metadata
@@ -213,7 +227,7 @@ final class JSONDocumentReader {
     name = String(decoding: text, as: UTF8.self)
     if place == .orders { return try withRows { try $0.orderName(text) } }
     if place == .members { return try beginMember() }
-    if place == .model { model?.name(text) }
+    if place == .model || place == .history { echo?.name(text) }
     guard names[names.count - 1].insert(name).inserted else { throw damaged("An object has two members with the same name.") }
     if names[names.count - 1].count > options.maximumMemberCount {
       throw errors.limit("An object has more than \(options.maximumMemberCount) members.", "")
@@ -252,6 +266,7 @@ final class JSONDocumentReader {
     switch place {
     case .metadataValue: try takeMetadata(.null)
     case .model: model?.scalar(.null)
+    case .history where depth > 2: transactions.scalar(.null)
     default: throw unexpected("null")
     }
   }
@@ -260,6 +275,7 @@ final class JSONDocumentReader {
     switch place {
     case .metadataValue: try takeMetadata(.boolean(value))
     case .model: model?.scalar(.boolean(value))
+    case .history where depth > 2: transactions.scalar(.boolean(value))
     default: throw unexpected("Boolean value")
     }
   }
@@ -271,6 +287,7 @@ final class JSONDocumentReader {
     case .metadataValue: try takeMetadata(.number(text))
     case .members: try takeMember(number: text)
     case .model: model?.scalar(.number(text))
+    case .history: try takeHistory(number: text)
     default: throw unexpected("number")
     }
   }
@@ -284,6 +301,7 @@ final class JSONDocumentReader {
     case .metadataValue: try takeMetadata(.string(text))
     case .members: try takeMember(string: text)
     case .model: model?.scalar(.string(text))
+    case .history where depth > 2: transactions.scalar(.string(text))
     default: throw unexpected("string")
     }
   }
@@ -314,6 +332,20 @@ final class JSONDocumentReader {
     case "digest": break
     default: throw unexpected("string")
     }
+  }
+
+  private func takeHistory(number text: UnsafeRawBufferPointer) throws {
+    if depth > 2 { return transactions.scalar(.number(text)) }
+    guard lastTransaction == nil, let last = NumberText.integer(text) else { throw damaged("The history is invalid.") }
+    lastTransaction = last
+  }
+
+  private func takeHistory() throws {
+    guard let last = lastTransaction, let history = HistoryLog(last: last, lines: try transactions.text()) else {
+      throw damaged("The history is invalid.")
+    }
+    loader?.take(history: history)
+    place = .members
   }
 
   private func generation(_ text: UnsafeRawBufferPointer) throws -> Int64 {

@@ -35,6 +35,7 @@ struct JSONDocumentWriter {
       isFirst = false
     }
     output.put("\n}")
+    if let history = image.history { try write(history) }
     try output.finish(seal: JSONFormat.seal.bytes)
   }
 
@@ -107,6 +108,20 @@ struct JSONDocumentWriter {
     case .objectID(let value): put(text: value.uriRepresentation)
     }
     output.put("]")
+  }
+
+  // MARK: History
+
+  /// Writes the number of the last transaction, then the transactions, one per line.
+  private func write(_ history: HistoryLog) throws {
+    output.put(",\n\"history\":[")
+    output.put(history.last)
+    for line in history.lines.split(separator: UInt8(ascii: "\n")) {
+      output.put(",\n")
+      line.withUnsafeBytes { output.put($0) }
+      try output.flushIfFull()
+    }
+    output.put("\n]")
   }
 
   // MARK: Objects

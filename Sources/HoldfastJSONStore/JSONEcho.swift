@@ -1,6 +1,6 @@
 import HoldfastAtomicStore
 
-/// Writes the parser's events as compact JSON, to extract the text of one member.
+/// Writes the parser's events as compact JSON, to extract the text of one member, or of the elements of a list.
 final class JSONEcho {
   private final class Bytes {
     var all: [UInt8] = []
@@ -16,6 +16,12 @@ final class JSONEcho {
   func text() throws -> [UInt8] {
     try output.flush()
     return bytes.all
+  }
+
+  /// Ends a line. The next element isn't separated from the one before it by a comma.
+  func endLine() {
+    output.put("\n")
+    needsComma = false
   }
 
   func begin(_ bracket: StaticString) {

@@ -25,6 +25,7 @@ struct JSONFormat: StoreFileFormat {
   }
 
   var storeType: String { JSONFormat.type }
+  var keepsHistory: Bool { true }
 
   func read(_ reader: FileReader, into loader: TableLoader) throws {
     let document = JSONDocumentReader(loader: loader, errors: JSONErrors(path: path), options: options)

@@ -95,7 +95,7 @@ struct JSONLines {
 
   init(_ bytes: [UInt8]) {
     self.bytes = bytes
-    var start = 0, isInHeader = true, wasDamaged = false
+    var start = 0, isInHeader = true, isInHistory = false, wasDamaged = false
     while start < bytes.count {
       let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) ?? bytes.count
       let line = bytes[start..<end].last == UInt8(ascii: "\r") ? bytes[start..<end - 1] : bytes[start..<end]
@@ -109,6 +109,8 @@ struct JSONLines {
           continue
         }
       }
+      isInHistory = isInHistory ? !Self.isEnd(line) : Self.beginsHistory(line)
+      if isInHistory { continue }
       if Self.isEntity(line) {
         begin(Array(line.dropLast(line.last == UInt8(ascii: "[") ? 0 : line.last == UInt8(ascii: ",") ? 2 : 1)))
         wasDamaged = false
@@ -136,6 +138,13 @@ struct JSONLines {
       return false
     }
     return ["[", "[]", "[],"].contains(String(decoding: line[(colon + 1)...], as: UTF8.self))
+  }
+
+  /// Whether a line begins the history, which isn't kept: `"history":[7,`.
+  private static func beginsHistory(_ line: ArraySlice<UInt8>) -> Bool {
+    let begin = Array("\"history\":[".utf8)
+    return line.starts(with: begin)
+      && line.dropFirst(begin.count).first.map { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } == true
   }
 
   /// Whether a line ends an entity or the document.

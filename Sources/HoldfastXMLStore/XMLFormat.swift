@@ -37,6 +37,7 @@ struct XMLFormat: StoreFileFormat {
   }
 
   var storeType: String { XMLFormat.type }
+  var keepsHistory: Bool { true }
 
   /// Objects of all entities share one sequence of keys.
   var keySpace: KeySpace { .store }

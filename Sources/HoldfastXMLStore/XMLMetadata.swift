@@ -14,6 +14,8 @@ struct XMLMetadata {
   private(set) var model: [UInt8]?
   /// Versions and order keys, which Core Data's layout doesn't support.
   private(set) var notes = XMLRowNotes()
+  /// The history; nil if the file has none.
+  private(set) var history: HistoryLog?
   /// The smallest key that was never used.
   private var nextKey: ObjectKey = 1
 
@@ -24,6 +26,7 @@ struct XMLMetadata {
     static let lineage = "_HoldfastLineage"
     static let model = "_HoldfastModel"
     static let rows = "_HoldfastRows"
+    static let history = "_HoldfastHistory"
   }
 
   struct Fault: Error {
@@ -78,6 +81,12 @@ struct XMLMetadata {
       }
       self.notes = notes
     }
+    if let history = list[Key.history] {
+      guard let bytes = history.data, let history = HistoryLog(bytes) else {
+        throw Fault(reason: "The value of _HoldfastHistory is invalid.")
+      }
+      self.history = history
+    }
   }
 
   /// The header for a model. If the file has no version hashes, it is assumed to match the model. All entities share one sequence
@@ -109,6 +118,7 @@ struct XMLMetadata {
     list[Key.model] = .data(model)
     let notes = XMLRowNotes.bytes(of: image)
     list[Key.rows] = notes.isEmpty ? nil : .data(notes)
+    list[Key.history] = image.history.map { .data($0.bytes) }
     try check(header, options)
     try list.setUserInfo(header.metadata, isXML: true)
     let whole = PropertyList.dictionary(list.entries)

@@ -94,6 +94,7 @@ final class XMLRowReader {
   func begin(_ metadata: XMLMetadata) throws {
     notes = metadata.notes
     identity = try loader.begin(metadata.header(for: loader.model, derivesModel: options.derivesModel))
+    if let history = metadata.history { loader.take(history: history) }
   }
 
   /// Records that the digest is wrong or missing.

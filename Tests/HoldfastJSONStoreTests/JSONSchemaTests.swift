@@ -33,6 +33,33 @@ import Testing
 
   @Test func whatIsWrittenFitsTheSchema() throws { #expect(try faults(written()) == []) }
 
+  @Test func aHistoryFitsTheSchema() throws {
+    let folder = TemporaryFolder(), path = folder.file("a.json")
+    var options = JSONStoreOptions()
+    options.wholeFile.historyTracking = .always
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Dog", attributes: [AttributeDescription("name", .string, isOptional: true)],
+        userInfo: [EntityDescription.historyValuesKey: "YES"])
+    ])
+    let coordinator = try PersistentStoreCoordinator(model: model, store: .json(at: path, options: options))
+    let context = try ManagedObjectContext(coordinator: coordinator), dog = try context.insert(entityNamed: "Dog")
+    context.transactionAuthor = "author"
+    try context.save()
+    try dog.setValue("Rex", forKey: "name")
+    try context.save()
+    context.delete(dog)
+    try context.save()
+    try coordinator.close()
+    let text = try String(contentsOfFile: path, encoding: .utf8)
+    #expect(try faults(text) == [])
+    for (old, new) in [
+      ("\"history\":[3", "\"history\":[-1"), ("\"keys\":\"1\"", "\"keys\":\"1-\""), ("\"kind\":\"deleted", "\"kind\":\"gone"),
+    ] {
+      #expect(try text.contains(old) && !faults(text.replacingOccurrences(of: old, with: new)).isEmpty, "\(new)")
+    }
+  }
+
   @Test(
     arguments: [
       ("\"format\":\"holdfast-json\"", "\"format\":\"holdfast\""), ("\"version\":1", "\"version\":3"),

@@ -12,6 +12,9 @@ public protocol StoreFileFormat: Sendable {
   /// The scope in which the keys of a file are unique. Defaults to ``KeySpace/family``.
   var keySpace: KeySpace { get }
 
+  /// Whether files can contain a history, ``StoreImage/history``. Defaults to false.
+  var keepsHistory: Bool { get }
+
   /// Reads a file.
   ///
   /// Call ``TableLoader/begin(_:)`` once the header is known, then pass rows, links and orders to the loader.
@@ -57,19 +60,25 @@ public struct StoreImage: Sendable {
   public var header: StoreFileHeader
   /// The rows and links.
   public var generation: TableGeneration
+  /// The history; nil if the file has none. Always nil unless ``StoreFileFormat/keepsHistory`` is true.
+  public var history: HistoryLog?
   /// The model, which the file contains as well.
   public var model: ManagedObjectModel { generation.schema.model }
 
   /// Creates an image.
-  public init(header: StoreFileHeader, generation: TableGeneration) {
+  public init(header: StoreFileHeader, generation: TableGeneration, history: HistoryLog? = nil) {
     self.header = header
     self.generation = generation
+    self.history = history
   }
 }
 
 extension StoreFileFormat {
   /// Keys are unique among all entities with the same root.
   public var keySpace: KeySpace { .family }
+
+  /// Returns false.
+  public var keepsHistory: Bool { false }
 
   /// Returns nil: the format reads entire files.
   public func open(_ reader: FileReader, model: ManagedObjectModel, path: String) throws -> (any PagedStoreFile)? { nil }

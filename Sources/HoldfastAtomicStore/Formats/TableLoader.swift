@@ -2,8 +2,8 @@ public import HoldfastStore
 
 /// Builds tables from the contents of a file.
 ///
-/// Call ``begin(_:)`` first. Then call ``take(_:of:)``, ``take(links:of:)``, ``take(order:keys:of:)`` and ``take(stated:of:)`` in any
-/// order, and finally `finish()`. The contents are validated like a save: a repeated key, or two rows that violate a uniqueness
+/// Call ``begin(_:)`` first. Then call ``take(_:of:)``, ``take(links:of:)``, ``take(order:keys:of:)``, ``take(stated:of:)`` and
+/// ``take(history:)`` in any order, and finally `finish()`. The contents are validated like a save: a repeated key, or two rows that violate a uniqueness
 /// constraint, count as damage.
 public final class TableLoader {
   /// The model that the file is opened with.
@@ -20,6 +20,8 @@ public final class TableLoader {
   private var rows: [[RowBatch]]
   private var request = SaveRequest()
   private var stated: [(LinkDigest, ManagedObjectModel.Relationship)] = []
+  /// The file's history; nil if it has none.
+  private(set) var history: HistoryLog?
   /// The memory limit of the rows; nil if it was already checked.
   private var memory: RowMemory?
   /// Receives everything instead of the tables; nil for tables.
@@ -95,6 +97,9 @@ public final class TableLoader {
     request.orders.append(changes)
   }
 
+  /// Adds the file's history.
+  public func take(history: HistoryLog) { self.history = history }
+
   /// Adds links for comparison, if the file contains each link at both of its ends.
   ///
   /// Pass the links of one end as rows or with ``take(links:of:)``, and those of the other end to this method. Both ends must contain the
@@ -131,7 +136,8 @@ public final class TableLoader {
       throw damaged(contradiction)
     }
     return LoadedStore(
-      header: header, generation: generation, nextKeys: header.nextKeys(schema, largestKeys: generation.tables.map(\.largestKey)))
+      header: header, generation: generation, nextKeys: header.nextKeys(schema, largestKeys: generation.tables.map(\.largestKey)),
+      history: history)
   }
 
   /// What was passed to the loader.
@@ -167,6 +173,7 @@ struct LoadedStore {
   var header: StoreFileHeader
   var generation: TableGeneration
   var nextKeys: [ObjectKey]
+  var history: HistoryLog?
 }
 
 /// The state of a store after opening its file.
@@ -175,13 +182,16 @@ struct OpenedStore {
   var schema: TableSchema
   var source: RowSource
   var nextKeys: [ObjectKey]
+  var history: HistoryLog?
 
   init(_ loaded: LoadedStore) {
     (header, schema, source, nextKeys) = (loaded.header, loaded.generation.schema, .tables(loaded.generation), loaded.nextKeys)
+    history = loaded.history
   }
 
   init(_ file: any PagedStoreFile) {
     let paged = PagedGeneration(file)
     (header, schema, source, nextKeys) = (file.header, file.schema, .paged(paged), paged.nextKeys)
+    history = file.history
   }
 }

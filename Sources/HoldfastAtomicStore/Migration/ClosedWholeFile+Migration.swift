@@ -18,7 +18,9 @@ extension ClosedWholeFile {
     let replacement = try file.beginReplacing(operation: operation)
     defer { replacement.abort() }
     guard let (migrated, externalIDs) = try tables(of: replacement, mapping, operation) else { return }
-    _ = try format.write(StoreImage(header: migrated.header, generation: migrated.generation), to: replacement, after: nil)
+    _ = try format.write(
+      StoreImage(header: migrated.header, generation: migrated.generation, history: migrated.history?.migrated(mapping)), to: replacement,
+      after: nil)
     var memory = RowMemory(options, fileByteCount: replacement.byteCount)
     if let excess = memory.add(migrated.generation) {
       throw StoreError(.unstorableValue, operation: operation, path: path, reason: excess)
@@ -58,6 +60,7 @@ extension ClosedWholeFile {
       var migrated = try stream.finish()
       let nextKeys = header.nextKeys(former.schema, largestKeys: stream.largestKeys)
       migrated.header = try self.header(header, former.schema, nextKeys: nextKeys, mapping, operation)
+      migrated.history = source.history
       return (migrated, stream.externalIDs)
     } ?? nil
   }
@@ -74,6 +77,7 @@ extension ClosedWholeFile {
     guard let opened = found else { return nil }
     let former = try opened.source.generation()
     let schema = try loader.beginTables(try header(opened.header, opened.schema, nextKeys: opened.nextKeys, mapping, operation))
+    if let history = opened.history { loader.take(history: history) }
     try TableMigration(mapping, former, to: loader, schema, path: path).run()
     var ids: Set<UUID> = []
     former.forEachExternalID { ids.insert($0) }

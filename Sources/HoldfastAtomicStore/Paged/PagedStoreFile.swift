@@ -9,6 +9,8 @@ public protocol PagedStoreFile: Sendable {
   var header: StoreFileHeader { get }
   /// The tables for the file's rows.
   var schema: TableSchema { get }
+  /// The history; nil if the file has none.
+  var history: HistoryLog? { get }
   /// The path of the file, for error messages.
   var path: String? { get }
 

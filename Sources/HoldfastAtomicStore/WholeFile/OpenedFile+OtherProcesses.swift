@@ -22,19 +22,31 @@ extension OpenedFile {
   private func goOn(with replacement: FileReplacement) throws {
     // takeOver makes this the known version, so that it is loaded only once.
     let loaded = try replacement.takeOver { reader in
-      let loaded = try format.load(reader, tables.schema.model, path, options)
+      let loaded = try load(reader)
       try check(loaded)
       return loaded
     }
     guard let loaded else { throw replaced("The file was removed or renamed. Put it back, or close the store and open another one.") }
+    report(goOn(with: loaded))
+  }
+
+  private func load(_ reader: FileReader) throws -> LoadedStore { try format.load(reader, tables.schema.model, path, options) }
+
+  /// Returns the changes for ``report(_:)``.
+  private func goOn(with loaded: LoadedStore) -> StoreChange {
+    let change = change(to: loaded)
     tables.goOn(with: loaded.generation, nextKeys: loaded.nextKeys, token: Lineage.lastSave(loaded.header.lineage))
     written.withLock { written in
       written.generation = max(written.generation, loaded.header.generation)
       written.hasGoneOn = true
     }
-    note(loaded.header)
+    note(loaded.header, loaded.history)
     remember(.none)
-    host.objectsChanged(StoreChange(mayIncludeOthers: true))
+    return change
+  }
+
+  func report(_ change: StoreChange?) {
+    if let change, !change.isEmpty { host.objectsChanged(change) }
   }
 
   /// Throws if neither the loaded version nor the known one descends from the other.
@@ -57,5 +69,54 @@ extension OpenedFile {
 
   private func replaced(_ reason: String) -> StoreError {
     StoreError(.storeReplaced, operation: "save", path: path, reason: reason)
+  }
+
+  // MARK: Reports
+
+  /// Begins to load and report each version that another process saves.
+  func reportOthers() throws {
+    // If the file can't be loaded now, a later look or the next save finds the version.
+    let watch = try FileWatch(
+      path: file.path, find: { [weak self] in (try? self?.loadCurrentVersion()) ?? nil }, report: { [weak self] in self?.report($0) })
+    self.watch.withLock { $0 = watch }
+  }
+
+  /// Loads the current version if another process has saved the file. Does nothing if the file is missing.
+  ///
+  /// Other processes can save meanwhile: the lock is taken only to go on with what was read.
+  ///
+  /// - Returns: The changes for ``report(_:)``; nil if there are none.
+  func loadCurrentVersion() throws -> StoreChange? {
+    if tables.isReadOnly { return try loading.withLock { _ in try loadReadOnly() } }
+    while try file.change() == .replaced, let (loaded, version) = try file.peek(load) {
+      let replacement = try file.beginReplacing(operation: "load the store")
+      defer { replacement.abort() }
+      if try replacement.foundChange == .replaced && replacement.takeOver(version, after: { try check(loaded) }) {
+        return goOn(with: loaded)
+      }
+    }
+    return nil
+  }
+
+  /// Nothing else replaces the tables of a read-only store.
+  private func loadReadOnly() throws -> StoreChange? {
+    guard try file.change() == .replaced, let (loaded, version) = try file.peek(load) else { return nil }
+    try check(loaded)
+    file.takeOver(version)
+    return goOn(with: loaded)
+  }
+
+  // MARK: Differences
+
+  /// The greatest number of changes that are reported with their IDs.
+  private static let limit = 10_000
+
+  /// The difference between the tables and a loaded version, if both are in memory and the version is a later one.
+  private func change(to loaded: LoadedStore) -> StoreChange {
+    let known = written.withLock { $0.lineage }
+    guard let old = tables.generation, Lineage(loaded.header.lineage).descends(from: known),
+      let change = loaded.generation.change(since: old, atMost: OpenedFile.limit)
+    else { return StoreChange(mayIncludeOthers: true) }
+    return change
   }
 }

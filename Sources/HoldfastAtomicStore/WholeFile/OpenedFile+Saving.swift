@@ -12,15 +12,17 @@ extension OpenedFile {
       // A commit removes the files of replaced values, so it must be durable.
       replacement.waitsForDisk = files?.touchesFiles ?? false
       let request = files?.request ?? request
+      let base = try tables.source.generation()
       let preparation = try namingFile { try prepareTables(request) }
+      let history = try history(with: request, base, preparation.next)
       let header = try nextHeader(metadata: nil)
       let token = Lineage.lastSave(header.lineage)
       replacement.atEnd = { [self] isInPlace in
         if !isInPlace { return preparation.discard() }
         preparation.publish(token: token)
-        note(header)
+        note(header, history)
       }
-      let parts = try write(StoreImage(header: header, generation: preparation.next), to: replacement)
+      let parts = try write(StoreImage(header: header, generation: preparation.next, history: history), to: replacement)
       return WholeFileSave(replacement, files, SaveReceipt(state: token?.stateToken(tables.schema.identity))) { [self] bytes in
         note(preparation.next, bytes, parts)
       }
@@ -45,12 +47,24 @@ extension OpenedFile {
 
   func setMetadata(_ metadata: [String: StoreValue]) throws {
     if tables.isReadOnly { try namingFile { throw TableError.readOnly("write metadata") } }
+    try rewrite { written in
+      written.metadata = metadata
+      return true
+    }
+  }
+
+  /// Writes the file with the same rows.
+  ///
+  /// - Parameter change: Changes the metadata or the history, and returns whether there is anything to write.
+  func rewrite(_ change: (inout Written) throws -> Bool) throws {
     let replacement = try begin()
     do {
-      let header = try nextHeader(metadata: metadata)
-      replacement.atEnd = { [self] isInPlace in if isInPlace { note(header) } }
+      var changed = written.withLock { $0 }
+      guard try change(&changed) else { return replacement.abort() }
+      let header = try nextHeader(metadata: changed.metadata), history = changed.history
+      replacement.atEnd = { [self] isInPlace in if isInPlace { note(header, history) } }
       let generation = try tables.source.generation()
-      let parts = try write(StoreImage(header: header, generation: generation), to: replacement)
+      let parts = try write(StoreImage(header: header, generation: generation, history: history), to: replacement)
       defer { note(generation, replacement.committed, parts) }
       try replacement.commit()
     } catch {

@@ -23,6 +23,11 @@ final class OpenedFile: Sendable {
   /// What was last written or read. Guarded because saves and metadata calls can overlap. Never held while waiting for the disk.
   let written: Mutex<Written>
 
+  /// Reports saves of other processes; nil if that isn't wanted.
+  let watch = Mutex<FileWatch?>(nil)
+  /// Held while a read-only store loads a version that another process has saved.
+  let loading = Mutex(())
+
   enum SavedSource {
     case none
     /// A file that this process wrote.
@@ -43,6 +48,10 @@ final class OpenedFile: Sendable {
     var kept: [String: PropertyList]
     /// Computed on the first save.
     var hashes: ModelHashes?
+    /// The file's history; nil if it has none.
+    var history: HistoryLog?
+    /// Made at the first save with a history.
+    var historyPlan: HistoryPlan?
     /// Whether a version of another process has replaced the one that was opened.
     var hasGoneOn = false
     /// The file that this process last wrote, or opened page by page. A save copies unchanged sections from it. It remains valid for
@@ -66,11 +75,12 @@ final class OpenedFile: Sendable {
     written = Mutex(
       Written(
         storeUUID: header.storeUUID, generation: header.generation, lineage: Lineage(header.lineage), metadata: header.metadata,
-        kept: header.kept))
+        kept: header.kept, history: options.history(found.history)))
     if case .paged(let paged) = tables.source { remember(.opened(paged)) }
   }
 
   func close() {
+    watch.withLock { $0?.cancel() }
     remember(.none)
     tables.close()
     file.close()
@@ -104,12 +114,13 @@ final class OpenedFile: Sendable {
 
   // MARK: File state
 
-  /// Records the header of the current file.
-  func note(_ header: StoreFileHeader) {
+  /// Records the header and the history of the current file.
+  func note(_ header: StoreFileHeader, _ history: HistoryLog?) {
     written.withLock { written in
       written.lineage = Lineage(header.lineage)
       written.metadata = header.metadata
       written.kept = header.kept
+      written.history = options.history(history)
     }
   }
 

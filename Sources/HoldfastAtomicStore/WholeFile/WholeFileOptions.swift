@@ -1,4 +1,5 @@
 public import HoldfastFiles
+public import HoldfastStore
 
 /// Options of a whole-file store.
 public struct WholeFileOptions: Sendable {
@@ -26,6 +27,25 @@ public struct WholeFileOptions: Sendable {
   /// so a small file can contain huge rows. Opening a file beyond the limit throws ``/HoldfastStore/StoreError/Code/tooLarge``
   /// before the rows are in memory. Saving one throws ``/HoldfastStore/StoreError/Code/unstorableValue``.
   public var maximumRowByteCount: Int?
+
+  /// Whether saves write a history into the file. Defaults to ``/HoldfastStore/HistoryTracking/never``.
+  ///
+  /// With ``/HoldfastStore/HistoryTracking/always``, the first save adds it to an existing file. Opening throws
+  /// ``/HoldfastStore/StoreError/Code/unsupportedRequest`` if the format keeps no history.
+  public var historyTracking: HistoryTracking = .never
+
+  /// The maximum size of the history in bytes, with ``/HoldfastStore/HistoryTracking/always``. Defaults to 1 MiB; nil for no maximum.
+  ///
+  /// Each save writes the whole history again. One that exceeds the limit deletes the oldest transactions. Tokens of these are then invalid.
+  /// The last transaction is always kept. A transaction takes about 150 bytes and, for each run of objects with consecutive keys, 2 to 20 bytes.
+  public var maximumHistoryByteCount: Int? = 1 << 20
+
+  /// Whether saves of other processes are reported as they happen. Defaults to false.
+  ///
+  /// If true, the store loads each version that another process saves. The coordinator removes changed rows from its cache, and
+  /// `savedChanges()` and contexts that merge automatically receive the changes. On Linux, a report takes a few milliseconds more than loading
+  /// the file, and elsewhere up to a second.
+  public var reportsOtherProcesses = false
 
   /// Creates options.
   public init(

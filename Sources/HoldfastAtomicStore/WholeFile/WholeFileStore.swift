@@ -26,7 +26,8 @@ import Synchronization
 /// `storeReplaced` with ``/HoldfastStore/StoreError/isRetryable``; saving again uses other keys.
 ///
 /// Reading never waits for the lock and never checks the file. Changes by other processes become visible when this store reserves
-/// keys or saves, even if the save fails with a conflict.
+/// keys, saves or reads its history, even if the save fails with a conflict; or soon after they happen, with
+/// ``WholeFileOptions/reportsOtherProcesses``.
 ///
 /// **Costs.** Opening reads the entire file, unless the format can read it page by page. A save writes the entire file. It copies
 /// unchanged sections from the previous file if the format supports it, and writes them from memory if that file isn't intact. A
@@ -54,15 +55,24 @@ public final class WholeFileStore: IncrementalStore {
     return capabilities
   }
 
-  /// Answers requests for external data, and verifies the digests of the files.
+  /// Answers requests for external data, whose digests it verifies, and for the history.
   public var answers: StoreAnswers { Self.table.bound(to: self) }
 
-  private static let table = AnswerTable<WholeFileStore>().answering(ExternalDataRequest.self) { store, request, _ in
-    try store.open(to: "read a value from its file").externalData(request)
-  }
+  private static let table = AnswerTable<WholeFileStore>()
+    .answering(ExternalDataRequest.self) { store, request, _ in try store.open(to: "read a value from its file").externalData(request) }
+    .answering(HistoryRequest.self) { store, request, _ in try store.open(to: HistoryRequest.operation).history(request) }
+    .answering(HistoryStateRequest.self) { store, _, _ in try store.open(to: HistoryStateRequest.operation).historyState() }
+    .answering(HistoryDeletionRequest.self) { store, request, _ in
+      try store.open(to: HistoryDeletionRequest.operation).deleteHistory(request)
+    }
 
   /// Opens the file, or creates it if it doesn't exist.
   public func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
+    if options.historyTracking == .always && !format.keepsHistory {
+      throw StoreError(
+        .unsupportedRequest, operation: "open the store", path: path,
+        reason: "Files of type \(format.storeType) have no history. Leave the option historyTracking as it is.")
+    }
     let file = try DurableFile(path: path, options: options.file)
     do {
       let found = try find(file, model) ?? create(file, model)
@@ -71,6 +81,7 @@ public final class WholeFileStore: IncrementalStore {
         token: Lineage.lastSave(found.header.lineage))
       let open = OpenedFile(format: format, path: path, file: file, tables: tables, found, options: options, host: host)
       if !options.file.isReadOnly { open.collectFiles() }
+      if options.reportsOtherProcesses { try open.reportOthers() }
       opened.withLock { $0 = open }
       return StoreMetadata(identity: found.schema.identity, userInfo: found.header.metadata)
     } catch {
@@ -104,10 +115,11 @@ public final class WholeFileStore: IncrementalStore {
       lineage.append(Lineage.Save(session: Lineage.newSession(), generation: 1))
       let header = StoreFileHeader(
         storeUUID: uuid, generation: 1, lineage: lineage, schema: schema, hashes: ModelHashes(model), nextKeys: keys, metadata: [:])
-      _ = try format.write(StoreImage(header: header, generation: generation), to: replacement, after: nil)
+      let history = options.historyTracking == .always ? HistoryLog() : nil
+      _ = try format.write(StoreImage(header: header, generation: generation, history: history), to: replacement, after: nil)
       try replacement.finish()
       try replacement.commit()
-      return OpenedStore(LoadedStore(header: header, generation: generation, nextKeys: keys))
+      return OpenedStore(LoadedStore(header: header, generation: generation, nextKeys: keys, history: history))
     } catch {
       replacement.abort()
       throw error

@@ -1,4 +1,5 @@
 public import HoldfastFiles
+public import HoldfastStore
 
 /// Options for opening and keeping a SQLite store's file.
 ///
@@ -47,16 +48,6 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
       case .never: false
       }
     }
-  }
-
-  /// Whether saves write Core Data's persistent history: who changed which objects, and when.
-  public enum HistoryTracking: String, Sendable, Hashable, Codable, CaseIterable {
-    /// If the file has a history. Another process that reads it then misses no save.
-    case ifPresent
-    /// Always. Opening the file for writing adds the tables of the history if they are missing.
-    case always
-    /// Never. The tables of a file that has a history are left alone.
-    case never
   }
 
   /// Which SQL statements are logged, at the level `debug` and with the label `holdfast.sqlite`.
@@ -164,9 +155,9 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   /// Which statements are logged, for finding out what a request does. Defaults to ``StatementLogging/none``.
   public var statementLogging: StatementLogging
 
-  /// Whether saves write a history. Defaults to ``HistoryTracking/never``.
+  /// Whether saves write a history, in Core Data's tables. Defaults to ``/HoldfastStore/HistoryTracking/never``.
   ///
-  /// Use ``HistoryTracking/ifPresent`` for a file of a program that reads its history. Otherwise that program doesn't notice the saves.
+  /// Use ``/HoldfastStore/HistoryTracking/ifPresent`` for a file of a program that reads its history. Otherwise that program doesn't notice the saves.
   public var historyTracking: HistoryTracking = .never
 
   /// Whether saves of other processes are reported as they happen. Defaults to false.
@@ -176,7 +167,7 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   /// that write no history aren't reported. On Linux, a report takes a few milliseconds, and elsewhere up to a second.
   public var reportsOtherProcesses = false
 
-  /// The maximum number of changes in the history, with ``HistoryTracking/always``. Defaults to 1,000,000; nil for no maximum.
+  /// The maximum number of changes in the history, with ``/HoldfastStore/HistoryTracking/always``. Defaults to 1,000,000; nil for no maximum.
   ///
   /// A save that exceeds it deletes the oldest transactions. Tokens of these are then invalid. The last transaction is always kept.
   public var maximumHistoryChangeCount: Int? = 1_000_000

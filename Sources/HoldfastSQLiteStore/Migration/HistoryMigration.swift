@@ -20,7 +20,9 @@ struct HistoryMigration {
       let number = old.tables[entity.index].number
       let (before, after) = (former.entities[entity.index.rawValue], plan.entities[destination.rawValue])
       if before.properties != after.properties { withOtherProperties.append(number) }
-      if names(before, entity) != names(after, mapping.destination.entities[destination]) { withOtherTombstones.append(number) }
+      if before.preservedNames(entity) != after.preservedNames(mapping.destination.entities[destination]) {
+        withOtherTombstones.append(number)
+      }
       numbers.append((number, new.tables[destination].number))
     }
     // Also changes of entities that the former model didn't contain: a new entity may get their numbers.
@@ -40,11 +42,6 @@ struct HistoryMigration {
 
   private func run(_ sql: String, unless isNeedless: Bool = false) throws {
     if !isNeedless { try connection.runScript(sql) }
-  }
-
-  /// The names and types of the values that are kept of a deleted object.
-  private func names(_ plan: HistoryPlan.Entity, _ entity: ManagedObjectModel.Entity) -> [String] {
-    plan.preserved.map { "\(entity.slots[$0].name) \(entity.layout.columns[$0])" }
   }
 
   /// Replaces entity numbers, all at once, because numbers may be exchanged.

@@ -1,11 +1,5 @@
 import HoldfastStore
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// Reads the history of a file, in one transaction.
 struct HistoryReader {
   let store: OpenStore
@@ -21,8 +15,8 @@ struct HistoryReader {
   // MARK: Requests
 
   func transactions(_ request: HistoryRequest) throws -> HistoryTransactions {
-    try requireHistory()
-    let after = try request.after.map { try number($0) } ?? 0, columns = try Columns(connection)
+    let tokens = try tokens(), columns = try Columns(connection)
+    let after = try request.after.map { try tokens.number(of: $0) } ?? 0
     let select = try connection.prepare(
       """
       SELECT t.Z_PK, t.ZTIMESTAMP, ifnull(a.ZNAME, t.ZAUTHOR), ifnull(c.ZNAME, t.ZCONTEXTNAME), ifnull(p.ZNAME, t.ZPROCESSID),
@@ -44,23 +38,20 @@ struct HistoryReader {
       }
       transactions.append(
         HistoryTransaction(
-          state: token(number, select.double(1)), number: number, time: select.double(1), author: text(select, 2),
+          state: tokens.token(number, select.double(1)), number: number, time: select.double(1), author: text(select, 2),
           contextName: text(select, 3), processID: text(select, 4), bundleID: text(select, 5), changes: try changes(of: number, columns)))
     }
     if let limit = request.limit, transactions.count >= limit {
-      return HistoryTransactions(transactions: transactions, state: try transactions.last?.state ?? token(after))
+      return HistoryTransactions(transactions: transactions, state: try transactions.last?.state ?? tokens.token(after))
     }
-    return HistoryTransactions(transactions: transactions, state: try state())
+    return HistoryTransactions(transactions: transactions, state: try tokens.current())
   }
 
-  func state() throws -> StateToken {
-    try requireHistory()
-    return try token(try last())
-  }
+  func state() throws -> StateToken { try tokens().current() }
 
   func delete(_ request: HistoryDeletionRequest) throws -> Int {
     try requireHistory()
-    let last = try request.upTo.map { try number($0) } ?? .max
+    let last = try request.upTo.map { try tokens().number(of: $0) } ?? .max
     return try HistoryDeletion(connection).delete(upTo: last, earlierThan: request.earlierThan ?? .infinity)
   }
 
@@ -142,7 +133,7 @@ struct HistoryReader {
     guard try select.step() else { return }
     func decoded<Kept: Decodable>(_ column: Int, _ type: Kept.Type) throws -> Kept? {
       if select.isNull(column) { return nil }
-      do { return try HistoryReader.decoder.decode(type, from: Data(select.blob(column))) } catch {
+      do { return try HistoryCoding.decode(type, from: select.blob(column)) } catch {
         throw damaged("The values of change \(key) can't be decoded.", cause: error)
       }
     }
@@ -151,12 +142,6 @@ struct HistoryReader {
     let links = try decoded(2, KeptLinks.self) ?? KeptLinks()
     (change.addedLinks, change.removedLinks) = (links.added, links.removed)
   }
-
-  private static let decoder = {
-    let decoder = JSONDecoder()
-    decoder.nonConformingFloatDecodingStrategy = .convertFromString(positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
-    return decoder
-  }()
 
   // MARK: Saves of other processes
 
@@ -214,14 +199,11 @@ struct HistoryReader {
     return try connection.int64("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = \(HistoryTables.transactionNumber)") ?? 0
   }
 
-  /// The token of a transaction: its number and its time, which distinguishes it from another one with the number in a copy of the file.
-  private func token(_ number: Int64) throws -> StateToken { token(number, try time(of: number) ?? 0) }
-
-  private func token(_ number: Int64, _ time: Double) -> StateToken {
-    let words = [UInt64(bitPattern: number), time.bitPattern]
-    return StateToken(
-      storeUUID: store.identity.storeUUID, bytes: words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * $0)) } }
-    )
+  private func tokens() throws -> HistoryTokens {
+    let last = try last(), first = try connection.int64("SELECT min(Z_PK) FROM ATRANSACTION")
+    return HistoryTokens(
+      storeUUID: store.identity.storeUUID, first: first ?? last + 1, last: last,
+      error: { StoreError($0, operation: connection.operation, path: store.path, reason: $1) }, time: { try time(of: $0) })
   }
 
   /// The time of a transaction; nil if it was deleted.
@@ -232,27 +214,6 @@ struct HistoryReader {
     return try select.step() ? select.double(0) : nil
   }
 
-  /// The number of a transaction from its token.
-  ///
-  /// - Throws: `stateUnavailable` if the token is of another store or another copy of it, or later transactions were deleted.
-  private func number(_ token: StateToken) throws -> Int64 {
-    guard token.storeUUID == store.identity.storeUUID, token.bytes.count == 16 else {
-      throw unavailable("The token is of another store. Read the objects, and continue with the current token of this store.")
-    }
-    let words = (0..<2).map { token.bytes[$0 * 8..<$0 * 8 + 8].reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
-    let number = Int64(bitPattern: words[0]), time = try time(of: number)
-    if try number < 0 || number > last() || words[1] != 0 && time.map({ $0.bitPattern != words[1] }) == true {
-      throw unavailable(
-        "The token isn't of this history: an earlier version or another copy of the file has replaced it. Read the objects, and continue "
-          + "with the current token.")
-    }
-    if try number < last() && !hasAll(after: number) {
-      throw unavailable(
-        "Transactions after the token were deleted. Read the objects, and continue with the current token; or keep more history.")
-    }
-    return number
-  }
-
   // MARK: Errors
 
   private func requireHistory() throws {
@@ -260,10 +221,6 @@ struct HistoryReader {
     throw StoreError(
       .unsupportedRequest, operation: connection.operation, path: store.path,
       reason: "The file has no history. Open it with the option historyTracking: .always.")
-  }
-
-  private func unavailable(_ reason: String) -> StoreError {
-    StoreError(.stateUnavailable, operation: connection.operation, path: store.path, reason: reason)
   }
 
   private func damaged(_ reason: String, cause: (any Error)? = nil) -> StoreError {

@@ -1,11 +1,5 @@
 import HoldfastStore
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// Writes the history of one save, in the save's transaction.
 final class HistoryWriter {
   private let request: SaveRequest
@@ -206,7 +200,7 @@ final class HistoryWriter {
     let insert = try writer.statement(
       "INSERT INTO ATRANSACTION (Z_PK, Z_ENT, ZAUTHORTS, ZCONTEXTNAMETS, ZPROCESSIDTS, ZTIMESTAMP) "
         + "VALUES (?1, \(HistoryTables.transactionNumber), ?2, ?3, ?4, ?5)")
-    let names = [request.origin?.author, request.origin?.contextName, HistoryWriter.processName]
+    let names = [request.origin?.author, request.origin?.contextName, HistoryTransaction.currentProcessID]
     for (place, name) in names.enumerated() {
       if let name { insert.bind(try string(name), at: place + 2) } else { insert.bindNull(at: place + 2) }
     }
@@ -214,8 +208,6 @@ final class HistoryWriter {
     insert.bind(request.origin?.time ?? SaveOrigin().time, at: 5)
     try insert.run()
   }
-
-  private static let processName: String? = CommandLine.arguments.first.map { String($0.split(separator: "/").last ?? "") }
 
   /// The key of a text in the table of texts.
   private func string(_ text: String) throws -> Int64 {
@@ -306,35 +298,26 @@ final class HistoryWriter {
     insert.bind(key, at: 1)
     for (place, values) in [former, new].enumerated() {
       if let values {
-        try insert.bind(Array(try HistoryWriter.encoder.encode(values)), at: place + 2)
+        try insert.bind(HistoryCoding.encode(values), at: place + 2)
       } else {
         insert.bindNull(at: place + 2)
       }
     }
     let root = Changed(entity: store.model.entities[changed.entity].rootIndex, key: changed.key)
     if let links = links[root] {
-      try insert.bind(Array(try HistoryWriter.encoder.encode(links)), at: 4)
+      try insert.bind(HistoryCoding.encode(links), at: 4)
     } else {
       insert.bindNull(at: 4)
     }
     try insert.run()
   }
 
-  private static let encoder = {
-    let encoder = JSONEncoder()
-    encoder.nonConformingFloatEncodingStrategy = .convertToString(positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
-    return encoder
-  }()
-
-  /// The values of a row by name, of some properties or of all. Values in external files are left out.
+  /// The values of a row by name, of some properties or of all.
   private func values(_ row: RowView, _ index: EntityIndex, of bits: Set<Int>?) -> [String: StoreValue] {
-    let entity = store.model.entities[index], plan = plan.entities[index.rawValue]
-    var values: [String: StoreValue] = [:]
-    for slot in entity.slotIndexes where bits?.contains(plan.slotBits[slot.rawValue]) != false {
-      let value = withExtendedLifetime(row) { row.pointer.value(slot, entity.layout.columns[slot], idPrefix: store.prefixes[index]) }
-      if !value.isExternal { values[entity.slots[slot].name] = value }
+    let slotBits = plan.entities[index.rawValue].slotBits
+    return store.model.entities[index].historyValues(of: row, idPrefix: store.prefixes[index]) {
+      bits?.contains(slotBits[$0.rawValue]) != false
     }
-    return values
   }
 }
 

@@ -1,28 +1,21 @@
-import Dispatch
 import HoldfastFiles
 import HoldfastStore
 import Synchronization
 
 /// Reports saves of other processes to the coordinator, soon after they happen.
 ///
-/// The folder is watched. After each change it looks for transactions in the history that this store didn't write.
-///
-/// SQLite writes its log before a commit is visible, so the first look after a change may be too early. Therefore several looks follow each
-/// change, at growing intervals.
+/// The file is watched. After each change it looks for transactions in the history that this store didn't write. SQLite writes its log before a
+/// commit is visible, so the first look after a change may be too early.
 final class OtherProcesses: Sendable {
   private struct Known {
     /// The last transaction of the history that was looked at.
     var transaction: Int64
     /// The transactions of this store after it.
     var own: Set<Int64> = []
-    /// Increases with each change in the folder.
-    var changeCount = 0
   }
 
   /// The greatest number of changes that are reported with their IDs.
   private static let limit = 10_000
-  /// The times of the looks after a change, in milliseconds.
-  private static let delays = [1, 5, 25, 125, 1000]
 
   /// Weak, because the store keeps this.
   private struct Owner: @unchecked Sendable {  // because it never changes
@@ -30,21 +23,15 @@ final class OtherProcesses: Sendable {
   }
 
   private let owner: Owner
-  private let host: StoreHost
   private let known: Mutex<Known>
-  private let watch = Mutex<FolderWatch?>(nil)
-  private let queue = DispatchQueue(label: "holdfast.others")
+  private let watch = Mutex<FileWatch?>(nil)
 
   /// - Throws: The store's error if the file has no history, or can't be watched or read.
   init(_ store: OpenStore, _ host: StoreHost) throws {
     owner = Owner(store: store)
-    self.host = host
     known = Mutex(Known(transaction: try store.readingHistory(HistoryRequest.operation, .none) { try $0.last() }))
-    let parts = store.path.split(separator: "/", omittingEmptySubsequences: false)
-    let folder = parts.dropLast().joined(separator: "/"), name = String(parts.last ?? "")
-    let watch = try FolderWatch(folder: folder.isEmpty ? "/" : folder, prefix: name) { [weak self] in self?.noteChange() }
+    let watch = try FileWatch(path: store.path, find: { [weak self] in self?.look() }, report: { host.objectsChanged($0) })
     self.watch.withLock { $0 = watch }
-    noteChange()
   }
 
   func end() { watch.withLock { $0?.cancel() } }
@@ -58,25 +45,9 @@ final class OtherProcesses: Sendable {
 
   // MARK: Looking
 
-  private func noteChange() {
-    let count = known.withLock { known in
-      known.changeCount += 1
-      return known.changeCount
-    }
-    look()
-    for delay in OtherProcesses.delays {
-      queue.asyncAfter(deadline: .now() + .milliseconds(delay)) { [weak self] in
-        // A later change has its own looks.
-        if let self, self.known.withLock({ $0.changeCount }) == count { self.look() }
-      }
-    }
-  }
-
-  private func look() {
-    guard let store = owner.store else { return }
+  private func look() -> StoreChange? {
     // If the file can't be read now, a later look finds the changes.
-    let change = try? store.readingHistory(HistoryRequest.operation, .none) { try self.change($0) }
-    if let change { host.objectsChanged(change) }
+    (try? owner.store?.readingHistory(HistoryRequest.operation, .none) { try change($0) }) ?? nil
   }
 
   /// The changes since the last look by others; nil if there are none. Reads them in one transaction.

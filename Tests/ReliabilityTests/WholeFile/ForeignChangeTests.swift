@@ -92,7 +92,9 @@ import Testing
     try context.save()
     // The other program's changes, then this save's.
     var changes = announced.makeAsyncIterator()
-    #expect(await changes.next()?.mayIncludeOthers == true)
+    // A binary file that was read page by page has no tables to compare with.
+    let theirs = try #require(await changes.next())
+    #expect(store == .binary ? theirs.mayIncludeOthers : theirs.updated == [own[5].objectID] && !theirs.mayIncludeOthers)
     #expect(await changes.next()?.updated == [own[0].objectID])
     context.reset()
     #expect(try ships(context).map(\.name).filter { !$0.hasPrefix("Ship") } == ["Ours", "Theirs"])

@@ -1,14 +1,11 @@
 import Foundation
 import Holdfast
-import HoldfastSQLiteStore
-import SQLiteTestSupport
 import TestSupport
 import Testing
 
-/// Persistent history in Core Data's tables.
+/// Persistent history, on every store that keeps one.
 @Suite struct HistoryTests {
   private let folder = TemporaryFolder()
-  private var path: String { folder.url.appendingPathComponent("Kennel.sqlite").path }
 
   private static func model(keepsValues: Bool = false) throws -> ManagedObjectModel {
     var name = AttributeDescription("name", .string)
@@ -28,15 +25,6 @@ import Testing
     ])
   }
 
-  private func coordinator(
-    keepsValues: Bool = false, tracking: SQLiteStoreOptions.HistoryTracking = .always, limit: Int? = nil
-  ) throws -> PersistentStoreCoordinator {
-    var options = SQLiteStoreOptions()
-    options.historyTracking = tracking
-    options.maximumHistoryChangeCount = limit
-    return try PersistentStoreCoordinator(model: Self.model(keepsValues: keepsValues), store: .sqlite(at: path, options: options))
-  }
-
   private func context(_ coordinator: PersistentStoreCoordinator, author: String? = nil) throws -> ManagedObjectContext {
     let context = try ManagedObjectContext(coordinator: coordinator)
     context.transactionAuthor = author
@@ -49,10 +37,17 @@ import Testing
     return object
   }
 
-  // MARK: What is kept
+  private func fill(_ coordinator: PersistentStoreCoordinator, _ count: Int) throws -> [PersistentHistoryToken] {
+    let context = try context(coordinator)
+    return try (0..<count).map { number in
+      _ = try insert("Dog", "\(number)", context)
+      try context.save()
+      return try coordinator.currentPersistentHistoryToken()
+    }
+  }
 
-  @Test func savesAreKeptWithTheirChanges() throws {
-    let coordinator = try coordinator(), context = try context(coordinator, author: "test")
+  @Test(arguments: HistoryStore.allCases) func savesAreKeptWithTheirChanges(_ store: HistoryStore) throws {
+    let coordinator = try store.coordinator(Self.model(), folder), context = try context(coordinator, author: "test")
     context.name = "import"
     let start = try coordinator.currentPersistentHistoryToken()
     let ann = try insert("Person", "Ann", context), fido = try insert("Dog", "Fido", context), rex = try insert("Dog", "Rex", context)
@@ -85,8 +80,8 @@ import Testing
     #expect(transactions[0].savedChanges.inserted.count == 3)
   }
 
-  @Test func valuesBeforeAndAfterAreKeptOnRequest() throws {
-    let coordinator = try coordinator(keepsValues: true), context = try context(coordinator)
+  @Test(arguments: HistoryStore.allCases) func valuesBeforeAndAfterAreKeptOnRequest(_ store: HistoryStore) throws {
+    let coordinator = try store.coordinator(Self.model(keepsValues: true), folder), context = try context(coordinator)
     let fido = try insert("Dog", "Fido", context), ann = try insert("Person", "Ann", context)
     try fido.setValue(ann, forKey: "owner")
     try context.save()
@@ -109,8 +104,8 @@ import Testing
     #expect(try coordinator.fetchHistory { $0.changedObjectID == ann.objectID }.changes.allSatisfy { $0.valuesAfter == nil })
   }
 
-  @Test func aSaveThatFailsLeavesNoHistory() throws {
-    let coordinator = try coordinator(), first = try context(coordinator), second = try context(coordinator)
+  @Test(arguments: HistoryStore.allCases) func aSaveThatFailsLeavesNoHistory(_ store: HistoryStore) throws {
+    let coordinator = try store.coordinator(Self.model(), folder), first = try context(coordinator), second = try context(coordinator)
     let fido = try insert("Dog", "Fido", first)
     try first.save()
     let same = try second.existingObject(with: fido.objectID)
@@ -123,8 +118,8 @@ import Testing
     #expect(try coordinator.currentPersistentHistoryToken() == end)
   }
 
-  @Test func transactionsAreFoundByAuthorTimeAndPredicate() throws {
-    let coordinator = try coordinator()
+  @Test(arguments: HistoryStore.allCases) func transactionsAreFoundByAuthorTimeAndPredicate(_ store: HistoryStore) throws {
+    let coordinator = try store.coordinator(Self.model(), folder)
     let before = Date.now.addingTimeInterval(-1)
     for (number, author) in ["a", "b", "a", "c"].enumerated() {
       let context = try context(coordinator, author: author)
@@ -149,19 +144,9 @@ import Testing
     #expect(coded == token)
   }
 
-  // MARK: Tokens and deletion
-
-  private func fill(_ coordinator: PersistentStoreCoordinator, _ count: Int) throws -> [PersistentHistoryToken] {
-    let context = try context(coordinator)
-    return try (0..<count).map { number in
-      _ = try insert("Dog", "\(number)", context)
-      try context.save()
-      return try coordinator.currentPersistentHistoryToken()
-    }
-  }
-
-  @Test func tokensOfDeletedTransactionsAreRefused() throws {
-    let coordinator = try coordinator(), start = try coordinator.currentPersistentHistoryToken(), tokens = try fill(coordinator, 5)
+  @Test(arguments: HistoryStore.allCases) func tokensOfDeletedTransactionsAreRefused(_ store: HistoryStore) throws {
+    let coordinator = try store.coordinator(Self.model(), folder), start = try coordinator.currentPersistentHistoryToken(),
+      tokens = try fill(coordinator, 5)
     #expect(try coordinator.deleteHistory(upTo: tokens[2]) == 3)
     for token in [start, tokens[0], tokens[1]] {
       let error = try #require(throws: StoreError.self) { try coordinator.fetchHistory(after: token) }
@@ -178,24 +163,19 @@ import Testing
     #expect(try coordinator.deleteHistory(upTo: nil, before: Date.now.addingTimeInterval(60)) == 1)
   }
 
-  @Test func tokensOfOtherStoresAndLaterStatesAreRefused() throws {
-    let coordinator = try coordinator()
+  @Test(arguments: HistoryStore.allCases) func tokensOfOtherStoresAndLaterStatesAreRefused(_ store: HistoryStore) throws {
+    let coordinator = try store.coordinator(Self.model(), folder)
     let tokens = try fill(coordinator, 2)
-    let elsewhere = TemporaryFolder()
-    var options = SQLiteStoreOptions()
-    options.historyTracking = .always
-    let other = try PersistentStoreCoordinator(
-      model: Self.model(), store: .sqlite(at: elsewhere.url.appendingPathComponent("Other.sqlite").path, options: options))
+    let other = try store.coordinator(Self.model(), TemporaryFolder())
     // A token that doesn't include a store means its entire history.
     #expect(try other.fetchHistory(after: tokens[1]).transactions.isEmpty)
-    let backup = folder.url.appendingPathComponent("Backup.sqlite").path
+    let backup = store.path(folder, "Backup")
     try coordinator.close()
-    try FileManager.default.copyItem(atPath: path, toPath: backup)
-    let again = try self.coordinator()
+    try FileManager.default.copyItem(atPath: store.path(folder), toPath: backup)
+    let again = try store.coordinator(Self.model(), folder)
     let later = try fill(again, 1)[0]
     try again.close()
-    options.historyTracking = .ifPresent
-    let restored = try PersistentStoreCoordinator(model: Self.model(), store: .sqlite(at: backup, options: options))
+    let restored = try PersistentStoreCoordinator(model: Self.model(), store: store.description(backup, .ifPresent))
     let error = try #require(throws: StoreError.self) { try restored.fetchHistory(after: later) }
     #expect(error.code == .stateUnavailable)
     // Also when the copy has as many transactions of its own.
@@ -204,38 +184,22 @@ import Testing
     #expect(try restored.fetchHistory(after: tokens[0]).transactions.count == 4)
   }
 
-  @Test func theNumberOfChangesIsBounded() throws {
-    let coordinator = try coordinator(limit: 20), context = try context(coordinator)
-    for round in 0..<30 {
-      for number in 0..<3 { _ = try insert("Dog", "\(round) \(number)", context) }
-      try context.save()
-      let count = try coordinator.fetchHistory().changes.count
-      #expect(count <= 20 && count >= min(3 * (round + 1), 15))
-    }
-    // The last transaction is kept, even if it is larger than the limit.
-    for number in 0..<50 { _ = try insert("Dog", "\(number)", context) }
-    try context.save()
-    #expect(try coordinator.fetchHistory().changes.count == 50)
-  }
-
-  // MARK: Files
-
-  @Test func aFileWithHistoryKeepsItUnlessTheOptionsSayNever() throws {
-    let first = try coordinator()
+  @Test(arguments: HistoryStore.allCases) func aFileWithHistoryKeepsItUnlessTheOptionsSayNever(_ store: HistoryStore) throws {
+    let first = try store.coordinator(Self.model(), folder)
     _ = try fill(first, 1)
     try first.close()
-    let second = try coordinator(tracking: .ifPresent)
+    let second = try store.coordinator(Self.model(), folder, .ifPresent)
     _ = try fill(second, 1)
     #expect(try second.fetchHistory().transactions.count == 2)
     try second.close()
-    let third = try coordinator(tracking: .never)
+    let third = try store.coordinator(Self.model(), folder, .never)
     _ = try fill(third, 1)
     #expect(try third.fetchHistory().transactions.count == 2)
     try third.close()
   }
 
-  @Test func aFileWithoutHistoryGetsNoneByItself() throws {
-    let first = try coordinator(tracking: .ifPresent), context = try context(first)
+  @Test(arguments: HistoryStore.allCases) func aFileWithoutHistoryGetsNoneByItself(_ store: HistoryStore) throws {
+    let first = try store.coordinator(Self.model(), folder, .ifPresent), context = try context(first)
     _ = try insert("Dog", "Fido", context)
     try context.save()
     let error = try #require(throws: StoreError.self) { try first.fetchHistory() }
@@ -243,49 +207,14 @@ import Testing
     #expect(throws: StoreError.self) { try first.currentPersistentHistoryToken() }
     // Another process that wants history adds it while the store is open.
     try first.close()
-    let second = try coordinator()
+    let second = try store.coordinator(Self.model(), folder)
     #expect(try second.fetchHistory().transactions.isEmpty)
     _ = try fill(second, 1)
     #expect(try second.fetchHistory().transactions.count == 1)
   }
 
-  @Test func theTablesAreThoseOfCoreData() throws {
-    let coordinator = try coordinator()
-    _ = try fill(coordinator, 1)
-    try coordinator.close()
-
-    let numbers = try SQL.rows(path, "SELECT Z_ENT, Z_NAME, Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT > 16000 ORDER BY 1")
-    #expect(numbers == [["16001", "CHANGE", "1"], ["16002", "TRANSACTION", "1"], ["16003", "TRANSACTIONSTRING", "1"]])
-    let columns = try SQL.rows(path, "SELECT name FROM pragma_table_info('ACHANGE')").map { $0[0] }
-    #expect(
-      columns == [
-        "Z_PK", "Z_ENT", "Z_OPT", "ZCHANGETYPE", "ZENTITY", "ZENTITYPK", "ZTRANSACTIONID", "ZCOLUMNS", "ZTOMBSTONE0", "ZTOMBSTONE1",
-      ])
-    #expect(
-      try SQL.rows(path, "SELECT Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID FROM ACHANGE") == [["16001", "0", "2", "1", "1"]])
-  }
-
-  @Test func aDamagedHistoryIsReported() throws {
-    let coordinator = try coordinator()
-    _ = try fill(coordinator, 2)
-    try coordinator.close()
-    for damage in [
-      "UPDATE ACHANGE SET ZCHANGETYPE = 9", "UPDATE ACHANGE SET ZCHANGETYPE = 0, ZENTITYPK = -4",
-      "UPDATE ATRANSACTION SET ZTIMESTAMP = 'x'",
-    ] {
-      _ = try SQL.rows(path, damage)
-      let again = try self.coordinator()
-      let error = try #require(throws: StoreError.self) { try again.fetchHistory() }
-      #expect(error.code == .damaged)
-      #expect(try again.deleteHistory(upTo: nil) >= 0)
-      _ = try fill(again, 1)
-      #expect(try again.fetchHistory().transactions.count == 1)
-      try again.close()
-    }
-  }
-
-  @Test func aMigrationKeepsTheHistory() throws {
-    let first = try coordinator(keepsValues: true), context = try context(first)
+  @Test(arguments: HistoryStore.allCases) func aMigrationKeepsTheHistory(_ store: HistoryStore) throws {
+    let first = try store.coordinator(Self.model(keepsValues: true), folder), context = try context(first)
     let fido = try insert("Dog", "Fido", context), ann = try insert("Person", "Ann", context)
     try context.save()
     try fido.setValue(3, forKey: "age")
@@ -298,9 +227,7 @@ import Testing
     model.append(EntityDescription("Aardvark", attributes: [AttributeDescription("name", .string, isOptional: true)]))
     let dog = try #require(model.firstIndex { $0.name == "Dog" })
     model[dog].attributes.append(AttributeDescription("weight", .double, isOptional: true))
-    var options = SQLiteStoreOptions()
-    options.historyTracking = .ifPresent
-    let second = try PersistentStoreCoordinator(model: ManagedObjectModel(entities: model), store: .sqlite(at: path, options: options))
+    let second = try store.coordinator(ManagedObjectModel(entities: model), folder, .ifPresent)
     let history = try second.fetchHistory()
     let changes = history.transactions[1].changes
     #expect(Set(changes.map(\.changedObjectID.entityName)) == ["Dog", "Person"])
@@ -316,73 +243,19 @@ import Testing
     #expect(last.map(\.changeType) == [.delete] && last[0].tombstone == ["name": .string("Fido")])
   }
 
-  @Test func keptValuesMayBeInfinite() throws {
+  @Test(arguments: HistoryStore.allCases) func keptValuesMayBeInfinite(_ store: HistoryStore) throws {
     let model = try ManagedObjectModel(entities: [
       EntityDescription(
         "Star", attributes: [AttributeDescription("distance", .double), AttributeDescription("seen", .date, isOptional: true)],
         userInfo: [EntityDescription.historyValuesKey: "YES"])
     ])
-    var options = SQLiteStoreOptions()
-    options.historyTracking = .always
-    let coordinator = try PersistentStoreCoordinator(model: model, store: .sqlite(at: path, options: options))
-    let context = try context(coordinator), star = try context.insert(entityNamed: "Star")
+    let coordinator = try store.coordinator(model, folder), context = try context(coordinator),
+      star = try context.insert(entityNamed: "Star")
     try star.setValue(.double(.infinity), forKey: "distance")
     try context.save()
     try star.setValue(.double(-.infinity), forKey: "distance")
     try context.save()
     let changes = try coordinator.fetchHistory().changes
     #expect(changes.map(\.valuesAfter?["distance"]) == [.double(.infinity), .double(-.infinity)])
-  }
-
-  @Test func transactionsOfOneStoreStayInTheirOrder() throws {
-    var options = SQLiteStoreOptions()
-    options.historyTracking = .always
-    let model = try ManagedObjectModel(
-      entities: ["A", "B"].map { EntityDescription($0, attributes: [AttributeDescription("name", .string, isOptional: true)]) },
-      configurations: [ConfigurationDescription("a", ["A"]), ConfigurationDescription("b", ["B"])])
-    let stores = [
-      StoreDescription.sqlite(at: path, options: options).with(configuration: "a"),
-      .sqlite(at: folder.file("b.sqlite"), options: options).with(configuration: "b"),
-    ]
-    let first = try PersistentStoreCoordinator(model: model, stores: stores), context = try context(first)
-    for number in 0..<6 {
-      _ = try context.insert(entityNamed: number % 2 == 0 ? "A" : "B")
-      try context.save()
-    }
-    let identifier = first.persistentStores[0].identifier
-    try first.close()
-    // The clock was set back.
-    _ = try SQL.rows(path, "UPDATE ATRANSACTION SET ZTIMESTAMP = ZTIMESTAMP - 1000 WHERE Z_PK = 3")
-    let second = try PersistentStoreCoordinator(model: model, stores: stores), transactions = try second.fetchHistory().transactions
-    #expect(transactions.count == 6)
-    #expect(transactions.filter { $0.storeIdentifier == identifier }.map(\.transactionNumber) == [1, 2, 3])
-    let copy = try second.fetchHistory(after: second.fetchHistory(limit: 2).token)
-    #expect(copy.transactions.map(\.transactionNumber) == [3, 3])
-  }
-
-  @Test func invalidKeysOfADamagedFileAreReported() throws {
-    let first = try coordinator()
-    _ = try fill(first, 1)
-    try first.close()
-    // Too small a key is corrected.
-    _ = try SQL.rows(path, "UPDATE Z_PRIMARYKEY SET Z_MAX = 'x' WHERE Z_ENT > 16000")
-    let second = try coordinator()
-    _ = try fill(second, 1)
-    #expect(try second.fetchHistory().transactions.map(\.transactionNumber) == [1, 2])
-    try second.close()
-    for (damage, repair) in [
-      ("UPDATE Z_PRIMARYKEY SET Z_MAX = 9223372036854775807 WHERE Z_ENT = 16001", "UPDATE Z_PRIMARYKEY SET Z_MAX = 50 WHERE Z_ENT = 16001"),
-      ("DELETE FROM Z_PRIMARYKEY WHERE Z_ENT = 16001", "INSERT INTO Z_PRIMARYKEY VALUES (16001, 'CHANGE', 0, 50)"),
-    ] {
-      _ = try SQL.rows(path, damage)
-      let coordinator = try coordinator()
-      let error = try #require(throws: StoreError.self) { try fill(coordinator, 1) }
-      #expect(error.code == .damaged)
-      try coordinator.close()
-      _ = try SQL.rows(path, repair)
-      let again = try self.coordinator()
-      _ = try fill(again, 1)
-      try again.close()
-    }
   }
 }

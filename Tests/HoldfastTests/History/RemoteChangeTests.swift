@@ -1,16 +1,14 @@
 import Foundation
 import Holdfast
-import HoldfastSQLiteStore
 import TestSupport
 import Testing
 
 /// Changes by other processes, which the store reports as they happen.
 @Suite(.serialized) struct RemoteChangeTests {
   private let folder = TemporaryFolder()
-  private var path: String { folder.file("Notes.sqlite") }
 
   private static func coordinator(
-    _ path: String, reports: Bool = true, tracking: SQLiteStoreOptions.HistoryTracking = .always
+    _ store: HistoryStore, _ path: String, reports: Bool = true, tracking: HistoryTracking = .always, isReadOnly: Bool = false
   ) throws -> PersistentStoreCoordinator {
     let model = try ManagedObjectModel(entities: [
       EntityDescription(
@@ -19,10 +17,7 @@ import Testing
       EntityDescription(
         "Folder", attributes: [AttributeDescription("name", .string)], relationships: [.toMany("notes", to: "Note", inverse: "folder")]),
     ])
-    var options = SQLiteStoreOptions()
-    options.historyTracking = tracking
-    options.reportsOtherProcesses = reports
-    return try PersistentStoreCoordinator(model: model, store: .sqlite(at: path, options: options))
+    return try PersistentStoreCoordinator(model: model, store: store.description(path, tracking, reports: reports, isReadOnly: isReadOnly))
   }
 
   private func note(_ text: String, _ context: ManagedObjectContext) throws -> ManagedObject {
@@ -36,9 +31,9 @@ import Testing
   }
 
   /// Another process changes the first note, deletes the second one and adds one to the first note's folder.
-  private func changeElsewhere(tracking: SQLiteStoreOptions.HistoryTracking) async {
-    await #expect(processExitsWith: .success) { [path = path as String, tracking = tracking as SQLiteStoreOptions.HistoryTracking] in
-      let coordinator = try RemoteChangeTests.coordinator(path, reports: false, tracking: tracking)
+  private func changeElsewhere(_ store: HistoryStore) async {
+    await #expect(processExitsWith: .success) { [path = store.path(folder) as String, store = store as HistoryStore] in
+      let coordinator = try RemoteChangeTests.coordinator(store, path, reports: false)
       let context = try ManagedObjectContext(coordinator: coordinator), notes = try RemoteChangeTests.notes(context)
       try notes[0].setValue("changed", forKey: "text")
       context.delete(notes[1])
@@ -51,8 +46,8 @@ import Testing
     }
   }
 
-  @Test func savesOfOtherProcessesAreReportedAndMerged() async throws {
-    let coordinator = try Self.coordinator(path), context = try ManagedObjectContext(coordinator: coordinator)
+  @Test(arguments: HistoryStore.allCases) func savesOfOtherProcessesAreReportedAndMerged(_ store: HistoryStore) async throws {
+    let coordinator = try Self.coordinator(store, store.path(folder)), context = try ManagedObjectContext(coordinator: coordinator)
     let first = try note("first", context), second = try note("second", context), parent = try context.insert(entityNamed: "Folder")
     try parent.setValue("parent", forKey: "name")
     try first.setValue(parent, forKey: "folder")
@@ -65,7 +60,7 @@ import Testing
     try context.save()
     let own = try #require(await saves.next(isolation: #isolation))
     #expect(own.updated == [first.objectID] && !own.mayIncludeOthers)
-    await changeElsewhere(tracking: .always)
+    await changeElsewhere(store)
     let changes = try #require(await saves.next(isolation: #isolation))
     #expect(changes.updated == [first.objectID] && changes.deleted == [second.objectID] && changes.inserted.count == 1)
     #expect(!changes.mayIncludeOthers)
@@ -76,20 +71,54 @@ import Testing
     try context.save()
   }
 
-  @Test func aFileWithoutHistoryIsRefused() throws {
-    let error = try #require(throws: StoreError.self) { try Self.coordinator(path, tracking: .ifPresent) }
+  @Test(arguments: HistoryStore.allCases) func aReadOnlyStoreReportsThemToo(_ store: HistoryStore) async throws {
+    let first = try Self.coordinator(store, store.path(folder)), setup = try ManagedObjectContext(coordinator: first)
+    let parent = try setup.insert(entityNamed: "Folder")
+    try parent.setValue("parent", forKey: "name")
+    for text in ["a", "b"] { try note(text, setup).setValue(parent, forKey: "folder") }
+    try setup.save()
+    try first.close()
+    let coordinator = try Self.coordinator(store, store.path(folder), isReadOnly: true)
+    let context = try ManagedObjectContext(coordinator: coordinator), notes = try Self.notes(context)
+    context.automaticallyMergesChanges = true
+    var saves = coordinator.savedChanges().makeAsyncIterator()
+    await changeElsewhere(store)
+    let changes = try #require(await saves.next(isolation: #isolation))
+    #expect(changes.mayIncludeOthers || changes.updated == [notes[0].objectID] && changes.deleted == [notes[1].objectID])
+    try context.processPendingChanges()
+    #expect(try notes[0].value(forKey: "text").storeValue == .string("changed") && Self.notes(context).count == 2)
+  }
+
+  /// What another program has left in the place of the file isn't loaded. The rows stay, and a save reports it.
+  @Test(arguments: HistoryStore.allCases.filter { $0 != .sqlite }) func aDamagedVersionIsntLoaded(_ store: HistoryStore) async throws {
+    let coordinator = try Self.coordinator(store, store.path(folder)), context = try ManagedObjectContext(coordinator: coordinator)
+    let first = try note("first", context)
+    try context.save()
+    var bytes = try TemporaryFolder.read(store.path(folder))
+    bytes[bytes.count / 2] ^= 1
+    try TemporaryFolder.write(bytes, to: store.path(folder) + ".new")
+    try #require(rename(store.path(folder) + ".new", store.path(folder)) == 0)
+    #expect(throws: StoreError.self) { try coordinator.fetchHistory() }
+    try first.setValue("again", forKey: "text")
+    #expect(try #require(throws: StoreError.self) { try context.save() }.code == .damaged)
+    let other = try ManagedObjectContext(coordinator: coordinator)
+    #expect(try Self.notes(other).map { try $0.value(forKey: "text").storeValue } == [.string("first")])
+  }
+
+  @Test func aDatabaseWithoutHistoryIsRefused() throws {
+    let error = try #require(throws: StoreError.self) { try Self.coordinator(.sqlite, folder.file("a"), tracking: .ifPresent) }
     #expect(error.code == .unsupportedRequest)
   }
 
-  @Test func aFaultGetsTheRowThatAnotherProcessSaved() async throws {
-    let coordinator = try Self.coordinator(path), context = try ManagedObjectContext(coordinator: coordinator)
+  @Test(arguments: HistoryStore.allCases) func aFaultGetsTheRowThatAnotherProcessSaved(_ store: HistoryStore) async throws {
+    let coordinator = try Self.coordinator(store, store.path(folder)), context = try ManagedObjectContext(coordinator: coordinator)
     let first = try note("first", context), second = try note("second", context), parent = try context.insert(entityNamed: "Folder")
     try parent.setValue("parent", forKey: "name")
     try first.setValue(parent, forKey: "folder")
     try context.save()
     // The saved rows are in the coordinator's cache.
     var saves = coordinator.savedChanges().makeAsyncIterator()
-    await changeElsewhere(tracking: .always)
+    await changeElsewhere(store)
     _ = await saves.next(isolation: #isolation)
     let other = try ManagedObjectContext(coordinator: coordinator)
     #expect(try other.object(with: first.objectID).value(forKey: "text").storeValue == .string("changed"))
@@ -97,17 +126,17 @@ import Testing
   }
 
   /// Processes that add to one number, with a policy that adds both differences. No addition is lost, and no save fails.
-  @Test func aPolicyLosesNoAdditionOfSeveralProcesses() async throws {
-    let coordinator = try Self.coordinator(path), context = try ManagedObjectContext(coordinator: coordinator)
+  @Test(arguments: HistoryStore.allCases) func aPolicyLosesNoAdditionOfSeveralProcesses(_ store: HistoryStore) async throws {
+    let coordinator = try Self.coordinator(store, store.path(folder)), context = try ManagedObjectContext(coordinator: coordinator)
     for number in 0..<3 { _ = try note("\(number)", context) }
     try context.save()
     // A multiple of the number of notes.
     let rounds = TestTier.count(60, full: 600)
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<3 {
-        group.addTask { [path] in
-          await #expect(processExitsWith: .success) { [path = path as String, rounds = rounds as Int] in
-            let context = try ManagedObjectContext(coordinator: RemoteChangeTests.coordinator(path, reports: false))
+        group.addTask { [path = store.path(folder)] in
+          await #expect(processExitsWith: .success) { [path = path as String, store = store as HistoryStore, rounds = rounds as Int] in
+            let context = try ManagedObjectContext(coordinator: RemoteChangeTests.coordinator(store, path, reports: false))
             context.mergePolicy = .custom { conflict in
               guard case .int64(let base)? = conflict.base?["count"], case .int64(let ours)? = conflict.ours?["count"],
                 case .int64(let theirs)? = conflict.theirs?["count"]
@@ -124,13 +153,14 @@ import Testing
         }
       }
     }
+    // A whole-file store then has the current version, even if it hasn't been reported yet.
+    let transactions = try coordinator.fetchHistory().transactions
+    #expect(transactions.count == 3 * rounds + 1 && transactions.map(\.transactionNumber) == (1...Int64(3 * rounds + 1)).map { $0 })
     let fresh = try ManagedObjectContext(coordinator: coordinator)
     try fresh.refreshAllObjects()
     let counts = try Self.notes(fresh).map { note -> Int64 in
       if case .single(.int64(let count)) = try note.value(forKey: "count") { count } else { -1 }
     }
     #expect(counts == [Int64](repeating: Int64(rounds), count: 3))
-    let transactions = try coordinator.fetchHistory().transactions
-    #expect(transactions.count == 3 * rounds + 1 && transactions.map(\.transactionNumber) == (1...Int64(3 * rounds + 1)).map { $0 })
   }
 }

@@ -1,7 +1,6 @@
 import Foundation
 import Holdfast
 import HoldfastMemoryStore
-import HoldfastSQLiteStore
 import TestSupport
 import Testing
 
@@ -49,13 +48,10 @@ import Testing
     return state
   }
 
-  @Test func aReplayedHistoryGivesTheSameGraph() throws {
+  @Test(arguments: HistoryStore.allCases) func aReplayedHistoryGivesTheSameGraph(_ store: HistoryStore) throws {
     var random = SeededGenerator()
     for round in 0..<TestTier.count(10, full: 300) {
-      let folder = TemporaryFolder()
-      var options = SQLiteStoreOptions()
-      options.historyTracking = .always
-      let coordinator = try PersistentStoreCoordinator(model: Self.model(), store: .sqlite(at: folder.file("a.sqlite"), options: options))
+      let folder = TemporaryFolder(), coordinator = try store.coordinator(Self.model(), folder)
       let context = try ManagedObjectContext(coordinator: coordinator)
       for step in 0..<15 {
         for change in 0..<Int.random(in: 1..<6, using: &random) { try self.change(context, Int64(step * 10 + change), &random) }
@@ -65,7 +61,7 @@ import Testing
         replayed = try ManagedObjectContext(coordinator: copy)
       try replay(try coordinator.fetchHistory().transactions, into: replayed)
       let fresh = try ManagedObjectContext(coordinator: coordinator)
-      #expect(try state(replayed) == state(fresh), "seed \(random.seed), round \(round)")
+      #expect(try state(replayed) == state(fresh), "seed \(random.seed), round \(round) on \(store)")
     }
   }
 

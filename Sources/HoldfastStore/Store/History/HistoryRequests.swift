@@ -131,6 +131,9 @@ public struct HistoryTransaction: Sendable, Hashable, Codable {
   /// The changes, each object once.
   public var changes: [Change]
 
+  /// The name of this process, for ``processID``; nil if it isn't known.
+  public static let currentProcessID: String? = CommandLine.arguments.first.map { String($0.split(separator: "/").last ?? "") }
+
   /// Creates a transaction.
   public init(
     state: StateToken, number: Int64, time: Double, author: String? = nil, contextName: String? = nil, processID: String? = nil,

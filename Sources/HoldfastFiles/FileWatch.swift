@@ -1,0 +1,61 @@
+import Dispatch
+public import HoldfastStore
+import Synchronization
+
+/// Looks for changes soon after a file, or one whose name begins with its name, may have changed.
+///
+/// A change may not be visible yet when the system reports it. Therefore several looks follow each change, at growing intervals up to a second.
+/// Releasing the watch ends it.
+public final class FileWatch: Sendable {
+  /// The times of the later looks, in milliseconds.
+  private static let delays = [1, 5, 25, 125, 1000]
+
+  private let find: @Sendable () -> StoreChange?
+  private let report: @Sendable (StoreChange) -> Void
+  /// Whether looks take place. Held during each of them.
+  private let isActive = Mutex(true)
+  /// Increases with each change in the folder.
+  private let changeCount = Atomic(0)
+  private let folder = Mutex<FolderWatch?>(nil)
+  private let queue = DispatchQueue(label: "holdfast.looks")
+
+  /// Begins to watch a file, and looks for the first time.
+  ///
+  /// - Parameters:
+  ///   - path: The path of the file, with its folder.
+  ///   - find: Looks for changes; nil if there are none. One call at a time, on any thread. Must not end the watch.
+  ///   - report: Receives the changes that were found, on the same thread. A watch that ends doesn't wait for it.
+  /// - Throws: ``/HoldfastStore/StoreError`` if the system refuses, for example because too many folders are watched.
+  public init(
+    path: String, find: @escaping @Sendable () -> StoreChange?, report: @escaping @Sendable (StoreChange) -> Void
+  ) throws(StoreError) {
+    (self.find, self.report) = (find, report)
+    let parts = path.split(separator: "/", omittingEmptySubsequences: false), folder = parts.dropLast().joined(separator: "/")
+    let watch = try FolderWatch(folder: folder.isEmpty ? "/" : folder, prefix: String(parts.last ?? "")) { [weak self] in
+      self?.noteChange()
+    }
+    self.folder.withLock { $0 = watch }
+    noteChange()
+  }
+
+  /// Ends the watch. Waits for a look that is in progress.
+  public func cancel() {
+    folder.withLock { $0?.cancel() }
+    isActive.withLock { $0 = false }
+  }
+
+  private func noteChange() {
+    let count = changeCount.add(1, ordering: .relaxed).newValue
+    look()
+    for delay in FileWatch.delays {
+      queue.asyncAfter(deadline: .now() + .milliseconds(delay)) { [weak self] in
+        // A later change has its own looks.
+        if let self, changeCount.load(ordering: .relaxed) == count { look() }
+      }
+    }
+  }
+
+  private func look() {
+    if let change = isActive.withLock({ $0 ? find() : nil }) { report(change) }
+  }
+}

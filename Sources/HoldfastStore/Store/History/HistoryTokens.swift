@@ -1,0 +1,62 @@
+/// The tokens of a store's history, for stores that keep one.
+///
+/// A token is the number of a transaction and its time, which distinguishes it from another one with the number in a copy of the store. Both
+/// are 64-bit words, big-endian.
+public struct HistoryTokens {
+  private let storeUUID: String
+  private let last: Int64
+  private let first: Int64
+  private let time: (Int64) throws -> Double?
+  private let error: (StoreError.Code, String) -> StoreError
+
+  /// Creates the tokens of a history.
+  ///
+  /// - Parameters:
+  ///   - storeUUID: The store's UUID.
+  ///   - first: The number of the first transaction that wasn't deleted; `last` + 1 if there is none.
+  ///   - last: The number of the last transaction, even if it was deleted; 0 if there never was one.
+  ///   - error: Creates an error with a code and a reason.
+  ///   - time: Returns the time of a transaction, in seconds since 2001-01-01T00:00:00Z; nil if it was deleted.
+  public init(
+    storeUUID: String, first: Int64, last: Int64, error: @escaping (StoreError.Code, String) -> StoreError,
+    time: @escaping (Int64) throws -> Double?
+  ) {
+    (self.storeUUID, self.first, self.last, self.error, self.time) = (storeUUID, first, last, error, time)
+  }
+
+  /// The token of the last transaction.
+  public func current() throws -> StateToken { try token(last) }
+
+  /// The token of a transaction.
+  public func token(_ number: Int64) throws -> StateToken { token(number, try time(number) ?? 0) }
+
+  /// The token of a transaction whose time is known.
+  public func token(_ number: Int64, _ time: Double) -> StateToken {
+    let words = [UInt64(bitPattern: number), time.bitPattern]
+    return StateToken(
+      storeUUID: storeUUID, bytes: words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * $0)) } })
+  }
+
+  /// The number of a transaction from its token.
+  ///
+  /// - Throws: `stateUnavailable` if the token is of another store or another copy of it, or later transactions were deleted.
+  public func number(of token: StateToken) throws -> Int64 {
+    guard token.storeUUID == storeUUID, token.bytes.count == 16 else {
+      throw error(.stateUnavailable, "The token is of another store. Read the objects, and continue with the current token of this store.")
+    }
+    let words = (0..<2).map { token.bytes[$0 * 8..<$0 * 8 + 8].reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
+    let number = Int64(bitPattern: words[0])
+    if try number < 0 || number > last || words[1] != 0 && time(number).map({ $0.bitPattern != words[1] }) == true {
+      throw error(
+        .stateUnavailable,
+        "The token isn't of this history: an earlier version or another copy of the file has replaced it. Read the objects, and continue "
+          + "with the current token.")
+    }
+    if number < first - 1 {
+      throw error(
+        .stateUnavailable,
+        "Transactions after the token were deleted. Read the objects, and continue with the current token; or keep more history.")
+    }
+    return number
+  }
+}

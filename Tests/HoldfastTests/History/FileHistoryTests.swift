@@ -1,0 +1,168 @@
+import Foundation
+import Holdfast
+import HoldfastJSONStore
+import HoldfastStore
+import TestSupport
+import Testing
+
+/// The history section of whole files.
+@Suite struct FileHistoryTests {
+  private let folder = TemporaryFolder()
+  private static let wholeFiles = HistoryStore.allCases.filter { $0 != .sqlite }
+
+  private func insert(_ count: Int, _ coordinator: PersistentStoreCoordinator) throws {
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+    for number in 0..<count { context.dog("\(number)") }
+    try context.save()
+  }
+
+  @Test(arguments: wholeFiles) func theSizeIsBounded(_ store: HistoryStore) throws {
+    let coordinator = try store.coordinator(Kennel.model, folder, limit: 2000)
+    var most = 0
+    for round in 1...60 {
+      try insert(1, coordinator)
+      let count = try coordinator.fetchHistory().transactions.count
+      most = max(most, count)
+      #expect(count == round || count > most / 2)
+    }
+    #expect(most > 5 && most < 30)
+    // The last transaction is kept, even if it is larger than the limit.
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+    for (place, dog) in try context.fetch(FetchRequest<Dog>()).enumerated() where place % 2 == 0 { dog.age += 1 }
+    context.transactionAuthor = String(repeating: "a", count: 3000)
+    try context.save()
+    #expect(try coordinator.fetchHistory().transactions.map(\.changes.count) == [30])
+    try coordinator.close()
+    let again = try store.coordinator(Kennel.model, folder)
+    #expect(try again.fetchHistory().transactions.map(\.transactionNumber) == [61])
+  }
+
+  @Test(arguments: wholeFiles) func theMetadataAndTheHistoryDontAffectEachOther(_ store: HistoryStore) throws {
+    let first = try store.coordinator(Kennel.model, folder)
+    try insert(2, first)
+    try first.setMetadata(["a": .string("b")])
+    try insert(1, first)
+    #expect(try first.deleteHistory(upTo: first.fetchHistory(limit: 1).token) == 1)
+    try first.close()
+    let second = try store.coordinator(Kennel.model, folder, .ifPresent)
+    #expect(second.metadata == ["a": .string("b")])
+    #expect(try second.fetchHistory().transactions.map(\.transactionNumber) == [2])
+  }
+
+  @Test(arguments: wholeFiles, [false, true])
+  func savesOfOtherProcessesAreInTheHistoryOfAnOpenStore(_ store: HistoryStore, _ isReadOnly: Bool) async throws {
+    let first = try store.coordinator(Kennel.model, folder), path = store.path(folder)
+    try insert(1, first)
+    try first.close()
+    let coordinator = try PersistentStoreCoordinator(
+      model: Kennel.model, store: store.description(path, isReadOnly: isReadOnly))
+    let token = try coordinator.currentPersistentHistoryToken()
+    await #expect(processExitsWith: .success) { [path = path as String, name = store.rawValue as String] in
+      guard let store = HistoryStore(rawValue: name) else { exit(3) }
+      let other = try PersistentStoreCoordinator(model: Kennel.model, store: store.description(path))
+      let context = try ManagedObjectContext(coordinator: other, classes: Kennel.classes)
+      context.transactionAuthor = "other"
+      context.dog("Rex")
+      try context.save()
+      try other.close()
+    }
+    let found = try coordinator.fetchHistory(after: token)
+    #expect(found.transactions.map(\.author) == ["other"])
+    // The rows are those of the history.
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+    let dog = try context.existingObject(with: #require(found.changes.first).changedObjectID)
+    #expect(try dog.value(forKey: "name").storeValue == .string("Rex"))
+    if !isReadOnly { try insert(1, coordinator) }
+    #expect(try coordinator.fetchHistory().transactions.map(\.transactionNumber) == (isReadOnly ? [1, 2] : [1, 2, 3]))
+  }
+
+  @Test func aTransactionIsALineOfAJSONFile() throws {
+    let coordinator = try HistoryStore.json.coordinator(Kennel.model, folder)
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+    context.transactionAuthor = "import"
+    for number in 0..<5 { context.dog("\(number)") }
+    try context.save()
+    for dog in try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])) where dog.name != "2" { dog.age += 1 }
+    try context.save()
+    try coordinator.close()
+    let lines = try String(contentsOfFile: HistoryStore.json.path(folder), encoding: .utf8).split(separator: "\n")
+    let start = try #require(lines.firstIndex { $0.hasPrefix("\"history\":") })
+    #expect(lines[start] == "\"history\":[2," && lines[start + 3] == "],")
+    #expect(
+      lines[start + 2].hasPrefix(
+        #"{"author":"import","changes":[{"entity":"Dog","keys":"1-2,4-5","kind":"updated","properties":["age"]}],"number":2,"process":"#))
+  }
+
+  @Test func anEditedHistoryIsReported() throws {
+    let path = HistoryStore.json.path(folder)
+    func edit(_ old: String, _ new: String) throws {
+      let text = try String(contentsOfFile: path, encoding: .utf8)
+      #expect(text.contains(old))
+      try text.replacingOccurrences(of: old, with: new).write(toFile: path, atomically: true, encoding: .utf8)
+    }
+    func open() throws -> PersistentStoreCoordinator {
+      var options = JSONStoreOptions()
+      options.wholeFile.allowsUnverified = true
+      options.wholeFile.historyTracking = .ifPresent
+      return try PersistentStoreCoordinator(model: Kennel.model, store: .json(at: path, options: options))
+    }
+    let coordinator = try HistoryStore.json.coordinator(Kennel.model, folder)
+    try insert(3, coordinator)
+    try insert(1, coordinator)
+    try coordinator.close()
+    // Keys that aren't keys, and a wrong number: the objects can be read, the history can't.
+    for (old, new) in [
+      ("\"keys\":\"1-3\"", "\"keys\":\"3-1\""), ("\"keys\":\"3-1\"", "\"keys\":\"0\""), ("\"number\":1,", "\"number\":7,"),
+    ] {
+      try edit(old, new)
+      let opened = try open()
+      let error = try #require(throws: StoreError.self) { try opened.fetchHistory() }
+      #expect(error.code == .damaged && error.reason.contains("Transaction 1"))
+      try opened.close()
+    }
+    let opened = try open()
+    #expect(try opened.deleteHistory(upTo: nil) == 2 && opened.fetchHistory().transactions.isEmpty)
+    try opened.close()
+    // Without any order, the file is refused.
+    for list in ["[0,{}]", "[]", "[{}]", "[1,2]", "[1,[]]", "[\"1\"]", "[1,null]", "{}"] {
+      try edit("\"history\":[2\n]", "\"history\":\(list)")
+      let error = try #require(throws: StoreError.self, "\(list)") { try open() }
+      #expect(error.code == .damaged, "\(list)")
+      try edit("\"history\":\(list)", "\"history\":[2\n]")
+    }
+  }
+
+  @Test func aFormatWithoutHistoryRefusesIt() throws {
+    var options = WholeFileOptions()
+    options.historyTracking = .always
+    let store = StoreDescription(format: NoHistory(), at: folder.file("a"), options: options)
+    let error = try #require(throws: StoreError.self) { try PersistentStoreCoordinator(model: Kennel.model, store: store) }
+    #expect(error.code == .unsupportedRequest)
+  }
+
+  private struct NoHistory: StoreFileFormat {
+    var storeType: String { "None" }
+    private var error: StoreError { StoreError(.general, operation: "", reason: "") }
+    func read(_ reader: FileReader, into loader: TableLoader) throws { throw error }
+    func readHeader(_ reader: FileReader) throws -> StoreFileHeader { throw error }
+    func readModel(_ reader: FileReader) throws -> ManagedObjectModel? { throw error }
+    func write(_ image: StoreImage, to file: FileReplacement, after saved: SavedFile?) throws -> [FilePart] { throw error }
+  }
+
+  @Test(arguments: wholeFiles) func aRepairedFileHasAllObjectsAndNoHistory(_ store: HistoryStore) throws {
+    let coordinator = try store.coordinator(Kennel.model, folder)
+    try insert(30, coordinator)
+    try insert(4, coordinator)
+    try coordinator.close()
+    var bytes = try Data(contentsOf: URL(filePath: store.path(folder)))
+    // The end of the last transaction, or of the digest.
+    bytes[bytes.count - (store == .binary ? 80 : 4)] ^= 1
+    try bytes.write(to: URL(filePath: store.path(folder)))
+    let target = store.description(store.path(folder, "Mended"), .ifPresent)
+    let report = try PersistentStoreCoordinator.repairPersistentStore(
+      store.description(store.path(folder)), to: target, model: Kennel.model)
+    #expect(report.objectCounts["Dog"] == 34 && report.unreadableCount == 0)
+    let mended = try PersistentStoreCoordinator(model: Kennel.model, store: target)
+    #expect(throws: StoreError.self) { try mended.fetchHistory() }
+  }
+}
