@@ -8,15 +8,12 @@ final class HistoryWriter {
   private let plan: HistoryPlan
 
   /// An object that the save changes or deletes.
-  private struct Changed: Hashable, Comparable {
+  private struct Changed: Hashable {
     let entity: EntityIndex
     let key: ObjectKey
-
-    static func < (a: Changed, b: Changed) -> Bool { (a.entity, a.key) < (b.entity, b.key) }
   }
 
-  /// The changed properties of each updated object.
-  private var updates: [Changed: Set<Int>] = [:]
+  private var updates: HistoryUpdates
   /// The rows of deleted objects and of updated objects whose values are kept, before the save.
   private var former: [Changed: RowView] = [:]
   /// The number of the transaction; 0 before it is written.
@@ -38,6 +35,7 @@ final class HistoryWriter {
   private init(_ request: SaveRequest, _ store: OpenStore, _ writer: SQLiteConnection) {
     self.request = request
     plan = store.history.plan
+    updates = HistoryUpdates(request, plan, store.model)
     self.store = store
     self.writer = writer
   }
@@ -47,28 +45,19 @@ final class HistoryWriter {
   private func readBefore() throws {
     for changes in request.entities {
       let entity = plan.entities[changes.entity.rawValue]
-      for updated in changes.updated {
-        for index in 0..<updated.rows.count {
-          let slots = updated.rows.layout.slots.filter { updated.isChanged(row: index, slot: $0) }
-          let changed = Changed(entity: changes.entity, key: updated.rows.pointer(index).key)
-          updates[changed, default: []].formUnion(slots.map { entity.slotBits[$0.rawValue] })
-          if entity.keepsValues { try keepRow(changed) }
+      if entity.keepsValues {
+        for updated in changes.updated {
+          for index in 0..<updated.rows.count { try keepRow(Changed(entity: changes.entity, key: updated.rows.pointer(index).key)) }
         }
       }
       if !entity.preserved.isEmpty || entity.keepsValues {
         for key in changes.deleted.keys { try keepRow(Changed(entity: changes.entity, key: key)) }
       }
     }
-    for links in request.links {
-      let relationship = try store.entity(links.entity).relationships[links.relationship]
-      for link in links.added + links.removed { noteLink(relationship, link) }
-      if plan.keepsValues { keep(links, of: relationship) }
+    if plan.keepsValues {
+      for links in request.links { keep(links, of: try store.entity(links.entity).relationships[links.relationship]) }
     }
-    for orders in request.orders {
-      let relationship = try store.entity(orders.entity).relationships[orders.relationship]
-      for link in orders.links { noteLink(relationship, link, isOrder: true) }
-    }
-    try noteSeveredReferences()
+    try addSeveredReferences()
   }
 
   private func keepRow(_ changed: Changed) throws {
@@ -79,12 +68,6 @@ final class HistoryWriter {
     let builder = store.builder(entity)
     try store.decoders[changed.entity].append(statement, to: builder)
     former[changed] = builder.seal()[0]
-  }
-
-  /// Notes a link at its ends, if they are among the updated objects. The rows of both ends of a many-to-many link are.
-  private func noteLink(_ relationship: ManagedObjectModel.Relationship, _ link: SaveRequest.Link, isOrder: Bool = false) {
-    note(link.source, relationship)
-    if !isOrder, let inverse = store.model.inverse(of: relationship) { note(link.target, inverse) }
   }
 
   /// Keeps links at both ends.
@@ -109,29 +92,29 @@ final class HistoryWriter {
     }
   }
 
-  private func note(_ key: ObjectKey, _ relationship: ManagedObjectModel.Relationship) {
-    for entity in store.model.entities[relationship.entityIndex].familyIndexes {
-      let changed = Changed(entity: entity, key: key)
-      guard updates[changed] != nil else { continue }
-      updates[changed, default: []].insert(plan.entities[entity.rawValue].relationshipBits[relationship.index.rawValue])
-    }
-  }
-
-  /// Notes the objects whose references to deleted objects the store will clear.
-  private func noteSeveredReferences() throws {
+  /// Adds the objects whose references to deleted objects the store will clear.
+  private func addSeveredReferences() throws {
+    var severed: [Changed: [SlotIndex]] = [:]
     for changes in request.entities where !changes.deleted.keys.isEmpty {
       for relationship in try store.entity(changes.entity).relationships where relationship.deleteRule != .noAction {
         guard !relationship.isManyToMany, let inverse = store.model.inverse(of: relationship), !inverse.isToMany else { continue }
-        try noteReferences(inverse, to: changes.deleted.keys)
+        try findReferences(inverse, to: changes.deleted.keys) { severed[$0, default: []].append($1) }
       }
     }
     // An object that is deleted itself isn't updated.
     for changes in request.entities {
-      for key in changes.deleted.keys { updates[Changed(entity: changes.entity, key: key)] = nil }
+      for key in changes.deleted.keys { severed[Changed(entity: changes.entity, key: key)] = nil }
+    }
+    for (entity, objects) in Dictionary(grouping: severed, by: \.key.entity) {
+      updates.add(objects.map { (key: $0.key.key, slots: $0.value) }, of: entity)
+      if !plan.entities[entity.rawValue].keepsValues { continue }
+      for (object, _) in objects where former[object] == nil { try keepRow(object) }
     }
   }
 
-  private func noteReferences(_ relationship: ManagedObjectModel.Relationship, to keys: [ObjectKey]) throws {
+  private func findReferences(
+    _ relationship: ManagedObjectModel.Relationship, to keys: [ObjectKey], _ found: (Changed, SlotIndex) -> Void
+  ) throws {
     let table = store.schema.tables[relationship.entityIndex], column = SQLName.quoted(table.columns[relationship.slot])
     let select = try writer.statement("SELECT Z_PK, Z_ENT FROM \(SQLName.quoted(table.name)) WHERE \(column) = ?1")
     for key in keys {
@@ -142,9 +125,7 @@ final class HistoryWriter {
         guard let entity = store.schema.tables.firstIndex(where: { $0.number == number }),
           store.model.entities[relationship.entityIndex].familyIndexes.contains(EntityIndex(entity))
         else { continue }
-        let changed = Changed(entity: EntityIndex(entity), key: select.key(0))
-        updates[changed, default: []].insert(plan.entities[entity].slotBits[relationship.slot.rawValue])
-        if plan.entities[entity].keepsValues && former[changed] == nil { try keepRow(changed) }
+        found(Changed(entity: EntityIndex(entity), key: select.key(0)), relationship.slot)
       }
     }
   }
@@ -154,13 +135,23 @@ final class HistoryWriter {
   /// Writes the transaction and its changes.
   func write() throws {
     transaction = try reserve(HistoryTables.transactionNumber, 1)
-    nextChange = try reserve(HistoryTables.changeNumber, changeCount)
+    let groups = store.model.entityIndexes.map { updates.groups(of: $0) }
+    let updateCount = groups.joined().reduce(0) { $0 + $1.keys.count }
+    nextChange = try reserve(HistoryTables.changeNumber, updateCount + otherChangeCount)
     try writeTransaction()
-    for changes in request.entities { try writeInsertions(changes) }
-    for (changed, bits) in updates.sorted(by: { $0.key < $1.key }) {
-      let bytes = plan.entities[changed.entity.rawValue].bytes(bits)
-      let key = try writeChange(1, changed, columns: bytes)
-      if plan.entities[changed.entity.rawValue].keepsValues { try writeValues(key, changed, of: bits) }
+    for changes in request.entities {
+      let rows = changes.inserted.flatMap { batch in (0..<batch.count).map { batch[$0] } }.sorted { $0.key < $1.key }
+      try writeChanges(0, changes.entity, rows.map(\.key), columns: nil) { key, place in
+        let changed = Changed(entity: changes.entity, key: rows[place].key)
+        try writeValues(key, changed, nil, values(rows[place], changes.entity, of: nil))
+      }
+    }
+    for entity in store.model.entityIndexes {
+      for group in groups[entity.rawValue] {
+        try writeChanges(1, entity, group.keys, columns: plan.entities[entity.rawValue].bytes(group.properties)) { key, place in
+          try writeValues(key, Changed(entity: entity, key: group.keys[place]), of: group.properties)
+        }
+      }
     }
     for changes in request.entities {
       for deleted in changes.deleted.keys { try writeDeletion(Changed(entity: changes.entity, key: deleted)) }
@@ -169,8 +160,8 @@ final class HistoryWriter {
     if let limit = options.maximumHistoryChangeCount, options.historyTracking == .always { try HistoryDeletion(writer).prune(to: limit) }
   }
 
-  private var changeCount: Int {
-    request.entities.reduce(updates.count) { count, changes in
+  private var otherChangeCount: Int {
+    request.entities.reduce(0) { count, changes in
       count + changes.inserted.reduce(0) { $0 + $1.count } + changes.deleted.keys.count
     }
   }
@@ -223,51 +214,53 @@ final class HistoryWriter {
     return key
   }
 
-  /// Writes the insertions: one statement for each range of consecutive keys.
-  private func writeInsertions(_ changes: SaveRequest.EntityChanges) throws {
+  /// Writes changes of objects that exist now: one statement for each range of consecutive keys.
+  ///
+  /// - Parameters:
+  ///   - keys: The keys, ascending.
+  ///   - keep: Called with the key of each change and the place of its object, if values are kept.
+  private func writeChanges(
+    _ kind: Int, _ entity: EntityIndex, _ keys: [ObjectKey], columns: [UInt8]?, keep: (_ change: Int64, _ place: Int) throws -> Void
+  ) throws {
     let insert = try writer.statement(
-      "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID) "
-        + "SELECT Z_PK + ?1, \(HistoryTables.changeNumber), 0, Z_ENT, Z_PK, ?2 FROM \(store.table(changes.entity)) WHERE Z_PK BETWEEN ?3 AND ?4"
-    )
-    let rows = changes.inserted.flatMap { batch in (0..<batch.count).map { batch[$0] } }.sorted { $0.key < $1.key }
+      "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID, ZCOLUMNS) "
+        + "SELECT Z_PK + ?1, \(HistoryTables.changeNumber), \(kind), Z_ENT, Z_PK, ?2, ?5 FROM \(store.table(entity)) "
+        + "WHERE Z_PK BETWEEN ?3 AND ?4")
     var start = 0
-    while start < rows.count {
+    while start < keys.count {
       var end = start + 1
-      while end < rows.count, rows[end].key.rawValue == rows[end - 1].key.rawValue + 1 { end += 1 }
-      insert.bind(nextChange - rows[start].key.rawValue, at: 1)
+      while end < keys.count, keys[end].rawValue == keys[end - 1].rawValue + 1 { end += 1 }
+      insert.bind(nextChange - keys[start].rawValue, at: 1)
       insert.bind(transaction, at: 2)
-      insert.bind(rows[start].key, at: 3)
-      insert.bind(rows[end - 1].key, at: 4)
+      insert.bind(keys[start], at: 3)
+      insert.bind(keys[end - 1], at: 4)
+      if let columns { try insert.bind(columns, at: 5) } else { insert.bindNull(at: 5) }
       try insert.run()
-      if plan.entities[changes.entity.rawValue].keepsValues {
-        for place in start..<end {
-          let changed = Changed(entity: changes.entity, key: rows[place].key)
-          try writeValues(nextChange + Int64(place - start), changed, nil, values(rows[place], changes.entity, of: nil))
-        }
+      if plan.entities[entity.rawValue].keepsValues {
+        for place in start..<end { try keep(nextChange + Int64(place - start), place) }
       }
       nextChange += Int64(end - start)
       start = end
     }
   }
 
-  private func writeChange(_ kind: Int, _ changed: Changed, columns: [UInt8]?) throws -> Int64 {
+  /// Writes the deletion of an object, and returns the key of the change.
+  private func writeDeletedKey(_ changed: Changed) throws -> Int64 {
     let key = nextChange
     nextChange += 1
     let insert = try writer.statement(
-      "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID, ZCOLUMNS) "
-        + "VALUES (?1, \(HistoryTables.changeNumber), ?2, ?3, ?4, ?5, ?6)")
+      "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID) "
+        + "VALUES (?1, \(HistoryTables.changeNumber), 2, ?2, ?3, ?4)")
     insert.bind(key, at: 1)
-    insert.bind(kind, at: 2)
-    insert.bind(store.schema.tables[changed.entity].number, at: 3)
-    insert.bind(changed.key, at: 4)
-    insert.bind(transaction, at: 5)
-    if let columns { try insert.bind(columns, at: 6) } else { insert.bindNull(at: 6) }
+    insert.bind(store.schema.tables[changed.entity].number, at: 2)
+    insert.bind(changed.key, at: 3)
+    insert.bind(transaction, at: 4)
     try insert.run()
     return key
   }
 
   private func writeDeletion(_ changed: Changed) throws {
-    let key = try writeChange(2, changed, columns: nil)
+    let key = try writeDeletedKey(changed)
     let entity = plan.entities[changed.entity.rawValue]
     guard let row = former[changed] else { return }
     if !entity.preserved.isEmpty {
