@@ -71,11 +71,10 @@ final class ChildContexts {
     changes[object.plan.root, default: [:]][object.objectKey] = Changes(count: count, state: object.unsavedState)
   }
 
-  /// Notes that the context is saving objects. Call it while they have their unsaved changes.
+  /// Notes that the context is saving objects. Call it while they have their unsaved changes, unless children see the stored versions.
   ///
   /// The versions of written rows are greater by 1 afterwards.
   func noteSave(written: ContiguousArray<ManagedObject>, deleted: ContiguousArray<ManagedObject>) {
-    if changes.isEmpty { return }
     for object in written where !object.isInserted {
       guard let known = changes[object.plan.root]?[object.objectKey], let state = known.state, state == object.unsavedState else {
         continue

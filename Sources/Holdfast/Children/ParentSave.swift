@@ -20,10 +20,15 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   private var parent: ContextCore { store.parent }
   /// Keeps the objects that were read for the save.
   private var objects: [ManagedObject] = []
-  /// Objects that were inserted again, with their versions.
-  private var versions: [(object: ManagedObject, version: RowVersion)] = []
+  /// Objects that the commit inserts again, with their rows.
+  private var again: [(object: ManagedObject, row: RowView)] = []
+  /// Objects that the commit inserts.
+  private var new: NewObjects
 
-  init(_ store: ParentStore, _ request: SaveRequest) { (self.store, self.request) = (store, request) }
+  init(_ store: ParentStore, _ request: SaveRequest) {
+    (self.store, self.request) = (store, request)
+    new = NewObjects(entityCount: store.parent.entities.count)
+  }
 
   func abort() {}
 
@@ -146,7 +151,8 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   func commit() throws -> SaveReceipt {
     parent.holdingAwakening {
       for changes in request.entities { delete(changes) }
-      for changes in request.entities { for batch in changes.inserted { insert(batch, changes.entity) } }
+      for changes in request.entities { insert(changes) }
+      for changes in request.entities { relate(changes) }
       for changes in request.entities { update(changes) }
       for changes in request.links { link(changes) }
       for changes in request.orders { order(changes) }
@@ -164,7 +170,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
         if let object = parent.registered(changes.entity, updated.rows.pointer(place).key) { store.children.noteChange(of: object) }
       }
     }
-    for (object, version) in versions { store.children.setVersion(of: object, to: version) }
+    for (object, row) in again { store.children.setVersion(of: object, to: row.pointer.version) }
     for key in changes.locked.keys {
       if let object = parent.registered(changes.entity, key), !object.hasChanges { parent.lockedObjects.insert(object) }
     }
@@ -189,26 +195,57 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     }
   }
 
-  /// Inserts objects without their to-one relationships.
-  private func insert(_ batch: RowBatch, _ entity: EntityIndex) {
-    let layout = parent.entities[entity].layout, targetSlots = StoreChanges.targetSlots(layout)
-    objects.reserveCapacity(objects.count + batch.count)
-    for place in 0..<batch.count {
-      let row = batch.pointer(place)
-      if let known = parent.registered(entity, row.key) {
-        // An object that the parent has deleted is inserted again.
-        parent.undelete([known].filter(\.isDeleted))
-        for relationship in known.entity.toManyRelationships { removeTargets(of: known, relationship) }
-        for slot in layout.slots where layout.kinds[slot] != .key { known.copy(slot, of: row) }
-        versions.append((known, row.version))
-        continue
+  /// Inserts objects. Their to-one relationships have the keys of their destinations, but don't have inverses yet.
+  private func insert(_ changes: SaveRequest.EntityChanges) {
+    let entity = changes.entity, layout = parent.entities[entity].layout
+    parent.registry.reserve(changes.inserted.reduce(0) { $0 + $1.count }, entity)
+    for batch in changes.inserted {
+      for place in 0..<batch.count {
+        let row = batch.pointer(place)
+        if let known = parent.registered(entity, row.key) {
+          insertAgain(known, batch[place], layout)
+          continue
+        }
+        // The parent may have saved a deletion of the object.
+        if parent.isDeleted(entity, row.key) { _ = parent.deletions.forgetSaved([row.key], root: parent.graph.entities[entity].root) }
+        let own = PrivateRow(copying: row, layout, room: 0, committed: nil)
+        own.setVersion(row.version == 1 ? 0 : row.version)
+        new.append(parent.register(new: entity, own), entity)
       }
-      // The parent may have saved a deletion of the object.
-      if parent.isDeleted(entity, row.key) { _ = parent.deletions.forgetSaved([row.key], root: parent.graph.entities[entity].root) }
-      let own = PrivateRow(copying: row, layout, room: 64, committed: nil)
-      for slot in targetSlots { own.setNull(slot) }
-      own.setVersion(row.version == 1 ? 0 : row.version)
-      objects.append(parent.register(new: entity, own))
+    }
+  }
+
+  /// Inserts an object that the parent has deleted, without its to-one relationships.
+  private func insertAgain(_ object: ManagedObject, _ row: RowView, _ layout: RowLayout) {
+    parent.undelete([object].filter(\.isDeleted))
+    for relationship in object.entity.toManyRelationships { removeTargets(of: object, relationship) }
+    for slot in layout.slots where layout.kinds[slot] != .key { object.copy(slot, of: row.pointer) }
+    again.append((object, row))
+  }
+
+  /// Links new objects with the destinations of their to-one relationships.
+  private func relate(_ changes: SaveRequest.EntityChanges) {
+    for relationship in parent.entities[changes.entity].relationships where !relationship.isToMany {
+      let (slot, link) = (relationship.slot, parent.graph.entities[changes.entity].toOne[relationship.slot])
+      let family = parent.graph.entities[relationship.destinationIndex].family
+      var links = NewObjects.Links(capacity: link.inverseToManyIndex >= 0 ? changes.inserted.reduce(0) { $0 + $1.count } : 0)
+      for batch in changes.inserted {
+        for place in 0..<batch.count where batch.pointer(place).isPresent(slot) {
+          let row = batch.pointer(place)
+          // The row of a new object at the other end of a pair has the key, too.
+          if link.inverseToManyIndex == LinkPlan.none || link.inverseToManyIndex >= 0, let owner = new.number(of: row.key(slot), family) {
+            if link.inverseToManyIndex >= 0 { links.append(owner: owner, row.key) }
+          } else if let number = new.number(of: row.key, changes.entity..<changes.entity.advanced(by: 1)), let own = new.objects[number].row
+          {
+            PrivateRow(existing: own).setNull(slot)
+            set(relationship, of: new.objects[number], row)
+          }
+        }
+      }
+      new.fill(Int(link.inverseToManyIndex), links)
+    }
+    for (object, row) in again where object.flags.entityIndex == changes.entity {
+      for relationship in object.entity.relationships where !relationship.isToMany { set(relationship, of: object, row.pointer) }
     }
   }
 
@@ -221,17 +258,9 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     }
   }
 
-  /// Sets the attributes of changed objects, and the to-one relationships of new and changed objects.
+  /// Sets the attributes and the to-one relationships of changed objects.
   private func update(_ changes: SaveRequest.EntityChanges) {
     let entity = parent.entities[changes.entity]
-    let toOne = entity.relationships.filter { !$0.isToMany }
-    for batch in changes.inserted where !toOne.isEmpty {
-      for place in 0..<batch.count {
-        let row = batch.pointer(place)
-        guard let object = parent.registered(changes.entity, row.key) else { continue }
-        for relationship in toOne { set(relationship, of: object, row) }
-      }
-    }
     for updated in changes.updated {
       for place in 0..<updated.rows.count {
         let row = updated.rows.pointer(place)
@@ -264,7 +293,27 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     }
     forEach(changes.removed) { $0.unlink(relationship.toManyIndex, $1) }
     if relationship.hasTargetsToItself { takeFromFormerOwners(changes.added, relationship) }
-    forEach(changes.added) { $0.link(relationship.toManyIndex, $1) }
+    forEach(linkNewObjects(changes.added, relationship)) { $0.link(relationship.toManyIndex, $1) }
+  }
+
+  /// Adds links of a many-to-many pair whose ends are both new, and returns the others.
+  private func linkNewObjects(_ links: [SaveRequest.Link], _ relationship: ManagedObjectModel.Relationship) -> [SaveRequest.Link] {
+    guard let inverse = parent.graph.model.inverse(of: relationship), !new.objects.isEmpty else { return links }
+    let sources = parent.graph.entities[relationship.entityIndex].family
+    let targets = parent.graph.entities[relationship.destinationIndex].family
+    var forward = NewObjects.Links(capacity: links.count), backward = forward, others: [SaveRequest.Link] = []
+    for link in links {
+      if let source = new.number(of: link.source, sources), let target = new.number(of: link.target, targets) {
+        forward.append(owner: source, link.target)
+        backward.append(owner: target, link.source)
+      } else {
+        others.append(link)
+      }
+    }
+    new.fill(relationship.toManyIndex, forward)
+    // The list of a relationship that is its own inverse has each link in both directions.
+    if !relationship.isReflexive { new.fill(inverse.toManyIndex, backward) }
+    return others
   }
 
   /// Removes objects from the lists of their former owners, if an object can have only one owner.

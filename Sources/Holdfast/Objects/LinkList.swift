@@ -87,6 +87,15 @@ struct LinkList {
     index?.insert(PositionSlot(place), hash: multiplicativeHash(key.rawValue))
   }
 
+  /// Appends distinct keys that aren't in the list.
+  mutating func append(_ keys: UnsafeBufferPointer<ObjectKey>) {
+    dropIndex()
+    reserve(Int(count) + keys.count)
+    let end = Int(count)
+    withRoom { room in if let source = keys.baseAddress { (room + end).update(from: source, count: keys.count) } }
+    count += Int32(keys.count)
+  }
+
   /// Appends a key unless it is in the list.
   mutating func insert(_ key: ObjectKey) -> Bool {
     if contains(key) { return false }

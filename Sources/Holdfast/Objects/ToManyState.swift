@@ -139,6 +139,13 @@ struct ToManyState {
     return true
   }
 
+  /// Appends destinations to the list of a new object, which doesn't contain them.
+  mutating func append(new keys: UnsafeBufferPointer<ObjectKey>) {
+    defer { checkInvariants() }
+    precondition(base == .new, "Destinations were appended to the list of an object that isn't new.")
+    contents.append(keys)
+  }
+
   /// Records that a destination was removed. Returns false if it isn't there.
   mutating func remove(_ key: ObjectKey) -> Bool {
     defer { checkInvariants() }

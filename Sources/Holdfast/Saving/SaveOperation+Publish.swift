@@ -4,7 +4,7 @@ extension SaveOperation {
   /// Gives objects the saved rows and permanent IDs, and removes deleted objects from the graph.
   func publishRows() {
     context.recentGroups.removeAll()
-    if let children = context.children {
+    if let children = context.children, !children.seesStoredVersions {
       for part in parts where part.isCommitted {
         children.noteSave(written: ContiguousArray(part.published.flatMap(\.objects)), deleted: part.deleted)
       }
@@ -79,7 +79,7 @@ extension SaveOperation {
   }
 
   private func adopt(_ object: ManagedObject, _ row: RowPointer, _ group: RowGroup, _ position: Int) {
-    if object.isInserted {
+    if object.isInserted && object.objectKey != row.key {
       context.registry.remove(object)
       object.objectKey = row.key
       context.registry.insert(object)

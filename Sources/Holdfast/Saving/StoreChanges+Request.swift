@@ -59,7 +59,10 @@ extension StoreChanges {
     let derives = context.graph.derivations?.slots[entity].isEmpty == false
     let targetSlots = StoreChanges.targetSlots(builder.layout)
     // Keys from an earlier save may be greater than new ones.
-    let objects = reusesKeys ? ContiguousArray(objects.sorted { permanent($0.objectKey) < permanent($1.objectKey) }) : objects
+    var objects = objects
+    if reusesKeys && !objects.isSorted(by: { $0 <= $1 }, of: { permanent($0.objectKey) }) {
+      objects.sort { permanent($0.objectKey) < permanent($1.objectKey) }
+    }
     for object in objects {
       if derives {
         append(object, key: permanent(object.objectKey), version: version(of: object), to: builder, derivedCells(ofNew: object, entity))
@@ -231,11 +234,9 @@ extension StoreChanges {
       states[relationship.toManyIndex].added.withUnsafeBufferPointer { append($0, of: key, checked, to: &changes.added) }
       states[relationship.toManyIndex].removed.withUnsafeBufferPointer { append($0, of: key, checked, to: &changes.removed) }
     }
-    // New objects of one entity are already sorted by key.
-    if !updated.isEmpty || family.count > 1 || reusesKeys {
-      changes.added.sort()
-      changes.removed.sort()
-    }
+    // The links of new objects of one entity mostly are sorted.
+    if !changes.added.isSorted(by: <, of: { $0 }) { changes.added.sort() }
+    if !changes.removed.isSorted(by: <, of: { $0 }) { changes.removed.sort() }
     return changes
   }
 
@@ -306,6 +307,20 @@ extension StoreChanges {
       }
       links[hole] = link
     }
+  }
+}
+
+extension RandomAccessCollection {
+  /// Whether neighbors are in order.
+  @inline(__always) fileprivate func isSorted<Value>(by areInOrder: (Value, Value) -> Bool, of value: (Element) -> Value) -> Bool {
+    guard let first else { return true }
+    var last = value(first)
+    for element in self.dropFirst() {
+      let next = value(element)
+      if !areInOrder(last, next) { return false }
+      last = next
+    }
+    return true
   }
 }
 

@@ -74,6 +74,44 @@ import Testing
     #expect(try child.fetch(Dog.self, sortedBy: \.age, limit: 1) { $0.age > 0 }.map(\.name) == ["Changed"])
   }
 
+  /// Links to new objects and to those of the parent, whose keys have gaps in between: lists, pairs, and ends of both kinds.
+  @Test(arguments: TestStore.allCases) func linksAmongNewAndOldObjectsArePushed(_ store: TestStore) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    let ann = try #require(try child.one(Person.self) { $0.name == "Ann" }),
+      fido = try #require(try child.one(Dog.self) { $0.name == "Fido" })
+    let eve = child.person("Eve")
+    var dogs: [Dog] = []
+    for number in 0..<12 {
+      let dog = child.dog("D\(number)", owner: number % 3 == 0 ? ann : eve)
+      dogs.append(dog)
+      if number % 4 == 1 { try child.obtainPermanentIDs(for: [dog]) }
+      if number % 4 == 2 { try parent.obtainPermanentIDs(for: [parent.dog("P\(number)")]) }
+      let vaccination = child.insert(Vaccination.self)
+      (vaccination.kind, vaccination.dog) = ("V\(number)", dog)
+    }
+    for (number, dog) in dogs.enumerated() {
+      dog.friends.insert(dogs[(number * 5 + 3) % 12])
+      dog.friends.insert(number % 2 == 0 ? fido : dog)
+      if number % 5 == 0 { fido.friends.insert(dog) }
+    }
+    let (collar, other) = (child.insert(Collar.self), child.insert(Collar.self))
+    (dogs[7].collar, fido.collar) = (collar, other)
+    func state(_ context: ManagedObjectContext) throws -> [String] {
+      func names(_ dogs: ToMany<Dog>) -> String { dogs.map(\.name).sorted().joined(separator: " ") }
+      let dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])).filter { !$0.name.hasPrefix("P") }
+      let people = try context.fetch(FetchRequest<Person>(sortedBy: [.ascending(\.name)]))
+      return dogs.map {
+        "\($0.name) \($0.owner?.name ?? "-") \($0.collar?.dog?.name ?? "-"): \(names($0.friends)) / \(names($0.friendOf)) "
+          + $0.vaccinations.map(\.kind).joined()
+      } + people.map { "\($0.name): \(names($0.dogs))" }
+    }
+    let wanted = try state(child)
+    try child.save()
+    #expect(try state(child) == wanted && state(parent) == wanted)
+    try parent.save()
+    #expect(try state(parent) == wanted && state(family.place.context()) == wanted)
+  }
+
   @Test(arguments: TestStore.allCases) func aDiscardedChildLeavesNothing(_ store: TestStore) throws {
     let family = try Family(store)
     var child: ManagedObjectContext? = ManagedObjectContext(parent: family.parent)

@@ -42,6 +42,9 @@ struct ObjectRegistry: ~Copyable {
   /// All objects, grouped by root entity.
   var objects: [ManagedObject] { maps.indices.flatMap { maps[$0].objects } }
 
+  /// Prepares for inserting a number of objects of an entity.
+  func reserve(_ count: Int, _ entity: EntityIndex) { if count > 0 { maps[root(entity)].reserve(count) } }
+
   /// Prepares for looking up or inserting an object for each row of a group.
   func prepare(for group: RowGroup) {
     maps[root(group.entity)].reserve(group.count)
