@@ -25,7 +25,7 @@ extension BinaryFormat: RepairableFormat {
 
   private func info(_ sections: SoundSections, _ model: ManagedObjectModel, _ report: inout RepairReport) throws -> BinaryInfo {
     if let bytes = try sections.bytes(of: .info),
-      let info = try? BinaryInfo(bytes, storeUUID: sections.storeUUID ?? UUID().uuidString, generation: 1)
+      let info = try? BinaryInfo(bytes, storeUUID: sections.storeUUID ?? UUID().uuidString, generation: sections.generation)
     {
       if sections.storeUUID == nil {
         report.notes.append("The store's UUID is lost. The new store has another one.")
@@ -84,6 +84,8 @@ final class SoundSections {
   private(set) var entries: [SectionEntry] = []
   /// The store's UUID; nil if the beginning of the file is damaged.
   private(set) var storeUUID: String?
+  /// The generation number; 1 if it is lost.
+  private(set) var generation: Int64 = 1
   /// The number of damaged parts of the header, the footer and the directory.
   private(set) var damagedPlaceCount = 0
   private let file: FileBytes
@@ -92,9 +94,10 @@ final class SoundSections {
   init(_ file: FileBytes, _ errors: BinaryErrors) throws {
     (self.file, self.errors) = (file, errors)
     if let opening = try? BinaryDirectory(file, errors, allowsUnverified: false) {
-      (entries, storeUUID) = (opening.entries, opening.storeUUID)
+      (entries, storeUUID, generation) = (opening.entries, opening.storeUUID, opening.generation)
       return
     }
+    generation = try footerGeneration() ?? 1
     let header = try bytes(at: 0, BinaryLayout.headerByteCount)
     if let header, header.starts(with: BinaryLayout.mark) {
       storeUUID = header[16..<32].withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)).uuidString }
@@ -102,6 +105,15 @@ final class SoundSections {
     damagedPlaceCount = 1
     try findEntries()
     guard entries.contains(where: { $0.kind == .rows }) || header?.starts(with: BinaryLayout.mark) == true else { throw errors.notAStore() }
+  }
+
+  /// The generation number in the footer, which may be damaged. Nobody has saved a store more than 2^40 times.
+  private func footerGeneration() throws -> Int64? {
+    let place = file.byteCount - Int64(BinaryLayout.footerByteCount)
+    guard let footer = try bytes(at: place, BinaryLayout.footerByteCount), footer.suffix(BinaryLayout.mark.count) == BinaryLayout.mark[...]
+    else { return nil }
+    let generation = footer.withUnsafeBytes { Int64(littleEndian: $0.loadUnaligned(fromByteOffset: 24, as: Int64.self)) }
+    return (1...(1 << 40)).contains(generation) ? generation : nil
   }
 
   /// Finds entries, first from the one of the store information on. If that is damaged, from the end of the file back to the beginning of the

@@ -107,13 +107,13 @@ public final class FileReplacement {
 
   /// Records a version that was read before as the known state, if it still is the current one.
   ///
-  /// - Parameter check: Called before that, if it is the current one. If it throws, nothing is recorded.
+  /// - Parameter body: Called before that, if it is the current one. If it throws, nothing is recorded.
   /// - Returns: Whether it is.
   /// - Throws: Errors of the closure. They don't end the replacement.
-  public func takeOver(_ version: FileVersion, after check: () throws -> Void) throws -> Bool {
+  public func takeOver(_ version: FileVersion, after body: () throws -> Void) throws -> Bool {
     try checkNotEnded()
     guard present?.identity == version.identity else { return false }
-    try check()
+    try body()
     owner.takeOver(version)
     hasSeenChange = true
     return true
@@ -209,13 +209,13 @@ public final class FileReplacement {
       try keepBackup()
       try folder.fileSystem.rename(temporary.handle.name, to: folder.name, in: folder.directory)
     }
-    // Other processes see the new contents from here on, so nothing can be undone.
-    let unconfirmed = synchronizeFolder("The new contents are in place")
+    // Other processes see the new contents from here on, so nothing can be undone. Known at once, they aren't taken for another process's.
     let identity = try? folder.fileSystem.status(of: temporary.handle).identity
     let file = KeptFile(temporary.handle, of: folder.fileSystem)
     self.temporary = nil
     committed = FileBytes(file, byteCount: byteCount, path: folder.path)
     owner.remember(identity.map { .present($0, file) } ?? .unknown)
+    let unconfirmed = synchronizeFolder("The new contents are in place")
     end(unconfirmed, isInPlace: true)
     if let unconfirmed { throw unconfirmed }
   }

@@ -23,8 +23,8 @@ public final class FileWatch: Sendable {
   ///
   /// - Parameters:
   ///   - path: The path of the file, with its folder.
-  ///   - find: Looks for changes; nil if there are none. One call at a time, on any thread. Must not end the watch.
-  ///   - report: Receives the changes that were found, on the same thread. A watch that ends doesn't wait for it.
+  ///   - find: Looks for changes; nil if there are none. One call at a time, on a queue of the watch. Must not end the watch.
+  ///   - report: Receives the changes that were found, in order. A watch that ends doesn't wait for it.
   /// - Throws: ``/HoldfastStore/StoreError`` if the system refuses, for example because too many folders are watched.
   public init(
     path: String, find: @escaping @Sendable () -> StoreChange?, report: @escaping @Sendable (StoreChange) -> Void
@@ -46,7 +46,8 @@ public final class FileWatch: Sendable {
 
   private func noteChange() {
     let count = changeCount.add(1, ordering: .relaxed).newValue
-    look()
+    // One queue, so that reports come in order.
+    queue.async { [weak self] in self?.look() }
     for delay in FileWatch.delays {
       queue.asyncAfter(deadline: .now() + .milliseconds(delay)) { [weak self] in
         // A later change has its own looks.

@@ -145,8 +145,10 @@ final class JSONDocumentReader {
 
   private func deepen() throws {
     depth += 1
-    if depth > options.maximumNesting {
-      throw refusal(errors.limit("Arrays and objects are nested more than \(options.maximumNesting) levels deep.", ""))
+    // Kept values are nested 10 levels deep.
+    let limit = place == .history ? max(options.maximumNesting, 16) : options.maximumNesting
+    if depth > limit {
+      throw refusal(errors.limit("Arrays and objects are nested more than \(limit) levels deep.", ""))
     }
   }
 
@@ -229,7 +231,7 @@ final class JSONDocumentReader {
     if place == .members { return try beginMember() }
     if place == .model || place == .history { echo?.name(text) }
     guard names[names.count - 1].insert(name).inserted else { throw damaged("An object has two members with the same name.") }
-    if names[names.count - 1].count > options.maximumMemberCount {
+    if place != .history && names[names.count - 1].count > options.maximumMemberCount {
       throw errors.limit("An object has more than \(options.maximumMemberCount) members.", "")
     }
     if place == .entities { try withRows { try $0.beginEntity(name) } }

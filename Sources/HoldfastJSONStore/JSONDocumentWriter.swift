@@ -115,7 +115,7 @@ struct JSONDocumentWriter {
   /// Writes the number of the last transaction, then the transactions, one per line.
   private func write(_ history: HistoryLog) throws {
     output.put(",\n\"history\":[")
-    output.put(history.last)
+    output.put(decimal: history.last)
     for line in history.lines.split(separator: UInt8(ascii: "\n")) {
       output.put(",\n")
       line.withUnsafeBytes { output.put($0) }

@@ -110,7 +110,7 @@ struct JSONLines {
         }
       }
       isInHistory = isInHistory ? !Self.isEnd(line) : Self.beginsHistory(line)
-      if isInHistory { continue }
+      if isInHistory || Self.isTransaction(line) { continue }
       if Self.isEntity(line) {
         begin(Array(line.dropLast(line.last == UInt8(ascii: "[") ? 0 : line.last == UInt8(ascii: ",") ? 2 : 1)))
         wasDamaged = false
@@ -138,6 +138,11 @@ struct JSONLines {
       return false
     }
     return ["[", "[]", "[],"].contains(String(decoding: line[(colon + 1)...], as: UTF8.self))
+  }
+
+  /// Whether a line is a transaction of the history.
+  private static func isTransaction(_ line: ArraySlice<UInt8>) -> Bool {
+    line.starts(with: Array("{\"author\":".utf8)) || line.starts(with: Array("{\"changes\":".utf8))
   }
 
   /// Whether a line begins the history, which isn't kept: `"history":[7,`.

@@ -133,6 +133,22 @@ import Testing
     #expect(copy.transactions.map(\.transactionNumber) == [3, 3])
   }
 
+  @Test func invalidNumbersOfTransactionsAreReported() throws {
+    let first = try coordinator()
+    let token = try fill(first, 1)[0]
+    try first.close()
+    for damage in [
+      "UPDATE ATRANSACTION SET Z_PK = -9223372036854775807 - 1", "UPDATE ATRANSACTION SET Z_PK = 9223372036854775807",
+      "DELETE FROM ATRANSACTION; UPDATE Z_PRIMARYKEY SET Z_MAX = 9223372036854775807 WHERE Z_ENT = 16002",
+    ] {
+      for part in damage.split(separator: ";") { _ = try SQL.rows(path, String(part)) }
+      let coordinator = try coordinator()
+      #expect(try #require(throws: StoreError.self) { try coordinator.currentPersistentHistoryToken() }.code == .damaged)
+      #expect(try #require(throws: StoreError.self) { try coordinator.fetchHistory(after: token) }.code == .damaged)
+      try coordinator.close()
+    }
+  }
+
   @Test func invalidKeysOfADamagedFileAreReported() throws {
     let first = try coordinator()
     _ = try fill(first, 1)

@@ -81,19 +81,15 @@ struct NewObjects {
     var next = [UInt32](repeating: 0, count: objects.count + 1)
     for owner in links.owners { next[Int(owner) + 1] += 1 }
     for number in objects.indices { next[number + 1] += next[number] }
-    let sorted = [ObjectKey](unsafeUninitializedCapacity: links.targets.count) { sorted, count in
-      for (owner, target) in zip(links.owners, links.targets) {
-        sorted[Int(next[Int(owner)])] = target
-        next[Int(owner)] += 1
-      }
-      count = links.targets.count
+    var sorted = links.targets
+    for (owner, target) in zip(links.owners, links.targets) {
+      sorted[Int(next[Int(owner)])] = target
+      next[Int(owner)] += 1
     }
-    sorted.withUnsafeBufferPointer { sorted in
-      var start = 0
-      for number in objects.indices where Int(next[number]) > start {
-        objects[number].toManyStates()[index].append(new: UnsafeBufferPointer(rebasing: sorted[start..<Int(next[number])]))
-        start = Int(next[number])
-      }
+    var start = 0
+    for number in objects.indices where Int(next[number]) > start {
+      objects[number].toManyStates()[index].append(new: sorted[start..<Int(next[number])])
+      start = Int(next[number])
     }
   }
 }

@@ -227,17 +227,18 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   private func relate(_ changes: SaveRequest.EntityChanges) {
     for relationship in parent.entities[changes.entity].relationships where !relationship.isToMany {
       let (slot, link) = (relationship.slot, parent.graph.entities[changes.entity].toOne[relationship.slot])
-      let family = parent.graph.entities[relationship.destinationIndex].family
+      let (own, family) = (changes.entity..<changes.entity.advanced(by: 1), parent.graph.entities[relationship.destinationIndex].family)
       var links = NewObjects.Links(capacity: link.inverseToManyIndex >= 0 ? changes.inserted.reduce(0) { $0 + $1.count } : 0)
       for batch in changes.inserted {
         for place in 0..<batch.count where batch.pointer(place).isPresent(slot) {
           let row = batch.pointer(place)
+          // Objects that are inserted again follow below.
+          guard let number = new.number(of: row.key, own) else { continue }
           // The row of a new object at the other end of a pair has the key, too.
           if link.inverseToManyIndex == LinkPlan.none || link.inverseToManyIndex >= 0, let owner = new.number(of: row.key(slot), family) {
             if link.inverseToManyIndex >= 0 { links.append(owner: owner, row.key) }
-          } else if let number = new.number(of: row.key, changes.entity..<changes.entity.advanced(by: 1)), let own = new.objects[number].row
-          {
-            PrivateRow(existing: own).setNull(slot)
+          } else if let copy = new.objects[number].row {
+            PrivateRow(existing: copy).setNull(slot)
             set(relationship, of: new.objects[number], row)
           }
         }

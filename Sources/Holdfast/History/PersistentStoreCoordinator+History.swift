@@ -44,7 +44,7 @@ extension PersistentStoreCoordinator {
   ///   - limit: The maximum number of transactions of each store. Defaults to nil. Fetch again with the result's token for the rest.
   ///   - isIncluded: Whether a change is included. Transactions without included changes are left out. Defaults to all changes.
   /// - Throws: ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/stateUnavailable`` (134301) if transactions after the token
-  ///   were deleted, or the token isn't of this history: read the objects, and continue with ``currentPersistentHistoryToken()``;
+  ///   were deleted, or the token isn't of this history: take the ``currentPersistentHistoryToken()``, then read the objects, and continue with it;
   ///   ``/HoldfastStore/StoreError/Code/unsupportedRequest`` if no store keeps a history; others if a store can't be read.
   public func fetchHistory(
     after token: PersistentHistoryToken? = nil, since date: Date? = nil, author: String? = nil, limit: Int? = nil,

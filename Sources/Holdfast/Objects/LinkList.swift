@@ -88,11 +88,13 @@ struct LinkList {
   }
 
   /// Appends distinct keys that aren't in the list.
-  mutating func append(_ keys: UnsafeBufferPointer<ObjectKey>) {
+  mutating func append(_ keys: ArraySlice<ObjectKey>) {
     dropIndex()
     reserve(Int(count) + keys.count)
     let end = Int(count)
-    withRoom { room in if let source = keys.baseAddress { (room + end).update(from: source, count: keys.count) } }
+    keys.withUnsafeBufferPointer { keys in
+      withRoom { room in if let source = keys.baseAddress { (room + end).update(from: source, count: keys.count) } }
+    }
     count += Int32(keys.count)
   }
 

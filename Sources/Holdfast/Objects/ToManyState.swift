@@ -140,7 +140,7 @@ struct ToManyState {
   }
 
   /// Appends destinations to the list of a new object, which doesn't contain them.
-  mutating func append(new keys: UnsafeBufferPointer<ObjectKey>) {
+  mutating func append(new keys: ArraySlice<ObjectKey>) {
     defer { checkInvariants() }
     precondition(base == .new, "Destinations were appended to the list of an object that isn't new.")
     contents.append(keys)

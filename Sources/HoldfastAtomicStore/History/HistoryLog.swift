@@ -14,10 +14,10 @@ public struct HistoryLog: Sendable, Equatable {
 
   /// Creates a history with transactions from a file.
   ///
-  /// - Returns: Nil if there are more lines than the number of the last transaction allows, or the last line has no end.
+  /// - Returns: Nil if the number of the last transaction isn't from 0 to 2⁶², there are more lines than it allows, or the last line has no end.
   public init?(last: Int64, lines: [UInt8]) {
     let count = lines.count { $0 == HistoryLog.end }
-    guard last >= Int64(count), last < .max, lines.last ?? HistoryLog.end == HistoryLog.end else { return nil }
+    guard HistoryLog.numbers.contains(last), last >= Int64(count), lines.last ?? HistoryLog.end == HistoryLog.end else { return nil }
     (self.last, self.count, self.lines) = (last, count, lines)
   }
 
@@ -31,6 +31,9 @@ public struct HistoryLog: Sendable, Equatable {
 
   /// The whole history: ``last`` in decimal digits, a line feed, and ``lines``.
   public var bytes: [UInt8] { Array("\(last)\n".utf8) + lines }
+
+  /// The valid numbers of a last transaction.
+  static let numbers: ClosedRange<Int64> = 0...(1 << 62)
 
   private static let end = UInt8(ascii: "\n")
 

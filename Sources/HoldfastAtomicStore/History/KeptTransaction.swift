@@ -61,20 +61,27 @@ struct KeyRanges: Codable {
     }
   }
 
+  var count: Int { ranges.reduce(0) { $0 + $1.count } }
+
   var keys: some Sequence<ObjectKey> { ranges.lazy.joined().map { ObjectKey($0) } }
+
+  /// The greatest number of keys in a list. A short text can name any number of them.
+  static let limit = 1 << 24
 
   private struct Invalid: Error {}
 
   init(from decoder: any Decoder) throws {
     let text = try decoder.singleValueContainer().decode(String.self)
-    var last: Int64 = 0
+    var last: Int64 = 0, count = 0
     for part in text.utf8.split(separator: UInt8(ascii: ",")) {
       let ends = part.split(separator: UInt8(ascii: "-"), maxSplits: 1).map { Int64(Substring($0)) }
       guard let first = ends.first ?? nil, let end = ends.last ?? nil, first > last, end >= first,
         TableLoader.keys.rawValues.contains(end)
       else { throw Invalid() }
+      let (sum, overflow) = count.addingReportingOverflow(Int(end - first) + 1)
+      if overflow || sum > KeyRanges.limit { throw Invalid() }
       ranges.append(first...end)
-      last = end
+      (last, count) = (end, sum)
     }
   }
 

@@ -3,8 +3,11 @@ import Synchronization
 
 extension WholeFileOptions {
   /// The history of a file that was read, or an empty one if it has none but saves will write one.
-  func history(_ found: HistoryLog?) -> HistoryLog? {
-    found ?? (historyTracking == .always && !file.isReadOnly ? HistoryLog() : nil)
+  ///
+  /// The numbers of a new history continue the file's generation, which is at least the number of any earlier transaction. So tokens of a
+  /// history that was lost, and from before saves without a history, are refused.
+  func history(_ found: HistoryLog?, generation: Int64) -> HistoryLog? {
+    found ?? (historyTracking == .always && !file.isReadOnly ? HistoryLog(last: generation, lines: []) : nil)
   }
 }
 
@@ -13,6 +16,11 @@ extension OpenedFile {
   func history(with request: SaveRequest, _ base: TableGeneration, _ next: TableGeneration) throws -> HistoryLog? {
     let history = written.withLock { $0.history }
     guard var history, options.historyTracking != .never, !request.isEmpty else { return history }
+    guard history.last < HistoryLog.numbers.upperBound else {
+      throw StoreError(
+        .unstorableValue, operation: "save", path: path,
+        reason: "The history has the maximum number of transactions, \(history.last). Save with the option historyTracking: .never.")
+    }
     let transaction = HistoryRecorder(request, historyPlan(), from: base, to: next).transaction(history.last + 1)
     history.append(try transaction.text())
     if options.historyTracking == .always, let limit = options.maximumHistoryByteCount { history.prune(to: limit) }
@@ -82,7 +90,10 @@ extension OpenedFile {
 
   /// The history of the current file. If another process has saved it, loads that version first.
   private func currentHistory(_ operation: String) throws -> HistoryLog {
-    report(try loadCurrentVersion())
+    do { report(try loadCurrentVersion()) } catch var error as StoreError {
+      error.operation = operation
+      throw error
+    }
     guard let history = written.withLock({ $0.history }) else { throw noHistory(operation) }
     return history
   }
@@ -106,7 +117,8 @@ extension OpenedFile {
   private func transaction(_ number: Int64, _ text: ArraySlice<UInt8>, _ operation: String) throws -> KeptTransaction {
     do {
       let kept = try KeptTransaction(text)
-      if kept.number == number { return kept }
+      let isComplete = kept.changes.allSatisfy { changes in changes.values.map { $0.count == changes.keys.count } ?? true }
+      if kept.number == number && isComplete { return kept }
     } catch { throw damaged(number, operation, error) }
     throw damaged(number, operation, nil)
   }
@@ -115,7 +127,7 @@ extension OpenedFile {
   private func changes(_ kept: KeptTransaction.Changes) -> [HistoryTransaction.Change] {
     guard let entity = tables.schema.model.entity(named: kept.entity)?.index else { return [] }
     return kept.keys.keys.enumerated().map { place, key in
-      let values = kept.values.flatMap { place < $0.count ? $0[place] : nil }
+      let values = kept.values?[place]
       return HistoryTransaction.Change(
         objectID: tables.schema.prefixes[entity].withKey(key), kind: kept.kind, updatedProperties: kept.properties,
         tombstone: values?.tombstone ?? [:], formerValues: values?.former, newValues: values?.new,

@@ -114,9 +114,11 @@ public struct TextRecovery {
   private func estimatedLostCount(_ readable: [Range<Int>]) -> Int {
     let readableByteCount = readable.reduce(0) { $0 + $1.count }
     if readable.isEmpty || readableByteCount == 0 { return 0 }
-    var lostByteCount = 0, end = Int?.none
-    for object in readable.sorted(by: { $0.lowerBound < $1.lowerBound }) {
-      let gap = object.lowerBound - (end ?? object.lowerBound)
+    // The first and the last object of the file may be among those that can't be read.
+    let all = text.runs.flatMap(\.objects), last = all.map(\.upperBound).max() ?? 0
+    var lostByteCount = 0, end = all.map(\.lowerBound).min() ?? 0
+    for object in readable.sorted(by: { $0.lowerBound < $1.lowerBound }) + [last..<last] {
+      let gap = object.lowerBound - end
       if gap > Self.largestSeparator { lostByteCount += gap }
       end = object.upperBound
     }

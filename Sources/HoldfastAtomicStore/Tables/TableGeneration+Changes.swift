@@ -21,6 +21,24 @@ extension TableGeneration {
       }
       if count > limit { return nil }
     }
+    // A new owner takes an object from its former one, whose row doesn't change.
+    for relationship in schema.model.entities.flatMap(\.ownRelationships) where relationship.hasTargetsToItself {
+      let known = Set(change.inserted + change.updated)
+      change.updated += ownersWithOtherTargets(relationship, since: old).filter { !known.contains($0) }
+    }
     return change
+  }
+
+  private func ownersWithOtherTargets(_ relationship: ManagedObjectModel.Relationship, since old: TableGeneration) -> [ManagedObjectID] {
+    var former: [ObjectKey: [ObjectKey]] = [:], owners: [ObjectKey] = []
+    old.forEachTargets(of: relationship, sources: TableLoader.keys) { former[$0] = Array($1) }
+    forEachTargets(of: relationship, sources: TableLoader.keys) { owner, targets in
+      if former.removeValue(forKey: owner).map({ targets.elementsEqual($0) }) != true { owners.append(owner) }
+    }
+    let table = table(of: relationship.entityIndex)
+    return (owners + former.keys.sorted()).compactMap { owner in
+      let location = table.location(owner)
+      return location.isNone ? nil : schema.prefixes[table.entity(location)].withKey(owner)
+    }
   }
 }

@@ -83,18 +83,25 @@ extension OpenedFile {
 
   /// Loads the current version if another process has saved the file. Does nothing if the file is missing.
   ///
-  /// Other processes can save meanwhile: the lock is taken only to go on with what was read.
+  /// Other processes can save meanwhile: the lock is taken only to go on with what was read, unless that fails twice.
   ///
   /// - Returns: The changes for ``report(_:)``; nil if there are none.
   func loadCurrentVersion() throws -> StoreChange? {
     if tables.isReadOnly { return try loading.withLock { _ in try loadReadOnly() } }
-    while try file.change() == .replaced, let (loaded, version) = try file.peek(load) {
+    for _ in 0..<2 {
+      guard try file.change() == .replaced, let (loaded, version) = try file.peek(load) else { return nil }
       let replacement = try file.beginReplacing(operation: "load the store")
       defer { replacement.abort() }
-      if try replacement.foundChange == .replaced && replacement.takeOver(version, after: { try check(loaded) }) {
-        return goOn(with: loaded)
+      if replacement.foundChange == .none { return nil }
+      var change: StoreChange?
+      let isCurrent = try replacement.takeOver(version) {
+        try check(loaded)
+        change = goOn(with: loaded)
       }
+      if isCurrent { return change }
     }
+    // Others save more often than the file can be loaded, so they wait.
+    if try file.change() == .replaced { try begin().abort() }
     return nil
   }
 
@@ -102,8 +109,9 @@ extension OpenedFile {
   private func loadReadOnly() throws -> StoreChange? {
     guard try file.change() == .replaced, let (loaded, version) = try file.peek(load) else { return nil }
     try check(loaded)
+    let change = goOn(with: loaded)
     file.takeOver(version)
-    return goOn(with: loaded)
+    return change
   }
 
   // MARK: Differences

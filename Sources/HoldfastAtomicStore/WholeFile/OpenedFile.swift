@@ -75,7 +75,7 @@ final class OpenedFile: Sendable {
     written = Mutex(
       Written(
         storeUUID: header.storeUUID, generation: header.generation, lineage: Lineage(header.lineage), metadata: header.metadata,
-        kept: header.kept, history: options.history(found.history)))
+        kept: header.kept, history: options.history(found.history, generation: header.generation)))
     if case .paged(let paged) = tables.source { remember(.opened(paged)) }
   }
 
@@ -120,7 +120,7 @@ final class OpenedFile: Sendable {
       written.lineage = Lineage(header.lineage)
       written.metadata = header.metadata
       written.kept = header.kept
-      written.history = options.history(history)
+      written.history = options.history(history, generation: header.generation)
     }
   }
 

@@ -37,14 +37,16 @@ public struct WholeFileOptions: Sendable {
   /// The maximum size of the history in bytes, with ``/HoldfastStore/HistoryTracking/always``. Defaults to 1 MiB; nil for no maximum.
   ///
   /// Each save writes the whole history again. One that exceeds the limit deletes the oldest transactions. Tokens of these are then invalid.
-  /// The last transaction is always kept. A transaction takes about 150 bytes and, for each run of objects with consecutive keys, 2 to 20 bytes.
+  /// The last transaction is always kept. A transaction takes about 80 bytes, 60 to 100 bytes for each entity, kind of change and set of updated
+  /// properties, and 2 to 20 bytes for each run of objects with consecutive keys; in an XML file a third more.
   public var maximumHistoryByteCount: Int? = 1 << 20
 
   /// Whether saves of other processes are reported as they happen. Defaults to false.
   ///
   /// If true, the store loads each version that another process saves. The coordinator removes changed rows from its cache, and
   /// `savedChanges()` and contexts that merge automatically receive the changes. On Linux, a report takes a few milliseconds more than loading
-  /// the file, and elsewhere up to a second.
+  /// the file, and elsewhere up to a second. More than 10,000 changes, and those of a binary file whose rows weren't all read yet, are reported
+  /// without IDs. A version that can't be loaded isn't reported: the next save throws its error.
   public var reportsOtherProcesses = false
 
   /// Creates options.

@@ -25,7 +25,7 @@ import Synchronization
 /// keys. A process that saves a copy has another lock file. If it has used the keys of this store's new objects, the save throws
 /// `storeReplaced` with ``/HoldfastStore/StoreError/isRetryable``; saving again uses other keys.
 ///
-/// Reading never waits for the lock and never checks the file. Changes by other processes become visible when this store reserves
+/// Reading objects never waits for the lock and never checks the file. Changes by other processes become visible when this store reserves
 /// keys, saves or reads its history, even if the save fails with a conflict; or soon after they happen, with
 /// ``WholeFileOptions/reportsOtherProcesses``.
 ///

@@ -201,6 +201,9 @@ struct HistoryReader {
 
   private func tokens() throws -> HistoryTokens {
     let last = try last(), first = try connection.int64("SELECT min(Z_PK) FROM ATRANSACTION")
+    guard (0...(1 << 62)).contains(last), (1...last + 1).contains(first ?? 1) else {
+      throw damaged("The number of a transaction is invalid.")
+    }
     return HistoryTokens(
       storeUUID: store.identity.storeUUID, first: first ?? last + 1, last: last,
       error: { StoreError($0, operation: connection.operation, path: store.path, reason: $1) }, time: { try time(of: $0) })

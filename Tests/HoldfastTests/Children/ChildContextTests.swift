@@ -316,6 +316,20 @@ import Testing
     }
   }
 
+  /// The object that returns is in the list of its new owner once.
+  @Test(arguments: TestStore.allCases) func anObjectThatIsInsertedAgainCanGetANewOwner(_ store: TestStore) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" })
+    child.mergePolicy = .overwrite
+    parent.delete(try parent.existingObject(with: fido.objectID))
+    fido.owner = child.person("Eve")
+    try child.save()
+    let eve = try #require(try parent.one(Person.self) { $0.name == "Eve" })
+    #expect(eve.dogs.map(\.name) == ["Fido"] && eve.dogs.first?.objectID == fido.objectID)
+    try parent.save()
+    #expect(try family.place.context().one(Person.self) { $0.name == "Eve" }?.dogs.map(\.name) == ["Fido"])
+  }
+
   @Test(arguments: TestStore.allCases) func handlersOfTheParentRunAfterTheSaveOfTheChild(_ store: TestStore) throws {
     let family = try Family(store), (parent, child) = (family.parent, family.child)
     let rex = try #require(try child.one(Dog.self) { $0.name == "Rex" }), fido = try #require(try child.one(Dog.self) { $0.name == "Fido" })

@@ -111,9 +111,10 @@ import Testing
     try insert(1, coordinator)
     try coordinator.close()
     // Keys that aren't keys, and a wrong number: the objects can be read, the history can't.
-    for (old, new) in [
-      ("\"keys\":\"1-3\"", "\"keys\":\"3-1\""), ("\"keys\":\"3-1\"", "\"keys\":\"0\""), ("\"number\":1,", "\"number\":7,"),
-    ] {
+    let damages = [
+      ("1-3", "3-1"), ("3-1", "0"), ("0", "1-4611686018427387904"), ("1-4611686018427387904", "1-1000000000"),
+    ].map { ("\"keys\":\"\($0)\"", "\"keys\":\"\($1)\"") }
+    for (old, new) in damages + [("\"number\":1,", "\"number\":7,")] {
       try edit(old, new)
       let opened = try open()
       let error = try #require(throws: StoreError.self) { try opened.fetchHistory() }
@@ -124,7 +125,7 @@ import Testing
     #expect(try opened.deleteHistory(upTo: nil) == 2 && opened.fetchHistory().transactions.isEmpty)
     try opened.close()
     // Without any order, the file is refused.
-    for list in ["[0,{}]", "[]", "[{}]", "[1,2]", "[1,[]]", "[\"1\"]", "[1,null]", "{}"] {
+    for list in ["[4611686018427387905]", "[-1]", "[0,{}]", "[]", "[{}]", "[1,2]", "[1,[]]", "[\"1\"]", "[1,null]", "{}"] {
       try edit("\"history\":[2\n]", "\"history\":\(list)")
       let error = try #require(throws: StoreError.self, "\(list)") { try open() }
       #expect(error.code == .damaged, "\(list)")
@@ -151,8 +152,11 @@ import Testing
 
   @Test(arguments: wholeFiles) func aRepairedFileHasAllObjectsAndNoHistory(_ store: HistoryStore) throws {
     let coordinator = try store.coordinator(Kennel.model, folder)
-    try insert(30, coordinator)
-    try insert(4, coordinator)
+    var tokens = [try coordinator.currentPersistentHistoryToken()]
+    for count in [30, 4] {
+      try insert(count, coordinator)
+      tokens.append(try coordinator.currentPersistentHistoryToken())
+    }
     try coordinator.close()
     var bytes = try Data(contentsOf: URL(filePath: store.path(folder)))
     // The end of the last transaction, or of the digest.
@@ -164,5 +168,40 @@ import Testing
     #expect(report.objectCounts["Dog"] == 34 && report.unreadableCount == 0)
     let mended = try PersistentStoreCoordinator(model: Kennel.model, store: target)
     #expect(throws: StoreError.self) { try mended.fetchHistory() }
+    try mended.close()
+    // A new history refuses the tokens of the former one.
+    let again = try PersistentStoreCoordinator(model: Kennel.model, store: store.description(store.path(folder, "Mended")))
+    try insert(2, again)
+    for token in tokens {
+      let error = try #require(throws: StoreError.self) { try again.fetchHistory(after: token) }
+      #expect(error.code == .stateUnavailable)
+    }
+    #expect(try again.fetchHistory().transactions.map(\.changes.count) == [2])
+  }
+
+  @Test func aLargeTransactionNumberIsKept() throws {
+    let path = HistoryStore.json.path(folder), coordinator = try HistoryStore.json.coordinator(Kennel.model, folder)
+    try insert(1, coordinator)
+    #expect(try coordinator.deleteHistory(upTo: nil) == 1)
+    try coordinator.close()
+    for number in [Int64(1) << 53, (1 << 62) - 1] as [Int64] {
+      let text = try String(contentsOfFile: path, encoding: .utf8), start = try #require(text.range(of: "\"history\":[")).upperBound
+      let end = try #require(text[start...].firstIndex { !$0.isNumber })
+      try text.replacingCharacters(in: start..<end, with: "\(number)").write(toFile: path, atomically: true, encoding: .utf8)
+      var options = JSONStoreOptions()
+      (options.wholeFile.allowsUnverified, options.wholeFile.historyTracking) = (true, .always)
+      let opened = try PersistentStoreCoordinator(model: Kennel.model, store: .json(at: path, options: options))
+      try insert(1, opened)
+      #expect(try opened.fetchHistory().transactions.map(\.transactionNumber) == [number + 1])
+      if number > Int64(1) << 60 {
+        let error = try #require(throws: (any Error).self) { try insert(1, opened) }
+        #expect("\(error)".contains("maximum number of transactions"))
+      }
+      #expect(try opened.deleteHistory(upTo: nil) == 1)
+      try opened.close()
+      let again = try HistoryStore.json.coordinator(Kennel.model, folder)
+      #expect(try again.fetchHistory().transactions.isEmpty)
+      try again.close()
+    }
   }
 }

@@ -107,6 +107,20 @@ import Testing
     }
   }
 
+  /// The first or the last objects of the file are among those that are lost, so no object before or behind them shows where they were.
+  @Test(arguments: [Kind.json, .xml], [false, true]) func RE6_lossesAtTheEndsOfTheObjectsAreEstimated(_ kind: Kind, _ isLast: Bool) throws {
+    let original = try #require(try Self.originals.get()[kind])
+    let begin = Array((kind == .json ? "\n{\"$key\":" : "\n<object type=").utf8)
+    let places = original.bytes.indices.dropLast(begin.count).filter {
+      original.bytes[$0] == begin[0] && original.bytes[$0...].starts(with: begin)
+    }
+    let (first, last) = (try #require(places.first), try #require(places.last))
+    var bytes = original.bytes
+    for place in isLast ? last - 20_000..<last + 40 : first + 30..<first + 20_000 { bytes[place] = 0 }
+    let (report, lost) = try repair(kind, bytes, model: Archive.model, "\(kind)")
+    #expect(lost.count > 10 && report.estimatedLostCount >= lost.count / 8 && report.estimatedLostCount <= 8 * lost.count, "\(report)")
+  }
+
   @Test(arguments: [Kind.json, .xml]) func RE6_aTruncatedFileIsRecoveredUpToItsEnd(_ kind: Kind) throws {
     let original = try #require(try Self.originals.get()[kind])
     for share in [1, 5, 9] {

@@ -42,20 +42,23 @@ public struct HistoryTokens {
   /// - Throws: `stateUnavailable` if the token is of another store or another copy of it, or later transactions were deleted.
   public func number(of token: StateToken) throws -> Int64 {
     guard token.storeUUID == storeUUID, token.bytes.count == 16 else {
-      throw error(.stateUnavailable, "The token is of another store. Read the objects, and continue with the current token of this store.")
+      throw error(
+        .stateUnavailable,
+        "The token is of another store. Take the current token of this store, then read the objects, and continue with it.")
     }
     let words = (0..<2).map { token.bytes[$0 * 8..<$0 * 8 + 8].reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
     let number = Int64(bitPattern: words[0])
     if try number < 0 || number > last || words[1] != 0 && time(number).map({ $0.bitPattern != words[1] }) == true {
       throw error(
         .stateUnavailable,
-        "The token isn't of this history: an earlier version or another copy of the file has replaced it. Read the objects, and continue "
-          + "with the current token.")
+        "The token isn't of this history: an earlier version or another copy of the file has replaced it. Take the current token, "
+          + "then read the objects, and continue with it.")
     }
     if number < first - 1 {
       throw error(
         .stateUnavailable,
-        "Transactions after the token were deleted. Read the objects, and continue with the current token; or keep more history.")
+        "Transactions after the token were deleted. Take the current token, then read the objects, and continue with it; or keep more history."
+      )
     }
     return number
   }
