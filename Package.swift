@@ -291,6 +291,12 @@ if Context.environment["HOLDFAST_OPTIMIZED"] != nil {
   }
 }
 
+// Scripts/sanitize compiles the tests for the thread sanitizer, which doesn't know Swift's Mutex by itself.
+if Context.environment["HOLDFAST_THREAD_SANITIZER"] != nil {
+  package.targets.append(.target(name: "CThreadSanitizer", path: "Tests/CThreadSanitizer"))
+  package.targets.first { $0.name == "TestSupport" }?.dependencies.append("CThreadSanitizer")
+}
+
 // With the folder of the toolchain's own swift-syntax here, the macros are compiled in seconds and without the trait. Scripts/test sets it.
 if let folder = Context.environment["HOLDFAST_HOST_SYNTAX"] {
   let libraries = [

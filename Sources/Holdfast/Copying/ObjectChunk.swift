@@ -56,7 +56,8 @@ struct ObjectChunk {
   func hasSameBits(_ index: Int, as other: ObjectChunk, _ otherIndex: Int, _ attribute: ManagedObjectModel.Attribute) -> Bool {
     guard let row = rows[index]?.pointer, let otherRow = other.rows[otherIndex]?.pointer else { return false }
     // The same name of an external file can belong to different files.
-    return !row.isExternal(attribute.slot) && !row.differs(from: otherRow, attribute.slot, entity.layout.kinds[attribute.slot])
+    return !row.isExternal(attribute.slot, entity.layout)
+      && !row.differs(from: otherRow, attribute.slot, entity.layout.kinds[attribute.slot])
   }
 }
 

@@ -49,7 +49,7 @@ struct ConflictResolution {
   private func checkInsertable(_ object: ManagedObject) throws {
     guard let row = object.row, !object.isInaccessible else { throw error }
     // The store removes the external files of a deleted object.
-    for slot in object.entity.layout.slots where row.isExternal(slot) {
+    for slot in object.entity.layout.slots where row.isExternal(slot, object.entity.layout) {
       do { _ = try object.attributeValue(slot, row) } catch {
         throw PersistenceError(
           self.error.code, objectID: object.id, property: object.entity.slots[slot].name,
@@ -111,7 +111,7 @@ extension ManagedObject {
     for slot in entity.slotIndexes where !derived.contains(slot) {
       guard let relationship = entity.relationship(inSlot: slot) else {
         // The file of a value that was replaced may be gone.
-        if !row.isExternal(slot) { values[entity.slots[slot].name] = try attributeValue(slot, row) }
+        if !row.isExternal(slot, entity.layout) { values[entity.slots[slot].name] = try attributeValue(slot, row) }
         continue
       }
       let destination = relationship.destinationIndex

@@ -108,7 +108,7 @@ extension ContextCore {
     let layout = object.entity.layout, plan = object.plan
     // A version that no context can have read of the deleted row.
     let version = (object.committedRow?.version.rawValue ?? 0) &+ 1_000_000 &+ .random(in: 0..<1_000_000)
-    let values = layout.slots.filter(row.isExternal).map { ($0, try? object.attributeValue($0, row)) }
+    let values = layout.slots.filter { row.isExternal($0, layout) }.map { ($0, try? object.attributeValue($0, row)) }
     let own = PrivateRow(copying: row, layout, room: 64, committed: nil)
     own.setKey(object.objectKey)
     own.setVersion(RowVersion(version))

@@ -92,7 +92,7 @@ struct ObjectMerge {
   private func isKept(_ slot: SlotIndex, _ stored: RowPointer) -> Bool {
     guard let row = object.row, let base = object.committedRow else { return false }
     // An unchanged value in an external file can't be saved again: its file may be gone.
-    if row.isExternal(slot) { return false }
+    if row.isExternal(slot, object.entity.layout) { return false }
     let kind = object.entity.layout.kinds[slot]
     switch resolution {
     case .overwrite: return row.differs(from: stored, slot, kind)

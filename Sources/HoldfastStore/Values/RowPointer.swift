@@ -58,6 +58,9 @@
     base.loadUnaligned(fromByteOffset: RowLayout.cellOffset(slot), as: UInt64.self) & (1 << 31) != 0 && isPresent(slot)
   }
 
+  /// Whether a slot of any kind contains an external file name. A number may have the bits of one.
+  @inlinable public func isExternal(_ slot: SlotIndex, _ layout: RowLayout) -> Bool { layout.kinds[slot] == .bytes && isExternal(slot) }
+
   /// The external file name in a slot of bytes, or nil if there is none.
   public func externalID(_ slot: SlotIndex) -> UUID? {
     guard isExternal(slot) else { return nil }

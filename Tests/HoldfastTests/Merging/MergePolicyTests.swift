@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastStore
 import HoldfastStoreConformance
+import Synchronization
 import Testing
 
 @testable import Holdfast
@@ -67,6 +68,39 @@ import Testing
     #expect(!two.ours.hasChanges && !two.fido.hasChanges)
     let saved = try #require(try two.saved())
     #expect(saved.name == name && saved.notes == notes && saved.weight == weight && saved.age == 3)
+  }
+
+  /// Numbers have any bits, also those that mark the name of an external file in another slot.
+  @Test(arguments: TestStore.allCases, Policy.allCases)
+  func numbersWithAnyBitsAreMerged(_ store: TestStore, _ policy: Policy) throws {
+    for (weight, chip) in [(0.1, Int64(-1)), (-0.3, 3_000_000_000), (.pi, .min + 1)] {
+      let two = try Two(store, policy.policy)
+      two.theirFido.notes = "by them"
+      try two.theirs.save()
+      (two.fido.weight, two.fido.chip) = (weight, chip)
+      try two.ours.save()
+      let isKept = policy != .rollback, saved = try #require(try two.saved())
+      #expect(two.fido.weight == (isKept ? weight : nil) && two.fido.chip == (isKept ? chip : nil))
+      #expect(saved.weight == (isKept ? weight : nil) && saved.chip == (isKept ? chip : nil))
+    }
+  }
+
+  @Test(arguments: TestStore.allCases) func aPolicyOfItsOwnReceivesNumbersWithAnyBits(_ store: TestStore) throws {
+    let seen = Mutex<[[String: StoreValue]]>([])
+    let two = try Two(
+      store,
+      .custom { conflict in
+        seen.withLock { $0 = [conflict.base ?? [:], conflict.ours ?? [:], conflict.theirs ?? [:]] }
+        return .values(["weight": .double(0.3)])
+      }
+    ) { _, fido in (fido.weight, fido.chip) = (0.1, -1) }
+    two.theirFido.weight = 0.2
+    try two.theirs.save()
+    two.fido.weight = -0.7
+    try two.ours.save()
+    #expect(seen.withLock { $0.map { $0["weight"] } } == [.double(0.1), .double(-0.7), .double(0.2)])
+    #expect(seen.withLock { $0.allSatisfy { $0["chip"] == .int64(-1) } })
+    #expect(try two.saved()?.weight == 0.3)
   }
 
   @Test(arguments: TestStore.allCases, Policy.allCases)
