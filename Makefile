@@ -11,7 +11,7 @@ SWIFT_FILES := $(wildcard Package.swift Sources Tests Benchmarks/Package.swift B
   Fuzzing/Sources Tools/Package.swift Tools/Sources Tools/Tests Examples/Package.swift Examples/Sources Examples/Tests \
   $(foreach package,DogServer HTTPStore,Examples/$(package)/Package.swift Examples/$(package)/Sources Examples/$(package)/Tests))
 
-.PHONY: compare test test-full build docs format lint clean setup setup-compare
+.PHONY: compare test test-full sanitize build docs format lint clean setup setup-compare
 
 # Measures every store with people, ordered lists and this machine's own package index. Prints tables, and writes comparison/results.json,
 # comparison/summary.md and comparison/report.html.
@@ -24,10 +24,16 @@ compare: setup-compare
 test: setup
 	Scripts/test $(ARGS)
 
-# Runs everything: all rounds of the long tests, the examples over HTTP, and the fuzzers' seeds under the address sanitizer.
+# Runs everything: all rounds of the long tests, the examples over HTTP, the fuzzers' seeds under the address sanitizer, and the library's tests
+# under the thread sanitizer.
 test-full: setup
 	HOLDFAST_TESTS=full Scripts/test $(ARGS)
 	Scripts/test-sanitized
+	Scripts/sanitize
+
+# Runs the library's tests under the thread sanitizer, which reports data races.
+sanitize: setup
+	Scripts/sanitize $(ARGS)
 
 # Builds the library.
 build: setup

@@ -293,7 +293,7 @@ if Context.environment["HOLDFAST_OPTIMIZED"] != nil {
 
 // Scripts/sanitize compiles the tests for the thread sanitizer, which doesn't know Swift's Mutex by itself.
 if Context.environment["HOLDFAST_THREAD_SANITIZER"] != nil {
-  package.targets.append(.target(name: "CThreadSanitizer", path: "Tests/CThreadSanitizer"))
+  package.targets.append(.target(name: "CThreadSanitizer", path: "Tests/CThreadSanitizer", exclude: ["suppressions.txt"]))
   package.targets.first { $0.name == "TestSupport" }?.dependencies.append("CThreadSanitizer")
 }
 

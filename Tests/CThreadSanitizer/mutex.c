@@ -26,7 +26,7 @@ extern void __tsan_release(void *address);
 SWIFT_CALL void holdfastLockSlow(uint32_t thread, SWIFT_SELF void *word) __asm__("$s15Synchronization12_MutexHandleV9_lockSlowyys6UInt32VF");
 SWIFT_CALL void holdfastUnlockSlow(SWIFT_SELF void *word) __asm__("$s15Synchronization12_MutexHandleV11_unlockSlowyyF");
 
-void holdfastLockSlow(uint32_t thread, void *word) {
+SWIFT_CALL void holdfastLockSlow(uint32_t thread, SWIFT_SELF void *word) {
   while (syscall(SYS_futex, word, FUTEX_LOCK_PI_PRIVATE, 0, NULL) != 0) {
     // A signal, or an owner that is ending. Anything else is a mistake, such as locking a mutex twice.
     if (errno != EINTR && errno != EAGAIN) abort();
@@ -34,7 +34,7 @@ void holdfastLockSlow(uint32_t thread, void *word) {
   __tsan_acquire(word);
 }
 
-void holdfastUnlockSlow(void *word) {
+SWIFT_CALL void holdfastUnlockSlow(SWIFT_SELF void *word) {
   __tsan_release(word);
   while (syscall(SYS_futex, word, FUTEX_UNLOCK_PI_PRIVATE) != 0) {
     if (errno != EINTR && errno != EAGAIN) abort();
