@@ -107,7 +107,9 @@ public final class FileReplacement {
 
   /// Records a version that was read before as the known state, if it still is the current one.
   ///
-  /// - Parameter body: Called before that, if it is the current one. If it throws, nothing is recorded.
+  /// - Parameters:
+  ///   - version: The version.
+  ///   - body: Called before that, if it is the current one. If it throws, nothing is recorded.
   /// - Returns: Whether it is.
   /// - Throws: Errors of the closure. They don't end the replacement.
   public func takeOver(_ version: FileVersion, after body: () throws -> Void) throws -> Bool {
