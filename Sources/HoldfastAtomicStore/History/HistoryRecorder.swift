@@ -8,13 +8,7 @@ struct HistoryRecorder {
   private let next: TableGeneration
   private var model: ManagedObjectModel { base.schema.model }
   private var updates: HistoryUpdates
-  /// The added and removed links of objects whose values are kept.
-  private var links: [Object: KeptLinks] = [:]
-
-  private struct Object: Hashable {
-    let root: EntityIndex
-    let key: ObjectKey
-  }
+  private let links: HistoryLinks
 
   /// - Parameters:
   ///   - base: The rows before the save.
@@ -22,7 +16,7 @@ struct HistoryRecorder {
   init(_ request: SaveRequest, _ plan: HistoryPlan, from base: TableGeneration, to next: TableGeneration) {
     (self.request, self.plan, self.base, self.next) = (request, plan, base, next)
     updates = HistoryUpdates(request, plan, base.schema.model)
-    if plan.keepsValues { for changes in request.links { keep(changes) } }
+    links = HistoryLinks(request, plan, base.schema.model, prefixes: base.schema.prefixes)
     if !request.entities.allSatisfy(\.deleted.keys.isEmpty) { addSeveredReferences() }
   }
 
@@ -36,29 +30,6 @@ struct HistoryRecorder {
     }
     let deleted = request.entities.compactMap { kept(.deleted, $0.entity, $0.deleted.keys) }
     return KeptTransaction(number: number, request.origin, changes: inserted + updated + deleted)
-  }
-
-  /// Keeps links at both ends.
-  private mutating func keep(_ changes: SaveRequest.LinkChanges) {
-    let relationship = model.entities[changes.entity].relationships[changes.relationship], inverse = model.inverse(of: relationship)
-    for (list, isAddition) in [(changes.added, true), (changes.removed, false)] {
-      for link in list {
-        keep(link.source, relationship, link.target, isAddition)
-        if let inverse { keep(link.target, inverse, link.source, isAddition) }
-      }
-    }
-  }
-
-  private mutating func keep(
-    _ owner: ObjectKey, _ relationship: ManagedObjectModel.Relationship, _ target: ObjectKey, _ isAddition: Bool
-  ) {
-    let id = base.schema.prefixes[relationship.destinationIndex].withKey(target)
-    let object = Object(root: model.entities[relationship.entityIndex].rootIndex, key: owner)
-    if isAddition {
-      links[object, default: KeptLinks()].added[relationship.name, default: []].append(id)
-    } else {
-      links[object, default: KeptLinks()].removed[relationship.name, default: []].append(id)
-    }
   }
 
   /// Adds the objects whose references to deleted objects were cleared.
@@ -105,7 +76,7 @@ struct HistoryRecorder {
     if kind != .deleted {
       values.new = next.row(entity: entity, key: key).map { described.historyValues(of: $0, idPrefix: prefix, where: isIncluded) }
     }
-    values.links = links[Object(root: described.rootIndex, key: key)]
+    values.links = links.links(of: entity, key)
     return values
   }
 }

@@ -18,7 +18,7 @@ struct KeptTransaction: Codable {
     var tombstone: [String: StoreValue]?
     var former: [String: StoreValue]?
     var new: [String: StoreValue]?
-    var links: KeptLinks?
+    var links: HistoryLinks.Kept?
   }
 
   var number: Int64
@@ -39,12 +39,15 @@ struct KeptTransaction: Codable {
   init(_ text: ArraySlice<UInt8>) throws { self = try HistoryCoding.decode(KeptTransaction.self, from: text) }
 
   func text() throws -> [UInt8] { try HistoryCoding.encode(self) }
-}
 
-/// The added and removed links of an object by relationship, without links to objects that were deleted. On disk: do not change.
-struct KeptLinks: Codable {
-  var added: [String: [ManagedObjectID]] = [:]
-  var removed: [String: [ManagedObjectID]] = [:]
+  /// The greatest number of changes. A short text can name any number of them.
+  static let limit = 1 << 24
+
+  /// Whether it has no more changes than the limit, and values for all objects of a change or for none.
+  var isValid: Bool {
+    changes.reduce(0) { min($0 + $1.keys.count, 1 << 62) } <= KeptTransaction.limit
+      && changes.allSatisfy { changes in changes.values.map { $0.count == changes.keys.count } ?? true }
+  }
 }
 
 /// Keys in ascending order, as text: `1-40,42`.
@@ -61,27 +64,23 @@ struct KeyRanges: Codable {
     }
   }
 
+  /// At most 2⁶², because the ranges are disjoint.
   var count: Int { ranges.reduce(0) { $0 + $1.count } }
 
   var keys: some Sequence<ObjectKey> { ranges.lazy.joined().map { ObjectKey($0) } }
-
-  /// The greatest number of keys in a list. A short text can name any number of them.
-  static let limit = 1 << 24
 
   private struct Invalid: Error {}
 
   init(from decoder: any Decoder) throws {
     let text = try decoder.singleValueContainer().decode(String.self)
-    var last: Int64 = 0, count = 0
+    var last: Int64 = 0
     for part in text.utf8.split(separator: UInt8(ascii: ",")) {
       let ends = part.split(separator: UInt8(ascii: "-"), maxSplits: 1).map { Int64(Substring($0)) }
       guard let first = ends.first ?? nil, let end = ends.last ?? nil, first > last, end >= first,
         TableLoader.keys.rawValues.contains(end)
       else { throw Invalid() }
-      let (sum, overflow) = count.addingReportingOverflow(Int(end - first) + 1)
-      if overflow || sum > KeyRanges.limit { throw Invalid() }
       ranges.append(first...end)
-      (last, count) = (end, sum)
+      last = end
     }
   }
 

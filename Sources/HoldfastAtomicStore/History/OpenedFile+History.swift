@@ -17,11 +17,12 @@ extension OpenedFile {
     let history = written.withLock { $0.history }
     guard var history, options.historyTracking != .never, !request.isEmpty else { return history }
     guard history.last < HistoryLog.numbers.upperBound else {
-      throw StoreError(
-        .unstorableValue, operation: "save", path: path,
-        reason: "The history has the maximum number of transactions, \(history.last). Save with the option historyTracking: .never.")
+      throw unstorable("The history has the maximum number of transactions, \(history.last). Save with the option historyTracking: .never.")
     }
     let transaction = HistoryRecorder(request, historyPlan(), from: base, to: next).transaction(history.last + 1)
+    guard transaction.isValid else {
+      throw unstorable("A history can't contain a save of more than \(KeptTransaction.limit) objects. Save fewer at once.")
+    }
     history.append(try transaction.text())
     if options.historyTracking == .always, let limit = options.maximumHistoryByteCount { history.prune(to: limit) }
     return history
@@ -117,8 +118,7 @@ extension OpenedFile {
   private func transaction(_ number: Int64, _ text: ArraySlice<UInt8>, _ operation: String) throws -> KeptTransaction {
     do {
       let kept = try KeptTransaction(text)
-      let isComplete = kept.changes.allSatisfy { changes in changes.values.map { $0.count == changes.keys.count } ?? true }
-      if kept.number == number && isComplete { return kept }
+      if kept.number == number && kept.isValid { return kept }
     } catch { throw damaged(number, operation, error) }
     throw damaged(number, operation, nil)
   }
@@ -137,6 +137,10 @@ extension OpenedFile {
   }
 
   // MARK: Errors
+
+  private func unstorable(_ reason: String) -> StoreError {
+    StoreError(.unstorableValue, operation: "save", path: path, reason: reason)
+  }
 
   private func noHistory(_ operation: String) -> StoreError {
     StoreError(

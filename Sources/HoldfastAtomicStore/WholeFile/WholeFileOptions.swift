@@ -31,7 +31,8 @@ public struct WholeFileOptions: Sendable {
   /// Whether saves write a history into the file. Defaults to ``/HoldfastStore/HistoryTracking/never``.
   ///
   /// With ``/HoldfastStore/HistoryTracking/always``, the first save adds it to an existing file. Opening throws
-  /// ``/HoldfastStore/StoreError/Code/unsupportedRequest`` if the format keeps no history.
+  /// ``/HoldfastStore/StoreError/Code/unsupportedRequest`` if the format keeps no history. A save of more than 16,777,216 objects can't be kept
+  /// and is refused.
   public var historyTracking: HistoryTracking = .never
 
   /// The maximum size of the history in bytes, with ``/HoldfastStore/HistoryTracking/always``. Defaults to 1 MiB; nil for no maximum.

@@ -18,8 +18,7 @@ final class HistoryWriter {
   private var former: [Changed: RowView] = [:]
   /// The number of the transaction; 0 before it is written.
   private(set) var transaction: Int64 = 0
-  /// The added and removed links of objects whose values are kept.
-  private var links: [Changed: KeptLinks] = [:]
+  private let links: HistoryLinks
   /// The key of the next change.
   private var nextChange: Int64 = 0
 
@@ -36,6 +35,7 @@ final class HistoryWriter {
     self.request = request
     plan = store.history.plan
     updates = HistoryUpdates(request, plan, store.model)
+    links = HistoryLinks(request, plan, store.model, prefixes: store.prefixes)
     self.store = store
     self.writer = writer
   }
@@ -54,9 +54,6 @@ final class HistoryWriter {
         for key in changes.deleted.keys { try keepRow(Changed(entity: changes.entity, key: key)) }
       }
     }
-    if plan.keepsValues {
-      for links in request.links { keep(links, of: try store.entity(links.entity).relationships[links.relationship]) }
-    }
     try addSeveredReferences()
   }
 
@@ -68,28 +65,6 @@ final class HistoryWriter {
     let builder = store.builder(entity)
     try store.decoders[changed.entity].append(statement, to: builder)
     former[changed] = builder.seal()[0]
-  }
-
-  /// Keeps links at both ends.
-  private func keep(_ changes: SaveRequest.LinkChanges, of relationship: ManagedObjectModel.Relationship) {
-    let inverse = store.model.inverse(of: relationship)
-    for (links, isAddition) in [(changes.added, true), (changes.removed, false)] {
-      for link in links {
-        keep(link.source, relationship, link.target, isAddition)
-        if let inverse { keep(link.target, inverse, link.source, isAddition) }
-      }
-    }
-  }
-
-  private func keep(_ owner: ObjectKey, _ relationship: ManagedObjectModel.Relationship, _ target: ObjectKey, _ isAddition: Bool) {
-    let id = store.prefixes[relationship.destinationIndex].withKey(target)
-    // Only the owner's row determines its subentity, so the links are kept under the root entity.
-    let changed = Changed(entity: store.model.entities[relationship.entityIndex].rootIndex, key: owner)
-    if isAddition {
-      links[changed, default: KeptLinks()].added[relationship.name, default: []].append(id)
-    } else {
-      links[changed, default: KeptLinks()].removed[relationship.name, default: []].append(id)
-    }
   }
 
   /// Adds the objects whose references to deleted objects the store will clear.
@@ -296,8 +271,7 @@ final class HistoryWriter {
         insert.bindNull(at: place + 2)
       }
     }
-    let root = Changed(entity: store.model.entities[changed.entity].rootIndex, key: changed.key)
-    if let links = links[root] {
+    if let links = links.links(of: changed.entity, changed.key) {
       try insert.bind(HistoryCoding.encode(links), at: 4)
     } else {
       insert.bindNull(at: 4)
@@ -312,10 +286,4 @@ final class HistoryWriter {
       bits?.contains(slotBits[$0.rawValue]) != false
     }
   }
-}
-
-/// The added and removed links of an object by relationship, as they are kept in the history. On disk: do not change.
-struct KeptLinks: Codable {
-  var added: [String: [ManagedObjectID]] = [:]
-  var removed: [String: [ManagedObjectID]] = [:]
 }

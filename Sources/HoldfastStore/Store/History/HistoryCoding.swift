@@ -10,6 +10,8 @@ public enum HistoryCoding {
   public static func encode(_ value: some Encodable) throws -> [UInt8] { Array(try encoder.encode(value)) }
 
   /// Decodes a value.
+  ///
+  /// - Throws: `DecodingError` if the bytes are of something else.
   public static func decode<Value: Decodable>(_ type: Value.Type, from bytes: some Sequence<UInt8>) throws -> Value {
     try decoder.decode(type, from: Data(bytes))
   }

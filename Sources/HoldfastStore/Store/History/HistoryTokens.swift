@@ -28,6 +28,8 @@ public struct HistoryTokens {
   public func current() throws -> StateToken { try token(last) }
 
   /// The token of a transaction.
+  ///
+  /// - Throws: Errors of reading its time.
   public func token(_ number: Int64) throws -> StateToken { token(number, try time(number) ?? 0) }
 
   /// The token of a transaction whose time is known.

@@ -25,6 +25,11 @@ public struct HistoryUpdates {
   private var numbers: [Set<Int>: Int] = [:]
 
   /// Finds the objects that a request updates.
+  ///
+  /// - Parameters:
+  ///   - request: The save.
+  ///   - plan: What the history keeps.
+  ///   - model: The model of both.
   public init(_ request: SaveRequest, _ plan: HistoryPlan, _ model: ManagedObjectModel) {
     (self.plan, self.model) = (plan, model)
     updates = model.entities.map { _ in Updates() }
