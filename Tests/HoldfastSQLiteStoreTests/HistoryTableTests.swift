@@ -10,71 +10,32 @@ import Testing
   private let folder = TemporaryFolder()
   private var path: String { folder.url.appendingPathComponent("Kennel.sqlite").path }
 
-  private static func model(keepsValues: Bool = false) throws -> ManagedObjectModel {
-    var name = AttributeDescription("name", .string)
-    name.preservesValueInHistoryOnDeletion = true
-    var born = AttributeDescription("born", .date, isOptional: true)
-    born.preservesValueInHistoryOnDeletion = true
-    return try ManagedObjectModel(entities: [
-      EntityDescription("Animal", isAbstract: true, attributes: [name]),
-      EntityDescription(
-        "Dog", superentity: "Animal", attributes: [AttributeDescription("age", .integer16, default: .int16(1)), born],
-        relationships: [
-          .toOne("owner", to: "Person", inverse: "dogs"), .toMany("friends", to: "Dog", inverse: "friendOf"),
-          .toMany("friendOf", to: "Dog", inverse: "friends"),
-        ], userInfo: keepsValues ? [EntityDescription.historyValuesKey: "YES"] : [:]),
-      EntityDescription(
-        "Person", attributes: [AttributeDescription("name", .string)], relationships: [.toMany("dogs", to: "Dog", inverse: "owner")]),
-    ])
-  }
-
   private func coordinator(
     keepsValues: Bool = false, tracking: HistoryTracking = .always, limit: Int? = nil
   ) throws -> PersistentStoreCoordinator {
     var options = SQLiteStoreOptions()
     options.historyTracking = tracking
     options.maximumHistoryChangeCount = limit
-    return try PersistentStoreCoordinator(model: Self.model(keepsValues: keepsValues), store: .sqlite(at: path, options: options))
-  }
-
-  private func context(_ coordinator: PersistentStoreCoordinator, author: String? = nil) throws -> ManagedObjectContext {
-    let context = try ManagedObjectContext(coordinator: coordinator)
-    context.transactionAuthor = author
-    return context
-  }
-
-  private func insert(_ entity: String, _ name: String, _ context: ManagedObjectContext) throws -> ManagedObject {
-    let object = try context.insert(entityNamed: entity)
-    try object.setValue(name, forKey: "name")
-    return object
-  }
-
-  private func fill(_ coordinator: PersistentStoreCoordinator, _ count: Int) throws -> [PersistentHistoryToken] {
-    let context = try context(coordinator)
-    return try (0..<count).map { number in
-      _ = try insert("Dog", "\(number)", context)
-      try context.save()
-      return try coordinator.currentPersistentHistoryToken()
-    }
+    return try PersistentStoreCoordinator(model: HistoryModel.model(keepsValues: keepsValues), store: .sqlite(at: path, options: options))
   }
 
   @Test func theNumberOfChangesIsBounded() throws {
-    let coordinator = try coordinator(limit: 20), context = try context(coordinator)
+    let coordinator = try coordinator(limit: 20), context = try HistoryModel.context(coordinator)
     for round in 0..<30 {
-      for number in 0..<3 { _ = try insert("Dog", "\(round) \(number)", context) }
+      for number in 0..<3 { _ = try HistoryModel.insert("Dog", "\(round) \(number)", context) }
       try context.save()
       let count = try coordinator.fetchHistory().changes.count
       #expect(count <= 20 && count >= min(3 * (round + 1), 15))
     }
     // The last transaction is kept, even if it is larger than the limit.
-    for number in 0..<50 { _ = try insert("Dog", "\(number)", context) }
+    for number in 0..<50 { _ = try HistoryModel.insert("Dog", "\(number)", context) }
     try context.save()
     #expect(try coordinator.fetchHistory().changes.count == 50)
   }
 
   @Test func theTablesAreThoseOfCoreData() throws {
     let coordinator = try coordinator()
-    _ = try fill(coordinator, 1)
+    _ = try HistoryModel.fill(coordinator, 1)
     try coordinator.close()
 
     let numbers = try SQL.rows(path, "SELECT Z_ENT, Z_NAME, Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT > 16000 ORDER BY 1")
@@ -90,7 +51,7 @@ import Testing
 
   @Test func aDamagedHistoryIsReported() throws {
     let coordinator = try coordinator()
-    _ = try fill(coordinator, 2)
+    _ = try HistoryModel.fill(coordinator, 2)
     try coordinator.close()
     for damage in [
       "UPDATE ACHANGE SET ZCHANGETYPE = 9", "UPDATE ACHANGE SET ZCHANGETYPE = 0, ZENTITYPK = -4",
@@ -101,7 +62,7 @@ import Testing
       let error = try #require(throws: StoreError.self) { try again.fetchHistory() }
       #expect(error.code == .damaged)
       #expect(try again.deleteHistory(upTo: nil) >= 0)
-      _ = try fill(again, 1)
+      _ = try HistoryModel.fill(again, 1)
       #expect(try again.fetchHistory().transactions.count == 1)
       try again.close()
     }
@@ -117,7 +78,7 @@ import Testing
       StoreDescription.sqlite(at: path, options: options).with(configuration: "a"),
       .sqlite(at: folder.file("b.sqlite"), options: options).with(configuration: "b"),
     ]
-    let first = try PersistentStoreCoordinator(model: model, stores: stores), context = try context(first)
+    let first = try PersistentStoreCoordinator(model: model, stores: stores), context = try HistoryModel.context(first)
     for number in 0..<6 {
       _ = try context.insert(entityNamed: number % 2 == 0 ? "A" : "B")
       try context.save()
@@ -135,7 +96,7 @@ import Testing
 
   @Test func invalidNumbersOfTransactionsAreReported() throws {
     let first = try coordinator()
-    let token = try fill(first, 1)[0]
+    let token = try HistoryModel.fill(first, 1)[0]
     try first.close()
     for damage in [
       "UPDATE ATRANSACTION SET Z_PK = -9223372036854775807 - 1", "UPDATE ATRANSACTION SET Z_PK = 9223372036854775807",
@@ -151,12 +112,12 @@ import Testing
 
   @Test func invalidKeysOfADamagedFileAreReported() throws {
     let first = try coordinator()
-    _ = try fill(first, 1)
+    _ = try HistoryModel.fill(first, 1)
     try first.close()
     // Too small a key is corrected.
     _ = try SQL.rows(path, "UPDATE Z_PRIMARYKEY SET Z_MAX = 'x' WHERE Z_ENT > 16000")
     let second = try coordinator()
-    _ = try fill(second, 1)
+    _ = try HistoryModel.fill(second, 1)
     #expect(try second.fetchHistory().transactions.map(\.transactionNumber) == [1, 2])
     try second.close()
     for (damage, repair) in [
@@ -165,12 +126,12 @@ import Testing
     ] {
       _ = try SQL.rows(path, damage)
       let coordinator = try coordinator()
-      let error = try #require(throws: StoreError.self) { try fill(coordinator, 1) }
+      let error = try #require(throws: StoreError.self) { try HistoryModel.fill(coordinator, 1) }
       #expect(error.code == .damaged)
       try coordinator.close()
       _ = try SQL.rows(path, repair)
       let again = try self.coordinator()
-      _ = try fill(again, 1)
+      _ = try HistoryModel.fill(again, 1)
       try again.close()
     }
   }

@@ -133,6 +133,23 @@ import Testing
     }
   }
 
+  @Test(arguments: [HistoryStore.json, .binary]) func everyChangedByteOfAHistoryIsFound(_ store: HistoryStore) throws {
+    let coordinator = try store.coordinator(Kennel.model, folder), path = store.path(folder)
+    try insert(3, coordinator)
+    try insert(1, coordinator)
+    try coordinator.close()
+    let bytes = try TemporaryFolder.read(path), begin = Array("{\"changes\":".utf8)
+    let places = bytes.indices.filter { bytes[$0...].starts(with: begin) }
+    #expect(places.count == 2)
+    for place in try #require(places.first)..<(try #require(places.last)) + 60 {
+      var changed = bytes
+      changed[place] ^= 1
+      try TemporaryFolder.write(changed, to: path)
+      let error = try #require(throws: StoreError.self, "\(place)") { try store.coordinator(Kennel.model, folder) }
+      #expect(error.code == .damaged, "\(place): \(error)")
+    }
+  }
+
   @Test func aFormatWithoutHistoryRefusesIt() throws {
     var options = WholeFileOptions()
     options.historyTracking = .always

@@ -7,50 +7,12 @@ import Testing
 @Suite struct HistoryTests {
   private let folder = TemporaryFolder()
 
-  private static func model(keepsValues: Bool = false) throws -> ManagedObjectModel {
-    var name = AttributeDescription("name", .string)
-    name.preservesValueInHistoryOnDeletion = true
-    var born = AttributeDescription("born", .date, isOptional: true)
-    born.preservesValueInHistoryOnDeletion = true
-    return try ManagedObjectModel(entities: [
-      EntityDescription("Animal", isAbstract: true, attributes: [name]),
-      EntityDescription(
-        "Dog", superentity: "Animal", attributes: [AttributeDescription("age", .integer16, default: .int16(1)), born],
-        relationships: [
-          .toOne("owner", to: "Person", inverse: "dogs"), .toMany("friends", to: "Dog", inverse: "friendOf"),
-          .toMany("friendOf", to: "Dog", inverse: "friends"),
-        ], userInfo: keepsValues ? [EntityDescription.historyValuesKey: "YES"] : [:]),
-      EntityDescription(
-        "Person", attributes: [AttributeDescription("name", .string)], relationships: [.toMany("dogs", to: "Dog", inverse: "owner")]),
-    ])
-  }
-
-  private func context(_ coordinator: PersistentStoreCoordinator, author: String? = nil) throws -> ManagedObjectContext {
-    let context = try ManagedObjectContext(coordinator: coordinator)
-    context.transactionAuthor = author
-    return context
-  }
-
-  private func insert(_ entity: String, _ name: String, _ context: ManagedObjectContext) throws -> ManagedObject {
-    let object = try context.insert(entityNamed: entity)
-    try object.setValue(name, forKey: "name")
-    return object
-  }
-
-  private func fill(_ coordinator: PersistentStoreCoordinator, _ count: Int) throws -> [PersistentHistoryToken] {
-    let context = try context(coordinator)
-    return try (0..<count).map { number in
-      _ = try insert("Dog", "\(number)", context)
-      try context.save()
-      return try coordinator.currentPersistentHistoryToken()
-    }
-  }
-
   @Test(arguments: HistoryStore.allCases) func savesAreKeptWithTheirChanges(_ store: HistoryStore) throws {
-    let coordinator = try store.coordinator(Self.model(), folder), context = try context(coordinator, author: "test")
+    let coordinator = try store.coordinator(HistoryModel.model(), folder), context = try HistoryModel.context(coordinator, author: "test")
     context.name = "import"
     let start = try coordinator.currentPersistentHistoryToken()
-    let ann = try insert("Person", "Ann", context), fido = try insert("Dog", "Fido", context), rex = try insert("Dog", "Rex", context)
+    let ann = try HistoryModel.insert("Person", "Ann", context), fido = try HistoryModel.insert("Dog", "Fido", context),
+      rex = try HistoryModel.insert("Dog", "Rex", context)
     try fido.setValue(ann, forKey: "owner")
     try context.save()
     try fido.setValue(7, forKey: "age")
@@ -81,8 +43,8 @@ import Testing
   }
 
   @Test(arguments: HistoryStore.allCases) func valuesBeforeAndAfterAreKeptOnRequest(_ store: HistoryStore) throws {
-    let coordinator = try store.coordinator(Self.model(keepsValues: true), folder), context = try context(coordinator)
-    let fido = try insert("Dog", "Fido", context), ann = try insert("Person", "Ann", context)
+    let coordinator = try store.coordinator(HistoryModel.model(keepsValues: true), folder), context = try HistoryModel.context(coordinator)
+    let fido = try HistoryModel.insert("Dog", "Fido", context), ann = try HistoryModel.insert("Person", "Ann", context)
     try fido.setValue(ann, forKey: "owner")
     try context.save()
     try fido.setValue(7, forKey: "age")
@@ -105,8 +67,9 @@ import Testing
   }
 
   @Test(arguments: HistoryStore.allCases) func aSaveThatFailsLeavesNoHistory(_ store: HistoryStore) throws {
-    let coordinator = try store.coordinator(Self.model(), folder), first = try context(coordinator), second = try context(coordinator)
-    let fido = try insert("Dog", "Fido", first)
+    let coordinator = try store.coordinator(HistoryModel.model(), folder), first = try HistoryModel.context(coordinator),
+      second = try HistoryModel.context(coordinator)
+    let fido = try HistoryModel.insert("Dog", "Fido", first)
     try first.save()
     let same = try second.existingObject(with: fido.objectID)
     try fido.setValue(2, forKey: "age")
@@ -119,11 +82,11 @@ import Testing
   }
 
   @Test(arguments: HistoryStore.allCases) func transactionsAreFoundByAuthorTimeAndPredicate(_ store: HistoryStore) throws {
-    let coordinator = try store.coordinator(Self.model(), folder)
+    let coordinator = try store.coordinator(HistoryModel.model(), folder)
     let before = Date.now.addingTimeInterval(-1)
     for (number, author) in ["a", "b", "a", "c"].enumerated() {
-      let context = try context(coordinator, author: author)
-      _ = try insert(number == 3 ? "Person" : "Dog", "\(number)", context)
+      let context = try HistoryModel.context(coordinator, author: author)
+      _ = try HistoryModel.insert(number == 3 ? "Person" : "Dog", "\(number)", context)
       try context.save()
     }
     #expect(try coordinator.fetchHistory(author: "a").transactions.map(\.transactionNumber) == [1, 3])
@@ -145,8 +108,8 @@ import Testing
   }
 
   @Test(arguments: HistoryStore.allCases) func tokensOfDeletedTransactionsAreRefused(_ store: HistoryStore) throws {
-    let coordinator = try store.coordinator(Self.model(), folder), start = try coordinator.currentPersistentHistoryToken(),
-      tokens = try fill(coordinator, 5)
+    let coordinator = try store.coordinator(HistoryModel.model(), folder), start = try coordinator.currentPersistentHistoryToken(),
+      tokens = try HistoryModel.fill(coordinator, 5)
     #expect(try coordinator.deleteHistory(upTo: tokens[2]) == 3)
     for token in [start, tokens[0], tokens[1]] {
       let error = try #require(throws: StoreError.self) { try coordinator.fetchHistory(after: token) }
@@ -157,65 +120,65 @@ import Testing
     #expect(try coordinator.deleteHistory(upTo: nil) == 2 && coordinator.deleteHistory(upTo: nil) == 0)
     #expect(try coordinator.fetchHistory(after: tokens[4]).transactions.isEmpty)
     #expect(throws: StoreError.self) { try coordinator.fetchHistory(after: tokens[3]) }
-    _ = try fill(coordinator, 1)
+    _ = try HistoryModel.fill(coordinator, 1)
     #expect(try coordinator.fetchHistory(after: tokens[4]).transactions.map(\.transactionNumber) == [6])
     #expect(try coordinator.deleteHistory(upTo: nil, before: Date.now.addingTimeInterval(-60)) == 0)
     #expect(try coordinator.deleteHistory(upTo: nil, before: Date.now.addingTimeInterval(60)) == 1)
   }
 
   @Test(arguments: HistoryStore.allCases) func tokensOfOtherStoresAndLaterStatesAreRefused(_ store: HistoryStore) throws {
-    let coordinator = try store.coordinator(Self.model(), folder)
-    let tokens = try fill(coordinator, 2)
-    let other = try store.coordinator(Self.model(), TemporaryFolder())
+    let coordinator = try store.coordinator(HistoryModel.model(), folder)
+    let tokens = try HistoryModel.fill(coordinator, 2)
+    let other = try store.coordinator(HistoryModel.model(), TemporaryFolder())
     // A token that doesn't include a store means its entire history.
     #expect(try other.fetchHistory(after: tokens[1]).transactions.isEmpty)
     let backup = store.path(folder, "Backup")
     try coordinator.close()
     try FileManager.default.copyItem(atPath: store.path(folder), toPath: backup)
-    let again = try store.coordinator(Self.model(), folder)
-    let later = try fill(again, 1)[0]
+    let again = try store.coordinator(HistoryModel.model(), folder)
+    let later = try HistoryModel.fill(again, 1)[0]
     try again.close()
-    let restored = try PersistentStoreCoordinator(model: Self.model(), store: store.description(backup, .ifPresent))
+    let restored = try PersistentStoreCoordinator(model: HistoryModel.model(), store: store.description(backup, .ifPresent))
     let error = try #require(throws: StoreError.self) { try restored.fetchHistory(after: later) }
     #expect(error.code == .stateUnavailable)
     // Also when the copy has as many transactions of its own.
-    _ = try fill(restored, 3)
+    _ = try HistoryModel.fill(restored, 3)
     #expect(throws: StoreError.self) { try restored.fetchHistory(after: later) }
     #expect(try restored.fetchHistory(after: tokens[0]).transactions.count == 4)
   }
 
   @Test(arguments: HistoryStore.allCases) func aFileWithHistoryKeepsItUnlessTheOptionsSayNever(_ store: HistoryStore) throws {
-    let first = try store.coordinator(Self.model(), folder)
-    _ = try fill(first, 1)
+    let first = try store.coordinator(HistoryModel.model(), folder)
+    _ = try HistoryModel.fill(first, 1)
     try first.close()
-    let second = try store.coordinator(Self.model(), folder, .ifPresent)
-    _ = try fill(second, 1)
+    let second = try store.coordinator(HistoryModel.model(), folder, .ifPresent)
+    _ = try HistoryModel.fill(second, 1)
     #expect(try second.fetchHistory().transactions.count == 2)
     try second.close()
-    let third = try store.coordinator(Self.model(), folder, .never)
-    _ = try fill(third, 1)
+    let third = try store.coordinator(HistoryModel.model(), folder, .never)
+    _ = try HistoryModel.fill(third, 1)
     #expect(try third.fetchHistory().transactions.count == 2)
     try third.close()
   }
 
   @Test(arguments: HistoryStore.allCases) func aFileWithoutHistoryGetsNoneByItself(_ store: HistoryStore) throws {
-    let first = try store.coordinator(Self.model(), folder, .ifPresent), context = try context(first)
-    _ = try insert("Dog", "Fido", context)
+    let first = try store.coordinator(HistoryModel.model(), folder, .ifPresent), context = try HistoryModel.context(first)
+    _ = try HistoryModel.insert("Dog", "Fido", context)
     try context.save()
     let error = try #require(throws: StoreError.self) { try first.fetchHistory() }
     #expect(error.code == .unsupportedRequest)
     #expect(throws: StoreError.self) { try first.currentPersistentHistoryToken() }
     // Another process that wants history adds it while the store is open.
     try first.close()
-    let second = try store.coordinator(Self.model(), folder)
+    let second = try store.coordinator(HistoryModel.model(), folder)
     #expect(try second.fetchHistory().transactions.isEmpty)
-    _ = try fill(second, 1)
+    _ = try HistoryModel.fill(second, 1)
     #expect(try second.fetchHistory().transactions.count == 1)
   }
 
   @Test(arguments: HistoryStore.allCases) func aMigrationKeepsTheHistory(_ store: HistoryStore) throws {
-    let first = try store.coordinator(Self.model(keepsValues: true), folder), context = try context(first)
-    let fido = try insert("Dog", "Fido", context), ann = try insert("Person", "Ann", context)
+    let first = try store.coordinator(HistoryModel.model(keepsValues: true), folder), context = try HistoryModel.context(first)
+    let fido = try HistoryModel.insert("Dog", "Fido", context), ann = try HistoryModel.insert("Person", "Ann", context)
     try context.save()
     try fido.setValue(3, forKey: "age")
     try ann.setValue("Anna", forKey: "name")
@@ -223,7 +186,7 @@ import Testing
     let token = try first.currentPersistentHistoryToken(), (fidoID, annID) = (fido.objectID.key, ann.objectID.key)
     try first.close()
     // A new entity shifts the numbers of the others, Dog gets an attribute, and Animal is renamed.
-    var model = try Self.model().declarations
+    var model = try HistoryModel.model().declarations
     model.append(EntityDescription("Aardvark", attributes: [AttributeDescription("name", .string, isOptional: true)]))
     let dog = try #require(model.firstIndex { $0.name == "Dog" })
     model[dog].attributes.append(AttributeDescription("weight", .double, isOptional: true))
@@ -236,7 +199,7 @@ import Testing
       changedDog.updatedProperties == nil
         && changes.first { $0.changedObjectID.key == annID && $0 != changedDog }?.updatedProperties == ["name"])
     #expect(try second.fetchHistory(after: token).transactions.isEmpty)
-    let again = try self.context(second)
+    let again = try HistoryModel.context(second)
     again.delete(try again.existingObject(with: changedDog.changedObjectID))
     try again.save()
     let last = try second.fetchHistory(after: token).changes
@@ -249,7 +212,7 @@ import Testing
         "Star", attributes: [AttributeDescription("distance", .double), AttributeDescription("seen", .date, isOptional: true)],
         userInfo: [EntityDescription.historyValuesKey: "YES"])
     ])
-    let coordinator = try store.coordinator(model, folder), context = try context(coordinator),
+    let coordinator = try store.coordinator(model, folder), context = try HistoryModel.context(coordinator),
       star = try context.insert(entityNamed: "Star")
     try star.setValue(.double(.infinity), forKey: "distance")
     try context.save()

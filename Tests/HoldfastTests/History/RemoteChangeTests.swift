@@ -26,6 +26,15 @@ import Testing
     return note
   }
 
+  /// Saves two notes, the first one in a folder.
+  private func saveNotes(_ context: ManagedObjectContext) throws -> (first: ManagedObject, second: ManagedObject, folder: ManagedObject) {
+    let notes = (first: try note("first", context), second: try note("second", context), folder: try context.insert(entityNamed: "Folder"))
+    try notes.folder.setValue("parent", forKey: "name")
+    try notes.first.setValue(notes.folder, forKey: "folder")
+    try context.save()
+    return notes
+  }
+
   private static func notes(_ context: ManagedObjectContext) throws -> [ManagedObject] {
     try context.fetch(FetchRequest<ManagedObject>(entityName: "Note")).sorted { $0.objectID.key < $1.objectID.key }
   }
@@ -48,10 +57,7 @@ import Testing
 
   @Test(arguments: HistoryStore.allCases) func savesOfOtherProcessesAreReportedAndMerged(_ store: HistoryStore) async throws {
     let coordinator = try Self.coordinator(store, store.path(folder)), context = try ManagedObjectContext(coordinator: coordinator)
-    let first = try note("first", context), second = try note("second", context), parent = try context.insert(entityNamed: "Folder")
-    try parent.setValue("parent", forKey: "name")
-    try first.setValue(parent, forKey: "folder")
-    try context.save()
+    let (first, second, parent) = try saveNotes(context)
     context.automaticallyMergesChanges = true
     #expect(try parent.toMany(forKey: "notes").count == 1)
     var saves = coordinator.savedChanges().makeAsyncIterator()
@@ -72,11 +78,8 @@ import Testing
   }
 
   @Test(arguments: HistoryStore.allCases) func aReadOnlyStoreReportsThemToo(_ store: HistoryStore) async throws {
-    let first = try Self.coordinator(store, store.path(folder)), setup = try ManagedObjectContext(coordinator: first)
-    let parent = try setup.insert(entityNamed: "Folder")
-    try parent.setValue("parent", forKey: "name")
-    for text in ["a", "b"] { try note(text, setup).setValue(parent, forKey: "folder") }
-    try setup.save()
+    let first = try Self.coordinator(store, store.path(folder))
+    _ = try saveNotes(ManagedObjectContext(coordinator: first))
     try first.close()
     let coordinator = try Self.coordinator(store, store.path(folder), isReadOnly: true)
     let context = try ManagedObjectContext(coordinator: coordinator), notes = try Self.notes(context)
@@ -145,10 +148,7 @@ import Testing
 
   @Test(arguments: HistoryStore.allCases) func aFaultGetsTheRowThatAnotherProcessSaved(_ store: HistoryStore) async throws {
     let coordinator = try Self.coordinator(store, store.path(folder)), context = try ManagedObjectContext(coordinator: coordinator)
-    let first = try note("first", context), second = try note("second", context), parent = try context.insert(entityNamed: "Folder")
-    try parent.setValue("parent", forKey: "name")
-    try first.setValue(parent, forKey: "folder")
-    try context.save()
+    let (first, second, _) = try saveNotes(context)
     // The saved rows are in the coordinator's cache.
     var saves = coordinator.savedChanges().makeAsyncIterator()
     await changeElsewhere(store)
