@@ -107,7 +107,7 @@ final class SoundSections {
     guard entries.contains(where: { $0.kind == .rows }) || header?.starts(with: BinaryLayout.mark) == true else { throw errors.notAStore() }
   }
 
-  /// The generation number in the footer, which may be damaged. Nobody has saved a store more than 2^40 times.
+  /// The generation number in the footer; nil if it is lost. A number above 2^40 is damage, because it counts saves.
   private func footerGeneration() throws -> Int64? {
     let place = file.byteCount - Int64(BinaryLayout.footerByteCount)
     guard let footer = try bytes(at: place, BinaryLayout.footerByteCount), footer.suffix(BinaryLayout.mark.count) == BinaryLayout.mark[...]

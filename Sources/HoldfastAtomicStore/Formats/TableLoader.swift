@@ -3,8 +3,8 @@ public import HoldfastStore
 /// Builds tables from the contents of a file.
 ///
 /// Call ``begin(_:)`` first. Then call ``take(_:of:)``, ``take(links:of:)``, ``take(order:keys:of:)``, ``take(stated:of:)`` and
-/// ``take(history:)`` in any order, and finally `finish()`. The contents are validated like a save: a repeated key, or two rows that violate a uniqueness
-/// constraint, count as damage.
+/// ``take(history:)`` in any order, and finally `finish()`. The contents are validated like a save: a repeated key, or two rows that
+/// violate a uniqueness constraint, count as damage.
 public final class TableLoader {
   /// The model that the file is opened with.
   public let model: ManagedObjectModel

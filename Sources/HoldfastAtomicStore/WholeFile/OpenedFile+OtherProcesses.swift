@@ -83,7 +83,7 @@ extension OpenedFile {
 
   /// Loads the current version if another process has saved the file. Does nothing if the file is missing.
   ///
-  /// Other processes can save meanwhile: the lock is taken only to go on with what was read, unless that fails twice.
+  /// Other processes can save meanwhile: the lock is taken only to adopt what was read, unless that fails twice.
   ///
   /// - Returns: The changes for ``report(_:)``; nil if there are none.
   func loadCurrentVersion() throws -> StoreChange? {
