@@ -239,7 +239,7 @@ final class JSONDocumentReader {
 
   private func beginMember() throws {
     guard let next = JSONDocumentReader.members.firstIndex(of: name) else {
-      throw refusal(errors.newerFormat("an unknown member \"\(name.prefix(40))\""))
+      throw refusal(errors.newerFormat("an unknown member \(StoreError.quotedName(name))"))
     }
     guard next > member, JSONDocumentReader.members[(member + 1)..<next].allSatisfy(JSONDocumentReader.optionalMembers.contains) else {
       throw refusal(damaged("The member \"\(name)\" is duplicated or out of order, or the one before it is missing."))

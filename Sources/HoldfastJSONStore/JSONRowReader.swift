@@ -77,7 +77,7 @@ final class JSONRowReader {
 
   func beginEntity(_ name: String) throws {
     guard let identity, let found = loader.model.entity(named: name), !found.isAbstract else {
-      throw errors.newerFormat("objects of \"\(name.prefix(40))\", which isn't a concrete entity of the model")
+      throw errors.newerFormat("objects of \(StoreError.quotedName(name)), which isn't a concrete entity of the model")
     }
     entity = found.index
     fields = JSONFieldTable(model.entities[entity])
@@ -130,7 +130,7 @@ final class JSONRowReader {
     let place = Unmanaged.passUnretained(fields)._withUnsafeGuaranteedRef { $0.place(named: text, after: field) }
     guard let found = place else {
       throw errors.newerFormat(
-        "a property \"\(String(decoding: text.prefix(40), as: UTF8.self))\" of \(name) that isn't in the model")
+        "a property \(StoreError.quotedName(String(decoding: text, as: UTF8.self))) of \(name) that isn't in the model")
     }
     field = found
     let (word, bit) = (found >> 6, 1 << UInt64(found & 63) as UInt64)

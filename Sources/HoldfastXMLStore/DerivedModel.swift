@@ -229,7 +229,7 @@ struct DerivedModel {
     var declared: [String: [AttributeDescription]] = [:]
     for (attribute, entities) in owners.sorted(by: { ($0.key.name, $0.key.type) < ($1.key.name, $1.key.type) }) {
       guard let type = XMLEntity.attributeType(attribute.type) else {
-        throw errors.noModel("The attribute \(attribute.name.prefix(40)) has the unknown type \"\(attribute.type.prefix(40))\".")
+        throw errors.noModel("The attribute \(attribute.name.prefix(40)) has the unknown type \(StoreError.quotedName(attribute.type)).")
       }
       for place in places(of: entities, named: attribute.name) {
         declared[place, default: []].append(AttributeDescription(attribute.name, type, isOptional: true))

@@ -119,7 +119,7 @@ final class XMLRowReader {
   func beginObject(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws {
     (key, field, memberCount) = (0, -1, 0)
     guard let found = model.entityNames.place(named: type, after: max(entity.rawValue, 0) - 1) ?? place(ofEntity: type) else {
-      throw errors.unknown("an object of the entity \"\(String(decoding: type.prefix(40), as: UTF8.self))\"")
+      throw errors.unknown("an object of the entity \(StoreError.quotedName(String(decoding: type, as: UTF8.self)))")
     }
     if found != entity.rawValue || builder == nil { try change(to: EntityIndex(found)) }
     key = try reference(id)
@@ -173,7 +173,7 @@ final class XMLRowReader {
     guard let found = place ?? self.place(ofField: name) else {
       field = -1
       throw errors.unknown(
-        "a property \"\(String(decoding: name.prefix(40), as: UTF8.self))\" of \(loader.model.entities[entity].name)")
+        "a property \(StoreError.quotedName(String(decoding: name, as: UTF8.self))) of \(loader.model.entities[entity].name)")
     }
     field = found
     seen[found] += 1

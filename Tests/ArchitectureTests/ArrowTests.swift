@@ -31,7 +31,10 @@ private let allowed: [String: Set<String>] = [
   "Holdfast": ["HoldfastMacrosPlugin", "HoldfastPropertyList", "HoldfastStore", "HoldfastSupport", "Logging"],
   "TestSupport": [
     "Holdfast", "HoldfastStore", "HoldfastAtomicStore", "HoldfastEncryption", "HoldfastStoreConformance", "HoldfastSupport",
+    // Only under the thread sanitizer.
+    "CThreadSanitizer",
   ],
+  "CThreadSanitizer": [],
   "SQLiteTestSupport": ["CHoldfastSQLite"],
   "HoldfastTesting": ["Holdfast", "HoldfastMemoryStore", "HoldfastStore", "HoldfastStoreConformance", "Testing"],
   "HoldfastStoreConformance": ["Holdfast", "HoldfastFiles", "HoldfastRowStore", "HoldfastStore"],

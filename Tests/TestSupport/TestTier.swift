@@ -7,6 +7,9 @@ package enum TestTier {
   /// Whether all of it runs.
   package static let isFull = ProcessInfo.processInfo.environment["HOLDFAST_TESTS"] == "full"
 
+  /// Whether the tests run under the thread sanitizer, which takes several bytes of memory for each byte that they touch.
+  package static let isThreadSanitized = ProcessInfo.processInfo.environment["HOLDFAST_THREAD_SANITIZER"] != nil
+
   /// The distance between the positions of a file, or the calls of a process, that a test harms; 1 in the full tier.
   package static func step(_ usual: Int) -> Int { isFull ? 1 : usual }
 

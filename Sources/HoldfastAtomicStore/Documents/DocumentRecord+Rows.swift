@@ -67,7 +67,7 @@ final class DocumentLoading {
 
   private func take(_ record: DocumentRecord) throws {
     guard let entity = loader.model.entity(named: record.entity), !entity.isAbstract else {
-      throw damaged("The entity \"\(record.entity.prefix(40))\" isn't in the model, or is abstract.", record)
+      throw damaged("The entity \(StoreError.quotedName(record.entity)) isn't in the model, or is abstract.", record)
     }
     guard TableLoader.keys.contains(record.key), record.version >= 0 else { throw damaged("A record's key or version is invalid.", record) }
     var values = [StoreValue](repeating: .null, count: entity.slots.count)

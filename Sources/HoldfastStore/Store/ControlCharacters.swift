@@ -3,6 +3,16 @@ extension StoreError {
   ///
   /// Use it for texts from files or other programs that a store logs. Errors escape their own texts.
   public static func printable(_ text: String) -> String { text.escapingControlCharacters() }
+
+  /// A name from a file in quotation marks, for the text of an error. Texts that can't be the name of an entity or property are replaced by
+  /// three dots.
+  ///
+  /// What a damaged file has in place of a name can contain users' data.
+  public static func quotedName(_ name: some StringProtocol) -> String {
+    let isName =
+      name.utf8.count <= 64 && name.unicodeScalars.allSatisfy { $0 == "_" || $0.properties.isAlphabetic || ("0"..."9").contains($0) }
+    return "\"\(isName ? String(name) : "…")\""
+  }
 }
 
 extension String {

@@ -463,9 +463,9 @@ import Testing
   // MARK: Random programs
 
   /// Random changes in one of several children, which push to their parents, compared with the same changes made in one context.
-  @Test(arguments: TestStore.allCases) func changesThroughChildrenGiveWhatTheyGiveWithout(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func RD9_changesThroughChildrenGiveWhatTheyGiveWithout(_ store: TestStore) throws {
     var random = SeededGenerator()
-    for round in 0..<TestTier.count(4, full: 200) {
+    for round in 0..<TestTier.count(4, full: 1000) {
       let comment = Comment(rawValue: "seed \(random.seed), round \(round) on \(store)")
       let places = [try store.makePlace(), try store.makePlace()]
       var filling = random

@@ -28,10 +28,10 @@ private struct Step {
 /// Random programs on random models, with inheritance and relationships of every kind. Every store must agree with plain dictionaries.
 /// Prints its seed; HOLDFAST_SEED repeats a run. A failing program is shortened as far as possible.
 @Suite struct DifferentialTests {
-  private static let programCount = TestTier.count(25, full: 200)
+  private static let programCount = TestTier.count(25, full: 300)
   private static let stepCount = 500
 
-  @Test(arguments: TestStore.allCases) func randomProgramsGiveWhatPlainDictionariesGive(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases) func RH1_randomProgramsGiveWhatPlainDictionariesGive(_ store: TestStore) throws {
     var seeds = SeededGenerator()
     print("random programs on \(store): HOLDFAST_SEED=\(seeds.seed)")
     var (saves, refusals) = (0, 0)

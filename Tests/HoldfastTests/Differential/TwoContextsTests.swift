@@ -18,14 +18,16 @@ import Testing
 ///
 /// Set HOLDFAST_SEED to repeat a run.
 @Suite struct TwoContextsTests {
-  private static let programCount = TestTier.count(10, full: 600)
+  private static let programCount = TestTier.count(10, full: 750)
 
-  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite, .weakest]) func whatTwoContextsSaveIsSound(_ store: TestStore) throws {
+  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite, .weakest]) func RH4_whatTwoContextsSaveIsSound(_ store: TestStore)
+    throws
+  {
     try run("\(store)") { try Race(store, seed: $0) }
   }
 
   /// Each of two processes accepts the other's saves as later versions of what it knows.
-  @Test func whatTwoProcessesSaveIsSound() throws {
+  @Test func RH4_whatTwoProcessesSaveIsSound() throws {
     try run("two processes") { try Race(processesWithSeed: $0) }
   }
 

@@ -12,24 +12,24 @@ import Testing
   typealias Policy = MergePolicyTests.Policy
 
   @Test(arguments: TestStore.withChild, Policy.allCases)
-  func aSaveWithConflictsGivesWhatTheModelGives(_ store: TestStore, _ policy: Policy) throws {
+  func RD9_aSaveWithConflictsGivesWhatTheModelGives(_ store: TestStore, _ policy: Policy) throws {
     var random = SeededGenerator()
-    for round in 0..<TestTier.count(12, full: 500) {
+    for round in 0..<TestTier.count(12, full: 1500) {
       try MergeRound(store, policy, "seed \(random.seed), round \(round) on \(store), \(policy)").run(&random)
     }
   }
 
   @Test(arguments: TestStore.withChild, Policy.allCases)
-  func mergingTheOtherSavesBeforeSavingGivesTheSame(_ store: TestStore, _ policy: Policy) throws {
+  func RD9_mergingTheOtherSavesBeforeSavingGivesTheSame(_ store: TestStore, _ policy: Policy) throws {
     var random = SeededGenerator()
-    for round in 0..<TestTier.count(12, full: 500) {
+    for round in 0..<TestTier.count(12, full: 1500) {
       let title = "seed \(random.seed), round \(round) with merging on \(store), \(policy)"
       try MergeRound(store, policy, title, mergesBeforeSaving: true).run(&random)
     }
   }
 
   /// Without unsaved changes of its own, a context that merges has the same state as one that reads everything again.
-  @Test(arguments: TestStore.withChild) func aContextThatMergesSeesWhatOthersSave(_ store: TestStore) throws {
+  @Test(arguments: TestStore.withChild) func RD9_aContextThatMergesSeesWhatOthersSave(_ store: TestStore) throws {
     var random = SeededGenerator()
     for round in 0..<TestTier.count(4, full: 100) {
       let place = try store.makePlace()

@@ -70,14 +70,14 @@ struct Nursery {
   ///
   /// - Returns: the total number of acknowledged saves.
   private func killOne(afterAcks wanted: Int, _ microseconds: UInt32) throws -> Int {
-    let acks = try victim.openAcks()
-    defer { close(acks) }
+    let acks = Acknowledgements(emptying: victim.acks)
+    defer { acks.close() }
     let child = System.fork()
     if child == 0 {
       do { try save() } catch { FileHandle.standardError.write(Data("A process couldn't save before it was killed: \(error)\n".utf8)) }
       _exit(1)
     }
-    while lseek(acks, 0, SEEK_END) < wanted && waitpid(child, nil, WNOHANG) == 0 { usleep(200) }
+    while acks.count < wanted && waitpid(child, nil, WNOHANG) == 0 { usleep(200) }
     usleep(microseconds)
     kill(child, SIGKILL)
     var status: Int32 = 0
@@ -87,12 +87,12 @@ struct Nursery {
   }
 
   private func save() throws {
-    let file = try victim.openAcks()
+    let acks = Acknowledgements(emptying: victim.acks)
     let context = try Harbour.context(victim.store.description(at: victim.path))
     while true {
-      if order == .beforeSaving { victim.acknowledge(file) }
+      if order == .beforeSaving { acks.add() }
       try Voyage.saveNext(context)
-      if order == .afterSaving { victim.acknowledge(file) }
+      if order == .afterSaving { acks.add() }
     }
   }
 }

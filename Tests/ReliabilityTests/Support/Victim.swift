@@ -7,6 +7,26 @@ import Holdfast
   import Darwin
 #endif
 
+/// A file to which a process appends a byte after each save.
+struct Acknowledgements {
+  private let file: Int32
+
+  init(emptying path: String) {
+    file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0o600)
+    precondition(file >= 0)
+  }
+
+  /// Also counts those that other processes add.
+  var count: Int { Int(lseek(file, 0, SEEK_END)) }
+
+  func close() { FileHandle(fileDescriptor: file).closeFile() }
+
+  func add() {
+    var byte: UInt8 = 1
+    precondition(write(file, &byte, 1) == 1)
+  }
+}
+
 /// A process that is killed while it saves, and the check of its store.
 struct Victim: Codable {
   let path: String
@@ -22,26 +42,14 @@ struct Victim: Codable {
 
   /// Saves until it is killed, and appends a byte to a file after each save.
   func run() throws {
-    let file = try openAcks()
+    let acknowledgements = Acknowledgements(emptying: acks)
     if countsOpening { startKiller() }
     let context = try Harbour.context(store.description(at: path))
     for save in 0... {
       if save == saves && !countsOpening { startKiller() }
       try Voyage.saveNext(context)
-      acknowledge(file)
+      acknowledgements.add()
     }
-  }
-
-  /// Empties the file of acknowledgements.
-  func openAcks() throws -> Int32 {
-    let file = open(acks, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0o600)
-    precondition(file >= 0)
-    return file
-  }
-
-  func acknowledge(_ file: Int32) {
-    var byte: UInt8 = 1
-    precondition(write(file, &byte, 1) == 1)
   }
 
   private func startKiller() {

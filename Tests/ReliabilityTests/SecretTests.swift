@@ -1,0 +1,252 @@
+import Foundation
+import Holdfast
+import HoldfastFiles
+import HoldfastSQLiteStore
+import HoldfastStore
+import Logging
+import TestSupport
+import Testing
+
+/// Nothing that a user has entered appears in errors or logs.
+@Suite struct SecretTests {
+  /// In a separate process, because a process has one logging system.
+  @Test(arguments: FileStore.all) func RX19_noValueAppearsInErrorsOrLogs(store: FileStore) async throws {
+    let folder = TemporaryFolder()
+    let child = await #expect(processExitsWith: .success, observing: [\.standardErrorContent, \.standardOutputContent]) {
+      [path = folder.file("letters") as String, store = store as FileStore] in
+      LoggingSystem.bootstrap { label in
+        var handler = StreamLogHandler.standardError(label: label)
+        handler.logLevel = .debug
+        return handler
+      }
+      try Secrets(store: store, path: path).makeMistakes()
+    }
+    let output = try #require(child)
+    let text = String(decoding: output.standardOutputContent + output.standardErrorContent, as: UTF8.self)
+    #expect(text.contains("ERROR too long"), "\(text)")
+    for line in text.split(separator: "\n") {
+      for form in Secrets.forms where line.contains(form) { Issue.record("\(store): \(form) is in: \(line)") }
+    }
+  }
+
+  @Test func theFormsAreThoseThatErrorsWouldShow() throws {
+    let values = Secrets.values.map { "\($0.value)" }
+    // A description of data is its size.
+    for value in values where !value.hasPrefix("data") { #expect(Secrets.forms.contains { value.contains($0) }, "\(value)") }
+  }
+}
+
+/// A damaged file that could be read.
+private struct Readable: Error {}
+
+/// Letters whose values can be recognized in any text, and mistakes with them.
+private struct Secrets {
+  let store: FileStore
+  let path: String
+
+  private static let number = 73_417_341
+  private static let data = Data("73417341".utf8)
+  private static let uid = UUID(uuidString: "73417341-7341-7341-7341-734173417341") ?? UUID()
+
+  static let values: [(key: String, value: StoreValue)] = [
+    ("sender", .string("canary 73417341")), ("code", .string("C73417341")), ("weight", .double(73_417_341.5)),
+    ("price", .decimal(Decimal(string: "73417341.25") ?? 0)), ("sent", .date(73_417_341.5)), ("pages", .int32(Int32(number))),
+    ("seal", .data(data)), ("uid", .uuid(uid)), ("link", .uri("x://73417341")),
+  ]
+
+  /// What the text of a value contains: the digits, also as bytes, in base 64 and as a date.
+  static let forms = [
+    "73417341", "7.3417341", "canary", data.base64EncodedString(), data.map { "\($0)" }.joined(separator: ", "),
+    data.map { String($0, radix: 16) }.joined(), "2003-04-30", "2003-04-30".replacing("-", with: "/"),
+  ]
+
+  private static func model(limits: Bool = true, seal: AttributeType = .binaryData) throws -> ManagedObjectModel {
+    let least = AttributeValidation.range
+    return try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Letter",
+        attributes: [
+          AttributeDescription("sender", .string, isOptional: true, validation: limits ? .length(nil, 20) : .none),
+          AttributeDescription("code", .string, isOptional: true, validation: limits ? .pattern("C[0-9]+") : .none),
+          AttributeDescription("weight", .double, isOptional: true, validation: limits ? least(nil, .double(1e8)) : .none),
+          AttributeDescription("price", .decimal, isOptional: true, validation: limits ? least(nil, .decimal(100_000_000)) : .none),
+          AttributeDescription("sent", .date, isOptional: true, validation: limits ? least(nil, .date(1e8)) : .none),
+          AttributeDescription("pages", .integer32, isOptional: true, validation: limits ? least(nil, .int32(100_000_000)) : .none),
+          AttributeDescription("seal", seal, isOptional: true), AttributeDescription("uid", .uuid, isOptional: true),
+          AttributeDescription("link", .uri, isOptional: true),
+          AttributeDescription("number", .integer64, default: .int64(0)),
+        ], relationships: [.toOne("answer", to: "Letter", inverse: "question"), .toOne("question", to: "Letter", inverse: "answer")],
+        uniquenessConstraints: [["code"], ["sender", "pages"]])
+    ])
+  }
+
+  private func context(_ model: ManagedObjectModel? = nil, isReadOnly: Bool = false) throws -> ManagedObjectContext {
+    let description: StoreDescription =
+      switch store {
+      case .sqlite: .sqlite(at: path, options: SQLiteStoreOptions(isReadOnly: isReadOnly, statementLogging: .statements))
+      default: store.description(at: path, file: DurableFileOptions(isReadOnly: isReadOnly))
+      }
+    return try ManagedObjectContext(
+      coordinator: PersistentStoreCoordinator(model: model ?? Self.model(), store: description.migrating(automatically: false)))
+  }
+
+  private func letter(_ context: ManagedObjectContext, _ changes: [String: StoreValue] = [:]) throws -> ManagedObject {
+    let letter = try context.insert(entityNamed: "Letter")
+    for (key, value) in Self.values { try letter.setValue(value, forKey: key) }
+    for (key, value) in changes { try letter.setValue(value, forKey: key) }
+    return letter
+  }
+
+  /// Prints an error in every way that a program would.
+  private func expectError(_ name: String, _ body: () throws -> Void) {
+    do { try body() } catch {
+      if error is Readable { return }
+      print("ERROR \(name): \(error)\n\(String(reflecting: error))\n\(error.localizedDescription)")
+      if let error = error as? any LocalizedError { print("\(error.failureReason ?? "") \(error.recoverySuggestion ?? "")") }
+      for failure in (error as? PersistenceError)?.failures ?? [] { print(failure) }
+      return
+    }
+    fatalError("No error: \(name)")
+  }
+
+  func makeMistakes() throws {
+    let context = try context()
+    let first = try letter(context)
+    try context.save()
+    try makeMistakesOfValues(context)
+    try makeMistakesOfRequests(context)
+    try makeConflicts(context, first)
+    try context.persistentStoreCoordinator.close()
+    try makeMistakesOfFiles()
+  }
+
+  private func makeMistakesOfValues(_ context: ManagedObjectContext) throws {
+    let long = String(repeating: "canary 73417341 ", count: 10)
+    let wrong: [(String, [String: StoreValue])] = [
+      ("too long", ["sender": .string(long), "code": .null]), ("no code", ["code": .string("73417341C")]),
+      ("too heavy", ["weight": .double(734_173_410), "code": .null, "sender": .null]),
+      ("too dear", ["price": .decimal(734_173_410), "code": .null, "sender": .null]),
+      ("too late", ["sent": .date(734_173_410), "code": .null, "sender": .null]),
+      ("several", ["pages": .int32(734_173_410), "sender": .string(long), "code": .string("73417341")]),
+      ("constraint", [:]), ("constraint of two", ["code": .null]),
+    ]
+    for (name, changes) in wrong {
+      let letter = try letter(context, changes)
+      expectError(name) { try context.save() }
+      context.delete(letter)
+      try context.save()
+    }
+    let letter = try letter(context, ["code": .null, "sender": .null])
+    for (name, key, value): (String, String, StoreValue) in [
+      ("text as a number", "weight", .string("canary 73417341")), ("a number as text", "sender", .int64(73_417_341)),
+      ("a large number", "pages", .int64(7_341_734_173_417_341)), ("data as a date", "sent", .data(Self.data)),
+    ] {
+      expectError(name) { try letter.setValue(value, forKey: key) }
+    }
+    context.rollback()
+  }
+
+  private func makeMistakesOfRequests(_ context: ManagedObjectContext) throws {
+    func fetch(_ expression: QueryExpression) throws {
+      _ = try context.fetch(FetchRequest<ManagedObject>(entityName: "Letter", where: FetchPredicate(expression)))
+    }
+    let canary = QueryExpression.constant(.string("canary 73417341"))
+    expectError("an unknown key") { try fetch(.comparison(.property("sendr"), .equalTo, canary, [])) }
+    expectError("a text compared with a number") { try fetch(.comparison(.property("weight"), .lessThan, canary, [])) }
+    expectError("a number that begins with a text") { try fetch(.comparison(.property("pages"), .beginsWith, canary, [])) }
+    expectError("an unknown destination") { try fetch(.any("answers", .comparison(.property("sender"), .equalTo, canary, []))) }
+    // Requests that succeed are logged.
+    try fetch(.comparison(.property("sender"), .equalTo, canary, []))
+    try fetch(.membership(.property("code"), [.string("C73417341"), .string("canary")]))
+    try fetch(.between(.property("sent"), .date(73_417_341), .date(73_417_342)))
+  }
+
+  private func makeConflicts(_ context: ManagedObjectContext, _ first: ManagedObject) throws {
+    let other = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator)
+    let same = try other.existingObject(with: first.objectID)
+    try same.setValue(.string("canary"), forKey: "sender")
+    try first.setValue(.string("canary 73417341!"), forKey: "sender")
+    try other.save()
+    expectError("conflict") { try context.save() }
+    expectError("conflict of a policy") {
+      context.mergePolicy = .custom { _ in .values(["pages": .string("canary 73417341")]) }
+      try context.save()
+    }
+    context.mergePolicy = .error
+    context.rollback()
+    other.delete(same)
+    try other.save()
+    try first.setValue(.string("canary"), forKey: "sender")
+    expectError("a deleted object") { try context.save() }
+    context.rollback()
+    _ = try letter(context)
+    try context.save()
+  }
+
+  private func makeMistakesOfFiles() throws {
+    expectError("another model") { _ = try self.context(Self.model(seal: .string)) }
+    let reader = try context(isReadOnly: true)
+    _ = try letter(reader, ["code": .string("C1"), "sender": .null])
+    expectError("a read-only store") { try reader.save() }
+    try reader.persistentStoreCoordinator.close()
+    if case .sqlite = store { try damageDatabase() } else { try damageFile() }
+  }
+
+  /// Changes bytes in and beside values, and cuts the file there.
+  private func damageFile() throws {
+    let bytes = try TemporaryFolder.read(path)
+    let marks = ["canary", "73417341", "Letter", "NzM0"].flatMap { bytes.ranges(of: Array($0.utf8)).map(\.lowerBound) }
+    for mark in marks {
+      for place in stride(from: max(0, mark - 30), to: min(bytes.count, mark + 40), by: 3) {
+        var damaged = bytes
+        damaged[place] ^= 0x11
+        for (name, contents) in [("changed", damaged), ("cut", Array(bytes[..<place]))] {
+          try TemporaryFolder.write(contents, to: path)
+          expectError("\(name) at \(place)") {
+            let context = try self.context()
+            // Some sections are only read when their objects are.
+            for letter in try context.fetch(FetchRequest<ManagedObject>(entityName: "Letter")) { try read(letter) }
+            throw Readable()
+          }
+          try repair(to: path + ".repaired")
+        }
+      }
+    }
+  }
+
+  private func damageDatabase() throws {
+    for (column, value) in [
+      ("ZWEIGHT", "'canary 73417341'"), ("ZSENT", "'canary 73417341'"), ("ZUID", "'canary 73417341'"), ("ZUID", "x'73417341'"),
+      ("ZPAGES", "734173417341"), ("ZPAGES", "'canary 73417341'"), ("ZSENDER", "x'ff3733343137333431'"), ("ZPRICE", "'canary 73417341'"),
+      ("ZCODE", "x'C373417341'"), ("Z_OPT", "'canary 73417341'"), ("ZANSWER", "'canary 73417341'"),
+    ] {
+      let copy = try TemporaryFolder.read(path)
+      try BareDatabase(path).run("UPDATE ZLETTER SET \(column) = \(value)")
+      expectError("\(column) = \(value.count) characters") {
+        let context = try self.context()
+        defer { try? context.persistentStoreCoordinator.close() }
+        for letter in try context.fetch(FetchRequest<ManagedObject>(entityName: "Letter")) { try read(letter) }
+        throw Readable()
+      }
+      try repair(to: path + ".repaired")
+      try TemporaryFolder.write(copy, to: path)
+    }
+  }
+
+  private func read(_ letter: ManagedObject) throws {
+    for (key, _) in Self.values { _ = try letter.value(forKey: key) }
+  }
+
+  private func repair(to copy: String) throws {
+    for name in TemporaryFolder.names(in: (path as NSString).deletingLastPathComponent) where name.contains("repaired") {
+      try FileManager.default.removeItem(atPath: (path as NSString).deletingLastPathComponent + "/" + name)
+    }
+    do {
+      let report = try PersistentStoreCoordinator.repairPersistentStore(
+        store.description(at: path), to: store.description(at: copy), model: Self.model())
+      print("REPAIR \(report)")
+    } catch {
+      print("ERROR repair: \(error)")
+    }
+  }
+}
