@@ -79,6 +79,9 @@ final class JSONDocumentReader {
     uncountedRows = rows.map { Unmanaged.passUnretained($0) }
   }
 
+  /// Whether the next value is an object of an entity.
+  var isBetweenRows: Bool { place == .rows && rows != nil }
+
   /// Records that the digest is wrong or missing.
   func noteUnverified() { loader?.isVerified = false }
 

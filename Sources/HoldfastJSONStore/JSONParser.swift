@@ -9,30 +9,35 @@ import HoldfastStore
 struct JSONParser {
   private let document: JSONDocumentReader
   private let options: JSONStoreOptions
+  private let readsLines: Bool
 
   init(_ document: JSONDocumentReader, options: JSONStoreOptions) {
     self.document = document
     self.options = options
+    // A line has objects and arrays down to the fifth level.
+    readsLines = WrittenLines.areRead && options.maximumNesting >= 5
   }
 
   /// Parses the file until the document needs no more of it.
-  func parse(_ reader: FileReader) throws {
+  ///
+  /// - Returns: The number of bytes that yajl didn't receive.
+  @discardableResult func parse(_ reader: FileReader) throws -> Int {
     // The parser keeps a pointer to the callbacks, not a copy.
     let callbacks = UnsafeMutablePointer<yajl_callbacks>.allocate(capacity: 1)
     callbacks.initialize(to: JSONParser.callbacks())
     defer { callbacks.deallocate() }
     document.rowsBeginOrEnd = { JSONParser.setCallbacks(callbacks, inRow: $0) }
     defer { document.rowsBeginOrEnd = nil }
-    try withExtendedLifetime(document) {
+    return try withExtendedLifetime(document) {
       guard let handle = yajl_alloc(callbacks, nil, Unmanaged.passUnretained(document).toOpaque()) else {
         throw StoreError(.inputOutput, operation: "open the store", path: document.errors.path, reason: "There isn't enough memory.")
       }
       defer { yajl_free(handle) }
-      try parse(reader, handle)
+      return try parse(reader, handle)
     }
   }
 
-  private func parse(_ reader: FileReader, _ handle: yajl_handle) throws {
+  private func parse(_ reader: FileReader, _ handle: yajl_handle) throws -> Int {
     var bytes = JSONByteCheck()
     var seal = TextSeal.Check(JSONFormat.seal, byteCount: Int(reader.byteCount))
     var feed = JSONFeed(handle)
@@ -45,9 +50,9 @@ struct JSONParser {
         let count = bytes.acceptedCount(piece)
         let isWrong = count < piece.count
         document.proceeded(to: Double(feed.offset + count) / Double(reader.byteCount))
-        let status = feed.take(UnsafeRawBufferPointer(rebasing: piece[..<count]), isLast: isWrong) { document.takeHeard() }
+        let status = try take(UnsafeRawBufferPointer(rebasing: piece[..<count]), isLast: isWrong, &feed)
         if status != yajl_status_ok { try fail(handle, status, at: feed.offset) }
-        if document.isSatisfied { return }
+        if document.isSatisfied { return feed.skipped }
         if isWrong { throw document.damaged("The file contains invalid UTF-8 or an unpaired surrogate escape.", at: feed.offset + 1) }
       }
     }
@@ -58,6 +63,28 @@ struct JSONParser {
       if !options.wholeFile.allowsUnverified { throw document.errors.unverified() }
       document.noteUnverified()
     }
+    return feed.skipped
+  }
+
+  /// Passes lines of objects to the row reader, and everything else to yajl.
+  private func take(_ piece: UnsafeRawBufferPointer, isLast: Bool, _ feed: inout JSONFeed) throws -> yajl_status {
+    var start = 0
+    while start < piece.count {
+      let next = readsLines ? WrittenLines.start(in: piece, from: start) ?? piece.count : piece.count
+      let part = UnsafeRawBufferPointer(rebasing: piece[start..<next])
+      let status = feed.take(part, isLast: isLast && next == piece.count) { document.takeHeard() }
+      if status != yajl_status_ok { return status }
+      start = next
+      // yajl has seen the comma or bracket before the lines, and sees an object behind them.
+      guard next < piece.count, feed.isEmpty, document.isBetweenRows, WrittenLines.precede(piece, next) else { continue }
+      let lines = UnsafeRawBufferPointer(rebasing: piece[next...])
+      try document.withRows { rows in
+        let count = try rows.takeLines(lines)
+        feed.skip(count)
+        start += count
+      }
+    }
+    return yajl_status_ok
   }
 
   private func fail(_ handle: yajl_handle, _ status: yajl_status, at offset: Int) throws {
@@ -82,6 +109,18 @@ struct JSONFeed {
 
   init(_ handle: yajl_handle) { self.handle = handle }
 
+  /// Whether yajl has received all bytes.
+  var isEmpty: Bool { held.isEmpty }
+
+  /// The number of bytes that yajl didn't receive.
+  private(set) var skipped = 0
+
+  /// Counts bytes that yajl doesn't receive.
+  mutating func skip(_ count: Int) {
+    offset += count
+    skipped += count
+  }
+
   /// - Parameters:
   ///   - isLast: Whether to pass on everything that was gathered.
   ///   - heard: Returns whether an event arrived since the last call.
@@ -98,7 +137,11 @@ struct JSONFeed {
     if bytes.isEmpty { return yajl_status_ok }
     let status = yajl_parse(handle, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
     if status == yajl_status_ok { offset += bytes.count }
-    wanted = heard() ? JSONFeed.pieceByteCount : max(2 * bytes.count, 2 * wanted)
+    if heard() {
+      wanted = JSONFeed.pieceByteCount
+    } else if bytes.count >= wanted {
+      wanted = 2 * bytes.count
+    }
     return status
   }
 }

@@ -17,27 +17,29 @@ final class JSONRowReader {
   private let model: JSONModel
   private var identity: StoreIdentity?
   /// The fields, index and row builder of the current entity.
-  @exclusivity(unchecked) private var fields = JSONFieldTable(nil)
+  @exclusivity(unchecked) private(set) var fields = JSONFieldTable(nil)
   @exclusivity(unchecked) private(set) var entity: EntityIndex = -1
   @exclusivity(unchecked) private var builder: RowBatchBuilder?
-  private let values: RowValues
+  let values: RowValues
+  /// The valid keys.
+  let keyRange = TableLoader.keys.lowerBound.rawValue...TableLoader.keys.upperBound.rawValue
   /// For each slot, whether its value can be in an external file.
   @exclusivity(unchecked) private var mayBeExternal: [Bool] = []
-  @exclusivity(unchecked) private var key: ObjectKey = 0
-  @exclusivity(unchecked) private var version: RowVersion = 1
+  @exclusivity(unchecked) var key: ObjectKey = 0
+  @exclusivity(unchecked) var version: RowVersion = 1
   /// The index of the current field.
-  @exclusivity(unchecked) private var field = 0
+  @exclusivity(unchecked) var field = 0
   /// One bit per field: whether the current object contains it.
   @exclusivity(unchecked) private var seen: UnsafeMutableBufferPointer<UInt64> = .allocate(capacity: 0)
   /// The links of each relationship in `model.written`, in document order, and their order keys.
-  private let links: UnsafeMutableBufferPointer<[SaveRequest.Link]>
-  @exclusivity(unchecked) private var orderKeys: [[Int64]]
+  let links: UnsafeMutableBufferPointer<[SaveRequest.Link]>
+  @exclusivity(unchecked) var orderKeys: [[Int64]]
   /// The share of the file that was read, from 0 to 1.
   @exclusivity(unchecked) var progress = 0.0
   /// For each relationship, the number of the current object's links.
-  private let linkCounts: UnsafeMutableBufferPointer<Int>
+  let linkCounts: UnsafeMutableBufferPointer<Int>
   /// Whether the reader is in a list of keys.
-  @exclusivity(unchecked) private var isInTargets = false
+  @exclusivity(unchecked) var isInTargets = false
   /// For each relationship, whether the current object contains order keys.
   @exclusivity(unchecked) private var hasOrderKeys: [Bool]
   /// The relationship whose order keys are being read, and the number read so far.
@@ -249,13 +251,26 @@ final class JSONRowReader {
 
   func endTargets() { isInTargets = false }
 
-  @inline(__always) private func target(_ text: UnsafeRawBufferPointer) throws {
+  @inline(__always) func target(_ text: UnsafeRawBufferPointer) throws {
     guard case .targets(let place, let isOrdered) = fields.kind(field) else { throw damaged("The value can't be a key.") }
+    add(try storeKey(text), place, isOrdered)
+  }
+
+  @inline(__always) func add(_ target: ObjectKey, _ place: Int, _ isOrdered: Bool) {
     if links[place].count == links[place].capacity { makeRoom(place) }
-    links[place].append(SaveRequest.Link(source: key, target: try storeKey(text)))
+    links[place].append(SaveRequest.Link(source: key, target: target))
     // Order keys other than the default ones follow the lists in the file, and replace the defaults.
     if isOrdered { orderKeys[place].append(UsualOrder.key(linkCounts[place])) }
     linkCounts[place] += 1
+  }
+
+  /// Removes the links of the current object.
+  func forgetLinks() {
+    for place in linkCounts.indices where linkCounts[place] > 0 {
+      links[place].removeLast(linkCounts[place])
+      if model.written[place].isOrdered { orderKeys[place].removeLast(linkCounts[place]) }
+      linkCounts[place] = 0
+    }
   }
 
   /// Reserves capacity for the expected number of links, assuming the rest of the file is like the part read so far. An array that

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Damaged files are refused with a typed error and not changed.
-@Suite struct JSONDamageTests {
+@Suite(.bothReaders) struct JSONDamageTests {
   private let file: JSONFile
   private let whole: [UInt8]
 

@@ -12,7 +12,7 @@ import Testing
 #endif
 
 /// A derived value changes without its row's version. Such versions are one history, and the counts of both processes add up.
-@Suite struct JSONDerivedTests {
+@Suite(.bothReaders) struct JSONDerivedTests {
   private static let model: ManagedObjectModel = {
     do {
       return try ManagedObjectModel(entities: [

@@ -12,7 +12,7 @@ import Testing
 #endif
 
 /// Two copies of a file diverge. Neither is accepted as a later version of the other; a version saved from one always is.
-@Suite struct JSONDivergenceTests {
+@Suite(.bothReaders) struct JSONDivergenceTests {
   private let file: JSONFile
   private let copy: JSONFile
 

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// RX11: malicious files. Each is refused, or read exactly.
-@Suite struct JSONHostileFileTests {
+@Suite(.bothReaders) struct JSONHostileFileTests {
   private let file: JSONFile
   private let text: String
 

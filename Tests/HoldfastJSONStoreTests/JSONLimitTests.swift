@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Files with the largest numbers of the format. A file that opens can be saved and opened again, or the save is refused with the reason.
-@Suite struct JSONLimitTests {
+@Suite(.bothReaders) struct JSONLimitTests {
   private let file: JSONFile
   private let text: String
   private static let last = StoreFileHeader.generations.upperBound

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Metadata is read without the objects after it, and therefore without the digest at the end of the file.
-@Suite struct JSONMetadataReadingTests {
+@Suite(.bothReaders) struct JSONMetadataReadingTests {
   @Test func metadataThatWereEditedByHandAreReadWithoutOpeningAndNotWritten() throws {
     let file = try JSONFile()
     let context = try file.context()

@@ -7,7 +7,7 @@ import Testing
 
 /// Files in which an object lacks a value that its model requires. Only saves check required values, so such a file opens and can be read
 /// and repaired.
-@Suite struct JSONMissingValueTests {
+@Suite(.bothReaders) struct JSONMissingValueTests {
   private let file: JSONFile
   private let whole: String
 

@@ -7,7 +7,7 @@ import Testing
 
 /// Files with random changed values, opened without checking the digest. A file that opens can be read completely, changed, saved and
 /// opened again.
-@Suite struct JSONMutationTests {
+@Suite(.bothReaders) struct JSONMutationTests {
   private let file: JSONFile
   private let text: NSString
   /// The ranges of scalars and lists of keys, except in the model.

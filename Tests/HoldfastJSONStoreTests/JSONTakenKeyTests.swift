@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// Another process, which uses the lock file of a copy, takes keys that this store has reserved.
-@Suite struct JSONTakenKeyTests {
+@Suite(.bothReaders) struct JSONTakenKeyTests {
   private let file: JSONFile
   private let copy: JSONFile
 

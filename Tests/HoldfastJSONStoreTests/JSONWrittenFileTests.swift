@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Written files can be opened again, even at the limits. A save that would write an unreadable file is refused.
-@Suite struct JSONWrittenFileTests {
+@Suite(.bothReaders) struct JSONWrittenFileTests {
   private static let pair: ManagedObjectModel = {
     do {
       return try ManagedObjectModel(entities: [

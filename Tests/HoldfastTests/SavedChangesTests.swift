@@ -68,7 +68,7 @@ import Testing
   }
 
   /// Every change is delivered once and in order, or a gap is signalled before the next one, while several contexts save.
-  @Test(arguments: [4, 1_000_000]) func RD8_noChangeIsLostSilently(_ limit: Int) async throws {
+  @Test(arguments: [4, 2_000_000]) func RD8_noChangeIsLostSilently(_ limit: Int) async throws {
     let count = TestTier.count(300, full: 340_000), place = try TestStore.memory.makePlace(), coordinator = try place.coordinator()
     var changes = coordinator.savedChanges(bufferingNewest: limit).makeAsyncIterator()
     let writers = Task {

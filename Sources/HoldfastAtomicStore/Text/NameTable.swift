@@ -64,6 +64,22 @@ public final class NameTable {
     return nil
   }
 
+  /// The length of a name's label, if a text begins with it and eight more bytes; otherwise nil.
+  @inlinable @inline(__always) public func labelCount(_ place: Int, at text: UnsafeRawPointer, before end: UnsafeRawPointer) -> Int? {
+    let (label, count) = extent(place)
+    guard end - text >= count + 8 else { return nil }
+    // Bytes behind a short label don't count.
+    let first = label.loadUnaligned(as: UInt64.self) ^ text.loadUnaligned(as: UInt64.self)
+    if count < 8 { return UInt64(littleEndian: first) << (64 - 8 * UInt64(count)) == 0 && count > 0 ? count : nil }
+    if first != 0 { return nil }
+    var index = 8
+    while index + 8 <= count {
+      if NameTable.differ(label, text, index, UInt64.self) { return nil }
+      index += 8
+    }
+    return NameTable.differ(label, text, count - 8, UInt64.self) ? nil : count
+  }
+
   @inlinable @inline(__always) static func differ<Word: FixedWidthInteger>(
     _ a: UnsafeRawPointer, _ b: UnsafeRawPointer, _ offset: Int, _ word: Word.Type
   ) -> Bool {

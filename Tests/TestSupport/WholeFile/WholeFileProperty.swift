@@ -31,10 +31,10 @@ package struct WholeFileProperty: Sendable {
 
   /// What a store does with bytes.
   package enum Outcome {
-    /// The store opens and saves the file, and does so again with equal content.
-    case accepted
-    /// The store throws a `StoreError` with a specific code.
-    case refused
+    /// The store opens and saves the file, and does so again with equal content, which is given.
+    case accepted([UInt8]?)
+    /// The store throws a `StoreError` with a specific code, which is given.
+    case refused(StoreError)
     /// The store violates a guarantee. The text describes how.
     case violation(String)
   }
@@ -59,9 +59,9 @@ package struct WholeFileProperty: Sendable {
       let (second, metadataAgain) = try save(description("/store", options), disk)
       if content(first) != content(second) { return .violation("Saving the file again changed its content.") }
       if !isEqual(metadata, metadataAgain) { return .violation("The metadata changed when the file was saved again.") }
-      return .accepted
+      return .accepted(content(first).map(Array.init))
     } catch let error as StoreError {
-      return error.code == .general ? .violation("The error has no specific code: \(error)") : .refused
+      return error.code == .general ? .violation("The error has no specific code: \(error)") : .refused(error)
     } catch {
       return .violation("The error isn't a StoreError: \(error)")
     }

@@ -1,0 +1,154 @@
+import Foundation
+import Holdfast
+import HoldfastFiles
+import HoldfastStore
+import TestSupport
+import Testing
+
+@testable import HoldfastAtomicStore
+@testable import HoldfastJSONStore
+
+/// Lines in the form of the writer are read without yajl, with the same result.
+@Suite struct JSONLineTests {
+  private static let model = Bookshelf.model()
+
+  /// Reads a file.
+  ///
+  /// - Returns: The objects as the writer writes them, or the error with its position, and the number of bytes that yajl didn't receive.
+  private func read(_ bytes: [UInt8], lines: Bool = true) -> (result: String, skipped: Int) {
+    WrittenLines.$areRead.withValue(lines) {
+      var skipped = 0
+      do {
+        let loader = TableLoader(model: Self.model, path: "/store")
+        let options = JSONStoreOptions(wholeFile: WholeFileOptions(allowsUnverified: true))
+        let document = JSONDocumentReader(loader: loader, errors: JSONErrors(path: "/store"), options: options)
+        skipped = try JSONParser(document, options: options).parse(FileReader(bytes, path: "/store"))
+        return (String(decoding: try written(loader.finish()), as: UTF8.self), skipped)
+      } catch {
+        return ("\(error)", skipped)
+      }
+    }
+  }
+
+  private func written(_ store: LoadedStore) throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    let model = JSONModel(Self.model)
+    try JSONDocumentWriter(
+      image: StoreImage(header: store.header, generation: store.generation), encodedModel: Array("{}".utf8), model: model,
+      links: model.written.map { WrittenLinks(store.generation, $0) }, output: TextOutput { bytes += $0 }
+    ).write()
+    return bytes
+  }
+
+  private func expectSame(_ bytes: [UInt8], _ comment: @autoclosure () -> String = "") {
+    let (one, other) = (read(bytes).result, read(bytes, lines: false).result)
+    if one != other { Issue.record("\(comment()): \(one)\nyajl: \(other)\n\(String(decoding: bytes, as: UTF8.self))") }
+  }
+
+  /// A file with random values of every kind.
+  private func file(_ count: Int, _ random: inout SeededGenerator) throws -> [UInt8] {
+    let file = try JSONFile(), context = try file.context()
+    let texts = [
+      "", "a", "\"", "\\", "\u{1}\n\t\r\u{1F}", "é\u{1F4DA}", "\u{0}\u{7F}\u{2028}", "{\"$key\":1},\n",
+      String(repeating: "long ", count: 40),
+    ]
+    var books: [ManagedObject] = []
+    func text() -> String { (0..<Int.random(in: 0..<4, using: &random)).map { _ in texts.randomElement(using: &random)! }.joined() }
+    for number in 0..<count {
+      let book = try context.insert(entityNamed: number % 5 == 0 ? "Atlas" : "Book")
+      let bits = random.next()
+      let values: [(String, StoreValue)] = [
+        ("pages", .int16(Int16(truncatingIfNeeded: bits))), ("sold", .int32(Int32(truncatingIfNeeded: bits))),
+        ("number", .int64(Bool.random(using: &random) ? Int64(number) : Int64(bitPattern: bits) / Int64(number + 1))),
+        ("price", .decimal(Decimal(Int64(bitPattern: bits)) / Decimal(1000))), ("weight", .double(Double(bits % 100_000) / 1000)),
+        ("height", .float(Float(bits % 100_000) / 7)), ("title", .string(text())), ("isLent", .bool(bits % 2 == 0)),
+        ("printed", .date(Bool.random(using: &random) ? Double(Int64(bitPattern: bits) >> 30) : Double(bits) / 1e6)),
+        ("cover", .data(Data(text().utf8))), ("uid", .uuid(UUID())), ("page", .uri("https://example.org/\(number)")),
+      ]
+      for (key, value) in values where Int.random(in: 0..<8, using: &random) > 0 { try book.setValue(value, forKey: key) }
+      let real = Double(bitPattern: random.next())
+      if number % 7 == 0, real.isFinite { try book.setValue(.double(real), forKey: "weight") }
+      if number % 11 == 0 { try book.setValue(.double([.infinity, .nan, -0.0, 5e-324].randomElement(using: &random)!), forKey: "weight") }
+      for other in books.suffix(3) where Bool.random(using: &random) { try book.toMany(forKey: "similar").insert(other) }
+      books.append(book)
+    }
+    let shelf = try context.insert(entityNamed: "Shelf")
+    try shelf.setValue(.int16(1), forKey: "row")
+    for book in books { try shelf.ordered(forKey: "books").append(book) }
+    try context.save()
+    try shelf.ordered(forKey: "books").move(fromOffsets: [0], toOffset: 3)
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    return Array(try file.text().utf8)
+  }
+
+  @Test func allButTheFirstAndLastLinesAreReadWithoutYajl() throws {
+    var random = SeededGenerator("Lines")
+    let bytes = try file(2000, &random)
+    let start = try #require(bytes.firstRange(of: Array("\"entities\"".utf8))).lowerBound, (result, skipped) = read(bytes)
+    #expect(skipped * 100 > (bytes.count - start) * 95, "\(skipped) of \(bytes.count) bytes")
+    let (expected, none) = read(bytes, lines: false)
+    #expect(none == 0 && result == expected && result.contains("\"Atlas\":["))
+  }
+
+  @Test func randomObjectsAreReadAsYajlReadsThem() throws {
+    var random = SeededGenerator("Random lines")
+    for _ in 0..<TestTier.count(20, full: 1000) { expectSame(try file(40, &random)) }
+  }
+
+  /// Random changes of lines, most of which make them invalid. Errors have the same text and position.
+  @Test func changedLinesAreReadOrRefusedAsByYajl() throws {
+    var random = SeededGenerator("Changed lines")
+    let bytes = try file(30, &random), start = try #require(bytes.firstRange(of: Array("\"entities\"".utf8))).lowerBound
+    let marks = Array("{}[],:\"\\0123456789.-+eEtrufalsn$ \n\t\u{1}\u{E9}".utf8)
+    var accepted = 0, skipped = 0
+    for _ in 0..<TestTier.count(1500, full: 200_000) {
+      var changed = bytes
+      for _ in 0..<Int.random(in: 1...2, using: &random) {
+        let place = Int.random(in: start..<changed.count, using: &random), length = Int.random(in: 1...12, using: &random)
+        switch Int.random(in: 0..<5, using: &random) {
+        case 0: changed[place] = marks.randomElement(using: &random)!
+        case 1: changed.insert(marks.randomElement(using: &random)!, at: place)
+        case 2: changed.removeSubrange(place..<min(place + length, changed.count))
+        case 3: changed.insert(contentsOf: bytes[place - length..<place], at: place)
+        default:
+          let other = Int.random(in: start..<changed.count, using: &random)
+          changed.swapAt(place, other)
+        }
+      }
+      let (one, other) = (read(changed), read(changed, lines: false))
+      if one.result != other.result {
+        Issue.record("\(one.result)\nyajl: \(other.result)\n\(String(decoding: changed, as: UTF8.self))")
+        return
+      }
+      skipped += one.skipped > 0 ? 1 : 0
+      accepted += one.result.hasPrefix("{") ? 1 : 0
+    }
+    #expect(accepted > 100 && skipped > 100, "\(accepted) accepted, \(skipped) with lines")
+  }
+
+  @Test(arguments: [
+    ("},\n{\"$key\":2", "}\n{\"$key\":2"), ("},\n{\"$key\":2", "},,\n{\"$key\":2"), ("{\"$key\":2", "{\"$key\":02"),
+    ("{\"$key\":2", "{\"$key\":0"), ("{\"$key\":2", "{\"$key\":-2"), ("{\"$key\":2", "{\"$key\":1"), ("{\"$key\":2", "{\"$key\":2e0"),
+    ("{\"$key\":2", "{\"$key\":2,\"$key\":2"), ("\n]", ",\n]"), ("\"weight\":1.1", "\"weight\":01.1"), ("\"weight\":1.1", "\"weight\":1."),
+    ("\"weight\":1.1", "\"weight\":.1"), ("\"weight\":1.1", "\"weight\":-"), ("\"weight\":1.1", "\"weight\":1e400"),
+    ("\"weight\":1.1", "\"weight\":1e-400"),
+    ("\"weight\":1.1", "\"weight\":0.00012345678901234567"), ("\"weight\":1.1", "\"weight\":9007199254740993"),
+    ("\"pages\":7", "\"pages\":32768"), ("\"pages\":7", "\"pages\":7.0"), ("\"isLent\":false", "\"isLent\":falsE"),
+    ("\"isLent\":false", "\"isLent\":null"), ("\"isLent\":false", "\"isLent\":0"),
+    ("\"title\":\"Volume 1\"", "\"title\":\"\\/\\u00e9\\ud83d\\ude00\""),
+    ("\"title\":\"Volume 1\"", "\"title\":\"\\u0041\""), ("\"title\":\"Volume 1\"", "\"title\":\"\\x\""),
+    ("\"title\":\"Volume 1\"", "\"title\":\"\\u00\""),
+    ("\"title\":\"Volume 1\"", "\"title\":1"), ("\"title\"", "\"titlf\""), ("\"similar\":[1]", "\"similar\":[]"),
+    ("\"similar\":[1]", "\"similar\":[1,]"), ("\"similar\":[1]", "\"similar\":[1,1]"), ("\"similar\":[1]", "\"similar\":[99]"),
+  ])
+  func oneChangeIsReadOrRefusedAsByYajl(_ change: (from: String, to: String)) throws {
+    let file = try JSONFile(), context = try file.context()
+    try Bookshelf.fill(context) { book, number in try book.setValue(.int16(7), forKey: "pages") }
+    try context.persistentStoreCoordinator.close()
+    let text = try file.text(), entities = try #require(text.range(of: "\"entities\""))
+    for place in text[entities.upperBound...].ranges(of: change.from) {
+      expectSame(Array(text.replacingCharacters(in: place, with: change.to).utf8), "\(change)")
+    }
+  }
+}
