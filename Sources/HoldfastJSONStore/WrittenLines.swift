@@ -23,8 +23,8 @@ package enum WrittenLines {
     var place = base + start
     while let found = memchr(place, 0x0A, end - place) {
       place = UnsafeRawPointer(found) + 1
-      var line = LineCursor(place, end)
-      if line.skip(LineCursor.key) { return place - base }
+      var line = ByteCursor(place, end)
+      if line.skip(word: ByteCursor.key) { return place - base }
     }
     return nil
   }
@@ -73,7 +73,7 @@ extension JSONRowReader {
   func takeLines(_ bytes: UnsafeRawBufferPointer) throws -> Int {
     guard let base = bytes.baseAddress else { return 0 }
     let fields = fields
-    var line = LineCursor(base, base + bytes.count), start = base
+    var line = ByteCursor(base, base + bytes.count), start = base
     while takeLine(&line, fields) {
       try endRow()
       start = line.place
@@ -83,9 +83,9 @@ extension JSONRowReader {
   }
 
   /// Reads a line, and moves to the beginning of the next object. Returns false if the line has another form.
-  @inline(__always) private func takeLine(_ line: inout LineCursor, _ fields: JSONFieldTable) -> Bool {
+  @inline(__always) private func takeLine(_ line: inout ByteCursor, _ fields: JSONFieldTable) -> Bool {
     beginRow()
-    guard line.skip(LineCursor.key), let own = line.integer(), keyRange.contains(own) else { return false }
+    guard line.skip(word: ByteCursor.key), let own = line.integer(), keyRange.contains(own) else { return false }
     key = ObjectKey(own)
     while line.byte == UInt8(ascii: ",") {
       // The members follow in the order of the table. Most objects have most of them.
@@ -98,38 +98,38 @@ extension JSONRowReader {
     return line.skipEnd()
   }
 
-  @inline(__always) private func takeValue(_ line: inout LineCursor, _ kind: JSONEntity.Kind) -> Bool {
+  @inline(__always) private func takeValue(_ line: inout ByteCursor, _ kind: JSONEntity.Kind) -> Bool {
     switch kind {
     case .attribute(let slot, .string), .attribute(let slot, .uri):
       guard let (text, hasEscapes) = line.text() else { return false }
       if hasEscapes { return values.set(slot, maximumByteCount: text.count) { WrittenLines.unescape(text, into: $0) } }
       values.set(slot, bytes: text)
       return true
-    case .attribute(let slot, .integer64) where line.byte != LineCursor.quote: return takeInteger(&line, slot, .min ... .max)
+    case .attribute(let slot, .integer64) where line.byte != ByteCursor.quote: return takeInteger(&line, slot, .min ... .max)
     case .attribute(let slot, .integer32): return takeInteger(&line, slot, Int64(Int32.min)...Int64(Int32.max))
     case .attribute(let slot, .integer16): return takeInteger(&line, slot, Int64(Int16.min)...Int64(Int16.max))
-    case .attribute(let slot, .double) where line.byte != LineCursor.quote, .attribute(let slot, .date) where line.byte != LineCursor.quote:
-      guard let value = line.real() else { return false }
+    case .attribute(let slot, .double) where line.byte != ByteCursor.quote, .attribute(let slot, .date) where line.byte != ByteCursor.quote:
+      guard let value = line.finiteNumber() else { return false }
       values.set(slot, real: value)
       return true
     case .attribute(let slot, .boolean):
       guard let value = line.boolean() else { return false }
       values.set(slot, integer: value ? 1 : 0)
       return true
-    case .target(let slot) where line.byte != LineCursor.quote: return takeInteger(&line, slot, keyRange)
+    case .target(let slot) where line.byte != ByteCursor.quote: return takeInteger(&line, slot, keyRange)
     case .targets(let place, let isOrdered): return takeTargets(&line, place, isOrdered)
     case .orders: return false
     default: return takeOther(&line)
     }
   }
 
-  @inline(__always) private func takeInteger(_ line: inout LineCursor, _ slot: SlotIndex, _ range: ClosedRange<Int64>) -> Bool {
+  @inline(__always) private func takeInteger(_ line: inout ByteCursor, _ slot: SlotIndex, _ range: ClosedRange<Int64>) -> Bool {
     guard let value = line.integer(), range.contains(value) else { return false }
     values.set(slot, integer: value)
     return true
   }
 
-  @inline(__always) private func takeTargets(_ line: inout LineCursor, _ place: Int, _ isOrdered: Bool) -> Bool {
+  @inline(__always) private func takeTargets(_ line: inout ByteCursor, _ place: Int, _ isOrdered: Bool) -> Bool {
     guard line.skip(UInt8(ascii: "[")) else { return false }
     repeat {
       guard let target = line.integer(), keyRange.contains(target) else { return false }
@@ -139,9 +139,9 @@ extension JSONRowReader {
   }
 
   /// Reads a value that isn't among the most frequent ones.
-  private func takeOther(_ line: inout LineCursor) -> Bool {
+  private func takeOther(_ line: inout ByteCursor) -> Bool {
     do {
-      if line.byte == LineCursor.quote {
+      if line.byte == ByteCursor.quote {
         guard let (text, hasEscapes) = line.text(), !hasEscapes else { return false }
         try string(text)
       } else {
@@ -156,82 +156,24 @@ extension JSONRowReader {
   }
 }
 
-/// A position in a line, which never passes the end of the bytes.
-struct LineCursor {
+extension ByteCursor {
   static let quote = UInt8(ascii: "\"")
   /// The text `{"$key":`.
   static let key: UInt64 = 0x3A22_7965_6B24_227B
   /// The text `},\n{` between two objects.
   private static let end: UInt32 = 0x7B0A_2C7D
 
-  private(set) var place: UnsafeRawPointer
-  private let end: UnsafeRawPointer
-
-  init(_ place: UnsafeRawPointer, _ end: UnsafeRawPointer) { (self.place, self.end) = (place, end) }
-
-  /// The next byte; 0 at the end.
-  @inline(__always) var byte: UInt8 { place < end ? place.load(as: UInt8.self) : 0 }
-
-  @inline(__always) mutating func skip(_ expected: UInt8) -> Bool {
-    if byte != expected { return false }
-    place += 1
-    return true
-  }
-
-  @inline(__always) mutating func skip(_ expected: UInt64) -> Bool {
-    guard end - place >= 8, UInt64(littleEndian: place.loadUnaligned(as: UInt64.self)) == expected else { return false }
-    place += 8
-    return true
-  }
-
-  /// Moves behind the label of a name.
-  @inline(__always) mutating func skip(_ names: NameTable, _ name: Int) -> Bool {
-    guard let count = names.labelCount(name, at: place, before: end) else { return false }
-    place += count
-    return true
-  }
-
   /// Moves to the beginning of the next object.
-  @inline(__always) mutating func skipEnd() -> Bool {
-    guard end - place >= 4, UInt32(littleEndian: place.loadUnaligned(as: UInt32.self)) == LineCursor.end else { return false }
+  @inline(__always) fileprivate mutating func skipEnd() -> Bool {
+    guard isNext(word: ByteCursor.end) else { return false }
     place += 3
     return true
   }
 
-  /// Reads an integer of at most 18 digits.
-  @inline(__always) mutating func integer() -> Int64? {
-    let isNegative = skip(UInt8(ascii: "-"))
-    guard let (value, count) = digits(), count <= 18 else { return nil }
-    return isNegative ? -Int64(value) : Int64(value)
-  }
-
-  /// Reads digits without a zero before other digits. The value is right for at most 18 of them.
-  @inline(__always) private mutating func digits(isFraction: Bool = false) -> (UInt64, Int)? {
-    let start = place, first = byte
-    var value: UInt64 = 0
-    while byte &- 0x30 < 10 {
-      value = value &* 10 &+ UInt64(byte &- 0x30)
-      place += 1
-    }
-    let count = place - start
-    return count == 0 || (first == 0x30 && count > 1 && !isFraction) ? nil : (value, count)
-  }
-
   /// Reads a floating-point number.
-  @inline(__always) mutating func real() -> Double? {
-    let start = place, isNegative = skip(UInt8(ascii: "-"))
-    guard let (whole, count) = digits() else { return nil }
-    var value = whole, fraction = 0
-    if skip(UInt8(ascii: ".")) {
-      guard let (part, more) = digits(isFraction: true) else { return nil }
-      if count + more <= 18 { value = value &* DecimalPower.integers[more] &+ part }
-      fraction = more
-    }
-    // The quotient of two exact numbers is rounded once, so it is right.
-    if count + fraction <= 18, value <= 1 << 53, byte == UInt8(ascii: ",") || byte == UInt8(ascii: "}") {
-      let magnitude = Double(value) / DecimalPower.reals[fraction]
-      return isNegative ? -magnitude : magnitude
-    }
+  @inline(__always) fileprivate mutating func finiteNumber() -> Double? {
+    let start = place
+    if let value = real(), byte == UInt8(ascii: ",") || byte == UInt8(ascii: "}") { return value }
     place = start
     return number().flatMap(NumberText.real)
   }
@@ -239,17 +181,17 @@ struct LineCursor {
   /// Reads a text in quotes.
   ///
   /// - Returns: The bytes between the quotes, and whether there is a backslash among them.
-  @inline(__always) mutating func text() -> (UnsafeRawBufferPointer, hasEscapes: Bool)? {
-    guard skip(LineCursor.quote) else { return nil }
+  @inline(__always) fileprivate mutating func text() -> (UnsafeRawBufferPointer, hasEscapes: Bool)? {
+    guard skip(ByteCursor.quote) else { return nil }
     let start = place
     var hasEscapes = false
     while true {
       skipPlain()
       switch byte {
-      case LineCursor.quote:
+      case ByteCursor.quote:
         place += 1
         return (UnsafeRawBufferPointer(start: start, count: place - start - 1), hasEscapes)
-      case UInt8(ascii: "\\") where end - place >= 2:
+      case UInt8(ascii: "\\") where count >= 2:
         hasEscapes = true
         place += 2
       default: return nil
@@ -260,7 +202,7 @@ struct LineCursor {
   /// Moves to the next quotation mark, backslash or control character.
   @inline(__always) private mutating func skipPlain() {
     let high: UInt64 = 0x8080_8080_8080_8080, ones: UInt64 = 0x0101_0101_0101_0101
-    while end - place >= 8 {
+    while count >= 8 {
       let word = UInt64(littleEndian: place.loadUnaligned(as: UInt64.self))
       // As in the writer. The lowest bit that is found belongs to the first such byte.
       let quotes = word ^ (0x22 &* ones), backslashes = word ^ (0x5C &* ones)
@@ -272,11 +214,11 @@ struct LineCursor {
       }
       place += 8
     }
-    while byte >= 0x20, byte != LineCursor.quote, byte != UInt8(ascii: "\\") { place += 1 }
+    while byte >= 0x20, byte != ByteCursor.quote, byte != UInt8(ascii: "\\") { place += 1 }
   }
 
   /// Moves behind a number that begins as JSON requires. What follows isn't checked.
-  mutating func number() -> UnsafeRawBufferPointer? {
+  fileprivate mutating func number() -> UnsafeRawBufferPointer? {
     let start = place
     while byte != UInt8(ascii: ","), byte != UInt8(ascii: "}"), byte > 0x20 { place += 1 }
     let text = UnsafeRawBufferPointer(start: start, count: place - start), digits = text.first == UInt8(ascii: "-") ? 1 : 0
@@ -284,21 +226,9 @@ struct LineCursor {
     return text.isEmpty || hasZero ? nil : text
   }
 
-  @inline(__always) mutating func boolean() -> Bool? {
-    guard end - place >= 5 else { return nil }
-    let word = UInt32(littleEndian: place.loadUnaligned(as: UInt32.self))
-    if word == 0x6575_7274 {
-      place += 4
-      return true
-    }
-    guard word == 0x736C_6166, (place + 4).load(as: UInt8.self) == UInt8(ascii: "e") else { return nil }
-    place += 5
-    return false
+  @inline(__always) fileprivate mutating func boolean() -> Bool? {
+    // The texts "true" and "fals".
+    if skip(word: 0x6575_7274 as UInt32) { return true }
+    return skip(word: 0x736C_6166 as UInt32) && skip(UInt8(ascii: "e")) ? false : nil
   }
-}
-
-/// The powers of ten.
-private enum DecimalPower {
-  static let integers: [UInt64] = (0...18).map { (0..<$0).reduce(1) { power, _ in power * 10 } }
-  static let reals = integers.map { Double($0) }
 }

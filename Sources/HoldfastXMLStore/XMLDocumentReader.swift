@@ -79,6 +79,21 @@ final class XMLDocumentReader {
 
   func end() { (parser, names) = (nil, nil) }
 
+  /// The number of lines that libxml2 didn't receive.
+  @exclusivity(unchecked) private var skippedLines = 0
+
+  /// The row reader, if it receives the objects.
+  var objectReader: XMLRowReader? { survey == nil ? rows : nil }
+
+  /// Whether libxml2 is between two objects, and has at most some bytes left.
+  func isBetweenObjects(atMost rest: Int) -> Bool {
+    guard place == .database, hasBegun, failure == nil, let input = parser?.pointee.input else { return false }
+    return input.pointee.end - input.pointee.cur <= rest
+  }
+
+  /// Counts the lines in bytes that libxml2 doesn't receive.
+  func skip(_ bytes: UnsafeRawBufferPointer) { skippedLines += WrittenObjects.lineCount(bytes) }
+
   /// Sets the share of the file that was read, from 0 to 1.
   func proceeded(to progress: Double) { rows?.progress = progress }
 
@@ -94,7 +109,7 @@ final class XMLDocumentReader {
 
   func damaged(_ what: String) -> StoreError {
     if place == .start { return errors.notAStore(what) }
-    let line = parser.map { " The problem is on or before line \(xmlSAX2GetLineNumber($0))." } ?? ""
+    let line = parser.map { " The problem is on or before line \(Int(xmlSAX2GetLineNumber($0)) + skippedLines)." } ?? ""
     if place == .object || place == .attribute || place == .relationship, let rows { return rows.damaged(what, line) }
     return errors.damaged(what, line)
   }

@@ -27,7 +27,9 @@ struct XMLParser {
   private static let initialize: Void = xmlInitParser()
 
   /// Parses the file until the document needs no more of it.
-  func parse(_ reader: FileReader) throws {
+  ///
+  /// - Returns: The number of bytes that libxml2 didn't receive.
+  @discardableResult func parse(_ reader: FileReader) throws -> Int {
     // Initializes libxml2 once per process, because several threads must not do so at the same time.
     XMLParser.initialize
     let feed = try XMLFeed(reader, document)
@@ -43,6 +45,7 @@ struct XMLParser {
       defer { document.end() }
       try parse(parser, feed)
     }
+    return feed.skipped
   }
 
   private func noMemory() -> StoreError {
@@ -65,70 +68,6 @@ struct XMLParser {
     let number = parser.pointee.errNo
     return document.damaged(
       number == 0 ? "The file is truncated, or data follows its end." : "The file isn't valid XML (libxml2 error \(number)).")
-  }
-}
-
-/// Provides libxml2 with the bytes of a file.
-private final class XMLFeed {
-  private let reader: FileReader
-  private let document: XMLDocumentReader
-  private var seal: TextSeal.Check
-  /// The unread rest of the last piece; valid until the next piece is read.
-  private var piece: UnsafeRawBufferPointer
-  private var offset = 0
-  /// The error that occurred while reading the file.
-  private(set) var failure: (any Error)?
-  private var tag = LongTag()
-
-  /// Reads the first piece of the file and checks the prolog.
-  init(_ reader: FileReader, _ document: XMLDocumentReader) throws {
-    self.reader = reader
-    self.document = document
-    seal = TextSeal.Check(XMLFormat.seal, byteCount: Int(reader.byteCount))
-    guard let first = try reader.next() else { throw document.errors.notAStore() }
-    seal.update(first)
-    let prolog = try XMLProlog.check(UnsafeRawBufferPointer(rebasing: first.prefix(XMLProlog.maximumByteCount)), document.errors)
-    document.hasDocumentType = prolog.hasDocumentType
-    piece = UnsafeRawBufferPointer(rebasing: first[prolog.hidden...])
-    offset = first.count
-  }
-
-  /// Whether libxml2 has read all bytes.
-  var isAtEnd: Bool { piece.isEmpty && offset == Int(reader.byteCount) }
-
-  /// The result of checking the digest, once all bytes were read.
-  var finding: TextSeal.Finding { seal.finding }
-
-  static let read: xmlInputReadCallback = { context, buffer, count in
-    guard let context, let buffer else { return -1 }
-    return Unmanaged<XMLFeed>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.read(UnsafeMutableRawPointer(buffer), Int(count)) }
-  }
-
-  /// Copies up to `most` bytes and returns their number: 0 at the end, -1 if the file can't be read.
-  private func read(_ buffer: UnsafeMutableRawPointer, _ most: Int) -> Int32 {
-    if piece.isEmpty {
-      do {
-        guard let next = try reader.next() else { return 0 }
-        seal.update(next)
-        offset += next.count
-        piece = next
-      } catch {
-        failure = error
-        return -1
-      }
-    }
-    let count = min(most, piece.count)
-    if let source = piece.baseAddress { buffer.copyMemory(from: source, byteCount: count) }
-    if document.hasEvent { tag = LongTag() }
-    document.hasEvent = false
-    tag.update(UnsafeRawBufferPointer(rebasing: piece[..<count]))
-    guard tag.attributeCount <= LongTag.mostAttributes else {
-      failure = document.errors.limit("A tag has more than \(LongTag.mostAttributes) attributes.")
-      return -1
-    }
-    piece = UnsafeRawBufferPointer(rebasing: piece[count...])
-    document.proceeded(to: Double(offset - piece.count) / Double(max(reader.byteCount, 1)))
-    return Int32(count)
   }
 }
 

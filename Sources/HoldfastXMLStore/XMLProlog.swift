@@ -15,10 +15,13 @@ struct XMLProlog {
   static let maximumByteCount = 1 << 16
 
   /// - Parameter bytes: The first ``maximumByteCount`` of the file, or the entire file if it is smaller.
-  /// - Returns: The length of a byte order mark, which the parser must not receive, and whether there is a document type.
-  static func check(_ bytes: UnsafeRawBufferPointer, _ errors: XMLErrors) throws(StoreError) -> (hidden: Int, hasDocumentType: Bool) {
+  /// - Returns: The length of a byte order mark, which the parser must not receive, the offset of the root element, and whether there is a
+  ///   document type.
+  static func check(_ bytes: UnsafeRawBufferPointer, _ errors: XMLErrors) throws(StoreError) -> (
+    hidden: Int, root: Int, hasDocumentType: Bool
+  ) {
     var prolog = XMLProlog(bytes: bytes, errors: errors)
-    return (try prolog.run(), prolog.isRecognised)
+    return (try prolog.run(), prolog.place, prolog.isRecognised)
   }
 
   private init(bytes: UnsafeRawBufferPointer, errors: XMLErrors) {

@@ -14,7 +14,7 @@ import HoldfastStore
 final class XMLRowReader {
   private let loader: TableLoader
   private let model: XMLModel
-  private let options: XMLStoreOptions
+  let options: XMLStoreOptions
   private let errors: XMLErrors
   private let mostListed: Int
   private var identity: StoreIdentity?
@@ -24,20 +24,22 @@ final class XMLRowReader {
   @exclusivity(unchecked) private var tables: [XMLFieldTable?]
   /// The entity of the current object, with its field table and row builder.
   @exclusivity(unchecked) private(set) var entity: EntityIndex = -1
-  @exclusivity(unchecked) private var fields = XMLFieldTable(nil)
+  @exclusivity(unchecked) private(set) var fields = XMLFieldTable(nil)
   @exclusivity(unchecked) private var builder: RowBatchBuilder?
   /// For each entity, the slots whose values can be in external files.
   private let externalSlots: [Set<SlotIndex>]
-  private let values: RowValues
-  @exclusivity(unchecked) private var key: ObjectKey = 0
+  let values: RowValues
+  /// The valid keys.
+  let keyRange = TableLoader.keys.lowerBound.rawValue...TableLoader.keys.upperBound.rawValue
+  @exclusivity(unchecked) var key: ObjectKey = 0
   /// The index of the current or last field.
-  @exclusivity(unchecked) private var field = -1
+  @exclusivity(unchecked) var field = -1
   /// Whether the current attribute contains the name of an external file.
   @exclusivity(unchecked) private var isExternal = false
   /// For each field, the number of elements in the current object, plus the keys in its lists.
   private let seen: UnsafeMutableBufferPointer<Int>
   /// The number of elements in the current object.
-  @exclusivity(unchecked) private var memberCount = 0
+  @exclusivity(unchecked) var memberCount = 0
   /// The text of the current attribute.
   @exclusivity(unchecked) private var text: UnsafeMutableRawBufferPointer = .allocate(byteCount: 4096, alignment: 1)
   @exclusivity(unchecked) private var textCount = 0
@@ -48,6 +50,10 @@ final class XMLRowReader {
   private let linkCounts: UnsafeMutableBufferPointer<Int>
   /// The links of each relationship in `model.stated`.
   private let stated: UnsafeMutableBufferPointer<LinkDigest>
+  /// The keys for `stated` in an object that ``takeObjects(_:)`` is reading.
+  @exclusivity(unchecked) var statedTargets: [(place: Int, target: ObjectKey)] = []
+  /// The beginning of objects of the current entity, up to the key.
+  @exclusivity(unchecked) var beginning: NameTable?
   /// The share of the file that was read, from 0 to 1.
   @exclusivity(unchecked) var progress = 0.0
 
@@ -123,6 +129,11 @@ final class XMLRowReader {
     }
     if found != entity.rawValue || builder == nil { try change(to: EntityIndex(found)) }
     key = try reference(id)
+    clear()
+  }
+
+  /// Removes the contents of the former object.
+  @inline(__always) func clear() {
     values.clear()
     for place in 0..<fields.count { seen[place] = 0 }
     for place in linkCounts.indices { linkCounts[place] = 0 }
@@ -144,6 +155,7 @@ final class XMLRowReader {
     let maker = builders[found] ?? RowBatchBuilder(entity: loader.model.entities[found], identity: identity)
     (tables[found], builders[found]) = (table, maker)
     (fields, builder) = (table, maker)
+    beginning = NameTable([(before: XMLFormat.objectBegins, name: model.entities[found].name, behind: XMLFormat.behindType)])
   }
 
   func endObject() throws {
@@ -233,6 +245,13 @@ final class XMLRowReader {
     values.set(slot, external: id)
   }
 
+  /// Sets a value from a text that isn't in the buffer.
+  func set(_ slot: SlotIndex, _ type: AttributeType, copyOf source: UnsafeRawBufferPointer) throws {
+    textCount = 0
+    try characters(source)
+    try set(slot, type, UnsafeMutableRawBufferPointer(rebasing: text[..<textCount]))
+  }
+
   @inline(__always) private func set(_ slot: SlotIndex, _ type: AttributeType, _ all: UnsafeMutableRawBufferPointer) throws {
     let text = UnsafeRawBufferPointer(all)
     switch type {
@@ -266,7 +285,7 @@ final class XMLRowReader {
     return value
   }
 
-  @inline(__always) private func set(_ slot: SlotIndex, escaped text: UnsafeRawBufferPointer) throws {
+  @inline(__always) func set(_ slot: SlotIndex, escaped text: UnsafeRawBufferPointer) throws {
     if !XMLText.mayHaveEscapes(text) { return values.set(slot, bytes: text) }
     let isText = values.set(slot, maximumByteCount: text.count) { XMLText.unescape(text, into: $0) }
     if !isText { throw damaged("The text has an unpaired surrogate escape.") }
@@ -300,15 +319,28 @@ final class XMLRowReader {
       if !target.isEmpty { values.set(slot, integer: try reference(target).rawValue) }
     case .targets(let place, let isOrdered):
       if seen[field] > 1 { try checkContinuation() }
-      seen[field] += try forEachReference(idrefs) { target in
-        if links[place].count == links[place].capacity { makeRoom(place) }
-        links[place].append(SaveRequest.Link(source: key, target: target))
-        if isOrdered { orderKeys[place].append(UsualOrder.key(linkCounts[place])) }
-        linkCounts[place] += 1
-      }
+      seen[field] += try forEachReference(idrefs) { add($0, place, isOrdered) }
     case .stated(let place):
       if seen[field] > 1 { try checkContinuation() }
-      seen[field] += try forEachReference(idrefs) { stated[place].add(source: key, target: $0) }
+      seen[field] += try forEachReference(idrefs) { addStated($0, place) }
+    }
+  }
+
+  @inline(__always) func add(_ target: ObjectKey, _ place: Int, _ isOrdered: Bool) {
+    if links[place].count == links[place].capacity { makeRoom(place) }
+    links[place].append(SaveRequest.Link(source: key, target: target))
+    if isOrdered { orderKeys[place].append(UsualOrder.key(linkCounts[place])) }
+    linkCounts[place] += 1
+  }
+
+  @inline(__always) func addStated(_ target: ObjectKey, _ place: Int) { stated[place].add(source: key, target: target) }
+
+  /// Removes the links of the current object.
+  func forgetLinks() {
+    for place in linkCounts.indices where linkCounts[place] > 0 {
+      links[place].removeLast(linkCounts[place])
+      if model.listed[place].isOrdered { orderKeys[place].removeLast(linkCounts[place]) }
+      linkCounts[place] = 0
     }
   }
 

@@ -147,7 +147,9 @@ import Testing
     try Bookshelf.fill(context) { book, number in try book.setValue(.int16(7), forKey: "pages") }
     try context.persistentStoreCoordinator.close()
     let text = try file.text(), entities = try #require(text.range(of: "\"entities\""))
-    for place in text[entities.upperBound...].ranges(of: change.from) {
+    let places = text[entities.upperBound...].ranges(of: change.from)
+    #expect(!places.isEmpty)
+    for place in places {
       expectSame(Array(text.replacingCharacters(in: place, with: change.to).utf8), "\(change)")
     }
   }

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// XML stores that Core Data wrote: old stores of an application, and mapping models, which are such stores too.
-@Suite(.enabled(if: XMLCorpus.files.count > 0, "HOLDFAST_CORPUS names no folder with XML stores."))
+@Suite(.bothReaders, .enabled(if: XMLCorpus.files.count > 0, "HOLDFAST_CORPUS names no folder with XML stores."))
 struct XMLCorpusTests {
   private static let files = XMLCorpus.files
   private let file: XMLFile

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Every change of a sealed file is detected.
-@Suite struct XMLDamageTests {
+@Suite(.bothReaders) struct XMLDamageTests {
   private let file: XMLFile
   init() throws { file = try XMLFile() }
 

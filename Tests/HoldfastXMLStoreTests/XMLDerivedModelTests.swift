@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Models that are derived from the objects in a file of Core Data.
-@Suite struct XMLDerivedModelTests {
+@Suite(.bothReaders) struct XMLDerivedModelTests {
   private let file: XMLFile
   init() throws { file = try XMLFile() }
 

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Files that another program wrote.
-@Suite struct XMLForeignFileTests {
+@Suite(.bothReaders) struct XMLForeignFileTests {
   private let file: XMLFile
   init() throws { file = try XMLFile() }
 

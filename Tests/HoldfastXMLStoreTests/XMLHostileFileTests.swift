@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Malicious files are refused with a typed error, quickly and in little memory.
-@Suite struct XMLHostileFileTests {
+@Suite(.bothReaders) struct XMLHostileFileTests {
   private let file: XMLFile
   init() throws { file = try XMLFile() }
 

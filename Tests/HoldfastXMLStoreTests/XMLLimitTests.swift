@@ -8,7 +8,7 @@ import Testing
 @testable import HoldfastXMLStore
 
 /// Values up to a limit are read, larger ones are refused, and lists continue in further elements.
-@Suite struct XMLLimitTests {
+@Suite(.bothReaders) struct XMLLimitTests {
   private let file: XMLFile
   init() throws { file = try XMLFile() }
 

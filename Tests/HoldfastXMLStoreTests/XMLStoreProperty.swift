@@ -16,8 +16,34 @@ enum XMLStoreProperty {
   private static let property = WholeFileProperty(
     model: model, description: { .xml(at: $0, options: XMLStoreOptions(wholeFile: $1)) }, content: objects)
 
-  /// What the store does with the bytes.
-  static func outcome(_ bytes: [UInt8]) -> WholeFileProperty.Outcome { property.outcome(bytes) }
+  /// What the store does with the bytes. It does the same with objects of another form, which libxml2 reads.
+  static func outcome(_ bytes: [UInt8]) -> WholeFileProperty.Outcome {
+    let outcome = property.outcome(bytes), indented = indentingObjects(bytes)
+    if case .violation = outcome { return outcome }
+    if indented.count == bytes.count { return outcome }
+    let (one, other) = (description(outcome), description(property.outcome(indented)))
+    return one == other ? outcome : .violation("Objects aren't read as libxml2 reads them: \(one), but \(other)")
+  }
+
+  /// Puts a space before each object in a line of the writer's form.
+  private static func indentingObjects(_ bytes: [UInt8]) -> [UInt8] {
+    let beginning = Array("\n<object ".utf8)
+    var result: [UInt8] = []
+    for (index, byte) in bytes.enumerated() {
+      result.append(byte)
+      if byte == beginning[0], bytes[index...].starts(with: beginning) { result.append(0x20) }
+    }
+    return result
+  }
+
+  /// The content that was saved, or the error.
+  private static func description(_ outcome: WholeFileProperty.Outcome) -> String {
+    switch outcome {
+    case .accepted(let content): String(decoding: content ?? [], as: UTF8.self)
+    case .violation(let rule): rule
+    case .refused(let error): "\(error)"
+    }
+  }
 
   /// The violated guarantee; nil if there is none.
   static func violation(_ bytes: [UInt8]) -> String? {

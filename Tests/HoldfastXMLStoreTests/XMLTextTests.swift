@@ -6,7 +6,7 @@ import Testing
 @testable import HoldfastXMLStore
 
 /// Dates and texts in their written and read forms.
-@Suite struct XMLTextTests {
+@Suite(.bothReaders) struct XMLTextTests {
   private func text(_ body: (TextOutput) -> Void) -> String {
     var bytes: [UInt8] = []
     let output = TextOutput { bytes += $0 }

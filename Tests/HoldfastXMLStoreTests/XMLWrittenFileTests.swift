@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Written files can be opened again without changes, and look like Core Data's files.
-@Suite struct XMLWrittenFileTests {
+@Suite(.bothReaders) struct XMLWrittenFileTests {
   private let file: XMLFile
   init() throws { file = try XMLFile() }
 

@@ -1,0 +1,168 @@
+import Foundation
+import Holdfast
+import HoldfastFiles
+import HoldfastStore
+import TestSupport
+import Testing
+
+@testable import HoldfastAtomicStore
+@testable import HoldfastXMLStore
+
+/// Objects in the form of the writer are read without libxml2, with the same result.
+@Suite struct XMLObjectTests {
+  private static let model = Library.model
+
+  /// Reads a file.
+  ///
+  /// - Returns: The objects as the writer writes them, or the error with its position, and the number of bytes that libxml2 didn't receive.
+  private func read(_ bytes: [UInt8], lines: Bool = true) -> (result: String, skipped: Int) {
+    WrittenObjects.$areRead.withValue(lines) {
+      var skipped = 0
+      do {
+        let loader = TableLoader(model: Self.model, path: "/store")
+        let options = XMLStoreOptions(wholeFile: WholeFileOptions(allowsUnverified: true))
+        let errors = XMLErrors(path: "/store")
+        let rows = XMLRowReader(loader, XMLModel(Self.model), options, errors, XMLFormat.mostListed)
+        let document = XMLDocumentReader(rows: rows, errors: errors, options: options, madeUpUUID: nil)
+        skipped = try XMLParser(document, options: options).parse(FileReader(bytes, path: "/store"))
+        return (String(decoding: try written(loader.finish()), as: UTF8.self), skipped)
+      } catch {
+        return ("\(error)", skipped)
+      }
+    }
+  }
+
+  private func written(_ store: LoadedStore) throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    let model = XMLModel(Self.model)
+    try XMLDocumentWriter(
+      image: StoreImage(header: store.header, generation: store.generation), metadata: "", model: model,
+      lists: XMLLists(store.generation, model), output: TextOutput { bytes += $0 }, format: XMLFormat(options: XMLStoreOptions(), path: "/")
+    ).write()
+    return bytes
+  }
+
+  private func expectSame(_ bytes: [UInt8], _ comment: @autoclosure () -> String = "") {
+    let (one, other) = (read(bytes).result, read(bytes, lines: false).result)
+    if one != other { Issue.record("\(comment()): \(one)\nlibxml2: \(other)\n\(String(decoding: bytes, as: UTF8.self))") }
+  }
+
+  /// A file with random values of every kind.
+  private func file(_ count: Int, _ random: inout SeededGenerator) throws -> [UInt8] {
+    let file = try XMLFile(), context = try file.context()
+    let texts = [
+      "", "a", "\"", "\\", "\u{1}\n\t\r\u{1F}", "é\u{1F4DA}", "\u{0}\u{7F}\u{2028}", "]]>&amp;<object>", "\r\n", "\u{FFFE}\u{FFFF}\u{F000}",
+      "\\u", "\u{D7FF}\u{E000}\u{10FFFF}",
+      String(repeating: "long ", count: 40),
+    ]
+    var books: [ManagedObject] = []
+    func text() -> String { (0..<Int.random(in: 0..<4, using: &random)).map { _ in texts.randomElement(using: &random)! }.joined() }
+    for number in 0..<count {
+      let book = try context.insert(entityNamed: number % 5 == 0 ? "Atlas" : "Book")
+      let bits = random.next()
+      let values: [(String, StoreValue)] = [
+        ("pages", .int16(Int16(truncatingIfNeeded: bits))), ("sold", .int32(Int32(truncatingIfNeeded: bits))),
+        ("number", .int64(Bool.random(using: &random) ? Int64(number) : Int64(bitPattern: bits) / Int64(number + 1))),
+        ("price", .decimal(Decimal(Int64(bitPattern: bits)) / Decimal(1000))), ("weight", .double(Double(bits % 100_000) / 1000)),
+        ("height", .float(Float(bits % 100_000) / 7)), ("title", .string(text())), ("isLent", .bool(bits % 2 == 0)),
+        ("printed", .date(Bool.random(using: &random) ? Double(Int64(bitPattern: bits) >> 30) : Double(bits) / 1e6)),
+        ("cover", .data(Data(text().utf8))), ("uid", .uuid(UUID())), ("page", .uri("https://example.org/\(number)")),
+      ]
+      for (key, value) in values where Int.random(in: 0..<8, using: &random) > 0 { try book.setValue(value, forKey: key) }
+      let real = Double(bitPattern: random.next())
+      if number % 7 == 0, real.isFinite { try book.setValue(.double(real), forKey: "weight") }
+      if number % 11 == 0 { try book.setValue(.double([.infinity, .nan, -0.0, 5e-324].randomElement(using: &random)!), forKey: "weight") }
+      for other in books.suffix(3) where Bool.random(using: &random) { try book.toMany(forKey: "similar").insert(other) }
+      books.append(book)
+    }
+    let shelf = try context.insert(entityNamed: "Shelf")
+    try shelf.setValue(.int16(1), forKey: "row")
+    for book in books { try shelf.ordered(forKey: "books").append(book) }
+    try context.save()
+    try shelf.ordered(forKey: "books").move(fromOffsets: [0], toOffset: 3)
+    try context.save()
+    try context.persistentStoreCoordinator.close()
+    return Array(try file.text().utf8)
+  }
+
+  @Test func allButTheFirstAndLastObjectsAreReadWithoutLibxml2() throws {
+    var random = SeededGenerator("Lines")
+    let bytes = try file(2000, &random)
+    let start = try #require(bytes.firstRange(of: Array("<object".utf8))).lowerBound, (result, skipped) = read(bytes)
+    #expect(skipped * 100 > (bytes.count - start) * 90, "\(skipped) of \(bytes.count) bytes")
+    let (expected, none) = read(bytes, lines: false)
+    #expect(none == 0 && result == expected && result.contains("\"ATLAS\""))
+  }
+
+  @Test func randomObjectsAreReadAsLibxml2ReadsThem() throws {
+    var random = SeededGenerator("Random lines")
+    for _ in 0..<TestTier.count(20, full: 1000) { expectSame(try file(40, &random)) }
+  }
+
+  /// Random changes of lines, most of which make them invalid. Errors have the same text and position.
+  @Test func changedObjectsAreReadOrRefusedAsByLibxml2() throws {
+    var random = SeededGenerator("Changed lines")
+    let bytes = try file(30, &random), start = try #require(bytes.firstRange(of: Array("<object".utf8))).lowerBound
+    let marks = Array("<>/!?-&;=\"'\\0123456789.+eEuz \n\t\r\u{1}\u{E9}\u{FFFE}".utf8)
+    var accepted = 0, skipped = 0
+    for _ in 0..<TestTier.count(1500, full: 200_000) {
+      var changed = bytes
+      for _ in 0..<Int.random(in: 1...2, using: &random) {
+        let place = Int.random(in: start..<changed.count, using: &random), length = Int.random(in: 1...12, using: &random)
+        switch Int.random(in: 0..<5, using: &random) {
+        case 0: changed[place] = marks.randomElement(using: &random)!
+        case 1: changed.insert(marks.randomElement(using: &random)!, at: place)
+        case 2: changed.removeSubrange(place..<min(place + length, changed.count))
+        case 3: changed.insert(contentsOf: bytes[place - length..<place], at: place)
+        default:
+          let other = Int.random(in: start..<changed.count, using: &random)
+          changed.swapAt(place, other)
+        }
+      }
+      let (one, other) = (read(changed), read(changed, lines: false))
+      if one.result != other.result {
+        Issue.record("\(one.result)\nlibxml2: \(other.result)\n\(String(decoding: changed, as: UTF8.self))")
+        return
+      }
+      skipped += one.skipped > 0 ? 1 : 0
+      accepted += one.result.hasPrefix("<") ? 1 : 0
+    }
+    #expect(accepted > 30 && skipped > 30, "\(accepted) accepted, \(skipped) with lines")
+  }
+
+  @Test(arguments: [
+    ("</object>\n<object", "</object>\n <object"), ("</object>\n<object", "</object>\n<!-- \n<object"),
+    ("</object>\n<object", "</object>\n-->\n<object"),
+    ("</object>\n<object", "</object>\n<!---->\n<object"), ("</object>\n<object", "</object>\n<![CDATA[ ]]>\n<object"),
+    ("</object>\n<object", "</object>\n<?a b?>\n<object"), ("</object>\n<object", "</object>\nx\n<object"),
+    ("</object>\n<object", "\n</object>\n<object"),
+    ("</object>\n<object", "</object></object>\n<object"), ("</object>\n<object", "<object></object>\n<object"),
+    ("</attribute>", "</attribut>"),
+    ("</attribute>", "</attribute >"), ("</attribute>", "&#65;</attribute>"), ("</attribute>", "&amp;</attribute>"),
+    ("</attribute>", "]]></attribute>"),
+    ("</attribute>", "<!-- --></attribute>"), ("id=\"z2\"", "id=\"z02\""), ("id=\"z2\"", "id=\"z0\""), ("id=\"z2\"", "id=\"z1\""),
+    ("id=\"z2\"", "id=\"y2\""),
+    ("id=\"z2\"", "id=\"z2\" a=\"\""), ("id=\"z2\"", "id='z2'"), ("type=\"BOOK\" id=\"z2\"", "id=\"z2\" type=\"BOOK\""),
+    ("name=\"title\"", "name=\"titlf\""),
+    ("name=\"title\"", "name=\"TITLE\""), ("type=\"int16\">7", "type=\"int16\">007"), ("type=\"int16\">7", "type=\"int16\"> 7 "),
+    ("type=\"int16\">7", "type=\"int16\">32768"),
+    ("type=\"int16\">7", "type=\"int32\">7"), ("type=\"int16\">7", "type=\"int16\">7.0"), ("type=\"int16\">7", "type=\"int16\">"),
+    ("type=\"double\">1.1", "type=\"double\">01.1"),
+    ("type=\"double\">1.1", "type=\"double\">1e5"), ("type=\"double\">1.1", "type=\"double\">1e999"),
+    ("type=\"double\">1.1", "type=\"double\">nan"),
+    ("type=\"double\">1.1", "type=\"double\">\n1.1\t"), ("Volume 1", "Volume \\u"), ("Volume 1", "Volume \\u00d8"),
+    ("Volume 1", "Volume \\u14002"), ("Volume 1", "a\r\nb"),
+    ("idrefs=\"z", "idrefs=\" z"), ("idrefs=\"z", "idrefs=\"z99 z"), ("idrefs=\"z", "idrefs=\"z1 z1 z"), ("idrefs=\"z", "idrefs=\""),
+    ("/>", " />"),
+    ("/>", "></relationship>"), ("/>", "/>\n"), ("type=\"0/1\"", "type=\"1/1\""), ("\"/>", "\" idrefs=\"z1\"/>"),
+  ])
+  func oneChangeIsReadOrRefusedAsByLibxml2(_ change: (from: String, to: String)) throws {
+    let file = try XMLFile(), context = try file.context()
+    try Bookshelf.fill(context) { book, number in try book.setValue(.int16(7), forKey: "pages") }
+    try context.persistentStoreCoordinator.close()
+    let text = try file.text(), entities = try #require(text.range(of: "<object"))
+    let places = text[entities.lowerBound...].ranges(of: change.from)
+    #expect(!places.isEmpty)
+    for place in places { expectSame(Array(text.replacingCharacters(in: place, with: change.to).utf8), "\(change)") }
+  }
+}
