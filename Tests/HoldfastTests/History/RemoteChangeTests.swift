@@ -77,6 +77,51 @@ import Testing
     try context.save()
   }
 
+  /// Prints the time from the end of each save until a context has merged it.
+  @Test(arguments: HistoryStore.allCases) func eachSaveOfAnotherProcessIsMerged(_ store: HistoryStore) async throws {
+    let saves = TestTier.count(10, full: 200), path = store.path(folder), folder = folder.path
+    let coordinator = try Self.coordinator(store, path)
+    let first = try saveNotes(ManagedObjectContext(coordinator: coordinator)).first.objectID
+    async let other: Void = Self.save(saves, store, path, folder)
+    // On a thread, because the other process and its test occupy one that tasks use.
+    let delays = try await onThread {
+      let context = try ManagedObjectContext(coordinator: coordinator), note = try context.existingObject(with: first)
+      context.automaticallyMergesChanges = true
+      return try (1...saves).map { save in
+        try waitUntil {
+          try context.processPendingChanges()
+          return try note.value(forKey: "count") == .int64(Int64(save))
+        }
+        let merged = DispatchTime.now().uptimeNanoseconds
+        waitUntil { TemporaryFolder.exists(folder + "/saved\(save)") }
+        let saved = UInt64(String(decoding: try TemporaryFolder.read(folder + "/saved\(save)"), as: UTF8.self)) ?? 0
+        try TemporaryFolder.write([], to: folder + "/merged\(save)")
+        return Double(Int64(bitPattern: merged &- saved)) / 1e6
+      }.sorted()
+    }
+    await other
+    print("REPORT of another process, \(store): median \(delays[saves / 2]) ms, at most \(delays[saves - 1]) ms, \(saves) saves")
+    try coordinator.close()
+  }
+
+  /// Another process changes the first note again and again. After each save, it waits until it is merged.
+  private static func save(_ saves: Int, _ store: HistoryStore, _ path: String, _ folder: String) async {
+    await #expect(processExitsWith: .success) {
+      [saves = saves as Int, path = path as String, folder = folder as String, store = store as HistoryStore] in
+      let coordinator = try RemoteChangeTests.coordinator(store, path, reports: false)
+      let context = try ManagedObjectContext(coordinator: coordinator), note = try RemoteChangeTests.notes(context)[0]
+      for save in 1...saves {
+        try note.setValue(.int64(Int64(save)), forKey: "count")
+        try context.save()
+        let time = DispatchTime.now().uptimeNanoseconds
+        try TemporaryFolder.write(Array("\(time)".utf8), to: folder + "/new")
+        guard rename(folder + "/new", folder + "/saved\(save)") == 0 else { exit(3) }
+        waitUntil { TemporaryFolder.exists(folder + "/merged\(save)") }
+      }
+      try coordinator.close()
+    }
+  }
+
   @Test(arguments: HistoryStore.allCases) func aReadOnlyStoreReportsThemToo(_ store: HistoryStore) async throws {
     let first = try Self.coordinator(store, store.path(folder))
     _ = try saveNotes(ManagedObjectContext(coordinator: first))
