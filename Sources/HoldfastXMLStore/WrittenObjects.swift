@@ -38,7 +38,7 @@ package struct WrittenObjects {
   private var isPlain: Bool
   private var endsWithAngle = false
   private var spaceCount = 0
-  /// The number of calls for which libxml2 gets all bytes. It doubles each time when an object has another form.
+  /// During this number of calls, libxml2 gets all bytes. The number doubles each time an object has another form.
   private var pause = 0
   private var nextPause = 1
   /// The number of bytes that were taken.

@@ -96,7 +96,7 @@ import Testing
     for _ in 0..<TestTier.count(20, full: 1000) { expectSame(try file(40, &random)) }
   }
 
-  /// Random changes of lines, most of which make them invalid. Errors have the same text and position.
+  /// Random changes of lines. Most make the file invalid. Errors have the same text and position.
   @Test func changedLinesAreReadOrRefusedAsByYajl() throws {
     var random = SeededGenerator("Changed lines")
     let bytes = try file(30, &random), start = try #require(bytes.firstRange(of: Array("\"entities\"".utf8))).lowerBound

@@ -23,7 +23,7 @@ public struct ByteCursor {
     return true
   }
 
-  /// Moves behind bytes, the first of which are the lowest ones of a word.
+  /// Moves behind the bytes of a word, beginning with the lowest one.
   @inlinable @inline(__always) public mutating func skip<Word: FixedWidthInteger>(word expected: Word) -> Bool {
     guard isNext(word: expected) else { return false }
     place += MemoryLayout<Word>.size

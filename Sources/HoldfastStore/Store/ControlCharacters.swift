@@ -7,7 +7,7 @@ extension StoreError {
   /// A name from a file in quotation marks, for the text of an error. Texts that can't be the name of an entity or property are replaced by
   /// three dots.
   ///
-  /// What a damaged file has in place of a name can contain users' data.
+  /// In a damaged file, a name can contain users' data.
   public static func quotedName(_ name: some StringProtocol) -> String {
     let isName =
       name.utf8.count <= 64 && name.unicodeScalars.allSatisfy { $0 == "_" || $0.properties.isAlphabetic || ("0"..."9").contains($0) }

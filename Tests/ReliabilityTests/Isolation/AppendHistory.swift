@@ -10,7 +10,7 @@ struct AppendTransaction: Codable, Sendable, Equatable {
 
 /// Transactions of several writers on shared lists, and a check of their isolation.
 ///
-/// Each number is appended once, so a list tells which transactions wrote it, and in which order. This is the method of Kingsbury and
+/// Each number is appended once, so a list shows which transactions wrote it, and in which order. This is the method of Kingsbury and
 /// Alvaro, *Elle: Inferring Isolation Anomalies from Experimental Observations* (2020). The names in parentheses are Adya's.
 struct AppendHistory {
   /// The transactions of each writer, in order.
@@ -68,7 +68,7 @@ struct AppendHistory {
     return found
   }
 
-  /// The order of the saved transactions, as far as the lists tell it.
+  /// The order of the saved transactions, as far as the lists show it.
   private func makeGraph() -> TransactionGraph {
     let saved = writers.map { $0.filter(\.isSaved) }, transactions = Array(saved.joined())
     var graph = TransactionGraph(count: transactions.count), writer: [Int: Int] = [:]

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Several writers read lists and append to them. The lists tell how the transactions were isolated from each other.
+/// Several writers read lists and append to them. The lists show how the transactions were isolated from each other.
 @Suite(.serialized) struct IsolationTests {
   private let folder = TemporaryFolder()
 

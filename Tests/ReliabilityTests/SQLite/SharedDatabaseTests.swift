@@ -114,7 +114,7 @@ struct SharedDatabase: Codable, Sendable {
     _exit(0)
   }
 
-  /// Saves, reads, and repeats saves with a conflict, until it is told to stop.
+  /// Saves, reads, and repeats saves with a conflict, until a file ends it.
   private func work(_ writer: Int) throws {
     let acks = Acknowledgements(emptying: acks(writer)), context = try Harbour.context(description)
     var saves = 0
