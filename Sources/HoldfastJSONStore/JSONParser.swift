@@ -69,7 +69,8 @@ struct JSONParser {
   /// Passes lines of objects to the row reader, and everything else to yajl.
   private func take(_ piece: UnsafeRawBufferPointer, isLast: Bool, _ feed: inout JSONFeed) throws -> yajl_status {
     var start = 0
-    while start < piece.count {
+    // Also once for an empty piece, because the feed may hold bytes.
+    repeat {
       let next = readsLines ? WrittenLines.start(in: piece, from: start) ?? piece.count : piece.count
       let part = UnsafeRawBufferPointer(rebasing: piece[start..<next])
       let status = feed.take(part, isLast: isLast && next == piece.count) { document.takeHeard() }
@@ -83,7 +84,7 @@ struct JSONParser {
         feed.skip(count)
         start += count
       }
-    }
+    } while start < piece.count
     return yajl_status_ok
   }
 
@@ -96,8 +97,8 @@ struct JSONParser {
 
 /// Passes pieces to yajl and keeps the total time linear.
 ///
-/// If a string or number spans several pieces, yajl scans it from its beginning for each piece. When a piece produces no event, the
-/// feed gathers the following pieces and doubles their size.
+/// If a string or number spans several pieces, yajl scans it from its beginning for each piece. When a piece of the usual size produces no
+/// event, the feed gathers the following pieces and doubles their size. Smaller pieces end behind an object, or where a larger one begins.
 struct JSONFeed {
   static let pieceByteCount = 1 << 16
 

@@ -26,20 +26,20 @@ final class JSONRowReader {
   /// For each slot, whether its value can be in an external file.
   @exclusivity(unchecked) private var mayBeExternal: [Bool] = []
   @exclusivity(unchecked) var key: ObjectKey = 0
-  @exclusivity(unchecked) var version: RowVersion = 1
+  @exclusivity(unchecked) private var version: RowVersion = 1
   /// The index of the current field.
   @exclusivity(unchecked) var field = 0
   /// One bit per field: whether the current object contains it.
   @exclusivity(unchecked) private var seen: UnsafeMutableBufferPointer<UInt64> = .allocate(capacity: 0)
   /// The links of each relationship in `model.written`, in document order, and their order keys.
-  let links: UnsafeMutableBufferPointer<[SaveRequest.Link]>
-  @exclusivity(unchecked) var orderKeys: [[Int64]]
+  private let links: UnsafeMutableBufferPointer<[SaveRequest.Link]>
+  @exclusivity(unchecked) private var orderKeys: [[Int64]]
   /// The share of the file that was read, from 0 to 1.
   @exclusivity(unchecked) var progress = 0.0
   /// For each relationship, the number of the current object's links.
-  let linkCounts: UnsafeMutableBufferPointer<Int>
+  private let linkCounts: UnsafeMutableBufferPointer<Int>
   /// Whether the reader is in a list of keys.
-  @exclusivity(unchecked) var isInTargets = false
+  @exclusivity(unchecked) private var isInTargets = false
   /// For each relationship, whether the current object contains order keys.
   @exclusivity(unchecked) private var hasOrderKeys: [Bool]
   /// The relationship whose order keys are being read, and the number read so far.
@@ -251,7 +251,7 @@ final class JSONRowReader {
 
   func endTargets() { isInTargets = false }
 
-  @inline(__always) func target(_ text: UnsafeRawBufferPointer) throws {
+  @inline(__always) private func target(_ text: UnsafeRawBufferPointer) throws {
     guard case .targets(let place, let isOrdered) = fields.kind(field) else { throw damaged("The value can't be a key.") }
     add(try storeKey(text), place, isOrdered)
   }

@@ -222,8 +222,9 @@ extension ByteCursor {
     let start = place
     while byte != UInt8(ascii: ","), byte != UInt8(ascii: "}"), byte > 0x20 { place += 1 }
     let text = UnsafeRawBufferPointer(start: start, count: place - start), digits = text.first == UInt8(ascii: "-") ? 1 : 0
+    guard text.count > digits, text[digits] &- 0x30 < 10 else { return nil }
     let hasZero = text.count > digits + 1 && text[digits] == 0x30 && text[digits + 1] &- 0x30 < 10
-    return text.isEmpty || hasZero ? nil : text
+    return hasZero ? nil : text
   }
 
   @inline(__always) fileprivate mutating func boolean() -> Bool? {

@@ -55,7 +55,8 @@ package struct WrittenObjects {
   /// Writes spaces for libxml2, if it has received the end of an object.
   mutating func padding(in buffer: UnsafeMutableRawPointer, _ most: Int) -> Int? {
     guard step == .behindObject else { return nil }
-    step = .behindSpaces
+    step = document.hasBegun ? .behindSpaces : .elsewhere
+    if step == .elsewhere { return nil }
     // libxml2 asks for more bytes when it has less than 250.
     spaceCount = min(most, 256)
     memset(buffer, 0x20, spaceCount)
@@ -71,7 +72,8 @@ package struct WrittenObjects {
     let count = document.isBetweenObjects(atMost: spaceCount) ? try rows.takeObjects(bytes) : 0
     document.skip(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
     skipped += count
-    (pause, nextPause) = count > 0 ? (0, 1) : (nextPause, min(2 * nextPause, 64))
+    // Spaces aren't worth it for a few small objects.
+    (pause, nextPause) = count > 1024 ? (0, 1) : (nextPause, min(2 * nextPause, 64))
     return count
   }
 
@@ -81,7 +83,7 @@ package struct WrittenObjects {
     if !isPlain { return count }
     if pause > 0 {
       pause -= 1
-    } else if let end = WrittenObjects.end(in: bytes, before: count) {
+    } else if prologByteCount == 0, let end = WrittenObjects.end(in: bytes, before: count) {
       count = end
       step = .behindObject
     }
@@ -154,7 +156,8 @@ extension XMLRowReader {
 
   /// Whether no name and no object can exceed the limits for names and members.
   private func isWithinLimits(_ beginning: NameTable) -> Bool {
-    guard fields.count <= options.maximumMemberCount, beginning.label(0).count <= options.maximumNameByteCount else { return false }
+    // A number that is read directly has at most 20 bytes.
+    guard options.maximumTextByteCount >= 20, fields.count <= options.maximumMemberCount, beginning.label(0).count <= options.maximumNameByteCount else { return false }
     return (0..<fields.count).allSatisfy { fields.names.label($0).count <= options.maximumNameByteCount }
   }
 
@@ -179,15 +182,16 @@ extension XMLRowReader {
   }
 
   @inline(__always) private func takeValue(_ cursor: inout ByteCursor, _ kind: XMLEntity.Kind) -> Bool {
-    switch kind {
-    case .attribute(let slot, let type): takeAttribute(&cursor, slot, type) && cursor.skipAttributeEnd()
-    case .target(let slot):
-      cursor.forEachReference(in: keyRange) { values.set(slot, integer: $0) }.map { $0 < 2 } == true
-    case .targets(let place, let isOrdered):
-      cursor.forEachReference(in: keyRange) { add(ObjectKey($0), place, isOrdered) } != nil
-    case .stated(let place):
-      cursor.forEachReference(in: keyRange) { statedTargets.append((place, ObjectKey($0))) } != nil
-    }
+    if case .attribute(let slot, let type) = kind { return takeAttribute(&cursor, slot, type) && cursor.skipAttributeEnd() }
+    let start = cursor.place
+    let count =
+      switch kind {
+      case .attribute: nil as Int?
+      case .target(let slot): cursor.forEachReference(in: keyRange) { values.set(slot, integer: $0) }.flatMap { $0 < 2 ? $0 : nil }
+      case .targets(let place, let isOrdered): cursor.forEachReference(in: keyRange) { add(ObjectKey($0), place, isOrdered) }
+      case .stated(let place): cursor.forEachReference(in: keyRange) { statedTargets.append((place, ObjectKey($0))) }
+      }
+    return count != nil && cursor.place - start <= options.maximumAttributeValueByteCount
   }
 
   @inline(__always) private func takeAttribute(_ cursor: inout ByteCursor, _ slot: SlotIndex, _ type: AttributeType) -> Bool {

@@ -45,7 +45,7 @@ final class XMLDocumentReader {
   private var text: [UInt8] = []
   private var seen: Set<Place> = []
   private let list = XMLEcho()
-  @exclusivity(unchecked) private var hasBegun = false
+  @exclusivity(unchecked) private(set) var hasBegun = false
 
   private enum Place {
     case start, database, info

@@ -58,6 +58,7 @@ final class XMLFeed {
       }
     }
     if let padding = objects.padding(in: buffer, most) { return Int32(padding) }
+    document.proceeded(to: Double(offset) / Double(max(reader.byteCount, 1)))
     do { piece = UnsafeRawBufferPointer(rebasing: piece[try objects.take(piece)...]) } catch {
       failure = error
       return -1
@@ -72,7 +73,6 @@ final class XMLFeed {
       return -1
     }
     piece = UnsafeRawBufferPointer(rebasing: piece[count...])
-    document.proceeded(to: Double(offset - piece.count) / Double(max(reader.byteCount, 1)))
     return Int32(count)
   }
 }

@@ -53,7 +53,8 @@ final class XMLRowReader {
   /// The keys for `stated` in an object that ``takeObjects(_:)`` is reading.
   @exclusivity(unchecked) var statedTargets: [(place: Int, target: ObjectKey)] = []
   /// The beginning of objects of the current entity, up to the key.
-  @exclusivity(unchecked) var beginning: NameTable?
+  @exclusivity(unchecked) private(set) var beginning: NameTable?
+  @exclusivity(unchecked) private var beginnings: [NameTable?]
   /// The share of the file that was read, from 0 to 1.
   @exclusivity(unchecked) var progress = 0.0
 
@@ -66,6 +67,7 @@ final class XMLRowReader {
     let entities = loader.model.entities
     builders = entities.map { _ in nil }
     tables = entities.map { _ in nil }
+    beginnings = entities.map { _ in nil }
     externalSlots = entities.map { Set($0.externalSlots) }
     values = RowValues(slotCount: entities.map(\.slots.count).max() ?? 0)
     seen = .allocate(capacity: model.entities.map(\.fields.count).max() ?? 0)
@@ -155,7 +157,9 @@ final class XMLRowReader {
     let maker = builders[found] ?? RowBatchBuilder(entity: loader.model.entities[found], identity: identity)
     (tables[found], builders[found]) = (table, maker)
     (fields, builder) = (table, maker)
-    beginning = NameTable([(before: XMLFormat.objectBegins, name: model.entities[found].name, behind: XMLFormat.behindType)])
+    beginning =
+      beginnings[found] ?? NameTable([(before: XMLFormat.objectBegins, name: model.entities[found].name, behind: XMLFormat.behindType)])
+    beginnings[found] = beginning
   }
 
   func endObject() throws {

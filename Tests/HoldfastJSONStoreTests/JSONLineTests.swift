@@ -139,6 +139,8 @@ import Testing
     ("\"title\":\"Volume 1\"", "\"title\":\"\\/\\u00e9\\ud83d\\ude00\""),
     ("\"title\":\"Volume 1\"", "\"title\":\"\\u0041\""), ("\"title\":\"Volume 1\"", "\"title\":\"\\x\""),
     ("\"title\":\"Volume 1\"", "\"title\":\"\\u00\""),
+    ("\"price\":\"12345678901234567.1\"", "\"price\":NaN"), ("\"price\":\"12345678901234567.1\"", "\"price\":-"),
+    ("\"price\":\"12345678901234567.1\"", "\"price\":\"NaN\""), ("\"price\":\"12345678901234567.1\"", "\"price\":1.5"),
     ("\"title\":\"Volume 1\"", "\"title\":1"), ("\"title\"", "\"titlf\""), ("\"similar\":[1]", "\"similar\":[]"),
     ("\"similar\":[1]", "\"similar\":[1,]"), ("\"similar\":[1]", "\"similar\":[1,1]"), ("\"similar\":[1]", "\"similar\":[99]"),
   ])
@@ -151,6 +153,20 @@ import Testing
     #expect(!places.isEmpty)
     for place in places {
       expectSame(Array(text.replacingCharacters(in: place, with: change.to).utf8), "\(change)")
+    }
+  }
+
+  /// The invalid byte is the first one of a piece of 64 KiB, and a text that began in an earlier piece contains it.
+  @Test(arguments: [true, false]) func aWrongByteAtTheBeginningOfAPieceHasItsPosition(isLineFeedBefore: Bool) throws {
+    var random = SeededGenerator("Wrong byte")
+    var bytes = try file(10, &random)
+    let place = try #require(bytes.firstRange(of: Array("\"title\":\"".utf8))).upperBound
+    bytes.insert(contentsOf: [UInt8](repeating: UInt8(ascii: "a"), count: 300_000), at: place)
+    bytes[196_608] = 0xFF
+    if isLineFeedBefore { bytes[150_000] = 0x0A }
+    for lines in [true, false] {
+      let error = read(bytes, lines: lines).result
+      #expect(error.contains(isLineFeedBefore ? "isn't valid JSON" : "before byte 196609"), "\(error)")
     }
   }
 }

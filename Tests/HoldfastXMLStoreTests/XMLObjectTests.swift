@@ -15,12 +15,13 @@ import Testing
   /// Reads a file.
   ///
   /// - Returns: The objects as the writer writes them, or the error with its position, and the number of bytes that libxml2 didn't receive.
-  private func read(_ bytes: [UInt8], lines: Bool = true) -> (result: String, skipped: Int) {
+  private func read(_ bytes: [UInt8], lines: Bool = true, _ limits: XMLStoreOptions = XMLStoreOptions()) -> (result: String, skipped: Int) {
     WrittenObjects.$areRead.withValue(lines) {
       var skipped = 0
       do {
         let loader = TableLoader(model: Self.model, path: "/store")
-        let options = XMLStoreOptions(wholeFile: WholeFileOptions(allowsUnverified: true))
+        var options = limits
+        options.wholeFile.allowsUnverified = true
         let errors = XMLErrors(path: "/store")
         let rows = XMLRowReader(loader, XMLModel(Self.model), options, errors, XMLFormat.mostListed)
         let document = XMLDocumentReader(rows: rows, errors: errors, options: options, madeUpUUID: nil)
@@ -164,5 +165,18 @@ import Testing
     let places = text[entities.lowerBound...].ranges(of: change.from)
     #expect(!places.isEmpty)
     for place in places { expectSame(Array(text.replacingCharacters(in: place, with: change.to).utf8), "\(change)") }
+  }
+
+  /// The limits hold for objects in the form of the writer, too.
+  @Test(arguments: [
+    XMLStoreOptions(maximumTextByteCount: 3), XMLStoreOptions(maximumTextByteCount: 19), XMLStoreOptions(maximumTextByteCount: 24),
+    XMLStoreOptions(maximumAttributeValueByteCount: 4), XMLStoreOptions(maximumMemberCount: 12), XMLStoreOptions(maximumNameByteCount: 5),
+  ])
+  func limitsAreThoseOfLibxml2(_ limits: XMLStoreOptions) throws {
+    var random = SeededGenerator("Limits")
+    for _ in 0..<5 {
+      let bytes = try file(40, &random)
+      #expect(read(bytes, limits).result == read(bytes, lines: false, limits).result)
+    }
   }
 }
