@@ -157,7 +157,9 @@ extension XMLRowReader {
   /// Whether no name and no object can exceed the limits for names and members.
   private func isWithinLimits(_ beginning: NameTable) -> Bool {
     // A number that is read directly has at most 20 bytes.
-    guard options.maximumTextByteCount >= 20, fields.count <= options.maximumMemberCount, beginning.label(0).count <= options.maximumNameByteCount else { return false }
+    guard options.maximumTextByteCount >= 20, fields.count <= options.maximumMemberCount,
+      beginning.label(0).count <= options.maximumNameByteCount
+    else { return false }
     return (0..<fields.count).allSatisfy { fields.names.label($0).count <= options.maximumNameByteCount }
   }
 

@@ -68,7 +68,9 @@ import Testing
       for (key, value) in values where Int.random(in: 0..<8, using: &random) > 0 { try book.setValue(value, forKey: key) }
       let real = Double(bitPattern: random.next())
       if number % 7 == 0, real.isFinite { try book.setValue(.double(real), forKey: "weight") }
-      if number % 11 == 0 { try book.setValue(.double([.infinity, .nan, -0.0, 5e-324].randomElement(using: &random)!), forKey: "weight") }
+      if number % 11 == 0 {
+        try book.setValue(.double([.infinity, .nan, -0.0, .leastNonzeroMagnitude].randomElement(using: &random)!), forKey: "weight")
+      }
       for other in books.suffix(3) where Bool.random(using: &random) { try book.toMany(forKey: "similar").insert(other) }
       books.append(book)
     }

@@ -15,7 +15,7 @@ import Testing
         _ = try connection.int64("SELECT count(*) FROM item")
         return connection
       }
-      if connection.burst.isOpen && connection.isInTransaction { return connection }
+      if database.readers.keepsTransaction(connection) { return connection }
     }
   }
 
@@ -36,7 +36,7 @@ import Testing
         #expect(!connection.isInTransaction)
         return connection
       }
-      #expect(!connection.isInTransaction)
+      #expect(!database.readers.keepsTransaction(connection))
     }
   }
 

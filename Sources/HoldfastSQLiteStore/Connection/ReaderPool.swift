@@ -120,6 +120,11 @@ final class ReaderPool: Sendable {
 
   /// The number of connections in use.
   var leasedCount: Int { state.withLock { $0.requests.count + $0.snapshots } }
+  /// Whether an unused connection keeps a transaction, which the pool can end at any time.
+  func keepsTransaction(_ connection: SQLiteConnection) -> Bool {
+    state.withLock { _ in connection.burst.isOpen && connection.isInTransaction }
+  }
+
   /// The number of requests that wait for a connection.
   var waitingCount: Int { state.withLock { $0.requests.waitingCount } }
   /// The number of unused connections.
