@@ -11,14 +11,16 @@ import Testing
 
   private func seed(_ name: String) throws -> [UInt8] { Array(try Data(contentsOf: Self.folder.appendingPathComponent(name))) }
 
-  @Test(arguments: ["values.json", "links.json", "empty.json", "external.json", "model.json"]) func theSeedsOpen(_ name: String) throws {
+  @Test(arguments: ["values.json", "links.json", "empty.json", "external.json", "model.json", "lines.json"]) func theSeedsOpen(
+    _ name: String
+  ) throws {
     let (file, bytes) = (try JSONFile(), try seed(name))
     try file.write(bytes)
     try file.open(JSONStoreProperty.model, options: JSONFile.unverified)
     #expect(JSONStoreProperty.violation(bytes) == nil)
   }
 
-  @Test(arguments: ["values.json", "links.json"]) func changedSeedsAreReadOrRefused(_ name: String) throws {
+  @Test(arguments: ["values.json", "links.json", "lines.json"]) func changedSeedsAreReadOrRefused(_ name: String) throws {
     let bytes = try seed(name)
     var numbers = SeededGenerator("Changed JSON seeds"), refused = 0
     for _ in 0..<1_000 {

@@ -12,14 +12,16 @@ import Testing
   private let file: XMLFile
   init() throws { file = try XMLFile() }
 
-  @Test(arguments: ["values.xml", "links.xml", "bare.xml", "empty.xml", "identifier.xml"]) func theSeedsOpen(_ name: String) throws {
+  @Test(arguments: ["values.xml", "links.xml", "bare.xml", "empty.xml", "identifier.xml", "objects.xml"]) func theSeedsOpen(_ name: String)
+    throws
+  {
     let bytes = Array(try Data(contentsOf: Self.folder.appendingPathComponent(name)))
     try file.write(bytes)
     #expect(file.refusal(XMLStoreProperty.model) == nil)
     #expect(XMLStoreProperty.violation(bytes) == nil)
   }
 
-  @Test(arguments: ["values.xml", "links.xml", "identifier.xml"]) func changedSeedsAreReadOrRefused(_ name: String) throws {
+  @Test(arguments: ["values.xml", "links.xml", "identifier.xml", "objects.xml"]) func changedSeedsAreReadOrRefused(_ name: String) throws {
     let bytes = Array(try Data(contentsOf: Self.folder.appendingPathComponent(name)))
     var numbers = SeededGenerator("Changed XML seeds"), refused = 0
     for _ in 0..<1_000 {
