@@ -14,6 +14,7 @@ internal import HoldfastStore
 /// | `W6` `W7` | from the fetch to the end of the save, with an open store |
 /// | `S1` … `S1000` | from the change to the end of the save, with an open store and persons in memory |
 ///
+/// The input's bytes exist before any clock starts. `W1` includes making strings of them, as a program does that reads its input.
 /// Models are created before any clock starts, because an application has its model when it opens a store.
 struct PeopleWorkloads {
   let kind: StoreKind
