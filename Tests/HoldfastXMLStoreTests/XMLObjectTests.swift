@@ -116,7 +116,7 @@ import Testing
         case 0: changed[place] = marks.randomElement(using: &random)!
         case 1: changed.insert(marks.randomElement(using: &random)!, at: place)
         case 2: changed.removeSubrange(place..<min(place + length, changed.count))
-        case 3: changed.insert(contentsOf: bytes[place - length..<place], at: place)
+        case 3: changed.insert(contentsOf: Array(changed[place - length..<place]), at: place)
         default:
           let other = Int.random(in: start..<changed.count, using: &random)
           changed.swapAt(place, other)
