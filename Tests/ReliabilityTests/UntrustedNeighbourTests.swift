@@ -39,6 +39,16 @@ import Testing
     try expectNothingChanges { try expectRefusal(opening) }
   }
 
+  /// Another process has just begun to write a journal. Its header begins with the bytes with which a super-journal's name ends.
+  @Test(arguments: 1...8) func theBeginningOfAJournalIsNotASuperJournal(count: Int) throws {
+    try makeStore()
+    let header: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
+    try TemporaryFolder.write(Array(header.prefix(count)), to: path + "-journal")
+    let context = try Harbour.context(.sqlite(at: path))
+    #expect(try context.count(for: FetchRequest<Ship>()) > 0)
+    try context.persistentStoreCoordinator.close()
+  }
+
   /// A super-journal's name may end in `-wal`, like a log's.
   @Test func aJournalThatNamesAnotherStoresLogDeletesNothing() throws {
     try makeStore()

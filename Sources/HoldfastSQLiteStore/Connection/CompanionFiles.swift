@@ -43,7 +43,9 @@ struct CompanionFiles {
   }
 
   /// Whether the journal names a super-journal. It then ends with the magic number of journals (SQLite, *Database File Format*, 3.2).
+  ///
+  /// The header of a journal, which begins with the same number, has 28 bytes.
   private var hasSuperJournal: Bool {
-    OperatingSystem.lastBytes(of: databaseName + "-journal") == [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
+    OperatingSystem.lastBytes(of: databaseName + "-journal", longerThan: 28) == [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
   }
 }

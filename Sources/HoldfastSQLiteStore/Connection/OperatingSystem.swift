@@ -82,11 +82,15 @@ enum OperatingSystem {
   /// Closes a descriptor that ``pin(_:_:)`` opened.
   static func unpin(_ descriptor: Int32?) { if let descriptor { close(descriptor) } }
 
-  /// The last 8 bytes of a file that isn't a database, or fewer; none if it can't be read. Doesn't wait if the path is a pipe.
-  static func lastBytes(of path: String) -> [UInt8] {
+  /// The last 8 bytes of a file that isn't a database; none if it can't be read or isn't longer than some bytes. Doesn't wait if the path is a
+  /// pipe.
+  ///
+  /// Another process may be writing the file. A former length of 0 would make its first bytes the last ones.
+  static func lastBytes(of path: String, longerThan least: Int64) -> [UInt8] {
     guard let file = try? files.openForReading(path, in: .workingDirectory) else { return [] }
     defer { try? files.close(file) }
-    return (try? files.bytes(of: file, at: max(0, files.status(of: file).identity.size - 8), count: 8)) ?? []
+    guard let size = try? files.status(of: file).identity.size, size > max(least, 8) else { return [] }
+    return (try? files.bytes(of: file, at: size - 8, count: 8)) ?? []
   }
 
   /// Closes a folder that ``openFolder(_:)`` opened.
