@@ -52,34 +52,7 @@ import Testing
       "", "a", "\"", "\\", "\u{1}\n\t\r\u{1F}", "é\u{1F4DA}", "\u{0}\u{7F}\u{2028}", "{\"$key\":1},\n",
       String(repeating: "long ", count: 40),
     ]
-    var books: [ManagedObject] = []
-    func text() -> String { (0..<Int.random(in: 0..<4, using: &random)).map { _ in texts.randomElement(using: &random)! }.joined() }
-    for number in 0..<count {
-      let book = try context.insert(entityNamed: number % 5 == 0 ? "Atlas" : "Book")
-      let bits = random.next()
-      let values: [(String, StoreValue)] = [
-        ("pages", .int16(Int16(truncatingIfNeeded: bits))), ("sold", .int32(Int32(truncatingIfNeeded: bits))),
-        ("number", .int64(Bool.random(using: &random) ? Int64(number) : Int64(bitPattern: bits) / Int64(number + 1))),
-        ("price", .decimal(Decimal(Int64(bitPattern: bits)) / Decimal(1000))), ("weight", .double(Double(bits % 100_000) / 1000)),
-        ("height", .float(Float(bits % 100_000) / 7)), ("title", .string(text())), ("isLent", .bool(bits % 2 == 0)),
-        ("printed", .date(Bool.random(using: &random) ? Double(Int64(bitPattern: bits) >> 30) : Double(bits) / 1e6)),
-        ("cover", .data(Data(text().utf8))), ("uid", .uuid(UUID())), ("page", .uri("https://example.org/\(number)")),
-      ]
-      for (key, value) in values where Int.random(in: 0..<8, using: &random) > 0 { try book.setValue(value, forKey: key) }
-      let real = Double(bitPattern: random.next())
-      if number % 7 == 0, real.isFinite { try book.setValue(.double(real), forKey: "weight") }
-      if number % 11 == 0 {
-        try book.setValue(.double([.infinity, .nan, -0.0, .leastNonzeroMagnitude].randomElement(using: &random)!), forKey: "weight")
-      }
-      for other in books.suffix(3) where Bool.random(using: &random) { try book.toMany(forKey: "similar").insert(other) }
-      books.append(book)
-    }
-    let shelf = try context.insert(entityNamed: "Shelf")
-    try shelf.setValue(.int16(1), forKey: "row")
-    for book in books { try shelf.ordered(forKey: "books").append(book) }
-    try context.save()
-    try shelf.ordered(forKey: "books").move(fromOffsets: [0], toOffset: 3)
-    try context.save()
+    try Bookshelf.fill(context, count: count, texts, &random)
     try context.persistentStoreCoordinator.close()
     return Array(try file.text().utf8)
   }
@@ -105,19 +78,7 @@ import Testing
     let marks = Array("{}[],:\"\\0123456789.-+eEtrufalsn$ \n\t\u{1}\u{E9}".utf8)
     var accepted = 0, skipped = 0
     for _ in 0..<TestTier.count(1500, full: 200_000) {
-      var changed = bytes
-      for _ in 0..<Int.random(in: 1...2, using: &random) {
-        let place = Int.random(in: start..<changed.count, using: &random), length = Int.random(in: 1...12, using: &random)
-        switch Int.random(in: 0..<5, using: &random) {
-        case 0: changed[place] = marks.randomElement(using: &random)!
-        case 1: changed.insert(marks.randomElement(using: &random)!, at: place)
-        case 2: changed.removeSubrange(place..<min(place + length, changed.count))
-        case 3: changed.insert(contentsOf: Array(changed[place - length..<place]), at: place)
-        default:
-          let other = Int.random(in: start..<changed.count, using: &random)
-          changed.swapAt(place, other)
-        }
-      }
+      let changed = TestBytes.changed(bytes, from: start, with: marks, &random)
       let (one, other) = (read(changed), read(changed, lines: false))
       if one.result != other.result {
         Issue.record("\(one.result)\nyajl: \(other.result)\n\(String(decoding: changed, as: UTF8.self))")

@@ -10,4 +10,24 @@ package enum TestBytes {
   package static func pattern(_ seed: Int64, _ count: Int) -> [UInt8] {
     (0..<Int64(count)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ seed &* 17 &+ $0 >> 8) }
   }
+
+  /// Bytes with one or two random changes at or behind an index.
+  ///
+  /// - Parameter marks: the bytes that replace others or are added.
+  package static func changed(_ bytes: [UInt8], from start: Int, with marks: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
+    var changed = bytes
+    for _ in 0..<Int.random(in: 1...2, using: &random) {
+      let place = Int.random(in: start..<changed.count, using: &random), length = Int.random(in: 1...12, using: &random)
+      switch Int.random(in: 0..<5, using: &random) {
+      case 0: changed[place] = marks.randomElement(using: &random)!
+      case 1: changed.insert(marks.randomElement(using: &random)!, at: place)
+      case 2: changed.removeSubrange(place..<min(place + length, changed.count))
+      case 3: changed.insert(contentsOf: Array(changed[place - length..<place]), at: place)
+      default:
+        let other = Int.random(in: start..<changed.count, using: &random)
+        changed.swapAt(place, other)
+      }
+    }
+    return changed
+  }
 }

@@ -76,4 +76,38 @@ package enum Bookshelf {
     try context.save()
     return books
   }
+
+  /// Saves books with random values of every kind, and an order with keys of its own.
+  ///
+  /// - Parameter texts: the parts of texts.
+  package static func fill(_ context: ManagedObjectContext, count: Int, _ texts: [String], _ random: inout SeededGenerator) throws {
+    var books: [ManagedObject] = []
+    func text() -> String { (0..<Int.random(in: 0..<4, using: &random)).map { _ in texts.randomElement(using: &random)! }.joined() }
+    for number in 0..<count {
+      let book = try context.insert(entityNamed: number % 5 == 0 ? "Atlas" : "Book")
+      let bits = random.next()
+      let values: [(String, StoreValue)] = [
+        ("pages", .int16(Int16(truncatingIfNeeded: bits))), ("sold", .int32(Int32(truncatingIfNeeded: bits))),
+        ("number", .int64(Bool.random(using: &random) ? Int64(number) : Int64(bitPattern: bits) / Int64(number + 1))),
+        ("price", .decimal(Decimal(Int64(bitPattern: bits)) / Decimal(1000))), ("weight", .double(Double(bits % 100_000) / 1000)),
+        ("height", .float(Float(bits % 100_000) / 7)), ("title", .string(text())), ("isLent", .bool(bits % 2 == 0)),
+        ("printed", .date(Bool.random(using: &random) ? Double(Int64(bitPattern: bits) >> 30) : Double(bits) / 1e6)),
+        ("cover", .data(Data(text().utf8))), ("uid", .uuid(UUID())), ("page", .uri("https://example.org/\(number)")),
+      ]
+      for (key, value) in values where Int.random(in: 0..<8, using: &random) > 0 { try book.setValue(value, forKey: key) }
+      let real = Double(bitPattern: random.next())
+      if number % 7 == 0, real.isFinite { try book.setValue(.double(real), forKey: "weight") }
+      if number % 11 == 0 {
+        try book.setValue(.double([.infinity, .nan, -0.0, .leastNonzeroMagnitude].randomElement(using: &random)!), forKey: "weight")
+      }
+      for other in books.suffix(3) where Bool.random(using: &random) { try book.toMany(forKey: "similar").insert(other) }
+      books.append(book)
+    }
+    let shelf = try context.insert(entityNamed: "Shelf")
+    try shelf.setValue(.int16(1), forKey: "row")
+    for book in books { try shelf.ordered(forKey: "books").append(book) }
+    try context.save()
+    try shelf.ordered(forKey: "books").move(fromOffsets: [0], toOffset: 3)
+    try context.save()
+  }
 }
