@@ -74,7 +74,7 @@ final class TreeReader {
   /// wrong entry may lead to the root of another tree.
   func orphanRows(root: Int, _ tally: inout Tally, _ body: (Row) throws -> Bool) throws {
     for leaf in try orphans[root] ?? [] where !isClaimed[leaf] {
-      guard let page = try treePage(leaf), !page.kind.isInterior else {
+      guard let page = try treePage(leaf), !page.kind.isInterior, isPlausible(page, leaf, .min ... .max) else {
         isClaimed[leaf] = true
         damagedPages.insert(leaf)
         tally.damagedLeaves += 1
@@ -114,10 +114,10 @@ final class TreeReader {
     // An index whose definition is damaged may name a table's page.
     if !isTable, readable?.kind.isTable == true { return }
     isClaimed[number] = true
-    guard let page = readable, isTable == page.kind.isTable else {
+    guard let page = readable, isTable == page.kind.isTable, isPlausible(page, number, keys) else {
       damagedPages.insert(number)
       // The pages below an interior page are found by their entries.
-      if !interiorPages.contains(number) { try leaf(nil, keys) }
+      if childCounts[number] == nil { try leaf(nil, keys) }
       return
     }
     guard let lastChild = page.lastChild else { return try leaf(page, keys) }
@@ -190,6 +190,20 @@ final class TreeReader {
     return count
   }
 
+  /// Whether a leaf can be the page that the rest of the file expects, and not another one whose contents were written there.
+  private func isPlausible(_ page: TreePage, _ number: Int, _ keys: ClosedRange<Int64>) -> Bool {
+    if page.kind.isInterior { return true }
+    // One entry of a parent may be damaged.
+    if childCounts[number, default: 0] > 1 { return false }
+    guard page.kind == .tableLeaf, !page.cells.isEmpty else { return true }
+    let readable = page.cells.count { cell in
+      guard let found = cell.flatMap({ page.cell(at: $0, usableSize: pages.usableSize) }), keys.contains(found.key) else { return false }
+      return found.rest != nil || DamagedRecord(Array(page.bytes[found.local])) != nil
+    }
+    // The offsets of another page lead to a few cells by chance, which may be those of deleted rows.
+    return readable * 10 > page.cells.count
+  }
+
   // MARK: Records
 
   /// The number of pages that were read as parts of records.
@@ -219,13 +233,13 @@ final class TreeReader {
 
   // MARK: Pages without a readable parent
 
-  /// The pages that other pages have as their parent.
-  private lazy var interiorPages: Set<Int> = (try? parents()) ?? []
+  /// The pages that other pages have as their parent, with the number of these.
+  private lazy var childCounts: [Int: Int] = (try? countedChildren()) ?? [:]
 
-  private func parents() throws -> Set<Int> {
-    var found: Set<Int> = []
+  private func countedChildren() throws -> [Int: Int] {
+    var found: [Int: Int] = [:]
     guard pages.hasParents, pages.count >= 3 else { return found }
-    for page in 3...pages.count { if case .child(let parent)? = try pages.use(of: page) { found.insert(parent) } }
+    for page in 3...pages.count { if case .child(let parent)? = try pages.use(of: page) { found[parent, default: 0] += 1 } }
     return found
   }
 
@@ -235,7 +249,7 @@ final class TreeReader {
       if let knownOrphans { return knownOrphans }
       var found: [Int: [Int]] = [:]
       if pages.hasParents && pages.count >= 3 {
-        for page in 3...pages.count where !interiorPages.contains(page) {
+        for page in 3...pages.count where childCounts[page] == nil {
           if let root = try root(of: page), root != page { found[root, default: []].append(page) }
         }
       }

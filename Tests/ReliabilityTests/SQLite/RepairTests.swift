@@ -198,6 +198,55 @@ import Testing
     #expect(try folder.snapshot().filter { !$0.key.hasPrefix("repaired") } == left)
   }
 
+  // MARK: Deleted rows
+
+  /// The pages that are leaves of tables, by what the entries of parents say of them.
+  private func leaves(_ original: Original, entry type: UInt8) -> [Int] {
+    (2..<original.pageCount).filter { page in
+      original.bytes[page * Self.pageSize] == 13 && original.bytes[Self.pageSize + 5 * (page - 2)] == type
+    }
+  }
+
+  /// A write to the wrong place puts a page that isn't used any more where a table's root was.
+  @Test func RE6_aRootThatIsAnOldLeafRestoresNoDeletedRow() throws {
+    let original = try Self.original.get(), free = leaves(original, entry: 2)
+    try TemporaryFolder.write(original.bytes, to: damaged)
+    let database = try BareDatabase(damaged)
+    let root = try #require(try database.rows("SELECT rootpage FROM sqlite_master WHERE name = 'ZITEM'").first.flatMap { Int($0) }) - 1
+    database.close()
+    try #require(free.count > 3)
+    for page in free.prefix(TestTier.count(12, full: 1000)) {
+      var bytes = original.bytes
+      bytes.replaceSubrange(
+        root * Self.pageSize..<(root + 1) * Self.pageSize, with: bytes[page * Self.pageSize..<(page + 1) * Self.pageSize])
+      let (report, lost) = try repair(bytes, .none, "root \(root + 1) is page \(page + 1)")
+      #expect(lost.isEmpty && report.damagedPlaceCount == 1, "\(lost.count) lost; \(report)")
+    }
+  }
+
+  /// The first sectors of a leaf have offsets that lead into a space where rows were deleted.
+  @Test func RE6_offsetsOfAnotherPageRestoreNoDeletedRow() throws {
+    let original = try Self.original.get(), size = Self.pageSize
+    // The page ends with a free block, so its first row was deleted. A block begins with the place of the next one and its own size.
+    let harmed = leaves(original, entry: 5).filter { page in
+      let bytes = Array(original.bytes[page * size..<(page + 1) * size])
+      func number(_ place: Int) -> Int { Int(bytes[place]) << 8 | Int(bytes[place + 1]) }
+      var block = number(1), last = 0
+      while block > 0 { (last, block) = (block, number(block)) }
+      return last > 0 && last + number(last + 2) == size && size - last >= 200
+    }
+    try #require(harmed.count > 5)
+    for page in harmed.prefix(TestTier.count(10, full: 100)) {
+      var bytes = original.bytes
+      // The contents begin at the 600th byte.
+      var header: [UInt8] = [13, 0, 0, 0, 240, 2, 88, 60]
+      for offset in size - 243..<size - 3 { header += [UInt8(offset >> 8), UInt8(offset & 255)] }
+      bytes.replaceSubrange(page * size..<page * size + header.count, with: header)
+      let (report, lost) = try repair(bytes, .links, "page \(page + 1)")
+      #expect(lost.count < 60 && report.damagedPlaceCount == 1, "page \(page + 1): \(lost.count) lost; \(report)")
+    }
+  }
+
   // MARK: Other files
 
   /// Without entries of parents, leaves below a damaged page are found by their contents.
