@@ -77,6 +77,11 @@ public struct PersistentHistoryChange: Sendable, Hashable {
   ///
   /// Nil unless the entity keeps values in the history.
   public var removedDestinations: [String: [ManagedObjectID]]?
+  /// The destinations that were added or moved in ordered relationships, by name, in their new order, each with the one before it.
+  ///
+  /// To repeat the change: remove all these destinations from the list, then insert each of them behind its predecessor, in this order. Do
+  /// that after the changes of values and of other links in the transaction. Nil unless the entity keeps values in the history.
+  public var placedDestinations: [String: [HistoryTransaction.PlacedLink]]?
 }
 
 /// Transactions from the histories of a coordinator's stores.

@@ -147,5 +147,6 @@ extension PersistentHistoryChange {
     valuesAfter = change.newValues
     addedDestinations = change.addedLinks
     removedDestinations = change.removedLinks
+    placedDestinations = change.placedLinks
   }
 }

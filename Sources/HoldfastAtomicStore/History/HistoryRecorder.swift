@@ -8,7 +8,7 @@ struct HistoryRecorder {
   private let next: TableGeneration
   private var model: ManagedObjectModel { base.schema.model }
   private var updates: HistoryUpdates
-  private let links: HistoryLinks
+  private var links: HistoryLinks
 
   /// - Parameters:
   ///   - base: The rows before the save.
@@ -17,6 +17,7 @@ struct HistoryRecorder {
     (self.request, self.plan, self.base, self.next) = (request, plan, base, next)
     updates = HistoryUpdates(request, plan, base.schema.model)
     links = HistoryLinks(request, plan, base.schema.model, prefixes: base.schema.prefixes)
+    links.addPlaces(next.relationships)
     if !request.entities.allSatisfy(\.deleted.keys.isEmpty) { addSeveredReferences() }
   }
 

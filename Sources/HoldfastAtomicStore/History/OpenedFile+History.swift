@@ -128,11 +128,12 @@ extension OpenedFile {
     guard let entity = tables.schema.model.entity(named: kept.entity)?.index else { return [] }
     return kept.keys.keys.enumerated().map { place, key in
       let values = kept.values?[place]
+      // Without values, there is only a tombstone.
+      let links = values.flatMap { $0.former == nil && $0.new == nil ? nil : $0.links ?? HistoryLinks.Kept() }
       return HistoryTransaction.Change(
         objectID: tables.schema.prefixes[entity].withKey(key), kind: kept.kind, updatedProperties: kept.properties,
         tombstone: values?.tombstone ?? [:], formerValues: values?.former, newValues: values?.new,
-        addedLinks: values.flatMap { $0.former == nil && $0.new == nil ? nil : $0.links?.added ?? [:] },
-        removedLinks: values.flatMap { $0.former == nil && $0.new == nil ? nil : $0.links?.removed ?? [:] })
+        addedLinks: links?.added, removedLinks: links?.removed, placedLinks: links?.placed)
     }
   }
 

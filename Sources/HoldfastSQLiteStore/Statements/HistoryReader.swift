@@ -140,7 +140,7 @@ struct HistoryReader {
     change.formerValues = try decoded(0, [String: StoreValue].self)
     change.newValues = try decoded(1, [String: StoreValue].self)
     let links = try decoded(2, HistoryLinks.Kept.self) ?? HistoryLinks.Kept()
-    (change.addedLinks, change.removedLinks) = (links.added, links.removed)
+    (change.addedLinks, change.removedLinks, change.placedLinks) = (links.added, links.removed, links.placed)
   }
 
   // MARK: Saves of other processes

@@ -18,7 +18,7 @@ final class HistoryWriter {
   private var former: [Changed: RowView] = [:]
   /// The number of the transaction; 0 before it is written.
   private(set) var transaction: Int64 = 0
-  private let links: HistoryLinks
+  private var links: HistoryLinks
   /// The key of the next change.
   private var nextChange: Int64 = 0
 
@@ -109,6 +109,7 @@ final class HistoryWriter {
 
   /// Writes the transaction and its changes.
   func write() throws {
+    try links.addPlaces(KeyRunner(store: store, connection: writer).relationships)
     transaction = try reserve(HistoryTables.transactionNumber, 1)
     let groups = store.model.entityIndexes.map { updates.groups(of: $0) }
     let updateCount = groups.joined().reduce(0) { $0 + $1.keys.count }

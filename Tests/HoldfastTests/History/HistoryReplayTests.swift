@@ -1,6 +1,6 @@
 import Foundation
 import Holdfast
-import HoldfastMemoryStore
+import HoldfastStore
 import TestSupport
 import Testing
 
@@ -11,7 +11,10 @@ import Testing
     return try ManagedObjectModel(entities: [
       EntityDescription(
         "Animal", isAbstract: true, attributes: [AttributeDescription("number", .integer64)],
-        relationships: [.toMany("friends", to: "Animal", inverse: "fans"), .toMany("fans", to: "Animal", inverse: "friends")],
+        relationships: [
+          .toMany("friends", to: "Animal", inverse: "fans", isOrdered: true), .toMany("fans", to: "Animal", inverse: "friends"),
+          .toMany("route", to: "Place", inverse: nil, isOrdered: true),
+        ],
         userInfo: keeps),
       EntityDescription("Dog", superentity: "Animal", attributes: [AttributeDescription("age", .integer16, isOptional: true)]),
       EntityDescription(
@@ -19,7 +22,8 @@ import Testing
         relationships: [.toOne("owner", to: "Person", inverse: "cats")]),
       EntityDescription(
         "Person", attributes: [AttributeDescription("number", .integer64), AttributeDescription("name", .string, isOptional: true)],
-        relationships: [.toMany("cats", to: "Cat", inverse: "owner", deleteRule: .cascade)], userInfo: keeps),
+        relationships: [.toMany("cats", to: "Cat", inverse: "owner", deleteRule: .cascade, isOrdered: true)], userInfo: keeps),
+      EntityDescription("Place", attributes: [AttributeDescription("number", .integer64)], userInfo: keeps),
     ])
   }
 
@@ -27,13 +31,16 @@ import Testing
   private func state(_ context: ManagedObjectContext) throws -> [String: [String]] {
     func number(_ object: ManagedObject) throws -> String { "\(object.entity.name) \(try object.value(forKey: "number"))" }
     var state: [String: [String]] = [:]
-    for name in ["Animal", "Person"] {
+    for name in ["Animal", "Person", "Place"] {
       for object in try context.fetch(FetchRequest<ManagedObject>(entityName: name)) {
         var lines: [String] = []
         for attribute in object.entity.attributes { lines.append("\(attribute.name) \(try object.value(forKey: attribute.name))") }
         for relationship in object.entity.relationships {
           let targets: [ManagedObject]
-          if relationship.isToMany {
+          if relationship.isOrdered {
+            lines.append("\(relationship.name) in order \(try object.ordered(forKey: relationship.name).map(number))")
+            continue
+          } else if relationship.isToMany {
             targets = Array(try object.toMany(forKey: relationship.name))
           } else if case .single(.objectID(let id)) = try object.value(forKey: relationship.name) {
             targets = [try context.existingObject(with: id)]
@@ -57,20 +64,28 @@ import Testing
         for change in 0..<Int.random(in: 1..<6, using: &random) { try self.change(context, Int64(step * 10 + change), &random) }
         try context.save()
       }
-      let copy = try PersistentStoreCoordinator(model: Self.model(), store: .memory()),
-        replayed = try ManagedObjectContext(coordinator: copy)
+      // The copy is in another kind of store.
+      let other = HistoryStore.allCases[(HistoryStore.allCases.firstIndex(of: store) ?? 0) ^ 3], copied = TemporaryFolder()
+      let copy = try other.coordinator(Self.model(), copied, .never), replayed = try ManagedObjectContext(coordinator: copy)
       try replay(try coordinator.fetchHistory().transactions, into: replayed)
-      let fresh = try ManagedObjectContext(coordinator: coordinator)
-      #expect(try state(replayed) == state(fresh), "seed \(random.seed), round \(round) on \(store)")
+      let fresh = try ManagedObjectContext(coordinator: coordinator), what = "seed \(random.seed), round \(round) on \(store)"
+      #expect(try state(replayed) == state(fresh), "\(what)")
+      try coordinator.close()
+      try copy.close()
+      let digest = try PersistentStoreCoordinator.graphDigest(of: store.description(store.path(folder)), model: Self.model())
+      #expect(
+        try PersistentStoreCoordinator.graphDigest(of: other.description(other.path(copied), .never), model: Self.model()) == digest,
+        "\(what)")
     }
   }
 
   private func change(_ context: ManagedObjectContext, _ number: Int64, _ random: inout SeededGenerator) throws {
     let animals = try context.fetch(FetchRequest<ManagedObject>(entityName: "Animal")).sorted { "\($0.objectID)" < "\($1.objectID)" }
+    let places = try context.fetch(FetchRequest<ManagedObject>(entityName: "Place")).sorted { "\($0.objectID)" < "\($1.objectID)" }
     let people = try context.fetch(FetchRequest<ManagedObject>(entityName: "Person")).sorted { "\($0.objectID)" < "\($1.objectID)" }
-    switch Int.random(in: 0..<8, using: &random) {
+    switch Int.random(in: 0..<11, using: &random) {
     case 0, 1:
-      let name = ["Dog", "Cat", "Person"].randomElement(using: &random) ?? "Dog"
+      let name = ["Dog", "Cat", "Person", "Place"].randomElement(using: &random) ?? "Dog"
       try context.insert(entityNamed: name).setValue(.int64(number), forKey: "number")
     case 2:
       guard let animal = animals.randomElement(using: &random) else { return }
@@ -88,6 +103,17 @@ import Testing
     case 6:
       guard let one = animals.randomElement(using: &random), let friend = try one.toMany(forKey: "friends").first else { return }
       try one.toMany(forKey: "friends").remove(friend)
+    case 7:
+      guard let animal = animals.randomElement(using: &random), let place = places.randomElement(using: &random) else { return }
+      let route = try animal.ordered(forKey: "route")
+      if let position = route.firstIndex(of: place) { route.remove(at: position) } else { route.insert(place, at: 0) }
+    case 8, 9:
+      let owner = (Bool.random(using: &random) ? animals : people).randomElement(using: &random)
+      let names = owner?.entity.name == "Person" ? ["cats"] : ["friends", "route"]
+      guard let owner, let name = names.randomElement(using: &random) else { return }
+      let list = try owner.ordered(forKey: name)
+      if list.isEmpty { return }
+      list.move(from: .random(in: 0..<list.count, using: &random), to: .random(in: 0..<list.count, using: &random))
     default:
       if let object = (Bool.random(using: &random) ? animals : people).randomElement(using: &random) { context.delete(object) }
     }
@@ -96,7 +122,9 @@ import Testing
   private func replay(_ transactions: [PersistentHistoryTransaction], into context: ManagedObjectContext) throws {
     var objects: [ManagedObjectID: ManagedObject] = [:]
     for transaction in transactions {
-      for change in transaction.changes where change.changeType == .insert {
+      // The keys of new objects are in the same order.
+      let inserted = transaction.changes.filter { $0.changeType == .insert }
+      for change in inserted.sorted(by: { $0.changedObjectID.key < $1.changedObjectID.key }) {
         objects[change.changedObjectID] = try context.insert(entityNamed: change.changedObjectID.entityName)
       }
       for change in transaction.changes {
@@ -115,10 +143,32 @@ import Testing
           for id in ids { if let target = objects[id] { try object.toMany(forKey: name).remove(target) } }
         }
       }
+      for change in transaction.changes {
+        guard let object = objects[change.changedObjectID] else { continue }
+        for (name, placed) in change.placedDestinations ?? [:] { try place(placed, in: object.ordered(forKey: name), objects) }
+      }
       for change in transaction.changes where change.changeType == .delete {
         if let object = objects.removeValue(forKey: change.changedObjectID) { context.delete(object) }
       }
       try context.save()
     }
   }
+
+  private func place(
+    _ placed: [HistoryTransaction.PlacedLink], in list: OrderedToMany<ManagedObject>, _ objects: [ManagedObjectID: ManagedObject]
+  ) throws {
+    let others = placed.compactMap { objects[$0.destination] }
+    var order = list.filter { !others.contains($0) }
+    for link in placed {
+      guard let object = objects[link.destination] else { continue }
+      let position = link.predecessor.flatMap { objects[$0] }.flatMap { order.firstIndex(of: $0) }.map { $0 + 1 } ?? 0
+      order.insert(object, at: position)
+    }
+    for (position, object) in order.enumerated() {
+      guard let old = list.firstIndex(of: object) else { throw Missing() }
+      if old != position { list.move(from: old, to: position) }
+    }
+  }
+
+  private struct Missing: Error {}
 }

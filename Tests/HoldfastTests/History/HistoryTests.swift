@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import HoldfastStore
 import TestSupport
 import Testing
 
@@ -220,5 +221,35 @@ import Testing
     try context.save()
     let changes = try coordinator.fetchHistory().changes
     #expect(changes.map(\.valuesAfter?["distance"]) == [.double(.infinity), .double(-.infinity)])
+  }
+
+  @Test(arguments: HistoryStore.allCases) func placesOfAnOrderedRelationshipAreKept(_ store: HistoryStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Tour", relationships: [.toMany("stops", to: "Stop", inverse: "tour", isOrdered: true)],
+        userInfo: [EntityDescription.historyValuesKey: "YES"]),
+      EntityDescription("Stop", relationships: [.toOne("tour", to: "Tour", inverse: "stops")]),
+    ])
+    let coordinator = try store.coordinator(model, folder), context = try HistoryModel.context(coordinator)
+    let tour = try context.insert(entityNamed: "Tour"), stops = try (0..<5).map { _ in try context.insert(entityNamed: "Stop") }
+    let list = try tour.ordered(forKey: "stops")
+    list.append(contentsOf: stops[0..<4])
+    try context.save()
+    list.move(from: 3, to: 0)
+    list.append(stops[4])
+    try context.save()
+    list.remove(stops[0])
+    try context.save()
+    let ids = stops.map(\.objectID), changes = try coordinator.fetchHistory().changes.filter { $0.changedObjectID == tour.objectID }
+    func places(_ places: [(Int, Int?)]) -> [String: [HistoryTransaction.PlacedLink]] {
+      ["stops": places.map { .init(ids[$0], after: $1.map { ids[$0] }) }]
+    }
+    #expect(
+      changes.map(\.placedDestinations) == [
+        places([(0, nil), (1, 0), (2, 1), (3, 2)]), places([(3, nil), (4, 2)]), [:],
+      ])
+    // The entity at the other end keeps no values.
+    let others = try coordinator.fetchHistory().changes.filter { $0.changedObjectID != tour.objectID }
+    #expect(!others.isEmpty && others.allSatisfy { $0.placedDestinations == nil })
   }
 }

@@ -74,6 +74,20 @@ public struct HistoryDeletionRequest: StoreRequest {
 
 /// A committed transaction in a store's history.
 public struct HistoryTransaction: Sendable, Hashable, Codable {
+  /// A destination with a new place in an ordered relationship.
+  public struct PlacedLink: Sendable, Hashable, Codable {
+    /// The destination.
+    public var destination: ManagedObjectID
+    /// The destination before it; nil if it is the first one.
+    public var predecessor: ManagedObjectID?
+
+    /// Creates a place.
+    public init(_ destination: ManagedObjectID, after predecessor: ManagedObjectID?) {
+      self.destination = destination
+      self.predecessor = predecessor
+    }
+  }
+
   /// The change of one object.
   public struct Change: Sendable, Hashable, Codable {
     /// What happened to the object.
@@ -96,12 +110,14 @@ public struct HistoryTransaction: Sendable, Hashable, Codable {
     public var addedLinks: [String: [ManagedObjectID]]?
     /// The destinations that were removed from such relationships, except for those that were deleted. Nil if the store doesn't keep them.
     public var removedLinks: [String: [ManagedObjectID]]?
+    /// The destinations that were added or moved in ordered relationships, by name, in their new order. Nil if the store doesn't keep them.
+    public var placedLinks: [String: [PlacedLink]]?
 
     /// Creates a change.
     public init(
       objectID: ManagedObjectID, kind: Kind, updatedProperties: [String]? = nil, tombstone: [String: StoreValue] = [:],
       formerValues: [String: StoreValue]? = nil, newValues: [String: StoreValue]? = nil, addedLinks: [String: [ManagedObjectID]]? = nil,
-      removedLinks: [String: [ManagedObjectID]]? = nil
+      removedLinks: [String: [ManagedObjectID]]? = nil, placedLinks: [String: [PlacedLink]]? = nil
     ) {
       self.objectID = objectID
       self.kind = kind
@@ -111,6 +127,7 @@ public struct HistoryTransaction: Sendable, Hashable, Codable {
       self.newValues = newValues
       self.addedLinks = addedLinks
       self.removedLinks = removedLinks
+      self.placedLinks = placedLinks
     }
   }
 
