@@ -52,6 +52,7 @@ extension PersistentStoreCoordinator {
   ) throws -> PersistentHistory {
     var result = PersistentHistory(transactions: [], token: token ?? PersistentHistoryToken())
     var lists: [ArraySlice<PersistentHistoryTransaction>] = []
+    try refuseForeign(token, HistoryRequest.operation)
     try forEachHistory(HistoryRequest.operation) { store in
       let found = try store.monitored.answers.perform(
         HistoryRequest(
@@ -91,6 +92,7 @@ extension PersistentStoreCoordinator {
   @discardableResult
   public func deleteHistory(upTo token: PersistentHistoryToken?, before date: Date? = nil) throws -> Int {
     var count = 0
+    try refuseForeign(token, HistoryDeletionRequest.operation)
     try forEachHistory(HistoryDeletionRequest.operation) { store in
       if let token, token.states[store.identifier] == nil { return }
       let request = HistoryDeletionRequest(
@@ -98,6 +100,14 @@ extension PersistentStoreCoordinator {
       count += try store.saveLock.withLock { try store.monitored.answers.perform(request) }
     }
     return count
+  }
+
+  /// Refuses a token that includes none of the stores: their entire histories aren't what the caller has missed.
+  private func refuseForeign(_ token: PersistentHistoryToken?, _ operation: String) throws {
+    guard let token, !token.states.isEmpty, !persistentStores.contains(where: { token.states[$0.identifier] != nil }) else { return }
+    throw StoreError(
+      .stateUnavailable, operation: operation,
+      reason: "The token is of other stores. Take the current token, then read the objects, and continue with it.")
   }
 
   /// Calls a closure with each store that keeps a history.

@@ -41,11 +41,13 @@ struct KeptTransaction: Codable {
   func text() throws -> [UInt8] { try HistoryCoding.encode(self) }
 
   /// The greatest number of changes. A short text can name any number of them.
-  static let limit = 1 << 24
+  static let limit = 1 << 22
+
+  var changeCount: Int { changes.reduce(0) { min($0 + $1.keys.count, 1 << 62) } }
 
   /// Whether it has no more changes than the limit, and values for all objects of a change or for none.
   var isValid: Bool {
-    changes.reduce(0) { min($0 + $1.keys.count, 1 << 62) } <= KeptTransaction.limit
+    changeCount <= KeptTransaction.limit
       && changes.allSatisfy { changes in changes.values.map { $0.count == changes.keys.count } ?? true }
   }
 }

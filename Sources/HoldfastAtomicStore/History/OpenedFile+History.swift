@@ -24,7 +24,7 @@ extension OpenedFile {
       throw unstorable("A history can't contain a save of more than \(KeptTransaction.limit) objects. Save fewer at once.")
     }
     history.append(try transaction.text())
-    if options.historyTracking == .always, let limit = options.maximumHistoryByteCount { history.prune(to: limit) }
+    if let limit = options.maximumHistoryByteCount { history.prune(to: limit) }
     return history
   }
 
@@ -41,13 +41,15 @@ extension OpenedFile {
 
   func history(_ request: HistoryRequest) throws -> HistoryTransactions {
     let log = try currentHistory(HistoryRequest.operation), tokens = tokens(log, HistoryRequest.operation)
-    let after = try request.after.map { try tokens.number(of: $0) } ?? 0
-    var transactions: [HistoryTransaction] = []
+    let after = try request.after.map { try tokens.number(of: $0) } ?? log.first - 1
+    var transactions: [HistoryTransaction] = [], changeCount = 0
     try log.forEach(from: after + 1) { number, text in
       if let limit = request.limit, transactions.count >= limit { return false }
       let kept = try transaction(number, text, HistoryRequest.operation)
       if let since = request.since, kept.time < since { return true }
       if let author = request.author, kept.author != author { return true }
+      changeCount += kept.changeCount
+      if changeCount > KeptTransaction.limit { throw tooLarge() }
       transactions.append(
         HistoryTransaction(
           state: tokens.token(number, kept.time), number: number, time: kept.time, author: kept.author, contextName: kept.context,
@@ -138,6 +140,12 @@ extension OpenedFile {
   }
 
   // MARK: Errors
+
+  private func tooLarge() -> StoreError {
+    StoreError(
+      .tooLarge, operation: HistoryRequest.operation, path: path,
+      reason: "The requested transactions have more than \(KeptTransaction.limit) changes. Request fewer with a limit, or delete the history.")
+  }
 
   private func unstorable(_ reason: String) -> StoreError {
     StoreError(.unstorableValue, operation: "save", path: path, reason: reason)

@@ -28,14 +28,14 @@ public struct WholeFileOptions: Sendable {
   /// before the rows are in memory. Saving one throws ``/HoldfastStore/StoreError/Code/unstorableValue``.
   public var maximumRowByteCount: Int?
 
-  /// Whether saves write a history into the file. Defaults to ``/HoldfastStore/HistoryTracking/never``.
+  /// Whether saves write a history into the file. Defaults to ``/HoldfastStore/HistoryTracking/ifPresent``.
   ///
   /// With ``/HoldfastStore/HistoryTracking/always``, the first save adds it to an existing file. Opening throws
-  /// ``/HoldfastStore/StoreError/Code/unsupportedRequest`` if the format keeps no history. A save of more than 16,777,216 objects can't be kept
+  /// ``/HoldfastStore/StoreError/Code/unsupportedRequest`` if the format keeps no history. A save of more than 4,194,304 objects can't be kept
   /// and is refused.
-  public var historyTracking: HistoryTracking = .never
+  public var historyTracking: HistoryTracking = .ifPresent
 
-  /// The maximum size of the history in bytes, with ``/HoldfastStore/HistoryTracking/always``. Defaults to 1 MiB; nil for no maximum.
+  /// The maximum size of the history in bytes. Defaults to 1 MiB; nil for no maximum.
   ///
   /// Each save writes the whole history again. One that exceeds the limit deletes the oldest transactions. Tokens of these are then invalid.
   /// The last transaction is always kept. A transaction takes about 80 bytes, 60 to 100 bytes for each entity, kind of change and set of updated

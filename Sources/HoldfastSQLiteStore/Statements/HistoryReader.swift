@@ -16,7 +16,7 @@ struct HistoryReader {
 
   func transactions(_ request: HistoryRequest) throws -> HistoryTransactions {
     let tokens = try tokens(), columns = try Columns(connection)
-    let after = try request.after.map { try tokens.number(of: $0) } ?? 0
+    let after = try request.after.map { try tokens.number(of: $0) } ?? tokens.first - 1
     let select = try connection.prepare(
       """
       SELECT t.Z_PK, t.ZTIMESTAMP, ifnull(a.ZNAME, t.ZAUTHOR), ifnull(c.ZNAME, t.ZCONTEXTNAME), ifnull(p.ZNAME, t.ZPROCESSID),

@@ -30,20 +30,23 @@ final class HistoryState: Sendable {
     let version = try writer.int64("PRAGMA schema_version")
     return try known.withLock { known in
       if known.schemaVersion == version { return known.isKept }
-      known = Known(schemaVersion: version, isKept: try HistoryTables.exist(writer))
-      if known.isKept { try complete(writer) }
-      return known.isKept
+      let isKept = try HistoryTables.exist(writer), isChanged = try isKept && complete(writer)
+      // If the transaction is rolled back, what it has added is lost, and the version is the former one. So the next save looks again.
+      known = Known(schemaVersion: isChanged ? nil : version, isKept: isKept)
+      return isKept
     }
   }
 
-  /// Adds the columns for preserved values that the tables of an earlier model lack.
-  private func complete(_ writer: SQLiteConnection) throws {
-    let count = try HistoryTables.tombstoneCount(writer)
+  /// Adds the columns for preserved values, and the table of other values, that the tables of an earlier model lack. Returns whether any
+  /// were missing.
+  private func complete(_ writer: SQLiteConnection) throws -> Bool {
+    let count = try HistoryTables.tombstoneCount(writer), lacksValues = try plan.keepsValues && !HistoryTables.hasValues(writer)
     for index in count..<max(plan.tombstoneCount, count) {
       try writer.runScript("ALTER TABLE ACHANGE ADD COLUMN ZTOMBSTONE\(index) BLOB")
     }
-    if try plan.keepsValues && !HistoryTables.hasValues(writer) {
+    if lacksValues {
       try writer.runScript("CREATE TABLE \(HistoryTables.values) (Z_PK INTEGER PRIMARY KEY, ZFORMER BLOB, ZNEW BLOB, ZLINKS BLOB)")
     }
+    return lacksValues || plan.tombstoneCount > count
   }
 }

@@ -13,7 +13,7 @@ import Testing
         "Animal", isAbstract: true, attributes: [AttributeDescription("number", .integer64)],
         relationships: [
           .toMany("friends", to: "Animal", inverse: "fans", isOrdered: true), .toMany("fans", to: "Animal", inverse: "friends"),
-          .toMany("route", to: "Place", inverse: nil, isOrdered: true),
+          .toMany("route", to: "Place", inverse: nil, isOrdered: true), .toMany("siblings", to: "Animal", inverse: "siblings"),
         ],
         userInfo: keeps),
       EntityDescription("Dog", superentity: "Animal", attributes: [AttributeDescription("age", .integer16, isOptional: true)]),
@@ -59,8 +59,10 @@ import Testing
     var random = SeededGenerator()
     for round in 0..<TestTier.count(10, full: 300) {
       let folder = TemporaryFolder(), coordinator = try store.coordinator(Self.model(), folder)
-      let context = try ManagedObjectContext(coordinator: coordinator)
+      var context = try ManagedObjectContext(coordinator: coordinator)
       for step in 0..<15 {
+        // One that has read no relationship.
+        if Bool.random(using: &random) { context = try ManagedObjectContext(coordinator: coordinator) }
         for change in 0..<Int.random(in: 1..<6, using: &random) { try self.change(context, Int64(step * 10 + change), &random) }
         try context.save()
       }
@@ -99,10 +101,12 @@ import Testing
       try cat.setValue(people.randomElement(using: &random), forKey: "owner")
     case 4, 5:
       guard let one = animals.randomElement(using: &random), let other = animals.randomElement(using: &random) else { return }
-      try one.toMany(forKey: "friends").insert(other)
+      try one.toMany(forKey: Bool.random(using: &random) ? "friends" : "siblings").insert(other)
     case 6:
-      guard let one = animals.randomElement(using: &random), let friend = try one.toMany(forKey: "friends").first else { return }
-      try one.toMany(forKey: "friends").remove(friend)
+      guard let one = animals.randomElement(using: &random), let name = ["friends", "siblings"].randomElement(using: &random),
+        let friend = try one.toMany(forKey: name).first
+      else { return }
+      try one.toMany(forKey: name).remove(friend)
     case 7:
       guard let animal = animals.randomElement(using: &random), let place = places.randomElement(using: &random) else { return }
       let route = try animal.ordered(forKey: "route")

@@ -82,6 +82,51 @@ import Testing
     #expect(try coordinator.currentPersistentHistoryToken() == end)
   }
 
+  /// The first save adds the table of values, and its transaction is rolled back.
+  @Test(arguments: HistoryStore.allCases) func aStoreWhoseFirstSaveFailsKeepsValues(_ store: HistoryStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Dog", attributes: [AttributeDescription("name", .string)], uniquenessConstraints: [["name"]],
+        userInfo: [EntityDescription.historyValuesKey: "YES"])
+    ])
+    let first = try store.coordinator(model, folder, .never), filling = try HistoryModel.context(first)
+    _ = try HistoryModel.insert("Dog", "Fido", filling)
+    try filling.save()
+    try first.close()
+    let coordinator = try store.coordinator(model, folder), context = try HistoryModel.context(coordinator)
+    let twin = try HistoryModel.insert("Dog", "Fido", context)
+    #expect(throws: PersistenceError.self) { try context.save() }
+    try twin.setValue("Rex", forKey: "name")
+    try context.save()
+    #expect(try coordinator.fetchHistory().changes.map(\.valuesAfter) == [["name": .string("Rex")]])
+  }
+
+  @Test(arguments: HistoryStore.allCases) func aLinkOfARelationshipThatIsItsOwnInverseIsKeptOnce(_ store: HistoryStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Dog", attributes: [AttributeDescription("name", .string)], relationships: [.toMany("friends", to: "Dog", inverse: "friends")],
+        userInfo: [EntityDescription.historyValuesKey: "YES"])
+    ])
+    let coordinator = try store.coordinator(model, folder), context = try HistoryModel.context(coordinator)
+    let dogs = try ["Fido", "Rex"].map { try HistoryModel.insert("Dog", $0, context) }
+    try context.save()
+    try dogs[0].toMany(forKey: "friends").insert(dogs[1])
+    try context.save()
+    try dogs[1].toMany(forKey: "friends").remove(dogs[0])
+    try context.save()
+    let (fido, rex) = (dogs[0].objectID, dogs[1].objectID), changes = try coordinator.fetchHistory().changes.dropFirst(2)
+    #expect(changes.map(\.changedObjectID) == [fido, rex, fido, rex])
+    #expect(changes.map(\.addedDestinations) == [["friends": [rex]], ["friends": [fido]], [:], [:]])
+    #expect(changes.map(\.removedDestinations) == [[:], [:], ["friends": [rex]], ["friends": [fido]]])
+  }
+
+  @Test(arguments: HistoryStore.allCases) func aPageOfNothingHasAValidToken(_ store: HistoryStore) throws {
+    let coordinator = try store.coordinator(HistoryModel.model(), folder), tokens = try HistoryModel.fill(coordinator, 3)
+    try coordinator.deleteHistory(upTo: tokens[1])
+    let token = try coordinator.fetchHistory(limit: 0).token
+    #expect(try coordinator.fetchHistory(after: token).transactions.map(\.transactionNumber) == [3])
+  }
+
   @Test(arguments: HistoryStore.allCases) func transactionsAreFoundByAuthorTimeAndPredicate(_ store: HistoryStore) throws {
     let coordinator = try store.coordinator(HistoryModel.model(), folder)
     let before = Date.now.addingTimeInterval(-1)
@@ -131,8 +176,9 @@ import Testing
     let coordinator = try store.coordinator(HistoryModel.model(), folder)
     let tokens = try HistoryModel.fill(coordinator, 2)
     let other = try store.coordinator(HistoryModel.model(), TemporaryFolder())
-    // A token that doesn't include a store means its entire history.
-    #expect(try other.fetchHistory(after: tokens[1]).transactions.isEmpty)
+    let foreign = try #require(throws: StoreError.self) { try other.fetchHistory(after: tokens[1]) }
+    #expect(foreign.code == .stateUnavailable)
+    #expect(throws: StoreError.self) { try other.deleteHistory(upTo: tokens[1]) }
     let backup = store.path(folder, "Backup")
     try coordinator.close()
     try FileManager.default.copyItem(atPath: store.path(folder), toPath: backup)

@@ -46,7 +46,9 @@ public struct HistoryLinks {
     (self.request, self.plan, self.model, self.prefixes) = (request, plan, model, prefixes)
     if !plan.keepsValues { return }
     for changes in request.links {
-      let relationship = model.entities[changes.entity].relationships[changes.relationship], inverse = model.inverse(of: relationship)
+      let relationship = model.entities[changes.entity].relationships[changes.relationship]
+      // A relationship that is its own inverse has each link in both directions.
+      let inverse = relationship.isReflexive ? nil : model.inverse(of: relationship)
       for (links, list) in [(changes.added, \Kept.added), (changes.removed, \Kept.removed)] {
         for link in links {
           keep(link.target, in: list, of: relationship, link.source)

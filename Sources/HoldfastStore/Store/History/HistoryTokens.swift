@@ -5,7 +5,8 @@
 public struct HistoryTokens {
   private let storeUUID: String
   private let last: Int64
-  private let first: Int64
+  /// The number of the first transaction that wasn't deleted; that of the next one if there is none.
+  public let first: Int64
   private let time: (Int64) throws -> Double?
   private let error: (StoreError.Code, String) -> StoreError
 
