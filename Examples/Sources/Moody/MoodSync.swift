@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastSQLiteStore
+import HoldfastStore
 
 /// Keeps the moods of one device in sync with the remote.
 ///
@@ -26,8 +27,17 @@ final class MoodSync {
 
   /// Downloads and applies the changes of other devices, then uploads those of this one.
   func synchronize() throws {
-    while try download() {}
-    try upload()
+    // With a token from the start, deleted history is always noticed.
+    if progress.token == nil { try save(Progress(token: coordinator.currentPersistentHistoryToken())) }
+    do {
+      while try download() {}
+      try upload()
+    } catch let error as StoreError where error.code == .stateUnavailable {
+      // Transactions after the token were deleted, so any mood may have been changed, or deleted. All are uploaded, and those that are missing
+      // here are downloaded again.
+      try save(Progress(token: coordinator.currentPersistentHistoryToken()))
+      try synchronize()
+    }
   }
 
   // MARK: Download
@@ -37,53 +47,69 @@ final class MoodSync {
     let (changes, position) = remote.changes(after: progress.position, limit: 20)
     if changes.isEmpty { return false }
     try interruption()
-    // A mood that has been changed here keeps that change, which the next upload sends.
-    let pending = try pendingChanges()
     let context = container.newContext()
     context.transactionAuthor = MoodSync.downloader
-    context.mergePolicy = .mergeByPropertyObjectTrump
-    for change in changes where !pending.contains(change.id) {
+    let last = Dictionary(changes.map { ($0.id, $0) }, uniquingKeysWith: { $1 })
+    let found = try context.fetch(Mood.self, where: { $0.remoteIdentifier.isIn(last.keys) })
+    let moods = Dictionary(uniqueKeysWithValues: found.map { ($0.remoteIdentifier, $0) })
+    // A mood that was changed on this device keeps its change, which the next upload sends. The history has the changes from before the moods
+    // were read. Those since then are conflicts, and the policy keeps them.
+    let pending = try pendingChanges(context).identifiers
+    context.mergePolicy = .mergeByPropertyStoreTrump
+    for (id, change) in last where !pending.contains(id) {
       switch change {
-      case .saved(let record): record.insert(into: context)
-      case .deleted(let id): for mood in try context.fetch(Mood.self, where: { $0.remoteIdentifier == id }) { context.delete(mood) }
+      case .saved(let record): try record.apply(to: moods[id] ?? context.insert(Mood.self))
+      case .deleted: if let mood = moods[id] { context.delete(mood) }
       }
-      // Known moods, countries and continents are updated: a new object with the unique value of another becomes that object.
-      try context.save()
     }
     try interruption()
-    try save(Progress(token: progress.token, position: position))
+    try context.save()
+    try interruption()
+    var next = progress
+    next.position = position
+    try save(next)
     return true
   }
 
   // MARK: Upload
 
   private func upload() throws {
-    let history = try coordinator.fetchHistory(after: progress.token)
-    let changes = history.transactions.filter { $0.author != MoodSync.downloader }.flatMap(\.changes)
-      .filter { $0.changedObjectID.entityName == "Mood" }
-    let deleted = changes.compactMap { change -> String? in
-      if case .string(let id)? = change.tombstone["remoteIdentifier"] { id } else { nil }
-    }
+    let context = container.newContext(), pending = try pendingChanges(context)
     try interruption()
-    let context = container.newContext(), changed = Set(changes.map(\.changedObjectID))
-    let records = try changed.compactMap { id in try context.mood(id).map(MoodRecord.init) }
+    let records = pending.moods.map(MoodRecord.init)
     // A mood that was deleted and inserted again is only saved.
-    remote.delete(deleted.filter { id in !records.contains { $0.id == id } })
+    remote.delete(pending.deleted.filter { id in !records.contains { $0.id == id } })
     try interruption()
     remote.save(records)
     try interruption()
-    try save(Progress(token: history.token, position: progress.position))
+    try save(Progress(token: pending.token, position: progress.position, uploadsAll: false))
   }
 
-  /// The identifiers of moods with changes that weren't uploaded.
-  private func pendingChanges() throws -> Set<String> {
-    let history = try coordinator.fetchHistory(after: progress.token), context = container.newContext()
+  /// The changes of this device that weren't uploaded.
+  private struct PendingChanges {
+    var moods: [Mood] = []
+    /// The identifiers of deleted moods.
+    var deleted: [String] = []
+    /// The position after them.
+    var token: PersistentHistoryToken
+
+    var identifiers: Set<String> { Set(moods.map(\.remoteIdentifier) + deleted) }
+  }
+
+  private func pendingChanges(_ context: ManagedObjectContext) throws -> PendingChanges {
+    let history = try coordinator.fetchHistory(after: progress.token)
     let changes = history.transactions.filter { $0.author != MoodSync.downloader }.flatMap(\.changes)
-    return try Set(
-      changes.filter { $0.changedObjectID.entityName == "Mood" }.compactMap { change in
-        if case .string(let id)? = change.tombstone["remoteIdentifier"] { return id }
-        return try context.mood(change.changedObjectID)?.remoteIdentifier
-      })
+      .filter { $0.changedObjectID.entityName == "Mood" }
+    var pending = PendingChanges(token: history.token)
+    pending.moods = try Set(changes.map(\.changedObjectID)).compactMap(context.mood)
+    if progress.uploadsAll {
+      let known = Set(history.changes.map(\.changedObjectID))
+      pending.moods += try context.fetch(Mood.self).filter { !known.contains($0.objectID) }
+    }
+    pending.deleted = changes.compactMap { change in
+      if case .string(let id)? = change.tombstone["remoteIdentifier"] { id } else { nil }
+    }
+    return pending
   }
 
   // MARK: Progress
@@ -92,6 +118,8 @@ final class MoodSync {
   private struct Progress: Codable {
     var token: PersistentHistoryToken?
     var position = 0
+    /// Whether the next upload contains all moods, because the history after the token doesn't have all changes.
+    var uploadsAll = true
   }
 
   private var progress: Progress {
@@ -113,24 +141,29 @@ extension ManagedObjectContext {
   }
 }
 
+extension ManagedObjectContext {
+  /// The country or continent with a code, inserted if there is none.
+  fileprivate func region<Region: GeographicRegion>(_ type: Region.Type, _ code: Int, _ name: String) throws -> Region {
+    let region = try fetch(Region.self, where: { $0.code == code }).first ?? insert(Region.self)
+    (region.code, region.name) = (code, name)
+    return region
+  }
+}
+
 extension MoodRecord {
   init(_ mood: Mood) {
     self.init(id: mood.remoteIdentifier, date: mood.date, colors: mood.colors)
-    country = mood.country.map { country in
-      Place(
-        code: country.code, name: country.name, continentCode: country.continent?.code ?? 0,
-        continentName: country.continent?.name ?? "")
+    if let country = mood.country {
+      place = Region(code: country.code, name: country.name)
+      continent = country.continent.map { Region(code: $0.code, name: $0.name) }
     }
   }
 
-  /// Inserts the mood, its country and its continent. A save merges them with those that exist.
-  func insert(into context: ManagedObjectContext) {
-    let mood = context.insert(Mood.self)
+  /// Sets all properties of a mood, also those that the record lacks.
+  func apply(to mood: Mood) throws {
+    let context = mood.managedObjectContext
     (mood.remoteIdentifier, mood.date, mood.colors) = (id, date, colors)
-    guard let place = country else { return }
-    let country = context.insert(Country.self), continent = context.insert(Continent.self)
-    (country.code, country.name, country.continent) = (place.code, place.name, continent)
-    (continent.code, continent.name) = (place.continentCode, place.continentName)
-    mood.country = country
+    mood.country = try place.map { try context.region(Country.self, $0.code, $0.name) }
+    mood.country?.continent = try continent.map { try context.region(Continent.self, $0.code, $0.name) }
   }
 }

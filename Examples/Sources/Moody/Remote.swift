@@ -6,13 +6,12 @@ struct MoodRecord: Sendable, Equatable {
   var id: String
   var date: Date
   var colors: String
-  var country: Place?
+  /// The country, if the mood has one, and its continent.
+  var place, continent: Region?
 
-  struct Place: Sendable, Equatable {
+  struct Region: Sendable, Equatable {
     var code: Int
     var name: String
-    var continentCode: Int
-    var continentName: String
   }
 }
 
