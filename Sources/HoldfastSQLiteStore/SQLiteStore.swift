@@ -174,6 +174,10 @@ public final class SQLiteStore: IncrementalStore {
     .answering(HistoryRequest.self) { store, request, options in try store.history(request, options) }
     .answering(HistoryStateRequest.self) { store, _, options in try store.historyState(options) }
     .answering(HistoryDeletionRequest.self) { store, request, options in try store.deleteHistory(request, options) }
+    .answering(OtherSavesRequest.self) { store, _, _ in
+      let store = try store.opened(OtherSavesRequest.operation)
+      return { store.haveOthersSaved() }
+    }
     .answering(CompactionRequest.self) { store, _, _ in try store.compact() }
     .answering(ExplanationRequest.self) { store, request, options in try store.explain(request, options) }
 

@@ -46,6 +46,7 @@ extension ParentStore {
     let rows = ParentRows(parent, children, isKeys: false, sink)
     let sink = adapting(sink)
     var unknown: [ObjectKey] = []
+    if parent.readsNewest { parent.persistentStoreCoordinator.noticeOtherProcesses() }
     for key in request.keys {
       if let object = parent.registered(entity, key) {
         if object.isDeleted || !family.contains(object.flags.entityIndex) { continue }

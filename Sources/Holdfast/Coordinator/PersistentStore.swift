@@ -32,6 +32,8 @@ public final class PersistentStore: Sendable {
   let saveLock = SaveLock()
   /// Whether the store is one of the coordinator's, so that its reports concern the coordinator.
   let isOpen: OpenFlag
+  /// Whether another process may have saved since the last call; nil for a store whose rows aren't cached.
+  private let haveOthersSaved: (@Sendable () -> Bool)?
   /// Guards the user's metadata, as last read or written.
   private let userInfo: Mutex<UserInfo>
 
@@ -55,8 +57,12 @@ public final class PersistentStore: Sendable {
     placed = PlacedStore(monitored, place: place, path: description.location?.description)
     capabilities = place == 0 ? store.capabilities : placed.capabilities
     isAlone = Atomic(place == 0)
+    haveOthersSaved = store.capabilities.residentRows ? nil : try? store.answers.perform(OtherSavesRequest())
     userInfo = Mutex(UserInfo(metadata.userInfo))
   }
+
+  /// Whether another process may have saved since the last call.
+  var mayBeOutdated: Bool { haveOthersSaved?() ?? false }
 
   /// Opens a store. If it has a former version of the model, it is first migrated, if the description allows that.
   private static func open(

@@ -144,7 +144,8 @@ extension OpenedFile {
   private func tooLarge() -> StoreError {
     StoreError(
       .tooLarge, operation: HistoryRequest.operation, path: path,
-      reason: "The requested transactions have more than \(KeptTransaction.limit) changes. Request fewer with a limit, or delete the history.")
+      reason:
+        "The requested transactions have more than \(KeptTransaction.limit) changes. Request fewer with a limit, or delete the history.")
   }
 
   private func unstorable(_ reason: String) -> StoreError {

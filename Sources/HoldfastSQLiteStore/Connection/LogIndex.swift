@@ -16,6 +16,9 @@ struct LogIndex {
         && a.words.5 == b.words.5
     }
 
+    /// The number of commits since the index was created. It wraps around.
+    var change: UInt32 { withUnsafeBytes(of: words) { $0.load(fromByteOffset: 8, as: UInt32.self) } }
+
     /// The random number that is also in the log's own header. It changes each time the log restarts.
     var salt: UInt64 { words.4 }
   }

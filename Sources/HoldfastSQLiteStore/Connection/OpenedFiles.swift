@@ -36,6 +36,10 @@ final class OpenedFiles: Sendable {
     var counterAtBegin: UInt32?
     /// The header of the log's index after the last known commit.
     var lastCommit: LogIndex.Header?
+    /// The mark when the last writing transaction began.
+    var markAtBegin: CommitMark?
+    /// The mark of the last commit whose rows the coordinator knows of; nil if unknown.
+    var known: CommitMark?
     var storeUUID: String?
     /// Whether the database was found overwritten. It stays true until the store is closed.
     var isOverwritten = false
@@ -119,6 +123,7 @@ final class OpenedFiles: Sendable {
         (state.changeCounter, state.counterAtBegin) = (counter, counter)
         isUnchanged = counter == before
       }
+      state.markAtBegin = mark(connection, state)
       // Only a commit of another process can have put another store here.
       if !isUnchanged, let uuid = state.storeUUID { try checkStore(uuid, connection) }
     }
@@ -134,12 +139,31 @@ final class OpenedFiles: Sendable {
   /// Notes the state after a commit.
   func committed(_ connection: SQLiteConnection) {
     state.withLock { state in
+      // A commit of another process before or after this one must still be noticed.
+      let mark = mark(connection, state)
+      if let mark, let begin = state.markAtBegin, state.known == begin, mark.follows(begin) { state.known = mark }
       if state.log != nil {
         state.lastCommit = LogIndex(connection.state)?.header
       } else {
         // The commit has taken effect. If the counter can't be read now, the known one stays lower, which never looks like an older copy.
         try? lookAtCounter(connection, &state)
       }
+    }
+  }
+
+  /// The mark of the last commit; nil if it can't be read.
+  private func mark(_ connection: SQLiteConnection, _ state: borrowing State) -> CommitMark? {
+    if state.log != nil { return LogIndex(connection.state).map { .log($0.header) } }
+    return (try? connection.state.changeCounterOnDisk).map { .counter($0) }
+  }
+
+  /// Whether another process may have committed since the last call.
+  func haveOthersCommitted(_ connection: SQLiteConnection) -> Bool {
+    state.withLock { state in
+      // A connection that has read nothing yet has no index.
+      guard let mark = mark(connection, state) else { return true }
+      defer { state.known = mark }
+      return mark != state.known
     }
   }
 

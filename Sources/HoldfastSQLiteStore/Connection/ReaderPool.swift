@@ -40,8 +40,8 @@ final class ReaderPool: Sendable {
   private let path: String
   private let limits: Limits
   private let open: @Sendable () throws(StoreError) -> SQLiteConnection
-  /// Protects the lists and counts. Never held while a file is opened, read or closed. It is held while an idle connection ends a
-  /// transaction, so that closing the pool finds all idle connections.
+  /// Protects the lists and counts. Never held while a file is opened or closed. It is held while an idle connection ends a transaction or
+  /// reads a few bytes, so that closing the pool finds all idle connections.
   private let state: Mutex<State>
 
   /// Creates an empty pool. `open` opens a reader connection.
@@ -88,6 +88,14 @@ final class ReaderPool: Sendable {
     } catch {
       takeBack(connection, place)
       throw error
+    }
+  }
+
+  /// Calls a closure with an unused connection; returns nil if there is none. The closure must be fast, and must not begin a transaction.
+  func withIdle<R: Sendable>(_ body: @Sendable (SQLiteConnection) -> R) -> R? {
+    state.withLock { state in
+      guard let connection = state.idle.last else { return nil }
+      return body(connection)
     }
   }
 

@@ -50,7 +50,9 @@ extension ContextCore {
   /// Creates the object of a key from its row; nil if it has none or the read fails. An error is recorded.
   private func read(_ entity: EntityIndex, _ key: ObjectKey, _ siblings: FaultSiblings?, _ position: Int) -> ManagedObject? {
     let (coordinator, family) = (persistentStoreCoordinator, graph.entities[entity].family)
-    if !places.hasResidentRow(key),
+    let isResident = places.hasResidentRow(key)
+    if !isResident && readsNewest { coordinator.noticeOtherProcesses() }
+    if !isResident,
       let (batch, index) = cachedRow(entity, key),
       let concrete = coordinator.entityIndex(of: batch), family.contains(concrete)
     {
