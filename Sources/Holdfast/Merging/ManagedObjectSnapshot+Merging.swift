@@ -37,8 +37,10 @@ extension ManagedObjectSnapshot {
     case .overwrite: try merge.set { _ in true }
     case .rollback: break
     case .values(let values):
+      // Nothing is set if a value can't be.
+      for (name, value) in values { try object.checkSettable(value, forKey: name) }
       try merge.set { merge.isChanged($0) }
-      for (name, value) in values.sorted(by: { $0.key < $1.key }) { try object.setValue(value, forKeyPath: name) }
+      for (name, value) in values.sorted(by: { $0.key < $1.key }) { try object.setValue(value, forKey: name) }
     }
   }
 }

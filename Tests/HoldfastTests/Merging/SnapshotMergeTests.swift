@@ -65,6 +65,14 @@ import Testing
     #expect(throws: PersistenceError.self) { try draft.apply(to: fido, mergingBy: .custom { _ in throw Refusal() }) }
   }
 
+  @Test func aCustomPolicyWithAValueThatCannotBeSetChangesNothing() throws {
+    let (_, fido, draft) = try edited(.memory), (name, age, weight) = (fido.name, fido.age, fido.weight)
+    for values in [["name": StoreValue.string("Both"), "weight": .string("heavy")], ["unknown": .null]] {
+      #expect(throws: PersistenceError.self) { try draft.apply(to: fido, mergingBy: .custom { _ in .values(values) }) }
+      #expect(fido.name == name && fido.age == age && fido.weight == weight)
+    }
+  }
+
   @Test func aSnapshotIsEqualByItsValues() throws {
     let context = try TestStore.memory.makePlace().context(), fido = context.dog("Fido"), rex = context.dog("Fido")
     var draft = try ManagedObjectSnapshot(fido)
