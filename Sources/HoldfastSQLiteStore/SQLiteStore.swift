@@ -96,6 +96,8 @@ public final class SQLiteStore: IncrementalStore {
         let store = OpenStore(schema: result.schema, identity: result.identity, database: database)
         if options.historyTracking == .always && !options.isReadOnly { try store.createHistory() }
         if options.reportsOtherProcesses { try store.reportOthers(to: host) }
+        host.setCheckForOtherSaves { [weak store] in store?.haveOthersSaved() ?? true }
+        if let files = database.files { _ = database.readers.withIdle { files.haveOthersCommitted($0) } }
         database.files?.isStore(result.identity.storeUUID)
         if !options.isReadOnly { store.files?.collect(store) }
         phase = .open(store)
@@ -174,10 +176,6 @@ public final class SQLiteStore: IncrementalStore {
     .answering(HistoryRequest.self) { store, request, options in try store.history(request, options) }
     .answering(HistoryStateRequest.self) { store, _, options in try store.historyState(options) }
     .answering(HistoryDeletionRequest.self) { store, request, options in try store.deleteHistory(request, options) }
-    .answering(OtherSavesRequest.self) { store, _, _ in
-      let store = try store.opened(OtherSavesRequest.operation)
-      return { store.haveOthersSaved() }
-    }
     .answering(CompactionRequest.self) { store, _, _ in try store.compact() }
     .answering(ExplanationRequest.self) { store, request, options in try store.explain(request, options) }
 

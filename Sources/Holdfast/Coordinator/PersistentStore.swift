@@ -57,7 +57,7 @@ public final class PersistentStore: Sendable {
     placed = PlacedStore(monitored, place: place, path: description.location?.description)
     capabilities = place == 0 ? store.capabilities : placed.capabilities
     isAlone = Atomic(place == 0)
-    haveOthersSaved = store.capabilities.residentRows ? nil : try? store.answers.perform(OtherSavesRequest())
+    haveOthersSaved = host.checkForOtherSaves
     userInfo = Mutex(UserInfo(metadata.userInfo))
   }
 

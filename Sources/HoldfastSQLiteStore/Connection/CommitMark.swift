@@ -21,6 +21,6 @@ extension OpenStore {
     guard let files = database.files else { return true }
     // If all connections are in use, a further one is opened, or a request waits for one.
     return database.readers.withIdle { files.haveOthersCommitted($0) }
-      ?? (try? database.readers.withConnection(to: OtherSavesRequest.operation) { files.haveOthersCommitted($0) }) ?? true
+      ?? (try? database.readers.withConnection(to: "notice saves of other processes") { files.haveOthersCommitted($0) }) ?? true
   }
 }

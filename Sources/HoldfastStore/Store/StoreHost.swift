@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Receives a store's reports of changes by other processes, servers or triggers.
 ///
 /// A store receives its host when it opens, and may keep it. The coordinator removes the reported rows from its cache and announces the
@@ -5,6 +7,7 @@
 /// removed from the coordinator.
 public final class StoreHost: Sendable {
   private let receive: @Sendable (StoreChange) -> Void
+  private let check = Mutex<(@Sendable () -> Bool)?>(nil)
 
   /// A host that ignores all reports, for stores without a coordinator.
   public static let none = StoreHost { _ in }
@@ -21,4 +24,14 @@ public final class StoreHost: Sendable {
   /// Any thread can call this method at any time, even during a request. Don't report saves of this store: that removes their rows from the
   /// cache and announces the changes twice. If nothing else retains the coordinator, the call closes the store.
   public func objectsChanged(_ change: StoreChange) { receive(change) }
+
+  /// Gives the host a function that finds out whether another process may have saved since its last call. Call it while the store opens.
+  ///
+  /// For stores whose rows aren't in memory. The coordinator calls the function before it uses rows that it has read earlier, on any thread,
+  /// and discards these rows if it returns true. So the function must be fast: SQLite compares a few bytes of shared memory. Saves of this
+  /// store don't count. The function must not retain the host.
+  public func setCheckForOtherSaves(_ haveOthersSaved: @escaping @Sendable () -> Bool) { check.withLock { $0 = haveOthersSaved } }
+
+  /// The function that the store has given; nil if it has given none.
+  package var checkForOtherSaves: (@Sendable () -> Bool)? { check.withLock { $0 } }
 }

@@ -11,8 +11,9 @@ import Testing
 
   private func registers(_ reading: Registers.Reading, writers: Int) -> Registers {
     let random = SeededGenerator("\(reading), \(writers) writers")
-    return Registers(
-      reading: reading, folder: folder.path, writers: writers, transactions: TestTier.count(40, full: 1000), seed: random.seed)
+    // Under the thread sanitizer, eight threads use each store for long enough.
+    let count = TestTier.isThreadSanitized ? 100 : TestTier.count(40, full: 1000)
+    return Registers(reading: reading, folder: folder.path, writers: writers, transactions: count, seed: random.seed)
   }
 
   private func expect(_ histories: [[AppendTransaction]], _ last: [Int: [Int]], _ reading: Registers.Reading, _ title: String) {
@@ -59,6 +60,16 @@ import Testing
     let reader = try Harbour.context(registers.description(store))
     expect(histories, try registers.lists(reader), reading, "Processes of \(store)")
     try reader.persistentStoreCoordinator.close()
+  }
+
+  /// So the tests that it runs have no race that it can see.
+  @Test(.enabled(if: TestTier.isThreadSanitized, "The thread sanitizer isn't on."))
+  func RD5_theThreadSanitizerFindsAPlantedRace() async {
+    await #expect(processExitsWith: .exitCode(66)) {
+      nonisolated(unsafe) let number = UnsafeMutablePointer<Int>.allocate(capacity: 1)
+      number.initialize(to: 0)
+      DispatchQueue.concurrentPerform(iterations: 8) { _ in for _ in 0..<1000 { number.pointee += 1 } }
+    }
   }
 
   /// The policy that saves over what others have saved loses their updates.
