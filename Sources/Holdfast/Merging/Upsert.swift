@@ -75,10 +75,10 @@ struct Upsert {
     }
   }
 
-  /// Replaces the new object's temporary ID in attributes of other objects.
+  /// Replaces the new object's ID, which may be permanent already, in attributes of other objects.
   private func replaceIDs(by key: ObjectKey) {
-    if object.objectKey >= 0 { return }
-    SaveOperation(context).replaceTemporaryIDs(in: context.changes.objects) { $0 == object.objectKey ? key : nil }
+    let id = context.objectID(object.flags.entityIndex, key)
+    SaveOperation(context).replaceIDs(in: context.changes.objects) { $0 == object.id ? id : nil }
   }
 
   /// Gives the new object the key and the row of the other one, which isn't in the context.

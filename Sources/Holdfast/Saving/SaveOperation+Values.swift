@@ -57,11 +57,20 @@ extension SaveOperation {
   ///
   /// - Parameter permanent: The permanent key of a temporary key, if the object has it from now on.
   func replaceTemporaryIDs(in objects: some Sequence<ManagedObject>, _ permanent: (ObjectKey) -> ObjectKey?) {
+    replaceIDs(in: objects) { id in
+      guard id.isTemporaryID, let target = target(of: id), let key = permanent(target.objectKey), key != target.objectKey else {
+        return nil
+      }
+      return context.objectID(target.flags.entityIndex, key)
+    }
+  }
+
+  /// Replaces IDs in the values of changed objects.
+  func replaceIDs(in objects: some Sequence<ManagedObject>, _ next: (ManagedObjectID) -> ManagedObjectID?) {
     var found: [(object: ManagedObject, slot: SlotIndex, id: ManagedObjectID)] = []
     // Replacing a value can move the object's row.
-    forEachTemporaryID(ContiguousArray(objects)) { object, slot, id in
-      guard let target = target(of: id), let key = permanent(target.objectKey), key != target.objectKey else { return }
-      found.append((object, slot, context.objectID(target.flags.entityIndex, key)))
+    forEachID(ContiguousArray(objects)) { object, slot, bytes in
+      if let id = ManagedObjectID(rowBytes: bytes).flatMap(next) { found.append((object, slot, id)) }
     }
     for (object, slot, id) in found {
       guard let base = object.row else { continue }
@@ -72,13 +81,16 @@ extension SaveOperation {
   }
 
   private func forEachTemporaryID(_ objects: ContiguousArray<ManagedObject>, _ body: (ManagedObject, SlotIndex, ManagedObjectID) -> Void) {
+    forEachID(objects) { object, slot, bytes in
+      if ManagedObjectID.isTemporary(rowBytes: bytes), let id = ManagedObjectID(rowBytes: bytes) { body(object, slot, id) }
+    }
+  }
+
+  private func forEachID(_ objects: ContiguousArray<ManagedObject>, _ body: (ManagedObject, SlotIndex, UnsafeRawBufferPointer) -> Void) {
     if !context.graph.hasObjectIDs { return }
     for object in objects where object.flags.contains(.hasPrivateRow) {
       guard let row = object.row else { continue }
-      for slot in context.graph.objectIDSlots[object.flags.entityIndex] where row.isPresent(slot) {
-        let bytes = row.bytes(slot)
-        if ManagedObjectID.isTemporary(rowBytes: bytes), let id = ManagedObjectID(rowBytes: bytes) { body(object, slot, id) }
-      }
+      for slot in context.graph.objectIDSlots[object.flags.entityIndex] where row.isPresent(slot) { body(object, slot, row.bytes(slot)) }
     }
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import HoldfastMemoryStore
 import HoldfastStore
 import HoldfastStoreConformance
 import Testing
@@ -151,6 +152,29 @@ import Testing
     #expect(throws: PersistenceError.self) { try context.save() }
     #expect(newest.isInserted && newest.name == "Newest")
     #expect(try stored(place, 7).map(\.age) == [15])
+  }
+
+  /// The new object's ID is in an attribute of another one, perhaps already as a permanent ID.
+  @Test(arguments: [false, true]) func attributesGetTheIDOfTheObjectThatRemains(_ isPermanent: Bool) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Tag", attributes: [AttributeDescription("name", .string)], uniquenessConstraints: [["name"]]),
+      EntityDescription("Note", attributes: [AttributeDescription("about", .objectID, isOptional: true)]),
+    ])
+    let context = try ManagedObjectContext(coordinator: PersistentStoreCoordinator(model: model, store: .memory()))
+    context.mergePolicy = .mergeByPropertyObjectTrump
+    func tag() throws -> ManagedObject {
+      let tag = try context.insert(entityNamed: "Tag")
+      try tag.setValue("sea", forKey: "name")
+      return tag
+    }
+    let old = try tag()
+    try context.save()
+    let new = try tag(), note = try context.insert(entityNamed: "Note")
+    if isPermanent { try context.obtainPermanentIDs(for: [new]) }
+    try note.setValue(.objectID(new.objectID), forKey: "about")
+    try context.save()
+    #expect(try note.value(forKey: "about").storeValue == .objectID(old.objectID))
+    #expect(try context.fetch(FetchRequest<ManagedObject>(entityName: "Tag")) == [old])
   }
 
   @Test(arguments: TestStore.allCases)
