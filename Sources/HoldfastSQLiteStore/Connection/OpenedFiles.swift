@@ -153,7 +153,8 @@ final class OpenedFiles: Sendable {
 
   /// The mark of the last commit; nil if it can't be read.
   private func mark(_ connection: SQLiteConnection, _ state: borrowing State) -> CommitMark? {
-    if state.log != nil { return LogIndex(connection.state).map { .log($0.header) } }
+    // Before the first save, the log isn't known.
+    if state.log != nil || (try? connection.state.hasLogOnDisk) == true { return LogIndex(connection.state).map { .log($0.header) } }
     return (try? connection.state.changeCounterOnDisk).map { .counter($0) }
   }
 
