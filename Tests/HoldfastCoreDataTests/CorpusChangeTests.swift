@@ -74,10 +74,7 @@ import Testing
 
     init(_ model: ManagedObjectModel, _ file: String) throws {
       self.model = model
-      // Otherwise, saves write the history of a file that has one.
-      var options = SQLiteStoreOptions()
-      options.historyTracking = .never
-      coordinator = try PersistentStoreCoordinator(model: model, store: .sqlite(at: file, options: options))
+      coordinator = try PersistentStoreCoordinator(model: model, store: .sqlite(at: file))
       context = try ManagedObjectContext(coordinator: coordinator, classes: [])
     }
 

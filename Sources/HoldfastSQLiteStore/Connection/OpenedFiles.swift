@@ -158,11 +158,11 @@ final class OpenedFiles: Sendable {
     return (try? connection.state.changeCounterOnDisk).map { .counter($0) }
   }
 
-  /// Whether another process may have committed since the last call.
+  /// Whether another process may have committed since the last call. Always false from the second call on if the mark can't be read.
   func haveOthersCommitted(_ connection: SQLiteConnection) -> Bool {
     state.withLock { state in
-      // A connection that has read nothing yet has no index.
-      guard let mark = mark(connection, state) else { return true }
+      // Without a mark, as on a read-only file system without an index, nothing more is known at the next call.
+      let mark = mark(connection, state)
       defer { state.known = mark }
       return mark != state.known
     }

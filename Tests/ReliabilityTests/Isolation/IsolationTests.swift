@@ -68,7 +68,9 @@ import Testing
     await #expect(processExitsWith: .exitCode(66)) {
       nonisolated(unsafe) let number = UnsafeMutablePointer<Int>.allocate(capacity: 1)
       number.initialize(to: 0)
-      DispatchQueue.concurrentPerform(iterations: 8) { _ in for _ in 0..<1000 { number.pointee += 1 } }
+      async let other: Void = onThread { for _ in 0..<10_000 { number.pointee += 1 } }
+      for _ in 0..<10_000 { number.pointee += 1 }
+      try await other
     }
   }
 
