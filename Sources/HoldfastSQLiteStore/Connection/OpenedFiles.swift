@@ -114,6 +114,7 @@ final class OpenedFiles: Sendable {
           throw overwritten(connection.operation, &state)
         }
         isUnchanged = index != nil && index?.header == state.lastCommit
+        state.markAtBegin = index.map { .log($0.header) }
       } else {
         _ = try status(connection.operation)
         if state.isOverwritten { throw overwritten(connection.operation, &state) }
@@ -122,8 +123,8 @@ final class OpenedFiles: Sendable {
         if let before, Int32(bitPattern: counter &- before) < 0 { throw overwritten(connection.operation, &state) }
         (state.changeCounter, state.counterAtBegin) = (counter, counter)
         isUnchanged = counter == before
+        state.markAtBegin = .counter(counter)
       }
-      state.markAtBegin = mark(connection, state)
       // Only a commit of another process can have put another store here.
       if !isUnchanged, let uuid = state.storeUUID { try checkStore(uuid, connection) }
     }
@@ -139,15 +140,15 @@ final class OpenedFiles: Sendable {
   /// Notes the state after a commit.
   func committed(_ connection: SQLiteConnection) {
     state.withLock { state in
-      // A commit of another process before or after this one must still be noticed.
-      let mark = mark(connection, state)
-      if let mark, let begin = state.markAtBegin, state.known == begin, mark.follows(begin) { state.known = mark }
       if state.log != nil {
         state.lastCommit = LogIndex(connection.state)?.header
       } else {
         // The commit has taken effect. If the counter can't be read now, the known one stays lower, which never looks like an older copy.
         try? lookAtCounter(connection, &state)
       }
+      // A commit of another process before or after this one must still be noticed.
+      let mark = state.log != nil ? state.lastCommit.map { CommitMark.log($0) } : state.changeCounter.map { .counter($0) }
+      if let mark, let begin = state.markAtBegin, state.known == begin, mark.follows(begin) { state.known = mark }
     }
   }
 
