@@ -32,7 +32,7 @@ public final class PersistentStore: Sendable {
   let saveLock = SaveLock()
   /// Whether the store is one of the coordinator's, so that its reports concern the coordinator.
   let isOpen: OpenFlag
-  /// Whether another process may have saved since the last call; nil for a store whose rows aren't cached.
+  /// Whether another process may have saved since the last call; nil if the store can't tell.
   private let haveOthersSaved: (@Sendable () -> Bool)?
   /// Guards the user's metadata, as last read or written.
   private let userInfo: Mutex<UserInfo>

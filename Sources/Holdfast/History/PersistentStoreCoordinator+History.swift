@@ -38,7 +38,7 @@ extension PersistentStoreCoordinator {
   ///
   /// - Parameters:
   ///   - token: The last position that the caller knows. Defaults to nil, for the entire history. Stores that it doesn't include are read from
-  ///     the start.
+  ///     the start, unless it includes none of them.
   ///   - date: The earliest time of a transaction. Defaults to nil.
   ///   - author: The author of the transactions. Defaults to nil, for all.
   ///   - limit: The maximum number of transactions of each store. Defaults to nil. Fetch again with the result's token for the rest.

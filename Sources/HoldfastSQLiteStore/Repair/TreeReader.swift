@@ -200,7 +200,7 @@ final class TreeReader {
       guard let found = cell.flatMap({ page.cell(at: $0, usableSize: pages.usableSize) }), keys.contains(found.key) else { return false }
       return found.rest != nil || DamagedRecord(Array(page.bytes[found.local])) != nil
     }
-    // The offsets of another page lead to a few cells by chance, which may be those of deleted rows.
+    // By chance, a few offsets of another page are those of cells, perhaps of deleted rows.
     return readable * 10 > page.cells.count
   }
 
