@@ -159,6 +159,22 @@ extension RelationshipAnswer {
   }
 }
 
+/// Finds the to-one relationships in rows of an entity that lead to objects that the parent has deleted.
+private struct DeletedLinks {
+  private let parent: ContextCore
+  private let relationships: [ManagedObjectModel.Relationship]
+
+  init(_ parent: ContextCore, _ entity: EntityIndex) {
+    self.parent = parent
+    relationships = parent.entities[entity].relationships.filter { !$0.isToMany && parent.hasDeleted($0.destinationIndex) }
+  }
+
+  func slots(_ row: RowPointer) -> [SlotIndex] {
+    if relationships.isEmpty { return [] }
+    return relationships.filter { row.isPresent($0.slot) && parent.isDeleted($0.destinationIndex, row.key($0.slot)) }.map(\.slot)
+  }
+}
+
 /// Passes rows of the parent's stores on, with the versions that children see, and without references to objects that the parent has deleted.
 private final class StoredRowsOfParent: RowSink {
   private let parent: ContextCore
@@ -171,28 +187,24 @@ private final class StoredRowsOfParent: RowSink {
 
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
     let entity = try parent.persistentStoreCoordinator.checkedEntityIndex(of: batch), root = parent.graph.entities[entity].root
-    let links = parent.entities[entity].relationships.filter { !$0.isToMany && parent.hasDeleted($0.destinationIndex) }
-    func deletedLinks(_ row: RowPointer) -> [SlotIndex] {
-      links.filter { row.isPresent($0.slot) && parent.isDeleted($0.destinationIndex, row.key($0.slot)) }.map(\.slot)
-    }
-    let run = RowRun(batch: batch, rows: rows)
+    let links = DeletedLinks(parent, entity), run = RowRun(batch: batch, rows: rows)
     let isChanged = (0..<run.count).contains { position in
       let row = run.pointer(position)
-      return children.version(of: row, root: root) != row.version || !deletedLinks(row).isEmpty
+      return children.version(of: row, root: root) != row.version || !links.slots(row).isEmpty
     }
     if !isChanged { return try next.take(batch, rows) }
     let builder = RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)
     for position in 0..<run.count {
       let row = run.pointer(position)
       builder.append(row, key: row.key, version: children.version(of: row, root: root))
-      for slot in deletedLinks(row) { builder.removeInLastRow(slot) }
+      for slot in links.slots(row) { builder.removeInLastRow(slot) }
       if builder.isFull, try next.take(builder.seal(), .all) == .enough { return .enough }
     }
     return builder.count > 0 ? try next.take(builder.seal(), .all) : .more
   }
 }
 
-/// Delivers objects of a parent as rows of a store.
+/// Delivers objects of a parent as rows of a store, without references to objects that the parent has deleted.
 final class ParentRows {
   private let parent: ContextCore
   private let children: ChildContexts
@@ -201,6 +213,7 @@ final class ParentRows {
   private var builder: RowBatchBuilder?
   /// The store and the entity of the rows.
   private var prefix: ManagedObjectID?
+  private var links: DeletedLinks?
 
   init(_ parent: ContextCore, _ children: ChildContexts, isKeys: Bool, _ sink: any RowSink) {
     (self.parent, self.children, self.isKeys, self.sink) = (parent, children, isKeys, sink)
@@ -213,6 +226,7 @@ final class ParentRows {
     if self.prefix?.entityNumber != prefix.entityNumber || self.prefix?.storeNumber != prefix.storeNumber || builder?.isFull == true {
       if try flush() == .enough { return .enough }
       self.prefix = prefix
+      links = DeletedLinks(parent, object.flags.entityIndex)
     }
     let builder = self.builder ?? RowBatchBuilder(layout: isKeys ? RowLayout([]) : object.entity.layout, idPrefix: prefix)
     self.builder = builder
@@ -222,6 +236,7 @@ final class ParentRows {
       builder.endRow()
     } else {
       builder.append(row, key: object.objectKey, version: version)
+      for slot in links?.slots(row) ?? [] { builder.removeInLastRow(slot) }
     }
     return .more
   }

@@ -296,6 +296,18 @@ import Testing
     #expect(try family.child.fetch(Dog.self) { $0.owner == nil }.count == 2)
   }
 
+  /// The parent reads the dogs itself, because it has a changed dog.
+  @Test(arguments: TestStore.allCases) func anOwnerThatTheParentHasDeletedIsNilInRowsThatTheParentReads(_ store: TestStore) throws {
+    let family = try Family(store)
+    family.parent.delete(try #require(try family.parent.one(Person.self) { $0.name == "Ann" }))
+    family.parent.dog("Spot")
+    let dogs = try family.child.fetch(FetchRequest<Dog>())
+    #expect(dogs.count == 3 && dogs.allSatisfy { $0.owner == nil })
+    let next = ManagedObjectContext(parent: family.parent)
+    let rex = try #require(try next.existingObject(with: next.fetchObjectIDs(FetchRequest<Dog> { $0.name == "Rex" })[0]) as? Dog)
+    #expect(rex.owner == nil)
+  }
+
   @Test(arguments: TestStore.allCases) func anObjectThatTheParentHasDeletedCanBeInsertedAgain(_ store: TestStore) throws {
     for isSaved in [false, true] {
       let family = try Family(store)
