@@ -93,7 +93,8 @@ public final class SQLiteStore: IncrementalStore {
       let database = try SQLiteDatabase(path: path, options: options)
       do {
         let result = try StoreOpening(model: model, database: database).run()
-        let store = OpenStore(schema: result.schema, identity: result.identity, database: database)
+        let store = OpenStore(
+          schema: result.schema, identity: result.identity, database: database, hasHistory: result.hasHistory)
         if options.historyTracking == .always && !options.isReadOnly { try store.createHistory() }
         if options.reportsOtherProcesses { try store.reportOthers(to: host) }
         host.setCheckForOtherSaves { [weak store] in store?.haveOthersSaved() ?? true }

@@ -74,7 +74,10 @@ import Testing
 
     init(_ model: ManagedObjectModel, _ file: String) throws {
       self.model = model
-      coordinator = try PersistentStoreCoordinator(model: model, store: .sqlite(at: file))
+      // Otherwise, saves write the history of a file that has one.
+      var options = SQLiteStoreOptions()
+      options.historyTracking = .never
+      coordinator = try PersistentStoreCoordinator(model: model, store: .sqlite(at: file, options: options))
       context = try ManagedObjectContext(coordinator: coordinator, classes: [])
     }
 

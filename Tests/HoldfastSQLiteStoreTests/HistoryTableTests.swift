@@ -135,4 +135,52 @@ import Testing
       try again.close()
     }
   }
+
+  // MARK: Files without a history
+
+  private func statements(of tracking: HistoryTracking, _ name: String) throws -> [Int] {
+    var options = SQLiteStoreOptions()
+    options.historyTracking = tracking
+    let store = SQLiteStore(path: folder.file(name), options: options)
+    let description = StoreDescription(type: "SQLite", at: .file(folder.file(name))) { store }
+    let coordinator = try PersistentStoreCoordinator(model: HistoryModel.model(), store: description)
+    let context = try HistoryModel.context(coordinator)
+    var counts = [store.statementCount]
+    for _ in 0..<3 {
+      _ = try HistoryModel.insert("Dog", "Rex", context)
+      try context.save()
+      counts.append(store.statementCount)
+    }
+    try coordinator.close()
+    return counts
+  }
+
+  @Test func aFileWithoutAHistoryCostsNoStatement() throws {
+    #expect(try statements(of: .ifPresent, "new.sqlite") == statements(of: .never, "other.sqlite"))
+    #expect(try statements(of: .ifPresent, "new.sqlite") == statements(of: .never, "other.sqlite"), "The files exist already.")
+  }
+
+  /// Another process adds a history before the first save, after a save, or before a commit that isn't a save.
+  @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete], 0..<3)
+  func aHistoryThatAnotherProcessAddsIsWrittenFromTheNextSaveOn(_ journal: SQLiteStoreOptions.JournalMode, _ way: Int) async throws {
+    var options = SQLiteStoreOptions()
+    options.journalMode = journal
+    let path = path
+    if way == 0 {
+      try PersistentStoreCoordinator(model: HistoryModel.model(), store: .sqlite(at: path, options: options)).close()
+    }
+    let coordinator = try PersistentStoreCoordinator(model: HistoryModel.model(), store: .sqlite(at: path, options: options))
+    if way > 0 { try HistoryModel.save("Rex", coordinator) }
+    await #expect(processExitsWith: .success) { [path = path as String, isLogged = (journal == .wal) as Bool] in
+      var options = SQLiteStoreOptions()
+      (options.historyTracking, options.journalMode) = (.always, isLogged ? .wal : .delete)
+      let coordinator = try PersistentStoreCoordinator(model: HistoryModel.model(), store: .sqlite(at: path, options: options))
+      try HistoryModel.save("Fido", coordinator)
+      try coordinator.close()
+    }
+    if way == 2 { try coordinator.setMetadata(["note": .string("a commit that isn't a save")]) }
+    for name in ["Bello", "Spot"] { try HistoryModel.save(name, coordinator) }
+    #expect(try coordinator.fetchHistory().transactions.map(\.transactionNumber) == [1, 2, 3])
+    try coordinator.close()
+  }
 }

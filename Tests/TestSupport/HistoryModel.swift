@@ -37,6 +37,13 @@ package enum HistoryModel {
     return object
   }
 
+  /// Saves a new dog in a context of its own.
+  package static func save(_ name: String, _ coordinator: PersistentStoreCoordinator) throws {
+    let context = try context(coordinator)
+    _ = try insert("Dog", name, context)
+    try context.save()
+  }
+
   /// Saves dogs one by one. Returns the token after each save.
   package static func fill(_ coordinator: PersistentStoreCoordinator, _ count: Int) throws -> [PersistentHistoryToken] {
     let context = try context(coordinator)

@@ -28,12 +28,12 @@ public struct WholeFileOptions: Sendable {
   /// before the rows are in memory. Saving one throws ``/HoldfastStore/StoreError/Code/unstorableValue``.
   public var maximumRowByteCount: Int?
 
-  /// Whether saves write a history into the file. Defaults to ``/HoldfastStore/HistoryTracking/never``.
+  /// Whether saves write a history into the file. Defaults to ``/HoldfastStore/HistoryTracking/ifPresent``.
   ///
   /// With ``/HoldfastStore/HistoryTracking/always``, the first save adds it to an existing file. Opening throws
   /// ``/HoldfastStore/StoreError/Code/unsupportedRequest`` if the format keeps no history. A save of more than 4,194,304 objects can't be kept
   /// and is refused.
-  public var historyTracking: HistoryTracking = .never
+  public var historyTracking: HistoryTracking = .ifPresent
 
   /// The maximum size of the history in bytes. Defaults to 1 MiB; nil for no maximum.
   ///

@@ -40,6 +40,8 @@ final class OpenedFiles: Sendable {
     var markAtBegin: CommitMark?
     /// The mark of the last commit whose rows the coordinator knows of; nil if unknown.
     var known: CommitMark?
+    /// The mark of the last commit whose schema the store knows of; nil if unknown.
+    var schema: CommitMark?
     var storeUUID: String?
     /// Whether the database was found overwritten. It stays true until the store is closed.
     var isOverwritten = false
@@ -148,7 +150,10 @@ final class OpenedFiles: Sendable {
       }
       // A commit of another process before or after this one must still be noticed.
       let mark = state.log != nil ? state.lastCommit.map { CommitMark.log($0) } : state.changeCounter.map { .counter($0) }
-      if let mark, let begin = state.markAtBegin, state.known == begin, mark.follows(begin) { state.known = mark }
+      if let mark, let begin = state.markAtBegin, mark.follows(begin) {
+        if state.known == begin { state.known = mark }
+        if state.schema == begin { state.schema = mark }
+      }
     }
   }
 
@@ -166,6 +171,17 @@ final class OpenedFiles: Sendable {
       let mark = mark(connection, state)
       defer { state.known = mark }
       return mark != state.known
+    }
+  }
+
+  /// Notes that a connection is about to read the schema.
+  func willReadSchema(_ connection: SQLiteConnection) { state.withLock { $0.schema = mark(connection, $0) } }
+
+  /// Whether another process may have changed the schema since it was read, or since the last call. Call it in a writing transaction.
+  func mayHaveOtherSchema() -> Bool {
+    state.withLock { state in
+      defer { state.schema = state.markAtBegin }
+      return state.schema == nil || state.schema != state.markAtBegin
     }
   }
 

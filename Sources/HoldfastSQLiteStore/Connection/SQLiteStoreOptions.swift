@@ -155,10 +155,10 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   /// Which statements are logged, for finding out what a request does. Defaults to ``StatementLogging/none``.
   public var statementLogging: StatementLogging
 
-  /// Whether saves write a history, in Core Data's tables. Defaults to ``/HoldfastStore/HistoryTracking/never``.
+  /// Whether saves write a history, in Core Data's tables. Defaults to ``/HoldfastStore/HistoryTracking/ifPresent``.
   ///
-  /// Use ``/HoldfastStore/HistoryTracking/ifPresent`` for a file of a program that reads its history. Otherwise that program doesn't notice the saves.
-  public var historyTracking: HistoryTracking = .never
+  /// With ``/HoldfastStore/HistoryTracking/never``, programs that read the file's history don't notice the saves.
+  public var historyTracking: HistoryTracking = .ifPresent
 
   /// Whether saves of other processes are reported as they happen. Defaults to false.
   ///

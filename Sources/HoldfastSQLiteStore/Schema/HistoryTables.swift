@@ -31,10 +31,14 @@ enum HistoryTables {
     ] + numbers.map { "INSERT OR IGNORE INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (\($0.0), '\($0.1)', 0, 0)" }
   }
 
+  /// The tables that every history has.
+  static let names = ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"]
+
   /// Whether a file has the tables.
   static func exist(_ connection: SQLiteConnection) throws -> Bool {
-    let names = "'ACHANGE', 'ATRANSACTION', 'ATRANSACTIONSTRING'"
-    return try connection.int64("SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name IN (\(names))") == 3
+    let list = names.map { "'\($0)'" }.joined(separator: ", ")
+    let count = try connection.int64("SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name IN (\(list))")
+    return count == Int64(names.count)
   }
 
   /// Whether a file has the table of values before and after changes.

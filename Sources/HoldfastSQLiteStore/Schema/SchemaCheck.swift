@@ -25,6 +25,8 @@ struct SchemaCheck {
   }
 
   private let findings: [Finding]
+  /// Whether the file has the tables of a history.
+  let hasHistory: Bool
   private let operation: String
   private let path: String
 
@@ -33,12 +35,14 @@ struct SchemaCheck {
     (operation, path) = (connection.operation, connection.path)
     let statement = try connection.prepare("SELECT type, name, tbl_name, sql FROM sqlite_master")
     defer { statement.reset() }
-    var findings: [Finding] = []
+    var findings: [Finding] = [], historyTables = 0
     // Indexes of constraints have no text.
     while try statement.step() {
       if !statement.isNull(3), let finding = Self.finding(statement) { findings.append(finding) }
+      if statement.string(0) == "table", HistoryTables.names.contains(statement.string(1)) { historyTables += 1 }
     }
     self.findings = findings
+    hasHistory = historyTables == HistoryTables.names.count
   }
 
   private static func finding(_ row: SQLiteStatement) -> Finding? {

@@ -17,6 +17,7 @@ struct StoreOpening {
     let schema: StoreSchema
     let metadata: StoreMetadata
     let identity: StoreIdentity
+    let hasHistory: Bool
   }
 
   func run() throws -> Result {
@@ -33,7 +34,8 @@ struct StoreOpening {
     if !found.missingIndexes.isEmpty { makeIndexes(found.missingIndexes) }
     let identity = StoreIdentity.intern(storeUUID: found.record.uuid, model: model)
     return Result(
-      schema: found.schema, metadata: StoreMetadata(identity: identity, userInfo: found.userInfo), identity: identity)
+      schema: found.schema, metadata: StoreMetadata(identity: identity, userInfo: found.userInfo), identity: identity,
+      hasHistory: found.record.schema.hasHistory)
   }
 
   private struct Found {
@@ -56,6 +58,7 @@ struct StoreOpening {
   }
 
   private func look(_ connection: SQLiteConnection) throws -> Found? {
+    database.files?.willReadSchema(connection)
     let reader = MetadataReader(path: database.file.path, operation: StoreOpening.operation)
     guard let row = try reader.row(connection) else { return nil }
     let digest = model.versionDigest

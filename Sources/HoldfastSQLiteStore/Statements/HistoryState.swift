@@ -3,17 +3,16 @@ import Synchronization
 
 /// Whether the file of an open store has a history. It may get one at any time, from another process.
 final class HistoryState: Sendable {
-  private struct Known {
-    var schemaVersion: Int64?
-    var isKept = false
-  }
-
   private let model: ManagedObjectModel
   private let madePlan = Mutex<HistoryPlan?>(nil)
-  /// Used with the writer.
-  private let known = Mutex(Known())
+  /// Whether the file has a history that saves write; nil if the next save must look. Used with the writer.
+  private let isKept: Mutex<Bool?>
 
-  init(_ model: ManagedObjectModel) { self.model = model }
+  /// - Parameter isAbsent: Whether the file had no history when it was opened, and gets none.
+  init(_ model: ManagedObjectModel, isAbsent: Bool) {
+    self.model = model
+    isKept = Mutex(isAbsent ? false : nil)
+  }
 
   /// Made at the first use, because most files have no history.
   var plan: HistoryPlan {
@@ -27,13 +26,14 @@ final class HistoryState: Sendable {
 
   /// Whether a save writes history. Call it in the save's transaction.
   func isKept(_ writer: SQLiteConnection) throws -> Bool {
-    let version = try writer.int64("PRAGMA schema_version")
-    return try known.withLock { known in
-      if known.schemaVersion == version { return known.isKept }
-      let isKept = try HistoryTables.exist(writer), isChanged = try isKept && complete(writer)
-      // If the transaction is rolled back, what it has added is lost, and the version is the former one. So the next save looks again.
-      known = Known(schemaVersion: isChanged ? nil : version, isKept: isKept)
-      return isKept
+    let isOutdated = writer.files?.mayHaveOtherSchema() ?? true
+    return try isKept.withLock { isKept in
+      if let isKept, !isOutdated { return isKept }
+      isKept = nil
+      let exists = try HistoryTables.exist(writer), isChanged = try exists && complete(writer)
+      // If the transaction is rolled back, what it has added is lost. So the next save looks again.
+      if !isChanged { isKept = exists }
+      return exists
     }
   }
 

@@ -31,14 +31,14 @@ final class OpenStore: Sendable {
   /// Protects the writer. True between preparing a save and ending it.
   private let saving = Mutex(false)
 
-  init(schema: StoreSchema, identity: StoreIdentity, database: SQLiteDatabase) {
+  init(schema: StoreSchema, identity: StoreIdentity, database: SQLiteDatabase, hasHistory: Bool) {
     self.model = schema.model
     self.schema = schema
     self.identity = identity
     self.database = database
     prefixes = schema.model.entities.map { identity.prefix(for: $0) }
     path = database.file.path
-    history = HistoryState(schema.model)
+    history = HistoryState(schema.model, isAbsent: !hasHistory && database.options.historyTracking != .always)
     files = ExternalFiles(schema.model, path: database.file.path, identity: identity, options: database.options)
     decoders = schema.model.entities.map { RowDecoder(entity: $0, table: schema.tables[$0.index], path: database.file.path) }
     let inherits = schema.model.entities.contains { $0.familyIndexes.count > 1 }
