@@ -28,6 +28,33 @@ import Testing
     }
   }
 
+  /// Each process keeps its store open. Every round ends with the same state in both.
+  @Test(arguments: [TestStore.json, .xml, .binary, .sqlite]) func RD9_twoProcessesGetWhatTheModelGives(_ store: TestStore) async throws {
+    await #expect(processExitsWith: .success) { [store = store.rawValue as String] in
+      let store = try #require(TestStore(rawValue: store))
+      var random = SeededGenerator()
+      let pairs = try Policy.allCases.map { policy in
+        let place = try store.makePlace()
+        return (policy, place, OtherProcess(place))
+      }
+      for (policy, place, other) in pairs {
+        for round in 0..<TestTier.count(6, full: 300) {
+          let title = "seed \(random.seed), round \(round) of two processes on \(store), \(policy)"
+          try MergeRound.fill(place, &random)
+          // A process reads a whole file again when it saves.
+          let parties: [any MergeParty] = [other, ContextParty(place)]
+          func readFile() throws { if store != .sqlite { for party in parties { try party.saveAnything() } } }
+          try readFile()
+          let expected = try MergeRound(place, policy, title).run(against: other, &random, readFile)
+          try readFile()
+          #expect(try other.read() == expected, Comment(rawValue: title))
+        }
+        try other.end()
+        try place.close()
+      }
+    }
+  }
+
   /// Without unsaved changes of its own, a context that merges has the same state as one that reads everything again.
   @Test(arguments: TestStore.withChild) func RD9_aContextThatMergesSeesWhatOthersSave(_ store: TestStore) throws {
     var random = SeededGenerator()
@@ -63,16 +90,23 @@ struct MergeRound {
   let mergesBeforeSaving: Bool
 
   init(_ store: TestStore, _ policy: MergePolicyTests.Policy, _ title: String, mergesBeforeSaving: Bool = false) throws {
-    place = try store.makePlace()
+    self.init(try store.makePlace(), policy, title, mergesBeforeSaving: mergesBeforeSaving)
+  }
+
+  init(_ place: TestStore.Place, _ policy: MergePolicyTests.Policy, _ title: String, mergesBeforeSaving: Bool = false) {
+    self.place = place
     self.policy = policy
     self.mergesBeforeSaving = mergesBeforeSaving
     comment = Comment(rawValue: title)
   }
 
+  /// Saves three people, and new dogs until there are six.
   static func fill(_ place: TestStore.Place, _ random: inout SeededGenerator) throws {
     let setup = try place.context()
-    let people = ["Ann", "Bob", "Cleo"].map { setup.person($0) }
-    let dogs = (0..<6).map { chip in
+    var people = try setup.fetch(FetchRequest<Person>())
+    if people.isEmpty { people = ["Ann", "Bob", "Cleo"].map { setup.person($0) } }
+    let known = try setup.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.chip)])), chips = Set(known.compactMap(\.chip))
+    let dogs = (0..<6).filter { !chips.contains(Int64($0)) }.map { chip in
       let dog = setup.dog("Dog \(chip)", age: chip, owner: Bool.random(using: &random) ? people.randomElement(using: &random) : nil)
       dog.chip = Int64(chip)
       return dog
@@ -83,17 +117,26 @@ struct MergeRound {
 
   func run(_ random: inout SeededGenerator) throws {
     try Self.fill(place, &random)
-    let theirs = try place.context(), ours = try place.context()
+    let expected = try run(against: ContextParty(place), &random)
+    try place.close()
+    #expect(try KennelState(place.context()) == expected, comment)
+  }
+
+  /// Both parties read and change objects, then the other one saves, then a context of this one.
+  ///
+  /// - Parameter readFile: Called after both saves. A save without changes reads nothing.
+  /// - Returns: The expected state.
+  func run(against other: any MergeParty, _ random: inout SeededGenerator, _ readFile: () throws -> Void = {}) throws -> KennelState {
+    let base = try other.read(), ours = try place.context()
     ours.automaticallyMergesChanges = mergesBeforeSaving
     ours.mergePolicy = policy.policy
-    let base = try KennelState(theirs)
     #expect(try KennelState(ours) == base, comment)
-    let versions = try self.versions()
-    try Self.change(theirs, &random)
+    let versions = try other.versions()
+    let theirState = try other.change(seed: random.next())
     try Self.change(ours, &random)
-    let theirState = try KennelState(theirs), ourState = try KennelState(ours)
-    try theirs.save()
-    var conflicting = Set(try self.versions().filter { versions[$0.key] != $0.value }.keys)
+    let ourState = try KennelState(ours)
+    try other.save()
+    var conflicting = Set(try other.versions().filter { versions[$0.key] != $0.value }.keys)
     conflicting.formUnion(base.dogs.keys.filter { theirState.dogs[$0] == nil })
     if mergesBeforeSaving {
       try ours.processPendingChanges()
@@ -102,6 +145,7 @@ struct MergeRound {
       if !policy.prefersOurs { ours.mergePolicy = .error }
     }
     try ours.save()
+    try readFile()
     let expected = merged(base, theirState, ourState, conflicting)
     #expect(!ours.hasChanges, comment)
     for dog in try ours.fetch(FetchRequest<Dog>()) {
@@ -112,12 +156,7 @@ struct MergeRound {
     try ours.refreshAllObjects()
     let states = "base \(base)\ntheirs \(theirState)\nours \(ourState)\nin conflict \(conflicting)\nexpected \(expected)"
     #expect(try KennelState(ours) == expected, "\(comment)\n\(states)")
-    try place.close()
-    #expect(try KennelState(place.context()) == expected, comment)
-  }
-
-  private func versions() throws -> [Int64: RowVersion] {
-    try Dictionary(uniqueKeysWithValues: place.context().fetch(FetchRequest<Dog>()).map { ($0.chip ?? -1, $0.readRow.version) })
+    return expected
   }
 
   /// Makes random changes. A deleted dog isn't changed before.

@@ -2,13 +2,13 @@ import Holdfast
 import Testing
 
 /// The dogs by chip, with their values and links.
-struct KennelState: Equatable, CustomStringConvertible {
-  struct Values: Equatable {
+struct KennelState: Equatable, Codable, CustomStringConvertible {
+  struct Values: Equatable, Codable {
     var name: String
     var age: Int
     var owner: String?
   }
-  struct Link: Hashable {
+  struct Link: Hashable, Codable {
     var from: Int64, to: Int64
   }
   var dogs: [Int64: Values] = [:]
@@ -26,10 +26,19 @@ struct KennelState: Equatable, CustomStringConvertible {
       dogs[chip] = Values(name: dog.name, age: dog.age, owner: dog.owner?.name)
       for friend in dog.friends { links.insert(Link(from: chip, to: try #require(friend.chip))) }
       // Both ends are read, and agree.
-      for fan in dog.friendOf { #expect(fan.friends.contains(dog)) }
-      if let owner = dog.owner { #expect(owner.dogs.contains(dog)) }
+      for fan in dog.friendOf where !fan.friends.contains(dog) { throw Disagreement("\(fan.name) isn't a friend of \(dog.name), which knows it.") }
+      if let owner = dog.owner, !owner.dogs.contains(dog) { throw Disagreement("\(owner.name) doesn't know \(dog.name).") }
     }
-    for person in try context.fetch(FetchRequest<Person>()) { #expect(person.dogs.allSatisfy { $0.owner === person }) }
+    for person in try context.fetch(FetchRequest<Person>()) {
+      for dog in person.dogs where dog.owner !== person { throw Disagreement("\(dog.name) doesn't know \(person.name).") }
+    }
+  }
+
+  /// Both ends of a relationship differ.
+  struct Disagreement: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
   }
 
   /// The dogs whose rows or links differ from a former state, without deleted ones.

@@ -49,6 +49,8 @@ package func apart(_ body: () throws -> Void) throws {
 /// An error that was thrown in a forked child.
 package struct FailureApart: Error, CustomStringConvertible {
   package let description: String
+
+  package init(description: String) { self.description = description }
 }
 
 /// Hands on what a process of a test reported, or why it was skipped; an issue when it did neither.
