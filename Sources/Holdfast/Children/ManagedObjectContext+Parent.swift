@@ -19,7 +19,8 @@ extension ManagedObjectContext {
   /// - An object that the parent has deleted, or that another child or a save of the parent has changed since this child read it, is a
   ///   conflict; see ``mergePolicy``. Unsaved changes of the parent itself aren't: if both change one property, the child's value wins.
   /// - New objects have permanent IDs after the child's save. If the parent has new objects, they get theirs when the child reads or saves.
-  ///   Both reserve IDs in the store, so both fail if the store is read-only.
+  ///   Both reserve IDs in the store, so both fail if the store is read-only. The latter takes time proportional to the parent's unsaved
+  ///   changes.
   /// - Values of transient properties stay in the child. Derived values of the parent's objects that depend on other objects are right when
   ///   the parent has been saved.
   ///

@@ -1,5 +1,3 @@
-import HoldfastStore
-
 /// What a commit changes in the log's index, or without a log in the database's header.
 enum CommitMark: Equatable {
   case log(LogIndex.Header)
@@ -12,15 +10,5 @@ enum CommitMark: Equatable {
     case (.counter(let counter), .counter(let former)): counter == former &+ 1
     default: false
     }
-  }
-}
-
-extension OpenStore {
-  /// Whether another process may have committed since the last call.
-  func haveOthersSaved() -> Bool {
-    guard let files = database.files else { return true }
-    // If all connections are in use, a further one is opened, or a request waits for one.
-    return database.readers.withIdle { files.haveOthersCommitted($0) }
-      ?? (try? database.readers.withConnection(to: "notice saves of other processes") { files.haveOthersCommitted($0) }) ?? true
   }
 }

@@ -75,6 +75,14 @@ extension OpenStore {
     self.others.withLock { $0 = others }
   }
 
+  /// Whether another process may have committed since the last call.
+  func haveOthersSaved() -> Bool {
+    guard let files = database.files else { return true }
+    // If all connections are in use, a further one is opened, or a request waits for one.
+    return database.readers.withIdle { files.haveOthersCommitted($0) }
+      ?? (try? database.readers.withConnection(to: "notice saves of other processes") { files.haveOthersCommitted($0) }) ?? true
+  }
+
   /// Runs a closure with a reader of the history, in one read transaction.
   func readingHistory<Result>(
     _ operation: String, _ options: RequestOptions, _ body: (HistoryReader) throws -> Result

@@ -10,7 +10,7 @@ public final class StoreHost: Sendable {
   private let check = Mutex<(@Sendable () -> Bool)?>(nil)
 
   /// A host that ignores all reports, for stores without a coordinator.
-  public static let none = StoreHost { _ in }
+  public static var none: StoreHost { StoreHost { _ in } }
 
   /// Creates a host.
   ///

@@ -47,6 +47,33 @@ import Testing
     #expect(saved.owner?.dogs.contains(saved) == true)
   }
 
+  /// The constraint is that of their superentity.
+  @Test(arguments: TestStore.allCases, Policy.allCases)
+  func objectsOfDifferentEntitiesNeverBecomeOne(_ store: TestStore, _ policy: Policy) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Animal", attributes: [AttributeDescription("chip", .integer64)], uniquenessConstraints: [["chip"]]),
+      EntityDescription("Cat", superentity: "Animal"), EntityDescription("Dog", superentity: "Animal"),
+    ])
+    let place = try store.makePlace(model: model, classes: []), setup = try place.context()
+    try setup.insert(entityNamed: "Cat").setValue(7, forKey: "chip")
+    try setup.save()
+    let context = try place.context()
+    context.mergePolicy = policy.policy
+    let dog = try context.insert(entityNamed: "Dog")
+    for chip in [7, 8] {
+      try dog.setValue(chip, forKey: "chip")
+      // Neither does one of two new objects.
+      if chip == 8 { try context.insert(entityNamed: "Animal").setValue(8, forKey: "chip") }
+      let error = #expect(throws: PersistenceError.self) { try context.save() }
+      #expect(error?.code == .constraintConflict && error?.coreDataCode == 133021)
+      #expect(context.hasChanges && dog.isInserted)
+    }
+    try dog.setValue(9, forKey: "chip")
+    try context.save()
+    #expect(try context.fetch(FetchRequest<ManagedObject>(entityName: "Animal")).count == 3)
+  }
+
   @Test(arguments: TestStore.allCases, Policy.allCases)
   func aNewObjectIsMergedIntoTheOneInTheContext(_ store: TestStore, _ policy: Policy) throws {
     let place = try store.makePlace(), context = try place.context()
