@@ -34,10 +34,18 @@ struct PrivateRow {
   ///
   /// - Parameter committed: The row in the store; nil for a new object.
   init(copying source: RowPointer, _ layout: RowLayout, room: Int, committed: RowPointer?) {
-    var needed = layout.fixedByteCount
-    for slot in layout.slots where layout.kinds[slot] == .bytes { needed += source.bytes(slot).count }
-    self.init(fixedPartOf: source, layout.fixedByteCount, capacity: needed + room, committed)
-    for slot in layout.slots where layout.kinds[slot] == .bytes && source.isPresent(slot) { append(source, slot) }
+    var needed = layout.fixedByteCount, end = needed
+    for slot in layout.byteSlots {
+      let bytes = source.bytes(slot)
+      guard let start = bytes.baseAddress else { continue }
+      needed += bytes.count
+      end = max(end, start + bytes.count - source.base)
+    }
+    // The bytes of most rows follow them without gaps.
+    let isPacked = end <= needed
+    self.init(startOf: source, isPacked ? end : layout.fixedByteCount, capacity: needed + room, committed)
+    if isPacked { return }
+    for slot in layout.byteSlots where source.isPresent(slot) { append(source, slot) }
   }
 
   func destroy() { free(row - PrivateRow.headerByteCount) }
@@ -101,18 +109,19 @@ struct PrivateRow {
   /// the old block.
   private mutating func move(_ changed: SlotIndex, _ bytes: UnsafeRawBufferPointer, _ layout: RowLayout) {
     let from = pointer
-    var needed = layout.fixedByteCount + bytes.count
-    for slot in layout.slots where layout.kinds[slot] == .bytes && slot != changed { needed += from.bytes(slot).count }
-    let fresh = PrivateRow(fixedPartOf: from, layout.fixedByteCount, capacity: needed + max(32, needed / 4), header.pointee.committed)
-    for slot in layout.slots where layout.kinds[slot] == .bytes && slot != changed && from.isPresent(slot) {
-      fresh.append(from, slot)
-    }
+    var kept = layout.fixedByteCount
+    for slot in layout.byteSlots where slot != changed { kept += from.bytes(slot).count }
+    let needed = kept + bytes.count, hasUnused = kept != Int(header.pointee.used)
+    let fresh = PrivateRow(
+      startOf: from, hasUnused ? layout.fixedByteCount : kept, capacity: needed + max(32, needed / 4), header.pointee.committed)
+    if hasUnused { for slot in layout.byteSlots where slot != changed && from.isPresent(slot) { fresh.append(from, slot) } }
     fresh.append(bytes, changed)
     destroy()
     self = fresh
   }
 
-  private init(fixedPartOf source: RowPointer, _ length: Int, capacity: Int, _ committed: RowPointer?) {
+  /// Copies a row's first bytes, at least its fixed part.
+  private init(startOf source: RowPointer, _ length: Int, capacity: Int, _ committed: RowPointer?) {
     row = PrivateRow.allocate(capacity)
     header.pointee = Header(committed: committed, capacity: UInt32(capacity), used: UInt32(length))
     row.copyMemory(from: source.base, byteCount: length)

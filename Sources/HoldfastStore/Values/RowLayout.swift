@@ -40,7 +40,7 @@ public final class RowLayout: Sendable, Hashable {
   /// The size of a row in bytes, without text and other data.
   public let fixedByteCount: Int
   /// The slots that contain text or bytes.
-  @usableFromInline let byteSlots: [SlotIndex]
+  @usableFromInline package let byteSlots: [SlotIndex]
 
   /// The indexes of all slots.
   @inlinable public var slots: Range<SlotIndex> { 0..<SlotIndex(columns.count) }

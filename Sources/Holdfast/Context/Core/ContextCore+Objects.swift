@@ -20,6 +20,7 @@ extension ContextCore {
 
   /// The entity of a class whose objects can be inserted. Traps if there is none.
   func insertableEntity(of type: ManagedObject.Type) -> EntityIndex {
+    if let lastInserted, lastInserted.type == ObjectIdentifier(type) { return lastInserted.entity }
     guard let entity = persistentStoreCoordinator.model.entity(named: type.entityName) else {
       preconditionFailure("The model has no entity \(type.entityName), the entity of class \(type).")
     }
@@ -27,6 +28,7 @@ extension ContextCore {
       ClassBinding.isKind(bound.classes[entity.index], of: type),
       "\(type) isn't bound to the model; pass it to the container.")
     precondition(!entity.isAbstract, "\(entity.name) is abstract; insert an object of one of its subentities.")
+    lastInserted = (ObjectIdentifier(type), entity.index)
     return entity.index
   }
 

@@ -43,6 +43,8 @@ import Synchronization
 
   let registry: ObjectRegistry
   @exclusivity(unchecked) var temporaryIDs: TemporaryIDs
+  /// The class of the last inserted object, and its entity.
+  @exclusivity(unchecked) var lastInserted: (type: ObjectIdentifier, entity: EntityIndex)?
   @exclusivity(unchecked) var changes: ChangeSet
   let deletions: Deletions
   @exclusivity(unchecked) var recentGroups = RecentGroups()
