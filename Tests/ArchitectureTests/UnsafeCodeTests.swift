@@ -10,7 +10,7 @@ private let allowedCounts = [
   "HoldfastJSONStore": 10, "HoldfastXMLStore": 13, "HoldfastBinaryStore": 12, "HoldfastSQLiteStore": 18, "HoldfastModelFile": 4,
   "HoldfastModelCode": 0,
   "HoldfastGenerate": 0,
-  "Holdfast": 18, "HoldfastStoreConformance": 3, "Examples": 0,
+  "Holdfast": 19, "HoldfastStoreConformance": 3, "Examples": 0,
   "HoldfastMacros": 0, "HoldfastMacrosPlugin": 0, "HoldfastTesting": 0,
 ]
 

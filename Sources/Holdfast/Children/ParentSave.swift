@@ -208,7 +208,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
         }
         // The parent may have saved a deletion of the object.
         if parent.isDeleted(entity, row.key) { _ = parent.deletions.forgetSaved([row.key], root: parent.graph.entities[entity].root) }
-        let own = PrivateRow(copying: row, layout, room: 0, committed: nil)
+        let own = PrivateRow(copying: row, layout, room: 0, committed: nil, in: parent.pool)
         own.setVersion(row.version == 1 ? 0 : row.version)
         new.append(parent.register(new: entity, own), entity)
       }

@@ -109,7 +109,7 @@ extension ContextCore {
     // A version that no context can have read of the deleted row.
     let version = (object.committedRow?.version.rawValue ?? 0) &+ 1_000_000 &+ .random(in: 0..<1_000_000)
     let values = layout.slots.filter { row.isExternal($0, layout) }.map { ($0, try? object.attributeValue($0, row)) }
-    let own = PrivateRow(copying: row, layout, room: 64, committed: nil)
+    let own = PrivateRow(copying: row, layout, room: 64, committed: nil, in: pool)
     own.setKey(object.objectKey)
     own.setVersion(RowVersion(version))
     object.dropPrivateRow(own.pointer)
@@ -138,8 +138,8 @@ extension ContextCore {
     var added: [[ObjectKey]] = []
     if let states = object.toMany { added = (0..<object.plan.toManyCount).map { states[$0].contents.keys } }
     if let own = object.row {
-      var merged = PrivateRow(copying: current.pointer, layout, room: 64, committed: current.pointer)
-      for slot in layout.slots { merged.copy(slot, of: own, layout) }
+      var merged = PrivateRow(copying: current.pointer, layout, room: 64, committed: current.pointer, in: pool)
+      for slot in layout.slots { merged.copy(slot, of: own, layout, in: pool) }
       object.dropPrivateRow(merged.pointer)
       object.flags.insert(.hasPrivateRow)
     }

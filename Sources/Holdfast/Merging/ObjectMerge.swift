@@ -116,8 +116,8 @@ struct ObjectMerge {
   private func setRow(_ current: CurrentRow, keeping slots: [SlotIndex]) {
     let layout = object.entity.layout
     if let own = object.row, !slots.isEmpty {
-      var merged = PrivateRow(copying: current.pointer, layout, room: 64, committed: current.pointer)
-      for slot in slots { merged.copy(slot, of: own, layout) }
+      var merged = PrivateRow(copying: current.pointer, layout, room: 64, committed: current.pointer, in: context.pool)
+      for slot in slots { merged.copy(slot, of: own, layout, in: context.pool) }
       object.dropPrivateRow(merged.pointer)
       object.flags.insert(.hasPrivateRow)
     } else {

@@ -48,8 +48,8 @@ struct Upsert {
     let id = object.id, links = ObjectLinks(of: object)
     links.cut()
     let slots = slotsToCopy(resolution), row = object.row ?? context.graph.emptyRow(object.flags.entityIndex)
-    let values = PrivateRow(copying: row, object.entity.layout, room: 0, committed: nil)
-    defer { values.destroy() }
+    let values = PrivateRow(copying: row, object.entity.layout, room: 0, committed: nil, in: context.pool)
+    defer { values.destroy(in: context.pool) }
     let key = existing?.objectKey ?? current?.pointer.key ?? object.objectKey
     replaceIDs(by: key)
     let remaining = existing ?? takePlace()

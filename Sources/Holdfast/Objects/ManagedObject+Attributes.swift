@@ -43,7 +43,7 @@ extension ManagedObject {
     checkSlot(slot, .inBytes)
     if flags.contains(.probe) { return }
     var copy = writableRow()
-    copy.set(slot, bytes: bytes, entity.layout)
+    copy.set(slot, bytes: bytes, entity.layout, in: context.pool)
     row = copy.pointer
   }
 
@@ -62,7 +62,7 @@ extension ManagedObject {
     let committed = readRow
     // An object that was just awakened may already have one.
     if flags.contains(.hasPrivateRow) { return writableRow() }
-    let copy = PrivateRow(copying: committed, entity.layout, room: 64, committed: committed)
+    let copy = PrivateRow(copying: committed, entity.layout, room: 64, committed: committed, in: context.pool)
     row = copy.pointer
     flags.insert(.hasPrivateRow)
     noteWrite()
@@ -72,7 +72,7 @@ extension ManagedObject {
   /// Sets a slot to the value in another row of the entity.
   final func copy(_ slot: SlotIndex, of other: RowPointer) {
     var own = writableRow()
-    own.copy(slot, of: other, entity.layout)
+    own.copy(slot, of: other, entity.layout, in: context.pool)
     row = own.pointer
   }
 
@@ -84,7 +84,7 @@ extension ManagedObject {
   /// Replaces the object's own row with a sealed one, or with none.
   final func dropPrivateRow(_ next: RowPointer?) {
     if flags.contains(.hasPrivateRow), let row {
-      PrivateRow(existing: row).destroy()
+      PrivateRow(existing: row).destroy(in: context.pool)
       flags.remove(.hasPrivateRow)
     }
     row = next

@@ -148,7 +148,7 @@ extension ManagedObject {
   /// The states of the to-many relationships, allocated by the first change.
   final func toManyStates() -> ToManyStates {
     if let toMany { return toMany }
-    let states = ToManyStates(plan, isNew: isInserted)
+    let states = ToManyStates(plan, isNew: isInserted, in: context.pool)
     toMany = states
     if plan.transientLinkCount > 0 { restoreTransientLinks(states) }
     return states

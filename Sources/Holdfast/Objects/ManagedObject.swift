@@ -64,7 +64,7 @@ open class ManagedObject {
   deinit {
     if flags.contains(.inList) && context.isReleased { context.noteLoss(of: self) }
     if mapIndex != .max { context.registry.remove(self) }
-    if flags.contains(.hasPrivateRow), let row { PrivateRow(existing: row).destroy() }
+    if flags.contains(.hasPrivateRow), let row { PrivateRow(existing: row).destroy(in: context.pool) }
     if let toMany { destroy(toMany) }
   }
 
@@ -217,7 +217,7 @@ open class ManagedObject {
 
   private func destroy(_ states: ToManyStates) {
     if plan.transientLinkCount > 0 { giveUpTransientLinks(states) }
-    states.deallocate(plan)
+    states.deallocate(plan, in: context.pool)
   }
 }
 

@@ -1,16 +1,9 @@
 import HoldfastStore
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Darwin
-#endif
-
 /// The row that a changed object owns: a header followed by a row in the usual layout, with space for text after it.
 ///
-/// Getters read it like any other row. The struct contains a pointer to the row; the header is in the bytes before it.
+/// Getters read it like any other row. The struct contains a pointer to the row; the header is in the bytes before it. The block belongs to the
+/// pool of the object's context.
 struct PrivateRow {
   private struct Header {
     /// The row as it was read, or nil for an object that was never saved. The object's owner keeps it alive.
@@ -33,7 +26,7 @@ struct PrivateRow {
   /// Copies a row.
   ///
   /// - Parameter committed: The row in the store; nil for a new object.
-  init(copying source: RowPointer, _ layout: RowLayout, room: Int, committed: RowPointer?) {
+  init(copying source: RowPointer, _ layout: RowLayout, room: Int, committed: RowPointer?, in pool: BlockPool) {
     var needed = layout.fixedByteCount, end = needed
     for slot in layout.byteSlots {
       let bytes = source.bytes(slot)
@@ -43,12 +36,12 @@ struct PrivateRow {
     }
     // The bytes of most rows follow them without gaps.
     let isPacked = end <= needed
-    self.init(startOf: source, isPacked ? end : layout.fixedByteCount, capacity: needed + room, committed)
+    self.init(startOf: source, isPacked ? end : layout.fixedByteCount, capacity: needed + room, committed, pool)
     if isPacked { return }
     for slot in layout.byteSlots where source.isPresent(slot) { append(source, slot) }
   }
 
-  func destroy() { free(row - PrivateRow.headerByteCount) }
+  func destroy(in pool: BlockPool) { pool.deallocate(row - PrivateRow.headerByteCount, byteCount) }
 
   private var header: UnsafeMutablePointer<Header> { (row - PrivateRow.headerByteCount).assumingMemoryBound(to: Header.self) }
 
@@ -77,11 +70,11 @@ struct PrivateRow {
   /// Sets the bytes of a slot: in place if they fit, otherwise after all others.
   ///
   /// Replaced bytes are reclaimed when the block is full, and when the row is saved.
-  mutating func set(_ slot: SlotIndex, bytes: UnsafeRawBufferPointer, _ layout: RowLayout) {
+  mutating func set(_ slot: SlotIndex, bytes: UnsafeRawBufferPointer, _ layout: RowLayout, in pool: BlockPool) {
     let old = pointer.bytes(slot)
     var offset = old.baseAddress.map { $0 - UnsafeRawPointer(row) } ?? 0
     if old.isEmpty || bytes.count > old.count {
-      if Int(header.pointee.used) + bytes.count > Int(header.pointee.capacity) { return move(slot, bytes, layout) }
+      if Int(header.pointee.used) + bytes.count > Int(header.pointee.capacity) { return move(slot, bytes, layout, pool) }
       offset = Int(header.pointee.used)
       header.pointee.used += UInt32(bytes.count)
     }
@@ -90,11 +83,11 @@ struct PrivateRow {
   }
 
   /// Copies a slot of another row with the same layout.
-  mutating func copy(_ slot: SlotIndex, of other: RowPointer, _ layout: RowLayout) {
+  mutating func copy(_ slot: SlotIndex, of other: RowPointer, _ layout: RowLayout, in pool: BlockPool) {
     if !other.isPresent(slot) {
       setNull(slot)
     } else if layout.kinds[slot] == .bytes {
-      set(slot, bytes: other.bytes(slot), layout)
+      set(slot, bytes: other.bytes(slot), layout, in: pool)
       if other.isExternal(slot) { markExternal(slot) }
     } else {
       set(slot, cell: UInt64(bitPattern: other.integer(slot)))
@@ -107,22 +100,24 @@ struct PrivateRow {
   ///
   /// A block is therefore never more than a quarter larger than its contents, however often values are replaced. The new bytes may be in
   /// the old block.
-  private mutating func move(_ changed: SlotIndex, _ bytes: UnsafeRawBufferPointer, _ layout: RowLayout) {
+  private mutating func move(_ changed: SlotIndex, _ bytes: UnsafeRawBufferPointer, _ layout: RowLayout, _ pool: BlockPool) {
     let from = pointer
     var kept = layout.fixedByteCount
     for slot in layout.byteSlots where slot != changed { kept += from.bytes(slot).count }
     let needed = kept + bytes.count, hasUnused = kept != Int(header.pointee.used)
     let fresh = PrivateRow(
-      startOf: from, hasUnused ? layout.fixedByteCount : kept, capacity: needed + max(32, needed / 4), header.pointee.committed)
+      startOf: from, hasUnused ? layout.fixedByteCount : kept, capacity: needed + max(32, needed / 4), header.pointee.committed, pool)
     if hasUnused { for slot in layout.byteSlots where slot != changed && from.isPresent(slot) { fresh.append(from, slot) } }
     fresh.append(bytes, changed)
-    destroy()
+    destroy(in: pool)
     self = fresh
   }
 
   /// Copies a row's first bytes, at least its fixed part.
-  private init(startOf source: RowPointer, _ length: Int, capacity: Int, _ committed: RowPointer?) {
-    row = PrivateRow.allocate(capacity)
+  private init(startOf source: RowPointer, _ length: Int, capacity: Int, _ committed: RowPointer?, _ pool: BlockPool) {
+    // The bit above an offset is a flag.
+    precondition(capacity < 1 << 31, "A row of more than 2 GiB was built.")
+    row = pool.allocate(PrivateRow.headerByteCount + capacity) + PrivateRow.headerByteCount
     header.pointee = Header(committed: committed, capacity: UInt32(capacity), used: UInt32(length))
     row.copyMemory(from: source.base, byteCount: length)
   }
@@ -145,12 +140,5 @@ struct PrivateRow {
     if let source = bytes.baseAddress { (row + offset).copyMemory(from: source, byteCount: bytes.count) }
     header.pointee.used += UInt32(bytes.count)
     set(slot, cell: PrivateRow.cell(offset, bytes.count))
-  }
-
-  private static func allocate(_ capacity: Int) -> UnsafeMutableRawPointer {
-    // The bit above an offset is a flag.
-    precondition(capacity < 1 << 31, "A row of more than 2 GiB was built.")
-    guard let block = malloc(headerByteCount + capacity) else { preconditionFailure("Out of memory for a changed row.") }
-    return block + headerByteCount
   }
 }

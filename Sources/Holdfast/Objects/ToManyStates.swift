@@ -9,16 +9,17 @@
 ///                        ▲ base
 /// ```
 ///
-/// Without to-many relationships, one unused state precedes the values. The object that allocates a block deallocates it.
+/// Without to-many relationships, one unused state precedes the values. The object that allocates a block deallocates it. It belongs to the pool
+/// of the object's context.
 struct ToManyStates {
   private let base: UnsafeMutablePointer<ToManyState>
 
   /// Allocates the block of an object.
   ///
   /// - Parameter isNew: Whether the object was never saved, so that its relationships are known to be empty.
-  init(_ plan: GraphPlan.EntityPlan, isNew: Bool) {
+  init(_ plan: GraphPlan.EntityPlan, isNew: Bool, in pool: BlockPool) {
     let count = max(1, plan.toManyCount), linkCount = plan.transientLinkCount
-    base = .allocate(capacity: linkCount + count + ToManyStates.stateCount(holding: plan.transientCount)) + linkCount
+    base = pool.allocate(ToManyStates.byteCount(plan)).assumingMemoryBound(to: ToManyState.self) + linkCount
     base.initialize(repeating: ToManyState(), count: count)
     if isNew { for index in 0..<plan.toManyCount { base[index].base = .new } }
     for index in -linkCount..<0 {
@@ -30,10 +31,10 @@ struct ToManyStates {
 
   /// Destroys the states of to-many relationships and the values, and releases the memory. The caller first destroys or parks the states of
   /// transient relationships.
-  func deallocate(_ plan: GraphPlan.EntityPlan) {
+  func deallocate(_ plan: GraphPlan.EntityPlan, in pool: BlockPool) {
     for index in 0..<plan.toManyCount { base[index].destroy() }
     if plan.transientCount > 0 { values(plan).deinitialize(count: plan.transientCount) }
-    (base - plan.transientLinkCount).deallocate()
+    pool.deallocate(base - plan.transientLinkCount, ToManyStates.byteCount(plan))
   }
 
   /// The state of a relationship. The index of a transient one is negative.
@@ -52,8 +53,8 @@ struct ToManyStates {
     UnsafeMutableRawPointer(base + max(1, plan.toManyCount)).assumingMemoryBound(to: Any?.self)
   }
 
-  /// The size of a number of transient values, in states, rounded up.
-  private static func stateCount(holding transientCount: Int) -> Int {
-    (transientCount * MemoryLayout<Any?>.stride + MemoryLayout<ToManyState>.stride - 1) / MemoryLayout<ToManyState>.stride
+  private static func byteCount(_ plan: GraphPlan.EntityPlan) -> Int {
+    (plan.transientLinkCount + max(1, plan.toManyCount)) * MemoryLayout<ToManyState>.stride
+      + plan.transientCount * MemoryLayout<Any?>.stride
   }
 }

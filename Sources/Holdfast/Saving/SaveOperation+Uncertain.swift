@@ -105,8 +105,8 @@ extension SaveOperation {
         let slots = object.slotsChanged(since: sent.pointer(index))
         guard !slots.isEmpty, let own = object.row else { continue }
         let layout = object.entity.layout, saved = batch.pointer(index)
-        var row = PrivateRow(copying: saved, layout, room: 64, committed: saved)
-        for slot in slots { row.copy(slot, of: own, layout) }
+        var row = PrivateRow(copying: saved, layout, room: 64, committed: saved, in: context.pool)
+        for slot in slots { row.copy(slot, of: own, layout, in: context.pool) }
         found.append((object, row))
       }
     }

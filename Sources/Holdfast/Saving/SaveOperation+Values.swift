@@ -75,7 +75,7 @@ extension SaveOperation {
     for (object, slot, id) in found {
       guard let base = object.row else { continue }
       var row = PrivateRow(existing: base)
-      id.withRowBytes { row.set(slot, bytes: $0, object.entity.layout) }
+      id.withRowBytes { row.set(slot, bytes: $0, object.entity.layout, in: context.pool) }
       object.row = row.pointer
     }
   }
@@ -102,8 +102,8 @@ extension StoreChanges {
     let layout = context.entities[object.flags.entityIndex].layout
     var row =
       completedRows[ObjectIdentifier(object)]
-      ?? PrivateRow(copying: base, layout, room: bytes.count, committed: nil)
-    row.set(slot, bytes: bytes, layout)
+      ?? PrivateRow(copying: base, layout, room: bytes.count, committed: nil, in: context.pool)
+    row.set(slot, bytes: bytes, layout, in: context.pool)
     completedRows[ObjectIdentifier(object)] = row
   }
 

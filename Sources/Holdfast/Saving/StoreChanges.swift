@@ -41,7 +41,7 @@ final class StoreChanges {
   }
 
   deinit {
-    for row in completedRows.values { row.destroy() }
+    for row in completedRows.values { row.destroy(in: context.pool) }
   }
 
   /// The key of an object after the save; -1 for an object that isn't saved.

@@ -65,7 +65,7 @@ extension ContextCore {
   /// Registers a new object and gives it its default values.
   func register(new object: ManagedObject) {
     let entity = object.flags.entityIndex
-    let row = PrivateRow(copying: graph.newRow(entity), entities[entity].layout, room: 64, committed: nil)
+    let row = PrivateRow(copying: graph.newRow(entity), entities[entity].layout, room: 64, committed: nil, in: pool)
     row.setKey(object.objectKey)
     register(new: object, row)
     object.setComputedDefaults()

@@ -140,9 +140,9 @@ extension ContextCore {
     let group = RowGroup(run, entity: entity)
     if bound.awakensObjects { noteFulfilment(object) }
     if let base = object.row, object.flags.contains(.hasPrivateRow), let committed = object.committedRow {
-      var merged = PrivateRow(copying: fresh, entities[entity].layout, room: 64, committed: fresh)
+      var merged = PrivateRow(copying: fresh, entities[entity].layout, room: 64, committed: fresh, in: pool)
       copyChanges(from: base, since: committed, to: &merged, entities[entity].layout)
-      PrivateRow(existing: base).destroy()
+      PrivateRow(existing: base).destroy(in: pool)
       object.row = merged.pointer
     } else {
       object.row = fresh
@@ -187,7 +187,7 @@ extension ContextCore {
   }
 
   private func copyChanges(from row: RowPointer, since committed: RowPointer, to merged: inout PrivateRow, _ layout: RowLayout) {
-    for slot in layout.slots where row.differs(from: committed, slot, layout.kinds[slot]) { merged.copy(slot, of: row, layout) }
+    for slot in layout.slots where row.differs(from: committed, slot, layout.kinds[slot]) { merged.copy(slot, of: row, layout, in: pool) }
   }
 }
 

@@ -42,6 +42,8 @@ import Synchronization
   // The state of the graph. Each part belongs to a type of its own.
 
   let registry: ObjectRegistry
+  /// The memory of the objects' own rows and relationship states.
+  let pool = BlockPool()
   @exclusivity(unchecked) var temporaryIDs: TemporaryIDs
   /// The class of the last inserted object, and its entity.
   @exclusivity(unchecked) var lastInserted: (type: ObjectIdentifier, entity: EntityIndex)?

@@ -26,9 +26,9 @@ extension SaveOperation {
     if object.flags.contains(.hasPrivateRow), let base = object.row {
       // The private row contains values that were set while the object was awakened, or changes without effect.
       let slots = context.graph.derivations?.slots[object.flags.entityIndex] ?? []
-      var own = PrivateRow(copying: base, object.entity.layout, room: 64, committed: row)
-      for slot in slots { own.copy(slot, of: row, object.entity.layout) }
-      PrivateRow(existing: base).destroy()
+      var own = PrivateRow(copying: base, object.entity.layout, room: 64, committed: row, in: context.pool)
+      for slot in slots { own.copy(slot, of: row, object.entity.layout, in: context.pool) }
+      PrivateRow(existing: base).destroy(in: context.pool)
       object.row = own.pointer
     } else {
       object.row = row
