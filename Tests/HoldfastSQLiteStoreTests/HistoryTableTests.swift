@@ -138,9 +138,11 @@ import Testing
 
   // MARK: Files without a history
 
-  private func statements(of tracking: HistoryTracking, _ name: String) throws -> [Int] {
+  private func statements(
+    of tracking: HistoryTracking, _ name: String, _ journal: SQLiteStoreOptions.JournalMode
+  ) throws -> [Int] {
     var options = SQLiteStoreOptions()
-    options.historyTracking = tracking
+    (options.historyTracking, options.journalMode) = (tracking, journal)
     let store = SQLiteStore(path: folder.file(name), options: options)
     let description = StoreDescription(type: "SQLite", at: .file(folder.file(name))) { store }
     let coordinator = try PersistentStoreCoordinator(model: HistoryModel.model(), store: description)
@@ -155,9 +157,26 @@ import Testing
     return counts
   }
 
-  @Test func aFileWithoutAHistoryCostsNoStatement() throws {
-    #expect(try statements(of: .ifPresent, "new.sqlite") == statements(of: .never, "other.sqlite"))
-    #expect(try statements(of: .ifPresent, "new.sqlite") == statements(of: .never, "other.sqlite"), "The files exist already.")
+  @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete])
+  func aFileWithoutAHistoryCostsNoStatement(_ journal: SQLiteStoreOptions.JournalMode) throws {
+    // In the second round, the files exist.
+    for round in 0..<2 {
+      let with = try statements(of: .ifPresent, "new.sqlite", journal), without = try statements(of: .never, "other.sqlite", journal)
+      #expect(with == without, "round \(round)")
+    }
+  }
+
+  @Test func aHistoryThatAnotherProgramRemovesIsNotMissed() async throws {
+    let path = path, first = try coordinator()
+    try HistoryModel.save("Rex", first)
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      for table in ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"] { _ = try SQL.rows(path, "DROP TABLE \(table)") }
+    }
+    try HistoryModel.save("Fido", first)
+    #expect(throws: StoreError.self) { try first.fetchHistory() }
+    try first.close()
+    let context = try HistoryModel.context(coordinator(tracking: .ifPresent))
+    #expect(try context.fetch(FetchRequest<ManagedObject>(entityName: "Dog")).count == 2)
   }
 
   /// Another process adds a history before the first save, after a save, or before a commit that isn't a save.

@@ -28,6 +28,12 @@ extension ContextCore {
     return above.registered(entity, key)?.hasChanges == true || above.isDeleted(entity, key) || above.isChangedAbove(entity, key)
   }
 
+  /// Whether a row refers to an object that an ancestor has deleted.
+  func refersToDeletedAbove(_ row: RowPointer, _ entity: EntityIndex) -> Bool {
+    guard let above = parent?.core else { return false }
+    return !DeletedLinks(above, entity).slots(row).isEmpty || above.refersToDeletedAbove(row, entity)
+  }
+
   /// The number of saves of the coordinator, and of those of all ancestors.
   var saveCount: Int { persistentStoreCoordinator.saveCount.load(ordering: .acquiring) + (parent?.core.saveCount ?? 0) }
 

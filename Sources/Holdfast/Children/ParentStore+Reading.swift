@@ -160,7 +160,7 @@ extension RelationshipAnswer {
 }
 
 /// Finds the to-one relationships in rows of an entity that lead to objects that the parent has deleted.
-private struct DeletedLinks {
+struct DeletedLinks {
   private let parent: ContextCore
   private let relationships: [ManagedObjectModel.Relationship]
 

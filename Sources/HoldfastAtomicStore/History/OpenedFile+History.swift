@@ -24,7 +24,8 @@ extension OpenedFile {
       throw unstorable("A history can't contain a save of more than \(KeptTransaction.limit) objects. Save fewer at once.")
     }
     history.append(try transaction.text())
-    if let limit = options.maximumHistoryByteCount { history.prune(to: limit) }
+    // Another program may need older transactions.
+    if options.historyTracking == .always, let limit = options.maximumHistoryByteCount { history.prune(to: limit) }
     return history
   }
 

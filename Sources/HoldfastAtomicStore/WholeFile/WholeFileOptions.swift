@@ -35,7 +35,7 @@ public struct WholeFileOptions: Sendable {
   /// and is refused.
   public var historyTracking: HistoryTracking = .ifPresent
 
-  /// The maximum size of the history in bytes. Defaults to 1 MiB; nil for no maximum.
+  /// The maximum size of the history in bytes, with ``/HoldfastStore/HistoryTracking/always``. Defaults to 1 MiB; nil for no maximum.
   ///
   /// Each save writes the whole history again. One that exceeds the limit deletes the oldest transactions. Tokens of these are then invalid.
   /// The last transaction is always kept. A transaction takes about 80 bytes, 60 to 100 bytes for each entity, kind of change and set of updated

@@ -49,7 +49,7 @@ final class OpenedFiles: Sendable {
     var isLogInMovedFile = false
 
     /// Forgets the log. Other processes may remove or replace it while no connection is open.
-    mutating func forgetLog() { (log, index, contents, lastCommit) = (nil, nil, nil, nil) }
+    mutating func forgetLog() { (log, index, contents, lastCommit, known, schema) = (nil, nil, nil, nil, nil, nil) }
   }
 
   private let file: SQLiteFile
@@ -76,6 +76,8 @@ final class OpenedFiles: Sendable {
       // A checkpointer hasn't read yet, and a read-only store writes nothing.
       if connection.role != .checkpointer, !connection.state.isReadOnly {
         if connection.hasLogOpen { try lookAtLog(connection, &state) } else { try lookAtCounter(connection, &state) }
+        // While the store opens, before any connection reads the schema.
+        if state.storeUUID == nil { state.schema = mark(connection, state) }
       }
       state.wasOpened = true
       state.connections += 1
@@ -174,8 +176,11 @@ final class OpenedFiles: Sendable {
     }
   }
 
-  /// Notes that a connection is about to read the schema.
-  func willReadSchema(_ connection: SQLiteConnection) { state.withLock { $0.schema = mark(connection, $0) } }
+  /// Notes that a connection has a snapshot from which it reads the schema. Another process may have committed since the connection was opened
+  /// and before it took the snapshot, or since.
+  func readsSchema(_ connection: SQLiteConnection) {
+    state.withLock { state in if state.schema != mark(connection, state) { state.schema = nil } }
+  }
 
   /// Whether another process may have changed the schema since it was read, or since the last call. Call it in a writing transaction.
   func mayHaveOtherSchema() -> Bool {

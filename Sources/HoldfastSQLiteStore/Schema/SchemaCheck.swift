@@ -71,7 +71,7 @@ struct SchemaCheck {
   /// - Throws: `unsafeSchema`, with the name of the object.
   func check(_ schema: StoreSchema, isReadOnly: Bool) throws(StoreError) {
     if findings.isEmpty { return }
-    var tables = Set(StoreSchema.systemTableNames)
+    var tables = Set(StoreSchema.systemTableNames + HistoryTables.names + [HistoryTables.values])
     var derivedColumns: [String: Set<String>] = [:]
     for (entity, table) in zip(schema.model.entities, schema.tables) {
       let name = SQLName.upper(table.name)

@@ -58,7 +58,7 @@ struct StoreOpening {
   }
 
   private func look(_ connection: SQLiteConnection) throws -> Found? {
-    database.files?.willReadSchema(connection)
+    database.files?.readsSchema(connection)
     let reader = MetadataReader(path: database.file.path, operation: StoreOpening.operation)
     guard let row = try reader.row(connection) else { return nil }
     let digest = model.versionDigest

@@ -308,6 +308,24 @@ import Testing
     #expect(rex.owner == nil)
   }
 
+  /// The child has read the rows of many destinations at once before the parent deletes their owner.
+  @Test(arguments: TestStore.allCases) func anOwnerThatTheParentHasDeletedIsNilInRowsThatTheChildHasReadAhead(_ store: TestStore) throws {
+    let family = try Family(store), setup = try family.place.context()
+    let fido = try #require(try setup.one(Dog.self) { $0.name == "Fido" }), ann = try #require(fido.owner)
+    for number in 0..<40 { fido.friends.insert(setup.dog("Friend \(number)", owner: ann)) }
+    try setup.save()
+    let known = try #require(try family.child.one(Dog.self) { $0.name == "Fido" })
+    var friends = known.friends.makeIterator()
+    #expect(friends.next()?.owner?.name == "Ann")
+    family.parent.delete(try #require(try family.parent.one(Person.self) { $0.name == "Ann" }))
+    var count = 1
+    while let friend = friends.next() {
+      #expect(friend.owner == nil)
+      count += 1
+    }
+    #expect(count == 40)
+  }
+
   @Test(arguments: TestStore.allCases) func anObjectThatTheParentHasDeletedCanBeInsertedAgain(_ store: TestStore) throws {
     for isSaved in [false, true] {
       let family = try Family(store)

@@ -76,6 +76,21 @@ import Testing
     #expect(try coordinator.fetchHistory().transactions.map(\.transactionNumber) == (isReadOnly ? [1, 2] : [1, 2, 3]))
   }
 
+  /// Another program may need the transactions, and has chosen a greater maximum.
+  @Test(arguments: HistoryStore.allCases) func aProgramThatOnlyContinuesAHistoryDeletesNothing(_ store: HistoryStore) throws {
+    let first = try store.coordinator(Kennel.model, folder)
+    for _ in 0..<5 { try insert(10, first) }
+    try first.close()
+    let second = try store.coordinator(Kennel.model, folder, .ifPresent, limit: 10)
+    for _ in 0..<5 { try insert(10, second) }
+    #expect(try second.fetchHistory().transactions.count == 10)
+    try second.close()
+    let third = try store.coordinator(Kennel.model, folder, limit: 10)
+    try insert(1, third)
+    #expect(try third.fetchHistory().transactions.count == 1)
+    try third.close()
+  }
+
   @Test func aTransactionIsALineOfAJSONFile() throws {
     let coordinator = try HistoryStore.json.coordinator(Kennel.model, folder)
     let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)

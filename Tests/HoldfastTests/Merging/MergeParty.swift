@@ -78,8 +78,12 @@ final class OtherProcess: MergeParty {
   init(_ place: TestStore.Place) {
     let commands = Pipe(), answers = Pipe()
     (self.commands, self.answers) = (commands.fileHandleForWriting, answers.fileHandleForReading)
-    if System.fork() == 0 { Self.serve(place, commands.fileHandleForReading, answers.fileHandleForWriting) }
-    try? answers.fileHandleForWriting.close()
+    if System.fork() == 0 {
+      // It ends when this process does.
+      for file in [commands.fileHandleForWriting, answers.fileHandleForReading] { try? file.close() }
+      Self.serve(place, commands.fileHandleForReading, answers.fileHandleForWriting)
+    }
+    for file in [commands.fileHandleForReading, answers.fileHandleForWriting] { try? file.close() }
   }
 
   func read() throws -> KennelState { try state(.read) }

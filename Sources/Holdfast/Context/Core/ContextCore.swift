@@ -152,7 +152,8 @@ import Synchronization
   /// The row of an object among those read last, of an entity or its subentities; with its group and position.
   func recentRow(_ entity: EntityIndex, _ key: ObjectKey) -> (RowGroup, RowPointer, Int)? {
     discardOldGroups()
-    return isChangedAbove(entity, key) ? nil : recentGroups.row(key, of: graph.entities[entity].family)
+    guard !isChangedAbove(entity, key), let found = recentGroups.row(key, of: graph.entities[entity].family) else { return nil }
+    return refersToDeletedAbove(found.1, found.0.entity) ? nil : found
   }
 
   /// Discards groups read before the latest save of any context. If the context is pinned, only those read before the latest removal of a
