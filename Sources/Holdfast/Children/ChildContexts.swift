@@ -38,13 +38,13 @@ final class ChildContexts {
 
   /// The version that children see of a row that the context's stores deliver.
   func version(of row: RowPointer, root: EntityIndex) -> RowVersion {
-    RowVersion(row.version.rawValue + (changes[root]?[row.key]?.count ?? 0))
+    RowVersion(row.version.rawValue &+ (changes[root]?[row.key]?.count ?? 0))
   }
 
   /// The version of an object's row that children see. It ascends with each change by a child, and with each save of changes by the context
   /// itself. A save of only what children have changed keeps it.
   func version(of object: ManagedObject) -> RowVersion {
-    RowVersion(ownVersion(of: object).rawValue + (changes[object.plan.root]?[object.objectKey]?.count ?? 0))
+    RowVersion(ownVersion(of: object).rawValue &+ (changes[object.plan.root]?[object.objectKey]?.count ?? 0))
   }
 
   private func ownVersion(of object: ManagedObject) -> RowVersion {
@@ -67,22 +67,27 @@ final class ChildContexts {
 
   /// Gives an object a version that a child has chosen.
   func setVersion(of object: ManagedObject, to version: RowVersion) {
-    let count = version.rawValue - ownVersion(of: object).rawValue
+    let count = version.rawValue &- ownVersion(of: object).rawValue
     changes[object.plan.root, default: [:]][object.objectKey] = Changes(count: count, state: object.unsavedState)
   }
 
-  /// Notes that the context is saving objects. Call it while they have their unsaved changes, unless children see the stored versions.
+  /// Notes that the context is saving objects. Call it while they have their unsaved changes.
   ///
   /// The versions of written rows are greater by 1 afterwards.
-  func noteSave(written: ContiguousArray<ManagedObject>, deleted: ContiguousArray<ManagedObject>) {
+  ///
+  /// - Returns: The written objects that were saved before, and that have changes other than those of children.
+  func noteSave(written: ContiguousArray<ManagedObject>, deleted: ContiguousArray<ManagedObject>) -> [ManagedObject] {
+    var changed: [ManagedObject] = []
     for object in written where !object.isInserted {
       guard let known = changes[object.plan.root]?[object.objectKey], let state = known.state, state == object.unsavedState else {
+        changed.append(object)
         continue
       }
       changes[object.plan.root]?[object.objectKey] = known.count > 1 ? Changes(count: known.count - 1, state: nil) : nil
     }
     for object in deleted { changes[object.plan.root]?[object.objectKey] = nil }
     changes = changes.filter { !$0.value.isEmpty }
+    return changed
   }
 }
 

@@ -34,6 +34,7 @@ public final class PersistentStore: Sendable {
   let isOpen: OpenFlag
   /// Whether another process may have saved since the last call; nil if the store can't tell.
   private let haveOthersSaved: (@Sendable () -> Bool)?
+  private let noticing = Mutex(())
   /// Guards the user's metadata, as last read or written.
   private let userInfo: Mutex<UserInfo>
 
@@ -61,8 +62,11 @@ public final class PersistentStore: Sendable {
     userInfo = Mutex(UserInfo(metadata.userInfo))
   }
 
-  /// Whether another process may have saved since the last call.
-  var mayBeOutdated: Bool { haveOthersSaved?() ?? false }
+  /// Runs a closure if another process may have saved since the last call. Other calls wait until it has run.
+  func ifOthersHaveSaved(_ body: () -> Void) {
+    guard let haveOthersSaved else { return }
+    noticing.withLock { _ in if haveOthersSaved() { body() } }
+  }
 
   /// Opens a store. If it has a former version of the model, it is first migrated, if the description allows that.
   private static func open(

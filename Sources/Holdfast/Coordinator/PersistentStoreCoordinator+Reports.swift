@@ -18,11 +18,12 @@ extension PersistentStoreCoordinator {
 
   /// Discards cached rows if another process may have saved since they were read. Call it before using them.
   func noticeOtherProcesses() {
-    var isOutdated = false
-    for store in storeSet.stores where store.mayBeOutdated { isOutdated = true }
-    if !isOutdated { return }
-    rowCache.removeAll()
-    saveCount.add(1, ordering: .releasing)
+    for store in storeSet.stores {
+      store.ifOthersHaveSaved {
+        rowCache.removeAll()
+        saveCount.add(1, ordering: .releasing)
+      }
+    }
   }
 
   /// The keys of objects in the cache, by the index of the root entity.

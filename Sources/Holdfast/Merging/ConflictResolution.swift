@@ -151,14 +151,16 @@ extension ContextCore {
     noteDeletedElsewhere(merges.filter(\.isRemoved).map(\.object))
     // From here on the objects are changed. All of them are completed, so that both ends of each link agree.
     var failure: (any Error)?
-    func attempt(_ merge: ObjectMerge, _ step: () throws -> Void) {
+    func attempt(_ object: ManagedObject, _ step: () throws -> Void) {
       do { try step() } catch {
-        noteUnread(merge.object.id, error)
+        noteUnread(object.id, error)
         failure = failure ?? error
       }
     }
-    for merge in merges { attempt(merge, merge.adopt) }
-    for merge in merges { attempt(merge, merge.setAgain) }
+    var lists: Set<OwnedList> = []
+    for merge in merges { attempt(merge.object) { try merge.adopt(&lists) } }
+    for list in lists { attempt(list.owner) { try forgetList(of: list.owner, list.index) } }
+    for merge in merges { attempt(merge.object, merge.setAgain) }
     if let failure { throw failure }
   }
 }

@@ -35,10 +35,13 @@ extension ContextCore {
     let deleted = registeredObjects(changes.deleted)
     var updated = registeredObjects(changes.updated).subtracting(deleted)
     if changes.mayIncludeOthers { updated.formUnion(objects(ofStore: changes.storeIdentifier).filter { !deleted.contains($0) }) }
+    // Links to them may have changed without a new version of their rows.
+    let owners = updated.filter { $0.hasChanges || lockedObjects.contains($0) }
     // An object whose version the next save compares keeps the row whose values were used.
     updated.subtract(lockedObjects)
     try holdingAwakening {
-      try merge(updated.filter(\.hasChanges), deleted: deleted.subtracting(lockedObjects))
+      let merged = try merge(updated.filter(\.hasChanges), deleted: deleted.subtracting(lockedObjects))
+      if namesOwners { try forgetLists(of: owners.subtracting(merged)) }
     }
     for object in updated where !object.hasChanges && object.row != nil && !object.flags.contains(.detached) {
       turnIntoFault(object, keepingTransients: true)
@@ -52,17 +55,20 @@ extension ContextCore {
   }
 
   /// Merges objects with unsaved changes as the policy says, and removes deleted ones that have no row any more.
-  private func merge(_ changed: Set<ManagedObject>, deleted: Set<ManagedObject>) throws {
+  ///
+  /// - Returns: The merged objects. The others stay as they are.
+  private func merge(_ changed: Set<ManagedObject>, deleted: Set<ManagedObject>) throws -> [ManagedObject] {
     let objects = changed.union(deleted).filter { !$0.isInserted }.sorted {
       ($0.flags.entityIndex, $0.objectKey) < ($1.flags.entityIndex, $1.objectKey)
     }
-    if objects.isEmpty { return }
+    if objects.isEmpty { return [] }
     let rows = try currentRows(of: objects), resolution = ConflictResolution(context: self, policy: mergePolicy, error: .unmerged)
-    try merge(
-      objects.compactMap { object in
-        let current = rows[ObjectIdentifier(object)]
-        return try resolution.merging(object, current).map { ObjectMerge(object, current, $0) }
-      })
+    let merges = try objects.compactMap { object in
+      let current = rows[ObjectIdentifier(object)]
+      return try resolution.merging(object, current).map { ObjectMerge(object, current, $0) }
+    }
+    try merge(merges)
+    return merges.map(\.object)
   }
 
   // MARK: Finding objects
@@ -77,7 +83,8 @@ extension ContextCore {
         guard let entity = persistentStoreCoordinator.model.entity(named: id.entityName) else { continue }
         last = (id, entity.index)
       }
-      if let last, let key = places.key(of: id), let object = registered(last.entity, key) { found.insert(object) }
+      // Objects of a removed store keep what they have.
+      if let last, let key = places.key(of: id), let object = registered(last.entity, key), !isOfRemovedStore(key) { found.insert(object) }
     }
     return found
   }
@@ -107,6 +114,13 @@ extension ContextCore {
       keys[entity.rootIndex, default: []].insert(key)
     }
     return keys.reduce(false) { deletions.forgetSaved($1.value, root: $1.key) || $0 }
+  }
+
+  /// Makes all lists of objects be read again.
+  private func forgetLists(of owners: Set<ManagedObject>) throws {
+    for owner in owners where !owner.isInserted && !owner.flags.contains(.detached) && owner.row != nil {
+      for index in 0..<owner.plan.toManyCount { try forgetList(of: owner, index) }
+    }
   }
 
   /// Makes the lists that may contain changed objects be read again. Changes that aren't announced by a save don't name their owners.

@@ -11,12 +11,13 @@ extension ContextCore {
 
   // MARK: Lists in memory
 
-  /// Makes the lists that an object leaves and enters be read again: the other side changed its to-one relationships.
+  /// Finds the lists that an object leaves and enters, which must be read again: the other side changed its to-one relationships.
   ///
   /// - Parameters:
   ///   - base: The row that the context had read; nil if it hadn't read any.
   ///   - stored: The row in the store; nil if the object was deleted.
-  func forgetLists(of object: ManagedObject, losing base: RowPointer?, for stored: RowPointer?) throws {
+  ///   - lists: Receives the lists.
+  func findLists(of object: ManagedObject, losing base: RowPointer?, for stored: RowPointer?, _ lists: inout Set<OwnedList>) {
     guard let base else { return }
     for relationship in object.entity.relationships where !relationship.isToMany {
       let slot = relationship.slot, link = object.plan.toOne[slot]
@@ -25,7 +26,11 @@ extension ContextCore {
       if keys[0] == keys[1] { continue }
       for case let key? in keys {
         guard let owner = registered(link.destination, key), owner !== object, !owner.isInserted else { continue }
-        if link.inverseSlot >= 0 { refreshUnchanged(owner) } else { try forgetList(of: owner, Int(link.inverseToManyIndex)) }
+        if link.inverseSlot >= 0 {
+          refreshUnchanged(owner)
+        } else if link.inverseToManyIndex >= 0 {
+          lists.insert(OwnedList(owner: owner, index: Int(link.inverseToManyIndex)))
+        }
       }
     }
   }
@@ -91,8 +96,8 @@ extension ContextCore {
   }
 
   /// Removes an object that the other side deleted, without its changes. ``noteDeletedElsewhere(_:)`` was called before.
-  func removeDeletedElsewhere(_ object: ManagedObject) throws {
-    try forgetLists(of: object, losing: object.committedRow, for: nil)
+  func removeDeletedElsewhere(_ object: ManagedObject, _ lists: inout Set<OwnedList>) {
+    findLists(of: object, losing: object.committedRow, for: nil, &lists)
     observers?.noteRemoval(object)
     changes.forgetRefusedValues(object)
     detach(object)

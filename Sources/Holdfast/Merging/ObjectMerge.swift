@@ -1,5 +1,11 @@
 import HoldfastStore
 
+/// A to-many relationship of an object.
+struct OwnedList: Hashable {
+  let owner: ManagedObject
+  let index: Int
+}
+
 /// Merges one object's unsaved changes with the row that the store has now.
 ///
 /// Done for several objects in phases, so that links between them are consistent at the end:
@@ -41,16 +47,17 @@ struct ObjectMerge {
     }
   }
 
-  func adopt() throws {
+  /// - Parameter lists: Receives lists in memory that must be read again, each once for all objects that are merged.
+  func adopt(_ lists: inout Set<OwnedList>) throws {
     guard let current else {
-      return isRemoved ? try context.removeDeletedElsewhere(object) : try context.insertAgain(object)
+      return isRemoved ? context.removeDeletedElsewhere(object, &lists) : try context.insertAgain(object)
     }
     if object.isInserted {
       context.update(object, on: current)
       if !resolution.prefersObject { context.replaceRow(of: object, by: current) }
       return
     }
-    try context.forgetLists(of: object, losing: object.committedRow, for: current.pointer)
+    context.findLists(of: object, losing: object.committedRow, for: current.pointer, &lists)
     if object.isDeleted { return context.delete(object, again: current) }
     if !object.isUpdated || !keepsChanges { return context.replaceRow(of: object, by: current) }
     let kept = attributesToKeep(current.pointer)

@@ -4,11 +4,8 @@ extension SaveOperation {
   /// Gives objects the saved rows and permanent IDs, and removes deleted objects from the graph.
   func publishRows() {
     context.recentGroups.removeAll()
-    if let children = context.children, !children.seesStoredVersions {
-      for part in parts where part.isCommitted {
-        children.noteSave(written: ContiguousArray(part.published.flatMap(\.objects)), deleted: part.deleted)
-      }
-    }
+    let changed = context.children.map(noteSave) ?? []
+    defer { context.children?.report(changeForChildren(updated: changed)) }
     if incompletion != nil { replaceTemporaryIDs(in: context.changes.objects.filter { !isSettled($0) }, keyFromNowOn) }
     for object in context.changes.objects where isSettled(object) { settleLinks(object) }
     if context.graph.hasTransientLinks && (discardsNew || !keys.isEmpty) {
@@ -20,6 +17,20 @@ extension SaveOperation {
       for changes in part.request.links { leaveFormerOwners(changes) }
       for object in part.deleted { context.detach(object) }
     }
+  }
+
+  /// Notes the save in the versions that children see. Returns the objects that have changed for them.
+  private func noteSave(_ children: ChildContexts) -> [ManagedObject] {
+    parts.filter(\.isCommitted).flatMap { part in
+      children.noteSave(written: ContiguousArray(part.published.flatMap(\.objects)), deleted: part.deleted)
+    }
+  }
+
+  private func changeForChildren(updated: [ManagedObject]) -> StoreChange {
+    let committed = parts.filter(\.isCommitted)
+    return StoreChange(
+      inserted: committed.flatMap { $0.inserted.map($0.savedID) }, updated: updated.map(\.id),
+      deleted: committed.flatMap { $0.deleted.map($0.savedID) })
   }
 
   /// Whether an object has no unsaved changes. True for all objects unless the save is incomplete or its outcome was unknown at first.

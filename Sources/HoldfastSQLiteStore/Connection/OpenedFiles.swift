@@ -49,7 +49,7 @@ final class OpenedFiles: Sendable {
     var isLogInMovedFile = false
 
     /// Forgets the log. Other processes may remove or replace it while no connection is open.
-    mutating func forgetLog() { (log, index, contents, lastCommit, known, schema) = (nil, nil, nil, nil, nil, nil) }
+    mutating func forgetLog() { (log, index, contents, lastCommit) = (nil, nil, nil, nil) }
   }
 
   private let file: SQLiteFile
@@ -90,6 +90,8 @@ final class OpenedFiles: Sendable {
       state.connections -= 1
       // If the log has to be removed, its identity is still needed.
       if state.connections == 0 && !state.isOverwritten && !state.isLogInMovedFile { state.forgetLog() }
+      // A new index can look like the former one.
+      if state.connections == 0 { (state.known, state.schema) = (nil, nil) }
     }
   }
 

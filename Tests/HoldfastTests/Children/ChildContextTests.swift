@@ -247,6 +247,35 @@ import Testing
     #expect(mine.age == 30)
   }
 
+  @Test(arguments: TestStore.allCases) func aChildCanFollowWhatItsParentSavesAndDiscards(_ store: TestStore) throws {
+    let family = try Family(store), child = family.child, parent = family.parent
+    child.automaticallyMergesChanges = true
+    let mine = try #require(try child.one(Dog.self) { $0.name == "Fido" }), rex = try #require(try child.one(Dog.self) { $0.name == "Rex" })
+    let ann = try #require(mine.owner), fido = try #require(try parent.one(Dog.self) { $0.name == "Fido" })
+    #expect(mine.age == 3 && rex.age == 5 && ann.dogs.count == 2)
+    fido.age = 20
+    parent.dog("New", owner: fido.owner)
+    parent.delete(try #require(try parent.one(Dog.self) { $0.name == "Rex" }))
+    try parent.save()
+    try child.processPendingChanges()
+    #expect(mine.age == 20 && rex.isInaccessible && ann.dogs.map(\.name).sorted() == ["Fido", "New"])
+    // Its changes aren't conflicts.
+    mine.notes = "mine"
+    try child.save()
+    #expect(fido.notes == "mine")
+    for discards in [true, false] {
+      fido.age = 30
+      try child.refresh(mine, mergeChanges: false)
+      #expect(mine.age == 30)
+      if discards { try parent.discardChanges(of: [fido.objectID]) } else { try parent.refresh(fido, mergeChanges: false) }
+      try child.processPendingChanges()
+      #expect(mine.age == 20)
+      mine.weight = 2
+      try child.save()
+      try parent.save()
+    }
+  }
+
   @Test(arguments: TestStore.allCases) func whatTheParentSavesOfItsOwnIsAConflict(_ store: TestStore) throws {
     let family = try Family(store)
     let mine = try #require(try family.child.one(Dog.self) { $0.name == "Fido" })

@@ -48,6 +48,46 @@ import Testing
     withExtendedLifetime(observation) {}
   }
 
+  /// A changed link doesn't change the row of the owner, whose own changes aren't in conflict.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func listsOfOwnersWithChangesShowWhatWasSavedElsewhere(_ store: TestStore, _ isLocked: Bool) async throws {
+    let place = try store.makeKennelsOfTwo(), ours = try place.context(), theirs = try place.context()
+    let ann = try #require(try ours.one(Person.self) { $0.name == "Ann" }), bob = try #require(try ours.one(Person.self) { $0.name == "Bob" })
+    #expect(ann.dogs.count == 2 && bob.dogs.isEmpty)
+    let mine = ours.dog("Mine", owner: ann)
+    if isLocked { try ours.detectConflicts(for: bob) } else { bob.city = "Rome" }
+    let rex = try #require(try theirs.one(Dog.self) { $0.name == "Rex" })
+    rex.owner = try #require(try theirs.one(Person.self) { $0.name == "Bob" })
+    theirs.dog("New", owner: try theirs.one(Person.self) { $0.name == "Ann" })
+    try ours.mergeChanges(from: try await save(theirs))
+    for _ in 0..<2 {
+      #expect(ann.dogs.map(\.name).sorted() == ["Fido", "Mine", "New"] && bob.dogs.map(\.name) == ["Rex"])
+      #expect(mine.owner === ann && bob.dogs.allSatisfy { $0.owner === bob })
+      try ours.save()
+    }
+    let saved = try #require(try place.context().one(Person.self) { $0.name == "Bob" })
+    #expect(saved.dogs.map(\.name) == ["Rex"] && saved.city == (isLocked ? nil : "Rome"))
+  }
+
+  @Test(arguments: TestStore.allCases) func aMergedOwnerDoesNotDeleteWhatHasLeftIt(_ store: TestStore) async throws {
+    let two = try Two(store, .error) { context, fido in
+      context.insert(Vaccination.self) {
+        $0.kind = "rabies"
+        $0.dog = fido
+      }
+      context.dog("Rex")
+    }
+    #expect(two.fido.vaccinations.count == 1)
+    two.fido.name = "Ours"
+    let shot = try #require(two.theirFido.vaccinations.first)
+    shot.dog = try two.theirs.one(Dog.self) { $0.name == "Rex" }
+    try two.ours.mergeChanges(from: try await save(two.theirs))
+    two.ours.delete(two.fido)
+    try two.ours.save()
+    let saved = try two.place.context().fetch(FetchRequest<Vaccination>())
+    #expect(saved.count == 1 && saved.first?.dog?.name == "Rex")
+  }
+
   @Test(arguments: TestStore.allCases, Policy.allCases)
   func unsavedChangesAreMergedByThePolicy(_ store: TestStore, _ policy: Policy) async throws {
     let two = try Two(store, policy.policy)

@@ -295,6 +295,30 @@ import Testing
     }
   }
 
+  @Test(arguments: TestStore.allCases) func aListWithAnUnsavedOrderIsReadAgainOnceForAllItsObjects(_ store: TestStore) throws {
+    let place = try store.makePlace(model: Self.lists(), classes: []), setup = try place.context()
+    let list = try setup.insert(entityNamed: "List")
+    try list.setValue("list", forKey: "name")
+    for number in 0..<60 {
+      let item = try setup.insert(entityNamed: "Item")
+      try item.setValue("\(number)", forKey: "name")
+      try list.ordered(forKey: "items").append(item)
+    }
+    try setup.save()
+    let ours = try place.context(), theirs = try place.context()
+    ours.automaticallyMergesChanges = true
+    let items = try ours.existingObject(with: list.objectID).ordered(forKey: "items"), all = Array(items)
+    items.move(from: 59, to: 0)
+    for item in all.prefix(40) { theirs.delete(try theirs.existingObject(with: item.objectID)) }
+    try theirs.save()
+    let before = ours.persistentStoreCoordinator.requestCounts.relationships
+    try ours.processPendingChanges()
+    // Once as the list of an object that is merged itself, and once for all that have left it.
+    #expect(ours.persistentStoreCoordinator.requestCounts.relationships - before <= 2)
+    #expect(Array(items) == [all[59]] + all[40..<59])
+    withExtendedLifetime(all) {}
+  }
+
   // MARK: External data
 
   @Test(arguments: [TestStore.sqlite, .json, .xml, .binary]) func valuesInExternalFilesSurviveConflicts(_ store: TestStore) throws {

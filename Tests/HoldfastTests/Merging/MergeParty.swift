@@ -14,7 +14,7 @@ protocol MergeParty {
   /// Reads everything into a new context.
   func read() throws -> KennelState
   /// Makes random changes in the context, and returns its state.
-  func change(seed: UInt64) throws -> KennelState
+  func change(seed: UInt64, people: Bool) throws -> KennelState
   func save() throws
   /// The stored versions of the dogs, by chip.
   func versions() throws -> [Int64: Int64]
@@ -40,9 +40,9 @@ final class ContextParty: MergeParty {
     return try KennelState(current())
   }
 
-  func change(seed: UInt64) throws -> KennelState {
+  func change(seed: UInt64, people: Bool) throws -> KennelState {
     var random = SeededGenerator(seed: seed)
-    try MergeRound.change(current(), &random)
+    try MergeRound.change(current(), people: people, &random)
     return try KennelState(current())
   }
 
@@ -66,7 +66,7 @@ final class ContextParty: MergeParty {
 final class OtherProcess: MergeParty {
   private enum Command: Codable {
     case read, save, versions, saveAnything, end
-    case change(seed: UInt64)
+    case change(seed: UInt64, people: Bool)
   }
   private enum Answer: Codable {
     case state(KennelState), versions([Int64: Int64]), done, failed(String)
@@ -87,7 +87,7 @@ final class OtherProcess: MergeParty {
   }
 
   func read() throws -> KennelState { try state(.read) }
-  func change(seed: UInt64) throws -> KennelState { try state(.change(seed: seed)) }
+  func change(seed: UInt64, people: Bool) throws -> KennelState { try state(.change(seed: seed, people: people)) }
   func save() throws { _ = try answer(to: .save) }
   func saveAnything() throws { _ = try answer(to: .saveAnything) }
 
@@ -125,7 +125,7 @@ final class OtherProcess: MergeParty {
   private static func carryOut(_ command: Command, _ party: ContextParty, _ place: TestStore.Place) throws -> Answer {
     switch command {
     case .read: return .state(try party.read())
-    case .change(let seed): return .state(try party.change(seed: seed))
+    case .change(let seed, let people): return .state(try party.change(seed: seed, people: people))
     case .versions: return .versions(try party.versions())
     case .save: try party.save()
     case .saveAnything: try party.saveAnything()

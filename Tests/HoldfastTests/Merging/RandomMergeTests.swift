@@ -132,8 +132,8 @@ struct MergeRound {
     ours.mergePolicy = policy.policy
     #expect(try KennelState(ours) == base, comment)
     let versions = try other.versions()
-    let theirState = try other.change(seed: random.next())
-    try Self.change(ours, &random)
+    let theirState = try other.change(seed: random.next(), people: policy != .rollback)
+    try Self.change(ours, people: policy != .rollback, &random)
     let ourState = try KennelState(ours)
     try other.save()
     var conflicting = Set(try other.versions().filter { versions[$0.key] != $0.value }.keys)
@@ -141,6 +141,8 @@ struct MergeRound {
     if mergesBeforeSaving {
       try ours.processPendingChanges()
       #expect(ours.core.inbox?.isEmpty == true, comment)
+      // Both ends of each link agree, unless an object stays that was deleted.
+      if !policy.prefersOurs { do { _ = try KennelState(ours) } catch { Issue.record("After merging: \(error) \(comment)") } }
       // Only the insertion of deleted objects is left to the save.
       if !policy.prefersOurs { ours.mergePolicy = .error }
     }
@@ -160,7 +162,9 @@ struct MergeRound {
   }
 
   /// Makes random changes. A deleted dog isn't changed before.
-  static func change(_ context: ManagedObjectContext, _ random: inout SeededGenerator) throws {
+  ///
+  /// - Parameter changesPeople: Whether owners get changes of their own. A rollback of these discards links to dogs as well.
+  static func change(_ context: ManagedObjectContext, people changesPeople: Bool = true, _ random: inout SeededGenerator) throws {
     var dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.chip)]))
     let people = try context.fetch(FetchRequest<Person>(sortedBy: [.ascending(\.name)]))
     if dogs.count > 3, Int.random(in: 0..<2, using: &random) == 0 {
@@ -169,7 +173,9 @@ struct MergeRound {
     }
     for _ in 0..<Int.random(in: 1..<6, using: &random) {
       guard let dog = dogs.randomElement(using: &random), let other = dogs.randomElement(using: &random) else { return }
-      switch Int.random(in: 0..<5, using: &random) {
+      switch Int.random(in: 0..<(changesPeople ? 6 : 5), using: &random) {
+      // People with changes of their own have lists, too.
+      case 5: people.randomElement(using: &random)?.city = "City \(Int.random(in: 0..<100, using: &random))"
       case 0: dog.age = Int.random(in: 0..<100, using: &random)
       case 1: dog.name = "Name \(Int.random(in: 0..<100, using: &random))"
       case 2: dog.owner = Bool.random(using: &random) ? people.randomElement(using: &random) : nil

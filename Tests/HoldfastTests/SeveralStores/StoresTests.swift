@@ -77,6 +77,22 @@ struct MemoryStoreContentsBox {
     #expect(throws: StoreError.self) { try pack.coordinator.remove(removed) }
   }
 
+  @Test(arguments: StorePair.allCases) func mergingKeepsUnsavedChangesOfARemovedStore(_ pair: StorePair) throws {
+    let pack = try StorePack(pair), context = try pack.context(), other = try pack.context()
+    let dog = context.dog("changed")
+    try context.assign(dog, to: pack.stores[1])
+    try context.save()
+    context.automaticallyMergesChanges = true
+    context.mergePolicy = .mergeByPropertyStoreTrump
+    dog.age = 9
+    try other.existingDog(dog.objectID).age = 5
+    try other.save()
+    try pack.coordinator.remove(pack.stores[1])
+    try context.processPendingChanges()
+    #expect(dog.age == 9 && dog.isUpdated)
+    #expect(try #require(throws: PersistenceError.self) { try context.save() }.code == .missingStore)
+  }
+
   @Test(arguments: StorePair.allCases) func theFirstStoreCanBeRemoved(_ pair: StorePair) throws {
     let pack = try StorePack(pair), context = try pack.context()
     let a = context.dog("a"), b = context.dog("b")

@@ -28,6 +28,7 @@ extension ContextCore {
     } else {
       if object.isUpdated {
         children?.noteDiscarding(of: CollectionOfOne(object))
+        children?.report(StoreChange(updated: [object.id]))
         holdingAwakening { takeBack(object) }
       }
       turnIntoFault(object, keepingTransients: mergeChanges)
