@@ -308,6 +308,7 @@ import Testing
     let ours = try place.context(), theirs = try place.context()
     ours.automaticallyMergesChanges = true
     let items = try ours.existingObject(with: list.objectID).ordered(forKey: "items"), all = Array(items)
+    for item in all { _ = try item.value(forKey: "name") }
     items.move(from: 59, to: 0)
     for item in all.prefix(40) { theirs.delete(try theirs.existingObject(with: item.objectID)) }
     try theirs.save()
