@@ -2,7 +2,8 @@ import HoldfastStore
 
 /// The order keys that a child context knows, of lists that its parent has changed.
 ///
-/// Such a list has no order keys yet, because the save of the parent assigns them. The child needs some, to say where it has put an object.
+/// Such a list has no order keys yet, because the save of the parent assigns them. The child needs some, to say where it has put an object. For
+/// a list that the child read before the parent changed it, these are the store's.
 struct KnownOrders {
   private struct List: Hashable {
     let relationship: ManagedObjectModel.Relationship
@@ -29,7 +30,7 @@ struct KnownOrders {
     _ list: OrderedList, of relationship: ManagedObjectModel.Relationship, _ source: ObjectKey, by sent: [ObjectKey: Int64]
   ) -> [ObjectKey] {
     let place = List(relationship: relationship, source: source)
-    var known = orders[place] ?? orderKeys(list.orderedEntries())
+    var known = orders[place] ?? orderKeys(list.storedEntries ?? list.orderedEntries())
     known.merge(sent) { $1 }
     orders[place] = known
     // An object that the child doesn't know stays behind its predecessor.

@@ -159,14 +159,17 @@ extension RelationshipAnswer {
   }
 }
 
-/// Finds the to-one relationships in rows of an entity that lead to objects that the parent has deleted.
+/// Finds the to-one relationships in rows of an entity that lead to objects that the parent has deleted, and that its save clears.
 struct DeletedLinks {
   private let parent: ContextCore
   private let relationships: [ManagedObjectModel.Relationship]
 
   init(_ parent: ContextCore, _ entity: EntityIndex) {
     self.parent = parent
-    relationships = parent.entities[entity].relationships.filter { !$0.isToMany && parent.hasDeleted($0.destinationIndex) }
+    relationships = parent.entities[entity].relationships.filter { relationship in
+      if relationship.isToMany || !parent.hasDeleted(relationship.destinationIndex) { return false }
+      return parent.graph.model.inverse(of: relationship).map { $0.deleteRule != .noAction } ?? false
+    }
   }
 
   func slots(_ row: RowPointer) -> [SlotIndex] {

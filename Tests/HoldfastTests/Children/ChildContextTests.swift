@@ -276,6 +276,36 @@ import Testing
     }
   }
 
+  /// The order of the child, which both have changed, wins. It has read the list from the store, or from the parent.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func theOrderOfAListThatBothChangeIsTheChilds(_ store: TestStore, _ isReadFromParent: Bool) throws {
+    let place = try store.makePlace(model: MergeEdgeTests.lists(), classes: []), setup = try place.context()
+    let list = try setup.insert(entityNamed: "List")
+    try list.setValue("list", forKey: "name")
+    func item(_ name: String, _ context: ManagedObjectContext) throws -> ManagedObject {
+      let item = try context.insert(entityNamed: "Item")
+      try item.setValue(name, forKey: "name")
+      return item
+    }
+    func names(_ items: OrderedToMany<ManagedObject>) throws -> [String] {
+      try items.map { "\(try $0.value(forKey: "name"))" }
+    }
+    for name in ["a", "b", "c"] { try list.ordered(forKey: "items").append(item(name, setup)) }
+    try setup.save()
+    let parent = try place.context(), child = ManagedObjectContext(parent: parent)
+    let theirs = try parent.existingObject(with: list.objectID).ordered(forKey: "items")
+    if isReadFromParent { theirs.move(from: 0, to: 2) }
+    let mine = try child.existingObject(with: list.objectID).ordered(forKey: "items"), before = Array(mine)
+    theirs.replaceAll(with: theirs.reversed())
+    let added = try item("d", child)
+    mine.append(added)
+    try child.save()
+    let expected = try (before + [added]).map { "\(try $0.value(forKey: "name"))" }
+    #expect(try names(theirs) == expected)
+    try parent.save()
+    #expect(try names(place.context().existingObject(with: list.objectID).ordered(forKey: "items")) == expected)
+  }
+
   @Test(arguments: TestStore.allCases) func whatTheParentSavesOfItsOwnIsAConflict(_ store: TestStore) throws {
     let family = try Family(store)
     let mine = try #require(try family.child.one(Dog.self) { $0.name == "Fido" })

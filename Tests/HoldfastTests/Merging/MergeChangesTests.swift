@@ -52,12 +52,13 @@ import Testing
   @Test(arguments: TestStore.allCases, [false, true])
   func listsOfOwnersWithChangesShowWhatWasSavedElsewhere(_ store: TestStore, _ isLocked: Bool) async throws {
     let place = try store.makeKennelsOfTwo(), ours = try place.context(), theirs = try place.context()
-    let ann = try #require(try ours.one(Person.self) { $0.name == "Ann" }), bob = try #require(try ours.one(Person.self) { $0.name == "Bob" })
+    let ann = try #require(try ours.one(Person.self) { $0.name == "Ann" }),
+      bob = try #require(try ours.one(Person.self) { $0.name == "Bob" })
     #expect(ann.dogs.count == 2 && bob.dogs.isEmpty)
     let mine = ours.dog("Mine", owner: ann)
     if isLocked { try ours.detectConflicts(for: bob) } else { bob.city = "Rome" }
     let rex = try #require(try theirs.one(Dog.self) { $0.name == "Rex" })
-    rex.owner = try #require(try theirs.one(Person.self) { $0.name == "Bob" })
+    rex.owner = try theirs.one(Person.self) { $0.name == "Bob" }
     theirs.dog("New", owner: try theirs.one(Person.self) { $0.name == "Ann" })
     try ours.mergeChanges(from: try await save(theirs))
     for _ in 0..<2 {

@@ -250,7 +250,7 @@ import Testing
 
   // MARK: Order
 
-  private static func lists() throws -> ManagedObjectModel {
+  static func lists() throws -> ManagedObjectModel {
     try ManagedObjectModel(entities: [
       EntityDescription(
         "List", attributes: [AttributeDescription("name", .string)],
