@@ -3,17 +3,15 @@ import HoldfastStore
 /// The links of an object and the references to it, to be moved to another object.
 struct ObjectLinks {
   private let object: ManagedObject
-  private let formerKey: ObjectKey
   /// The object's relationships with their destinations, in order.
   private var own: [(relationship: ManagedObjectModel.Relationship, destinations: [ManagedObject])] = []
   /// The references by relationships without an inverse, with all destinations of the relationship.
   private var foreign: [(owner: ManagedObject, relationship: ManagedObjectModel.Relationship, destinations: [ManagedObject])] = []
-  /// The ordered lists that contain the object, in order.
-  private var ordered: [(owner: ManagedObject, index: Int, keys: [ObjectKey])] = []
+  /// The object's positions in ordered lists.
+  private var positions: [(owner: ManagedObject, index: Int, position: Int)] = []
 
   init(of object: ManagedObject) {
     self.object = object
-    formerKey = object.objectKey
     let context = object.context
     for relationship in object.entity.relationships + object.entity.transientRelationships {
       let destinations = context.targets(of: object, relationship)
@@ -21,7 +19,8 @@ struct ObjectLinks {
       own.append((relationship, destinations))
       guard let inverse = context.persistentStoreCoordinator.model.inverse(of: relationship), inverse.isOrdered else { continue }
       for owner in destinations {
-        if let list = owner.orderedList(inverse.toManyIndex) { ordered.append((owner, inverse.toManyIndex, list.keys)) }
+        guard let position = owner.orderedList(inverse.toManyIndex)?.position(of: object.objectKey) else { continue }
+        positions.append((owner, inverse.toManyIndex, position))
       }
     }
     findForeign()
@@ -60,6 +59,8 @@ struct ObjectLinks {
   ///   - replacesAll: Whether to-one relationships without a destination are cleared in the other object.
   ///   - replaces: Whether a to-one relationship of the other object, by its slot, gets the destination.
   func connect(to other: ManagedObject, replacesAll: Bool, _ replaces: (SlotIndex) -> Bool) {
+    // The other object keeps its position in a list that it is in already.
+    let entered = positions.filter { $0.owner.orderedList($0.index)?.contains(other.objectKey) == false }
     if replacesAll {
       let linked = Set(own.map(\.relationship))
       for relationship in other.entity.relationships where !relationship.isToMany && !linked.contains(relationship) {
@@ -77,9 +78,9 @@ struct ObjectLinks {
     for (owner, relationship, destinations) in foreign {
       ObjectLinks.set(owner, relationship, destinations.map { $0 === object ? other : $0 })
     }
-    for (owner, index, keys) in ordered {
-      guard let list = owner.orderedList(index), list.contains(other.objectKey), !keys.contains(other.objectKey) else { continue }
-      list.replaceOrder(by: keys.map { $0 == formerKey ? other.objectKey : $0 }.filter(list.contains))
+    for (owner, index, position) in entered {
+      guard let list = owner.orderedList(index), list.contains(other.objectKey) else { continue }
+      list.move(other.objectKey, to: min(position, list.visibleCount - 1))
     }
   }
 
