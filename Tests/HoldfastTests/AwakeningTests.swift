@@ -92,8 +92,9 @@ import Testing
     class Did: ManagedObject { override func didTurnIntoFault() { print("never") } }
     final class Inherits: Did {}
     final class Other: ManagedObject { override func willSave() { print("never") } }
+    final class After: ManagedObject { override func didSave() { print("never") } }
     #expect(ClassHooks.overridden(by: Will.self) == .turnIntoFault && ClassHooks.overridden(by: Inherits.self) == .turnIntoFault)
-    #expect(ClassHooks.overridden(by: Other.self) == [])
+    #expect(ClassHooks.overridden(by: Other.self) == .save && ClassHooks.overridden(by: After.self) == .save)
   }
 
   @Test func contextsOfClassesThatOverrideNothingNoteNothing() throws {

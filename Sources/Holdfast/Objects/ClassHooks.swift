@@ -13,6 +13,8 @@ struct ClassHooks: OptionSet, Sendable {
   static let validateProperties = ClassHooks(rawValue: 4)
   /// ``ManagedObject/validateForInsert()``, ``ManagedObject/validateForUpdate()`` or ``ManagedObject/validateForDelete()``.
   static let validateObjects = ClassHooks(rawValue: 8)
+  /// ``ManagedObject/willSave()`` or ``ManagedObject/didSave()``.
+  static let save = ClassHooks(rawValue: 16)
   /// Any validation rule of the class.
   static let validate: ClassHooks = [.validateProperties, .validateObjects]
 
@@ -26,6 +28,7 @@ struct ClassHooks: OptionSet, Sendable {
     }
     if MethodTable.overrides(type, MethodTable.validate) { hooks.insert(.validateProperties) }
     if MethodTable.validateFor.contains(where: { MethodTable.overrides(type, $0) }) { hooks.insert(.validateObjects) }
+    if MethodTable.overrides(type, MethodTable.willSave) || MethodTable.overrides(type, MethodTable.didSave) { hooks.insert(.save) }
     return hooks
   }
 }
@@ -40,6 +43,8 @@ private enum MethodTable {
   static let awakeFromFetch = place(OverridesAwakeFromFetch.self)
   static let willTurnIntoFault = place(OverridesWillTurnIntoFault.self)
   static let didTurnIntoFault = place(OverridesDidTurnIntoFault.self)
+  static let willSave = place(OverridesWillSave.self)
+  static let didSave = place(OverridesDidSave.self)
   static let validate = place(OverridesValidate.self)
   static let validateFor = [
     place(OverridesValidateForInsert.self), place(OverridesValidateForUpdate.self), place(OverridesValidateForDelete.self),
@@ -96,5 +101,11 @@ private enum MethodTable {
   }
   private final class OverridesDidTurnIntoFault: ManagedObject {
     override func didTurnIntoFault() { mapIndex = 3 }
+  }
+  private final class OverridesWillSave: ManagedObject {
+    override func willSave() { mapIndex = 8 }
+  }
+  private final class OverridesDidSave: ManagedObject {
+    override func didSave() { mapIndex = 9 }
   }
 }

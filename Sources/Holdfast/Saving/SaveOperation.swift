@@ -131,6 +131,10 @@ final class SaveOperation {
 
   /// Calls `willSave`, also for objects that the callbacks change, in at most 100 rounds.
   private func callWillSave() throws {
+    if !context.bound.tellsObjectsOfSaves {
+      calledCount = context.changes.objects.count
+      return
+    }
     for _ in 0..<100 {
       let round = context.changes.objects[calledCount...]
       if round.isEmpty { return }
@@ -252,6 +256,7 @@ final class SaveOperation {
 
   func callDidSave() {
     context.releaseAwakening()
+    if !context.bound.tellsObjectsOfSaves { return }
     if incompletion == nil { return callDidSave(inserted, updated, deleted) }
     for part in parts where part.isCommitted { callDidSave(part.inserted, part.updated, part.deleted) }
   }

@@ -35,6 +35,11 @@
     base.loadUnaligned(fromByteOffset: RowLayout.presenceOffset(slot), as: UInt64.self) & slot.bit != 0
   }
 
+  /// The presence bits of up to 64 slots.
+  @inline(__always) package func presence(ofWord word: Int) -> UInt64 {
+    base.loadUnaligned(fromByteOffset: RowLayout.presenceOffset(SlotIndex(64 * word)), as: UInt64.self)
+  }
+
   /// The whole number, Boolean value or key in the slot. 0 if there is none.
   @inlinable @inline(__always) public func integer(_ slot: SlotIndex) -> Int64 {
     base.loadUnaligned(fromByteOffset: RowLayout.cellOffset(slot), as: Int64.self)

@@ -77,7 +77,8 @@ import Testing
   /// Saves write the history of a file that has one.
   @Test(
     arguments: [
-      "CREATE TRIGGER T AFTER INSERT ON ACHANGE BEGIN DELETE FROM ZBOOK; END", "ALTER TABLE ATRANSACTION ADD COLUMN extra VARCHAR DEFAULT 'x'",
+      "CREATE TRIGGER T AFTER INSERT ON ACHANGE BEGIN DELETE FROM ZBOOK; END",
+      "ALTER TABLE ATRANSACTION ADD COLUMN extra VARCHAR DEFAULT 'x'",
       "CREATE INDEX I ON ATRANSACTIONSTRING (hex(ZNAME))",
     ])
   func tablesOfAHistoryAreCheckedAsWell(statement: String) throws {
@@ -86,7 +87,8 @@ import Testing
     try PersistentStoreCoordinator(model: Self.model, store: .sqlite(at: folder.file(), options: options)).close()
     try makeStore()
     try run(statement)
-    try expectRefusal(isReadOnly: false, statement.split(separator: " ").first { $0.hasPrefix("AT") || $0 == "T" || $0 == "I" }.map(String.init) ?? "")
+    try expectRefusal(
+      isReadOnly: false, statement.split(separator: " ").first { $0.hasPrefix("AT") || $0 == "T" || $0 == "I" }.map(String.init) ?? "")
   }
 
   @Test(arguments: ["Z_METADATA", "Z_PRIMARYKEY"]) func systemTablesAreCheckedAsWell(table: String) throws {

@@ -26,7 +26,9 @@ struct KennelState: Equatable, Codable, CustomStringConvertible {
       dogs[chip] = Values(name: dog.name, age: dog.age, owner: dog.owner?.name)
       for friend in dog.friends { links.insert(Link(from: chip, to: try #require(friend.chip))) }
       // Both ends are read, and agree.
-      for fan in dog.friendOf where !fan.friends.contains(dog) { throw Disagreement("\(fan.name) isn't a friend of \(dog.name), which knows it.") }
+      for fan in dog.friendOf where !fan.friends.contains(dog) {
+        throw Disagreement("\(fan.name) isn't a friend of \(dog.name), which knows it.")
+      }
       if let owner = dog.owner, !owner.dogs.contains(dog) { throw Disagreement("\(owner.name) doesn't know \(dog.name).") }
     }
     for person in try context.fetch(FetchRequest<Person>()) {

@@ -11,6 +11,8 @@ struct BoundClasses: Sendable {
   let turnsObjectsIntoFaults: Bool
   /// Whether any class has its own validation rules for saves.
   let validatesObjects: Bool
+  /// Whether any class overrides a callback of saves.
+  let tellsObjectsOfSaves: Bool
 
   init(_ types: [ManagedObject.Type], _ model: ManagedObjectModel, _ transformers: AttributeTransformerRegistry) throws {
     var classes: [ManagedObject.Type] = Array(repeating: ManagedObject.self, count: model.entities.count)
@@ -55,6 +57,7 @@ struct BoundClasses: Sendable {
     awakensObjects = hooksOfAny.contains(.awakeFromFetch)
     turnsObjectsIntoFaults = hooksOfAny.contains(.turnIntoFault)
     validatesObjects = !hooksOfAny.isDisjoint(with: .validate)
+    tellsObjectsOfSaves = hooksOfAny.contains(.save)
   }
 
   /// The callbacks that an object's class overrides.

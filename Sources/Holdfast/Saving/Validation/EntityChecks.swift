@@ -3,6 +3,10 @@ import HoldfastStore
 /// The checks that a save runs on the objects of one entity. A class, so that using it retains only one reference.
 final class EntityChecks: Sendable {
   let slots: [SlotCheck]
+  /// Those that check more than whether there is a value.
+  private let rules: [SlotCheck]
+  /// The presence bits of the slots that need a value, in words.
+  private let required: [UInt64]
   let groups: [GroupCheck]
   let transients: [TransientCheck]
   /// Transient relationships that are required or have a minimum or maximum count.
@@ -13,7 +17,11 @@ final class EntityChecks: Sendable {
   let losing: [ManagedObjectModel.Relationship]
 
   init(_ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) {
-    slots = entity.slotIndexes.compactMap { SlotCheck($0, entity.slots[$0]) }
+    let slots = entity.slotIndexes.compactMap { SlotCheck($0, entity.slots[$0]) }
+    var required = [UInt64](repeating: 0, count: (entity.layout.columns.count + 63) / 64)
+    for check in slots where check.isMandatory { required[check.slot.word] |= check.slot.bit }
+    (self.slots, self.required) = (slots, required)
+    rules = slots.filter(\.hasRule)
     groups = entity.composites.compactMap { GroupCheck($0, entity) }
     transients = entity.transientAttributes.compactMap { TransientCheck($0) }
     transientLinks = entity.transientRelationships.filter { !$0.isOptional || $0.isToMany && ($0.minCount > 0 || $0.maxCount > 0) }
@@ -26,10 +34,14 @@ final class EntityChecks: Sendable {
 
   /// Checks the attributes and to-one relationships in a row, which can differ from the object's own row.
   func collectFailures(_ row: RowPointer, _ object: ManagedObject, _ failures: inout [PersistenceError]) {
-    for check in slots {
+    for check in hasRequired(row) ? rules : slots {
       if let failure = check.failure(row, object) { failures.append(failure) }
     }
     for group in groups { group.collectFailures(row, object, &failures) }
+  }
+
+  private func hasRequired(_ row: RowPointer) -> Bool {
+    required.indices.allSatisfy { row.presence(ofWord: $0) & required[$0] == required[$0] }
   }
 }
 

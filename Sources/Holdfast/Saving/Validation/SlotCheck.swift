@@ -4,7 +4,7 @@ import HoldfastStore
 struct SlotCheck: Sendable {
   let slot: SlotIndex
   private let name: String
-  private let isMandatory: Bool
+  let isMandatory: Bool
   private let type: AttributeType?
   private let rule: SlotRule?
 
@@ -34,6 +34,8 @@ struct SlotCheck: Sendable {
     rule = SlotRule(attribute.declaration)
     if !isMandatory && rule == nil { return nil }
   }
+
+  var hasRule: Bool { rule != nil }
 
   @inline(__always) func failure(_ row: RowPointer, _ object: ManagedObject) -> PersistenceError? {
     guard row.isPresent(slot) else { return isMandatory ? .missing(name, object) : nil }
