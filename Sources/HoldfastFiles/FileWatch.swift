@@ -4,11 +4,11 @@ import Synchronization
 
 /// Looks for changes soon after a file, or one whose name begins with its name, may have changed.
 ///
-/// A change may not be visible yet when the system reports it. Therefore several looks follow each change, at growing intervals up to a second.
-/// Releasing the watch ends it.
+/// A change may not be visible yet when the system reports it: SQLite waits for the disk between writing its log and publishing the commit, which
+/// the system doesn't report. Therefore several looks follow each change, at growing intervals up to 30 seconds. Releasing the watch ends it.
 public final class FileWatch: Sendable {
-  /// The times of the later looks, in milliseconds.
-  private static let delays = [1, 5, 25, 125, 1000]
+  /// The intervals between the looks that follow a change, in milliseconds.
+  private static let intervals = [1, 4, 20, 100, 875, 4000, 25_000]
 
   private let find: @Sendable () -> StoreChange?
   private let report: @Sendable (StoreChange) -> Void
@@ -48,11 +48,16 @@ public final class FileWatch: Sendable {
     let count = changeCount.add(1, ordering: .relaxed).newValue
     // One queue, so that reports come in order.
     queue.async { [weak self] in self?.look() }
-    for delay in FileWatch.delays {
-      queue.asyncAfter(deadline: .now() + .milliseconds(delay)) { [weak self] in
-        // A later change has its own looks.
-        if let self, changeCount.load(ordering: .relaxed) == count { look() }
-      }
+    lookAgain(after: count, FileWatch.intervals[...])
+  }
+
+  private func lookAgain(after count: Int, _ intervals: ArraySlice<Int>) {
+    guard let interval = intervals.first else { return }
+    queue.asyncAfter(deadline: .now() + .milliseconds(interval)) { [weak self] in
+      // A later change has its own looks.
+      guard let self, changeCount.load(ordering: .relaxed) == count else { return }
+      look()
+      lookAgain(after: count, intervals.dropFirst())
     }
   }
 

@@ -159,7 +159,7 @@ extension RelationshipAnswer {
   }
 }
 
-/// Finds the to-one relationships in rows of an entity that lead to objects that the parent has deleted, and that its save clears.
+/// Finds the to-one relationships in rows of an entity whose destinations the parent has deleted, and that its save clears.
 struct DeletedLinks {
   private let parent: ContextCore
   private let relationships: [ManagedObjectModel.Relationship]

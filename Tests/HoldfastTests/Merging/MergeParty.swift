@@ -9,7 +9,7 @@ import TestSupport
   import Darwin
 #endif
 
-/// The one who saves first in a random round of merging.
+/// The first to save in a random round of merging.
 protocol MergeParty {
   /// Reads everything into a new context.
   func read() throws -> KennelState

@@ -26,28 +26,40 @@ public struct StoreKind: Sendable {
   public static let memory = StoreKind("memory") { _ in .memory() }
 
   /// A JSON file with the default options, except for an unlimited size.
-  public static let json = StoreKind("json") { path in
-    var options = JSONStoreOptions()
-    options.wholeFile.file.maximumByteCount = .max
-    return .json(at: path, options: options)
-  }
-
+  public static let json = json()
   /// An XML file with the default options, except for an unlimited size.
-  public static let xml = StoreKind("xml") { path in
-    var options = XMLStoreOptions()
-    options.wholeFile.file.maximumByteCount = .max
-    return .xml(at: path, options: options)
-  }
-
+  public static let xml = xml()
   /// A binary file with the default options, except for an unlimited size.
-  public static let binary = StoreKind("binary") { path in
-    var options = BinaryStoreOptions()
-    options.wholeFile.file.maximumByteCount = .max
-    return .binary(at: path, options: options)
+  public static let binary = binary()
+  /// A SQLite file with the default options.
+  public static let sqlite = sqlite()
+
+  static func json(_ history: HistoryTracking = .ifPresent) -> StoreKind {
+    StoreKind("json") { .json(at: $0, options: JSONStoreOptions(wholeFile: wholeFile(history))) }
   }
 
-  /// A SQLite file with the default options.
-  public static let sqlite = StoreKind("sqlite", statements: { ($0 as? SQLiteStore)?.statementCount }) { .sqlite(at: $0) }
+  static func xml(_ history: HistoryTracking = .ifPresent) -> StoreKind {
+    StoreKind("xml") { .xml(at: $0, options: XMLStoreOptions(wholeFile: wholeFile(history))) }
+  }
+
+  static func binary(_ history: HistoryTracking = .ifPresent) -> StoreKind {
+    StoreKind("binary") { .binary(at: $0, options: BinaryStoreOptions(wholeFile: wholeFile(history))) }
+  }
+
+  static func sqlite(_ history: HistoryTracking = .ifPresent) -> StoreKind {
+    StoreKind("sqlite", statements: { ($0 as? SQLiteStore)?.statementCount }) { path in
+      var options = SQLiteStoreOptions()
+      options.historyTracking = history
+      return .sqlite(at: path, options: options)
+    }
+  }
+
+  private static func wholeFile(_ history: HistoryTracking) -> WholeFileOptions {
+    var options = WholeFileOptions()
+    options.file.maximumByteCount = .max
+    options.historyTracking = history
+    return options
+  }
 
   /// The same kind with every store wrapped, to test the effect of a defective store.
   public func wrapping(_ wrap: @escaping @Sendable (any IncrementalStore) -> any IncrementalStore) -> StoreKind {

@@ -1,0 +1,139 @@
+internal import BenchmarkData
+internal import BenchmarkRunner
+internal import Holdfast
+internal import HoldfastStore
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// Measures what child contexts, histories, merging and pinning add to the workloads on people.
+public struct ContextCost {
+  /// The stores, by name. The memory store keeps no history.
+  public static let stores = ["memory", "json", "xml", "binary", "sqlite"]
+
+  private let folder: String
+  private let people: PeopleDataset
+  private let model: ManagedObjectModel
+
+  /// - Parameter folder: A folder for the files, which is created if necessary.
+  public init(size: Int, folder: String) throws {
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    self.folder = folder
+    people = PeopleDataset(count: size)
+    model = try PeopleModel.make()
+  }
+
+  /// The time of making all objects in a child, saving it and then its parent, as a ratio to that in one context: the median of all rounds.
+  public func child(_ store: String, rounds: Int) throws -> Double {
+    try median(rounds) {
+      let direct = try inNewStore(store) { context in
+        try time {
+          let objects = PeopleGraph(context: context, count: people.count).insert(people)
+          try context.save()
+          withExtendedLifetime(objects) {}
+        }
+      }
+      let through = try inNewStore(store) { context in
+        try time {
+          let child = ManagedObjectContext(parent: context)
+          let objects = PeopleGraph(context: child, count: people.count).insert(people)
+          try child.save()
+          try context.save()
+          withExtendedLifetime(objects) {}
+        }
+      }
+      return through / direct
+    }
+  }
+
+  /// The times of W1, W6 and W7 with a history, as ratios to those without: the medians of all rounds.
+  public func history(_ store: String, rounds: Int) throws -> [Double] {
+    let found = try (0..<rounds).map { _ in
+      let without = try inNewStore(store, .never, workloads), with = try inNewStore(store, .always, workloads)
+      return zip(with, without).map { $0 / $1 }
+    }
+    return (0..<3).map { place in Self.median(found.map { $0[place] }) }
+  }
+
+  /// The time in milliseconds for merging a save of 10,000 objects, or of all, into a context that contains 100 of them, and the time in
+  /// microseconds for pinning a context: the medians of all rounds.
+  public func merging(_ store: String, rounds: Int) throws -> (merge: Double, pin: Double) {
+    try inNewStore(store) { context in
+      let objects = PeopleGraph(context: context, count: people.count).insert(people)
+      try context.save()
+      let changed = objects.persons.prefix(10_000)
+      let reader = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: PeopleModel.classes)
+      reader.automaticallyMergesChanges = true
+      let held = try reader.fetch(StoredPerson.self, sortedBy: \.id, limit: 100) { $0.id > 0 }
+      let merge = try median(rounds) {
+        for person in changed { person.age = (person.age + 1) % 100 }
+        try context.save()
+        let merge = try time { try reader.processPendingChanges() }
+        for person in held { _ = person.age }
+        return merge * 1e3
+      }
+      let pin = try median(rounds) {
+        let pin = try time { try reader.setQueryGeneration(from: .current) }
+        try reader.setQueryGeneration(from: nil)
+        return pin * 1e6
+      }
+      withExtendedLifetime(held) {}
+      return (merge, pin)
+    }
+  }
+
+  // MARK: Measuring
+
+  private func workloads(_ context: ManagedObjectContext) throws -> [Double] {
+    let graph = PeopleGraph(context: context, count: people.count)
+    var objects: (companies: [StoredCompany], persons: [StoredPerson]) = ([], [])
+    let make = try time {
+      objects = graph.insert(people)
+      try context.save()
+    }
+    let update = try time {
+      _ = graph.celebrate(try graph.persons(withRemainder: 11))
+      try context.save()
+    }
+    let delete = try time {
+      for person in try graph.persons(withRemainder: 37) { context.delete(person) }
+      try context.save()
+    }
+    withExtendedLifetime(objects) {}
+    return [make, update, delete]
+  }
+
+  private func inNewStore<Result>(
+    _ store: String, _ history: HistoryTracking = .ifPresent, _ body: (ManagedObjectContext) throws -> Result
+  ) throws -> Result {
+    let path = folder + "/people." + store
+    try StoreFiles(path).remove()
+    let coordinator = try PersistentStoreCoordinator(model: model, store: kind(store, history).describe(path))
+    let result = try body(ManagedObjectContext(coordinator: coordinator, classes: PeopleModel.classes))
+    try coordinator.close()
+    try StoreFiles(path).remove()
+    return result
+  }
+
+  private func kind(_ store: String, _ history: HistoryTracking) -> StoreKind {
+    switch store {
+    case "json": .json(history)
+    case "xml": .xml(history)
+    case "binary": .binary(history)
+    case "sqlite": .sqlite(history)
+    default: .memory
+    }
+  }
+
+  /// The seconds that a closure takes.
+  private func time(_ body: () throws -> Void) rethrows -> Double { try ContinuousClock().measure(body) / .seconds(1) }
+
+  private func median(_ rounds: Int, _ body: () throws -> Double) rethrows -> Double {
+    Self.median(try (0..<rounds).map { _ in try body() })
+  }
+
+  private static func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+}

@@ -1,0 +1,42 @@
+import ArgumentParser
+import BenchmarkStores
+import Foundation
+
+/// Measures what several contexts and histories cost.
+struct Contexts: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Measure what child contexts, histories, merging and pinning cost.",
+    discussion: """
+      Prints, for each store: the time of W1 through a child context as a ratio to W1 in one context; the times of W1, W6 and W7 with a \
+      history as ratios to those without; the time of merging a save of 10,000 objects into a context with 100 of them; and the time of \
+      pinning a context to the current generation. All are medians of wall times.
+      """)
+
+  @Option(help: "The number of people.") var size = 100_000
+  @Option(help: "The number of rounds.") var rounds = 5
+  @Option(help: "The stores, separated by commas. Defaults to all of them.") var stores = ContextCost.stores.joined(separator: ",")
+
+  private var names: [String] { stores.split(separator: ",").map(String.init) }
+
+  func validate() throws {
+    guard size > 0, rounds > 0 else { throw ValidationError("The size and the number of rounds must be greater than 0.") }
+    for name in names where !ContextCost.stores.contains(name) { throw ValidationError("The store \(name) doesn't exist.") }
+  }
+
+  func run() throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-contexts-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let cost = try ContextCost(size: size, folder: folder.path)
+    for store in names {
+      print("\(store): through a child \(text(try cost.child(store, rounds: rounds)))", terminator: "")
+      if store != "memory" {
+        let ratios = try cost.history(store, rounds: rounds)
+        print("; with a history W1 \(text(ratios[0])), W6 \(text(ratios[1])), W7 \(text(ratios[2]))", terminator: "")
+      }
+      let merging = try cost.merging(store, rounds: rounds)
+      print("; merging \(text(merging.merge)) ms; pinning \(text(merging.pin)) µs")
+    }
+  }
+
+  private func text(_ value: Double) -> String { "\((value * 100).rounded() / 100)" }
+}

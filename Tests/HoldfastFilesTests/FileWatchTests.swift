@@ -1,0 +1,29 @@
+import Foundation
+import HoldfastStore
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import HoldfastFiles
+
+/// Looks for changes of a file.
+@Suite struct FileWatchTests {
+  private let folder = TemporaryFolder()
+
+  /// A slow disk delays the moment from which a reported change is visible.
+  @Test func aChangeThatBecomesVisibleLateIsFound() async throws {
+    let path = folder.file("file"), start = ContinuousClock.now
+    try Data("old".utf8).write(to: URL(fileURLWithPath: path))
+    let reports = Mutex(0)
+    let watch = try FileWatch(
+      path: path,
+      find: {
+        // Later than all looks of the first second.
+        guard ContinuousClock.now - start > .milliseconds(1300), reports.withLock({ $0 == 0 }) else { return nil }
+        return StoreChange(mayIncludeOthers: true)
+      }, report: { _ in reports.withLock { $0 += 1 } })
+    try Data("new".utf8).write(to: URL(fileURLWithPath: path))
+    #expect(await eventually { reports.withLock { $0 == 1 } })
+    watch.cancel()
+  }
+}
