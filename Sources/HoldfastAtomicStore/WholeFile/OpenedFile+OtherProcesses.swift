@@ -3,23 +3,29 @@ import HoldfastStore
 import Synchronization
 
 extension OpenedFile {
-  /// Takes the lock and loads the file if another process has saved it.
+  /// Takes the lock, and loads the file and reports its changes if another process has saved it.
   func begin() throws -> FileReplacement {
+    let (replacement, change) = try beginWithoutReport()
+    report(change)
+    return replacement
+  }
+
+  /// Returns the changes for ``report(_:)`` as well; nil if there are none.
+  private func beginWithoutReport() throws -> (FileReplacement, StoreChange?) {
     let replacement = try file.beginReplacing()
     do {
       switch replacement.foundChange {
-      case .none: break
+      case .none: return (replacement, nil)
       case .removed: throw replaced("The file was removed or renamed. Put it back, or close the store and open another one.")
-      case .replaced: try goOn(with: replacement)
+      case .replaced: return (replacement, try goOn(with: replacement))
       }
-      return replacement
     } catch {
       replacement.abort()
       throw error
     }
   }
 
-  private func goOn(with replacement: FileReplacement) throws {
+  private func goOn(with replacement: FileReplacement) throws -> StoreChange {
     // takeOver makes this the known version, so that it is loaded only once.
     let loaded = try replacement.takeOver { reader in
       let loaded = try load(reader)
@@ -27,7 +33,7 @@ extension OpenedFile {
       return loaded
     }
     guard let loaded else { throw replaced("The file was removed or renamed. Put it back, or close the store and open another one.") }
-    report(goOn(with: loaded))
+    return goOn(with: loaded)
   }
 
   private func load(_ reader: FileReader) throws -> LoadedStore { try format.load(reader, tables.schema.model, path, options) }
@@ -101,8 +107,10 @@ extension OpenedFile {
       if isCurrent { return change }
     }
     // Others save more often than the file can be loaded, so they wait.
-    if try file.change() == .replaced { try begin().abort() }
-    return nil
+    guard try file.change() == .replaced else { return nil }
+    let (replacement, change) = try beginWithoutReport()
+    replacement.abort()
+    return change
   }
 
   /// Nothing else replaces the tables of a read-only store.
