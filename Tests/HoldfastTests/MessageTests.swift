@@ -339,4 +339,22 @@ import Testing
     #expect(ear.messages.isEmpty)
     withExtendedLifetime(first) {}
   }
+
+  /// No class of the model overrides a callback of saves.
+  @Test(arguments: TestStore.allCases) func whatAHandlerDeletesDuringASaveIsCascaded(_ store: TestStore) throws {
+    let place = try store.makeKennelsOfTwo(), context = try place.context()
+    let fido = try #require(try context.one(Dog.self) { $0.name == "Fido" }),
+      rex = try #require(try context.one(Dog.self) { $0.name == "Rex" })
+    context.insert(Vaccination.self) {
+      $0.kind = "rabies"
+      $0.dog = fido
+    }
+    try context.save()
+    let observation = context.onChange { context, _ in if !fido.isDeleted && !fido.isInaccessible { context.delete(fido) } }
+    rex.age += 1
+    try context.save()
+    let fresh = try place.context()
+    #expect(try namesOfDogs(fresh) == ["Rex"] && fresh.fetch(FetchRequest<Vaccination>()).isEmpty)
+    withExtendedLifetime(observation) {}
+  }
 }

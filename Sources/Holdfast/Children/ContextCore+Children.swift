@@ -39,7 +39,7 @@ extension ContextCore {
 
   /// Registers a new object that a child context has saved. No callback of an insertion is called: the child has called them.
   func register(new entity: EntityIndex, _ row: PrivateRow) -> ManagedObject {
-    let flags = ObjectFlags(entityIndex: entity).union(.inserted)
+    let flags = ObjectFlags(entityIndex: entity).union([.inserted, .insertedByChild])
     let object = bound.classes[entity].init(ManagedObjectSeed(context: self, key: row.pointer.key, flags: flags))
     register(new: object, row)
     return object

@@ -159,7 +159,10 @@ extension ContextCore {
     }
     var lists: Set<OwnedList> = []
     for merge in merges { attempt(merge.object) { try merge.adopt(&lists) } }
-    for list in lists { attempt(list.owner) { try forgetList(of: list.owner, list.index) } }
+    // The lists of an owner that was inserted again are complete.
+    for list in lists where !list.owner.isInserted && !list.owner.flags.contains(.detached) {
+      attempt(list.owner) { try forgetList(of: list.owner, list.index) }
+    }
     for merge in merges { attempt(merge.object, merge.setAgain) }
     if let failure { throw failure }
   }

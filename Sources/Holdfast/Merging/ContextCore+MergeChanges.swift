@@ -35,6 +35,7 @@ extension ContextCore {
     let deleted = registeredObjects(changes.deleted)
     var updated = registeredObjects(changes.updated).subtracting(deleted)
     if changes.mayIncludeOthers { updated.formUnion(objects(ofStore: changes.storeIdentifier).filter { !deleted.contains($0) }) }
+    if !namesOwners { updated.formUnion(objects(leadingTo: changes.deleted).subtracting(deleted)) }
     // Links to them may have changed without a new version of their rows.
     let owners = updated.filter { $0.hasChanges || lockedObjects.contains($0) }
     // An object whose version the next save compares keeps the row whose values were used.
@@ -94,6 +95,25 @@ extension ContextCore {
     return registeredObjects.filter { $0.objectKey >= 0 && stores.store(ofKey: $0.objectKey)?.identifier == identifier }
   }
 
+  /// The objects with to-one relationships to deleted objects. Changes that aren't announced by a save may not name them, although the store
+  /// has changed their rows.
+  private func objects(leadingTo deleted: [ManagedObjectID]) -> Set<ManagedObject> {
+    var keys: [EntityIndex: Set<ObjectKey>] = [:]
+    for id in deleted {
+      guard let entity = persistentStoreCoordinator.model.entity(named: id.entityName), let key = places.key(of: id) else { continue }
+      keys[entity.rootIndex, default: []].insert(key)
+    }
+    if keys.isEmpty { return [] }
+    return Set(
+      registeredObjects.filter { object in
+        guard let row = object.committedRow, !object.flags.contains(.detached) else { return false }
+        return object.entity.relationships.contains { relationship in
+          !relationship.isToMany && row.isPresent(relationship.slot)
+            && keys[graph.entities[relationship.destinationIndex].root]?.contains(row.key(relationship.slot)) == true
+        }
+      })
+  }
+
   // MARK: Outdated knowledge
 
   /// Removes rows from the shared cache that the coordinator doesn't know to be outdated.
@@ -148,6 +168,8 @@ extension ConflictResolution {
     if !object.hasChanges { return .rollback }
     // The changes were made after the row was read that is merged now.
     if let current, let base = object.committedRow, object.isAsRead(current.pointer, base) { return nil }
+    // Only rows of other objects contain its changed links, so a save doesn't compare its version.
+    if current != nil, object.isUpdated, !object.isDeleted, !object.changesItsRow { return .mergeByPropertyObjectTrump }
     if policy.fixed == .error { return current.map { object.overlaps($0.pointer) } == false ? .mergeByPropertyObjectTrump : nil }
     do {
       let chosen = try resolution(of: object, current)

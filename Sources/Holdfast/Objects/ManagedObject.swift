@@ -262,6 +262,9 @@ public struct ManagedObjectSeed {
   /// ``ManagedObject/awakeFromFetch()`` is running.
   static let awakening = ObjectFlags(rawValue: 16384)
 
+  /// Whether a child context has inserted the object, so that children know it.
+  static let insertedByChild = ObjectFlags(rawValue: 32_768)
+
   @usableFromInline init(rawValue: UInt32) { self.rawValue = rawValue }
   init(entityIndex: EntityIndex) { rawValue = UInt32(truncatingIfNeeded: entityIndex.rawValue) << 16 }
   @inline(__always) var entityIndex: EntityIndex { EntityIndex(Int(rawValue >> 16)) }

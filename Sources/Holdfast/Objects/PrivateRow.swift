@@ -27,16 +27,15 @@ struct PrivateRow {
   ///
   /// - Parameter committed: The row in the store; nil for a new object.
   init(copying source: RowPointer, _ layout: RowLayout, room: Int, committed: RowPointer?, in pool: BlockPool) {
-    var needed = layout.fixedByteCount, end = needed
+    // The bytes of most rows follow them in order, without gaps.
+    var needed = layout.fixedByteCount, isPacked = true
     for slot in layout.byteSlots {
       let bytes = source.bytes(slot)
-      guard let start = bytes.baseAddress else { continue }
+      if bytes.isEmpty { continue }
+      if bytes.baseAddress != source.base + needed { isPacked = false }
       needed += bytes.count
-      end = max(end, start + bytes.count - source.base)
     }
-    // The bytes of most rows follow them without gaps.
-    let isPacked = end <= needed
-    self.init(startOf: source, isPacked ? end : layout.fixedByteCount, capacity: needed + room, committed, pool)
+    self.init(startOf: source, isPacked ? needed : layout.fixedByteCount, capacity: needed + room, committed, pool)
     if isPacked { return }
     for slot in layout.byteSlots where source.isPresent(slot) { append(source, slot) }
   }

@@ -26,11 +26,18 @@ extension SaveOperation {
     }
   }
 
+  /// What the save changes for children, without the objects that they have inserted.
   private func changeForChildren(updated: [ManagedObject]) -> StoreChange {
-    let committed = parts.filter(\.isCommitted)
-    return StoreChange(
-      inserted: committed.flatMap { $0.inserted.map($0.savedID) }, updated: updated.map(\.id),
-      deleted: committed.flatMap { $0.deleted.map($0.savedID) })
+    var change = StoreChange(updated: updated.map(\.id))
+    for part in parts where part.isCommitted {
+      change.inserted += part.inserted.filter { !$0.flags.contains(.insertedByChild) }.map(part.savedID) + part.others.inserted
+      for (entity, keys) in part.derived?.refreshed ?? [] { change.updated += keys.map { context.objectID(entity, $0) } }
+      change.updated += part.others.updated
+      change.deleted += part.deleted.map(part.savedID) + part.others.deleted
+      change.mayIncludeOthers = change.mayIncludeOthers || part.others.mayIncludeOthers
+      for object in part.inserted { object.flags.remove(.insertedByChild) }
+    }
+    return change
   }
 
   /// Whether an object has no unsaved changes. True for all objects unless the save is incomplete or its outcome was unknown at first.

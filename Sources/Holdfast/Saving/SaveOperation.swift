@@ -131,15 +131,14 @@ final class SaveOperation {
 
   /// Calls `willSave`, also for objects that the callbacks change, in at most 100 rounds.
   private func callWillSave() throws {
-    if !context.bound.tellsObjectsOfSaves {
-      calledCount = context.changes.objects.count
-      return
-    }
     for _ in 0..<100 {
       let round = context.changes.objects[calledCount...]
       if round.isEmpty { return }
       calledCount = context.changes.objects.count
-      for object in round where object.hasChanges && !(object.isInserted && object.isDeleted) { object.willSave() }
+      if context.bound.tellsObjectsOfSaves {
+        for object in round where object.hasChanges && !(object.isInserted && object.isDeleted) { object.willSave() }
+      }
+      // Handlers that it calls may change objects, too.
       try processPendingChanges()
     }
     throw PersistenceError(

@@ -306,6 +306,38 @@ import Testing
     #expect(try names(place.context().existingObject(with: list.objectID).ordered(forKey: "items")) == expected)
   }
 
+  /// The store clears references to deleted objects that the parent hasn't read.
+  @Test(arguments: TestStore.allCases) func aChildFollowsDeletionsOfWhatItRefersTo(_ store: TestStore) throws {
+    let family = try Family(store), child = family.child
+    child.automaticallyMergesChanges = true
+    let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" })
+    #expect(fido.age == 3)
+    family.parent.delete(try #require(try family.parent.one(Person.self) { $0.name == "Ann" }))
+    try family.parent.save()
+    try child.processPendingChanges()
+    #expect(fido.owner == nil)
+    fido.age = 5
+    try child.save()
+    try family.parent.save()
+    #expect(try family.place.context().one(Dog.self) { $0.name == "Fido" }?.age == 5)
+  }
+
+  @Test(arguments: TestStore.allCases) func aChildIsToldOfEachNewObjectOnce(_ store: TestStore) throws {
+    let family = try Family(store), sibling = ManagedObjectContext(parent: family.parent)
+    var told: [[ManagedObjectID]] = [[], []]
+    let observations = [family.child, sibling].enumerated().map { place, context in
+      context.automaticallyMergesChanges = true
+      return context.onChange { _, changes in told[place] += changes.inserted }
+    }
+    let own = family.child.dog("Own")
+    try family.child.save()
+    let other = family.parent.dog("Of the parent")
+    try family.parent.save()
+    for context in [family.child, sibling] { try context.processPendingChanges() }
+    #expect(told[0].count == 2 && told[0].last == other.objectID && told[1] == [own.objectID, other.objectID])
+    withExtendedLifetime(observations) {}
+  }
+
   @Test(arguments: TestStore.allCases) func whatTheParentSavesOfItsOwnIsAConflict(_ store: TestStore) throws {
     let family = try Family(store)
     let mine = try #require(try family.child.one(Dog.self) { $0.name == "Fido" })

@@ -320,6 +320,37 @@ import Testing
     withExtendedLifetime(all) {}
   }
 
+  /// The item, of an entity before that of its list, is in conflict, too.
+  @Test(arguments: TestStore.allCases, [MergePolicyTests.Policy.objectTrump, .overwrite])
+  func aListThatIsInsertedAgainKeepsItsNewItems(_ store: TestStore, _ policy: MergePolicyTests.Policy) throws {
+    let place = try store.makePlace(model: Self.lists(), classes: []), setup = try place.context()
+    func item(_ name: String, _ context: ManagedObjectContext) throws -> ManagedObject {
+      let item = try context.insert(entityNamed: "Item")
+      try item.setValue(name, forKey: "name")
+      return item
+    }
+    let list = try setup.insert(entityNamed: "List")
+    try list.setValue("list", forKey: "name")
+    try list.ordered(forKey: "items").append(item("old", setup))
+    try setup.save()
+    let ours = try place.context(), theirs = try place.context(), mine = try ours.existingObject(with: list.objectID)
+    ours.mergePolicy = policy.policy
+    let items = try mine.ordered(forKey: "items")
+    for item in items { try item.setValue("changed", forKey: "name") }
+    try mine.setValue("changed", forKey: "name")
+    for name in ["b", "a", "c"] { try items.append(item(name, ours)) }
+    items.move(from: 1, to: 0)
+    theirs.delete(try theirs.existingObject(with: list.objectID))
+    try theirs.save()
+    try ours.save()
+    func names(_ items: OrderedToMany<ManagedObject>) throws -> [String] {
+      try items.map { try $0.value(forKey: "name").storeValue.map { "\($0)" } ?? "" }
+    }
+    let saved = try place.context().existingObject(with: list.objectID).ordered(forKey: "items")
+    #expect(try names(saved) == names(items))
+    #expect(try names(saved).count { !$0.contains("changed") } == 3)
+  }
+
   // MARK: External data
 
   @Test(arguments: [TestStore.sqlite, .json, .xml, .binary]) func valuesInExternalFilesSurviveConflicts(_ store: TestStore) throws {

@@ -293,6 +293,37 @@ import Testing
     }
   }
 
+  /// Someone else who saves again at each attempt.
+  private final class Rival: @unchecked Sendable {  // because each test uses it on one thread
+    let dog: Dog
+    var count = 0
+
+    init(_ dog: Dog) { self.dog = dog }
+
+    func save() throws {
+      count += 1
+      dog.age += 1
+      try dog.managedObjectContext.save()
+    }
+  }
+
+  @Test(arguments: TestStore.allCases) func aSaveThatAlwaysMeetsANewConflictGivesUp(_ store: TestStore) throws {
+    let two = try Two(store, .error), rival = Rival(two.theirFido)
+    try rival.save()
+    two.ours.mergePolicy = .custom { _ in
+      try rival.save()
+      return .mergeByPropertyObjectTrump
+    }
+    two.fido.name = "Ours"
+    let error = try #require(throws: PersistenceError.self) { try two.ours.save() }
+    #expect(error.code == .conflict && error.objectIDs == [two.fido.objectID] && rival.count == 1 + 100)
+    #expect(two.fido.name == "Ours" && two.fido.isUpdated)
+    two.ours.mergePolicy = .mergeByPropertyObjectTrump
+    try two.ours.save()
+    let saved = try #require(try two.saved())
+    #expect(saved.name == "Ours" && saved.age == 3 + 101)
+  }
+
   /// Conflicts that a policy has seen.
   private final class Seen: @unchecked Sendable {  // because each test uses it on one thread
     var conflicts: [MergeConflict] = []

@@ -132,7 +132,7 @@ struct MergeRound {
     ours.mergePolicy = policy.policy
     #expect(try KennelState(ours) == base, comment)
     let versions = try other.versions()
-    let theirState = try other.change(seed: random.next(), people: policy != .rollback)
+    let theirState = try other.change(seed: random.next(), people: true)
     try Self.change(ours, people: policy != .rollback, &random)
     let ourState = try KennelState(ours)
     try other.save()

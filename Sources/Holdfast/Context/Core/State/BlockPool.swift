@@ -102,14 +102,14 @@ final class BlockPool {
 
   // MARK: Chunks
 
-  private static func size(_ byteCount: Int) -> Int { (byteCount + step - 1) / step }
+  private static func size(_ byteCount: Int) -> Int { max(1, (byteCount + step - 1) / step) }
 
   private func addChunk(_ size: Int) -> Chunk {
     var memory: UnsafeMutableRawPointer?
     _ = posix_memalign(&memory, BlockPool.chunkByteCount, BlockPool.usableByteCount)
     let chunk = BlockPool.checked(memory).bindMemory(to: Header.self, capacity: 1)
     let first = (MemoryLayout<Header>.size + 15) & ~15
-    chunk.initialize(to: Header(end: first, blockByteCount: max(1, size) * BlockPool.step))
+    chunk.initialize(to: Header(end: first, blockByteCount: size * BlockPool.step))
     chunkCount += 1
     link(chunk, size)
     return chunk
