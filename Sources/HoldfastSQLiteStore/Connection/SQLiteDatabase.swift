@@ -19,6 +19,8 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
   /// The writer and its checkpoint, which keeps the log short; nil until the writer is needed.
   private(set) var openWriter: (connection: SQLiteConnection, checkpoint: WriterCheckpoint)?
   private var registration: OpenFileRegistry.Registration?
+  /// Checks the file. Any thread can use it, also during and after closing.
+  let openedFiles: OpenedFiles
 
   /// Finds the file, or creates an empty one if the options allow it. An existing file isn't changed.
   ///
@@ -31,6 +33,7 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
     self.file = file
     self.options = options
     self.registration = registration
+    openedFiles = registration.files
     readers = ReaderPool(path: file.path, limits: ReaderPool.Limits(options)) { [weak registration] () throws(StoreError) in
       try Self.connect(file, options, .reader, registration)
     }

@@ -47,11 +47,18 @@ final class OtherProcesses: Sendable {
 
   private func look() -> StoreChange? {
     // If the file can't be read now, a later look finds the changes.
-    (try? owner.store?.readingHistory(HistoryRequest.operation, .none) { try change($0) }) ?? nil
+    guard let store = owner.store,
+      let (change, last) = (try? store.readingHistory(HistoryRequest.operation, .none) { try change($0) }) ?? nil
+    else { return nil }
+    known.withLock { known in
+      known.transaction = max(known.transaction, last)
+      known.own = known.own.filter { $0 > last }
+    }
+    return change.isEmpty ? nil : change
   }
 
-  /// The changes since the last look by others; nil if there are none. Reads them in one transaction.
-  private func change(_ reader: HistoryReader) throws -> StoreChange? {
+  /// The changes since the last look by others, and the last transaction; nil if there are none. Reads them in one transaction.
+  private func change(_ reader: HistoryReader) throws -> (StoreChange, Int64)? {
     let last = try reader.last(), (before, own) = known.withLock { ($0.transaction, $0.own) }
     if last <= before { return nil }
     let change: StoreChange
@@ -60,11 +67,7 @@ final class OtherProcesses: Sendable {
     } else {
       change = try reader.changedObjects(after: before, except: own)
     }
-    known.withLock { known in
-      known.transaction = max(known.transaction, last)
-      known.own = known.own.filter { $0 > last }
-    }
-    return change.isEmpty ? nil : change
+    return (change, last)
   }
 }
 
@@ -77,7 +80,7 @@ extension OpenStore {
 
   /// Whether another process may have committed since the last call.
   func haveOthersSaved() -> Bool {
-    guard let files = database.files else { return true }
+    let files = database.openedFiles
     // If all connections are in use, a further one is opened, or a request waits for one.
     return database.readers.withIdle { files.haveOthersCommitted($0) }
       ?? (try? database.readers.withConnection(to: "notice saves of other processes") { files.haveOthersCommitted($0) }) ?? true
