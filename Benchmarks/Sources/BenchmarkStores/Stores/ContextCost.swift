@@ -124,7 +124,8 @@ public struct ContextCost {
     case "xml": .xml(history)
     case "binary": .binary(history)
     case "sqlite": .sqlite(history)
-    default: .memory
+    case "memory": .memory
+    default: preconditionFailure("There is no store \(store).")
     }
   }
 
