@@ -32,8 +32,9 @@ public final class PersistentStore: Sendable {
   let saveLock = SaveLock()
   /// Whether the store is one of the coordinator's, so that its reports concern the coordinator.
   let isOpen: OpenFlag
-  /// Whether another process may have saved since the last call; nil if the store can't tell.
+  /// Whether another process may have saved since the last call; nil if the store has no such check.
   private let haveOthersSaved: (@Sendable () -> Bool)?
+  /// Held during a check and what follows from it.
   private let noticing = Mutex(())
   /// Guards the user's metadata, as last read or written.
   private let userInfo: Mutex<UserInfo>

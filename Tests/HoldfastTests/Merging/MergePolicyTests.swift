@@ -293,7 +293,7 @@ import Testing
     }
   }
 
-  /// Someone else who saves again at each attempt.
+  /// Another context, which saves again at each attempt.
   private final class Rival: @unchecked Sendable {  // because each test uses it on one thread
     let dog: Dog
     var count = 0
