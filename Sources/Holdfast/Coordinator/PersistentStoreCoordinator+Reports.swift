@@ -26,7 +26,7 @@ extension PersistentStoreCoordinator {
     }
   }
 
-  /// The keys of objects in the cache, by the index of the root entity.
+  /// The keys of objects, by the index of the root entity.
   func cachedKeys(_ ids: some Sequence<ManagedObjectID>) -> [EntityIndex: [ObjectKey]] {
     var keys: [EntityIndex: [ObjectKey]] = [:]
     for id in ids {

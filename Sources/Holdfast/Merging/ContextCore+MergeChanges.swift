@@ -98,11 +98,7 @@ extension ContextCore {
   /// The objects with to-one relationships to deleted objects. Changes that aren't announced by a save may not name them, although the store
   /// has changed their rows.
   private func objects(leadingTo deleted: [ManagedObjectID]) -> Set<ManagedObject> {
-    var keys: [EntityIndex: Set<ObjectKey>] = [:]
-    for id in deleted {
-      guard let entity = persistentStoreCoordinator.model.entity(named: id.entityName), let key = places.key(of: id) else { continue }
-      keys[entity.rootIndex, default: []].insert(key)
-    }
+    let keys = persistentStoreCoordinator.cachedKeys(deleted).mapValues(Set.init)
     if keys.isEmpty { return [] }
     return Set(
       registeredObjects.filter { object in

@@ -4,8 +4,8 @@ extension SaveOperation {
   /// Gives objects the saved rows and permanent IDs, and removes deleted objects from the graph.
   func publishRows() {
     context.recentGroups.removeAll()
-    let changed = context.children.map(noteSave) ?? []
-    defer { context.children?.report(changeForChildren(updated: changed)) }
+    let changed = context.children.map(noteSave)
+    defer { if let changed { context.children?.report(changeForChildren(changed)) } }
     if incompletion != nil { replaceTemporaryIDs(in: context.changes.objects.filter { !isSettled($0) }, keyFromNowOn) }
     for object in context.changes.objects where isSettled(object) { settleLinks(object) }
     if context.graph.hasTransientLinks && (discardsNew || !keys.isEmpty) {
@@ -19,23 +19,27 @@ extension SaveOperation {
     }
   }
 
-  /// Notes the save in the versions that children see. Returns the objects that have changed for them.
-  private func noteSave(_ children: ChildContexts) -> [ManagedObject] {
-    parts.filter(\.isCommitted).flatMap { part in
-      children.noteSave(written: ContiguousArray(part.published.flatMap(\.objects)), deleted: part.deleted)
+  private typealias ChangedForChildren = (inserted: [ManagedObject], updated: [ManagedObject])
+
+  /// Notes the save in the versions that children see. Returns the objects that are new or changed for them.
+  private func noteSave(_ children: ChildContexts) -> ChangedForChildren {
+    var changed: ChangedForChildren = ([], [])
+    for part in parts where part.isCommitted {
+      for object in part.inserted where object.flags.remove(.insertedByChild) == nil { changed.inserted.append(object) }
+      changed.updated += children.noteSave(written: ContiguousArray(part.published.flatMap(\.objects)), deleted: part.deleted)
     }
+    return changed
   }
 
-  /// What the save changes for children, without the objects that they have inserted.
-  private func changeForChildren(updated: [ManagedObject]) -> StoreChange {
-    var change = StoreChange(updated: updated.map(\.id))
+  /// What the save changes for children, by itself or in the store.
+  private func changeForChildren(_ changed: ChangedForChildren) -> StoreChange {
+    var change = StoreChange(inserted: changed.inserted.map(\.id), updated: changed.updated.map(\.id))
     for part in parts where part.isCommitted {
-      change.inserted += part.inserted.filter { !$0.flags.contains(.insertedByChild) }.map(part.savedID) + part.others.inserted
+      change.inserted += part.others.inserted
       for (entity, keys) in part.derived?.refreshed ?? [] { change.updated += keys.map { context.objectID(entity, $0) } }
       change.updated += part.others.updated
       change.deleted += part.deleted.map(part.savedID) + part.others.deleted
       change.mayIncludeOthers = change.mayIncludeOthers || part.others.mayIncludeOthers
-      for object in part.inserted { object.flags.remove(.insertedByChild) }
     }
     return change
   }
