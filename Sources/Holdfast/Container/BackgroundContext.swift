@@ -1,4 +1,3 @@
-import Dispatch
 import HoldfastStore
 
 /// An actor that runs closures with a context on a queue of its own.
@@ -47,12 +46,16 @@ public actor BackgroundContext {
 
   /// Runs a closure with the context and waits for it.
   ///
-  /// When called on the context's queue, it runs the closure immediately. Don't call it from an async function: it blocks the thread.
+  /// Within ``perform(_:)`` or ``performAndWait(_:)`` of the same context, it runs the closure immediately, also if calls of other contexts
+  /// are in between. Don't call it from an async function: it blocks the thread.
+  ///
+  /// Nest calls of several contexts in the same order everywhere. If a thread calls `b.performAndWait` within `a.performAndWait` while
+  /// another thread calls `a.performAndWait` within `b.performAndWait`, both wait forever.
   ///
   /// - Throws: the closure's error.
   public nonisolated func performAndWait<Result: Sendable>(_ body: @Sendable (ManagedObjectContext) throws -> Result) rethrows -> Result {
-    if executor.isIsolatingCurrentContext() == true { return try assumeIsolated { try body($0.context) } }
-    return try executor.queue.sync {
+    if executor.isOnQueue { return try assumeIsolated { try body($0.context) } }
+    return try executor.submitAndWait {
       try assumeIsolated { context in
         do { return try body(context.context) } catch {
           assertIsFreeOfObjects(error)

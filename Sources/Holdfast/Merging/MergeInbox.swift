@@ -90,7 +90,7 @@ extension ContextIsolation {
     switch self {
     case .unchecked: break
     case .main: DispatchQueue.main.async(execute: body)
-    case .queue(let executor): executor.queue.async(execute: body)
+    case .queue(let executor): executor.submit(body)
     }
   }
 }

@@ -12,9 +12,6 @@ import Synchronization
   import Darwin
 #endif
 
-/// Identifies a running thread of this process. The ID of an ended thread may be reused.
-typealias ThreadID = UInt
-
 /// This layer's own calls to the operating system. SQLite's calls aren't included.
 ///
 /// None of them may open an existing database. POSIX releases all locks of a process on a file when the process closes *any* descriptor of
@@ -29,15 +26,6 @@ enum OperatingSystem {
 
   /// The device and inode of the file at a path, or of the link itself; nil if nothing is there or it can't be reached.
   static func node(of path: String) -> FileNode? { try? status(of: path).identity.node }
-
-  /// The calling thread.
-  static var currentThread: ThreadID {
-    #if canImport(Darwin)
-      UInt(bitPattern: pthread_self())
-    #else
-      UInt(pthread_self())
-    #endif
-  }
 
   /// Creates an empty file with exactly these permissions, independent of the process's umask.
   ///

@@ -1,5 +1,6 @@
 import Dispatch
 import HoldfastStore
+import HoldfastSupport
 import Synchronization
 
 /// The read connections of one store. They are opened on demand, lent to one reader at a time, and kept afterwards.
@@ -57,7 +58,7 @@ final class ReaderPool: Sendable {
   /// - Parameter operation: The reader's operation, as a verb phrase for errors.
   /// - Throws: The errors of ``withConnection(to:_:)``, and `tooManyReadViews` for a snapshot beyond the limit.
   func lease(_ kind: ReaderLease.Kind, to operation: String, _ options: RequestOptions = .none) throws(StoreError) -> ReaderLease {
-    let place: Place = kind == .snapshot ? .snapshot : .request(OperatingSystem.currentThread)
+    let place: Place = kind == .snapshot ? .snapshot : .request(ThreadID.current)
     let connection = try take(place, operation, options)
     do throws(StoreError) {
       connection.endBurst()
@@ -76,7 +77,7 @@ final class ReaderPool: Sendable {
   func withConnection<R>(
     to operation: String, _ options: RequestOptions = .none, _ body: (SQLiteConnection) throws -> R
   ) throws -> R {
-    let place = Place.request(OperatingSystem.currentThread)
+    let place = Place.request(ThreadID.current)
     let connection = try take(place, operation, options)
     do {
       try connection.beginRequest()

@@ -1,4 +1,5 @@
 import Dispatch
+import HoldfastSupport
 
 /// The requests that have a connection of a pool, and those that wait for one, in order of arrival.
 ///

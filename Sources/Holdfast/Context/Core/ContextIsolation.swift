@@ -21,7 +21,7 @@ enum ContextIsolation: Sendable {
     switch self {
     case .unchecked: body()
     case .main: if DispatchQueue.getSpecific(key: Self.mainQueue) == true { body() } else { DispatchQueue.main.async(execute: body) }
-    case .queue(let executor): if executor.isIsolatingCurrentContext() == true { body() } else { executor.queue.async(execute: body) }
+    case .queue(let executor): if executor.isOnQueue { body() } else { executor.submit(body) }
     }
   }
 
@@ -29,8 +29,7 @@ enum ContextIsolation: Sendable {
     switch self {
     case .unchecked: return
     case .main: MainActor.preconditionIsolated("The view context was used off the main actor; use perform of a background context.")
-    case .queue(let executor):
-      precondition(executor.isIsolatingCurrentContext() == true, "A background context was used outside its perform.")
+    case .queue(let executor): executor.checkIsolated()
     }
   }
 }
