@@ -4,6 +4,7 @@ import HoldfastMemoryStore
 import HoldfastStore
 import HoldfastStoreConformance
 import Synchronization
+import TestSupport
 import Testing
 
 /// Stores that report changes by others.
@@ -170,5 +171,53 @@ import Testing
       try context.save()
       #expect(try age() == next)
     }
+  }
+
+  // MARK: The last reference to a coordinator
+
+  /// A store that reports a change while it writes metadata, and then releases the coordinator.
+  private final class ReleasingStore: ForwardingStore {
+    let base: any IncrementalStore = MemoryStore()
+    private let received = Mutex<StoreHost?>(nil)
+    /// The only reference to the coordinator.
+    let coordinator = Mutex<PersistentStoreCoordinator?>(nil)
+    let isClosed = Atomic(false)
+
+    func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
+      received.withLock { $0 = host }
+      return try base.open(model: model, host: host)
+    }
+
+    func close() throws {
+      isClosed.store(true, ordering: .releasing)
+      try base.close()
+    }
+
+    func setMetadata(_ metadata: [String: StoreValue]) throws {
+      try base.setMetadata(metadata)
+      let last = coordinator.withLock { coordinator in
+        defer { coordinator = nil }
+        return coordinator
+      }
+      received.withLock { $0 }?.objectsChanged(StoreChange(mayIncludeOthers: true))
+      withExtendedLifetime(last) {}
+    }
+  }
+
+  @Test func aCoordinatorThatIsReleasedWhileMetadataAreWrittenClosesTheStoreAfterwards() async throws {
+    let releasing = ReleasingStore()
+    func open() throws -> PersistentStore {
+      let coordinator = try PersistentStoreCoordinator(model: Kennel.model, store: StoreDescription(type: "releasing") { releasing })
+      releasing.coordinator.withLock { $0 = coordinator }
+      return coordinator.persistentStores[0]
+    }
+    let store = try open(), hasReturned = Atomic(false)
+    startThread {
+      try? store.setMetadata([:])
+      hasReturned.store(true, ordering: .releasing)
+    }
+    #expect(await eventually { hasReturned.load(ordering: .acquiring) })
+    #expect(releasing.isClosed.load(ordering: .acquiring))
+    #expect(try #require(throws: StoreError.self) { try store.setMetadata([:]) }.code == .notOpen)
   }
 }

@@ -7,6 +7,12 @@ import Synchronization
 ///
 /// The handle can be sent to other tasks. Rows are read and changed through contexts.
 public final class PersistentStore: Sendable {
+  /// Weak, because the coordinator keeps its stores.
+  private struct Owner: @unchecked Sendable {  // because it never changes
+    weak var coordinator: PersistentStoreCoordinator?
+  }
+
+  private let owner: Owner
   /// The description with which the store was opened.
   let opened: OpenedDescription
   var description: StoreDescription { opened.description }
@@ -40,14 +46,16 @@ public final class PersistentStore: Sendable {
   private let userInfo: Mutex<UserInfo>
 
   /// Opens a store.
-  init(_ description: StoreDescription, model: ManagedObjectModel, place: Int, isOpen: OpenFlag, host: StoreHost, monitor: RequestMonitor)
-    throws
-  {
+  init(
+    _ description: StoreDescription, of coordinator: PersistentStoreCoordinator, place: Int, isOpen: OpenFlag, host: StoreHost
+  ) throws {
+    let model = coordinator.model
+    owner = Owner(coordinator: coordinator)
     opened = OpenedDescription(description)
     self.place = place
     self.isOpen = isOpen
     heldEntities = try PersistentStore.heldEntities(description, model)
-    let (store, monitored, metadata) = try PersistentStore.open(description, model, host, monitor)
+    let (store, monitored, metadata) = try PersistentStore.open(description, model, host, coordinator.monitor)
     base = store
     self.monitored = monitored
     do { incomparable = try IncomparableSlots(metadata.incomparableSlots, model, description.location?.description) } catch {
@@ -127,11 +135,12 @@ public final class PersistentStore: Sendable {
 
   /// Replaces the user's metadata in the store. If the store is being saved, waits for that save.
   ///
-  /// - Throws: ``/HoldfastStore/StoreError``; with code ``/HoldfastStore/StoreError/Code/notOpen`` after the store was removed.
+  /// - Throws: ``/HoldfastStore/StoreError``; with code ``/HoldfastStore/StoreError/Code/notOpen`` after the store was removed or closed.
   public func setMetadata(_ metadata: [String: StoreValue]) throws {
-    try saveLock.withLock {
+    let operation = "write the metadata"
+    try changing(operation) {
       do {
-        try wrapping("write the metadata") { try base.setMetadata(metadata) }
+        try wrapping(operation) { try base.setMetadata(metadata) }
       } catch let error as StoreError where error.code == .durabilityUnknown {
         userInfo.withLock { $0 = UserInfo(metadata) }
         throw error
@@ -150,14 +159,30 @@ public final class PersistentStore: Sendable {
   /// - Throws: ``/HoldfastStore/StoreError``; the rows are then unchanged. The code is
   ///   ``/HoldfastStore/StoreError/Code/unsupportedRequest`` when this type of store can't be compacted. It is
   ///   ``/HoldfastStore/StoreError/Code/locked`` while another process writes to the store, and ``/HoldfastStore/StoreError/Code/notOpen``
-  ///   after the store was removed. Others are ``/HoldfastStore/StoreError/Code/diskFull`` and ``/HoldfastStore/StoreError/Code/readOnly``.
+  ///   after the store was removed or closed. Others are ``/HoldfastStore/StoreError/Code/diskFull`` and
+  ///   ``/HoldfastStore/StoreError/Code/readOnly``.
   public func compact() throws {
     guard base.answers.supports(CompactionRequest.self) else {
       throw StoreError(
         .unsupportedRequest, operation: CompactionRequest.operation, path: locationDescription,
         reason: "A store of type \(type) can't be compacted.")
     }
-    try saveLock.withLock { try wrapping(CompactionRequest.operation) { try base.answers.perform(CompactionRequest()) } }
+    try changing(CompactionRequest.operation) {
+      try wrapping(CompactionRequest.operation) { try base.answers.perform(CompactionRequest()) }
+    }
+  }
+
+  /// Runs a change of the store outside a save, under its save lock.
+  ///
+  /// Keeps the coordinator until the lock is released. A store reports changes of other processes during its requests, and the report may
+  /// otherwise be the last to release the coordinator, whose `deinit` closes the store: it would wait for the lock that this thread holds.
+  private func changing(_ operation: String, _ body: () throws -> Void) throws {
+    guard let coordinator = owner.coordinator else {
+      throw StoreError(
+        .notOpen, operation: operation, path: locationDescription,
+        reason: "The store was closed, because its coordinator was released. Open it again, and keep a reference to the coordinator.")
+    }
+    try withExtendedLifetime(coordinator) { try saveLock.withLock(body) }
   }
 
   // MARK: For the coordinator

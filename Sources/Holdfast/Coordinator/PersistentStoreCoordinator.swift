@@ -99,7 +99,7 @@ public final class PersistentStoreCoordinator: Sendable {
     let isOpen = OpenFlag(), host = StoreHost { [weak self] change in if isOpen.value { self?.report(change, 0) } }
     let parentStore = ParentStore(parent)
     let store = try PersistentStore(
-      StoreDescription(type: "parent context") { parentStore }, model: model, place: 0, isOpen: isOpen, host: host, monitor: monitor)
+      StoreDescription(type: "parent context") { parentStore }, of: self, place: 0, isOpen: isOpen, host: host)
     isOpen.set(true)
     currentStores.withLock { $0 = StoreSet([store], first: store.opened, placeCount: 1) }
   }
@@ -149,7 +149,7 @@ public final class PersistentStoreCoordinator: Sendable {
           reason: "The coordinator has had \(place) stores, including removed ones, which is the maximum. Create another coordinator.")
       }
       let isOpen = OpenFlag(), host = StoreHost { [weak self] change in if isOpen.value { self?.report(change, place) } }
-      let store = try PersistentStore(description, model: model, place: place, isOpen: isOpen, host: host, monitor: monitor)
+      let store = try PersistentStore(description, of: self, place: place, isOpen: isOpen, host: host)
       if let same = present.stores.first(where: { $0.identity.number == store.identity.number }) {
         try? store.base.close()
         throw StoreError(
