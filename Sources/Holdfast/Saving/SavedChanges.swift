@@ -64,6 +64,9 @@ extension PersistentStoreCoordinator {
   /// load a file that another process has saved. Each caller gets its own sequence, which ends when the coordinator is deallocated or the
   /// iterating task is cancelled.
   ///
+  /// Call the method once for each task that reads the changes. If several tasks iterate over one sequence, each change goes to only one of
+  /// them, and cancelling one task ends the sequence for all.
+  ///
   /// A gap isn't silent: if more changes wait than the limit, the oldest are replaced by one element for each store, in which
   /// ``SavedChanges/mayIncludeOthers`` is true. ``ManagedObjectContext/mergeChanges(from:)`` then refreshes all objects of the store. A
   /// program that needs the IDs reads the history; see <doc:HistoryOfSaves>.

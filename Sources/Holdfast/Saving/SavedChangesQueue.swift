@@ -1,10 +1,13 @@
 import HoldfastStore
 import Synchronization
 
-/// The changes that wait for one reader of ``PersistentStoreCoordinator/savedChanges(bufferingNewest:)``.
+/// The changes that wait in one sequence of ``PersistentStoreCoordinator/savedChanges(bufferingNewest:)``.
 ///
 /// If the reader is too slow, the oldest changes are replaced by a note for each store that any of its objects may have changed. So memory is
 /// bounded, and a gap isn't silent.
+///
+/// Usually there is one reader. But several tasks can iterate over copies of the sequence, and `AsyncStream` doesn't serialize their calls.
+/// Each change then goes to one of them.
 final class SavedChangesQueue: Sendable {
   private struct Contents {
     /// The notes for changes that were dropped, one for each store, which come before the rest.
@@ -12,8 +15,8 @@ final class SavedChangesQueue: Sendable {
     var waiting: [SavedChanges] = []
     /// The position of the first element of ``waiting``. The elements before it were delivered.
     var first = 0
-    /// The reader, while it waits.
-    var reader: CheckedContinuation<SavedChanges?, Never>?
+    /// The readers that wait, in the order of their calls. Empty while there are changes.
+    var readers: [CheckedContinuation<SavedChanges?, Never>] = []
     var isEnded = false
 
     mutating func takeFirst() -> SavedChanges? { notes.isEmpty ? takeWaiting() : notes.removeFirst() }
@@ -45,10 +48,7 @@ final class SavedChangesQueue: Sendable {
   func add(_ changes: SavedChanges) {
     let reader = contents.withLock { contents -> CheckedContinuation<SavedChanges?, Never>? in
       if contents.isEnded { return nil }
-      if let reader = contents.reader {
-        contents.reader = nil
-        return reader
-      }
+      if !contents.readers.isEmpty { return contents.readers.removeFirst() }
       contents.waiting.append(changes)
       while contents.waiting.count - contents.first > limit { contents.dropOldest() }
       return nil
@@ -62,7 +62,7 @@ final class SavedChangesQueue: Sendable {
       let answer = contents.withLock { contents -> SavedChanges?? in
         if let first = contents.takeFirst() { return .some(first) }
         if contents.isEnded { return .some(nil) }
-        contents.reader = reader
+        contents.readers.append(reader)
         return nil
       }
       if let answer { reader.resume(returning: answer) }
@@ -71,11 +71,14 @@ final class SavedChangesQueue: Sendable {
 
   /// Ends the sequence. Changes that wait are still delivered.
   func end() {
-    let reader = contents.withLock { contents in
+    let readers = contents.withLock { contents in
       contents.isEnded = true
-      defer { contents.reader = nil }
-      return contents.reader
+      defer { contents.readers = [] }
+      return contents.readers
     }
-    reader?.resume(returning: nil)
+    for reader in readers { reader.resume(returning: nil) }
   }
+
+  /// The number of readers that wait.
+  var waitingCount: Int { contents.withLock { $0.readers.count } }
 }
