@@ -89,8 +89,9 @@ public final class PersistentContainer: Sendable {
   /// - Throws: The errors of ``PersistentStoreCoordinator/close()`` and ``PersistentStoreCoordinator/destroyPersistentStore(_:)``. Stores
   ///   before the one that couldn't be removed are gone then.
   public func destroy() throws {
-    let descriptions = persistentStoreCoordinator.persistentStores.map(\.description)
     try persistentStoreCoordinator.close()
+    // Read after closing, which waits for a store that is being added.
+    let descriptions = persistentStoreCoordinator.persistentStores.map(\.description)
     for description in descriptions where description.location?.path != nil {
       try PersistentStoreCoordinator.destroyPersistentStore(description)
     }

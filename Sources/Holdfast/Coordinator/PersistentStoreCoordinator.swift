@@ -24,7 +24,10 @@ public final class PersistentStoreCoordinator: Sendable {
   let saveCount = Atomic<Int>(0)
   /// The number of removals of stores.
   let removalCount = Atomic<Int>(0)
-  /// Held while a store is added or removed. No save takes it.
+  /// Held while a store is added or removed, and while all are closed. No save takes it.
+  ///
+  /// A thread that holds it waits for save locks, and never the other way round. The coordinator isn't deallocated on such a thread, because
+  /// the method that took the lock keeps the coordinator.
   private let storesLock = SaveLock()
   /// Guards the current set of stores, which each request reads once.
   private let currentStores = Mutex(StoreSet([], first: nil, placeCount: 0))
@@ -109,20 +112,27 @@ public final class PersistentStoreCoordinator: Sendable {
     try? close()
   }
 
-  /// Closes all stores, after a save in progress. Requests of contexts fail afterwards.
+  /// Closes all stores. Requests of contexts fail afterwards.
+  ///
+  /// Waits for a save in progress. If another thread is adding a store, waits for it and closes that store as well.
   ///
   /// - Throws: the ``/HoldfastStore/StoreError`` of the first store that couldn't be closed. The others are closed nevertheless.
   public func close() throws {
-    var failure: (any Error)?
-    for store in persistentStores {
-      do {
-        try store.saveLock.withLock {
-          store.isOpen.set(false)
-          try store.wrapping("close the store") { try store.base.close() }
-        }
-      } catch { failure = failure ?? error }
+    let failure = storesLock.withLock { () -> (any Error)? in
+      var failure: (any Error)?
+      for store in persistentStores {
+        do { try close(store) } catch { failure = failure ?? error }
+      }
+      return failure
     }
     if let failure { throw failure }
+  }
+
+  private func close(_ store: PersistentStore) throws {
+    try store.saveLock.withLock {
+      store.isOpen.set(false)
+      try store.wrapping("close the store") { try store.base.close() }
+    }
   }
 
   // MARK: Stores

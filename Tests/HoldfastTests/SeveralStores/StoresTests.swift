@@ -3,6 +3,8 @@ import HoldfastMemoryStore
 import HoldfastSQLiteStore
 import HoldfastStore
 import HoldfastStoreConformance
+import Synchronization
+import TestSupport
 import Testing
 
 @testable import Holdfast
@@ -231,6 +233,22 @@ struct MemoryStoreContentsBox {
     #expect(try filler.count(for: FetchRequest<Dog>()) == 110)
   }
 
+  @Test(arguments: [false, true]) func closingWaitsForAStoreThatIsBeingAdded(_ destroys: Bool) async throws {
+    let folder = TemporaryFolder(), progress = AddingProgress()
+    let first = StoreDescription.memory().wrapped { WatchedStore($0, willClose: { progress.firstIsClosed.signal() }) }
+    let added = StoreDescription.sqlite(at: folder.file("added.sqlite")).wrapped {
+      WatchedStore($0, willOpen: { progress.open() }, willClose: { progress.isClosed.store(true, ordering: .releasing) })
+    }
+    let container = try PersistentContainer(model: Kennel.model, classes: Kennel.classes, stores: [first])
+    let coordinator = container.persistentStoreCoordinator
+    async let adding = onThread { try coordinator.addPersistentStore(added) }
+    #expect(await eventually { progress.isOpening.load(ordering: .acquiring) })
+    try await onThread { if destroys { try container.destroy() } else { try coordinator.close() } }
+    _ = try await adding
+    #expect(progress.isClosed.load(ordering: .acquiring))
+    #expect(folder.exists("added.sqlite") == !destroys)
+  }
+
   // MARK: Keys
 
   @Test func theOnlyStoreIsReachedAsItIs() throws {
@@ -273,5 +291,38 @@ private final class ShiftingStore: ForwardingStore {
 
   func reserveKeys(_ demands: [KeyDemand], options: RequestOptions) throws -> [[ObjectKey]] {
     try base.reserveKeys(demands, options: options).map { $0.map { $0.advanced(by: distance) } }
+  }
+}
+
+/// What happens while a store is added and another one is closed.
+private final class AddingProgress: Sendable {
+  let isOpening = Atomic(false), isClosed = Atomic(false)
+  let firstIsClosed = DispatchSemaphore(value: 0)
+
+  /// Opens slowly, so that a `close()` that doesn't wait for the store ends meanwhile.
+  func open() {
+    isOpening.store(true, ordering: .releasing)
+    _ = firstIsClosed.wait(timeout: .now() + 0.2)
+  }
+}
+
+/// A store that calls a closure before it is opened, and another one before it is closed.
+private final class WatchedStore: ForwardingStore {
+  let base: any IncrementalStore
+  private let willOpen: @Sendable () -> Void
+  private let willClose: @Sendable () -> Void
+
+  init(_ base: any IncrementalStore, willOpen: @escaping @Sendable () -> Void = {}, willClose: @escaping @Sendable () -> Void) {
+    (self.base, self.willOpen, self.willClose) = (base, willOpen, willClose)
+  }
+
+  func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
+    willOpen()
+    return try base.open(model: model, host: host)
+  }
+
+  func close() throws {
+    willClose()
+    try base.close()
   }
 }
