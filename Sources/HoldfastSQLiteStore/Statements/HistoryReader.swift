@@ -151,19 +151,23 @@ struct HistoryReader {
     return first <= number || first - 1 == number
   }
 
-  /// The number of changes of the transactions after one.
-  func changeCount(after number: Int64) throws -> Int {
-    let select = try connection.statement("SELECT COUNT(*) FROM ACHANGE WHERE ZTRANSACTIONID > ?1")
+  /// The number of changes of the transactions after one, through another one.
+  func changeCount(after number: Int64, through last: Int64) throws -> Int {
+    let select = try connection.statement("SELECT COUNT(*) FROM ACHANGE WHERE ZTRANSACTIONID > ?1 AND ZTRANSACTIONID <= ?2")
     select.bind(number, at: 1)
+    select.bind(last, at: 2)
     defer { select.reset() }
     return try select.step() ? Int(select.int64(0)) : 0
   }
 
-  /// The objects that transactions after one have changed, each once, except for those that one of the given transactions changed later.
-  func changedObjects(after number: Int64, except own: Set<Int64>) throws -> StoreChange {
+  /// The objects that transactions after one have changed, through another one. Each object once, except for those that one of the given
+  /// transactions changed later.
+  func changedObjects(after number: Int64, through last: Int64, except own: Set<Int64>) throws -> StoreChange {
     let select = try connection.statement(
-      "SELECT ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID FROM ACHANGE WHERE ZTRANSACTIONID > ?1 ORDER BY ZTRANSACTIONID, Z_PK")
+      "SELECT ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID FROM ACHANGE WHERE ZTRANSACTIONID > ?1 AND ZTRANSACTIONID <= ?2 "
+        + "ORDER BY ZTRANSACTIONID, Z_PK")
     select.bind(number, at: 1)
+    select.bind(last, at: 2)
     defer { if select.isRunning { select.reset() } }
     var kinds: [ManagedObjectID: HistoryTransaction.Change.Kind] = [:], order: [ManagedObjectID] = []
     while try select.step() {

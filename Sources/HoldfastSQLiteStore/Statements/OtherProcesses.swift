@@ -12,6 +12,14 @@ final class OtherProcesses: Sendable {
     var transaction: Int64
     /// The transactions of this store after it.
     var own: Set<Int64> = []
+    /// The transaction that this store is committing; nil if there is none. If the commit fails, another process can use the number.
+    var pending: Int64?
+
+    /// Notes the outcome of a commit.
+    mutating func endPending(isOwn: Bool) {
+      if isOwn, let pending { own.insert(pending) }
+      pending = nil
+    }
   }
 
   /// The greatest number of changes that are reported with their IDs.
@@ -36,16 +44,25 @@ final class OtherProcesses: Sendable {
 
   func end() { watch.withLock { $0?.cancel() } }
 
-  /// Notes a transaction that this store is about to commit, or whose commit failed.
-  func note(own transaction: Int64, isCommitted: Bool) {
-    known.withLock { known in
-      if isCommitted { known.own.insert(transaction) } else { known.own.remove(transaction) }
+  /// Commits a transaction of this store.
+  ///
+  /// It is noted before, because it is visible at once. Until the outcome is known, looks ignore it and later transactions. If the commit
+  /// fails, they may be another process's.
+  func committing(_ transaction: Int64, _ commit: () throws(StoreError) -> Void) throws(StoreError) {
+    known.withLock { $0.pending = transaction }
+    do throws(StoreError) { try commit() } catch {
+      // Without the disk's confirmation, the transaction is in the file nevertheless. If the outcome stays unknown, reporting an own save is
+      // better than missing another process's.
+      known.withLock { $0.endPending(isOwn: error.code == .durabilityUnknown) }
+      throw error
     }
+    known.withLock { $0.endPending(isOwn: true) }
   }
 
   // MARK: Looking
 
-  private func look() -> StoreChange? {
+  /// Returns the changes since the last look; nil if there are none.
+  func look() -> StoreChange? {
     // If the file can't be read now, a later look finds the changes.
     guard let store = owner.store,
       let (change, last) = (try? store.readingHistory(HistoryRequest.operation, .none) { try change($0) }) ?? nil
@@ -59,19 +76,30 @@ final class OtherProcesses: Sendable {
 
   /// The changes since the last look by others, and the last transaction; nil if there are none. Reads them in one transaction.
   private func change(_ reader: HistoryReader) throws -> (StoreChange, Int64)? {
-    let last = try reader.last(), (before, own) = known.withLock { ($0.transaction, $0.own) }
+    // In this order: what the transaction of the reader contains was noted before.
+    let newest = try reader.last(), known = self.known.withLock { $0 }
+    let before = known.transaction, last = known.pending.map { min(newest, $0 - 1) } ?? newest
     if last <= before { return nil }
     let change: StoreChange
-    if try !reader.hasAll(after: before) || reader.changeCount(after: before) > OtherProcesses.limit {
+    if try !reader.hasAll(after: before) || reader.changeCount(after: before, through: last) > OtherProcesses.limit {
       change = StoreChange(mayIncludeOthers: true)
     } else {
-      change = try reader.changedObjects(after: before, except: own)
+      change = try reader.changedObjects(after: before, through: last, except: known.own)
     }
     return (change, last)
   }
 }
 
 extension OpenStore {
+  /// Commits the writer's transaction.
+  ///
+  /// - Parameter transaction: Its number in the history; nil if the file has none.
+  /// - Throws: The errors of ``SQLiteDatabase/commit(_:)``.
+  func commit(_ writer: SQLiteConnection, _ transaction: Int64?) throws(StoreError) {
+    guard let transaction, let others = others.withLock({ $0 }) else { return try database.commit(writer) }
+    try others.committing(transaction) { () throws(StoreError) in try database.commit(writer) }
+  }
+
   /// Begins to report saves of other processes.
   func reportOthers(to host: StoreHost) throws {
     let others = try OtherProcesses(self, host)

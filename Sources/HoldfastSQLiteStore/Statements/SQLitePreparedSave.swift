@@ -49,13 +49,7 @@ final class SQLitePreparedSave: PreparedSave {
     defer { files?.finish(.unknown) }
     try store.finishing(operation) { writer in
       let leavesMuchUnused = UnusedPages.areMany(on: writer)
-      // Noted before, because the transaction is visible at once.
-      let others = transaction == nil ? nil : store.others.withLock { $0 }
-      if let transaction { others?.note(own: transaction, isCommitted: true) }
-      do { try store.database.commit(writer) } catch {
-        if let transaction { others?.note(own: transaction, isCommitted: false) }
-        throw error
-      }
+      try store.commit(writer, transaction)
       if files != nil { try? writer.waitForDisk(false, store.database.options) }
       if leavesMuchUnused { store.database.giveBackUnusedPages() }
       store.database.checkpointAfterCommit()

@@ -1,0 +1,86 @@
+import HoldfastStore
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import HoldfastSQLiteStore
+
+/// Reports of saves of other processes, in situations that last too short a time to meet them with real processes.
+@Suite struct OtherProcessesTests {
+  private let folder = TemporaryFolder()
+
+  /// A store that reports saves of other processes.
+  private final class Reporting: Sendable {
+    let store: SQLiteStore
+    let open: OpenStore
+    let others: OtherProcesses
+    private let reports: Reports
+
+    /// The reports that the store's host has received.
+    private final class Reports: Sendable {
+      let all = Mutex<[StoreChange]>([])
+    }
+
+    init(_ folder: TemporaryFolder, _ options: SQLiteStoreOptions = SQLiteStoreOptions()) throws {
+      let reports = Reports(), path = folder.file()
+      var options = options
+      (options.historyTracking, options.reportsOtherProcesses) = (.always, true)
+      let store = SQLiteStore(path: path, options: options)
+      _ = try store.open(model: TestModels.peopleModel(), host: StoreHost { change in reports.all.withLock { $0.append(change) } })
+      let open = try store.opened("test"), others = try #require(open.others.withLock { $0 })
+      (self.store, self.open, self.others, self.reports) = (store, open, others, reports)
+    }
+
+    /// The keys of all objects that were reported, in the order of the reports. A change can be found by a look of the test and by another one.
+    var reportedKeys: [Int64] { reports.all.withLock { $0 }.flatMap { $0.updated.map(\.key.rawValue) } }
+
+    /// Looks for changes now, and not only when the file's folder is reported to have changed. The result is added to the reports.
+    func look() {
+      if let change = others.look() { reports.all.withLock { $0.append(change) } }
+    }
+
+    /// Commits a transaction that changes one object, as another process would do.
+    func commit(_ transaction: Int, ofObject key: Int) throws {
+      let table = open.schema.tables[EntityIndex(0)]
+      try open.writing("test") { writer in
+        try writer.begin(.immediate)
+        try writer.runScript("INSERT INTO ATRANSACTION (Z_PK, Z_ENT, ZTIMESTAMP) VALUES (\(transaction), 16002, 0)")
+        try writer.runScript(
+          "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID) "
+            + "VALUES (\(transaction), 16001, 1, \(table.number), \(key), \(transaction))")
+        try writer.commit()
+      }
+    }
+  }
+
+  @Test func aTransactionWithTheNumberOfAFailedCommitIsReported() async throws {
+    let reporting = try Reporting(folder)
+    #expect(throws: StoreError.self) {
+      try reporting.others.committing(1) { () throws(StoreError) in
+        // The commit was undone, and the store doesn't know it yet.
+        #expect(throws: Never.self) { try reporting.commit(1, ofObject: 5) }
+        reporting.look()
+        #expect(reporting.reportedKeys.isEmpty)
+        throw StoreError(.diskFull, operation: "test", reason: "The disk is full.")
+      }
+    }
+    reporting.look()
+    #expect(await eventually { reporting.reportedKeys.contains(5) })
+    try reporting.store.close()
+  }
+
+  @Test func aCommitThatTheDiskDoesNotConfirmIsNotReportedAsAnothers() async throws {
+    let reporting = try Reporting(folder)
+    #expect(throws: StoreError.self) {
+      try reporting.others.committing(1) { () throws(StoreError) in
+        #expect(throws: Never.self) { try reporting.commit(1, ofObject: 5) }
+        throw StoreError(.durabilityUnknown, operation: "test", reason: "The disk didn't confirm it.")
+      }
+    }
+    try reporting.commit(2, ofObject: 6)
+    reporting.look()
+    #expect(await eventually { reporting.reportedKeys.contains(6) })
+    #expect(!reporting.reportedKeys.contains(5))
+    try reporting.store.close()
+  }
+}
