@@ -1,3 +1,4 @@
+import Dispatch
 import HoldfastStore
 import Synchronization
 import TestSupport
@@ -82,5 +83,36 @@ import Testing
     #expect(await eventually { reporting.reportedKeys.contains(6) })
     #expect(!reporting.reportedKeys.contains(5))
     try reporting.store.close()
+  }
+
+  /// Uses a store's only connection for reading until `isReleased` is signalled.
+  private final class BusyReader: Sendable {
+    let isReading = Atomic(false)
+    let isReleased = DispatchSemaphore(value: 0)
+
+    /// Uses the connection. Call it on a thread, because the requests of that thread don't wait.
+    func read(_ database: SQLiteDatabase) throws {
+      try database.readers.withConnection(to: "test") { _ in
+        isReading.store(true, ordering: .releasing)
+        isReleased.wait()
+      }
+    }
+  }
+
+  @Test func closingDoesNotWaitForALookThatWaitsForAConnection() async throws {
+    let reporting = try Reporting(folder, SQLiteStoreOptions(maximumReaders: 1, readerTimeout: .seconds(1e6)))
+    let busy = BusyReader(), isClosed = Atomic(false)
+    startThread { try? busy.read(reporting.open.database) }
+    #expect(await eventually { busy.isReading.load(ordering: .acquiring) })
+    // The watch looks again.
+    try reporting.commit(1, ofObject: 5)
+    #expect(await eventually { reporting.open.database.readers.waitingCount == 1 })
+    startThread {
+      try? reporting.store.close()
+      isClosed.store(true, ordering: .releasing)
+    }
+    #expect(await eventually { isClosed.load(ordering: .acquiring) })
+    busy.isReleased.signal()
+    #expect(await eventually { reporting.open.database.readers.leasedCount == 0 })
   }
 }

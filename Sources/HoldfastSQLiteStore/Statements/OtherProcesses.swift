@@ -33,6 +33,8 @@ final class OtherProcesses: Sendable {
   private let owner: Owner
   private let known: Mutex<Known>
   private let watch = Mutex<FileWatch?>(nil)
+  /// Cancels the look in progress when looking ends.
+  private let cancellation = RequestCancellation()
 
   /// - Throws: The store's error if the file has no history, or can't be watched or read.
   init(_ store: OpenStore, _ host: StoreHost) throws {
@@ -42,7 +44,11 @@ final class OtherProcesses: Sendable {
     self.watch.withLock { $0 = watch }
   }
 
-  func end() { watch.withLock { $0?.cancel() } }
+  /// Ends looking. A look that waits for a connection gives up, because closing the store doesn't wait for readers either.
+  func end() {
+    cancellation.cancel()
+    watch.withLock { $0?.cancel() }
+  }
 
   /// Commits a transaction of this store.
   ///
@@ -63,9 +69,10 @@ final class OtherProcesses: Sendable {
 
   /// Returns the changes since the last look; nil if there are none.
   func look() -> StoreChange? {
+    let options = RequestOptions(cancellation: cancellation)
     // If the file can't be read now, a later look finds the changes.
     guard let store = owner.store,
-      let (change, last) = (try? store.readingHistory(HistoryRequest.operation, .none) { try change($0) }) ?? nil
+      let (change, last) = (try? store.readingHistory(HistoryRequest.operation, options) { try change($0) }) ?? nil
     else { return nil }
     known.withLock { known in
       known.transaction = max(known.transaction, last)
