@@ -106,6 +106,29 @@ import Testing
     try database.readers.withConnection(to: "read") { _ in }
   }
 
+  @Test func aGlanceAtTheFileWaitsForNoReader() throws {
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(maximumReaders: 1, readerTimeout: .seconds(1e6)))
+    let first = try database.readers.withConnection(to: "read") { first in
+      // On other threads, because a thread that has a connection gets another one at once.
+      for _ in 0..<2 {
+        let threads = Threads()
+        threads.start {
+          let differs = try database.readers.withIdleOrFurther(to: "look") { $0 !== first }
+          #expect(differs)
+        }
+        #expect(threads.errors.isEmpty)
+        // The second time, the connection of the first time is unused.
+        #expect(database.readers.leasedCount == 1 && database.readers.idleCount == 1)
+      }
+      return first
+    }
+    #expect(database.readers.leasedCount == 0 && database.readers.idleCount == 2)
+    try database.readers.withConnection(to: "read") { connection in #expect(connection === first) }
+    database.close()
+    let error = storeError { () throws(StoreError) in try database.readers.withIdleOrFurther(to: "look") { _ in true } }
+    #expect(error?.code == .notOpen)
+  }
+
   // MARK: Snapshots
 
   @Test func oneSnapshotTooManyIsRefusedUntilAnotherIsDone() throws {

@@ -92,6 +92,34 @@ final class ReaderPool: Sendable {
     }
   }
 
+  /// Calls a closure with an unused connection, or with a further one if there is none. Never waits for a reader.
+  ///
+  /// The further connection isn't counted as a request. It is kept for later readers.
+  ///
+  /// - Parameters:
+  ///   - operation: The operation, as a verb phrase for errors.
+  ///   - body: Must be fast, and must not begin a transaction.
+  /// - Throws: `notOpen` after ``close(checkpointing:)``, and the error of opening a connection.
+  func withIdleOrFurther<R: Sendable>(to operation: String, _ body: @Sendable (SQLiteConnection) -> R) throws(StoreError) -> R {
+    if let result = withIdle(body) { return result }
+    if state.withLock({ $0.isClosed }) { throw closed(operation) }
+    let connection = try open()
+    connection.operation = operation
+    let result = body(connection)
+    keepForOthers(connection)
+    return result
+  }
+
+  /// Adds a connection that no reader was lent. The others are lent first, because they have pages cached.
+  private func keepForOthers(_ connection: SQLiteConnection) {
+    let keeps = state.withLock { state in
+      let keeps = !state.isClosed && isHealthy(connection)
+      if keeps { state.idle.insert(connection, at: 0) }
+      return keeps
+    }
+    if !keeps { connection.close() }
+  }
+
   /// Calls a closure with an unused connection; returns nil if there is none. The closure must be fast, and must not begin a transaction.
   func withIdle<R: Sendable>(_ body: @Sendable (SQLiteConnection) -> R) -> R? {
     state.withLock { state in

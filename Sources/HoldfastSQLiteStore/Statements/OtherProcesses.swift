@@ -116,9 +116,8 @@ extension OpenStore {
   /// Whether another process may have committed since the last call.
   func haveOthersSaved() -> Bool {
     let files = database.openedFiles
-    // If all connections are in use, a further one is opened, or a request waits for one.
-    return database.readers.withIdle { files.haveOthersCommitted($0) }
-      ?? (try? database.readers.withConnection(to: "notice saves of other processes") { files.haveOthersCommitted($0) }) ?? true
+    // It waits for no reader, because the coordinator calls it under a lock, and the waiting requests may have deadlines.
+    return (try? database.readers.withIdleOrFurther(to: "notice saves of other processes") { files.haveOthersCommitted($0) }) ?? true
   }
 
   /// Runs a closure with a reader of the history, in one read transaction.
