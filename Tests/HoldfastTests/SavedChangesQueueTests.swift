@@ -3,7 +3,7 @@ import Testing
 
 @testable import Holdfast
 
-/// The queue of a sequence that several tasks iterate over.
+/// Sequences of saved changes: several tasks that iterate over one, and those that were released.
 @Suite struct SavedChangesQueueTests {
   private let queue = SavedChangesQueue(limit: 4)
 
@@ -29,5 +29,13 @@ import Testing
     queue.end()
     for reader in readers { #expect(await reader.value == nil) }
     #expect(await queue.next() == nil)
+  }
+
+  @Test func sequencesThatWereReleasedLeaveNothingBehindWithoutSaves() {
+    let listeners = SaveListeners(), kept = listeners.stream(4)
+    for _ in 0..<100 { _ = listeners.stream(4) }
+    // The last one is noticed by the next call.
+    #expect(listeners.readerCount == 2)
+    withExtendedLifetime(kept) {}
   }
 }

@@ -107,9 +107,16 @@ final class SaveListeners: Sendable {
 
   func remove(_ inbox: MergeInbox) { listeners.withLock { $0.inboxes.removeAll { $0 === inbox } } }
 
+  /// The number of sequences that exist, and of those whose release wasn't noticed yet.
+  var readerCount: Int { listeners.withLock { $0.all.count } }
+
   func stream(_ limit: Int) -> AsyncStream<SavedChanges> {
     let queue = SavedChangesQueue(limit: limit)
-    listeners.withLock { $0.all.append(Reader(queue: queue)) }
+    listeners.withLock { listeners in
+      // Saves do this as well, but the program may only read what other processes save.
+      listeners.all.removeAll { $0.queue == nil }
+      listeners.all.append(Reader(queue: queue))
+    }
     return AsyncStream(unfolding: { await queue.next() }, onCancel: { queue.end() })
   }
 
