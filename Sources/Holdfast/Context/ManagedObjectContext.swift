@@ -34,6 +34,8 @@ public final class ManagedObjectContext {
   init(core: ContextCore) {
     self.core = core
     core.handle = self
+    // Present if the former context was released on another thread, and what follows from that hasn't happened yet.
+    core.inbox?.setContext(self)
     core.retainChanges()
   }
 

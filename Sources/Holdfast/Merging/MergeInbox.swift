@@ -8,7 +8,7 @@ import Synchronization
 /// when it is used the next time.
 final class MergeInbox: Sendable {
   /// The context. Weak, because the coordinator keeps the inbox.
-  private struct Owner: @unchecked Sendable {  // because it is read only in the context's isolation
+  private struct Owner: @unchecked Sendable {  // because the reference is used only in the context's isolation
     weak var context: ManagedObjectContext?
   }
 
@@ -24,13 +24,17 @@ final class MergeInbox: Sendable {
   static let limit = 100_000
 
   private let contents = Mutex(Contents())
-  private let owner: Owner
+  /// Not the core, because the first weak reference to an object slows down all its retains and releases.
+  private let owner: Mutex<Owner>
   private let isolation: ContextIsolation
 
   init(_ context: ManagedObjectContext, _ isolation: ContextIsolation) {
-    owner = Owner(context: context)
+    owner = Mutex(Owner(context: context))
     self.isolation = isolation
   }
+
+  /// Sets the context that merges from now on. Call it if an object has returned a new context after the program had released the former one.
+  func setContext(_ context: ManagedObjectContext) { owner.withLock { $0 = Owner(context: context) } }
 
   var isEmpty: Bool { contents.withLock { $0.changes.isEmpty } }
 
@@ -66,6 +70,7 @@ final class MergeInbox: Sendable {
   private func deliver() {
     contents.withLock { $0.isScheduled = false }
     // If it fails, the changes stay, and the next fetch or save throws the error.
+    let owner = self.owner.withLock { $0 }
     try? owner.context?.core.mergeWaitingChanges()
   }
 }

@@ -2,6 +2,8 @@ import Foundation
 import HoldfastMemoryStore
 import HoldfastStore
 import HoldfastStoreConformance
+import Synchronization
+import TestSupport
 import Testing
 
 @testable import Holdfast
@@ -265,6 +267,43 @@ import Testing
       break
     }
     withExtendedLifetime(observation) {}
+  }
+
+  /// Holds the only reference to a container.
+  private final class Holder: Sendable {
+    let container = Mutex<PersistentContainer?>(nil)
+  }
+
+  /// A saved object of the view context, which merges automatically.
+  @MainActor private func dogOfViewContext(_ holder: Holder) throws -> Dog {
+    let container = try PersistentContainer(model: Kennel.model, classes: Kennel.classes, store: .memory())
+    holder.container.withLock { $0 = container }
+    let fido = container.viewContext.dog("Fido")
+    try container.viewContext.save()
+    container.viewContext.automaticallyMergesChanges = true
+    return fido
+  }
+
+  /// The main actor learns later that another thread has released the context, and an object gives the program a context before that.
+  @MainActor @Test func aContextThatAnObjectReturnsAfterTheFormerOneWasReleasedElsewhereMergesByItself() async throws {
+    let holder = Holder(), fido = try dogOfViewContext(holder), id = fido.objectID, isReleased = Atomic(false)
+    startThread {
+      holder.container.withLock { $0 = nil }
+      isReleased.store(true, ordering: .releasing)
+    }
+    waitUntil { isReleased.load(ordering: .acquiring) }
+    let context = fido.managedObjectContext
+    #expect(context.automaticallyMergesChanges)
+    let (told, teller) = AsyncStream<[ManagedObjectID]>.makeStream()
+    let observation = context.onChange { _, changes in teller.yield(changes.refreshed) }
+    let other = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: Kennel.classes)
+    try other.existingDog(id).name = "Max"
+    try other.save()
+    for await refreshed in told {
+      #expect(refreshed == [id] && fido.name == "Max")
+      break
+    }
+    withExtendedLifetime((context, observation)) {}
   }
 
   @Test func ownSavesAreNotMerged() throws {
