@@ -50,7 +50,7 @@ extension JSONFormat: RepairableFormat {
     _ lines: JSONLines, _ given: ManagedObjectModel?, _ text: inout DamagedText, _ report: inout RepairReport
   ) throws -> (StoreFileHeader, ManagedObjectModel) {
     let document = FileReader(lines.header + Array("\n}}\n".utf8), path: path)
-    let kept = (try? readModel(document)).flatMap { $0 } ?? lines.model.flatMap { try? ManagedObjectModel.decoded(canonicalJSON: $0) }
+    let kept = try (try? readModel(document)).flatMap { $0 } ?? modelInDamagedHeader(lines)
     guard let model = given ?? kept else { throw StoreError.lacksModel(path) }
     document.rewind()
     // A newer format would have a right digest.
@@ -65,6 +65,15 @@ extension JSONFormat: RepairableFormat {
     let uuid = lines.storeUUID
     if uuid == nil { report.notes.append("The new store has another UUID.") }
     return (.replacement(of: model, storeUUID: uuid), model)
+  }
+
+  /// The model in a header that can't be read, if the hashes there are those of this model. Damage can turn it into another one.
+  private func modelInDamagedHeader(_ lines: JSONLines) throws -> ManagedObjectModel? {
+    guard let bytes = lines.member("model"), let model = try? ManagedObjectModel.decoded(canonicalJSON: bytes) else { return nil }
+    let expected = JSONLines(try Self.header(.replacement(of: model, storeUUID: nil), model))
+    let hashes = ["hashes", "layouts"].compactMap { expected.member($0) }
+    // The member's name may be damaged.
+    return hashes.allSatisfy { lines.header.contains($0) } ? model : nil
   }
 
   /// The text up to the first entity, without the model, which isn't needed to read objects.
@@ -157,9 +166,9 @@ struct JSONLines {
     ["]", "],", "}", "},", ""].contains(String(decoding: line.prefix(3), as: UTF8.self)) || line.starts(with: Array("\"digest\":".utf8))
   }
 
-  /// The bytes of the model in a damaged header, which is one line.
-  var model: [UInt8]? {
-    let name = Array("\"model\":".utf8)
+  /// The bytes of a member of the header that is one line.
+  func member(_ name: String) -> [UInt8]? {
+    let name = Array("\"\(name)\":".utf8)
     guard let line = header.split(separator: UInt8(ascii: "\n")).first(where: { $0.starts(with: name) }) else { return nil }
     return Array(line.dropFirst(name.count).dropLast(line.last == UInt8(ascii: ",") ? 1 : 0))
   }
