@@ -217,7 +217,8 @@ import Testing
       hasReturned.store(true, ordering: .releasing)
     }
     #expect(await eventually { hasReturned.load(ordering: .acquiring) })
-    #expect(releasing.isClosed.load(ordering: .acquiring))
+    let isClosed = releasing.isClosed.load(ordering: .acquiring)
+    #expect(isClosed)
     #expect(try #require(throws: StoreError.self) { try store.setMetadata([:]) }.code == .notOpen)
   }
 }

@@ -111,20 +111,4 @@ import Testing
     coordinator = nil
     #expect(await changes.next() == nil)
   }
-
-  @Test func cancellingOneTaskEndsASequenceForAllTasksThatIterateOverIt() async throws {
-    let place = try TestStore.memory.makePlace(), coordinator = try place.coordinator()
-    let changes = coordinator.savedChanges(), endedCount = Atomic(0)
-    var tasks: [Task<Void, Never>] = []
-    for _ in 0..<3 {
-      tasks.append(
-        Task {
-          for await _ in changes {}
-          endedCount.add(1, ordering: .relaxed)
-        })
-    }
-    tasks[1].cancel()
-    #expect(await eventually { endedCount.load(ordering: .relaxed) == 3 })
-    withExtendedLifetime(coordinator) {}
-  }
 }

@@ -11,6 +11,9 @@ final class ChildContexts {
     var count: Int64 = 0
     /// The object's unsaved state after the latest change by a child; nil if the context itself has discarded changes since.
     var state: Int?
+    /// The child with the latest change, and the version that it knows, if it doesn't know changes that the context had made before. They
+    /// are no conflict until they are saved.
+    var accepted: (child: ObjectIdentifier, version: RowVersion)?
   }
 
   private var children: [Child] = []
@@ -51,10 +54,33 @@ final class ChildContexts {
     object.isInserted ? max(object.row?.version ?? 1, 1) : (object.committedRow ?? object.row)?.version ?? 0
   }
 
+  /// Whether the version that a child knows of an object is the one that children see, or one that isn't in conflict with it yet.
+  func accepts(_ version: RowVersion, of object: ManagedObject, from child: ParentStore) -> Bool {
+    if self.version(of: object) == version { return true }
+    guard let accepted = changes[object.plan.root]?[object.objectKey]?.accepted else { return false }
+    return accepted.child == ObjectIdentifier(child) && accepted.version == version
+  }
+
   /// Notes that a child has changed an object.
-  func noteChange(of object: ManagedObject) {
-    changes[object.plan.root, default: [:]][object.objectKey, default: Changes()].count += 1
-    changes[object.plan.root]?[object.objectKey]?.state = object.unsavedState
+  ///
+  /// - Parameters:
+  ///   - version: The version that the child had read. It knows the next one from now on.
+  ///   - isMixed: Whether the context itself had changed the object before.
+  func noteChange(of object: ManagedObject, by child: ParentStore, after version: RowVersion, isMixed: Bool) {
+    var noted = changes[object.plan.root]?[object.objectKey] ?? Changes()
+    // What the child knows differs from what others read from now on.
+    noted.count += isMixed ? 2 : 1
+    noted.state = object.unsavedState
+    let (known, current) = (RowVersion(version.rawValue &+ 1), RowVersion(ownVersion(of: object).rawValue &+ noted.count))
+    noted.accepted = known == current ? nil : (ObjectIdentifier(child), known)
+    changes[object.plan.root, default: [:]][object.objectKey] = noted
+  }
+
+  /// Whether an object has unsaved changes other than those of children.
+  func hasOwnChanges(_ object: ManagedObject) -> Bool {
+    if object.isInserted || !object.hasChanges { return false }
+    guard let known = changes[object.plan.root]?[object.objectKey] else { return object.unsavedState != object.savedState }
+    return known.state != object.unsavedState
   }
 
   /// Notes that the context discards the unsaved changes of objects, which children may have read.
@@ -62,6 +88,7 @@ final class ChildContexts {
     for object in objects where !object.isInserted && !object.flags.contains(.detached) {
       changes[object.plan.root, default: [:]][object.objectKey, default: Changes()].count += 1
       changes[object.plan.root]?[object.objectKey]?.state = nil
+      changes[object.plan.root]?[object.objectKey]?.accepted = nil
     }
   }
 
@@ -75,14 +102,16 @@ final class ChildContexts {
   ///
   /// The versions of written rows are greater by 1 afterwards.
   ///
-  /// - Returns: The written objects that were saved before, and that have changes other than those of children.
+  /// - Returns: The written objects that were saved before, and that have changes that a child doesn't know.
   func noteSave(written: ContiguousArray<ManagedObject>, deleted: ContiguousArray<ManagedObject>) -> [ManagedObject] {
     var changed: [ManagedObject] = []
     for object in written where !object.isInserted {
       guard let known = changes[object.plan.root]?[object.objectKey], let state = known.state, state == object.unsavedState else {
         changed.append(object)
+        changes[object.plan.root]?[object.objectKey]?.accepted = nil
         continue
       }
+      if known.accepted != nil { changed.append(object) }
       changes[object.plan.root]?[object.objectKey] = known.count > 1 ? Changes(count: known.count - 1, state: nil) : nil
     }
     for object in deleted { changes[object.plan.root]?[object.objectKey] = nil }
@@ -92,8 +121,13 @@ final class ChildContexts {
 }
 
 extension ManagedObject {
-  /// A hash of the values and the changed links, without derived values.
-  fileprivate final var unsavedState: Int {
+  /// A hash of the values and the changed links, without derived values, and without links that only the rows of other objects contain.
+  fileprivate final var unsavedState: Int { state(of: row, isSaved: false) }
+
+  /// ``unsavedState`` after the latest read or save.
+  fileprivate final var savedState: Int { state(of: committedRow ?? row, isSaved: true) }
+
+  private func state(of row: RowPointer?, isSaved: Bool) -> Int {
     var hasher = Hasher()
     if let row {
       let kinds = entity.layout.kinds, derived = context.graph.derivations?.slots[flags.entityIndex] ?? []
@@ -102,11 +136,14 @@ extension ManagedObject {
         if kinds[slot] == .bytes { hasher.combine(bytes: row.bytes(slot)) } else { hasher.combine(row.integer(slot)) }
       }
     }
-    if let toMany {
-      for index in 0..<plan.toManyCount {
-        hasher.combine(Set(toMany[index].added))
-        hasher.combine(Set(toMany[index].removed))
-        hasher.combine(toMany[index].isMoved)
+    if let toMany, !isSaved {
+      for index in 0..<plan.toManyCount where plan.toMany[index].isOrdered || plan.toMany[index].inverseSlotNumber < 0 {
+        let state = toMany[index]
+        if !state.isReordered { continue }
+        hasher.combine(index)
+        hasher.combine(Set(state.added))
+        hasher.combine(Set(state.removed))
+        hasher.combine(state.order?.keys)
       }
     }
     return hasher.finalize()

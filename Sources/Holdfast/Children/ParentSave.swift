@@ -20,6 +20,8 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   private var parent: ContextCore { store.parent }
   /// Keeps the objects that were read for the save.
   private var objects: [ManagedObject] = []
+  /// The objects that the parent itself has changed.
+  private var mixed: Set<ManagedObject> = []
   /// Objects that the commit inserts again, with their rows.
   private var again: [(object: ManagedObject, row: RowView)] = []
   /// Objects that the commit inserts.
@@ -48,6 +50,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     }
     try read(expected, options)
     try compare(expected)
+    mixed = Set(objects.filter(store.children.hasOwnChanges))
     try readDerived(options)
     try readPartners(options)
   }
@@ -69,7 +72,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     var conflicts: [SaveConflict] = []
     for (key, entity, version) in expected {
       let object = parent.registered(entity, key).flatMap { $0.isDeleted || $0.isFault || $0.isInaccessible ? nil : $0 }
-      if let object, store.children.version(of: object) == version { continue }
+      if let object, store.children.accepts(version, of: object, from: store) { continue }
       conflicts.append(
         SaveConflict(
           objectID: parent.places.objectID(entity, key), expectedVersion: version, persisted: try object.flatMap(row)))
@@ -166,8 +169,9 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   /// Notes the new versions, and what the parent's save must compare, too.
   private func finish(_ changes: SaveRequest.EntityChanges) {
     for updated in changes.updated {
-      for place in 0..<updated.rows.count {
-        if let object = parent.registered(changes.entity, updated.rows.pointer(place).key) { store.children.noteChange(of: object) }
+      for (place, version) in updated.expectedVersions.enumerated() {
+        guard let object = parent.registered(changes.entity, updated.rows.pointer(place).key) else { continue }
+        store.children.noteChange(of: object, by: store, after: version, isMixed: mixed.contains(object))
       }
     }
     for (object, row) in again { store.children.setVersion(of: object, to: row.pointer.version) }

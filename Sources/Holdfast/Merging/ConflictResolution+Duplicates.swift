@@ -10,6 +10,8 @@ extension ConflictResolution {
     let rows = try rows(of: conflicts.compactMap { context.registeredObject(for: $0.existing) == nil ? $0.existing : nil })
     var upserts: [(Upsert, MergeResolution)] = [], reversions: [(ManagedObject, [String], MergeResolution)] = []
     for conflict in conflicts {
+      // It was deleted since. The next attempt to save shows whether there is a conflict.
+      if context.registeredObject(for: conflict.existing) == nil && rows[conflict.existing] == nil { continue }
       guard let upsert = try Upsert(conflict.object, conflict.existing, rows[conflict.existing]) else { throw error }
       let resolution = try chosen {
         try MergeConflict(.uniqueness(conflict.constraint), conflict.object, theirs: upsert.stored, existing: conflict.existing)

@@ -144,9 +144,10 @@ extension ContextCore {
   /// Merges objects with their stored rows.
   func merge(_ merges: [ObjectMerge]) throws {
     var merges = merges
+    for place in merges.indices { merges[place].noteLinks() }
+    merges += try missingDestinations(of: merges)
     // All at once, because each of these calls looks at all changes or deletions.
     undelete(merges.filter(\.isUndeleted).map(\.object))
-    for place in merges.indices { merges[place].noteLinks() }
     for merge in merges { merge.takeBackLinks() }
     noteDeletedElsewhere(merges.filter(\.isRemoved).map(\.object))
     // From here on the objects are changed. All of them are completed, so that both ends of each link agree.
@@ -165,5 +166,16 @@ extension ContextCore {
     }
     for merge in merges { attempt(merge.object, merge.setAgain) }
     if let failure { throw failure }
+  }
+
+  /// The objects to which links would be set again, although other contexts or processes deleted them. They leave the context.
+  ///
+  /// Those whose rows have changed here are in conflict themselves.
+  private func missingDestinations(of merges: [ObjectMerge]) throws -> [ObjectMerge] {
+    let merged = Set(merges.map(\.object)), destinations = Set(merges.flatMap(\.destinations)).subtracting(merged)
+    let unchanged = destinations.filter { !$0.changesItsRow }
+    if unchanged.isEmpty { return [] }
+    let rows = try currentRows(of: unchanged)
+    return unchanged.filter { rows[ObjectIdentifier($0)] == nil }.map { ObjectMerge($0, nil, .rollback) }
   }
 }

@@ -66,7 +66,10 @@ extension ContextCore {
     let rows = try currentRows(of: objects), resolution = ConflictResolution(context: self, policy: mergePolicy, error: .unmerged)
     let merges = try objects.compactMap { object in
       let current = rows[ObjectIdentifier(object)]
-      return try resolution.merging(object, current).map { ObjectMerge(object, current, $0) }
+      let chosen = try resolution.merging(object, current)
+      // Only other objects' rows contain its changed links. Their save must find out that it was deleted.
+      if chosen == nil && current == nil && object.isUpdated && !object.isDeleted && !object.changesItsRow { lockedObjects.insert(object) }
+      return chosen.map { ObjectMerge(object, current, $0) }
     }
     try merge(merges)
     return merges.map(\.object)

@@ -44,12 +44,17 @@ extension ContextCore {
   /// - Throws: The store's error if such a list can't be read.
   func forgetList(of owner: ManagedObject, _ index: Int) throws {
     if index < 0 { return }
+    try throwingFaultErrors { readAgain(owner, index) }
+  }
+
+  /// Makes a to-many relationship be read again. Its recorded changes stay. A list with a new order is read at once.
+  func readAgain(_ owner: ManagedObject, _ index: Int) {
     // The group's answer is as old as the list.
     if let group = owner.group, group.answer(index) != nil {
       owner.owner = group.alone(at: Int(owner.position))
       owner.position = 0
     }
-    if owner.toMany != nil { try throwingFaultErrors { mergeTargets(owner, index) } }
+    if owner.toMany != nil { mergeTargets(owner, index) }
   }
 
   // MARK: Deletions
@@ -75,10 +80,15 @@ extension ContextCore {
     let undeleted = Set(objects)
     for other in changes.objects where other.flags.contains(.hasPrivateRow) && !other.isDeleted {
       guard let base = other.committedRow, let row = other.row else { continue }
-      for relationship in other.entity.relationships where !relationship.isToMany && !row.isPresent(relationship.slot) {
+      for relationship in other.entity.relationships where !relationship.isToMany {
         guard base.isPresent(relationship.slot), let inverse = persistentStoreCoordinator.model.inverse(of: relationship),
           let object = registered(relationship.destinationIndex, base.key(relationship.slot)), undeleted.contains(object)
         else { continue }
+        if row.isPresent(relationship.slot) {
+          // The program has given it another destination after the reference was cleared.
+          if inverse.isToMany, row.key(relationship.slot) != object.objectKey { object.recordRemoval(inverse.toManyIndex, other.objectKey) }
+          continue
+        }
         // The program may have removed the link before it deleted the object.
         if inverse.isToMany, object.toMany?[inverse.toManyIndex].isRecorded(other.objectKey, isAddition: false) == true { continue }
         other.writableRow().set(relationship.slot, cell: UInt64(bitPattern: object.objectKey.rawValue))
@@ -159,15 +169,28 @@ extension ContextCore {
   /// Records the to-one links of an object that is inserted again at their other ends, and clears those to objects that were deleted, too.
   func linkAgain(_ object: ManagedObject) throws {
     for relationship in object.entity.relationships where !relationship.isToMany {
-      guard let destination = object.toOne(relationship), !destination.isInserted || destination.objectKey >= 0 else { continue }
-      let inverse = Int(object.plan.toOne[relationship.slot].inverseToManyIndex)
-      if try !destination.isInserted && currentRows(of: CollectionOfOne(destination)).isEmpty {
-        object.setToOne(relationship, nil)
-      } else if inverse >= 0 {
-        if !destination.isInserted { try forgetList(of: destination, inverse) }
+      guard let row = object.row, row.isPresent(relationship.slot) else { continue }
+      let destination = object.toOne(relationship), inverse = Int(object.plan.toOne[relationship.slot].inverseToManyIndex)
+      if let destination, destination.isInserted {
+        if destination.objectKey >= 0, inverse >= 0 { destination.recordAddition(inverse, object.objectKey, isNew: false) }
+      } else if let destination, try !currentRows(of: CollectionOfOne(destination)).isEmpty {
+        if inverse < 0 { continue }
+        try forgetList(of: destination, inverse)
         destination.recordAddition(inverse, object.objectKey, isNew: false)
+      } else {
+        // Only at this end: an object that was deleted can't be changed.
+        object.writableRow().setNull(relationship.slot)
+        if let destination, !destination.hasChanges { try removeDeletedElsewhere(destination) }
       }
     }
+  }
+
+  /// Removes an unchanged object that other contexts or processes deleted.
+  private func removeDeletedElsewhere(_ object: ManagedObject) throws {
+    noteDeletedElsewhere([object])
+    var lists: Set<OwnedList> = []
+    removeDeletedElsewhere(object, &lists)
+    for list in lists { try forgetList(of: list.owner, list.index) }
   }
 
   /// Makes the objects at the other ends of an object's stored links read them again: the links were deleted with the object.

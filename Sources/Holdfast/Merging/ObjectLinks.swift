@@ -43,7 +43,11 @@ struct ObjectLinks {
   }
 
   private func refers(_ owner: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> Bool {
-    if relationship.isToMany || relationship.isTransient { return owner.knows(object.objectKey, relationship) }
+    if relationship.isToMany || relationship.isTransient {
+      // A destination can be added to a list that isn't in memory.
+      return owner.knows(object.objectKey, relationship)
+        || !relationship.isTransient && owner.toMany?[relationship.toManyIndex].isRecorded(object.objectKey, isAddition: true) == true
+    }
     return owner.row.map { $0.isPresent(relationship.slot) && $0.key(relationship.slot) == object.objectKey } ?? false
   }
 

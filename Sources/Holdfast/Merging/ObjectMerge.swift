@@ -38,6 +38,8 @@ struct ObjectMerge {
   }
 
   func takeBackLinks() {
+    // An object that was inserted again, and that the store doesn't have.
+    if object.isInserted && isRemoved { return ObjectLinks(of: object).cut() }
     if object.isDeleted || !object.isUpdated { return }
     // A rollback reverts to-many relationships as well.
     if !keepsChanges { return context.takeBack(object) }
@@ -50,7 +52,8 @@ struct ObjectMerge {
   /// - Parameter lists: Receives lists in memory that must be read again, each once for all objects that are merged.
   func adopt(_ lists: inout Set<OwnedList>) throws {
     guard let current else {
-      return isRemoved ? context.removeDeletedElsewhere(object, &lists) : try context.insertAgain(object)
+      if isRemoved { return context.removeDeletedElsewhere(object, &lists) }
+      return object.isInserted ? () : try context.insertAgain(object)
     }
     if object.isInserted {
       context.update(object, on: current)
@@ -83,7 +86,12 @@ struct ObjectMerge {
   var isUndeleted: Bool { object.isDeleted && current != nil && !keepsDeletion }
 
   /// Whether the object leaves the context, because the other side deleted it.
-  var isRemoved: Bool { current == nil && (object.isDeleted || !object.isUpdated || !resolution.prefersObject) }
+  var isRemoved: Bool {
+    current == nil && (object.isDeleted || !object.isUpdated && !object.isInserted || !resolution.prefersObject)
+  }
+
+  /// The saved objects that get links to the object again.
+  var destinations: [ManagedObject] { links.compactMap(\.destination).filter { !$0.isInserted && !$0.isDeleted } }
 
   /// Whether the object stays deleted although it was changed in the store.
   private var keepsDeletion: Bool { resolution == .mergeByPropertyObjectTrump || resolution == .overwrite }

@@ -100,12 +100,18 @@ extension ManagedObject {
       // If an object referenced itself by a relationship that is its own inverse, the slot already has its new value.
       if former !== self || link.inverseSlot != link.slot { former.assign(link.inverseSlot, nil) }
     } else {
-      former.recordRemoval(Int(link.inverseToManyIndex), objectKey)
+      let isRecorded = former.recordRemoval(Int(link.inverseToManyIndex), objectKey)
+      if !isRecorded { context.changes.hasDroppedLinkRecords = true }
     }
   }
 
   private func attachInverse(of link: LinkPlan, to target: ManagedObject) {
-    guard link.inverseSlot >= 0 else { return target.recordAddition(Int(link.inverseToManyIndex), objectKey, isNew: true) }
+    guard link.inverseSlot >= 0 else {
+      // The list was read before or after another context set the relationship.
+      let isRecorded = target.recordAddition(Int(link.inverseToManyIndex), objectKey, isNew: true)
+      if !isRecorded { context.changes.hasDroppedLinkRecords = true }
+      return
+    }
     let inverse = link.inverseSlot
     let row = target.readRow
     if row.isPresent(inverse), row.key(inverse) != objectKey,
@@ -154,14 +160,20 @@ extension ManagedObject {
     return states
   }
 
-  final func recordAddition(_ index: Int, _ key: ObjectKey, isNew: Bool) {
+  /// Records a new destination. Returns false if the list in memory has it.
+  @discardableResult final func recordAddition(_ index: Int, _ key: ObjectKey, isNew: Bool) -> Bool {
     letComeLast(index, key)
-    if toManyStates()[index].add(key, isNew: isNew) { context.noteChange(self) }
+    let isRecorded = toManyStates()[index].add(key, isNew: isNew)
+    if isRecorded { context.noteChange(self) }
+    return isRecorded
   }
 
-  final func recordRemoval(_ index: Int, _ key: ObjectKey) {
+  /// Records that a destination was removed. Returns false if the list in memory doesn't have it.
+  @discardableResult final func recordRemoval(_ index: Int, _ key: ObjectKey) -> Bool {
     keepOrder(index, removing: key)
-    if toManyStates()[index].remove(key) { context.noteChange(self) }
+    let isRecorded = toManyStates()[index].remove(key)
+    if isRecorded { context.noteChange(self) }
+    return isRecorded
   }
 
   final func link(_ index: Int, _ target: ManagedObject) {

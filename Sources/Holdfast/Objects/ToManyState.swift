@@ -15,7 +15,7 @@ import HoldfastStore
 /// ```
 ///
 /// - `add` and `remove` don't change the state of unfired, fired and new lists; `revert` and `settle` don't change that of fired ones.
-/// - `forgetUnseen` turns an unfired list without further changes into an untouched one.
+/// - `forget` turns an unfired list without further changes into an untouched one.
 /// - `forgetContents` turns a fired or new list into an untouched one, or an unfired one if changes are recorded.
 /// - `revert` turns a new list into an untouched one, or a fired one if the list has an order.
 /// - `settle(_:)` is `settle`, except that an unfired list stays unfired if changes remain.
@@ -196,13 +196,16 @@ struct ToManyState {
   /// Clears the record of moves, after they were reverted.
   mutating func forgetMove() { changes?.pointee.isMoved = false }
 
-  /// Removes the record of a destination while the destinations aren't in memory. The destination object's end determines the link.
-  mutating func forgetUnseen(_ key: ObjectKey) {
+  /// Removes the record of a destination, whose end determines the link.
+  ///
+  /// - Returns: Whether destinations in memory include the change that was recorded, so that they must be read again.
+  mutating func forget(_ key: ObjectKey) -> Bool {
     defer { checkInvariants() }
-    guard base == .unfired, let changes else { return }
-    _ = changes.pointee.added.remove(key)
-    _ = changes.pointee.removed.remove(key)
+    guard let changes, base == .unfired || base == .fired else { return false }
+    let wasAdded = changes.pointee.added.remove(key), wasRemoved = changes.pointee.removed.remove(key)
+    if base == .fired { return wasAdded || wasRemoved }
     if !isChanged { base = .untouched }
+    return false
   }
 
   /// Discards all destinations, so that they are read again. Keeps removed keys, and added keys in their order.

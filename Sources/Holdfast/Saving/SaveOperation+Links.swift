@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// Changing a many-to-many link changes both of its ends: their versions are compared and incremented.
+/// A changed link is recorded at both of its ends. For many-to-many and ordered relationships, their versions are compared and incremented.
 extension SaveOperation {
   /// Records each changed link at both ends. Usually both ends have already recorded it.
   ///
@@ -9,7 +9,9 @@ extension SaveOperation {
   func completeLinks() throws {
     try context.refusingFaultErrors {
       repeat {
+        let hasDropped = context.changes.hasDroppedLinkRecords
         context.changes.hasDroppedLinkRecords = false
+        if hasDropped { completeOwners() }
         completeLinksOnce()
         // Reading an end for one link can drop the recorded changes of another link.
       } while context.changes.hasDroppedLinkRecords
@@ -18,6 +20,38 @@ extension SaveOperation {
 
   /// Repeats ``completeLinks()`` when reading orders or counts has dropped recorded changes since.
   func completeLinksAgain() throws { if context.changes.hasDroppedLinkRecords { try completeLinks() } }
+
+  /// Records changed to-one relationships in the lists at their other ends.
+  private func completeOwners() {
+    // The list grows during the loop. Owners have changes of lists only.
+    for object in Array(updated) where object.flags.contains(.hasPrivateRow) {
+      for relationship in object.entity.relationships where !relationship.isToMany && !relationship.isTransient {
+        let link = object.plan.toOne[relationship.slot]
+        if link.inverseToManyIndex < 0 { continue }
+        let ends = StoreChanges.changedEnds(of: object, link)
+        if let key = ends.before { complete(object, link, owner: key, isAddition: false) }
+        if let key = ends.now { complete(object, link, owner: key, isAddition: true) }
+      }
+    }
+  }
+
+  private func complete(_ object: ManagedObject, _ link: LinkPlan, owner key: ObjectKey, isAddition: Bool) {
+    guard key >= 0, let owner = context.formerTarget(link.destination, key), !owner.isDeleted && !owner.isInserted else { return }
+    let index = Int(link.inverseToManyIndex), states = owner.toManyStates()
+    if states[index].isRecorded(object.objectKey, isAddition: isAddition) { return }
+    // The list is older or newer than the object's row.
+    context.readAgain(owner, index)
+    if !owner.isUpdated { updated.append(owner) }
+    if isAddition {
+      owner.recordAddition(index, object.objectKey, isNew: false)
+    } else {
+      owner.recordRemoval(index, object.objectKey)
+    }
+    if owner.plan.toMany[index].isOrdered { _ = owner.orderedList(index) }
+    if states[index].isRecorded(object.objectKey, isAddition: isAddition) { return }
+    states[index].recordUnheard(object.objectKey, isAddition: isAddition)
+    context.noteChange(owner)
+  }
 
   private func completeLinksOnce() {
     // The list grows during the loop. It has no new objects: the store can't contain their links, so both ends have recorded them.

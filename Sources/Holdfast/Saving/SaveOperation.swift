@@ -103,13 +103,13 @@ final class SaveOperation {
     try options.check("save")
     // A store can be removed only under its save lock.
     if coordinator.storeSet !== stores { return false }
-    do { for part in parts { try part.checkUniqueness() } } catch { throw SaveFailure.refusal(error, self) }
     try checkInsertedAgain()
     try obtainPermanentIDs()
     replaceTemporaryIDs()
     let date = context.graph.derivations == nil ? 0 : coordinator.saveClock.now()
     for part in parts { try part.buildRequest(date: date) }
     for part in parts { try part.checkVersions() }
+    do { for part in parts { try part.checkUniqueness() } } catch { throw SaveFailure.refusal(error, self) }
     for part in parts { part.dropNeedlessRequest() }
     try findOtherEnds()
     // Callbacks and validation methods may have read properties too.

@@ -338,6 +338,69 @@ import Testing
     withExtendedLifetime(observations) {}
   }
 
+  /// The parent made its change before the child saved.
+  @Test(arguments: TestStore.allCases) func whatTheParentChangedBeforeAndSavesIsAConflict(_ store: TestStore) throws {
+    let family = try Family(store)
+    let mine = try #require(try family.child.one(Dog.self) { $0.name == "Fido" })
+    let parents = try #require(try family.parent.one(Dog.self) { $0.name == "Fido" })
+    #expect(mine.age == 3)
+    parents.weight = 7
+    mine.age = 10
+    try family.child.save()
+    mine.age = 11
+    try family.child.save()
+    try family.parent.save()
+    mine.weight = (mine.weight ?? 0) + 1
+    #expect(throws: PersistenceError.self) { try family.child.save() }
+    try family.child.refresh(mine, mergeChanges: false)
+    mine.weight = (mine.weight ?? 0) + 1
+    try family.child.save()
+    #expect(parents.weight == 8 && parents.age == 11)
+  }
+
+  /// An owner that only got objects from the child, and then changes by it, isn't in conflict.
+  @Test(arguments: TestStore.allCases) func whatOnlyTheChildChangedIsNoConflict(_ store: TestStore) throws {
+    let family = try Family(store)
+    let fido = try #require(try family.child.one(Dog.self) { $0.name == "Fido" })
+    let bob = try #require(try family.child.one(Person.self) { $0.name == "Bob" })
+    let rex = try #require(try family.child.one(Dog.self) { $0.name == "Rex" })
+    fido.owner = bob
+    fido.friends.insert(rex)
+    try family.child.save()
+    bob.city = "Rome"
+    rex.age = 8
+    try family.child.save()
+    try family.parent.save()
+    bob.city = "Oslo"
+    rex.age = 9
+    fido.age = 4
+    try family.child.save()
+    try family.parent.save()
+    #expect(try family.parent.one(Person.self) { $0.name == "Bob" }?.city == "Oslo")
+  }
+
+  @Test(arguments: TestStore.allCases) func aNewOrderOfTheParentIsAConflict(_ store: TestStore) throws {
+    let place = try store.makePlace(model: MergeEdgeTests.lists(), classes: []), setup = try place.context()
+    let list = try setup.insert(entityNamed: "List")
+    try list.setValue("list", forKey: "name")
+    for name in ["a", "b", "c"] {
+      let item = try setup.insert(entityNamed: "Item")
+      try item.setValue(name, forKey: "name")
+      try list.ordered(forKey: "items").append(item)
+    }
+    try setup.save()
+    let parent = try place.context(), child = ManagedObjectContext(parent: parent)
+    let mine = try child.existingObject(with: list.objectID).ordered(forKey: "items")
+    let parents = try parent.existingObject(with: list.objectID).ordered(forKey: "items")
+    mine.move(from: 0, to: 2)
+    try child.save()
+    #expect(parents.map(\.objectID) == mine.map(\.objectID))
+    parents.move(from: 0, to: 1)
+    try parent.save()
+    mine.move(from: 2, to: 1)
+    #expect(throws: PersistenceError.self) { try child.save() }
+  }
+
   @Test(arguments: TestStore.allCases) func whatTheParentSavesOfItsOwnIsAConflict(_ store: TestStore) throws {
     let family = try Family(store)
     let mine = try #require(try family.child.one(Dog.self) { $0.name == "Fido" })

@@ -245,7 +245,8 @@ struct MemoryStoreContentsBox {
     #expect(await eventually { progress.isOpening.load(ordering: .acquiring) })
     try await onThread { if destroys { try container.destroy() } else { try coordinator.close() } }
     _ = try await adding
-    #expect(progress.isClosed.load(ordering: .acquiring))
+    let isClosed = progress.isClosed.load(ordering: .acquiring)
+    #expect(isClosed)
     #expect(folder.exists("added.sqlite") == !destroys)
   }
 

@@ -80,7 +80,7 @@ extension ContextCore {
   private func restore(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
     guard let committed = object.committedRow else { return }
     let key = committed.isPresent(relationship.slot) ? committed.key(relationship.slot) : nil
-    let former = key.flatMap { target(relationship.destinationIndex, $0, nil, position: 0) }, current = object.toOne(relationship)
+    let former = key.flatMap { formerTarget(relationship.destinationIndex, $0) }, current = object.toOne(relationship)
     let inverse = persistentStoreCoordinator.model.inverse(of: relationship)
     keepingPlaces(of: former, inverse) { object.setToOne(relationship, former) }
     for owner in [former, current] { forget(object, in: owner, inverse) }
@@ -88,8 +88,9 @@ extension ContextCore {
 
   /// Removes the record of a link whose other end was reverted. Reverting that record would add or remove the link a second time.
   private func forget(_ target: ManagedObject, in owner: ManagedObject?, _ relationship: ManagedObjectModel.Relationship?) {
-    guard let relationship, relationship.isToMany else { return }
-    owner?.toMany?[relationship.toManyIndex].forgetUnseen(target.objectKey)
+    guard let relationship, relationship.isToMany, let owner, let states = owner.toMany else { return }
+    // A record that remains shows that the list was read after another context had changed the link.
+    if states[relationship.toManyIndex].forget(target.objectKey) { readAgain(owner, relationship.toManyIndex) }
   }
 
   private func takeBackLinks(_ object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) {
@@ -143,6 +144,7 @@ extension ContextCore {
     if let base = object.row, object.flags.contains(.hasPrivateRow), let committed = object.committedRow {
       var merged = PrivateRow(copying: fresh, entities[entity].layout, room: 64, committed: fresh, in: pool)
       copyChanges(from: base, since: committed, to: &merged, entities[entity].layout)
+      moveRecords(of: object, committed, fresh)
       PrivateRow(existing: base).destroy(in: pool)
       object.row = merged.pointer
     } else {
@@ -152,6 +154,27 @@ extension ContextCore {
     object.position = 0
     object.flags.insert(.ownedByGroup)
     object.flags.remove(.inaccessible)
+  }
+
+  /// Makes the owner that another context has given an object the one that the object leaves.
+  private func moveRecords(of object: ManagedObject, _ committed: RowPointer, _ fresh: RowPointer) {
+    guard let row = object.row else { return }
+    for relationship in object.entity.relationships where !relationship.isToMany {
+      let link = object.plan.toOne[relationship.slot], index = Int(link.inverseToManyIndex)
+      func key(_ row: RowPointer) -> ObjectKey? { row.isPresent(link.slot) ? row.key(link.slot) : nil }
+      let (now, before, stored) = (key(row), key(committed), key(fresh))
+      if index < 0 || now == before || stored == before { continue }
+      if let before, let owner = registered(link.destination, before), let states = owner.toMany,
+        states[index].forget(object.objectKey)
+      {
+        readAgain(owner, index)
+      }
+      if let stored, stored != now, let owner = formerTarget(link.destination, stored),
+        !owner.recordRemoval(index, object.objectKey)
+      {
+        changes.hasDroppedLinkRecords = true
+      }
+    }
   }
 
   /// Discards the destinations of an object's to-many relationships, so that they are read again; added and removed links stay.

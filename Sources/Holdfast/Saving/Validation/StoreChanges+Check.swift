@@ -45,7 +45,8 @@ extension StoreChanges {
     stored.forEach { batch, index in
       let row = batch.pointer(index)
       let values = slots.map { row.value($0, entity.layout.columns[$0], idPrefix: nil) }
-      guard let object = saving[values], object.objectKey != row.key else { return }
+      // Values that an object keeps are as old as its row. If that is outdated, its version shows it.
+      guard let object = saving[values], object.objectKey != row.key, object.isInserted || changes(slots, of: object) else { return }
       // The stored values of a row that this save changes or deletes don't count.
       if let registered = context.registered(entity.index, row.key), registered.isDeleted || registered.isUpdated { return }
       let concrete = coordinator.entityIndex(of: batch) ?? entity.index
@@ -53,6 +54,13 @@ extension StoreChanges {
         ConstraintConflict(objectID: object.id, existing: context.objectID(concrete, row.key), constraint: constraint))
     }
     return conflicts
+  }
+
+  private func changes(_ slots: [SlotIndex], of object: ManagedObject) -> Bool {
+    guard let base = object.committedRow else { return true }
+    let row = object.readRow, kinds = object.entity.layout.kinds
+    let derived = context.graph.derivations?.slots[object.flags.entityIndex] ?? []
+    return slots.contains { derived.contains($0) || row.differs(from: base, $0, kinds[$0]) }
   }
 
   /// The value of a slot that the save writes: for a derived attribute, the new derived value.

@@ -1,0 +1,458 @@
+import Foundation
+import HoldfastStore
+import HoldfastStoreConformance
+import Testing
+
+@testable import Holdfast
+
+/// Links that two contexts change, whose ends are read before and after a save of the other context.
+@Suite struct MergeLinkTests {
+  typealias Policy = MergePolicyTests.Policy
+
+  /// A place with two contexts.
+  private struct Pair {
+    let place: TestStore.Place
+    let ours: ManagedObjectContext
+    let theirs: ManagedObjectContext
+
+    init(_ store: TestStore, _ policy: MergePolicy = .error, _ setUp: (ManagedObjectContext) throws -> Void) throws {
+      place = try store.makePlace()
+      let setup = try place.context()
+      try setUp(setup)
+      try setup.save()
+      (ours, theirs) = (try place.context(), try place.context())
+      ours.mergePolicy = policy
+    }
+
+    /// The objects of a name in both contexts.
+    func dogs(_ name: String) throws -> (ours: Dog, theirs: Dog) {
+      (try #require(try ours.one(Dog.self) { $0.name == name }), try #require(try theirs.one(Dog.self) { $0.name == name }))
+    }
+
+    func people(_ name: String) throws -> (ours: Person, theirs: Person) {
+      (try #require(try ours.one(Person.self) { $0.name == name }), try #require(try theirs.one(Person.self) { $0.name == name }))
+    }
+
+    func saved() throws -> ManagedObjectContext {
+      try place.close()
+      return try place.context()
+    }
+  }
+
+  // MARK: Objects that are inserted again
+
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aPartnerThatWasDeletedTooStaysDeleted(_ store: TestStore, _ isRead: Bool) throws {
+    for policy in [MergePolicy.mergeByPropertyObjectTrump, .overwrite] { try savesWithoutPartner(store, policy, isRead) }
+  }
+
+  private func savesWithoutPartner(_ store: TestStore, _ policy: MergePolicy, _ isRead: Bool) throws {
+    let pair = try Pair(store, policy) { setup in
+      let collar = setup.insert(Collar.self)
+      setup.dog("Fido", age: 3).collar = collar
+    }
+    let fido = try pair.dogs("Fido")
+    fido.ours.age = 9
+    var collar: Collar?
+    if isRead {
+      collar = fido.ours.collar
+      #expect(collar?.color == "red")
+    }
+    pair.theirs.delete(fido.theirs)
+    try pair.theirs.save()
+    try pair.ours.save()
+    #expect(fido.ours.collar == nil && fido.ours.age == 9 && !pair.ours.hasChanges)
+    let saved = try pair.saved()
+    #expect(try saved.fetch(FetchRequest<Collar>()).isEmpty)
+    #expect(try saved.one(Dog.self) { $0.name == "Fido" }?.age == 9)
+    withExtendedLifetime(collar) {}
+  }
+
+  @Test(arguments: TestStore.allCases, [false, true])
+  func anOrderedOwnerThatWasDeletedTooStaysDeleted(_ store: TestStore, _ isRead: Bool) throws {
+    let lists = try Lists(store, ["a", "b"])
+    let (ours, theirs) = (try lists.place.context(), try lists.place.context())
+    ours.mergePolicy = .mergeByPropertyObjectTrump
+    let item = try lists.item("a", ours)
+    var list: ManagedObject?
+    if isRead {
+      list = try lists.list("list", ours)
+      #expect(try #require(list).ordered(forKey: "items").count == 2)
+    }
+    try item.setValue("changed", forKey: "name")
+    let (theirItem, theirList) = (try theirs.existingObject(with: item.objectID), try lists.list("list", theirs))
+    theirs.delete(theirItem)
+    theirs.delete(theirList)
+    try theirs.save()
+    try ours.save()
+    let saved = try lists.reopened()
+    #expect(try saved.fetch(FetchRequest<ManagedObject>(entityName: "List")).isEmpty)
+    #expect(try Lists.names(of: saved.fetch(FetchRequest<ManagedObject>(entityName: "Item"))).sorted() == ["b", "changed"])
+    withExtendedLifetime(list) {}
+  }
+
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aReferenceToAnObjectThatIsKnownToBeDeletedIsCleared(_ store: TestStore, _ merges: Bool) throws {
+    let pair = try Pair(store, .mergeByPropertyObjectTrump) { $0.dog("Fido", age: 3, owner: $0.person("Ann")) }
+    let fido = try pair.dogs("Fido"), ann = try pair.people("Ann")
+    #expect(fido.ours.owner === ann.ours)
+    pair.ours.automaticallyMergesChanges = merges
+    fido.ours.age = 9
+    pair.theirs.delete(fido.theirs)
+    pair.theirs.delete(ann.theirs)
+    try pair.theirs.save()
+    try pair.ours.processPendingChanges()
+    try pair.ours.save()
+    #expect(fido.ours.owner == nil && fido.ours.toOneID(Dog.Slot.owner) == nil)
+    let saved = try #require(try pair.saved().one(Dog.self) { $0.name == "Fido" })
+    #expect(saved.toOneID(Dog.Slot.owner) == nil && saved.age == 9)
+  }
+
+  @Test(arguments: TestStore.allCases) func aConflictCanBeResolvedTwice(_ store: TestStore) throws {
+    let pair = try Pair(store) { $0.dog("Fido", age: 3, owner: $0.person("Ann")) }
+    let fido = try pair.dogs("Fido"), ann = try pair.people("Ann")
+    fido.ours.age = 9
+    pair.theirs.delete(fido.theirs)
+    try pair.theirs.save()
+    let error = try #require(throws: PersistenceError.self) { try pair.ours.save() }
+    for _ in 0..<2 { try pair.ours.resolveConflicts(of: error, using: .mergeByPropertyObjectTrump) }
+    #expect(fido.ours.isInserted && fido.ours.age == 9)
+    try pair.ours.save()
+    #expect(fido.ours.age == 9 && fido.ours.owner === ann.ours && Array(ann.ours.dogs) == [fido.ours])
+    // The other decision, too.
+    pair.theirs.delete(try pair.theirs.existingDog(fido.ours.objectID))
+    try pair.theirs.save()
+    fido.ours.age = 10
+    let second = try #require(throws: PersistenceError.self) { try pair.ours.save() }
+    try pair.ours.resolveConflicts(of: second, using: .mergeByPropertyObjectTrump)
+    try pair.ours.resolveConflicts(of: second, using: .mergeByPropertyStoreTrump)
+    #expect(!pair.ours.hasChanges || ann.ours.hasChanges)
+    #expect(ann.ours.dogs.isEmpty)
+    try pair.ours.save()
+    #expect(try pair.saved().fetch(FetchRequest<Dog>()).isEmpty)
+  }
+
+  // MARK: Destinations that were deleted
+
+  @Test(arguments: TestStore.allCases, [Policy.objectTrump, .overwrite])
+  func aKeptReferenceToADeletedObjectIsNil(_ store: TestStore, _ policy: Policy) throws {
+    let pair = try Pair(store, policy.policy) { setup in
+      let fido = setup.dog("Fido", age: 3, owner: setup.person("Ann"))
+      fido.collar = setup.insert(Collar.self)
+    }
+    let fido = try pair.dogs("Fido"), ann = try pair.people("Ann")
+    #expect(fido.ours.owner?.name == "Ann" && fido.ours.collar?.color == "red")
+    fido.ours.age = 9
+    pair.theirs.delete(ann.theirs)
+    pair.theirs.delete(try #require(fido.theirs.collar))
+    try pair.theirs.save()
+    try pair.ours.save()
+    #expect(fido.ours.owner == nil && fido.ours.collar == nil && fido.ours.age == 9)
+    let saved = try pair.saved(), dog = try #require(try saved.one(Dog.self) { $0.name == "Fido" })
+    #expect(dog.toOneID(Dog.Slot.owner) == nil && dog.toOneID(Dog.Slot.collar) == nil && dog.age == 9)
+    #expect(try saved.fetch(FetchRequest<Person>()).isEmpty && saved.fetch(FetchRequest<Collar>()).isEmpty)
+  }
+
+  @Test(arguments: TestStore.allCases, [Policy.objectTrump, .overwrite])
+  func anOrderedOwnerThatWasDeletedIsNotInsertedAgain(_ store: TestStore, _ policy: Policy) throws {
+    let lists = try Lists(store, ["a"]), (ours, theirs) = (try lists.place.context(), try lists.place.context())
+    ours.mergePolicy = policy.policy
+    let list = try lists.list("list", ours), items = try list.ordered(forKey: "items"), item = items[0]
+    try item.setValue("changed", forKey: "name")
+    theirs.delete(try lists.list("list", theirs))
+    try theirs.save()
+    try ours.save()
+    #expect(try item.value(forKey: "list") == StoreValue.null)
+    let saved = try lists.reopened()
+    #expect(try saved.fetch(FetchRequest<ManagedObject>(entityName: "List")).isEmpty)
+    #expect(try Lists.names(of: saved.fetch(FetchRequest<ManagedObject>(entityName: "Item"))) == ["changed"])
+  }
+
+  /// The owner's row isn't written, so only merging shows that it was deleted.
+  @Test(arguments: TestStore.allCases) func aNewLinkToAnObjectWhoseDeletionWasMergedIsAConflict(_ store: TestStore) throws {
+    let pair = try Pair(store) { setup in
+      setup.dog("Fido", age: 3)
+      setup.person("Bob")
+    }
+    let fido = try pair.dogs("Fido"), bob = try pair.people("Bob")
+    pair.ours.automaticallyMergesChanges = true
+    #expect(bob.ours.name == "Bob" && fido.ours.age == 3)
+    fido.ours.owner = bob.ours
+    pair.theirs.delete(bob.theirs)
+    try pair.theirs.save()
+    try pair.ours.processPendingChanges()
+    let error = try #require(throws: PersistenceError.self) { try pair.ours.save() }
+    #expect(error.code == .conflict && error.objectIDs == [bob.ours.objectID])
+    try pair.ours.resolveConflicts(of: error, using: .mergeByPropertyStoreTrump)
+    #expect(fido.ours.owner == nil)
+    try pair.ours.save()
+    #expect(try pair.saved().one(Dog.self) { $0.name == "Fido" }?.toOneID(Dog.Slot.owner) == nil)
+  }
+
+  // MARK: Taking back
+
+  /// Both contexts add the same link. Discarding one addition doesn't remove the other.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aDiscardedLinkDoesNotChangeThatOfTheOtherContext(_ store: TestStore, _ refreshes: Bool) throws {
+    let pair = try Pair(store) { setup in
+      let (a, b, c) = (setup.dog("A"), setup.dog("B"), setup.dog("C"))
+      a.friends.insert(c)
+      b.age = 2
+    }
+    let (a, b, c) = (try pair.dogs("A"), try pair.dogs("B"), try pair.dogs("C"))
+    #expect(a.ours.age == 1)
+    a.theirs.friends.insert(b.theirs)
+    a.theirs.friends.remove(c.theirs)
+    try pair.theirs.save()
+    a.ours.friends.insert(b.ours)
+    a.ours.friends.remove(c.ours)
+    #expect(Array(b.ours.friendOf) == [a.ours] && c.ours.friendOf.isEmpty)
+    if refreshes {
+      try pair.ours.refresh(a.ours, mergeChanges: false)
+    } else {
+      try pair.ours.discardChanges(of: [a.ours.objectID])
+    }
+    #expect(Array(a.ours.friends) == [b.ours] && Array(b.ours.friendOf) == [a.ours] && c.ours.friendOf.isEmpty)
+    try pair.ours.save()
+    let saved = try pair.saved(), dog = try #require(try saved.one(Dog.self) { $0.name == "A" })
+    #expect(dog.friends.map(\.name) == ["B"])
+  }
+
+  /// The former owner's list is read after the other context gave the object to another owner.
+  @Test(arguments: TestStore.allCases, [nil, Policy.storeTrump, .objectTrump, .rollback])
+  func listsReadAfterTheOtherSaveAreRightWhenTheirChangeIsTakenBack(_ store: TestStore, _ policy: Policy?) throws {
+    let pair = try Pair(store) { setup in
+      for name in ["X", "Z"] { setup.person(name) }
+      setup.dog("Fido", age: 3, owner: setup.person("Y"))
+    }
+    let fido = try pair.dogs("Fido"), (x, y, z) = (try pair.people("X"), try pair.people("Y"), try pair.people("Z"))
+    #expect(fido.ours.owner === y.ours)
+    fido.theirs.owner = z.theirs
+    try pair.theirs.save()
+    fido.ours.owner = x.ours
+    #expect(y.ours.dogs.isEmpty && Array(x.ours.dogs) == [fido.ours])
+    if let policy {
+      let error = try #require(throws: PersistenceError.self) { try pair.ours.save() }
+      try pair.ours.resolveConflicts(of: error, using: policy.policy)
+    } else {
+      try pair.ours.refresh(fido.ours, mergeChanges: false)
+    }
+    let owner = policy?.prefersOurs == true ? x.ours : z.ours
+    #expect(fido.ours.owner === owner)
+    for person in [x.ours, y.ours, z.ours] { #expect(Array(person.dogs) == (person === owner ? [fido.ours] : []), "\(person.name)") }
+    try pair.ours.save()
+    for person in [x.ours, y.ours, z.ours] { #expect(Array(person.dogs) == (person === owner ? [fido.ours] : []), "\(person.name)") }
+    let saved = try pair.saved()
+    #expect(try saved.one(Dog.self) { $0.name == "Fido" }?.owner?.name == owner.name)
+  }
+
+  @Test(arguments: TestStore.allCases, [Policy?.none, .storeTrump, .objectTrump, .overwrite, .rollback])
+  func theSameNewOwnerInBothContextsHasTheObjectOnce(_ store: TestStore, _ policy: Policy?) throws {
+    let lists = try Lists(store, ["a", "b"], also: "other"), (ours, theirs) = (try lists.place.context(), try lists.place.context())
+    let item = try lists.item("a", ours), other = try lists.list("other", ours), first = try lists.list("list", ours)
+    let theirItem = try lists.item("a", theirs)
+    try lists.list("other", theirs).ordered(forKey: "items").append(theirItem)
+    try theirs.save()
+    try item.setValue(.objectID(other.objectID), forKey: "list")
+    #expect(try Lists.names(of: other.ordered(forKey: "items")) == ["a"] && Lists.names(of: first.ordered(forKey: "items")) == ["b"])
+    let error = try #require(throws: PersistenceError.self) { try ours.save() }
+    if let policy { try ours.resolveConflicts(of: error, using: policy.policy) } else { try ours.refreshAllObjects() }
+    try ours.save()
+    #expect(try Lists.names(of: other.ordered(forKey: "items")) == ["a"] && Lists.names(of: first.ordered(forKey: "items")) == ["b"])
+    let saved = try lists.reopened()
+    #expect(try Lists.names(of: lists.list("other", saved).ordered(forKey: "items")) == ["a"])
+    #expect(try Lists.names(of: lists.list("list", saved).ordered(forKey: "items")) == ["b"])
+  }
+
+  @Test(arguments: TestStore.allCases) func aDeletedOwnerGetsItsObjectsBackWhenItsDeletionIsDiscarded(_ store: TestStore) throws {
+    let pair = try Pair(store) { setup in
+      setup.dog("Fido", age: 3, owner: setup.person("X"))
+      setup.person("Y")
+    }
+    let fido = try pair.dogs("Fido"), x = try pair.people("X"), y = try pair.people("Y")
+    #expect(fido.ours.owner === x.ours)
+    pair.ours.delete(x.ours)
+    try pair.ours.processPendingChanges()
+    fido.ours.owner = y.ours
+    try pair.ours.discardChanges(of: [x.ours.objectID])
+    #expect(fido.ours.owner === x.ours && Array(x.ours.dogs) == [fido.ours] && y.ours.dogs.isEmpty)
+    try pair.ours.save()
+    #expect(fido.ours.owner === x.ours && Array(x.ours.dogs) == [fido.ours] && y.ours.dogs.isEmpty)
+  }
+
+  @Test(arguments: TestStore.allCases) func aDiscardedChangeCountsForADenyRule(_ store: TestStore) throws {
+    let pair = try Pair(store) { setup in
+      let licence = setup.insert(Licence.self)
+      licence.number = 7
+      licence.holder = setup.person("Ann")
+    }
+    let ann = try pair.people("Ann").ours, licence = try #require(try pair.ours.fetch(FetchRequest<Licence>()).first)
+    licence.holder = nil
+    pair.ours.delete(ann)
+    try pair.ours.discardChanges(of: [licence.objectID])
+    let error = try #require(throws: PersistenceError.self) { try pair.ours.save() }
+    #expect(error.code != .conflict)
+    pair.ours.rollback()
+    #expect(licence.holder === ann && Array(ann.licences) == [licence])
+  }
+
+  // MARK: Refreshing
+
+  @Test(arguments: TestStore.allCases) func aRefreshThatKeepsAnOwnerTakesTheObjectFromTheStoredOne(_ store: TestStore) async throws {
+    let pair = try Pair(store) { setup in
+      for name in ["X", "Z"] { setup.person(name) }
+      setup.dog("Fido", age: 3, owner: setup.person("Y"))
+    }
+    let fido = try pair.dogs("Fido"), (x, y, z) = (try pair.people("X"), try pair.people("Y"), try pair.people("Z"))
+    #expect(fido.ours.owner === y.ours)
+    fido.theirs.owner = z.theirs
+    try pair.theirs.save()
+    #expect(Array(z.ours.dogs) == [fido.ours])
+    fido.ours.owner = x.ours
+    #expect(throws: PersistenceError.self) { try pair.ours.save() }
+    try pair.ours.refresh(fido.ours, mergeChanges: true)
+    #expect(fido.ours.owner === x.ours && Array(x.ours.dogs) == [fido.ours] && z.ours.dogs.isEmpty && y.ours.dogs.isEmpty)
+    var changes = pair.ours.persistentStoreCoordinator.savedChanges().makeAsyncIterator()
+    try pair.ours.save()
+    let saved = try #require(await changes.next(isolation: #isolation))
+    #expect(Set(saved.updated).isSuperset(of: [fido.ours.objectID, x.ours.objectID, z.ours.objectID]))
+    #expect(Array(x.ours.dogs) == [fido.ours] && z.ours.dogs.isEmpty && y.ours.dogs.isEmpty)
+  }
+
+  // MARK: Lists that are older than the row
+
+  /// The list in memory still has the object, which another context took away, and which this one returns.
+  @Test(arguments: TestStore.allCases) func anObjectThatReturnsToAListReadBeforeIsReported(_ store: TestStore) async throws {
+    let lists = try Lists(store, ["a", "b", "c"], also: "other"), (ours, theirs) = (try lists.place.context(), try lists.place.context())
+    let list = try lists.list("list", ours), id = try lists.item("a", ours).objectID
+    #expect(try list.ordered(forKey: "items").count == 3)
+    try lists.list("other", theirs).ordered(forKey: "items").append(theirs.existingObject(with: id))
+    try theirs.save()
+    try ours.refresh(ours.existingObject(with: id), mergeChanges: false)
+    let item = try ours.existingObject(with: id)
+    #expect(try item.value(forKey: "list") == StoreValue.objectID(lists.list("other", ours).objectID))
+    try item.setValue(.objectID(list.objectID), forKey: "list")
+    // The list's row has changed as well.
+    try ours.refresh(list, mergeChanges: true)
+    var changes = ours.persistentStoreCoordinator.savedChanges().makeAsyncIterator()
+    try ours.save()
+    let saved = try #require(await changes.next(isolation: #isolation))
+    #expect(saved.updated.contains(list.objectID))
+    let expected = try Lists.names(of: list.ordered(forKey: "items"))
+    #expect(expected.sorted() == ["a", "b", "c"])
+    #expect(try Lists.names(of: lists.list("list", lists.reopened()).ordered(forKey: "items")) == expected)
+  }
+
+  @Test(arguments: TestStore.allCases) func anOwnerThatGetsAnObjectBackIsReported(_ store: TestStore) async throws {
+    let pair = try Pair(store) { setup in
+      setup.dog("Fido", age: 3, owner: setup.person("X"))
+      setup.person("Y")
+    }
+    let x = try pair.people("X"), y = try pair.people("Y"), third = try pair.place.context()
+    #expect(x.ours.dogs.count == 1)
+    let thirdX = try #require(try third.one(Person.self) { $0.name == "X" })
+    #expect(thirdX.dogs.count == 1)
+    let fido = try pair.dogs("Fido")
+    fido.theirs.owner = y.theirs
+    try pair.theirs.save()
+    try pair.ours.refresh(fido.ours, mergeChanges: false)
+    #expect(fido.ours.owner === y.ours)
+    fido.ours.owner = x.ours
+    var changes = pair.ours.persistentStoreCoordinator.savedChanges().makeAsyncIterator()
+    try pair.ours.save()
+    let saved = try #require(await changes.next(isolation: #isolation))
+    #expect(Set(saved.updated) == [fido.ours.objectID, x.ours.objectID, y.ours.objectID])
+    #expect(Array(x.ours.dogs) == [fido.ours] && y.ours.dogs.isEmpty)
+  }
+
+  // MARK: Uniqueness
+
+  @Test(arguments: TestStore.allCases, [Policy.storeTrump, .objectTrump, .overwrite, .rollback])
+  func aReferenceInAListThatWasNotReadGoesToTheMergedObject(_ store: TestStore, _ policy: Policy) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Note", attributes: [AttributeDescription("text", .string)], relationships: [.toMany("tags", to: "Tag", inverse: nil)]),
+      EntityDescription("Tag", attributes: [AttributeDescription("name", .string)], uniquenessConstraints: [["name"]]),
+    ])
+    let place = try store.makePlace(model: model, classes: []), setup = try place.context()
+    func tag(_ name: String, _ context: ManagedObjectContext) throws -> ManagedObject {
+      let tag = try context.insert(entityNamed: "Tag")
+      try tag.setValue(name, forKey: "name")
+      return tag
+    }
+    _ = try tag("a", setup)
+    let first = try setup.insert(entityNamed: "Note")
+    try first.setValue("note", forKey: "text")
+    try first.toMany(forKey: "tags").insert(tag("z", setup))
+    try setup.save()
+    let ours = try place.context()
+    ours.mergePolicy = policy.policy
+    let note = try #require(try ours.fetch(FetchRequest<ManagedObject>(entityName: "Note")).first)
+    try note.toMany(forKey: "tags").insert(tag("a", ours))
+    try ours.save()
+    func names(_ note: ManagedObject) throws -> [String] { try Lists.names(of: note.toMany(forKey: "tags")).sorted() }
+    #expect(try names(note) == ["a", "z"])
+    try place.close()
+    let saved = try place.context()
+    #expect(try names(#require(saved.fetch(FetchRequest<ManagedObject>(entityName: "Note")).first)) == ["a", "z"])
+    #expect(try saved.fetch(FetchRequest<ManagedObject>(entityName: "Tag")).count == 2)
+  }
+
+  /// The other context has freed the value and given it to a new object.
+  @Test(arguments: TestStore.allCases, [Policy?.none, .objectTrump, .storeTrump])
+  func anUnchangedUniqueValueThatMovedIsAConflictOfVersions(_ store: TestStore, _ policy: Policy?) throws {
+    let pair = try Pair(store, policy?.policy ?? .error) { $0.dog("Fido", age: 3).chip = 5 }
+    let fido = try pair.dogs("Fido")
+    #expect(fido.ours.chip == 5)
+    fido.theirs.chip = 6
+    pair.theirs.dog("New").chip = 5
+    try pair.theirs.save()
+    fido.ours.age = 9
+    if policy == nil {
+      let error = try #require(throws: PersistenceError.self) { try pair.ours.save() }
+      #expect(error.code == .conflict)
+    } else {
+      try pair.ours.save()
+      #expect(fido.ours.age == 9 && fido.ours.chip == 6)
+    }
+  }
+}
+
+/// Two contexts with lists of items.
+private struct Lists {
+  let place: TestStore.Place
+
+  /// - Parameter other: The name of a second list, which is empty.
+  init(_ store: TestStore, _ names: [String], also other: String? = nil) throws {
+    place = try store.makePlace(model: MergeEdgeTests.lists(), classes: [])
+    let setup = try place.context(), list = try setup.insert(entityNamed: "List")
+    try list.setValue("list", forKey: "name")
+    for name in names {
+      let item = try setup.insert(entityNamed: "Item")
+      try item.setValue(name, forKey: "name")
+      try list.ordered(forKey: "items").append(item)
+    }
+    if let other { try setup.insert(entityNamed: "List").setValue(other, forKey: "name") }
+    try setup.save()
+  }
+
+  func list(_ name: String, _ context: ManagedObjectContext) throws -> ManagedObject { try object("List", name, context) }
+  func item(_ name: String, _ context: ManagedObjectContext) throws -> ManagedObject { try object("Item", name, context) }
+
+  private func object(_ entity: String, _ name: String, _ context: ManagedObjectContext) throws -> ManagedObject {
+    try #require(
+      try context.fetch(FetchRequest<ManagedObject>(entityName: entity)).first { try $0.value(forKey: "name") == StoreValue.string(name) })
+  }
+
+  static func names(of items: some Sequence<ManagedObject>) throws -> [String] {
+    try items.map { item in
+      guard case .single(.string(let name)) = try item.value(forKey: "name") else { throw CocoaError(.coderValueNotFound) }
+      return name
+    }
+  }
+
+  func reopened() throws -> ManagedObjectContext {
+    try place.close()
+    return try place.context()
+  }
+}
