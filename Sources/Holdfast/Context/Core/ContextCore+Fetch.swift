@@ -163,7 +163,19 @@ extension ContextCore {
   /// Finds or creates the object of every row of a group.
   func materialize(_ group: RowGroup, into objects: inout ContiguousArray<ManagedObject>) {
     if group.count > 64 { registry.prepare(for: group) }
+    if !deletions.isEmpty(root: graph.entities[group.entity].root), readsNewest { showAgain(group) }
     group.forEachRow { position, row in objects.append(object(row, group, position)) }
+  }
+
+  /// Shows objects again that this context has deleted, and that others have inserted again since: a fetch has found them.
+  private func showAgain(_ group: RowGroup) {
+    var keys: Set<ObjectKey> = []
+    group.forEachRow { _, row in if isDeleted(group.entity, row.key) { keys.insert(row.key) } }
+    if keys.isEmpty || !deletions.forgetSaved(keys, root: graph.entities[group.entity].root) { return }
+    // Lists that were read before the deletion still have them.
+    for object in registeredObjects where !object.isInserted && !object.flags.contains(.detached) && object.row != nil {
+      for index in 0..<object.plan.toManyCount where object.plan.toMany[index].leads(toEntity: group.entity) { readAgain(object, index) }
+    }
   }
 
   private func object(_ row: RowPointer, _ group: RowGroup, _ position: Int) -> ManagedObject {

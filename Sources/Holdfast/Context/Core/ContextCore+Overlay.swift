@@ -80,7 +80,8 @@ extension ContextCore {
     stored.forEach { batch, index in
       let row = batch.pointer(index)
       if let registered = registered(query.entity.index, row.key), registered.flags.contains(.inList) { return }
-      if isDeleted(query.entity.index, row.key) { return }
+      // Objects that this context has deleted have a row only in a pinned generation, or if others have inserted them again.
+      if !readsNewest && isDeleted(query.entity.index, row.key) { return }
       candidates.append(Candidate(row: row, object: nil, batch: batch, index: index))
     }
     let pending = changes.objects.filter {
