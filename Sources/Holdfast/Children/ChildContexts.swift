@@ -11,9 +11,9 @@ final class ChildContexts {
     var count: Int64 = 0
     /// The object's unsaved state after the latest change by a child; nil if the context itself has discarded changes since.
     var state: Int?
-    /// The child with the latest change, and the version that it knows, if it doesn't know changes that the context had made before. They
-    /// are no conflict until they are saved.
-    var accepted: (child: ObjectIdentifier, version: RowVersion)?
+    /// The child with the latest change, the version that it knows, and the context's own version, if the child doesn't know changes that
+    /// the context had made before. They are no conflict until they are saved.
+    var accepted: (child: ObjectIdentifier, version: RowVersion, own: RowVersion)?
   }
 
   private var children: [Child] = []
@@ -58,7 +58,7 @@ final class ChildContexts {
   func accepts(_ version: RowVersion, of object: ManagedObject, from child: ParentStore) -> Bool {
     if self.version(of: object) == version { return true }
     guard let accepted = changes[object.plan.root]?[object.objectKey]?.accepted else { return false }
-    return accepted.child == ObjectIdentifier(child) && accepted.version == version
+    return accepted.child == ObjectIdentifier(child) && accepted.version == version && accepted.own == ownVersion(of: object)
   }
 
   /// Notes that a child has changed an object.
@@ -71,16 +71,15 @@ final class ChildContexts {
     // What the child knows differs from what others read from now on.
     noted.count += isMixed ? 2 : 1
     noted.state = object.unsavedState
-    let (known, current) = (RowVersion(version.rawValue &+ 1), RowVersion(ownVersion(of: object).rawValue &+ noted.count))
-    noted.accepted = known == current ? nil : (ObjectIdentifier(child), known)
+    let known = RowVersion(version.rawValue &+ 1), own = ownVersion(of: object)
+    noted.accepted = known == RowVersion(own.rawValue &+ noted.count) ? nil : (ObjectIdentifier(child), known, own)
     changes[object.plan.root, default: [:]][object.objectKey] = noted
   }
 
   /// Whether an object has unsaved changes other than those of children.
   func hasOwnChanges(_ object: ManagedObject) -> Bool {
     if object.isInserted || !object.hasChanges { return false }
-    guard let known = changes[object.plan.root]?[object.objectKey] else { return object.unsavedState != object.savedState }
-    return known.state != object.unsavedState
+    return object.unsavedState != changes[object.plan.root]?[object.objectKey]?.state ?? object.savedState
   }
 
   /// Notes that the context discards the unsaved changes of objects, which children may have read.
@@ -109,6 +108,7 @@ final class ChildContexts {
       guard let known = changes[object.plan.root]?[object.objectKey], let state = known.state, state == object.unsavedState else {
         changed.append(object)
         changes[object.plan.root]?[object.objectKey]?.accepted = nil
+        changes[object.plan.root]?[object.objectKey]?.state = nil
         continue
       }
       if known.accepted != nil { changed.append(object) }

@@ -17,7 +17,7 @@ extension ManagedObjectContext {
   /// }
   /// ```
   ///
-  /// Sends one request for each entity of the objects in conflict.
+  /// Sends one request for each entity of the objects in conflict, and one for each entity of the destinations of kept to-one relationships.
   ///
   /// - Parameters:
   ///   - error: The error of ``save()``, with code ``PersistenceError/Code/conflict`` or ``PersistenceError/Code/constraintConflict``.

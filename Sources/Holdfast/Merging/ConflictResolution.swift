@@ -30,7 +30,8 @@ struct ConflictResolution {
     let objects = error.objectIDs.compactMap { context.registeredObject(for: $0) }
     if objects.isEmpty { throw error }
     let rows = try context.currentRows(of: objects)
-    try context.merge(objects.map { ObjectMerge($0, rows[ObjectIdentifier($0)], try resolution(of: $0, rows[ObjectIdentifier($0)])) })
+    let merges = try objects.map { ObjectMerge($0, rows[ObjectIdentifier($0)], try resolution(of: $0, rows[ObjectIdentifier($0)])) }
+    try context.merge(merges + context.missingDestinations(of: merges))
   }
 
   func resolution(of object: ManagedObject, _ current: CurrentRow?) throws -> MergeResolution {
@@ -144,10 +145,9 @@ extension ContextCore {
   /// Merges objects with their stored rows.
   func merge(_ merges: [ObjectMerge]) throws {
     var merges = merges
-    for place in merges.indices { merges[place].noteLinks() }
-    merges += try missingDestinations(of: merges)
     // All at once, because each of these calls looks at all changes or deletions.
     undelete(merges.filter(\.isUndeleted).map(\.object))
+    for place in merges.indices { merges[place].noteLinks() }
     for merge in merges { merge.takeBackLinks() }
     noteDeletedElsewhere(merges.filter(\.isRemoved).map(\.object))
     // From here on the objects are changed. All of them are completed, so that both ends of each link agree.
@@ -168,12 +168,12 @@ extension ContextCore {
     if let failure { throw failure }
   }
 
-  /// The objects to which links would be set again, although other contexts or processes deleted them. They leave the context.
+  /// The objects to which links may be set again, although other contexts or processes deleted them. They leave the context.
   ///
-  /// Those whose rows have changed here are in conflict themselves.
-  private func missingDestinations(of merges: [ObjectMerge]) throws -> [ObjectMerge] {
+  /// Those whose rows have changed here are in conflict themselves, as are those whose conflicts the program wants detected.
+  func missingDestinations(of merges: [ObjectMerge]) throws -> [ObjectMerge] {
     let merged = Set(merges.map(\.object)), destinations = Set(merges.flatMap(\.destinations)).subtracting(merged)
-    let unchanged = destinations.filter { !$0.changesItsRow }
+    let unchanged = destinations.filter { !$0.changesItsRow && !lockedObjects.contains($0) }
     if unchanged.isEmpty { return [] }
     let rows = try currentRows(of: unchanged)
     return unchanged.filter { rows[ObjectIdentifier($0)] == nil }.map { ObjectMerge($0, nil, .rollback) }

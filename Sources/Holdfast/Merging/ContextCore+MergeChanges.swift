@@ -67,8 +67,8 @@ extension ContextCore {
     let merges = try objects.compactMap { object in
       let current = rows[ObjectIdentifier(object)]
       let chosen = try resolution.merging(object, current)
-      // Only other objects' rows contain its changed links. Their save must find out that it was deleted.
-      if chosen == nil && current == nil && object.isUpdated && !object.isDeleted && !object.changesItsRow { lockedObjects.insert(object) }
+      // Only the rows of other objects contain its new links. Their save must find out that it was deleted.
+      if chosen == nil && current == nil && object.hasLinksInOtherRows { lockedObjects.insert(object) }
       return chosen.map { ObjectMerge(object, current, $0) }
     }
     try merge(merges)
@@ -181,6 +181,12 @@ extension ConflictResolution {
 }
 
 extension ManagedObject {
+  /// Whether other objects reference this one since the last save, and its own row doesn't show it.
+  fileprivate final var hasLinksInOtherRows: Bool {
+    guard isUpdated, !isDeleted, !changesItsRow, let toMany else { return false }
+    return (0..<plan.toManyCount).contains { plan.toMany[$0].inverseSlotNumber >= 0 && !toMany[$0].added.isEmpty }
+  }
+
   /// Whether a stored row is the one that the context had read.
   fileprivate final func isAsRead(_ stored: RowPointer, _ base: RowPointer) -> Bool {
     if stored.version != 0 || base.version != 0 { return stored.version == base.version }

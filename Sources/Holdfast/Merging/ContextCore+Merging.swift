@@ -180,13 +180,14 @@ extension ContextCore {
       } else {
         // Only at this end: an object that was deleted can't be changed.
         object.writableRow().setNull(relationship.slot)
-        if let destination, !destination.hasChanges { try removeDeletedElsewhere(destination) }
+        if let destination, !destination.changesItsRow && !lockedObjects.contains(destination) { try removeDeletedElsewhere(destination) }
       }
     }
   }
 
-  /// Removes an unchanged object that other contexts or processes deleted.
+  /// Removes an object that other contexts or processes deleted, and whose row hasn't changed here.
   private func removeDeletedElsewhere(_ object: ManagedObject) throws {
+    if object.isUpdated { takeBack(object) }
     noteDeletedElsewhere([object])
     var lists: Set<OwnedList> = []
     removeDeletedElsewhere(object, &lists)

@@ -20,7 +20,28 @@ extension ContextCore {
     try forEachCurrentRow(byKey.mapValues { Array($0.keys) }) { entity, row in
       if let object = byKey[entity]?[row.pointer.key] { found[ObjectIdentifier(object)] = row }
     }
+    try showAgain(referencedBy: found.values)
     return found
+  }
+
+  /// Shows objects again that this context has deleted, and that others have inserted again since: rows reference them.
+  private func showAgain(referencedBy rows: some Sequence<CurrentRow>) throws {
+    var keys: [EntityIndex: Set<ObjectKey>] = [:]
+    for row in rows {
+      for relationship in entities[row.group.entity].relationships
+      where !relationship.isToMany && row.pointer.isPresent(relationship.slot) {
+        let key = row.pointer.key(relationship.slot), entity = relationship.destinationIndex
+        if isDeleted(entity, key), registered(entity, key) == nil { keys[entity, default: []].insert(key) }
+      }
+    }
+    var found: [EntityIndex: Set<ObjectKey>] = [:]
+    for (entity, keys) in keys {
+      for window in keys.sorted().windows(of: RowGroup.size) {
+        let rows = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: Array(window)), requests.ofOthers)
+        rows.forEach { batch, index in found[graph.entities[entity].root, default: []].insert(batch.pointer(index).key) }
+      }
+    }
+    for (root, keys) in found { _ = deletions.forgetSaved(keys, root: root) }
   }
 
   /// Reads rows from the store: one request for each entity and 1,024 keys.

@@ -90,8 +90,18 @@ struct ObjectMerge {
     current == nil && (object.isDeleted || !object.isUpdated && !object.isInserted || !resolution.prefersObject)
   }
 
-  /// The saved objects that get links to the object again.
-  var destinations: [ManagedObject] { links.compactMap(\.destination).filter { !$0.isInserted && !$0.isDeleted } }
+  /// The saved objects to which the resolution may set links again. Changes nothing.
+  var destinations: [ManagedObject] {
+    guard let current, object.isUpdated || isUndeleted, keepsChanges else { return [] }
+    return object.entity.relationships.flatMap { relationship -> [ManagedObject] in
+      guard !relationship.isToMany, isKept(relationship.slot, current.pointer) else { return [] }
+      // The undoing of its own or another object's deletion restores the former destination.
+      let former = object.committedRow.flatMap { row in
+        row.isPresent(relationship.slot) ? context.registered(relationship.destinationIndex, row.key(relationship.slot)) : nil
+      }
+      return [object.toOne(relationship), former].compactMap(\.self).filter { !$0.isInserted && !$0.isDeleted }
+    }
+  }
 
   /// Whether the object stays deleted although it was changed in the store.
   private var keepsDeletion: Bool { resolution == .mergeByPropertyObjectTrump || resolution == .overwrite }

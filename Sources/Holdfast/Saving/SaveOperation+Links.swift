@@ -8,10 +8,11 @@ extension SaveOperation {
   /// and wasn't recorded.
   func completeLinks() throws {
     try context.refusingFaultErrors {
+      var readLists: Set<OwnedList> = []
       repeat {
         let hasDropped = context.changes.hasDroppedLinkRecords
         context.changes.hasDroppedLinkRecords = false
-        if hasDropped { completeOwners() }
+        if hasDropped { completeOwners(&readLists) }
         completeLinksOnce()
         // Reading an end for one link can drop the recorded changes of another link.
       } while context.changes.hasDroppedLinkRecords
@@ -21,36 +22,58 @@ extension SaveOperation {
   /// Repeats ``completeLinks()`` when reading orders or counts has dropped recorded changes since.
   func completeLinksAgain() throws { if context.changes.hasDroppedLinkRecords { try completeLinks() } }
 
+  /// The keys that the list of an owner gets and loses by changed to-one relationships, and that it doesn't have as records.
+  private struct UnheardKeys {
+    var added: [ObjectKey] = []
+    var removed: [ObjectKey] = []
+  }
+
   /// Records changed to-one relationships in the lists at their other ends.
-  private func completeOwners() {
-    // The list grows during the loop. Owners have changes of lists only.
-    for object in Array(updated) where object.flags.contains(.hasPrivateRow) {
-      for relationship in object.entity.relationships where !relationship.isToMany && !relationship.isTransient {
-        let link = object.plan.toOne[relationship.slot]
-        if link.inverseToManyIndex < 0 { continue }
-        let ends = StoreChanges.changedEnds(of: object, link)
-        if let key = ends.before { complete(object, link, owner: key, isAddition: false) }
-        if let key = ends.now { complete(object, link, owner: key, isAddition: true) }
+  ///
+  /// - Parameter readLists: The lists that were read again. They aren't read a second time: what they contain is what the store has.
+  private func completeOwners(_ readLists: inout Set<OwnedList>) {
+    for (list, unheard) in unheardKeys() {
+      let states = list.owner.toManyStates()
+      // The list is older or newer than the rows of the objects.
+      if readLists.insert(list).inserted {
+        context.readAgain(list.owner, list.index)
+        for key in unheard.added { list.owner.recordAddition(list.index, key, isNew: false) }
+        for key in unheard.removed { list.owner.recordRemoval(list.index, key) }
+        if list.owner.plan.toMany[list.index].isOrdered { _ = list.owner.orderedList(list.index) }
       }
+      for key in unheard.added where !states[list.index].isRecorded(key, isAddition: true) {
+        states[list.index].recordUnheard(key, isAddition: true)
+      }
+      for key in unheard.removed where !states[list.index].isRecorded(key, isAddition: false) {
+        states[list.index].recordUnheard(key, isAddition: false)
+      }
+      if !list.owner.isUpdated { updated.append(list.owner) }
+      context.noteChange(list.owner)
     }
   }
 
-  private func complete(_ object: ManagedObject, _ link: LinkPlan, owner key: ObjectKey, isAddition: Bool) {
-    guard key >= 0, let owner = context.formerTarget(link.destination, key), !owner.isDeleted && !owner.isInserted else { return }
-    let index = Int(link.inverseToManyIndex), states = owner.toManyStates()
-    if states[index].isRecorded(object.objectKey, isAddition: isAddition) { return }
-    // The list is older or newer than the object's row.
-    context.readAgain(owner, index)
-    if !owner.isUpdated { updated.append(owner) }
-    if isAddition {
-      owner.recordAddition(index, object.objectKey, isNew: false)
-    } else {
-      owner.recordRemoval(index, object.objectKey)
+  private func unheardKeys() -> [OwnedList: UnheardKeys] {
+    var found: [OwnedList: UnheardKeys] = [:]
+    func find(_ object: ManagedObject, _ link: LinkPlan, _ key: ObjectKey?, isAddition: Bool) {
+      guard let key, key >= 0, let owner = context.formerTarget(link.destination, key), !owner.isDeleted && !owner.isInserted else { return }
+      let list = OwnedList(owner: owner, index: Int(link.inverseToManyIndex))
+      if owner.toManyStates()[list.index].isRecorded(object.objectKey, isAddition: isAddition) { return }
+      if isAddition {
+        found[list, default: UnheardKeys()].added.append(object.objectKey)
+      } else {
+        found[list, default: UnheardKeys()].removed.append(object.objectKey)
+      }
     }
-    if owner.plan.toMany[index].isOrdered { _ = owner.orderedList(index) }
-    if states[index].isRecorded(object.objectKey, isAddition: isAddition) { return }
-    states[index].recordUnheard(object.objectKey, isAddition: isAddition)
-    context.noteChange(owner)
+    for object in updated where object.flags.contains(.hasPrivateRow) {
+      for relationship in object.entity.relationships where !relationship.isToMany {
+        let link = object.plan.toOne[relationship.slot]
+        if link.inverseToManyIndex < 0 { continue }
+        let ends = StoreChanges.changedEnds(of: object, link)
+        find(object, link, ends.before, isAddition: false)
+        find(object, link, ends.now, isAddition: true)
+      }
+    }
+    return found
   }
 
   private func completeLinksOnce() {

@@ -107,7 +107,10 @@ extension ContextCore {
       }
     }
     for other in removed.compactMap(other) {
-      if let inverse, !inverse.isToMany, !other.isInserted {
+      if other.isInserted {
+        // The store never had the link. It was added and removed while the list wasn't in memory.
+        forget(other, in: object, relationship)
+      } else if let inverse, !inverse.isToMany {
         restore(other, inverse)
       } else {
         keepingPlaces(of: other, inverse) { object.link(relationship.toManyIndex, other) }

@@ -16,6 +16,8 @@ extension StoreChanges {
       }
     }
     guard conflicts.isEmpty else {
+      // As in a store that checks both. Outdated values may be those in conflict.
+      try compareVersions()
       throw StoreError(
         .constraintConflict, operation: "save", path: store.locationDescription,
         reason: "Uniqueness constraints are violated \(conflicts.count) times: two objects would have the same values.",
@@ -29,7 +31,7 @@ extension StoreChanges {
     var saving: [[StoreValue]: ManagedObject] = [:]
     var conflicts: [ConstraintConflict] = []
     // A new object can become a saved one, but not the reverse, so the new one is in conflict.
-    for object in updated + inserted where entity.familyIndexes.contains(object.flags.entityIndex) {
+    for object in updated.filter(\.changesItsRow) + Array(inserted) where entity.familyIndexes.contains(object.flags.entityIndex) {
       let values = slots.map { valueToSave($0, of: object, entity) }
       if values.contains(.null) { continue }
       if let other = saving[values] {
@@ -38,17 +40,18 @@ extension StoreChanges {
         saving[values] = object
       }
     }
-    if saving.isEmpty { return conflicts }
+    // Values that an object keeps are as old as its row. If that is outdated, its version shows it.
+    let new = saving.filter { $0.value.isInserted || changes(slots, of: $0.value) }
+    if new.isEmpty { return conflicts }
     let stored = RowCollector()
     try coordinator.fetch(FetchQuery(entity: entity, options: options), from: store, into: stored)
     try coordinator.check(stored)
     stored.forEach { batch, index in
       let row = batch.pointer(index)
       let values = slots.map { row.value($0, entity.layout.columns[$0], idPrefix: nil) }
-      // Values that an object keeps are as old as its row. If that is outdated, its version shows it.
-      guard let object = saving[values], object.objectKey != row.key, object.isInserted || changes(slots, of: object) else { return }
+      guard let object = new[values], object.objectKey != row.key else { return }
       // The stored values of a row that this save changes or deletes don't count.
-      if let registered = context.registered(entity.index, row.key), registered.isDeleted || registered.isUpdated { return }
+      if let registered = context.registered(entity.index, row.key), registered.isDeleted || registered.changesItsRow { return }
       let concrete = coordinator.entityIndex(of: batch) ?? entity.index
       conflicts.append(
         ConstraintConflict(objectID: object.id, existing: context.objectID(concrete, row.key), constraint: constraint))
@@ -75,7 +78,10 @@ extension StoreChanges {
   ///
   /// Reports all conflicts in one error.
   func checkVersions() throws {
-    if store.capabilities.versions && !onlyComparesVersions { return }
+    if !store.capabilities.versions || onlyComparesVersions { try compareVersions() }
+  }
+
+  private func compareVersions() throws {
     var conflicts: [SaveConflict] = []
     for changes in request.entities {
       var expected: [ObjectKey: (ManagedObject?, RowVersion)] = [:]
