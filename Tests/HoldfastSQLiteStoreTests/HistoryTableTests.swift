@@ -33,6 +33,66 @@ import Testing
     #expect(try coordinator.fetchHistory().changes.count == 50)
   }
 
+  // MARK: Authors and names
+
+  /// The authors and names in the file, which isn't open.
+  private func texts() throws -> [String] { try SQL.rows(path, "SELECT ZNAME FROM ATRANSACTIONSTRING ORDER BY Z_PK").map { $0[0] } }
+
+  /// Saves a dog in a context with an author and a name.
+  private func save(_ author: String, _ name: String, _ coordinator: PersistentStoreCoordinator) throws {
+    let context = try HistoryModel.context(coordinator, author: author)
+    context.name = name
+    _ = try HistoryModel.insert("Dog", author, context)
+    try context.save()
+  }
+
+  @Test func aDeletionOfHistoryDeletesTheAuthorsAndNamesThatNoTransactionHas() throws {
+    let coordinator = try coordinator()
+    for number in 0..<4 { try save("author \(number)", "context \(number % 2)", coordinator) }
+    let token = try coordinator.currentPersistentHistoryToken()
+    try save("author 4", "context 0", coordinator)
+    #expect(try coordinator.deleteHistory(upTo: token) == 4)
+    // An author that was deleted can return.
+    try save("author 1", "context 0", coordinator)
+    let transactions = try coordinator.fetchHistory().transactions
+    #expect(transactions.map(\.author) == ["author 4", "author 1"] && transactions.allSatisfy { $0.contextName == "context 0" })
+    #expect(transactions.allSatisfy { $0.processID != nil } && transactions.map(\.transactionNumber) == [5, 6])
+    #expect(try coordinator.fetchHistory(author: "author 1").transactions.count == 1)
+    try coordinator.close()
+    let texts = try texts()
+    #expect(texts.count == 4 && Set(texts).isSuperset(of: ["author 4", "author 1", "context 0"]), "\(texts)")
+  }
+
+  /// A program may use a new author for each of its saves.
+  @Test func theNumberOfAuthorsAndNamesIsBounded() throws {
+    let coordinator = try coordinator(limit: 20)
+    for number in 0..<100 {
+      try save("author \(number)", "context \(number)", coordinator)
+      let transactions = try coordinator.fetchHistory().transactions, first = number + 1 - transactions.count
+      #expect(transactions.map(\.author) == (first...number).map { "author \($0)" })
+      #expect(transactions.map(\.contextName) == (first...number).map { "context \($0)" })
+    }
+    let count = try coordinator.fetchHistory().transactions.count
+    #expect(count <= 20)
+    try coordinator.close()
+    // The name of the process is the only one that all of them share.
+    #expect(try texts().count == 2 * count + 1)
+  }
+
+  /// Versions of Holdfast before this one didn't delete them.
+  @Test func authorsAndNamesWithoutTransactionsAreDeletedAsWell() throws {
+    let first = try coordinator()
+    try save("author", "context", first)
+    try first.close()
+    _ = try SQL.rows(path, "INSERT INTO ATRANSACTIONSTRING (Z_PK, Z_ENT, ZNAME) VALUES (90, 16003, 'left'), (91, 16003, NULL)")
+    let second = try coordinator()
+    #expect(try second.deleteHistory(upTo: nil, before: Date.now.addingTimeInterval(-60)) == 0)
+    #expect(try second.fetchHistory(author: "author").transactions.count == 1)
+    try second.close()
+    let texts = try texts()
+    #expect(texts.count == 3 && !texts.contains("left"), "\(texts)")
+  }
+
   @Test func theTablesAreThoseOfCoreData() throws {
     let coordinator = try coordinator()
     _ = try HistoryModel.fill(coordinator, 1)

@@ -31,6 +31,9 @@ enum HistoryTables {
     ] + numbers.map { "INSERT OR IGNORE INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (\($0.0), '\($0.1)', 0, 0)" }
   }
 
+  /// The columns of a transaction that contain keys of texts. Each has an index.
+  static let textColumns = ["ZAUTHORTS", "ZBUNDLEIDTS", "ZCONTEXTNAMETS", "ZPROCESSIDTS"]
+
   /// The tables that every history has.
   static let names = ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"]
 

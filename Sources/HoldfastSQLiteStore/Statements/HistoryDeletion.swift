@@ -6,7 +6,7 @@ struct HistoryDeletion {
 
   init(_ writer: SQLiteConnection) { self.writer = writer }
 
-  /// Deletes transactions up to one, if they are earlier than a time. Returns their number.
+  /// Deletes transactions up to one, if they are earlier than a time, and the texts that only they used. Returns the number of transactions.
   func delete(upTo last: Int64, earlierThan time: Double = .infinity) throws -> Int {
     // A transaction may have an earlier time than one before it. The history keeps no gaps, so deletion ends at the first one to keep.
     let find = try writer.statement(
@@ -23,7 +23,18 @@ struct HistoryDeletion {
     }
     try run("DELETE FROM ACHANGE WHERE ZTRANSACTIONID < ?1", first)
     try run("DELETE FROM ATRANSACTION WHERE Z_PK < ?1", first)
-    return writer.changes
+    let count = writer.changes
+    try deleteUnusedTexts()
+    return count
+  }
+
+  /// Deletes the authors and names that no transaction has any more.
+  ///
+  /// This takes an index look-up for each text and column. A history has at most as many texts as its transactions have columns for them, and
+  /// automatic deletion removes a tenth of the history, so the cost for each change is bounded.
+  private func deleteUnusedTexts() throws {
+    let isUsed = HistoryTables.textColumns.map { "EXISTS (SELECT 1 FROM ATRANSACTION WHERE \($0) = ATRANSACTIONSTRING.Z_PK)" }
+    try writer.statement("DELETE FROM ATRANSACTIONSTRING WHERE NOT (\(isUsed.joined(separator: " OR ")))").run()
   }
 
   private func run(_ sql: String, _ key: Int64) throws {
