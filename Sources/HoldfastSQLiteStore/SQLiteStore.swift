@@ -99,7 +99,7 @@ public final class SQLiteStore: IncrementalStore {
         if options.reportsOtherProcesses { try store.reportOthers(to: host) }
         host.setCheckForOtherSaves { [weak store] in store?.haveOthersSaved() ?? true }
         if let files = database.files { _ = database.readers.withIdle { files.haveOthersCommitted($0) } }
-        database.files?.isStore(result.identity.storeUUID)
+        database.files?.isStore(result.identity.storeUUID, model, metadata: result.plist)
         if !options.isReadOnly { store.files?.collect(store) }
         phase = .open(store)
         return result.metadata

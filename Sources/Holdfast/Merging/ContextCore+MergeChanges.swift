@@ -49,7 +49,8 @@ extension ContextCore {
       observers?.noteRefresh(object)
     }
     if !namesOwners { try forgetLists(leadingTo: changes) }
-    observers?.noteMergedInsertions(changes.inserted.filter { places.key(of: $0) != nil })
+    observers?.noteMergedInsertions(
+      changes.inserted.filter { places.key(of: $0) != nil && persistentStoreCoordinator.model.entity(named: $0.entityName) != nil })
     children?.report(
       StoreChange(
         inserted: changes.inserted, updated: changes.updated, deleted: changes.deleted, mayIncludeOthers: changes.mayIncludeOthers))

@@ -36,7 +36,17 @@ extension OpenedFile {
     return goOn(with: loaded)
   }
 
-  private func load(_ reader: FileReader) throws -> LoadedStore { try format.load(reader, tables.schema.model, path, options) }
+  private func load(_ reader: FileReader) throws -> LoadedStore {
+    do { return try format.load(reader, tables.schema.model, path, options) } catch let error as StoreError
+      where error.code == .incompatibleModel
+    {
+      // The store is open, so it can't be migrated, and its own model isn't the file's any more.
+      throw StoreError(
+        .incompatibleModel, operation: "save", path: path,
+        reason: "Another program migrated the file, or replaced it with a file of another version of the model. Close the store, "
+          + "and open the file with that version of the model.", cause: error)
+    }
+  }
 
   /// Returns the changes for ``report(_:)``.
   private func goOn(with loaded: LoadedStore) -> StoreChange {

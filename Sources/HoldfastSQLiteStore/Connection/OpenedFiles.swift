@@ -43,6 +43,10 @@ final class OpenedFiles: Sendable {
     /// The mark of the last commit whose schema the store knows of; nil if unknown.
     var schema: CommitMark?
     var storeUUID: String?
+    /// The model that the store was opened with.
+    var model: ManagedObjectModel?
+    /// The metadata that were last known to be those of a store with the model.
+    var metadata: [UInt8] = []
     /// Whether the database was found overwritten. It stays true until the store is closed.
     var isOverwritten = false
     /// Whether the entire log was moved into the file that was moved away.
@@ -95,8 +99,11 @@ final class OpenedFiles: Sendable {
     }
   }
 
-  /// Records the store's UUID. From now on, the database must contain this store.
-  func isStore(_ uuid: String) { state.withLock { $0.storeUUID = uuid } }
+  /// Records the store's UUID, model and metadata. From now on, the database must contain this store, and each writing transaction checks that
+  /// no other program has migrated it.
+  func isStore(_ uuid: String, _ model: ManagedObjectModel, metadata: [UInt8]) {
+    state.withLock { ($0.storeUUID, $0.model, $0.metadata) = (uuid, model, metadata) }
+  }
 
   /// Forgets the log. Call it when the file was converted to a rollback journal.
   func logWasRemoved() { state.withLock { $0.forgetLog() } }
@@ -108,10 +115,12 @@ final class OpenedFiles: Sendable {
   /// Whether the connections have a log.
   var hasLog: Bool { state.withLock { $0.log != nil } }
 
-  /// Throws `storeReplaced` unless the database is the opened one. Call it when the connection has just begun a writing transaction.
+  /// Throws `storeReplaced` unless the database is the opened one, and `incompatibleModel` if another program has migrated it. Call it when the
+  /// connection has just begun a writing transaction.
   func checkBeforeWriting(_ connection: SQLiteConnection) throws(StoreError) {
     try state.withLock { state throws(StoreError) in
       let isUnchanged: Bool
+      var counter: UInt32?
       if try connection.state.hasLogOnDisk ?? (state.log != nil) {
         try lookAtLog(connection, &state)
         let index = LogIndex(connection.state)
@@ -124,15 +133,17 @@ final class OpenedFiles: Sendable {
       } else {
         _ = try status(connection.operation)
         if state.isOverwritten { throw overwritten(connection.operation, &state) }
-        let counter = try connection.state.changeCounterOnDisk, before = state.changeCounter
+        let now = try connection.state.changeCounterOnDisk, before = state.changeCounter
         // The counter may wrap around.
-        if let before, Int32(bitPattern: counter &- before) < 0 { throw overwritten(connection.operation, &state) }
-        (state.changeCounter, state.counterAtBegin) = (counter, counter)
-        isUnchanged = counter == before
-        state.markAtBegin = .counter(counter)
+        if let before, Int32(bitPattern: now &- before) < 0 { throw overwritten(connection.operation, &state) }
+        isUnchanged = now == before
+        state.markAtBegin = .counter(now)
+        counter = now
       }
-      // Only a commit of another process can have put another store here.
-      if !isUnchanged, let uuid = state.storeUUID { try checkStore(uuid, connection) }
+      // Only a commit of another process can have put another store or model here.
+      if !isUnchanged, let uuid = state.storeUUID { try checkStore(uuid, connection, &state) }
+      // Known only now: after an error, the next transaction must check again.
+      if let counter { (state.changeCounter, state.counterAtBegin) = (counter, counter) }
     }
   }
 
@@ -308,15 +319,46 @@ final class OpenedFiles: Sendable {
     state.contents = Contents(file: now.identity, checkpoints: before)
   }
 
-  private func checkStore(_ uuid: String, _ connection: SQLiteConnection) throws(StoreError) {
+  private func checkStore(_ uuid: String, _ connection: SQLiteConnection, _ state: inout State) throws(StoreError) {
     let statementsRun = connection.statementsRun
     defer { connection.statementsRun = statementsRun }
-    let found: String?
-    do { found = try connection.string("SELECT Z_UUID FROM Z_METADATA WHERE Z_VERSION = 1") } catch {
+    var found: String?, metadata: [UInt8] = []
+    do throws(StoreError) {
+      let select = try connection.statement("SELECT Z_UUID, Z_PLIST FROM Z_METADATA WHERE Z_VERSION = 1")
+      defer { select.reset() }
+      if try select.step() { (found, metadata) = (select.isNull(0) ? nil : select.string(0), Array(select.blob(1))) }
+    } catch {
       guard error.code == .damaged else { throw error }
       throw replaced(connection.operation, OpenedFiles.otherStore, error)
     }
     guard found?.uppercased() == uuid else { throw replaced(connection.operation, OpenedFiles.otherStore) }
+    // Usually they are unchanged. Other processes may also have changed the user's entries.
+    guard let model = state.model, metadata != state.metadata else { return }
+    try checkModel(model, metadata, uuid, connection)
+    state.metadata = metadata
+  }
+
+  /// Throws `incompatibleModel` unless the metadata are those of a store with the model: rows of this model would damage a migrated file.
+  private func checkModel(
+    _ model: ManagedObjectModel, _ metadata: [UInt8], _ uuid: String, _ connection: SQLiteConnection
+  ) throws(StoreError) {
+    let digest = model.versionDigest
+    if StoreOpening.contains(metadata, MetadataRecord.layoutMark(of: model, digest: digest)) { return }
+    let record: MetadataRecord
+    do { record = try MetadataRecord(uuid: uuid, bytes: metadata) } catch {
+      throw StoreError(
+        .damaged, operation: connection.operation, path: file.path,
+        reason: "The metadata can't be read. Nothing was written. Close the store, and repair the file.", cause: error)
+    }
+    // As when a file is opened.
+    if record.layoutHashes == nil && StoreOpening.contains(metadata, digest) { return }
+    do throws(StoreError) { try record.checkCompatibility(with: model, path: file.path) } catch {
+      guard error.code == .incompatibleModel else { throw error }
+      throw StoreError(
+        .incompatibleModel, operation: connection.operation, path: file.path,
+        reason: "Another program migrated the file to another version of the model. Nothing was written. Close the store, and open the file "
+          + "with that version of the model.", cause: error)
+    }
   }
 
   private static let otherStore = "The file now contains another store. Close this store, and open the file again to use the other one."

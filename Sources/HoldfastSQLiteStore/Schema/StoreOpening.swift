@@ -18,6 +18,8 @@ struct StoreOpening {
     let metadata: StoreMetadata
     let identity: StoreIdentity
     let hasHistory: Bool
+    /// The property list of the file's metadata.
+    let plist: [UInt8]
   }
 
   func run() throws -> Result {
@@ -35,7 +37,7 @@ struct StoreOpening {
     let identity = StoreIdentity.intern(storeUUID: found.record.uuid, model: model)
     return Result(
       schema: found.schema, metadata: StoreMetadata(identity: identity, userInfo: found.userInfo), identity: identity,
-      hasHistory: found.record.schema.hasHistory)
+      hasHistory: found.record.schema.hasHistory, plist: found.record.plist)
   }
 
   private struct Found {
@@ -81,7 +83,7 @@ struct StoreOpening {
   }
 
   /// Whether the bytes contain an ASCII text.
-  private static func contains(_ bytes: [UInt8], _ text: String) -> Bool {
+  static func contains(_ bytes: [UInt8], _ text: String) -> Bool {
     let needle = Array(text.utf8)
     guard bytes.count >= needle.count, let first = needle.first else { return false }
     for start in 0...(bytes.count - needle.count) where bytes[start] == first {

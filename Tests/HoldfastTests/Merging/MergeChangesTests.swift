@@ -198,6 +198,27 @@ import Testing
     try two.ours.save()
   }
 
+  /// A program with another version of the model may have saved them.
+  @Test(arguments: TestStore.allCases) func idsOfEntitiesThatTheModelDoesNotHaveAreIgnored(_ store: TestStore) throws {
+    let two = try Two(store, .mergeByPropertyStoreTrump)
+    let identifier = try #require(two.ours.persistentStoreCoordinator.persistentStores.last).identifier
+    let unknown = try #require(ManagedObjectID(uriRepresentation: "x-coredata://\(identifier)/Aardvark/p1"))
+    var heard: [ObjectChanges] = []
+    let observation = two.ours.onChange { _, changes in heard.append(changes) }
+    two.fido.name = "Ours"
+    for isComplete in [true, false] {
+      try two.ours.mergeChanges(
+        from: SavedChanges(
+          storeIdentifier: identifier, contextName: "", inserted: [unknown], updated: [two.fido.objectID, unknown], deleted: [unknown],
+          mayIncludeOthers: !isComplete))
+    }
+    #expect(heard.allSatisfy { $0.inserted.isEmpty && $0.deleted.isEmpty })
+    #expect(two.fido.name == "Ours" && two.fido.isUpdated)
+    try two.ours.save()
+    #expect(try two.saved()?.name == "Ours")
+    withExtendedLifetime(observation) {}
+  }
+
   @Test func mergingSendsRequestsOnlyForObjectsWithChanges() throws {
     let place = try TestStore.sqlite.makePlace(), setup = try place.context()
     for number in 0..<2_000 { setup.dog("Dog \(number)", age: number) }

@@ -1,3 +1,4 @@
+import Foundation
 import HoldfastStore
 import Testing
 
@@ -79,5 +80,34 @@ import Testing
     #expect(try draft == ManagedObjectSnapshot(rex) && draft.hashValue == ManagedObjectSnapshot(rex).hashValue)
     draft.name = "Draft"
     #expect(try draft != ManagedObjectSnapshot(rex))
+  }
+
+  /// Another version of the program encoded it: it has a property that the class lacks, and lacks others.
+  @Test(arguments: [TestStore.memory, .sqlite]) func aSnapshotOfAnotherVersionSetsOnlyWhatItHas(_ store: TestStore) throws {
+    let place = try store.makePlace(), context = try place.context(), fido = context.dog("Fido", age: 3)
+    (fido.notes, fido.chip, fido.isGood) = ("kept", 7, false)
+    try context.save()
+    func decoded(_ text: String) throws -> ManagedObjectSnapshot<Dog> {
+      try JSONDecoder().decode(ManagedObjectSnapshot<Dog>.self, from: Data(text.utf8))
+    }
+    let draft = try decoded(#"{"name": "Old", "age": 9, "tail": {"length": 5}}"#)
+    #expect(draft.objectID == nil && draft.name == "Old" && draft.age == 9)
+    #expect(try #require(throws: PersistenceError.self) { try draft.apply(to: fido, mergingBy: .error) }.code == .conflict)
+    for policy in [MergePolicy.rollback, .mergeByPropertyStoreTrump] { try draft.apply(to: fido, mergingBy: policy) }
+    #expect(fido.name == "Fido" && fido.age == 3 && !context.hasChanges)
+    for policy in [MergePolicy.mergeByPropertyObjectTrump, .overwrite] {
+      try draft.apply(to: fido, mergingBy: policy)
+      #expect(fido.name == "Old" && fido.age == 9 && fido.notes == "kept" && fido.chip == 7 && !fido.isGood)
+      context.rollback()
+    }
+    try draft.apply(to: fido)
+    #expect(fido.name == "Old" && fido.age == 9 && fido.notes == "kept" && fido.chip == 7 && !fido.isGood)
+    let new = try context.insert(draft)
+    #expect(new.name == "Old" && new.age == 9 && new.isGood && new.notes == nil)
+    // A value of another type is an error, and sets nothing.
+    #expect(throws: (any Error).self) { try decoded(#"{"name": 5}"#) }
+    #expect(throws: (any Error).self) { try decoded(#"{"age": "nine"}"#) }
+    try context.save()
+    #expect(try namesOfDogs(place.context()) == ["Old", "Old"])
   }
 }

@@ -1,0 +1,82 @@
+import Foundation
+import Holdfast
+import HoldfastSQLiteStore
+import HoldfastStore
+import SQLiteTestSupport
+import TestSupport
+import Testing
+
+/// Another program migrates the file of an open store in place, through SQLite. Holdfast's own migrations don't.
+@Suite struct MigratedInPlaceTests {
+  private let folder = TemporaryFolder()
+
+  /// The bytes of the metadata of a file with a further entity, as hexadecimal digits.
+  private func migratedMetadata() throws -> String {
+    let path = folder.file("Migrated.sqlite")
+    var entities = try HistoryModel.model().declarations
+    entities.append(EntityDescription("Aardvark", attributes: [AttributeDescription("name", .string, isOptional: true)]))
+    try PersistentStoreCoordinator(model: ManagedObjectModel(entities: entities), store: .sqlite(at: path)).close()
+    return try SQL.rows(path, "SELECT hex(Z_PLIST) FROM Z_METADATA")[0][0]
+  }
+
+  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
+  func aFileThatAnotherProgramMigratesIsNotWrittenTo(_ journal: SQLiteStoreOptions.JournalMode) async throws {
+    let path = folder.file("Kennel.sqlite"), metadata = try migratedMetadata()
+    let description = StoreDescription.sqlite(at: path, options: SQLiteStoreOptions(journalMode: journal))
+    let coordinator = try PersistentStoreCoordinator(model: HistoryModel.model(), store: description)
+    let context = try HistoryModel.context(coordinator), fido = try HistoryModel.insert("Dog", "Fido", context)
+    try context.save()
+    await #expect(processExitsWith: .success) { [path = path as String, metadata = metadata as String] in
+      for statement in [
+        "ALTER TABLE ZANIMAL ADD COLUMN ZCOLOR VARCHAR", "UPDATE Z_METADATA SET Z_PLIST = x'\(metadata)'",
+      ] { _ = try SQL.rows(path, statement) }
+      guard try SQL.rows(path, "SELECT hex(Z_PLIST) FROM Z_METADATA") == [[metadata]] else { exit(3) }
+    }
+    func expectRefusal(_ body: () throws -> Void) throws {
+      let error = try #require(throws: StoreError.self) { try body() }
+      #expect(error.code == .incompatibleModel && error.coreDataCode == 134100 && error.path == path, "\(error)")
+      #expect("\(error)".contains("Aardvark") && "\(error)".contains("Close the store"), "\(error)")
+    }
+    for _ in 0..<2 {
+      try fido.setValue(3, forKey: "age")
+      try expectRefusal { try context.save() }
+      #expect(context.hasChanges)
+      context.rollback()
+      _ = try HistoryModel.insert("Dog", "Rex", context)
+      try expectRefusal { try context.save() }
+      context.rollback()
+      try expectRefusal { try coordinator.setMetadata(["key": .string("value")]) }
+    }
+    // Closing a store that has saved updates the model in the file, but not this one.
+    try coordinator.close()
+    #expect(try SQL.rows(path, "SELECT hex(Z_PLIST) FROM Z_METADATA") == [[metadata]])
+    #expect(try SQL.rows(path, "SELECT count(*), max(ZAGE) FROM ZANIMAL") == [["1", "1"]])
+  }
+
+  /// Entries of the user, also with the same model in another encoding, are no migration.
+  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
+  func metadataThatAnotherProcessWritesPreventNoSave(_ journal: SQLiteStoreOptions.JournalMode) async throws {
+    let path = folder.file("Kennel.sqlite")
+    let description = StoreDescription.sqlite(at: path, options: SQLiteStoreOptions(journalMode: journal))
+    let coordinator = try PersistentStoreCoordinator(model: HistoryModel.model(), store: description)
+    let context = try HistoryModel.context(coordinator), fido = try HistoryModel.insert("Dog", "Fido", context)
+    try context.save()
+    for age in 2..<4 {
+      await #expect(processExitsWith: .success) {
+        [path = path as String, journal = journal as SQLiteStoreOptions.JournalMode, age = age as Int] in
+        let description = StoreDescription.sqlite(at: path, options: SQLiteStoreOptions(journalMode: journal))
+        let other = try PersistentStoreCoordinator(model: HistoryModel.model(), store: description)
+        try other.setMetadata(["age": .int64(Int64(age))])
+        try HistoryModel.save("Rex \(age)", other)
+        try other.close()
+      }
+      try fido.setValue(age, forKey: "age")
+      try context.save()
+    }
+    try coordinator.close()
+    let again = try PersistentStoreCoordinator(model: HistoryModel.model(), store: description)
+    #expect(again.metadata["age"] == .int64(3))
+    #expect(try HistoryModel.context(again).fetch(FetchRequest<ManagedObject>(entityName: "Dog")).count == 3)
+    try again.close()
+  }
+}
