@@ -32,6 +32,8 @@ final class OpenedFiles: Sendable {
     var contents: Contents?
     /// The file's change counter, without a log.
     var changeCounter: UInt32?
+    /// The change counter, without a log, after the last commit whose store and model are known.
+    var checkedCounter: UInt32?
     /// The change counter when the last writing transaction began. Readers don't raise it.
     var counterAtBegin: UInt32?
     /// The header of the log's index after the last known commit.
@@ -102,7 +104,10 @@ final class OpenedFiles: Sendable {
   /// Records the store's UUID, model and metadata. From now on, the database must contain this store, and each writing transaction checks that
   /// no other program has migrated it.
   func isStore(_ uuid: String, _ model: ManagedObjectModel, metadata: [UInt8]) {
-    state.withLock { ($0.storeUUID, $0.model, $0.metadata) = (uuid, model, metadata) }
+    state.withLock { state in
+      (state.storeUUID, state.model, state.metadata) = (uuid, model, metadata)
+      state.checkedCounter = state.checkedCounter ?? state.changeCounter
+    }
   }
 
   /// Forgets the log. Call it when the file was converted to a rollback journal.
@@ -120,7 +125,6 @@ final class OpenedFiles: Sendable {
   func checkBeforeWriting(_ connection: SQLiteConnection) throws(StoreError) {
     try state.withLock { state throws(StoreError) in
       let isUnchanged: Bool
-      var counter: UInt32?
       if try connection.state.hasLogOnDisk ?? (state.log != nil) {
         try lookAtLog(connection, &state)
         let index = LogIndex(connection.state)
@@ -133,17 +137,17 @@ final class OpenedFiles: Sendable {
       } else {
         _ = try status(connection.operation)
         if state.isOverwritten { throw overwritten(connection.operation, &state) }
-        let now = try connection.state.changeCounterOnDisk, before = state.changeCounter
+        let counter = try connection.state.changeCounterOnDisk, before = state.changeCounter
         // The counter may wrap around.
-        if let before, Int32(bitPattern: now &- before) < 0 { throw overwritten(connection.operation, &state) }
-        isUnchanged = now == before
-        state.markAtBegin = .counter(now)
-        counter = now
+        if let before, Int32(bitPattern: counter &- before) < 0 { throw overwritten(connection.operation, &state) }
+        (state.changeCounter, state.counterAtBegin) = (counter, counter)
+        isUnchanged = counter == state.checkedCounter
+        state.markAtBegin = .counter(counter)
       }
       // Only a commit of another process can have put another store or model here.
       if !isUnchanged, let uuid = state.storeUUID { try checkStore(uuid, connection, &state) }
-      // Known only now: after an error, the next transaction must check again.
-      if let counter { (state.changeCounter, state.counterAtBegin) = (counter, counter) }
+      // After an error, the next transaction must check again.
+      if case .counter(let counter) = state.markAtBegin { state.checkedCounter = counter }
     }
   }
 
@@ -168,6 +172,7 @@ final class OpenedFiles: Sendable {
       if let mark, let begin = state.markAtBegin, mark.follows(begin) {
         if state.known == begin { state.known = mark }
         if state.schema == begin { state.schema = mark }
+        if case .counter(let counter) = mark { state.checkedCounter = counter }
       }
     }
   }
