@@ -26,6 +26,26 @@ import Testing
     #expect(try place.context().one(Dog.self) { $0.name == "Fido" }?.age == 3)
   }
 
+  /// It gets an error while the context is being saved: that save has its changes already.
+  @Test(arguments: TestStore.allCases) func aHandlerOfChangesMaySaveExceptDuringASave(_ store: TestStore) throws {
+    let place = try store.makePlace(), context = try place.context()
+    var codes: [PersistenceError.Code?] = []
+    let observation = context.onChange { context, _ in
+      do {
+        try context.save()
+        codes.append(nil)
+      } catch { codes.append((error as? PersistenceError)?.code) }
+    }
+    let dog = context.dog("Fido", age: 1)
+    try context.save()
+    #expect(codes == [.saveInProgress] && !context.hasChanges)
+    dog.age = 2
+    try context.processPendingChanges()
+    #expect(codes == [.saveInProgress, nil] && !context.hasChanges)
+    #expect(try place.context().one(Dog.self) { $0.name == "Fido" }?.age == 2)
+    withExtendedLifetime(observation) {}
+  }
+
   private final class Saver: ManagedObject {
     override class var entityName: String { "Saver" }
     static nonisolated(unsafe) var codes: [PersistenceError.Code?] = []  // because one test uses it, in one thread
