@@ -153,6 +153,23 @@ import Testing
     #expect(try keptLogs() == kept)
   }
 
+  /// Another program restores a backup of another store through SQLite, so the file isn't overwritten. Every attempt to write is refused.
+  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
+  func RD3_aDatabaseThatContainsAnotherStoreIsNotWrittenTo(journal: SQLiteStoreOptions.JournalMode) throws {
+    let context = try opened(journal), uuid = "0C5AF5B1-4D5F-4E37-9B5E-2C0B1F6D8A11"
+    try BareDatabase.change(path, "UPDATE Z_METADATA SET Z_UUID = '\(uuid)'")
+    for _ in 0..<3 {
+      _ = try? Voyage.changeNext(context)
+      let error = #expect(throws: StoreError.self) { try context.save() }
+      #expect(error?.code == .storeReplaced && context.hasChanges, "\(error as Any)")
+      context.rollback()
+    }
+    try context.persistentStoreCoordinator.close()
+    let database = try BareDatabase(path)
+    #expect(try database.rows("SELECT Z_UUID FROM Z_METADATA") == [uuid])
+    #expect(try database.rows("SELECT ZSAVES FROM ZJOURNAL") == ["12"])
+  }
+
   /// A copy from before an update can have the same size and the same file header.
   @Test func RD3_aCopyWithTheSameFirstPageIsDetected() throws {
     try Harbour.makeFile(store(.wal), saves: 9)
