@@ -34,6 +34,7 @@ extension SaveOperation {
   private func completeOwners(_ readLists: inout Set<OwnedList>) {
     for (list, unheard) in unheardKeys() {
       let states = list.owner.toManyStates()
+      if !list.owner.isUpdated { updated.append(list.owner) }
       // The list is older or newer than the rows of the objects.
       if readLists.insert(list).inserted {
         context.readAgain(list.owner, list.index)
@@ -47,7 +48,6 @@ extension SaveOperation {
       for key in unheard.removed where !states[list.index].isRecorded(key, isAddition: false) {
         states[list.index].recordUnheard(key, isAddition: false)
       }
-      if !list.owner.isUpdated { updated.append(list.owner) }
       context.noteChange(list.owner)
     }
   }
@@ -55,7 +55,9 @@ extension SaveOperation {
   private func unheardKeys() -> [OwnedList: UnheardKeys] {
     var found: [OwnedList: UnheardKeys] = [:]
     func find(_ object: ManagedObject, _ link: LinkPlan, _ key: ObjectKey?, isAddition: Bool) {
-      guard let key, key >= 0, let owner = context.formerTarget(link.destination, key), !owner.isDeleted && !owner.isInserted else { return }
+      guard let key, key >= 0, let owner = context.formerTarget(link.destination, key), !owner.isDeleted && !owner.isInserted else {
+        return
+      }
       let list = OwnedList(owner: owner, index: Int(link.inverseToManyIndex))
       if owner.toManyStates()[list.index].isRecorded(object.objectKey, isAddition: isAddition) { return }
       if isAddition {

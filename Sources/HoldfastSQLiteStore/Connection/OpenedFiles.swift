@@ -361,7 +361,8 @@ final class OpenedFiles: Sendable {
       guard error.code == .incompatibleModel else { throw error }
       throw StoreError(
         .incompatibleModel, operation: connection.operation, path: file.path,
-        reason: "Another program migrated the file to another version of the model. Nothing was written. Close the store, and open the file "
+        reason:
+          "Another program migrated the file to another version of the model. Nothing was written. Close the store, and open the file "
           + "with that version of the model.", cause: error)
     }
   }

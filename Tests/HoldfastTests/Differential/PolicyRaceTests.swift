@@ -43,7 +43,8 @@ private final class PolicyRace {
 
     static func random(count: Int, seed: UInt64) -> [Step] {
       var random = SeededGenerator(seed: seed &+ 1)
-      let kinds: [Kind] = [.insert, .insert, .link, .link, .link, .link, .unlink, .linkAgain, .move, .delete, .read, .read, .refresh, .discard]
+      let kinds: [Kind] =
+        [.insert, .insert, .link, .link, .link, .link, .unlink, .linkAgain, .move, .delete, .read, .read, .refresh, .discard]
         + [.save, .save, .save, .merge, .saveAll]
       return (0..<count).map { _ in
         Step(

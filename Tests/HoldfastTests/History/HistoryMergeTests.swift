@@ -30,11 +30,11 @@ import Testing
 
     private func line(_ dog: Dog) -> String {
       let owner = dog.owner?.name ?? "-", links = "\(chips(dog.friends)) \(chips(dog.friendOf))"
-      return "\(dog.chip ?? -1) \(dog.name) \(dog.age) \(owner) \(links) \(dog.hasChanges)"
+      return "\(dog.chip ?? -1) \(dog.name) \(dog.age) \(owner) \(links)"
     }
 
     private func line(_ person: Person) -> String {
-      "\(person.name) \(person.city ?? "-") \(chips(person.dogs)) \(person.hasChanges)"
+      "\(person.name) \(person.city ?? "-") \(chips(person.dogs))"
     }
 
     private func chips(_ dogs: ToMany<Dog>) -> [Int64] { dogs.map { $0.chip ?? -1 }.sorted() }

@@ -189,6 +189,40 @@ import Testing
     #expect(try pair.saved().one(Dog.self) { $0.name == "Fido" }?.toOneID(Dog.Slot.owner) == nil)
   }
 
+  /// The partner isn't in the context, which keeps that there is none.
+  @Test(arguments: TestStore.allCases, [Policy.overwrite, .objectTrump])
+  func overwritingALinkClearsItAtAPartnerThatWasNotRead(_ store: TestStore, _ policy: Policy) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Place", isAbstract: true, attributes: [AttributeDescription("name", .string)],
+        relationships: [.toOne("next", to: "Town", inverse: "previous")]),
+      EntityDescription(
+        "Town", superentity: "Place",
+        relationships: [
+          .toOne("previous", to: "Place", inverse: "next"), .toOne("twin", to: "Place", inverse: nil),
+        ]),
+    ])
+    let place = try store.makePlace(model: model, classes: []), setup = try place.context()
+    for name in ["a", "b"] { try setup.insert(entityNamed: "Town").setValue(name, forKey: "name") }
+    try setup.save()
+    func town(_ name: String, _ context: ManagedObjectContext) throws -> ManagedObject {
+      try #require(
+        try context.fetch(FetchRequest<ManagedObject>(entityName: "Town")).first { try $0.value(forKey: "name") == StoreValue.string(name) }
+      )
+    }
+    let ours = try place.context(), theirs = try place.context(), a = try town("a", ours)
+    ours.mergePolicy = policy.policy
+    try a.setValue(.objectID(town("b", ours).objectID), forKey: "twin")
+    try town("a", theirs).setValue(.objectID(town("b", theirs).objectID), forKey: "next")
+    try theirs.save()
+    try ours.save()
+    try place.close()
+    let saved = try place.context(), next = try town("a", saved).value(forKey: "next"),
+      previous = try town("b", saved).value(forKey: "previous")
+    let isKept = policy == .objectTrump
+    #expect((next == StoreValue.null) != isKept && (previous == StoreValue.null) != isKept)
+  }
+
   // MARK: Taking back
 
   /// Both contexts add the same link. Discarding one addition doesn't remove the other.
