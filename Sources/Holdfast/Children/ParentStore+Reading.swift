@@ -190,7 +190,12 @@ private final class StoredRowsOfParent: RowSink {
 
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
     let entity = try parent.persistentStoreCoordinator.checkedEntityIndex(of: batch), root = parent.graph.entities[entity].root
-    let links = DeletedLinks(parent, entity), run = RowRun(batch: batch, rows: rows)
+    let run = RowRun(batch: batch, rows: rows)
+    // Others have inserted objects again that the parent has deleted.
+    if parent.readsNewest {
+      parent.showAgain(entity, Set((0..<run.count).map { run.pointer($0).key }.filter { parent.isDeleted(entity, $0) }))
+    }
+    let links = DeletedLinks(parent, entity)
     let isChanged = (0..<run.count).contains { position in
       let row = run.pointer(position)
       return children.version(of: row, root: root) != row.version || !links.slots(row).isEmpty

@@ -142,7 +142,9 @@ extension ContextCore {
 
   /// Makes all lists of objects be read again.
   private func forgetLists(of owners: Set<ManagedObject>) throws {
-    for owner in owners where !owner.isInserted && !owner.flags.contains(.detached) && owner.row != nil {
+    // In the same order in each run.
+    let sorted = owners.sorted { ($0.flags.entityIndex, $0.objectKey) < ($1.flags.entityIndex, $1.objectKey) }
+    for owner in sorted where !owner.isInserted && !owner.flags.contains(.detached) && owner.row != nil {
       for index in 0..<owner.plan.toManyCount { try forgetList(of: owner, index) }
     }
   }

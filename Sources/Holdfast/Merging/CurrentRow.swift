@@ -35,13 +35,15 @@ extension ContextCore {
       }
     }
     var found: [EntityIndex: Set<ObjectKey>] = [:]
-    for (entity, keys) in keys {
+    for (entity, keys) in keys.sorted(by: { $0.key < $1.key }) {
       for window in keys.sorted().windows(of: RowGroup.size) {
         let rows = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: Array(window)), requests.ofOthers)
-        rows.forEach { batch, index in found[graph.entities[entity].root, default: []].insert(batch.pointer(index).key) }
+        try rows.forEach { batch, index in
+          found[try persistentStoreCoordinator.checkedEntityIndex(of: batch), default: []].insert(batch.pointer(index).key)
+        }
       }
     }
-    for (root, keys) in found { _ = deletions.forgetSaved(keys, root: root) }
+    try throwingFaultErrors { for (entity, keys) in found.sorted(by: { $0.key < $1.key }) { showAgain(entity, keys) } }
   }
 
   /// Reads rows from the store: one request for each entity and 1,024 keys.

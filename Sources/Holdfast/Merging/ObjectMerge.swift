@@ -4,6 +4,9 @@ import HoldfastStore
 struct OwnedList: Hashable {
   let owner: ManagedObject
   let index: Int
+
+  /// What lists are sorted by, so that requests have the same order in each run.
+  var place: (EntityIndex, ObjectKey, Int) { (owner.flags.entityIndex, owner.objectKey, index) }
 }
 
 /// Merges one object's unsaved changes with the row that the store has now.

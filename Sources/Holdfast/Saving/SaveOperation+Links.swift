@@ -32,7 +32,7 @@ extension SaveOperation {
   ///
   /// - Parameter readLists: The lists that were read again. They aren't read a second time: what they contain is what the store has.
   private func completeOwners(_ readLists: inout Set<OwnedList>) {
-    for (list, unheard) in unheardKeys() {
+    for (list, unheard) in unheardKeys().sorted(by: { $0.key.place < $1.key.place }) {
       let states = list.owner.toManyStates()
       if !list.owner.isUpdated { updated.append(list.owner) }
       // The list is older or newer than the rows of the objects.

@@ -326,7 +326,10 @@ extension RandomAccessCollection {
 
 extension ManagedObject {
   /// Whether a save would write the object's row and compare its version.
-  final var changesItsRow: Bool { committedRow.map { !slotsChanged(since: $0).isEmpty } == true || changesStoredLinks }
+  final var changesItsRow: Bool {
+    // Values that an object sets while it is awakened aren't changes.
+    hasChanges && (committedRow.map { !slotsChanged(since: $0).isEmpty } == true || changesStoredLinks)
+  }
 
   /// Whether links of many-to-many relationships or an order changed, which increments the versions of both ends.
   fileprivate final var changesStoredLinks: Bool {

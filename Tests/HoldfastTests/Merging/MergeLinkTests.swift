@@ -399,6 +399,66 @@ import Testing
     #expect(Array(x.ours.dogs) == [fido.ours] && y.ours.dogs.isEmpty)
   }
 
+  /// Both contexts move two objects to the same ordered list. The list that is read then has both already.
+  @Test(arguments: TestStore.allCases, [Policy?.none, .storeTrump, .objectTrump])
+  func severalObjectsInTheSameNewListEndTheSave(_ store: TestStore, _ policy: Policy?) throws {
+    let lists = try Lists(store, ["a", "b", "c"], also: "other"), (ours, theirs) = (try lists.place.context(), try lists.place.context())
+    ours.mergePolicy = policy?.policy ?? .error
+    let items = try ["a", "b"].map { try lists.item($0, ours) }, other = try lists.list("other", ours)
+    for name in ["a", "b"] { try lists.list("other", theirs).ordered(forKey: "items").append(lists.item(name, theirs)) }
+    try theirs.save()
+    for item in items { try item.setValue(.objectID(other.objectID), forKey: "list") }
+    if policy == nil {
+      let error = try #require(throws: PersistenceError.self) { try ours.save() }
+      #expect(error.code == .conflict)
+      try ours.discardChanges(of: error.objectIDs)
+    }
+    try ours.save()
+    #expect(try Lists.names(of: other.ordered(forKey: "items")).sorted() == ["a", "b"])
+    let saved = try lists.reopened()
+    #expect(try Lists.names(of: lists.list("other", saved).ordered(forKey: "items")).sorted() == ["a", "b"])
+    #expect(try Lists.names(of: lists.list("list", saved).ordered(forKey: "items")) == ["c"])
+  }
+
+  /// A reverted deletion restores references, also those of objects that are in conflict as well.
+  @Test(arguments: TestStore.allCases) func aRevertedDeletionRestoresReferencesOfObjectsInConflict(_ store: TestStore) throws {
+    let pair = try Pair(store, .mergeByPropertyStoreTrump) { $0.dog("Fido", age: 3, owner: $0.person("Ann")) }
+    let fido = try pair.dogs("Fido"), ann = try pair.people("Ann")
+    #expect(fido.ours.owner === ann.ours)
+    pair.ours.delete(ann.ours)
+    ann.theirs.city = "Rome"
+    fido.theirs.age = 5
+    try pair.theirs.save()
+    try pair.ours.save()
+    #expect(fido.ours.owner === ann.ours && fido.ours.age == 5 && ann.ours.city == "Rome")
+    #expect(try pair.saved().one(Dog.self) { $0.name == "Fido" }?.owner?.name == "Ann")
+  }
+
+  /// The destination isn't in memory any more, and no sibling has it.
+  @Test(arguments: TestStore.allCases) func theDestinationOfAnUnsavedRelationshipIsRead(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Note", attributes: [AttributeDescription("name", .string)], relationships: [.toOne("editor", to: "Editor", inverse: nil)]),
+      EntityDescription("Editor", attributes: [AttributeDescription("name", .string)]),
+    ])
+    let place = try store.makePlace(model: model, classes: []), setup = try place.context()
+    var ids: [ManagedObjectID] = []
+    let editors = try (0..<4).map { number in
+      let editor = try setup.insert(entityNamed: "Editor"), note = try setup.insert(entityNamed: "Note")
+      try editor.setValue("\(number)", forKey: "name")
+      try note.setValue("\(number)", forKey: "name")
+      if number < 3 { try note.setValue(.objectID(editor.objectID), forKey: "editor") }
+      return editor
+    }
+    try setup.save()
+    ids = editors.map(\.objectID)
+    let context = try place.context(), notes = try context.fetch(FetchRequest<ManagedObject>(entityName: "Note"))
+    try notes[0].setValue(.objectID(ids[3]), forKey: "editor")
+    guard let relationship = notes[0].entity.relationship(named: "editor") else { return }
+    let editor = try #require(notes[0].toOne(relationship))
+    #expect(try editor.value(forKey: "name") == StoreValue.string("3") && !editor.isInaccessible)
+  }
+
   // MARK: Uniqueness
 
   @Test(arguments: TestStore.allCases, [Policy.storeTrump, .objectTrump, .overwrite, .rollback])

@@ -126,7 +126,8 @@ extension ContextCore {
     var unique: [ObjectKey] = []
     unique.reserveCapacity(keys.count)
     for key in keys where key != unique.last { unique.append(key) }
-    return unique
+    // The siblings don't have a destination that was set and not saved.
+    return unique.contains(object.objectKey) ? unique : [object.objectKey]
   }
 
   /// Fetches the destinations of a to-many relationship for all rows of a group.

@@ -171,10 +171,15 @@ extension ContextCore {
   private func showAgain(_ group: RowGroup) {
     var keys: Set<ObjectKey> = []
     group.forEachRow { _, row in if isDeleted(group.entity, row.key) { keys.insert(row.key) } }
-    if keys.isEmpty || !deletions.forgetSaved(keys, root: graph.entities[group.entity].root) { return }
+    showAgain(group.entity, keys)
+  }
+
+  /// Shows objects again that this context has deleted. Does nothing for those whose deletion isn't saved.
+  func showAgain(_ entity: EntityIndex, _ keys: Set<ObjectKey>) {
+    if keys.isEmpty || !deletions.forgetSaved(keys, root: graph.entities[entity].root) { return }
     // Lists that were read before the deletion still have them.
     for object in registeredObjects where !object.isInserted && !object.flags.contains(.detached) && object.row != nil {
-      for index in 0..<object.plan.toManyCount where object.plan.toMany[index].leads(toEntity: group.entity) { readAgain(object, index) }
+      for index in 0..<object.plan.toManyCount where object.plan.toMany[index].leads(toEntity: entity) { readAgain(object, index) }
     }
   }
 
