@@ -856,7 +856,7 @@ private final class SentRequests: Sendable {
   let all = Mutex<[SaveRequest]>([])
 }
 
-/// Keeps the contents of requests, of which a ``RecordingStore`` only keeps a summary.
+/// Keeps the contents of requests. A RecordingStore only keeps a summary of them.
 private final class SaveKeeper: ForwardingStore {
   let base: any IncrementalStore
   private let sent: SentRequests

@@ -10,7 +10,7 @@ import Testing
 
   // MARK: Contexts
 
-  /// The policies; nil stands for the one that merges only what doesn't conflict.
+  /// The policies; nil is `error`, which merges only what is not in conflict.
   private static let policies: [Policy?] = Policy.allCases.map(Optional.some) + [nil]
 
   /// The objects of a context, which stay in it.

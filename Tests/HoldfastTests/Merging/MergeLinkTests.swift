@@ -223,7 +223,7 @@ import Testing
     #expect((next == StoreValue.null) != isKept && (previous == StoreValue.null) != isKept)
   }
 
-  // MARK: Taking back
+  // MARK: Discarded changes of links
 
   /// Both contexts add the same link. Discarding one addition doesn't remove the other.
   @Test(arguments: TestStore.allCases, [false, true])
