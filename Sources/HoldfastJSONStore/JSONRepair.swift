@@ -125,7 +125,8 @@ struct JSONLines {
         wasDamaged = false
       } else if line.starts(with: Self.objectBegins) {
         if wasDamaged || runs.isEmpty { begin([]) }
-        wasDamaged = false
+        // Zeros or other damage can have joined the object with the lines behind it, even with the beginning of an entity.
+        wasDamaged = line.contains { $0 < UInt8(ascii: " ") }
         let object = start..<(line.last == UInt8(ascii: ",") ? line.endIndex - 1 : line.endIndex)
         runs[runs.count - 1].objects.append(object)
       } else if !Self.isEnd(line) {

@@ -16,7 +16,7 @@ final class PinnedViews: @unchecked Sendable {  // because `lock` protects `view
   /// The snapshot of each store, by the store's place; nil after the end.
   private var views: [Int: any ReadView]? = [:]
   private let storePlaces: Set<Int>
-  private let timeLimit: Duration?
+  let timeLimit: Duration?
   private let end: ContinuousClock.Instant?
   private var timer: (any DispatchSourceTimer)?
 
@@ -67,7 +67,7 @@ final class PinnedViews: @unchecked Sendable {  // because `lock` protects `view
   }
 
   /// Waits for a running request, then ends the snapshots.
-  private func endViews() {
+  func endViews() {
     lock.withLock {
       timer?.cancel()
       for view in (views ?? [:]).values { view.end() }

@@ -159,6 +159,15 @@ import Testing
     #expect(lost.isEmpty && !report.isComplete, "\(report)")
   }
 
+  /// The line that begins an entity is lost, and joins the objects before and behind it.
+  @Test(arguments: ["Page", "Shelf", "Tag"]) func RE6_zerosInsteadOfABeginningLoseOnlyTheirObjects(_ entity: String) throws {
+    var bytes = try #require(try Self.originals.get()[.json]).bytes
+    let begin = Array("\n\"\(entity)\":[".utf8), place = try #require(bytes.indices.first { bytes[$0...].starts(with: begin) })
+    for place in place - 20..<place + begin.count + 20 { bytes[place] = 0 }
+    let (report, lost) = try repair(.json, bytes, model: Archive.model, "zeros before \(entity)")
+    #expect(lost.count == 2 && !report.isComplete, "\(lost.count) lost; \(report)")
+  }
+
   /// Damage to the model in a file must not be taken for another model.
   @Test func RE6_aChangedModelIsDamage() throws {
     let original = try #require(try Self.originals.get()[.json])
