@@ -18,6 +18,21 @@ import Testing
     await #expect(throws: Failure()) { try await onThread { try RequestOptions.none.wait(for: "add") { throw Failure() } } }
   }
 
+  /// The threads of Swift's pool may all wait for such operations.
+  @Test func theOperationAndItsChildrenRunOutsideThePool() async throws {
+    let areOutside = try await onThread {
+      try RequestOptions.none.wait(for: "add") {
+        @Sendable func isOutside() async -> Bool {
+          await Task.yield()
+          return withUnsafeCurrentTask { $0?.unownedTaskExecutor != nil }
+        }
+        async let child = isOutside()
+        return [await isOutside(), await child, await Task { await isOutside() }.value]
+      }
+    }
+    #expect(areOutside == [true, true, false])
+  }
+
   @Test func aDeadlineCancelsTheOperationAndDoesNotWaitForIt() async throws {
     let (ended, continuation) = AsyncStream<Bool>.makeStream()
     let error = try await #require(throws: StoreError.self) {

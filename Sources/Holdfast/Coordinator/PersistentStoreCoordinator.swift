@@ -114,7 +114,8 @@ public final class PersistentStoreCoordinator: Sendable {
 
   /// Closes all stores. Requests of contexts fail afterwards.
   ///
-  /// Waits for a save in progress. If another thread is adding a store, waits for it and closes that store as well.
+  /// Waits for a save in progress. If another thread is adding a store, waits for it and closes that store as well. A store waits for a
+  /// fetch that is reading it, or lets the fetch fail.
   ///
   /// - Throws: the ``/HoldfastStore/StoreError`` of the first store that couldn't be closed. The others are closed nevertheless.
   public func close() throws {
@@ -191,7 +192,7 @@ public final class PersistentStoreCoordinator: Sendable {
   ///
   /// None of this traps.
   ///
-  /// Waits for a save of the store in progress, but not for fetches: a fetch that is reading the store may fail.
+  /// Waits for a save of the store in progress. The store waits for a fetch that is reading it, or lets the fetch fail.
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` when closing the store fails, or when it isn't a store of this coordinator. In the first case,
   ///   the store is removed nevertheless.

@@ -11,8 +11,9 @@ extension RequestOptions {
   /// let body = try options.wait(for: "fetch rows") { try await client.get(address) }
   /// ```
   ///
-  /// The operation runs in a task of its own. If the request is cancelled, or its deadline passes, the task is cancelled. A cancelled request
-  /// waits until the task has ended. A request whose deadline has passed doesn't wait any longer, so the operation may still be running.
+  /// The operation runs in a task of its own, on a thread outside Swift's cooperative pool. So it runs even if all threads of the pool wait
+  /// for such operations. If the request is cancelled, or its deadline passes, the task is cancelled. A cancelled request waits until the
+  /// task has ended. A request whose deadline has passed doesn't wait any longer, so the operation may still be running.
   ///
   /// The call blocks its thread. A background context sends requests from a thread outside Swift's cooperative pool. Other contexts send
   /// them from the thread that uses the context, which can be a thread of the pool.
@@ -58,7 +59,7 @@ private final class CancellableTask: Sendable {
 
   func start(_ body: @escaping @Sendable () async -> Void) {
     state.withLock { state in
-      let task = Task.detached(operation: body)
+      let task = Task.detached(executorPreference: OperationExecutor(), operation: body)
       if case .cancelled = state { task.cancel() }
       state = .running(task)
     }
@@ -72,6 +73,19 @@ private final class CancellableTask: Sendable {
       case .running(let task): task.cancel()
       }
     }
+  }
+}
+
+/// Runs an operation on a thread that isn't one of Swift's cooperative pool.
+///
+/// Threads of the pool can be the ones that wait for operations. The queue is serial, because only serial queues get a thread of their own
+/// when the threads of the shared queues are occupied.
+private final class OperationExecutor: TaskExecutor {
+  private let queue = DispatchQueue(label: "Operation of a store")
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
 }
 
