@@ -32,10 +32,10 @@ struct NotesHarness: StoreHarness {
 
 @Suite struct NotesStoreTests {
   @Test(arguments: StoreConformance.cases(for: NotesHarness().capabilities))
-  func contract(_ rule: StoreConformanceCase) async throws { try await rule.run(on: NotesHarness(), timeLimit: .seconds(300)) }
+  func contract(_ rule: StoreConformanceCase) async throws { try await rule.run(on: NotesHarness(), timeLimit: .seconds(3600)) }
 
   @Test func everyAbilityIsDeclared() async {
-    let undeclared = await StoreConformance.undeclaredAbilities(of: NotesHarness(), timeLimit: .seconds(300))
+    let undeclared = await StoreConformance.undeclaredAbilities(of: NotesHarness(), timeLimit: .seconds(3600))
     #expect(undeclared == [])
   }
 }

@@ -26,7 +26,7 @@ import Testing
   // MARK: Waiting
 
   @Test func requestsBeyondTheLimitWaitAndAreServedInTheOrderOfTheirArrival() throws {
-    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(maximumReaders: 1))
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(maximumReaders: 1, readerTimeout: .seconds(1e6)))
     let order = Mutex<[Int]>([])
     let threads = Threads()
     try database.readers.withConnection(to: "read") { _ in

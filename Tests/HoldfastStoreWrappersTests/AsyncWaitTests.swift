@@ -34,17 +34,24 @@ import Testing
   }
 
   @Test func aDeadlineCancelsTheOperationAndDoesNotWaitForIt() async throws {
-    let (ended, continuation) = AsyncStream<Bool>.makeStream()
-    let error = try await #require(throws: StoreError.self) {
-      try await onThread {
-        try RequestOptions(deadline: .now + .milliseconds(2)).wait(for: "fetch rows") {
-          // Ends only because it is cancelled.
-          try? await Task.sleep(for: .seconds(3_600))
-          continuation.yield(Task.isCancelled)
+    let (ended, continuation) = AsyncStream<Bool>.makeStream(), hasBegun = Atomic(false)
+    var time = Duration.milliseconds(2)
+    // On a busy machine, a deadline may pass before the operation begins. The next one is later.
+    while !hasBegun.load(ordering: .sequentiallyConsistent) {
+      let deadline = ContinuousClock.now + time
+      let error = try await #require(throws: StoreError.self) {
+        try await onThread {
+          try RequestOptions(deadline: deadline).wait(for: "fetch rows") {
+            hasBegun.store(true, ordering: .sequentiallyConsistent)
+            // Ends only because it is cancelled.
+            try? await Task.sleep(for: .seconds(3_600))
+            continuation.yield(Task.isCancelled)
+          }
         }
       }
+      #expect(error.code == .timedOut && error.isRetryable && error.operation == "fetch rows")
+      time *= 2
     }
-    #expect(error.code == .timedOut && error.isRetryable && error.operation == "fetch rows")
     var wasCancelled = ended.makeAsyncIterator()
     #expect(await wasCancelled.next() == true)
   }

@@ -216,10 +216,10 @@ import Testing
     }
     try await use()
     // The main actor and the queue of the background context release what belongs to them.
-    for _ in 0..<1_000 where coordinator != nil {
+    let isFreed = await eventually {
       await MainActor.run {}
-      try await Task.sleep(for: .milliseconds(5))
+      return coordinator == nil
     }
-    #expect(coordinator == nil)
+    #expect(isFreed)
   }
 }

@@ -131,6 +131,7 @@ import Testing
       let atFirst = try crews()
       precondition(atFirst == [nil], "\(atFirst)")
       for crew in 1...5 {
+        try ReadOnlyPlace.waitForNextTick(since: path)
         try ReadOnlyPlace.asRoot { try BareDatabase.change(path, "UPDATE ZSHIP SET ZCREW = \(crew)") }
         let found = try crews()
         precondition(found == [crew], "\(found)")

@@ -1,3 +1,5 @@
+import HoldfastStore
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
@@ -8,7 +10,7 @@
   import Darwin
 #endif
 
-// Both functions pause between two checks instead of yielding, so that they leave the processor to the thread that they wait for.
+// The first two functions pause between two checks instead of yielding, so that they leave the processor to the thread that they wait for.
 
 /// Waits until another thread or process fulfills a condition.
 ///
@@ -31,4 +33,9 @@ package func eventually(_ condition: () async throws -> Bool) async rethrows -> 
     try? await Task.sleep(for: .milliseconds(5))
   }
   return true
+}
+
+/// Repeats a short request until it ends within the time limit of its context or store. On a busy machine, several attempts may be late.
+package func untilInTime<Result>(_ request: () throws -> Result) throws -> Result {
+  while true { do { return try request() } catch let error as StoreError where error.code == .timedOut {} }
 }

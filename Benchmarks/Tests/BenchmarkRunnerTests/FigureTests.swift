@@ -40,16 +40,19 @@ import Testing
 
   @Test("A mark measures time, processor time and memory since its creation")
   func mark() {
-    let mark = Mark.begin()
-    var bytes = [UInt8](repeating: 1, count: 64 << 20)
-    bytes[Int(mark.time) % bytes.count] = 2
-    let figure = withExtendedLifetime(bytes) { mark.figure("W1", check: UInt64(bytes.count)) }
+    func measured() -> Figure {
+      let mark = Mark.begin()
+      var bytes = [UInt8](repeating: 1, count: 64 << 20)
+      bytes[Int(mark.time) % bytes.count] = 2
+      return withExtendedLifetime(bytes) { mark.figure("W1", check: UInt64(bytes.count)) }
+    }
+    let figure = measured()
     #expect(figure.seconds > 0)
     #expect(figure.cpuSeconds >= 0)
     #if os(Linux)
-      // Only half of it, because other tests allocate and free memory at the same time.
       #expect(figure.peakKilobytes > 32 << 10)
-      #expect(figure.heapDeltaBytes > 32 << 20)
+      // Only half of it, in one of several attempts, because other tests allocate and free memory at the same time.
+      #expect((0..<10).contains { _ in measured().heapDeltaBytes > 32 << 20 })
     #endif
   }
 }

@@ -63,7 +63,7 @@ extension PersistentStoreCoordinator {
   /// It includes the saves of every context, and changes by other processes that stores report. Whole-file stores report them when they
   /// load a file that another process has saved. Such a report comes when the store notices the changes, which can be behind a later save of
   /// this coordinator. Each caller gets its own sequence, which ends when the coordinator is deallocated or the iterating task is
-  /// cancelled.
+  /// cancelled. Contexts with ``ManagedObjectContext/automaticallyMergesChanges`` receive each change before the sequence delivers it.
   ///
   /// Call the method once for each task that reads the changes. If several tasks iterate over one sequence, each change goes to only one of
   /// them, and cancelling one task ends the sequence for all.
@@ -123,11 +123,13 @@ final class SaveListeners: Sendable {
 
   /// Notifies all listeners. Saves call it under the store's save lock, so that listeners receive them in commit order.
   ///
+  /// The contexts are first: a program that reads a change in a sequence can then process the pending changes of a context, and see it.
+  ///
   /// - Parameter inbox: The inbox of the context that saved, which doesn't receive them.
   func announce(_ changes: SavedChanges, except inbox: MergeInbox? = nil) {
     let (all, inboxes) = listeners.withLock { ($0.all, $0.inboxes) }
-    for reader in all { reader.queue?.add(changes) }
     for other in inboxes where other !== inbox { other.add(changes) }
+    for reader in all { reader.queue?.add(changes) }
   }
 }
 

@@ -3,12 +3,13 @@ import Synchronization
 
 /// Work on a thread of its own.
 final class ParallelWork: Sendable {
-  private let hasEnded = DispatchSemaphore(value: 0)
+  private let hasBegun = DispatchSemaphore(value: 0), hasEnded = DispatchSemaphore(value: 0)
   private let error = Mutex<(any Error)?>(nil)
 
   /// Starts the work.
   init(_ body: @escaping @Sendable () throws -> Void) {
     DispatchQueue(label: "holdfast.conformance").async { [self] in
+      hasBegun.signal()
       do { try body() } catch { self.error.withLock { $0 = error } }
       hasEnded.signal()
     }
@@ -21,8 +22,10 @@ final class ParallelWork: Sendable {
     if let error = error.withLock({ $0 }) { throw error }
   }
 
-  /// Gives the work an opportunity to end first. Returns after a moment in any case, because the work may be waiting for the caller.
+  /// Gives the work an opportunity to end first. Returns a moment after it has begun in any case, because it may be waiting for the caller.
   func yield() {
+    hasBegun.wait()
+    hasBegun.signal()
     if hasEnded.wait(timeout: .now() + .milliseconds(50)) == .success { hasEnded.signal() }
   }
 }

@@ -25,6 +25,8 @@ enum HistoryStore: String, CaseIterable, Codable, Sendable {
   ) -> StoreDescription {
     var shared = WholeFileOptions()
     shared.file.durability = .normal
+    // On a busy machine, another process or the watch of the file can have a lock for longer than the default of five seconds.
+    shared.file.lockTimeout = .seconds(3600)
     shared.file.isReadOnly = isReadOnly
     (shared.historyTracking, shared.maximumHistoryByteCount, shared.reportsOtherProcesses) = (tracking, limit, reports)
     switch self {
@@ -33,7 +35,7 @@ enum HistoryStore: String, CaseIterable, Codable, Sendable {
     case .binary: return .binary(at: path, options: BinaryStoreOptions(wholeFile: shared))
     case .sqlite:
       var options = SQLiteStoreOptions()
-      options.isReadOnly = isReadOnly
+      (options.isReadOnly, options.busyTimeout) = (isReadOnly, .seconds(3600))
       (options.historyTracking, options.maximumHistoryChangeCount, options.reportsOtherProcesses) = (tracking, limit, reports)
       return .sqlite(at: path, options: options)
     }

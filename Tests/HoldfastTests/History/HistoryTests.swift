@@ -166,9 +166,10 @@ import Testing
     #expect(try coordinator.deleteHistory(upTo: nil) == 2 && coordinator.deleteHistory(upTo: nil) == 0)
     #expect(try coordinator.fetchHistory(after: tokens[4]).transactions.isEmpty)
     #expect(throws: StoreError.self) { try coordinator.fetchHistory(after: tokens[3]) }
+    let before = Date.now.addingTimeInterval(-60)
     _ = try HistoryModel.fill(coordinator, 1)
     #expect(try coordinator.fetchHistory(after: tokens[4]).transactions.map(\.transactionNumber) == [6])
-    #expect(try coordinator.deleteHistory(upTo: nil, before: Date.now.addingTimeInterval(-60)) == 0)
+    #expect(try coordinator.deleteHistory(upTo: nil, before: before) == 0)
     #expect(try coordinator.deleteHistory(upTo: nil, before: Date.now.addingTimeInterval(60)) == 1)
   }
 

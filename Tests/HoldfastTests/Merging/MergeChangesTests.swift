@@ -337,6 +337,24 @@ import Testing
     #expect(!context.automaticallyMergesChanges)
   }
 
+  /// So a program that reads a change in the sequence can merge it.
+  @Test func aContextReceivesAChangeBeforeTheSequenceDeliversIt() async throws {
+    let two = try Two(.memory, .error), coordinator = two.ours.persistentStoreCoordinator
+    two.ours.automaticallyMergesChanges = true
+    let inbox = try #require(two.ours.core.inbox)
+    var changes = coordinator.savedChanges().makeAsyncIterator()
+    for round in 0..<100 {
+      async let save: Void = onThread {
+        let context = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+        context.dog("\(round)")
+        try context.save()
+      }
+      _ = await changes.next(isolation: #isolation)
+      #expect(inbox.takeAll().count == 1)
+      try await save
+    }
+  }
+
   @Test func tooManyWaitingChangesRefreshEverything() throws {
     let two = try Two(.memory, .error)
     two.ours.automaticallyMergesChanges = true

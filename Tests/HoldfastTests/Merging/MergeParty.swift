@@ -117,6 +117,7 @@ final class OtherProcess: MergeParty {
     let party = ContextParty(place)
     while true {
       guard let command: Command = try? receive(commands) else { _exit(1) }
+      System.limitTime()
       do { try send(carryOut(command, party, place), answers) } catch { try? send(Answer.failed("\(error)"), answers) }
       if case .end = command { _exit(0) }
     }

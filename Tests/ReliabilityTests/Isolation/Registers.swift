@@ -44,7 +44,8 @@ struct Registers: Codable, Sendable {
     if case .sqlite(let journal) = store {
       return .sqlite(
         at: path,
-        options: SQLiteStoreOptions(journalMode: journal, busyTimeout: .seconds(3600), maximumSnapshots: writers, checkpointPages: 20))
+        options: SQLiteStoreOptions(
+          journalMode: journal, busyTimeout: .seconds(3600), readerTimeout: .seconds(1e6), maximumSnapshots: writers, checkpointPages: 20))
     }
     return store.description(at: path, file: Inserting.options)
   }

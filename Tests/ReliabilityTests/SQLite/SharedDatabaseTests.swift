@@ -119,6 +119,7 @@ struct SharedDatabase: Codable, Sendable {
     let acks = Acknowledgements(emptying: acks(writer)), context = try Harbour.context(description)
     var saves = 0
     while !FileManager.default.fileExists(atPath: stop) {
+      System.limitTime()
       context.reset()
       if try saveNext(context, writer, saves) {
         acks.add()

@@ -152,7 +152,7 @@ private enum Ring {
   }
 
   static func description(_ store: FileStore, _ path: String, _ fileSystem: any StoreFileSystem, count: Int = 3) -> StoreDescription {
-    store.description(at: path, file: DurableFileOptions(backupCount: count, fileSystem: fileSystem))
+    store.description(at: path, file: DurableFileOptions(lockTimeout: .seconds(3600), backupCount: count, fileSystem: fileSystem))
   }
 
   /// Saves `saves` times. Repeats saves that had a conflict or failed.
@@ -166,7 +166,7 @@ private enum Ring {
       let berths = try Counting.berths(context)
       berths[0].count += 1
       berths[1].count += 1
-      // Both processes read the same version, so one has a conflict at once. Calls fail only after that.
+      // Both processes read the same version, and wait for each other's save. So one has a conflict at once. Calls fail only after that.
       if hasMet { disk.fail(oneOf: failing, [EIO, ENOSPC, EACCES]) } else { try Rendezvous.wait(in: folder, process: process, of: 2) }
       hasMet = true
       do {

@@ -43,10 +43,15 @@ package enum System {
     guard let fork = symbol("fork", as: (@convention(c) () -> pid_t).self) else { preconditionFailure("The C library has no fork.") }
     let child = fork()
     precondition(child >= 0, "No fork: errno \(errno)")
-    // A child that waits for a lock of a thread that it doesn't have ends after a time that is enough for any busy machine.
-    if child == 0 { alarm(1200) }
+    if child == 0 { limitTime() }
     return child
   }
+
+  /// Ends this process if it is still running after a time that is enough for any busy machine. Each call begins the time again.
+  ///
+  /// A forked child begins with it, because it may wait for a lock of a thread that it doesn't have. A child that does much one after the
+  /// other calls it for each part.
+  package static func limitTime() { alarm(1200) }
 
   /// Runs `body` in a forked child and returns what it returned; -1 if a signal ended it.
   package static func inForkedChild(_ body: () -> Int32) -> Int32 {

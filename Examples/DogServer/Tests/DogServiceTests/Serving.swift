@@ -63,7 +63,9 @@ struct DogClient: Sendable {
   ) async throws -> Result {
     var logger = Logger(label: "dogs")
     logger.logLevel = .critical
-    let service = DogService(try DogRegister(.sqlite(at: folder.store), timeout: .seconds(3600)), logger: logger)
+    let options = SQLiteStoreOptions(readerTimeout: .seconds(3600))
+    let register = try DogRegister(.sqlite(at: folder.store, options: options), timeout: .seconds(3600))
+    let service = DogService(register, logger: logger)
     return try await service.application(port: 0).test(.live) { try await with(port: #require($0.port), body) }
   }
 

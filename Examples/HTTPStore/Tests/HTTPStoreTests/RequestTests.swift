@@ -112,6 +112,8 @@ func send(
   var request = URLRequest(url: try #require(URL(string: url)))
   request.httpMethod = method
   request.httpBody = body
+  // On a busy machine, the default of a minute may be too short.
+  request.timeoutInterval = 3600
   if body != nil { request.setValue("application/json", forHTTPHeaderField: "Content-Type") }
   for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
   let (data, response) = try await URLSession.shared.data(for: request)
