@@ -63,9 +63,7 @@ extension ContextCore {
     }
     var keys = [key]
     if firesFaultsInBatches, let siblings, !(places.hasResidentRow(key) && siblings.isRarelyRead()) {
-      // The siblings don't have a destination that was set and not saved.
-      let window = unreadKeys(siblings.window(around: position), entity)
-      if window.contains(key) { keys = window }
+      keys = unreadKeys(siblings.window(around: position), entity)
     }
     do { return try readFamily(entity, keys, wanting: key) } catch { noteUnread(objectID(entity, key), error) }
     return nil

@@ -126,8 +126,7 @@ extension ContextCore {
     var unique: [ObjectKey] = []
     unique.reserveCapacity(keys.count)
     for key in keys where key != unique.last { unique.append(key) }
-    // The siblings don't have a destination that was set and not saved.
-    return unique.contains(object.objectKey) ? unique : [object.objectKey]
+    return unique
   }
 
   /// Fetches the destinations of a to-many relationship for all rows of a group.
