@@ -115,11 +115,7 @@ extension ContextCore {
 
   /// The keys of objects that aren't registered, ascending, without duplicates.
   private func unreadKeys(_ keys: ArraySlice<ObjectKey>, _ entity: EntityIndex) -> [ObjectKey] {
-    let wanted = keys.filter { $0 >= 0 && registered(entity, $0) == nil && !isDeleted(entity, $0) }.sorted()
-    var unique: [ObjectKey] = []
-    unique.reserveCapacity(wanted.count)
-    for key in wanted where key != unique.last { unique.append(key) }
-    return unique
+    keys.filter { $0 >= 0 && registered(entity, $0) == nil && !isDeleted(entity, $0) }.sortedUniquely()
   }
 
   /// Groups rows by entity.

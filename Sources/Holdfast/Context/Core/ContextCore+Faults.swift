@@ -116,17 +116,12 @@ extension ContextCore {
     guard firesFaultsInBatches, let siblings else { return [object.objectKey] }
     if places.hasResidentRow(object.objectKey) && siblings.isRarelyRead() { return [object.objectKey] }
     let entity = object.flags.entityIndex
-    var keys = siblings.window(around: Int(object.position)).filter { key in
+    let keys = siblings.window(around: Int(object.position)).filter { key in
       guard key >= 0 else { return false }
       if let sibling = registered(entity, key) { return sibling.row == nil }
       return !isDeleted(entity, key)
     }
-    if keys.count < 2 { return [object.objectKey] }
-    keys.sort()
-    var unique: [ObjectKey] = []
-    unique.reserveCapacity(keys.count)
-    for key in keys where key != unique.last { unique.append(key) }
-    return unique
+    return keys.count < 2 ? [object.objectKey] : keys.sortedUniquely()
   }
 
   /// Fetches the destinations of a to-many relationship for all rows of a group.

@@ -173,10 +173,7 @@ final class RowGroup {
   fileprivate func keys(in slot: SlotIndex) -> [ObjectKey] {
     var keys: [ObjectKey] = []
     forEachRow { if $1.isPresent(slot) { keys.append($1.key(slot)) } }
-    keys.sort()
-    var unique: [ObjectKey] = []
-    for key in keys where key != unique.last { unique.append(key) }
-    return unique
+    return keys.sortedUniquely()
   }
 }
 
