@@ -123,7 +123,7 @@ final class SaveOperation {
 
   // MARK: Steps
 
-  private func processPendingChanges() throws {
+  func processPendingChanges() throws {
     try context.processPendingChanges()
     // Objects read since the delete rules were applied may reference objects that are being deleted.
     context.nullifyRegistered(context.changes.objects.filter { $0.isDeleted })
@@ -184,8 +184,10 @@ final class SaveOperation {
   ///
   /// An object may still be a fault when only its links changed, or when it was deleted unread.
   private func readFaults() throws {
-    let saved = stored(updated) + deleted
-    try context.fire(together: saved.filter { $0.isFault }, options)
+    let saved = stored(updated) + deleted, faults: ContiguousArray<ManagedObject> = saved.filter(\.isFault)
+    try context.fire(together: faults, options)
+    // The rows may reference objects that are being deleted.
+    if !faults.isEmpty { context.nullifyRegistered(deleted) }
     let missing = saved.filter { $0.isFault || $0.isInaccessible }.map(\.objectID)
     if missing.isEmpty { return }
     throw PersistenceError(

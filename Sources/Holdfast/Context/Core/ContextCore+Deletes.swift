@@ -114,9 +114,20 @@ extension ContextCore {
   }
 
   /// Clears the keys of deleted objects in registered rows that weren't looked up individually.
+  func nullifyRegistered(_ deleted: some Sequence<ManagedObject>) {
+    forEachReference(to: deleted) { $0.writableRow().setNull($1) }
+  }
+
+  /// Makes unchanged objects faults that reference objects whose deletion was saved. They were read during the save, after
+  /// ``nullifyRegistered(_:)``, and the store has changed their rows.
+  func forgetRows(referencing deleted: some Sequence<ManagedObject>) {
+    forEachReference(to: deleted) { object, _ in if !object.hasChanges { turnIntoFault(object, keepingTransients: true) } }
+  }
+
+  /// Calls a closure with each registered row that references a deleted object, and the slot of the reference.
   ///
   /// Makes one pass over the registered objects of each entity that can reference them.
-  func nullifyRegistered(_ deleted: some Sequence<ManagedObject>) {
+  private func forEachReference(to deleted: some Sequence<ManagedObject>, _ body: (ManagedObject, SlotIndex) -> Void) {
     var keys: [EntityIndex: Set<ObjectKey>] = [:]
     for object in deleted { keys[object.flags.entityIndex, default: []].insert(object.objectKey) }
     for (entity, keys) in keys {
@@ -128,7 +139,7 @@ extension ContextCore {
             row.isPresent(inverse.slot),
             keys.contains(row.key(inverse.slot))
           else { continue }
-          object.writableRow().setNull(inverse.slot)
+          body(object, inverse.slot)
         }
       }
     }
