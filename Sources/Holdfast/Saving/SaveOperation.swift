@@ -182,9 +182,11 @@ final class SaveOperation {
 
   /// Reads all faults among changed and deleted objects together, because their versions are needed.
   ///
-  /// An object may still be a fault when only its links changed, or when it was deleted unread.
+  /// An object may still be a fault when only its links changed, or when it was deleted unread. It stays one if only the rows of other objects
+  /// contain the links, because its own row isn't written then.
   private func readFaults() throws {
-    let saved = stored(updated) + deleted, faults: ContiguousArray<ManagedObject> = saved.filter(\.isFault)
+    let saved: ContiguousArray<ManagedObject> = stored(updated).filter { !$0.isFault || needsRow($0) } + deleted
+    let faults: ContiguousArray<ManagedObject> = saved.filter(\.isFault)
     try context.fire(together: faults, options)
     // The rows may reference objects that are being deleted.
     if !faults.isEmpty { context.nullifyRegistered(deleted) }
@@ -194,6 +196,12 @@ final class SaveOperation {
       .conflict,
       reason: "Changed objects without a readable row: \(missing.count). Another context or process may have deleted them. Roll back.",
       objectIDs: missing, cause: context.faultError)
+  }
+
+  /// Whether the save compares the version of a fault whose links changed, or counts its destinations.
+  private func needsRow(_ fault: ManagedObject) -> Bool {
+    fault.changesStoredLinks || context.lockedObjects.contains(fault)
+      || !context.graph.checks[fault.flags.entityIndex].counted.isEmpty
   }
 
   /// Reads the positions in changed ordered relationships, which are needed to place other objects among them.

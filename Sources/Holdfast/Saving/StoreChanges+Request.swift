@@ -161,8 +161,8 @@ extension StoreChanges {
     }
     let targetSlots = StoreChanges.targetSlots(layout)
     for object in objects.sorted(by: { $0.objectKey < $1.objectKey }) {
-      let committed = object.committedRow ?? object.readRow
-      if object.isInaccessible { continue }
+      // Faults have nothing to write: only the rows of other objects contain their changed links.
+      guard let committed = object.committedRow, !object.isInaccessible else { continue }
       var mask = changedSlots(object, committed, layout, words)
       guard mask.contains(where: { $0 != 0 }) || object.changesStoredLinks else { continue }
       let cells = derives ? derivedCells(ofChanged: object, since: committed) : []
@@ -184,9 +184,7 @@ extension StoreChanges {
 
   /// Whether a changed object's row is written and its version is compared.
   func isWritten(_ object: ManagedObject) -> Bool {
-    let committed = object.committedRow ?? object.readRow
-    if object.isInaccessible { return false }
-    return !object.slotsChanged(since: committed).isEmpty || object.changesStoredLinks
+    !object.isInaccessible && object.changesItsRow
   }
 
   private func changedSlots(_ object: ManagedObject, _ committed: RowPointer, _ layout: RowLayout, _ words: Int) -> [UInt64] {
@@ -332,7 +330,7 @@ extension ManagedObject {
   }
 
   /// Whether links of many-to-many relationships or an order changed, which increments the versions of both ends.
-  fileprivate final var changesStoredLinks: Bool {
+  final var changesStoredLinks: Bool {
     guard let states = toMany else { return false }
     return entity.toManyRelationships.contains { relationship in
       if relationship.isOrdered { return states[relationship.toManyIndex].isReordered }
