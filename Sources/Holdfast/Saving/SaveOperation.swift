@@ -204,12 +204,11 @@ final class SaveOperation {
       || !context.graph.checks[fault.flags.entityIndex].counted.isEmpty
   }
 
-  /// Reads the positions in changed ordered relationships, which are needed to place other objects among them.
+  /// Reads the positions in ordered relationships with added objects, which are needed to place these among them.
   private func readOrders() throws {
-    for object in updated {
-      guard let states = object.toMany else { continue }
+    for object in updated where object.toMany != nil {
       for relationship in object.entity.toManyRelationships
-      where relationship.isOrdered && states[relationship.toManyIndex].isReordered && states[relationship.toManyIndex].order == nil {
+      where relationship.isOrdered && object.toMany?[relationship.toManyIndex].order == nil && object.needsOrder(of: relationship) {
         try context.refusingFaultErrors { _ = object.orderedList(relationship.toManyIndex) }
       }
     }

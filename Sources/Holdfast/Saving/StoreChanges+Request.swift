@@ -267,7 +267,7 @@ extension StoreChanges {
     let checksDeleted = context.hasDeleted(relationship.destinationIndex)
     var found: [(link: SaveRequest.Link, key: Int64)] = []
     for object in inserted + updated where family.contains(object.flags.entityIndex) {
-      guard let states = object.toMany, object.isInserted ? !states[index].contents.isEmpty : states[index].isReordered,
+      guard let states = object.toMany, object.isInserted ? !states[index].contents.isEmpty : object.needsOrder(of: relationship),
         let list = object.orderedList(index)
       else { continue }
       let source = permanent(object.objectKey)
@@ -336,5 +336,14 @@ extension ManagedObject {
       if relationship.isOrdered { return states[relationship.toManyIndex].isReordered }
       return relationship.inverseIsToMany && states[relationship.toManyIndex].isChanged
     }
+  }
+
+  /// Whether a save needs the order of a saved object's ordered relationship.
+  ///
+  /// If destinations were only removed, the others keep their order keys. Those of a many-to-many relationship are read nevertheless: the
+  /// removal may have no effect.
+  final func needsOrder(of relationship: ManagedObjectModel.Relationship) -> Bool {
+    guard let state = toMany?[relationship.toManyIndex], state.isReordered else { return false }
+    return state.order != nil || state.isMoved || !state.added.isEmpty || relationship.inverseIsToMany
   }
 }
