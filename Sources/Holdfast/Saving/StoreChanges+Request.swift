@@ -331,11 +331,14 @@ extension ManagedObject {
 
   /// Whether links of many-to-many relationships or an order changed, which increments the versions of both ends.
   final var changesStoredLinks: Bool {
-    guard let states = toMany else { return false }
-    return entity.toManyRelationships.contains { relationship in
-      if relationship.isOrdered { return states[relationship.toManyIndex].isReordered }
-      return relationship.inverseIsToMany && states[relationship.toManyIndex].isChanged
-    }
+    toMany != nil && entity.toManyRelationships.contains { ($0.isOrdered || $0.inverseIsToMany) && changesLinks(of: $0) }
+  }
+
+  /// Whether destinations of a to-many relationship were added, removed or moved, except for the addition of objects that are being deleted.
+  private func changesLinks(of relationship: ManagedObjectModel.Relationship) -> Bool {
+    guard let state = toMany?[relationship.toManyIndex] else { return false }
+    if !context.hasDeleted(relationship.destinationIndex) { return state.isReordered }
+    return state.isMoved || !state.removed.isEmpty || state.added.contains { !context.isDeleted(relationship.destinationIndex, $0) }
   }
 
   /// Whether a save needs the order of a saved object's ordered relationship.
@@ -343,7 +346,7 @@ extension ManagedObject {
   /// If destinations were only removed, the others keep their order keys. Those of a many-to-many relationship are read nevertheless: the
   /// removal may have no effect.
   final func needsOrder(of relationship: ManagedObjectModel.Relationship) -> Bool {
-    guard let state = toMany?[relationship.toManyIndex], state.isReordered else { return false }
+    guard let state = toMany?[relationship.toManyIndex], changesLinks(of: relationship) else { return false }
     return state.order != nil || state.isMoved || !state.added.isEmpty || relationship.inverseIsToMany
   }
 }
