@@ -103,9 +103,10 @@ extension ContextCore {
     // Lists of keys hide deleted objects, so only keys in rows must be cleared.
     guard !relationship.inverseIsToMany else { return }
     guard let inverse = persistentStoreCoordinator.model.inverse(of: relationship) else { return }
-    if !relationship.isToMany || !inverse.isOptional || object.isInserted {
-      for target in targets(of: object, relationship) { clear(inverse, of: target, from: object) }
-    }
+    // The store clears the keys of saved objects in rows that aren't in memory, and `nullifyRegistered(_:)` those in the others. A required
+    // relationship is cleared here, so that the save validates it.
+    if inverse.isOptional && !object.isInserted { return }
+    for target in targets(of: object, relationship) { clear(inverse, of: target, from: object) }
   }
 
   func clear(_ inverse: ManagedObjectModel.Relationship, of target: ManagedObject, from object: ManagedObject) {
