@@ -706,7 +706,7 @@ private enum SaveModel {
   func make() throws -> ManagedObjectModel {
     switch self {
     case .kennel: Kennel.model
-    case .lists: try MergeEdgeTests.lists()
+    case .lists: try Lists.model()
     case .cats: try SaveModel.makeCats()
     case .walks: try SaveModel.makeWalks()
     case .park: Park.plain

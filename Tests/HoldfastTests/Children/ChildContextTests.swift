@@ -19,6 +19,15 @@ import Testing
       parent = try place.context()
       child = ManagedObjectContext(parent: parent)
     }
+
+    /// A save of the child's object is a conflict. When it is refreshed, its weight can be raised and saved.
+    func expectOutdated(_ mine: Dog) throws {
+      mine.weight = (mine.weight ?? 0) + 1
+      #expect(throws: PersistenceError.self) { try child.save() }
+      try child.refresh(mine, mergeChanges: false)
+      mine.weight = (mine.weight ?? 0) + 1
+      try child.save()
+    }
   }
 
   @Test(arguments: TestStore.allCases) func aSavePushesChangesOneLevelUp(_ store: TestStore) throws {
@@ -279,31 +288,18 @@ import Testing
   /// The order of the child, which both have changed, wins. It has read the list from the store, or from the parent.
   @Test(arguments: TestStore.allCases, [false, true])
   func theOrderOfAListThatBothChangeIsTheChilds(_ store: TestStore, _ isReadFromParent: Bool) throws {
-    let place = try store.makePlace(model: MergeEdgeTests.lists(), classes: []), setup = try place.context()
-    let list = try setup.insert(entityNamed: "List")
-    try list.setValue("list", forKey: "name")
-    func item(_ name: String, _ context: ManagedObjectContext) throws -> ManagedObject {
-      let item = try context.insert(entityNamed: "Item")
-      try item.setValue(name, forKey: "name")
-      return item
-    }
-    func names(_ items: OrderedToMany<ManagedObject>) throws -> [String] {
-      try items.map { "\(try $0.value(forKey: "name"))" }
-    }
-    for name in ["a", "b", "c"] { try list.ordered(forKey: "items").append(item(name, setup)) }
-    try setup.save()
-    let parent = try place.context(), child = ManagedObjectContext(parent: parent)
-    let theirs = try parent.existingObject(with: list.objectID).ordered(forKey: "items")
+    let lists = try Lists(store, ["a", "b", "c"]), parent = try lists.place.context(), child = ManagedObjectContext(parent: parent)
+    let theirs = try lists.items(parent)
     if isReadFromParent { theirs.move(from: 0, to: 2) }
-    let mine = try child.existingObject(with: list.objectID).ordered(forKey: "items"), before = Array(mine)
+    let mine = try lists.items(child), before = Array(mine)
     theirs.replaceAll(with: theirs.reversed())
-    let added = try item("d", child)
+    let added = try Lists.newItem("d", child)
     mine.append(added)
     try child.save()
-    let expected = try (before + [added]).map { "\(try $0.value(forKey: "name"))" }
-    #expect(try names(theirs) == expected)
+    let expected = try Lists.names(of: before + [added])
+    #expect(try Lists.names(of: theirs) == expected)
     try parent.save()
-    #expect(try names(place.context().existingObject(with: list.objectID).ordered(forKey: "items")) == expected)
+    #expect(try Lists.names(of: lists.items(lists.place.context())) == expected)
   }
 
   /// The store clears references to deleted objects that the parent hasn't read.
@@ -350,11 +346,7 @@ import Testing
     mine.age = 11
     try family.child.save()
     try family.parent.save()
-    mine.weight = (mine.weight ?? 0) + 1
-    #expect(throws: PersistenceError.self) { try family.child.save() }
-    try family.child.refresh(mine, mergeChanges: false)
-    mine.weight = (mine.weight ?? 0) + 1
-    try family.child.save()
+    try family.expectOutdated(mine)
     #expect(parents.weight == 8 && parents.age == 11)
   }
 
@@ -380,18 +372,8 @@ import Testing
   }
 
   @Test(arguments: TestStore.allCases) func aNewOrderOfTheParentIsAConflict(_ store: TestStore) throws {
-    let place = try store.makePlace(model: MergeEdgeTests.lists(), classes: []), setup = try place.context()
-    let list = try setup.insert(entityNamed: "List")
-    try list.setValue("list", forKey: "name")
-    for name in ["a", "b", "c"] {
-      let item = try setup.insert(entityNamed: "Item")
-      try item.setValue(name, forKey: "name")
-      try list.ordered(forKey: "items").append(item)
-    }
-    try setup.save()
-    let parent = try place.context(), child = ManagedObjectContext(parent: parent)
-    let mine = try child.existingObject(with: list.objectID).ordered(forKey: "items")
-    let parents = try parent.existingObject(with: list.objectID).ordered(forKey: "items")
+    let lists = try Lists(store, ["a", "b", "c"]), parent = try lists.place.context(), child = ManagedObjectContext(parent: parent)
+    let mine = try lists.items(child), parents = try lists.items(parent)
     mine.move(from: 0, to: 2)
     try child.save()
     #expect(parents.map(\.objectID) == mine.map(\.objectID))
@@ -410,11 +392,7 @@ import Testing
     // The save contains a change by the child and another one.
     parents.weight = 7
     try family.parent.save()
-    mine.weight = (mine.weight ?? 0) + 1
-    #expect(throws: PersistenceError.self) { try family.child.save() }
-    try family.child.refresh(mine, mergeChanges: false)
-    mine.weight = (mine.weight ?? 0) + 1
-    try family.child.save()
+    try family.expectOutdated(mine)
     #expect(parents.weight == 8)
     // A new object, changed by the child, saved, and then changed by the parent.
     let new = family.child.dog("New")
