@@ -478,6 +478,27 @@ import Testing
     }
   }
 
+  @Test(arguments: TestStore.allCases) func aChildFindsAnObjectThatOthersHaveInsertedAgain(_ store: TestStore) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child), other = try family.place.context()
+    other.mergePolicy = .mergeByPropertyObjectTrump
+    let theirs = try #require(try other.one(Dog.self) { $0.name == "Fido" })
+    let ann = try #require(try parent.one(Person.self) { $0.name == "Ann" })
+    #expect(theirs.age == 3 && ann.dogs.count == 2)
+    parent.delete(try parent.existingObject(with: theirs.objectID))
+    try parent.save()
+    #expect(try namesOfDogs(child) == ["Rex"])
+    theirs.age = 9
+    try other.save()
+    #expect(try namesOfDogs(child) == ["Fido", "Rex"])
+    #expect(ann.dogs.map(\.name).sorted() == ["Fido", "Rex"])
+    let mine = try #require(try child.one(Dog.self) { $0.name == "Fido" })
+    #expect(mine.age == 9 && mine.owner?.dogs.count == 2)
+    mine.age = 10
+    try child.save()
+    try parent.save()
+    #expect(try family.place.context().one(Dog.self) { $0.name == "Fido" }?.age == 10)
+  }
+
   /// The object that returns is in the list of its new owner once.
   @Test(arguments: TestStore.allCases) func anObjectThatIsInsertedAgainCanGetANewOwner(_ store: TestStore) throws {
     let family = try Family(store), (parent, child) = (family.parent, family.child)

@@ -128,6 +128,32 @@ import Testing
     #expect(saved.toOneID(Dog.Slot.owner) == nil && saved.age == 9)
   }
 
+  /// The stored row of the collar shows that the dog exists again, with another owner than before it was deleted.
+  @Test(arguments: TestStore.allCases) func listsAreReadAgainWhenAConflictShowsThatAnObjectExistsAgain(_ store: TestStore) throws {
+    let pair = try Pair(store, .mergeByPropertyObjectTrump) { setup in
+      setup.dog("Fido", age: 3, owner: setup.person("Ann"))
+      setup.person("Bob")
+      _ = setup.insert(Collar.self)
+    }
+    let (ours, theirs) = (pair.ours, pair.theirs), fido = try pair.dogs("Fido")
+    let ann = try pair.people("Ann").theirs, bob = try pair.people("Bob")
+    let collar = try #require(try ours.fetch(FetchRequest<Collar>()).first)
+    let theirCollar = try #require(try theirs.fetch(FetchRequest<Collar>()).first)
+    #expect(ann.dogs.count == 1 && bob.theirs.dogs.isEmpty && theirCollar.dog == nil)
+    theirs.delete(fido.theirs)
+    try theirs.save()
+    #expect(ann.dogs.isEmpty)
+    fido.ours.owner = bob.ours
+    try ours.save()
+    collar.dog = fido.ours
+    try ours.save()
+    theirs.mergePolicy = .mergeByPropertyObjectTrump
+    theirCollar.color = "blue"
+    try theirs.save()
+    #expect(theirCollar.dog?.objectID == fido.ours.objectID && theirCollar.color == "blue")
+    #expect(ann.dogs.isEmpty && bob.theirs.dogs.map(\.objectID) == [fido.ours.objectID])
+  }
+
   @Test(arguments: TestStore.allCases) func aConflictCanBeResolvedTwice(_ store: TestStore) throws {
     let pair = try Pair(store) { $0.dog("Fido", age: 3, owner: $0.person("Ann")) }
     let fido = try pair.dogs("Fido"), ann = try pair.people("Ann")
