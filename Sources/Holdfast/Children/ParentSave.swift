@@ -161,6 +161,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
       for changes in request.orders { order(changes) }
       for changes in request.entities { for rows in changes.derived { derive(rows, changes.entity) } }
       for changes in request.entities { finish(changes) }
+      for (object, row) in again { store.children.setVersion(of: object, to: row.pointer.version) }
     }
     store.children.report(change, except: store)
     return SaveReceipt()
@@ -174,7 +175,6 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
         store.children.noteChange(of: object, by: store, after: version, isMixed: mixed.contains(object))
       }
     }
-    for (object, row) in again { store.children.setVersion(of: object, to: row.pointer.version) }
     for key in changes.locked.keys {
       if let object = parent.registered(changes.entity, key), !object.hasChanges { parent.lockedObjects.insert(object) }
     }
@@ -203,6 +203,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   private func insert(_ changes: SaveRequest.EntityChanges) {
     let entity = changes.entity, layout = parent.entities[entity].layout
     parent.registry.reserve(changes.inserted.reduce(0) { $0 + $1.count }, entity)
+    if parent.hasDeleted(entity) { undelete(changes) }
     for batch in changes.inserted {
       for place in 0..<batch.count {
         let row = batch.pointer(place)
@@ -210,8 +211,6 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
           insertAgain(known, batch[place], layout)
           continue
         }
-        // The parent may have saved a deletion of the object.
-        if parent.isDeleted(entity, row.key) { _ = parent.deletions.forgetSaved([row.key], root: parent.graph.entities[entity].root) }
         let own = PrivateRow(copying: row, layout, room: 0, committed: nil, in: parent.pool)
         own.setVersion(row.version == 1 ? 0 : row.version)
         new.append(parent.register(new: entity, own), entity)
@@ -219,9 +218,26 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     }
   }
 
-  /// Inserts an object that the parent has deleted, without its to-one relationships.
+  /// Reverts the parent's deletions of objects that are inserted again, and forgets those that it has saved.
+  ///
+  /// All at once, because this takes time proportional to all deletions and changes.
+  private func undelete(_ changes: SaveRequest.EntityChanges) {
+    var known: [ManagedObject] = [], saved: Set<ObjectKey> = []
+    for batch in changes.inserted {
+      for key in (0..<batch.count).map({ batch.pointer($0).key }) where parent.isDeleted(changes.entity, key) {
+        if let object = parent.registered(changes.entity, key) {
+          if object.isDeleted { known.append(object) }
+        } else {
+          saved.insert(key)
+        }
+      }
+    }
+    parent.undelete(known)
+    if !saved.isEmpty { _ = parent.deletions.forgetSaved(saved, root: parent.graph.entities[changes.entity].root) }
+  }
+
+  /// Inserts an object that the parent had deleted, without its to-one relationships.
   private func insertAgain(_ object: ManagedObject, _ row: RowView, _ layout: RowLayout) {
-    parent.undelete([object].filter(\.isDeleted))
     for relationship in object.entity.toManyRelationships { removeTargets(of: object, relationship) }
     for slot in layout.slots where layout.kinds[slot] != .key { object.copy(slot, of: row.pointer) }
     again.append((object, row))
