@@ -62,7 +62,7 @@ extension ContextCore {
       return object
     }
     var keys = [key]
-    if firesFaultsInBatches, let siblings, !(places.hasResidentRow(key) && siblings.isRarelyRead()) {
+    if firesFaultsInBatches, let siblings, !isChangedAbove(entity, key), !(places.hasResidentRow(key) && siblings.isRarelyRead()) {
       keys = unreadKeys(siblings.window(around: position), entity)
     }
     do { return try readFamily(entity, keys, wanting: key) } catch { noteUnread(objectID(entity, key), error) }
@@ -95,7 +95,8 @@ extension ContextCore {
 
   /// Whether to read ahead before creating an object of a list: the object is neither registered nor read yet.
   func readsAhead(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
-    mayReadAhead(entity, key) && key >= 0 && registered(entity, key) == nil && recentRow(entity, key) == nil
+    mayReadAhead(entity, key) && key >= 0 && registered(entity, key) == nil && !isChangedAbove(entity, key)
+      && recentRow(entity, key) == nil
   }
 
   private func mayReadAhead(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
@@ -113,9 +114,12 @@ extension ContextCore {
     _ = try? readFamily(entity, unread)
   }
 
-  /// The keys of objects that aren't registered, ascending, without duplicates.
+  /// The keys of objects that aren't registered, ascending, without duplicates. Objects that an ancestor has changed are left out, because
+  /// their rows can't be kept for later.
   private func unreadKeys(_ keys: ArraySlice<ObjectKey>, _ entity: EntityIndex) -> [ObjectKey] {
-    keys.filter { $0 >= 0 && registered(entity, $0) == nil && !isDeleted(entity, $0) }.sortedUniquely()
+    keys.filter { key in
+      key >= 0 && registered(entity, key) == nil && !isDeleted(entity, key) && !isChangedAbove(entity, key)
+    }.sortedUniquely()
   }
 
   /// Groups rows by entity.
