@@ -2,6 +2,7 @@ import Foundation
 import HoldfastMemoryStore
 import HoldfastStore
 import HoldfastStoreConformance
+import Synchronization
 import TestSupport
 import Testing
 
@@ -594,6 +595,100 @@ import Testing
     try family.parent.save()
     expected.saves = 1
     #expect(coordinator.requestCounts - before == expected)
+  }
+
+  /// Only the rows of the animals and keepers determine their entities. The parent hasn't read them.
+  @Test(arguments: TestStore.allCases) func objectsOfFamiliesThatAChildLinksAreReadTogether(_ store: TestStore) throws {
+    let place = try store.makePlace(model: Menagerie.model, classes: Menagerie.classes), setup = try place.context(), count = 60
+    for number in 0..<count {
+      setup.animal(Cat.self, "Cat \(number)", keeper: setup.insert(HeadKeeper.self) { $0.name = "Keeper \(number)" })
+    }
+    try setup.save()
+    let parent = try place.context(), child = ManagedObjectContext(parent: parent), coordinator = try place.coordinator()
+    let cats = try child.fetch(FetchRequest<Cat>()), keepers = try child.fetch(FetchRequest<Keeper>())
+    for (number, cat) in cats.enumerated() {
+      cat.keeper = keepers[(number + 1) % count]
+      cat.friends.insert(cats[(number + 1) % count])
+      let visit = child.insert(Visit.self)
+      (visit.day, visit.animal) = (1, cat)
+    }
+    let before = coordinator.requestCounts
+    try child.save()
+    // One for the cats, and one for the keepers.
+    let requests = coordinator.requestCounts - before
+    #expect(requests.rows <= 2 && requests.relationships == 0, "\(requests)")
+    try parent.save()
+    let saved = try place.context().fetch(FetchRequest<Cat>())
+    #expect(saved.allSatisfy { $0.visits.count == 1 && $0.friends.count == 1 && $0.keeper is HeadKeeper })
+  }
+
+  /// The parent knows only the links of the owners that the child has changed. Stores with resident rows get single requests.
+  @Test(arguments: [TestStore.sqlite, .weakest])
+  func listsOfObjectsThatTheParentHasNotReadAreReadTogether(_ store: TestStore) throws {
+    let place = try store.makePlace(), setup = try place.context(), count = 100
+    for number in 0..<count { setup.dog("Old", owner: setup.person("Owner \(number)")) }
+    try setup.save()
+    let parent = try place.context(), child = ManagedObjectContext(parent: parent), next = ManagedObjectContext(parent: parent)
+    for person in try child.fetch(FetchRequest<Person>()) { child.dog("New", owner: person) }
+    try child.save()
+    let coordinator = try place.coordinator(), before = coordinator.requestCounts
+    let dogs = try next.fetch(FetchRequest<Dog> { $0.name == "New" })
+    #expect(dogs.count == count && dogs.allSatisfy { $0.owner?.dogs.count == 2 })
+    let requests = coordinator.requestCounts - before
+    // The rows of the owners for the child and for the parent, and the lists.
+    #expect(requests.rows + requests.relationships <= 3, "\(requests)")
+  }
+
+  /// The rows of objects that the parent has changed aren't kept for later, so they are read one by one, from the parent's memory.
+  ///
+  /// Every other owner has changed.
+  @Test(arguments: TestStore.allCases) func objectsThatTheParentHasChangedAreReadOnce(_ store: TestStore) throws {
+    let place = try store.makePlace(), setup = try place.context(), count = 100
+    for number in 0..<count { setup.dog("Dog", owner: setup.person("Owner \(number)")) }
+    try setup.save()
+    let parent = try place.context(), child = ManagedObjectContext(parent: parent)
+    for (number, person) in try parent.fetch(FetchRequest<Person>()).enumerated() where number % 2 == 0 { person.city = "Rome" }
+    let rowCount = Mutex(0)
+    let observation = child.core.persistentStoreCoordinator.observeRequests { trace in
+      if trace.operation == .rows { rowCount.withLock { $0 += trace.requestedCount ?? 0 } }
+    }
+    let before = try place.coordinator().requestCounts
+    let dogs = try child.fetch(FetchRequest<Dog>())
+    #expect(dogs.count { $0.owner?.city == "Rome" } == count / 2)
+    observation.cancel()
+    let (rows, requests) = (rowCount.withLock { $0 }, try place.coordinator().requestCounts - before)
+    #expect(rows <= 2 * count && requests.rows <= (store.hasResidentRows || store == .second ? count : 1), "\(rows), \(requests)")
+  }
+
+  /// The parent's lists of deletions change once for all objects.
+  @Test(arguments: TestStore.allCases, [false, true]) func manyObjectsAreInsertedAgainAtOnce(_ store: TestStore, _ isSaved: Bool) throws {
+    let place = try store.makePlace(), setup = try place.context(), count = 50
+    for number in 0..<count { setup.dog("Dog \(number)") }
+    try setup.save()
+    let parent = try place.context(), child = ManagedObjectContext(parent: parent)
+    child.mergePolicy = .mergeByPropertyObjectTrump
+    for dog in try child.fetch(FetchRequest<Dog>()) { dog.age = 9 }
+    for dog in try parent.fetch(FetchRequest<Dog>()) { parent.delete(dog) }
+    if isSaved { try parent.save() }
+    let before = parent.core.deletions.generation
+    try child.save()
+    #expect(parent.core.deletions.generation - before <= 2)
+    #expect(try parent.count(for: FetchRequest<Dog>()) == count)
+    try parent.save()
+    #expect(try place.context().count(for: FetchRequest<Dog> { $0.age == 9 }) == count)
+  }
+
+  /// A new child doesn't search the parent's changes for new objects if another child has done it.
+  @Test func newObjectsOfAParentAreIdentifiedOnceForAllChildren() throws {
+    let family = try Family(.memory), parent = family.parent.core
+    let new = family.parent.dog("New")
+    #expect(try namesOfDogs(family.child).contains("New") && !new.objectID.isTemporaryID)
+    let second = ManagedObjectContext(parent: family.parent)
+    #expect(parent.children?.identifiedKey == parent.temporaryIDs.nextKey)
+    let other = family.parent.dog("Other")
+    #expect(parent.children?.identifiedKey != parent.temporaryIDs.nextKey)
+    #expect(try namesOfDogs(second).contains("Other") && !other.objectID.isTemporaryID)
+    #expect(parent.children?.identifiedKey == parent.temporaryIDs.nextKey)
   }
 
   // MARK: Bad input
