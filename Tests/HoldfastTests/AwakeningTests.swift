@@ -226,6 +226,28 @@ import Testing
     #expect(dogs[1].notes?.hasPrefix("computed for dog 1") == true)
   }
 
+  /// Values that an object sets while it is awakened don't make the save write it, so its unique value is still taken.
+  @Test(arguments: TestStore.allCases) func theUniqueValueOfAnAwakenedObjectIsTaken(_ store: TestStore) throws {
+    let place = try store.makePlace(classes: [Setter.self]), setup = try place.context()
+    func dog(_ name: String, _ context: ManagedObjectContext) throws -> ManagedObject {
+      let dog = try context.insert(entityNamed: "Dog")
+      try dog.setValue(.string(name), forKey: "name")
+      try dog.setValue(.int64(7), forKey: "chip")
+      return dog
+    }
+    _ = try dog("first", setup)
+    try setup.save()
+    let context = try place.context(), first = try #require(try context.fetch(FetchRequest<Setter>()).first)
+    #expect(first.notes?.hasPrefix("computed") == true && !first.hasChanges)
+    _ = try dog("second", context)
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
+    #expect(error.code == .constraintConflict)
+    context.mergePolicy = .mergeByPropertyObjectTrump
+    try context.save()
+    #expect(first.name == "second")
+    #expect(try ManagedObjectContext(coordinator: place.coordinator()).count(for: FetchRequest<ManagedObject>(entityName: "Dog")) == 1)
+  }
+
   @Test(arguments: TestStore.allCases) func anAwakenedObjectMayReadOthersWhichAreAwakenedToo(_ store: TestStore) throws {
     let context = try place(store, Curious.self, dogs: 40).context()
     let last = try #require(try context.fetch(FetchRequest<Curious>()).first { $0.age == 39 })

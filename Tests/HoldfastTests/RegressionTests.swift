@@ -386,6 +386,51 @@ extension TestStore.Place {
     try context.save()
   }
 
+  /// The bug: a dog whose row the save itself read kept its deleted owner, and an old version number. Its next save conflicted.
+  @Test(arguments: TestStore.allCases)
+  func `saving a dog again whose links changed with its owner's deletion doesn't conflict`(_ store: TestStore) throws {
+    let place = try makePeopleWithDogs(store)
+    let ids = try place.context().fetchObjectIDs(FetchRequest<Dog> { $0.owner.name == "Bob" })
+    let context = try place.context()
+    let dog = try #require(try context.object(with: ids[0]) as? Dog)
+    dog.friends.insert(context.dog("friend"))
+    context.delete(try #require(try context.one(Person.self) { $0.name == "Bob" }))
+    #expect(dog.isFault)
+    try context.save()
+    #expect(dog.owner == nil && !dog.readRow.isPresent(Dog.Slot.owner))
+    dog.age = 9
+    try context.save()
+    let saved = try #require(try place.context().existingObject(with: dog.objectID) as? Dog)
+    #expect(saved.age == 9 && saved.owner == nil && saved.friends.map(\.name) == ["friend"])
+  }
+
+  /// The bug: a team that the save read to count its members kept its deleted captain, and an old version number. Its next save conflicted.
+  @Test(arguments: TestStore.allCases)
+  func `saving a team after its captain was deleted doesn't conflict`(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Team", attributes: [AttributeDescription("name", .string, isOptional: true)],
+        relationships: [
+          .toMany("members", to: "Member", inverse: "team", isOptional: false), .toOne("captain", to: "Member", inverse: "captainOf"),
+        ]),
+      EntityDescription(
+        "Member", relationships: [.toOne("team", to: "Team", inverse: "members"), .toMany("captainOf", to: "Team", inverse: "captain")]),
+    ])
+    let place = try store.makePlace(model: model, classes: []), setup = try place.context()
+    let team = try setup.insert(entityNamed: "Team"), members = try (0..<2).map { _ in try setup.insert(entityNamed: "Member") }
+    try team.setValue(members, forKey: "members")
+    try team.setValue(.objectID(members[0].objectID), forKey: "captain")
+    try setup.save()
+    let context = try place.context(), ourTeam = try context.object(with: team.objectID)
+    context.delete(try context.existingObject(with: members[0].objectID))
+    try context.processPendingChanges()
+    #expect(ourTeam.isFault)
+    try context.save()
+    try ourTeam.setValue("renamed", forKey: "name")
+    try context.save()
+    #expect(try place.context().existingObject(with: team.objectID).value(forKey: "captain") == StoreValue.null)
+  }
+
   /// The bug: a required relationship could be set to an object that was already marked as deleted, and the save succeeded.
   @Test(arguments: TestStore.allCases)
   func `a save throws if a required relationship points to a deleted object`(_ store: TestStore) throws {

@@ -16,13 +16,23 @@ final class ChildContexts {
     var accepted: (child: ObjectIdentifier, version: RowVersion, own: RowVersion)?
   }
 
+  /// The children, and some that were released.
   private var children: [Child] = []
+  /// The number of ``children`` at which released ones are removed.
+  private var fullCount = 8
+  /// The context's next temporary key when its new objects were last given permanent keys; nil if they never were.
+  var identifiedKey: ObjectKey?
   /// By root entity and key.
   private var changes: [EntityIndex: [ObjectKey: Changes]] = [:]
 
   func add(_ store: ParentStore) {
-    children.removeAll { $0.store == nil }
+    while let last = children.last, last.store == nil { children.removeLast() }
     if children.isEmpty { changes = [:] }
+    // Looking at all children takes time proportional to their number, so it isn't done for each.
+    if children.count >= fullCount {
+      children.removeAll { $0.store == nil }
+      fullCount = max(8, 2 * children.count)
+    }
     children.append(Child(store: store))
   }
 

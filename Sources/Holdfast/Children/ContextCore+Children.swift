@@ -22,10 +22,11 @@ extension ContextCore {
     return change
   }
 
-  /// Whether an ancestor has changed or deleted an object, so that rows that were read before are outdated.
+  /// Whether an ancestor has deleted an object or changed its row, so that rows that were read before may be outdated.
   func isChangedAbove(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
     guard let above = parent?.core else { return false }
-    return above.registered(entity, key)?.hasChanges == true || above.isDeleted(entity, key) || above.isChangedAbove(entity, key)
+    if let object = above.registered(entity, key), object.hasChanges && object.flags.contains(.hasPrivateRow) { return true }
+    return above.isDeleted(entity, key) || above.isChangedAbove(entity, key)
   }
 
   /// Whether a row refers to an object that an ancestor has deleted.

@@ -100,12 +100,12 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     try parent.fire(together: ContiguousArray(objects.filter(\.isFault)), options)
   }
 
-  /// Reads the other ends of changed one-to-one relationships, and ordered lists, so that the commit reads nothing.
+  /// Reads the ends of changed links that the commit needs, and ordered lists, so that the commit reads nothing.
   private func readPartners(_ options: RequestOptions) throws {
-    let ends = endsOfPairs, new = ends.isEmpty ? [:] : insertedKeys
-    let partners = ends.compactMap { destination, key in
-      new[parent.graph.entities[destination].root]?.contains(key) == true ? nil : parent.target(destination, key, nil, position: 0)
-    }
+    let all = ends, new = all.isEmpty ? [:] : insertedKeys
+    let saved = all.filter { new[parent.graph.entities[$0.entity].root]?.contains($0.key) != true }
+    try readFamilies(saved)
+    let partners = saved.filter(\.isPartner).compactMap { parent.target($0.entity, $0.key, nil, position: 0) }
     objects += partners
     try parent.fire(together: ContiguousArray(partners.filter(\.isFault)), options)
     try parent.refusingFaultErrors {
@@ -119,14 +119,42 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     }
   }
 
-  /// The new and the former destinations of changed one-to-one relationships.
-  private var endsOfPairs: [(destination: EntityIndex, key: ObjectKey)] {
-    var ends: [(destination: EntityIndex, key: ObjectKey)] = []
+  /// Creates objects whose entities only their rows determine. Otherwise the commit would send a request for each of them.
+  private func readFamilies(_ ends: [End]) throws {
+    var keys: [EntityIndex: Set<ObjectKey>] = [:]
+    for end in ends where hasSubentities(end.entity) { keys[end.entity, default: []].insert(end.key) }
+    try parent.throwingFaultErrors {
+      for (entity, keys) in keys.sorted(by: { $0.key < $1.key }) {
+        for window in keys.sorted().windows(of: RowGroup.size) {
+          parent.readAhead(entity, window)
+          objects += window.compactMap { parent.target(entity, $0, nil, position: 0) }
+        }
+      }
+    }
+  }
+
+  private func hasSubentities(_ entity: EntityIndex) -> Bool { parent.graph.entities[entity].family.count > 1 }
+
+  /// An object at an end of a changed link.
+  private struct End {
+    let entity: EntityIndex
+    let key: ObjectKey
+    /// Whether the relationship is one-to-one, so that the object's row contains the link, too.
+    var isPartner = false
+  }
+
+  /// The ends of changed links of which the commit needs more than the keys.
+  ///
+  /// These are the new and the former destinations of one-to-one relationships, and objects of entities with subentities.
+  private var ends: [End] {
+    var ends: [End] = []
     for changes in request.entities {
       for relationship in parent.entities[changes.entity].relationships where !relationship.isToMany {
-        let slot = relationship.slot
-        if parent.graph.entities[changes.entity].toOne[slot].inverseSlot < 0 { continue }
-        func add(_ row: RowPointer) { if row.isPresent(slot) { ends.append((relationship.destinationIndex, row.key(slot))) } }
+        let slot = relationship.slot, isPair = parent.graph.entities[changes.entity].toOne[slot].inverseSlot >= 0
+        if !isPair && !hasSubentities(relationship.destinationIndex) { continue }
+        func add(_ row: RowPointer) {
+          if row.isPresent(slot) { ends.append(End(entity: relationship.destinationIndex, key: row.key(slot), isPartner: isPair)) }
+        }
         for batch in changes.inserted { for place in 0..<batch.count { add(batch.pointer(place)) } }
         for updated in changes.updated {
           for place in 0..<updated.rows.count where updated.isChanged(row: place, slot: slot) {
@@ -135,6 +163,12 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
           }
         }
       }
+    }
+    for changes in request.links {
+      let relationship = parent.entities[changes.entity].relationships[changes.relationship]
+      let (source, target) = (relationship.entityIndex, relationship.destinationIndex)
+      if hasSubentities(source) { ends += (changes.added + changes.removed).map { End(entity: source, key: $0.source) } }
+      if hasSubentities(target) { ends += (changes.added + changes.removed).map { End(entity: target, key: $0.target) } }
     }
     return ends
   }
@@ -161,6 +195,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
       for changes in request.orders { order(changes) }
       for changes in request.entities { for rows in changes.derived { derive(rows, changes.entity) } }
       for changes in request.entities { finish(changes) }
+      for (object, row) in again { store.children.setVersion(of: object, to: row.pointer.version) }
     }
     store.children.report(change, except: store)
     return SaveReceipt()
@@ -174,7 +209,6 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
         store.children.noteChange(of: object, by: store, after: version, isMixed: mixed.contains(object))
       }
     }
-    for (object, row) in again { store.children.setVersion(of: object, to: row.pointer.version) }
     for key in changes.locked.keys {
       if let object = parent.registered(changes.entity, key), !object.hasChanges { parent.lockedObjects.insert(object) }
     }
@@ -203,6 +237,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   private func insert(_ changes: SaveRequest.EntityChanges) {
     let entity = changes.entity, layout = parent.entities[entity].layout
     parent.registry.reserve(changes.inserted.reduce(0) { $0 + $1.count }, entity)
+    if parent.hasDeleted(entity) { undelete(changes) }
     for batch in changes.inserted {
       for place in 0..<batch.count {
         let row = batch.pointer(place)
@@ -210,8 +245,6 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
           insertAgain(known, batch[place], layout)
           continue
         }
-        // The parent may have saved a deletion of the object.
-        if parent.isDeleted(entity, row.key) { _ = parent.deletions.forgetSaved([row.key], root: parent.graph.entities[entity].root) }
         let own = PrivateRow(copying: row, layout, room: 0, committed: nil, in: parent.pool)
         own.setVersion(row.version == 1 ? 0 : row.version)
         new.append(parent.register(new: entity, own), entity)
@@ -219,9 +252,26 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     }
   }
 
-  /// Inserts an object that the parent has deleted, without its to-one relationships.
+  /// Reverts the parent's deletions of objects that are inserted again, and forgets those that it has saved.
+  ///
+  /// All at once, because this takes time proportional to all deletions and changes.
+  private func undelete(_ changes: SaveRequest.EntityChanges) {
+    var known: [ManagedObject] = [], saved: Set<ObjectKey> = []
+    for batch in changes.inserted {
+      for key in (0..<batch.count).map({ batch.pointer($0).key }) where parent.isDeleted(changes.entity, key) {
+        if let object = parent.registered(changes.entity, key) {
+          if object.isDeleted { known.append(object) }
+        } else {
+          saved.insert(key)
+        }
+      }
+    }
+    parent.undelete(known)
+    if !saved.isEmpty { _ = parent.deletions.forgetSaved(saved, root: parent.graph.entities[changes.entity].root) }
+  }
+
+  /// Inserts an object that the parent had deleted, without its to-one relationships.
   private func insertAgain(_ object: ManagedObject, _ row: RowView, _ layout: RowLayout) {
-    parent.undelete([object].filter(\.isDeleted))
     for relationship in object.entity.toManyRelationships { removeTargets(of: object, relationship) }
     for slot in layout.slots where layout.kinds[slot] != .key { object.copy(slot, of: row.pointer) }
     again.append((object, row))

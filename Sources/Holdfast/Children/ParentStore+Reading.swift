@@ -109,6 +109,9 @@ extension ParentStore {
   ) throws -> RelationshipAnswer {
     let (index, destination) = (relationship.toManyIndex, relationship.destinationIndex)
     var offsets: [Int32] = [0], targets: [ObjectKey] = [], orderKeys: [Int64] = []
+    // Their lists are then read together as well.
+    let faults = sources.compactMap { parent.registered(relationship.entityIndex, $0) }.filter(\.isFault)
+    try parent.fire(together: ContiguousArray(faults), options)
     try parent.refusingFaultErrors {
       for source in sources {
         guard let object = parent.registered(relationship.entityIndex, source) else { continue }

@@ -11,8 +11,6 @@ final class ParentStore: IncrementalStore, @unchecked Sendable {  // because a c
   private let handle: ManagedObjectContext
   private var host = StoreHost.none
   var orders = KnownOrders()
-  /// The last temporary key of the parent when its new objects were last identified.
-  private var lastTemporaryKey: ObjectKey?
 
   var parent: ContextCore { handle.core }
   var children: ChildContexts {
@@ -88,11 +86,11 @@ final class ParentStore: IncrementalStore, @unchecked Sendable {  // because a c
 
   /// Gives new objects of the parent permanent keys.
   func identifyNewObjects() throws {
-    let last = parent.temporaryIDs.nextKey
-    if last == lastTemporaryKey { return }
+    let next = parent.temporaryIDs.nextKey
+    if next == children.identifiedKey { return }
     let new = parent.changes.objects.filter { $0.isInserted && $0.objectKey < 0 && !$0.isDeleted }
     if !new.isEmpty { try parent.obtainPermanentIDs(for: Array(new)) }
-    lastTemporaryKey = last
+    children.identifiedKey = next
   }
 }
 

@@ -175,7 +175,6 @@ extension ContextCore {
     let merged = Set(merges.map(\.object)), destinations = Set(merges.flatMap(\.destinations)).subtracting(merged)
     let unchanged = destinations.filter { !$0.changesItsRow && !lockedObjects.contains($0) }
     if unchanged.isEmpty { return [] }
-    let rows = try currentRows(of: unchanged)
-    return unchanged.filter { rows[ObjectIdentifier($0)] == nil }.map { ObjectMerge($0, nil, .rollback) }
+    return try unchanged.subtracting(existing(unchanged)).map { ObjectMerge($0, nil, .rollback) }
   }
 }

@@ -66,13 +66,16 @@ extension ContextCore {
     if objects.isEmpty { return [] }
     let rows = try currentRows(of: objects), resolution = ConflictResolution(context: self, policy: mergePolicy, error: .unmerged)
     var kept: Set<ManagedObject> = []
-    let merges = try objects.compactMap { object in
+    let merges = try objects.compactMap { object -> ObjectMerge? in
       let current = rows[ObjectIdentifier(object)]
       let chosen = try resolution.merging(object, current)
-      // Only the rows of other objects contain its new links. Their save must find out that it was deleted.
-      if chosen == nil && current == nil && object.hasLinksInOtherRows { lockedObjects.insert(object) }
-      if chosen == nil && current == nil { kept.insert(object) }
-      return chosen.map { ObjectMerge(object, current, $0) }
+      if let chosen { return ObjectMerge(object, current, chosen) }
+      if current == nil {
+        kept.insert(object)
+        // Only the rows of other objects contain its new links. Their save must find out that it was deleted.
+        if object.hasLinksInOtherRows { lockedObjects.insert(object) }
+      }
+      return nil
     }
     try merge(merges)
     // The links of objects that stay although they were deleted were deleted with them.

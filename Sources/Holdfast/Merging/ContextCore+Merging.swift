@@ -173,7 +173,7 @@ extension ContextCore {
       let destination = object.toOne(relationship), inverse = Int(object.plan.toOne[relationship.slot].inverseToManyIndex)
       if let destination, destination.isInserted {
         if destination.objectKey >= 0, inverse >= 0 { destination.recordAddition(inverse, object.objectKey, isNew: false) }
-      } else if let destination, try !currentRows(of: CollectionOfOne(destination)).isEmpty {
+      } else if let destination, try !existing(CollectionOfOne(destination)).isEmpty {
         if inverse < 0 { continue }
         try forgetList(of: destination, inverse)
         destination.recordAddition(inverse, object.objectKey, isNew: false)

@@ -24,6 +24,17 @@ extension ContextCore {
     return found
   }
 
+  /// The objects among some saved ones that still have a row in the store. Faults among them receive it.
+  func existing(_ objects: some Collection<ManagedObject>) throws -> Set<ManagedObject> {
+    let rows = try currentRows(of: objects)
+    return Set(
+      objects.filter { object in
+        guard let current = rows[ObjectIdentifier(object)] else { return false }
+        if object.isFault { attach(object, current) }
+        return true
+      })
+  }
+
   /// Shows objects again that this context has deleted, and that others have inserted again since: rows reference them.
   private func showAgain(referencedBy rows: some Sequence<CurrentRow>) throws {
     var keys: [EntityIndex: Set<ObjectKey>] = [:]

@@ -53,9 +53,14 @@ extension ManagedObject {
     } else if context.isDeleted(destination, key) {
       return nil
     }
-    // The destination of a row without siblings has none either.
-    let siblings = group.flatMap { $0.count == 1 ? nil : $0.column(slot, destination: destination) }
-    return context.target(destination, key, siblings, position: 0)
+    return context.target(destination, key, siblings(ofTarget: key, slot, destination), position: 0)
+  }
+
+  /// The destinations of the row's siblings. Nil if the row has none, or if the destination was set since the last save: the siblings' rows
+  /// don't contain its key.
+  private func siblings(ofTarget key: ObjectKey, _ slot: SlotIndex, _ destination: EntityIndex) -> FaultSiblings? {
+    guard let group, group.count > 1, let saved = committedRow, saved.isPresent(slot), saved.key(slot) == key else { return nil }
+    return group.column(slot, destination: destination)
   }
 
   /// The group of the row, unless the object is a fault or has no siblings.

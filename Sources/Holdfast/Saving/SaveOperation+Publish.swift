@@ -16,6 +16,7 @@ extension SaveOperation {
       showDerivedValues(part)
       for changes in part.request.links { leaveFormerOwners(changes) }
       for object in part.deleted { context.detach(object) }
+      context.forgetRows(referencing: part.deleted)
     }
   }
 

@@ -123,7 +123,7 @@ final class SaveOperation {
 
   // MARK: Steps
 
-  private func processPendingChanges() throws {
+  func processPendingChanges() throws {
     try context.processPendingChanges()
     // Objects read since the delete rules were applied may reference objects that are being deleted.
     context.nullifyRegistered(context.changes.objects.filter { $0.isDeleted })
@@ -182,10 +182,14 @@ final class SaveOperation {
 
   /// Reads all faults among changed and deleted objects together, because their versions are needed.
   ///
-  /// An object may still be a fault when only its links changed, or when it was deleted unread.
+  /// An object may still be a fault when only its links changed, or when it was deleted unread. It stays one if only the rows of other objects
+  /// contain the links, because its own row isn't written then.
   private func readFaults() throws {
-    let saved = stored(updated) + deleted
-    try context.fire(together: saved.filter { $0.isFault }, options)
+    let saved: ContiguousArray<ManagedObject> = stored(updated).filter { !$0.isFault || needsRow($0) } + deleted
+    let faults: ContiguousArray<ManagedObject> = saved.filter(\.isFault)
+    try context.fire(together: faults, options)
+    // The rows may reference objects that are being deleted.
+    if !faults.isEmpty { context.nullifyRegistered(deleted) }
     let missing = saved.filter { $0.isFault || $0.isInaccessible }.map(\.objectID)
     if missing.isEmpty { return }
     throw PersistenceError(
@@ -194,12 +198,17 @@ final class SaveOperation {
       objectIDs: missing, cause: context.faultError)
   }
 
-  /// Reads the positions in changed ordered relationships, which are needed to place other objects among them.
+  /// Whether the save compares the version of a fault whose links changed, or counts its destinations.
+  private func needsRow(_ fault: ManagedObject) -> Bool {
+    fault.changesStoredLinks || context.lockedObjects.contains(fault)
+      || !context.graph.checks[fault.flags.entityIndex].counted.isEmpty
+  }
+
+  /// Reads the positions in ordered relationships with added objects, which are needed to place these among them.
   private func readOrders() throws {
-    for object in updated {
-      guard let states = object.toMany else { continue }
+    for object in updated where object.toMany != nil {
       for relationship in object.entity.toManyRelationships
-      where relationship.isOrdered && states[relationship.toManyIndex].isReordered && states[relationship.toManyIndex].order == nil {
+      where relationship.isOrdered && object.toMany?[relationship.toManyIndex].order == nil && object.needsOrder(of: relationship) {
         try context.refusingFaultErrors { _ = object.orderedList(relationship.toManyIndex) }
       }
     }

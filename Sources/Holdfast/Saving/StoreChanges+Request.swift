@@ -161,8 +161,8 @@ extension StoreChanges {
     }
     let targetSlots = StoreChanges.targetSlots(layout)
     for object in objects.sorted(by: { $0.objectKey < $1.objectKey }) {
-      let committed = object.committedRow ?? object.readRow
-      if object.isInaccessible { continue }
+      // Faults have nothing to write: only the rows of other objects contain their changed links.
+      guard let committed = object.committedRow, !object.isInaccessible else { continue }
       var mask = changedSlots(object, committed, layout, words)
       guard mask.contains(where: { $0 != 0 }) || object.changesStoredLinks else { continue }
       let cells = derives ? derivedCells(ofChanged: object, since: committed) : []
@@ -184,9 +184,7 @@ extension StoreChanges {
 
   /// Whether a changed object's row is written and its version is compared.
   func isWritten(_ object: ManagedObject) -> Bool {
-    let committed = object.committedRow ?? object.readRow
-    if object.isInaccessible { return false }
-    return !object.slotsChanged(since: committed).isEmpty || object.changesStoredLinks
+    !object.isInaccessible && object.changesItsRow
   }
 
   private func changedSlots(_ object: ManagedObject, _ committed: RowPointer, _ layout: RowLayout, _ words: Int) -> [UInt64] {
@@ -269,7 +267,7 @@ extension StoreChanges {
     let checksDeleted = context.hasDeleted(relationship.destinationIndex)
     var found: [(link: SaveRequest.Link, key: Int64)] = []
     for object in inserted + updated where family.contains(object.flags.entityIndex) {
-      guard let states = object.toMany, object.isInserted ? !states[index].contents.isEmpty : states[index].isReordered,
+      guard let states = object.toMany, object.isInserted ? !states[index].contents.isEmpty : object.needsOrder(of: relationship),
         let list = object.orderedList(index)
       else { continue }
       let source = permanent(object.objectKey)
@@ -332,11 +330,23 @@ extension ManagedObject {
   }
 
   /// Whether links of many-to-many relationships or an order changed, which increments the versions of both ends.
-  fileprivate final var changesStoredLinks: Bool {
-    guard let states = toMany else { return false }
-    return entity.toManyRelationships.contains { relationship in
-      if relationship.isOrdered { return states[relationship.toManyIndex].isReordered }
-      return relationship.inverseIsToMany && states[relationship.toManyIndex].isChanged
-    }
+  final var changesStoredLinks: Bool {
+    toMany != nil && entity.toManyRelationships.contains { ($0.isOrdered || $0.inverseIsToMany) && changesLinks(of: $0) }
+  }
+
+  /// Whether destinations of a to-many relationship were added, removed or moved, except for the addition of objects that are being deleted.
+  private func changesLinks(of relationship: ManagedObjectModel.Relationship) -> Bool {
+    guard let state = toMany?[relationship.toManyIndex] else { return false }
+    if !context.hasDeleted(relationship.destinationIndex) { return state.isReordered }
+    return state.isMoved || !state.removed.isEmpty || state.added.contains { !context.isDeleted(relationship.destinationIndex, $0) }
+  }
+
+  /// Whether a save needs the order of a saved object's ordered relationship.
+  ///
+  /// If destinations were only removed, the others keep their order keys. Those of a many-to-many relationship are read nevertheless: the
+  /// removal may have no effect.
+  final func needsOrder(of relationship: ManagedObjectModel.Relationship) -> Bool {
+    guard let state = toMany?[relationship.toManyIndex], changesLinks(of: relationship) else { return false }
+    return state.order != nil || state.isMoved || !state.added.isEmpty || relationship.inverseIsToMany
   }
 }

@@ -2,6 +2,7 @@ import Foundation
 import HoldfastMemoryStore
 import HoldfastStore
 import HoldfastStoreConformance
+import Synchronization
 import TestSupport
 import Testing
 
@@ -18,6 +19,15 @@ import Testing
       place = try store.makeKennelsOfTwo()
       parent = try place.context()
       child = ManagedObjectContext(parent: parent)
+    }
+
+    /// A save of the child's object is a conflict. When it is refreshed, its weight can be raised and saved.
+    func expectOutdated(_ mine: Dog) throws {
+      mine.weight = (mine.weight ?? 0) + 1
+      #expect(throws: PersistenceError.self) { try child.save() }
+      try child.refresh(mine, mergeChanges: false)
+      mine.weight = (mine.weight ?? 0) + 1
+      try child.save()
     }
   }
 
@@ -279,31 +289,18 @@ import Testing
   /// The order of the child, which both have changed, wins. It has read the list from the store, or from the parent.
   @Test(arguments: TestStore.allCases, [false, true])
   func theOrderOfAListThatBothChangeIsTheChilds(_ store: TestStore, _ isReadFromParent: Bool) throws {
-    let place = try store.makePlace(model: MergeEdgeTests.lists(), classes: []), setup = try place.context()
-    let list = try setup.insert(entityNamed: "List")
-    try list.setValue("list", forKey: "name")
-    func item(_ name: String, _ context: ManagedObjectContext) throws -> ManagedObject {
-      let item = try context.insert(entityNamed: "Item")
-      try item.setValue(name, forKey: "name")
-      return item
-    }
-    func names(_ items: OrderedToMany<ManagedObject>) throws -> [String] {
-      try items.map { "\(try $0.value(forKey: "name"))" }
-    }
-    for name in ["a", "b", "c"] { try list.ordered(forKey: "items").append(item(name, setup)) }
-    try setup.save()
-    let parent = try place.context(), child = ManagedObjectContext(parent: parent)
-    let theirs = try parent.existingObject(with: list.objectID).ordered(forKey: "items")
+    let lists = try Lists(store, ["a", "b", "c"]), parent = try lists.place.context(), child = ManagedObjectContext(parent: parent)
+    let theirs = try lists.items(parent)
     if isReadFromParent { theirs.move(from: 0, to: 2) }
-    let mine = try child.existingObject(with: list.objectID).ordered(forKey: "items"), before = Array(mine)
+    let mine = try lists.items(child), before = Array(mine)
     theirs.replaceAll(with: theirs.reversed())
-    let added = try item("d", child)
+    let added = try Lists.newItem("d", child)
     mine.append(added)
     try child.save()
-    let expected = try (before + [added]).map { "\(try $0.value(forKey: "name"))" }
-    #expect(try names(theirs) == expected)
+    let expected = try Lists.names(of: before + [added])
+    #expect(try Lists.names(of: theirs) == expected)
     try parent.save()
-    #expect(try names(place.context().existingObject(with: list.objectID).ordered(forKey: "items")) == expected)
+    #expect(try Lists.names(of: lists.items(lists.place.context())) == expected)
   }
 
   /// The store clears references to deleted objects that the parent hasn't read.
@@ -350,11 +347,7 @@ import Testing
     mine.age = 11
     try family.child.save()
     try family.parent.save()
-    mine.weight = (mine.weight ?? 0) + 1
-    #expect(throws: PersistenceError.self) { try family.child.save() }
-    try family.child.refresh(mine, mergeChanges: false)
-    mine.weight = (mine.weight ?? 0) + 1
-    try family.child.save()
+    try family.expectOutdated(mine)
     #expect(parents.weight == 8 && parents.age == 11)
   }
 
@@ -380,18 +373,8 @@ import Testing
   }
 
   @Test(arguments: TestStore.allCases) func aNewOrderOfTheParentIsAConflict(_ store: TestStore) throws {
-    let place = try store.makePlace(model: MergeEdgeTests.lists(), classes: []), setup = try place.context()
-    let list = try setup.insert(entityNamed: "List")
-    try list.setValue("list", forKey: "name")
-    for name in ["a", "b", "c"] {
-      let item = try setup.insert(entityNamed: "Item")
-      try item.setValue(name, forKey: "name")
-      try list.ordered(forKey: "items").append(item)
-    }
-    try setup.save()
-    let parent = try place.context(), child = ManagedObjectContext(parent: parent)
-    let mine = try child.existingObject(with: list.objectID).ordered(forKey: "items")
-    let parents = try parent.existingObject(with: list.objectID).ordered(forKey: "items")
+    let lists = try Lists(store, ["a", "b", "c"]), parent = try lists.place.context(), child = ManagedObjectContext(parent: parent)
+    let mine = try lists.items(child), parents = try lists.items(parent)
     mine.move(from: 0, to: 2)
     try child.save()
     #expect(parents.map(\.objectID) == mine.map(\.objectID))
@@ -410,11 +393,7 @@ import Testing
     // The save contains a change by the child and another one.
     parents.weight = 7
     try family.parent.save()
-    mine.weight = (mine.weight ?? 0) + 1
-    #expect(throws: PersistenceError.self) { try family.child.save() }
-    try family.child.refresh(mine, mergeChanges: false)
-    mine.weight = (mine.weight ?? 0) + 1
-    try family.child.save()
+    try family.expectOutdated(mine)
     #expect(parents.weight == 8)
     // A new object, changed by the child, saved, and then changed by the parent.
     let new = family.child.dog("New")
@@ -498,6 +477,27 @@ import Testing
       let saved = try #require(try family.place.context().one(Dog.self) { $0.name == "Fido" })
       #expect(saved.age == 11 && saved.friends.map(\.name) == ["Rex"] && saved.objectID == mine.objectID)
     }
+  }
+
+  @Test(arguments: TestStore.allCases) func aChildFindsAnObjectThatOthersHaveInsertedAgain(_ store: TestStore) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child), other = try family.place.context()
+    other.mergePolicy = .mergeByPropertyObjectTrump
+    let theirs = try #require(try other.one(Dog.self) { $0.name == "Fido" })
+    let ann = try #require(try parent.one(Person.self) { $0.name == "Ann" })
+    #expect(theirs.age == 3 && ann.dogs.count == 2)
+    parent.delete(try parent.existingObject(with: theirs.objectID))
+    try parent.save()
+    #expect(try namesOfDogs(child) == ["Rex"])
+    theirs.age = 9
+    try other.save()
+    #expect(try namesOfDogs(child) == ["Fido", "Rex"])
+    #expect(ann.dogs.map(\.name).sorted() == ["Fido", "Rex"])
+    let mine = try #require(try child.one(Dog.self) { $0.name == "Fido" })
+    #expect(mine.age == 9 && mine.owner?.dogs.count == 2)
+    mine.age = 10
+    try child.save()
+    try parent.save()
+    #expect(try family.place.context().one(Dog.self) { $0.name == "Fido" }?.age == 10)
   }
 
   /// The object that returns is in the list of its new owner once.
@@ -595,6 +595,100 @@ import Testing
     try family.parent.save()
     expected.saves = 1
     #expect(coordinator.requestCounts - before == expected)
+  }
+
+  /// Only the rows of the animals and keepers determine their entities. The parent hasn't read them.
+  @Test(arguments: TestStore.allCases) func objectsOfFamiliesThatAChildLinksAreReadTogether(_ store: TestStore) throws {
+    let place = try store.makePlace(model: Menagerie.model, classes: Menagerie.classes), setup = try place.context(), count = 60
+    for number in 0..<count {
+      setup.animal(Cat.self, "Cat \(number)", keeper: setup.insert(HeadKeeper.self) { $0.name = "Keeper \(number)" })
+    }
+    try setup.save()
+    let parent = try place.context(), child = ManagedObjectContext(parent: parent), coordinator = try place.coordinator()
+    let cats = try child.fetch(FetchRequest<Cat>()), keepers = try child.fetch(FetchRequest<Keeper>())
+    for (number, cat) in cats.enumerated() {
+      cat.keeper = keepers[(number + 1) % count]
+      cat.friends.insert(cats[(number + 1) % count])
+      let visit = child.insert(Visit.self)
+      (visit.day, visit.animal) = (1, cat)
+    }
+    let before = coordinator.requestCounts
+    try child.save()
+    // One for the cats, and one for the keepers.
+    let requests = coordinator.requestCounts - before
+    #expect(requests.rows <= 2 && requests.relationships == 0, "\(requests)")
+    try parent.save()
+    let saved = try place.context().fetch(FetchRequest<Cat>())
+    #expect(saved.allSatisfy { $0.visits.count == 1 && $0.friends.count == 1 && $0.keeper is HeadKeeper })
+  }
+
+  /// The parent knows only the links of the owners that the child has changed. Stores with resident rows get single requests.
+  @Test(arguments: [TestStore.sqlite, .weakest])
+  func listsOfObjectsThatTheParentHasNotReadAreReadTogether(_ store: TestStore) throws {
+    let place = try store.makePlace(), setup = try place.context(), count = 100
+    for number in 0..<count { setup.dog("Old", owner: setup.person("Owner \(number)")) }
+    try setup.save()
+    let parent = try place.context(), child = ManagedObjectContext(parent: parent), next = ManagedObjectContext(parent: parent)
+    for person in try child.fetch(FetchRequest<Person>()) { child.dog("New", owner: person) }
+    try child.save()
+    let coordinator = try place.coordinator(), before = coordinator.requestCounts
+    let dogs = try next.fetch(FetchRequest<Dog> { $0.name == "New" })
+    #expect(dogs.count == count && dogs.allSatisfy { $0.owner?.dogs.count == 2 })
+    let requests = coordinator.requestCounts - before
+    // The rows of the owners for the child and for the parent, and the lists.
+    #expect(requests.rows + requests.relationships <= 3, "\(requests)")
+  }
+
+  /// The rows of objects that the parent has changed aren't kept for later, so they are read one by one, from the parent's memory.
+  ///
+  /// Every other owner has changed.
+  @Test(arguments: TestStore.allCases) func objectsThatTheParentHasChangedAreReadOnce(_ store: TestStore) throws {
+    let place = try store.makePlace(), setup = try place.context(), count = 100
+    for number in 0..<count { setup.dog("Dog", owner: setup.person("Owner \(number)")) }
+    try setup.save()
+    let parent = try place.context(), child = ManagedObjectContext(parent: parent)
+    for (number, person) in try parent.fetch(FetchRequest<Person>()).enumerated() where number % 2 == 0 { person.city = "Rome" }
+    let rowCount = Mutex(0)
+    let observation = child.core.persistentStoreCoordinator.observeRequests { trace in
+      if trace.operation == .rows { rowCount.withLock { $0 += trace.requestedCount ?? 0 } }
+    }
+    let before = try place.coordinator().requestCounts
+    let dogs = try child.fetch(FetchRequest<Dog>())
+    #expect(dogs.count { $0.owner?.city == "Rome" } == count / 2)
+    observation.cancel()
+    let (rows, requests) = (rowCount.withLock { $0 }, try place.coordinator().requestCounts - before)
+    #expect(rows <= 2 * count && requests.rows <= (store.hasResidentRows || store == .second ? count : 1), "\(rows), \(requests)")
+  }
+
+  /// The parent's lists of deletions change once for all objects.
+  @Test(arguments: TestStore.allCases, [false, true]) func manyObjectsAreInsertedAgainAtOnce(_ store: TestStore, _ isSaved: Bool) throws {
+    let place = try store.makePlace(), setup = try place.context(), count = 50
+    for number in 0..<count { setup.dog("Dog \(number)") }
+    try setup.save()
+    let parent = try place.context(), child = ManagedObjectContext(parent: parent)
+    child.mergePolicy = .mergeByPropertyObjectTrump
+    for dog in try child.fetch(FetchRequest<Dog>()) { dog.age = 9 }
+    for dog in try parent.fetch(FetchRequest<Dog>()) { parent.delete(dog) }
+    if isSaved { try parent.save() }
+    let before = parent.core.deletions.generation
+    try child.save()
+    #expect(parent.core.deletions.generation - before <= 2)
+    #expect(try parent.count(for: FetchRequest<Dog>()) == count)
+    try parent.save()
+    #expect(try place.context().count(for: FetchRequest<Dog> { $0.age == 9 }) == count)
+  }
+
+  /// A new child doesn't search the parent's changes for new objects if another child has done it.
+  @Test func newObjectsOfAParentAreIdentifiedOnceForAllChildren() throws {
+    let family = try Family(.memory), parent = family.parent.core
+    let new = family.parent.dog("New")
+    #expect(try namesOfDogs(family.child).contains("New") && !new.objectID.isTemporaryID)
+    let second = ManagedObjectContext(parent: family.parent)
+    #expect(parent.children?.identifiedKey == parent.temporaryIDs.nextKey)
+    let other = family.parent.dog("Other")
+    #expect(parent.children?.identifiedKey != parent.temporaryIDs.nextKey)
+    #expect(try namesOfDogs(second).contains("Other") && !other.objectID.isTemporaryID)
+    #expect(parent.children?.identifiedKey == parent.temporaryIDs.nextKey)
   }
 
   // MARK: Bad input

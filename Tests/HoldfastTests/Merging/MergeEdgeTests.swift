@@ -250,26 +250,8 @@ import Testing
 
   // MARK: Order
 
-  static func lists() throws -> ManagedObjectModel {
-    try ManagedObjectModel(entities: [
-      EntityDescription(
-        "List", attributes: [AttributeDescription("name", .string)],
-        relationships: [.toMany("items", to: "Item", inverse: "list", isOrdered: true)]),
-      EntityDescription(
-        "Item", attributes: [AttributeDescription("name", .string)], relationships: [.toOne("list", to: "List", inverse: "items")]),
-    ])
-  }
-
   @Test(arguments: TestStore.allCases) func anUnsavedOrderOutlastsChangesOfItsObjects(_ store: TestStore) throws {
-    let place = try store.makePlace(model: Self.lists(), classes: []), setup = try place.context()
-    let list = try setup.insert(entityNamed: "List")
-    try list.setValue("list", forKey: "name")
-    for name in ["a", "b", "c", "d"] {
-      let item = try setup.insert(entityNamed: "Item")
-      try item.setValue(name, forKey: "name")
-      try list.ordered(forKey: "items").append(item)
-    }
-    try setup.save()
+    let place = try Lists(store, ["a", "b", "c", "d"]).place
     for saves in [false, true] {
       let ours = try place.context(), theirs = try place.context()
       ours.mergePolicy = .mergeByPropertyObjectTrump
@@ -296,18 +278,9 @@ import Testing
   }
 
   @Test(arguments: TestStore.allCases) func aListWithAnUnsavedOrderIsReadAgainOnceForAllItsObjects(_ store: TestStore) throws {
-    let place = try store.makePlace(model: Self.lists(), classes: []), setup = try place.context()
-    let list = try setup.insert(entityNamed: "List")
-    try list.setValue("list", forKey: "name")
-    for number in 0..<60 {
-      let item = try setup.insert(entityNamed: "Item")
-      try item.setValue("\(number)", forKey: "name")
-      try list.ordered(forKey: "items").append(item)
-    }
-    try setup.save()
-    let ours = try place.context(), theirs = try place.context()
+    let lists = try Lists(store, (0..<60).map { "\($0)" }), ours = try lists.place.context(), theirs = try lists.place.context()
     ours.automaticallyMergesChanges = true
-    let items = try ours.existingObject(with: list.objectID).ordered(forKey: "items"), all = Array(items)
+    let items = try lists.items(ours), all = Array(items)
     for item in all { _ = try item.value(forKey: "name") }
     items.move(from: 59, to: 0)
     for item in all.prefix(40) { theirs.delete(try theirs.existingObject(with: item.objectID)) }
@@ -323,30 +296,21 @@ import Testing
   /// The item, of an entity before that of its list, is in conflict, too.
   @Test(arguments: TestStore.allCases, [MergePolicyTests.Policy.objectTrump, .overwrite])
   func aListThatIsInsertedAgainKeepsItsNewItems(_ store: TestStore, _ policy: MergePolicyTests.Policy) throws {
-    let place = try store.makePlace(model: Self.lists(), classes: []), setup = try place.context()
-    func item(_ name: String, _ context: ManagedObjectContext) throws -> ManagedObject {
-      let item = try context.insert(entityNamed: "Item")
-      try item.setValue(name, forKey: "name")
-      return item
-    }
-    let list = try setup.insert(entityNamed: "List")
-    try list.setValue("list", forKey: "name")
-    try list.ordered(forKey: "items").append(item("old", setup))
-    try setup.save()
-    let ours = try place.context(), theirs = try place.context(), mine = try ours.existingObject(with: list.objectID)
+    let lists = try Lists(store, ["old"]), place = lists.place
+    let ours = try place.context(), theirs = try place.context(), mine = try ours.existingObject(with: lists.id)
     ours.mergePolicy = policy.policy
     let items = try mine.ordered(forKey: "items")
     for item in items { try item.setValue("changed", forKey: "name") }
     try mine.setValue("changed", forKey: "name")
-    for name in ["b", "a", "c"] { try items.append(item(name, ours)) }
+    for name in ["b", "a", "c"] { try items.append(Lists.newItem(name, ours)) }
     items.move(from: 1, to: 0)
-    theirs.delete(try theirs.existingObject(with: list.objectID))
+    theirs.delete(try theirs.existingObject(with: lists.id))
     try theirs.save()
     try ours.save()
     func names(_ items: OrderedToMany<ManagedObject>) throws -> [String] {
       try items.map { try $0.value(forKey: "name").storeValue.map { "\($0)" } ?? "" }
     }
-    let saved = try place.context().existingObject(with: list.objectID).ordered(forKey: "items")
+    let saved = try lists.items(place.context())
     #expect(try names(saved) == names(items))
     #expect(try names(saved).count { !$0.contains("changed") } == 3)
   }

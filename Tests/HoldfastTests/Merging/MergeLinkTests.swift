@@ -39,6 +39,26 @@ import Testing
     }
   }
 
+  /// Our context has read Fido, who belongs to Y. Then the other one gives him to Z.
+  private struct Moved {
+    let pair: Pair
+    let fido: Dog
+    let x: Person, y: Person, z: Person
+
+    init(_ store: TestStore) throws {
+      pair = try Pair(store) { setup in
+        for name in ["X", "Z"] { setup.person(name) }
+        setup.dog("Fido", age: 3, owner: setup.person("Y"))
+      }
+      let both = try pair.dogs("Fido"), target = try pair.people("Z")
+      (x, y) = (try pair.people("X").ours, try pair.people("Y").ours)
+      (fido, z) = (both.ours, target.ours)
+      #expect(fido.owner === y)
+      both.theirs.owner = target.theirs
+      try pair.theirs.save()
+    }
+  }
+
   // MARK: Objects that are inserted again
 
   @Test(arguments: TestStore.allCases, [false, true])
@@ -106,6 +126,32 @@ import Testing
     #expect(fido.ours.owner == nil && fido.ours.toOneID(Dog.Slot.owner) == nil)
     let saved = try #require(try pair.saved().one(Dog.self) { $0.name == "Fido" })
     #expect(saved.toOneID(Dog.Slot.owner) == nil && saved.age == 9)
+  }
+
+  /// The stored row of the collar shows that the dog exists again, with another owner than before it was deleted.
+  @Test(arguments: TestStore.allCases) func listsAreReadAgainWhenAConflictShowsThatAnObjectExistsAgain(_ store: TestStore) throws {
+    let pair = try Pair(store, .mergeByPropertyObjectTrump) { setup in
+      setup.dog("Fido", age: 3, owner: setup.person("Ann"))
+      setup.person("Bob")
+      _ = setup.insert(Collar.self)
+    }
+    let (ours, theirs) = (pair.ours, pair.theirs), fido = try pair.dogs("Fido")
+    let ann = try pair.people("Ann").theirs, bob = try pair.people("Bob")
+    let collar = try #require(try ours.fetch(FetchRequest<Collar>()).first)
+    let theirCollar = try #require(try theirs.fetch(FetchRequest<Collar>()).first)
+    #expect(ann.dogs.count == 1 && bob.theirs.dogs.isEmpty && theirCollar.dog == nil)
+    theirs.delete(fido.theirs)
+    try theirs.save()
+    #expect(ann.dogs.isEmpty)
+    fido.ours.owner = bob.ours
+    try ours.save()
+    collar.dog = fido.ours
+    try ours.save()
+    theirs.mergePolicy = .mergeByPropertyObjectTrump
+    theirCollar.color = "blue"
+    try theirs.save()
+    #expect(theirCollar.dog?.objectID == fido.ours.objectID && theirCollar.color == "blue")
+    #expect(ann.dogs.isEmpty && bob.theirs.dogs.map(\.objectID) == [fido.ours.objectID])
   }
 
   @Test(arguments: TestStore.allCases) func aConflictCanBeResolvedTwice(_ store: TestStore) throws {
@@ -255,27 +301,20 @@ import Testing
   /// The former owner's list is read after the other context gave the object to another owner.
   @Test(arguments: TestStore.allCases, [nil, Policy.storeTrump, .objectTrump, .rollback])
   func listsReadAfterTheOtherSaveAreRightWhenTheirChangeIsTakenBack(_ store: TestStore, _ policy: Policy?) throws {
-    let pair = try Pair(store) { setup in
-      for name in ["X", "Z"] { setup.person(name) }
-      setup.dog("Fido", age: 3, owner: setup.person("Y"))
-    }
-    let fido = try pair.dogs("Fido"), (x, y, z) = (try pair.people("X"), try pair.people("Y"), try pair.people("Z"))
-    #expect(fido.ours.owner === y.ours)
-    fido.theirs.owner = z.theirs
-    try pair.theirs.save()
-    fido.ours.owner = x.ours
-    #expect(y.ours.dogs.isEmpty && Array(x.ours.dogs) == [fido.ours])
+    let moved = try Moved(store), pair = moved.pair, (fido, x, y, z) = (moved.fido, moved.x, moved.y, moved.z)
+    fido.owner = x
+    #expect(y.dogs.isEmpty && Array(x.dogs) == [fido])
     if let policy {
       let error = try #require(throws: PersistenceError.self) { try pair.ours.save() }
       try pair.ours.resolveConflicts(of: error, using: policy.policy)
     } else {
-      try pair.ours.refresh(fido.ours, mergeChanges: false)
+      try pair.ours.refresh(fido, mergeChanges: false)
     }
-    let owner = policy?.prefersOurs == true ? x.ours : z.ours
-    #expect(fido.ours.owner === owner)
-    for person in [x.ours, y.ours, z.ours] { #expect(Array(person.dogs) == (person === owner ? [fido.ours] : []), "\(person.name)") }
+    let owner = policy?.prefersOurs == true ? x : z
+    #expect(fido.owner === owner)
+    for person in [x, y, z] { #expect(Array(person.dogs) == (person === owner ? [fido] : []), "\(person.name)") }
     try pair.ours.save()
-    for person in [x.ours, y.ours, z.ours] { #expect(Array(person.dogs) == (person === owner ? [fido.ours] : []), "\(person.name)") }
+    for person in [x, y, z] { #expect(Array(person.dogs) == (person === owner ? [fido] : []), "\(person.name)") }
     let saved = try pair.saved()
     #expect(try saved.one(Dog.self) { $0.name == "Fido" }?.owner?.name == owner.name)
   }
@@ -333,24 +372,17 @@ import Testing
   // MARK: Refreshing
 
   @Test(arguments: TestStore.allCases) func aRefreshThatKeepsAnOwnerTakesTheObjectFromTheStoredOne(_ store: TestStore) async throws {
-    let pair = try Pair(store) { setup in
-      for name in ["X", "Z"] { setup.person(name) }
-      setup.dog("Fido", age: 3, owner: setup.person("Y"))
-    }
-    let fido = try pair.dogs("Fido"), (x, y, z) = (try pair.people("X"), try pair.people("Y"), try pair.people("Z"))
-    #expect(fido.ours.owner === y.ours)
-    fido.theirs.owner = z.theirs
-    try pair.theirs.save()
-    #expect(Array(z.ours.dogs) == [fido.ours])
-    fido.ours.owner = x.ours
+    let moved = try Moved(store), pair = moved.pair, (fido, x, y, z) = (moved.fido, moved.x, moved.y, moved.z)
+    #expect(Array(z.dogs) == [fido])
+    fido.owner = x
     #expect(throws: PersistenceError.self) { try pair.ours.save() }
-    try pair.ours.refresh(fido.ours, mergeChanges: true)
-    #expect(fido.ours.owner === x.ours && Array(x.ours.dogs) == [fido.ours] && z.ours.dogs.isEmpty && y.ours.dogs.isEmpty)
+    try pair.ours.refresh(fido, mergeChanges: true)
+    #expect(fido.owner === x && Array(x.dogs) == [fido] && z.dogs.isEmpty && y.dogs.isEmpty)
     var changes = pair.ours.persistentStoreCoordinator.savedChanges().makeAsyncIterator()
     try pair.ours.save()
     let saved = try #require(await changes.next(isolation: #isolation))
-    #expect(Set(saved.updated).isSuperset(of: [fido.ours.objectID, x.ours.objectID, z.ours.objectID]))
-    #expect(Array(x.ours.dogs) == [fido.ours] && z.ours.dogs.isEmpty && y.ours.dogs.isEmpty)
+    #expect(Set(saved.updated).isSuperset(of: [fido.objectID, x.objectID, z.objectID]))
+    #expect(Array(x.dogs) == [fido] && z.dogs.isEmpty && y.dogs.isEmpty)
   }
 
   // MARK: Lists that are older than the row
@@ -509,44 +541,5 @@ import Testing
       try pair.ours.save()
       #expect(fido.ours.age == 9 && fido.ours.chip == 6)
     }
-  }
-}
-
-/// Two contexts with lists of items.
-private struct Lists {
-  let place: TestStore.Place
-
-  /// - Parameter other: The name of a second list, which is empty.
-  init(_ store: TestStore, _ names: [String], also other: String? = nil) throws {
-    place = try store.makePlace(model: MergeEdgeTests.lists(), classes: [])
-    let setup = try place.context(), list = try setup.insert(entityNamed: "List")
-    try list.setValue("list", forKey: "name")
-    for name in names {
-      let item = try setup.insert(entityNamed: "Item")
-      try item.setValue(name, forKey: "name")
-      try list.ordered(forKey: "items").append(item)
-    }
-    if let other { try setup.insert(entityNamed: "List").setValue(other, forKey: "name") }
-    try setup.save()
-  }
-
-  func list(_ name: String, _ context: ManagedObjectContext) throws -> ManagedObject { try object("List", name, context) }
-  func item(_ name: String, _ context: ManagedObjectContext) throws -> ManagedObject { try object("Item", name, context) }
-
-  private func object(_ entity: String, _ name: String, _ context: ManagedObjectContext) throws -> ManagedObject {
-    try #require(
-      try context.fetch(FetchRequest<ManagedObject>(entityName: entity)).first { try $0.value(forKey: "name") == StoreValue.string(name) })
-  }
-
-  static func names(of items: some Sequence<ManagedObject>) throws -> [String] {
-    try items.map { item in
-      guard case .single(.string(let name)) = try item.value(forKey: "name") else { throw CocoaError(.coderValueNotFound) }
-      return name
-    }
-  }
-
-  func reopened() throws -> ManagedObjectContext {
-    try place.close()
-    return try place.context()
   }
 }

@@ -103,9 +103,10 @@ extension ContextCore {
     // Lists of keys hide deleted objects, so only keys in rows must be cleared.
     guard !relationship.inverseIsToMany else { return }
     guard let inverse = persistentStoreCoordinator.model.inverse(of: relationship) else { return }
-    if !relationship.isToMany || !inverse.isOptional || object.isInserted {
-      for target in targets(of: object, relationship) { clear(inverse, of: target, from: object) }
-    }
+    // The store clears the keys of saved objects in rows that aren't in memory, and `nullifyRegistered(_:)` those in the others. A required
+    // relationship is cleared here, so that the save validates it.
+    if inverse.isOptional && !object.isInserted { return }
+    for target in targets(of: object, relationship) { clear(inverse, of: target, from: object) }
   }
 
   func clear(_ inverse: ManagedObjectModel.Relationship, of target: ManagedObject, from object: ManagedObject) {
@@ -114,9 +115,20 @@ extension ContextCore {
   }
 
   /// Clears the keys of deleted objects in registered rows that weren't looked up individually.
+  func nullifyRegistered(_ deleted: some Sequence<ManagedObject>) {
+    forEachReference(to: deleted) { $0.writableRow().setNull($1) }
+  }
+
+  /// Makes unchanged objects faults that reference objects whose deletion was saved. They were read during the save, after
+  /// ``nullifyRegistered(_:)``, and the store has changed their rows.
+  func forgetRows(referencing deleted: some Sequence<ManagedObject>) {
+    forEachReference(to: deleted) { object, _ in if !object.hasChanges { turnIntoFault(object, keepingTransients: true) } }
+  }
+
+  /// Calls a closure with each registered row that references a deleted object, and the slot of the reference.
   ///
   /// Makes one pass over the registered objects of each entity that can reference them.
-  func nullifyRegistered(_ deleted: some Sequence<ManagedObject>) {
+  private func forEachReference(to deleted: some Sequence<ManagedObject>, _ body: (ManagedObject, SlotIndex) -> Void) {
     var keys: [EntityIndex: Set<ObjectKey>] = [:]
     for object in deleted { keys[object.flags.entityIndex, default: []].insert(object.objectKey) }
     for (entity, keys) in keys {
@@ -128,7 +140,7 @@ extension ContextCore {
             row.isPresent(inverse.slot),
             keys.contains(row.key(inverse.slot))
           else { continue }
-          object.writableRow().setNull(inverse.slot)
+          body(object, inverse.slot)
         }
       }
     }

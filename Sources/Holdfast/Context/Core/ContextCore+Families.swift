@@ -62,10 +62,8 @@ extension ContextCore {
       return object
     }
     var keys = [key]
-    if firesFaultsInBatches, let siblings, !(places.hasResidentRow(key) && siblings.isRarelyRead()) {
-      // The siblings don't have a destination that was set and not saved.
-      let window = unreadKeys(siblings.window(around: position), entity)
-      if window.contains(key) { keys = window }
+    if firesFaultsInBatches, let siblings, !isChangedAbove(entity, key), !(places.hasResidentRow(key) && siblings.isRarelyRead()) {
+      keys = unreadKeys(siblings.window(around: position), entity)
     }
     do { return try readFamily(entity, keys, wanting: key) } catch { noteUnread(objectID(entity, key), error) }
     return nil
@@ -97,7 +95,8 @@ extension ContextCore {
 
   /// Whether to read ahead before creating an object of a list: the object is neither registered nor read yet.
   func readsAhead(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
-    mayReadAhead(entity, key) && key >= 0 && registered(entity, key) == nil && recentRow(entity, key) == nil
+    mayReadAhead(entity, key) && key >= 0 && registered(entity, key) == nil && !isChangedAbove(entity, key)
+      && recentRow(entity, key) == nil
   }
 
   private func mayReadAhead(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
@@ -115,13 +114,12 @@ extension ContextCore {
     _ = try? readFamily(entity, unread)
   }
 
-  /// The keys of objects that aren't registered, ascending, without duplicates.
+  /// The keys of objects that aren't registered, ascending, without duplicates. Objects that an ancestor has changed are left out, because
+  /// their rows can't be kept for later.
   private func unreadKeys(_ keys: ArraySlice<ObjectKey>, _ entity: EntityIndex) -> [ObjectKey] {
-    let wanted = keys.filter { $0 >= 0 && registered(entity, $0) == nil && !isDeleted(entity, $0) }.sorted()
-    var unique: [ObjectKey] = []
-    unique.reserveCapacity(wanted.count)
-    for key in wanted where key != unique.last { unique.append(key) }
-    return unique
+    keys.filter { key in
+      key >= 0 && registered(entity, key) == nil && !isDeleted(entity, key) && !isChangedAbove(entity, key)
+    }.sortedUniquely()
   }
 
   /// Groups rows by entity.

@@ -112,22 +112,19 @@ extension ContextCore {
   }
 
   /// The keys of a fault and of its siblings that have no row yet, ascending.
+  ///
+  /// Rows of siblings without an object are kept for later, unless an ancestor has changed them. So these are left out, and a fault that an
+  /// ancestor has changed is read without siblings that have no object: the next one would request them again.
   private func keysToRead(_ object: ManagedObject, _ siblings: FaultSiblings?) -> [ObjectKey] {
     guard firesFaultsInBatches, let siblings else { return [object.objectKey] }
     if places.hasResidentRow(object.objectKey) && siblings.isRarelyRead() { return [object.objectKey] }
-    let entity = object.flags.entityIndex
-    var keys = siblings.window(around: Int(object.position)).filter { key in
+    let entity = object.flags.entityIndex, isChanged = isChangedAbove(entity, object.objectKey)
+    let keys = siblings.window(around: Int(object.position)).filter { key in
       guard key >= 0 else { return false }
       if let sibling = registered(entity, key) { return sibling.row == nil }
-      return !isDeleted(entity, key)
+      return !isChanged && !isDeleted(entity, key) && !isChangedAbove(entity, key)
     }
-    if keys.count < 2 { return [object.objectKey] }
-    keys.sort()
-    var unique: [ObjectKey] = []
-    unique.reserveCapacity(keys.count)
-    for key in keys where key != unique.last { unique.append(key) }
-    // The siblings don't have a destination that was set and not saved.
-    return unique.contains(object.objectKey) ? unique : [object.objectKey]
+    return keys.count < 2 ? [object.objectKey] : keys.sortedUniquely()
   }
 
   /// Fetches the destinations of a to-many relationship for all rows of a group.

@@ -51,7 +51,8 @@ final class RowGroup {
   @exclusivity(unchecked) private var otherAnswers: [(toManyIndex: Int, siblings: FaultSiblings)] = []
   /// The siblings of to-one destinations, with one element per slot that was read.
   @exclusivity(unchecked) private var columns: [FaultSiblings] = []
-  @exclusivity(unchecked) private var positions: [ObjectKey: Int]?
+  /// The rows and their positions by key, when a row was first looked up.
+  @exclusivity(unchecked) private var rowsByKey: [ObjectKey: (RowPointer, Int)]?
   /// Whether the store refused to return the destinations of all rows at once.
   @exclusivity(unchecked) var hasTooManyTargets = false
   /// The number of requests for single objects: 8 bits for each to-many index from 0 to 6, and 8 bits for all others together.
@@ -110,14 +111,13 @@ final class RowGroup {
       forEachRow { if $1.key == key { found = ($1, $0) } }
       return found
     }
-    if positions == nil {
-      var positions: [ObjectKey: Int] = [:]
-      positions.reserveCapacity(count)
-      forEachRow { positions[$1.key] = $0 }
-      self.positions = positions
+    if rowsByKey == nil {
+      var rows: [ObjectKey: (RowPointer, Int)] = [:]
+      rows.reserveCapacity(count)
+      forEachRow { rows[$1.key] = ($1, $0) }
+      rowsByKey = rows
     }
-    guard let position = positions?[key] else { return nil }
-    return pointer(position).map { ($0, position) }
+    return rowsByKey?[key]
   }
 
   /// A group of only the row at a position.
@@ -128,16 +128,6 @@ final class RowGroup {
       position -= run.count
     }
     return self
-  }
-
-  private func pointer(_ position: Int) -> RowPointer? {
-    if position < first.count { return first.pointer(position) }
-    var position = position - first.count
-    for run in rest {
-      if position < run.count { return run.pointer(position) }
-      position -= run.count
-    }
-    return nil
   }
 
   /// Counts a request for the destinations of one object. Returns true for the first 32, which is 3% of a full group.
@@ -173,10 +163,7 @@ final class RowGroup {
   fileprivate func keys(in slot: SlotIndex) -> [ObjectKey] {
     var keys: [ObjectKey] = []
     forEachRow { if $1.isPresent(slot) { keys.append($1.key(slot)) } }
-    keys.sort()
-    var unique: [ObjectKey] = []
-    for key in keys where key != unique.last { unique.append(key) }
-    return unique
+    return keys.sortedUniquely()
   }
 }
 

@@ -15,7 +15,7 @@ extension SaveOperation {
         ownFailures += OwnRules.failures(object) { try object.validateForUpdate() } + OwnRules.failuresOfProperties(object)
       }
     }
-    try context.processPendingChanges()
+    try processPendingChanges()
   }
 }
 

@@ -61,9 +61,8 @@ extension StoreChanges {
 
   private func changes(_ slots: [SlotIndex], of object: ManagedObject) -> Bool {
     guard let base = object.committedRow else { return true }
-    let row = object.readRow, kinds = object.entity.layout.kinds
-    let derived = context.graph.derivations?.slots[object.flags.entityIndex] ?? []
-    return slots.contains { derived.contains($0) || row.differs(from: base, $0, kinds[$0]) }
+    let changed = object.slotsChanged(since: base), derived = context.graph.derivations?.slots[object.flags.entityIndex] ?? []
+    return slots.contains { derived.contains($0) || changed.contains($0) }
   }
 
   /// The value of a slot that the save writes: for a derived attribute, the new derived value.
