@@ -34,6 +34,8 @@ final class PolicyRace {
   private let place: TestStore.Place
   /// Parents precede their children.
   private let contexts: [ManagedObjectContext]
+  /// The last objects that each context without children has read. They stay in it, and may be older than the store.
+  private var held: [[ManagedObject]]
   /// The contents of the store since the last save.
   private var saved = RaceContents()
   private var step = 0
@@ -48,6 +50,7 @@ final class PolicyRace {
       contexts.append(ManagedObjectContext(parent: contexts[seed & 32 == 0 ? 2 : 3]))
     }
     (self.model, self.place, self.contexts) = (model, place, contexts)
+    held = contexts.map { _ in [] }
     for (number, context) in contexts.enumerated() {
       context.automaticallyMergesChanges = number == 0 || seed >> UInt64(number) & 1 == 0
       context.firesFaultsInBatches = seed & 1 == 0
@@ -106,6 +109,7 @@ final class PolicyRace {
     case .read:
       try pick(numbers, context, "read") { object in
         for relationship in object.entity.relationships { _ = try RaceContents.targets(object, relationship) }
+        hold(object, context)
       }
     case .refresh: try pick(numbers, context, "refresh") { try context.refresh($0, mergeChanges: numbers[2] % 2 == 0) }
     case .discard:
@@ -139,6 +143,11 @@ final class PolicyRace {
     guard let object = try pick(root(numbers[0]), numbers[1], context) else { return }
     note("\(what) \(object)", context)
     try body(object)
+  }
+
+  private func hold(_ object: ManagedObject, _ context: ManagedObjectContext) {
+    guard let number = contexts.firstIndex(where: { $0 === context }), !contexts.contains(where: { $0.parent === context }) else { return }
+    held[number] = Array(held[number].suffix(11)) + [object]
   }
 
   private func tag(_ object: ManagedObject) throws { try object.setValue(.int64(Int64(step)), forKey: "tag") }
@@ -189,7 +198,7 @@ final class PolicyRace {
     context.mergePolicy = policy.policy
     defer { context.mergePolicy = .error }
     do {
-      try context.save()
+      try saveInFewAttempts(context)
     } catch let error as PersistenceError {
       note("\(error.code)", context)
       try checkRefusal(error, policy, context)
@@ -201,6 +210,16 @@ final class PolicyRace {
     let after = try contents(above: context)
     if context.parent == nil { saved = after }
     try expectation.check(after)
+  }
+
+  /// Saves. No other context saves meanwhile, so each attempt resolves some conflicts for good.
+  private func saveInFewAttempts(_ context: ManagedObjectContext) throws {
+    let coordinator = context.core.persistentStoreCoordinator, former = coordinator.requestCounts.saves
+    let limit = 10 + 2 * context.core.changes.objects.count
+    let result = Result { try context.save() }
+    let attempts = coordinator.requestCounts.saves - former
+    if attempts > limit { throw RaceFault("The save made \(attempts) attempts.") }
+    try result.get()
   }
 
   /// What the store has, which must be sound, or what the parent shows to its children.
