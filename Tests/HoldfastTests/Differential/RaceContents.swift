@@ -65,7 +65,7 @@ struct RaceContents: Equatable {
 
   // MARK: Objects
 
-  /// The names of the attributes that a race sets.
+  /// The names of the attributes that a race sets: the tag, followed by those of uniqueness constraints.
   static func names(of entity: ManagedObjectModel.Entity) -> [String] { ["tag"] + Set(entity.uniquenessConstraints.joined()).sorted() }
 
   static func values(of object: ManagedObject) throws -> [String: StoreValue] {

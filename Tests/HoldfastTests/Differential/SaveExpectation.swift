@@ -16,6 +16,23 @@ struct SaveExpectation {
     /// The values that the context had read; empty for a new object.
     let base: Values
     let ours: Values
+
+    /// The unique values that the object may get: each property may have the value of either side.
+    func keys(with theirs: Values) -> Set<RaceContents.Key> {
+      var combinations: [Values] = [[:]]
+      for name in RaceContents.names(of: object.entity).dropFirst() {
+        var longer: [Values] = []
+        for values in combinations {
+          for side in [base, ours, theirs] {
+            var values = values
+            values[name] = side[name]
+            longer.append(values)
+          }
+        }
+        combinations = longer
+      }
+      return Set(combinations.flatMap { RaceContents.keys(of: object.entity, $0) })
+    }
   }
 
   private let context: ManagedObjectContext
@@ -23,6 +40,8 @@ struct SaveExpectation {
   private let before: RaceContents
   /// The changed objects that the save will write.
   private var updated: [ManagedObjectID: Change] = [:]
+  /// The changed objects without a row.
+  private var unread: Set<ManagedObjectID> = []
   /// The new objects, without those that were deleted and are inserted again.
   private var inserted: [Change] = []
   private let deleted: [ManagedObject]
@@ -40,7 +59,9 @@ struct SaveExpectation {
     deleted = context.deletedObjects
     hasDeletions = context.core.changes.objects.contains { $0.isDeleted }
     var changes: [Change] = []
-    for object in context.updatedObjects where object.row != nil && !object.isInaccessible && object.changesItsRow {
+    for object in context.updatedObjects {
+      if object.row == nil || object.isInaccessible { unread.insert(object.objectID) }
+      if object.row == nil || object.isInaccessible || !object.changesItsRow { continue }
       let base = try object.committedValues(forKeys: RaceContents.names(of: object.entity))
       let change = Change(object: object, base: base, ours: try RaceContents.values(of: object))
       updated[object.objectID] = change
@@ -61,9 +82,8 @@ struct SaveExpectation {
     var owners: [RaceContents.Key: Set<ManagedObjectID>] = [:]
     for (id, thing) in before.things { for key in thing.keys { owners[key, default: []].insert(id) } }
     for change in changes {
-      for key in [change.base, change.ours].flatMap({ RaceContents.keys(of: change.object.entity, $0) }) {
-        owners[key, default: []].insert(change.object.objectID)
-      }
+      let id = change.object.objectID
+      for key in change.keys(with: before.things[id]?.values ?? [:]) { owners[key, default: []].insert(id) }
     }
     return Set(owners.filter { $0.value.count > 1 }.keys)
   }
@@ -77,7 +97,7 @@ struct SaveExpectation {
     if policy.prefersOurs || policy == .error {
       for object in deleted where after.things[object.objectID] != nil { throw RaceFault("Deleted \(object) is still there.") }
     }
-    for (id, thing) in before.things where updated[id] == nil {
+    for (id, thing) in before.things where updated[id] == nil && !unread.contains(id) {
       if !shared.isDisjoint(with: thing.keys) {
         try checkOrigin(of: id, [thing.values], after)
       } else if let now = after.things[id] {
@@ -90,8 +110,7 @@ struct SaveExpectation {
 
   private func check(_ id: ManagedObjectID, _ change: Change, _ after: RaceContents) throws {
     let theirs = before.things[id]?.values, now = after.things[id]?.values
-    let keys = [change.base, change.ours, theirs ?? [:]].flatMap { RaceContents.keys(of: change.object.entity, $0) }
-    if !shared.isDisjoint(with: keys) { return try checkOrigin(of: id, [change.base, theirs ?? [:]], after) }
+    if !shared.isDisjoint(with: change.keys(with: theirs ?? [:])) { return try checkOrigin(of: id, [change.base, theirs ?? [:]], after) }
     guard let theirs else { return try checkDeletedByOthers(id, change, after) }
     guard let now else {
       if !hasDeletions { throw fault(id, "was deleted, although the context only changed it", after) }
