@@ -6,8 +6,8 @@ import HoldfastStore
 ///
 /// - A property that only one side has changed gets that side's value. If both did, the policy chooses.
 /// - Objects with unique values of other objects may become one, so only the origin of their values is checked.
-/// - A child's save is in conflict only with what its parent has saved and what other children have pushed. If the parent itself has
-///   changed a property, both values are possible.
+/// - A child's save isn't in conflict with unsaved changes that its parent itself has made. So both values are possible while a parent has
+///   unsaved changes.
 struct SaveExpectation {
   private typealias Values = [String: StoreValue]
 
@@ -52,10 +52,12 @@ struct SaveExpectation {
   /// All values of changed and new objects.
   private let candidates: [Values]
 
-  private var isChild: Bool { context.parent != nil }
+  /// Whether a parent has unsaved changes.
+  private let isAmbiguous: Bool
 
   init(_ context: ManagedObjectContext, _ policy: PolicyRace.Policy, _ before: RaceContents) throws {
     (self.context, self.policy, self.before) = (context, policy, before)
+    isAmbiguous = sequence(first: context) { $0.parent }.dropFirst().contains { $0.hasChanges }
     deleted = context.deletedObjects
     hasDeletions = context.core.changes.objects.contains { $0.isDeleted }
     var changes: [Change] = []
@@ -116,7 +118,7 @@ struct SaveExpectation {
       if !hasDeletions { throw fault(id, "was deleted, although the context only changed it", after) }
       return
     }
-    if policy == .error, !isChild, !context.automaticallyMergesChanges, change.ours != change.base, theirs != change.base {
+    if policy == .error, !isAmbiguous, !context.automaticallyMergesChanges, change.ours != change.base, theirs != change.base {
       throw fault(id, "was saved over values that the context hasn't read", after)
     }
     for (name, value) in now {
@@ -125,7 +127,7 @@ struct SaveExpectation {
         throw fault(id, "has a wrong value of \(name), read \(base), set to \(ours)", after)
       }
     }
-    if policy == .rollback, !isChild, now != change.ours, now != theirs { throw fault(id, "has values of both sides", after) }
+    if policy == .rollback, !isAmbiguous, now != change.ours, now != theirs { throw fault(id, "has values of both sides", after) }
   }
 
   /// The values that a property of a changed object may have.
@@ -135,15 +137,15 @@ struct SaveExpectation {
   private func possible(_ base: StoreValue, _ ours: StoreValue, _ theirs: StoreValue, isChanged: Bool) -> [StoreValue] {
     switch policy {
     case .error, .objectTrump: [ours != base ? ours : theirs]
-    case .overwrite: ours != base || isChanged && !isChild ? [ours] : [ours, theirs]
-    case .storeTrump: isChild ? [ours, theirs] : [theirs != base ? theirs : ours]
+    case .overwrite: ours != base || isChanged && !isAmbiguous ? [ours] : [ours, theirs]
+    case .storeTrump: isAmbiguous ? [ours, theirs] : [theirs != base ? theirs : ours]
     case .rollback: [ours, theirs]
     }
   }
 
   private func checkDeletedByOthers(_ id: ManagedObjectID, _ change: Change, _ after: RaceContents) throws {
     // A parent may have an object that its store doesn't have any more.
-    if isChild { return }
+    if isAmbiguous { return }
     let now = after.things[id]?.values, isChanged = change.ours != change.base
     if policy.prefersOurs {
       if isChanged && !hasDeletions && now != change.ours { throw fault(id, "wasn't inserted again", after) }
