@@ -418,6 +418,49 @@ import Testing
     #expect(throws: PersistenceError.self) { try family.child.save() }
   }
 
+  /// The parent changed the new object of the child before it was saved for the first time.
+  @Test(arguments: TestStore.allCases) func whatTheParentChangedOfANewObjectAndSavesIsAConflict(_ store: TestStore) throws {
+    let family = try Family(store), new = family.child.dog("New")
+    try family.child.save()
+    try #require(try family.parent.object(with: new.objectID) as? Dog).age = 50
+    try family.parent.save()
+    new.age += 1
+    let error = #expect(throws: PersistenceError.self) { try family.child.save() }
+    #expect(error?.code == .conflict)
+  }
+
+  /// The save of the parent writes nothing of what the child has pushed.
+  @Test(arguments: TestStore.allCases, [MergePolicyTests.Policy.storeTrump, .rollback])
+  func aMergingChildFollowsWhatThePolicyOfItsParentDiscards(_ store: TestStore, _ policy: MergePolicyTests.Policy) throws {
+    let family = try Family(store)
+    family.child.automaticallyMergesChanges = true
+    let fido = try #require(try family.child.one(Dog.self) { $0.name == "Fido" })
+    fido.age = 10
+    try family.child.save()
+    let other = try family.place.context()
+    try other.existingDog(fido.objectID).age = 99
+    try other.save()
+    family.parent.mergePolicy = policy.policy
+    try family.parent.save()
+    try family.child.processPendingChanges()
+    #expect(fido.age == 99)
+  }
+
+  /// The new object of the child becomes Fido.
+  @Test(arguments: TestStore.allCases) func aMergingChildFollowsAnUpsertOfItsParent(_ store: TestStore) throws {
+    let family = try Family(store), child = family.child
+    child.automaticallyMergesChanges = true
+    let twin = child.dog("Twin"), shot = child.insert(Vaccination.self)
+    (twin.chip, shot.kind, shot.dog) = (1, "rabies", twin)
+    try child.save()
+    family.parent.mergePolicy = .mergeByPropertyObjectTrump
+    try family.parent.save()
+    try child.processPendingChanges()
+    let saved = try #require(try family.place.context().one(Dog.self) { $0.chip == 1 })
+    #expect(saved.name == "Twin" && shot.dog?.objectID == saved.objectID)
+    #expect(try child.fetch(FetchRequest<Dog>()).count == 2)
+  }
+
   @Test(arguments: TestStore.allCases) func anOwnerThatTheParentHasDeletedIsNil(_ store: TestStore) throws {
     let family = try Family(store)
     family.parent.delete(try #require(try family.parent.one(Person.self) { $0.name == "Ann" }))

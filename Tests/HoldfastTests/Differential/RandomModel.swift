@@ -13,7 +13,8 @@ extension RandomModel: CustomStringConvertible {
         return "\n    \(relationship.name): \(shape) \(model.destination(of: relationship).name), \(inverse), \(relationship.deleteRule)"
       }
       let attributes = entity.attributes.map { " \($0.name): \($0.type.rawValue)" }.joined(separator: ",")
-      return "  \(entity.isAbstract ? "abstract " : "")\(entity.name)\(above)\(attributes)\(relationships.joined())"
+      let constraints = entity.uniquenessConstraints.map { ", unique \($0.joined(separator: " and "))" }.joined()
+      return "  \(entity.isAbstract ? "abstract " : "")\(entity.name)\(above)\(attributes)\(constraints)\(relationships.joined())"
     }.joined(separator: "\n")
   }
 }
@@ -25,7 +26,8 @@ struct RandomModel {
   /// The entities that can have objects.
   let concrete: [ManagedObjectModel.Entity]
 
-  init(_ random: inout SeededGenerator) throws {
+  /// - Parameter hasUniqueValues: Whether root entities have uniqueness constraints.
+  init(_ random: inout SeededGenerator, hasUniqueValues: Bool = false) throws {
     var entities: [EntityDescription] = []
     for number in 0..<Int.random(in: 2...6, using: &random) {
       let above = number > 0 && Int.random(in: 0..<2, using: &random) == 0 ? entities[Int.random(in: 0..<number, using: &random)].name : nil
@@ -55,8 +57,19 @@ struct RandomModel {
       entities[index].isAbstract = hasBelow && Int.random(in: 0..<3, using: &random) == 0
     }
     for number in 0..<Int.random(in: 2...7, using: &random) { RandomModel.relate(number, &entities, &random) }
+    if hasUniqueValues { RandomModel.constrain(&entities, &random) }
     model = try ManagedObjectModel(entities: entities, composites: RandomModel.composites(&random))
     concrete = model.entities.filter { !$0.isAbstract }
+  }
+
+  /// Gives each root entity a unique `code`, or a `row` and a `seat` that are unique together, or both.
+  private static func constrain(_ entities: inout [EntityDescription], _ random: inout SeededGenerator) {
+    for index in entities.indices where entities[index].superentity == nil {
+      let number = Int.random(in: 0..<5, using: &random)
+      let constraints: [[String]] = number < 3 ? [["code"]] : number == 3 ? [["row", "seat"]] : [["code"], ["row", "seat"]]
+      entities[index].uniquenessConstraints = constraints
+      for name in constraints.joined() { entities[index].attributes.append(AttributeDescription(name, .integer64, isOptional: true)) }
+    }
   }
 
   /// A composite, and one that contains it.

@@ -111,6 +111,41 @@ import Testing
     #expect(try stored(place, 7).map(\.name) == [policy.prefersOurs ? "Third" : "First"])
   }
 
+  @Test(arguments: TestStore.allCases, Policy.allCases)
+  func severalNewObjectsWithPermanentIDsBecomeOneInTheSameOrder(_ store: TestStore, _ policy: Policy) throws {
+    let place = try store.makePlace(), context = try place.context()
+    context.mergePolicy = policy.policy
+    let dogs = ["First", "Second", "Third"].map { name -> Dog in
+      let dog = context.dog(name)
+      dog.chip = 7
+      return dog
+    }
+    try context.obtainPermanentIDs(for: dogs)
+    try context.save()
+    #expect(try stored(place, 7).map(\.name) == [policy.prefersOurs ? "Third" : "First"])
+  }
+
+  /// The context has saved the deletion of the other object before, and another context has inserted that again.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aNewObjectThatBecomesOneDeletedHereBeforeKeepsItsLinks(_ store: TestStore, _ isReverse: Bool) throws {
+    let place = try store.makePlace(), context = try place.context(), old = context.dog("Old"), rex = context.dog("Rex")
+    old.chip = 7
+    try context.save()
+    let other = try place.context()
+    try other.existingDog(old.objectID).age = 9
+    context.delete(old)
+    try context.save()
+    other.mergePolicy = .overwrite
+    try other.save()
+    let new = context.dog("New")
+    new.chip = 7
+    if isReverse { rex.friends.insert(new) } else { new.friends.insert(rex) }
+    context.mergePolicy = .mergeByPropertyObjectTrump
+    try context.save()
+    let dogs = try stored(place, 7)
+    #expect(dogs.map(\.name) == ["New"] && dogs.first.map { isReverse ? $0.friendOf.count : $0.friends.count } == 1)
+  }
+
   @Test(arguments: TestStore.allCases)
   func importingTheSameDataTwiceChangesNothing(_ store: TestStore) throws {
     let place = try store.makePlace()
