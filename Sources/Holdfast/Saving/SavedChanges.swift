@@ -125,8 +125,9 @@ final class SaveListeners: Sendable {
   /// - Parameter inbox: The inbox of the context that saved, which doesn't receive them.
   func announce(_ changes: SavedChanges, except inbox: MergeInbox? = nil) {
     let (all, inboxes) = listeners.withLock { ($0.all, $0.inboxes) }
-    for reader in all { reader.queue?.add(changes) }
+    // First, so that a program that receives the changes finds them in contexts that merge automatically.
     for other in inboxes where other !== inbox { other.add(changes) }
+    for reader in all { reader.queue?.add(changes) }
   }
 }
 
