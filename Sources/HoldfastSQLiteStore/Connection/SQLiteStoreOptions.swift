@@ -163,8 +163,13 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   /// Whether saves of other processes are reported as they happen. Defaults to false.
   ///
   /// If true, the coordinator removes changed rows from its cache, and `savedChanges()` and contexts that merge automatically receive the
-  /// changes. The changes are read from the history, so the file needs one: opening another file throws `unsupportedRequest`. Saves of programs
-  /// that write no history aren't reported. On Linux, a report takes a few milliseconds, and elsewhere up to a second.
+  /// changes. On Linux, a report takes a few milliseconds, and elsewhere up to a second.
+  ///
+  /// - If the file has a history when it is opened, reports contain the IDs of the changed objects. Saves of programs that write no history
+  ///   aren't reported.
+  /// - Otherwise, reports contain no IDs: `mayIncludeOthers` is true, and contexts refresh all objects. Each commit to the file is reported,
+  ///   whatever it changed. A save of new objects takes two commits, and ``SQLiteStore/compact()`` of this store is reported as well.
+  ///   Nothing is reported if the file is in a read-only place without shared memory.
   public var reportsOtherProcesses = false
 
   /// The maximum number of changes in the history, with ``/HoldfastStore/HistoryTracking/always``. Defaults to 1,000,000; nil for no maximum.
