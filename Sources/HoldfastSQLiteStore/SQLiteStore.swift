@@ -94,8 +94,11 @@ public final class SQLiteStore: IncrementalStore {
       do {
         let result = try StoreOpening(model: model, database: database).run()
         let store = OpenStore(
-          schema: result.schema, identity: result.identity, database: database, hasHistory: result.hasHistory)
-        if options.historyTracking == .always && !options.isReadOnly { try store.createHistory() }
+          schema: result.schema, identity: result.identity, database: database, hasHistory: result.hasHistory,
+          recordedMaximum: result.maximumHistoryChangeCount)
+        if options.historyTracking == .always && !options.isReadOnly {
+          try store.createHistory(recordedMaximum: result.maximumHistoryChangeCount)
+        }
         if options.reportsOtherProcesses { try store.reportOthers(to: host) }
         host.setCheckForOtherSaves { [weak store] in store?.haveOthersSaved() ?? true }
         if let files = database.files { _ = database.readers.withIdle { files.haveOthersCommitted($0) } }

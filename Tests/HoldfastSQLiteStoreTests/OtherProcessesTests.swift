@@ -22,15 +22,20 @@ import Testing
       let all = Mutex<[StoreChange]>([])
     }
 
-    init(_ folder: TemporaryFolder, _ options: SQLiteStoreOptions = SQLiteStoreOptions()) throws {
+    init(
+      _ folder: TemporaryFolder, _ options: SQLiteStoreOptions = SQLiteStoreOptions(), tracking: HistoryTracking = .always
+    ) throws {
       let reports = Reports(), path = folder.file()
       var options = options
-      (options.historyTracking, options.reportsOtherProcesses) = (.always, true)
+      (options.historyTracking, options.reportsOtherProcesses) = (tracking, true)
       let store = SQLiteStore(path: path, options: options)
       _ = try store.open(model: TestModels.peopleModel(), host: StoreHost { change in reports.all.withLock { $0.append(change) } })
       let open = try store.opened("test"), others = try #require(open.others.withLock { $0 })
       (self.store, self.open, self.others, self.reports) = (store, open, others, reports)
     }
+
+    /// The reports so far.
+    var all: [StoreChange] { reports.all.withLock { $0 } }
 
     /// The keys of all objects that were reported, in the order of the reports. A change can be found by a look of the test and by another one.
     var reportedKeys: [Int64] { reports.all.withLock { $0 }.flatMap { $0.updated.map(\.key.rawValue) } }
@@ -82,6 +87,44 @@ import Testing
     reporting.look()
     #expect(await eventually { reporting.reportedKeys.contains(6) })
     #expect(!reporting.reportedKeys.contains(5))
+    try reporting.store.close()
+  }
+
+  /// Looks take place at any time, also between a commit and its note, and after the log has begun again.
+  @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete])
+  func withoutAHistoryOnlyCommitsOfOthersAreReported(_ journal: SQLiteStoreOptions.JournalMode) async throws {
+    let reporting = try Reporting(folder, SQLiteStoreOptions(journalMode: journal, checkpointPages: 2), tracking: .ifPresent)
+    let database = reporting.open.database, files = database.openedFiles
+    func commit(_ number: Int64) throws {
+      try reporting.store.setMetadata(["number": .int64(number)])
+      reporting.look()
+    }
+    for number in 0..<Int64(40) { try commit(number) }
+    try reporting.open.writing("test") { writer in
+      try writer.begin(.immediate)
+      try writer.run("UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1")
+      try files.checkBeforeCommit(writer)
+      try writer.run("COMMIT")
+      reporting.look()
+      files.committed(writer)
+    }
+    reporting.look()
+    #expect(reporting.all.isEmpty)
+    // The commits of this connection aren't noted, like those of another process.
+    let other = try database.connectForCompaction()
+    for count in 1...3 {
+      try other.run("UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1")
+      reporting.look()
+      #expect(await eventually { reporting.all.count == count })
+      try commit(Int64(count))
+    }
+    // A commit of another process between two looks and one of this store.
+    try other.run("UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1")
+    other.close()
+    try commit(0)
+    #expect(await eventually { reporting.all.count == 4 })
+    try commit(1)
+    #expect(reporting.all == Array(repeating: StoreChange(mayIncludeOthers: true), count: 4))
     try reporting.store.close()
   }
 

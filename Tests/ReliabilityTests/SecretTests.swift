@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastFiles
+import HoldfastJSONStore
 import HoldfastSQLiteStore
 import HoldfastStore
 import Logging
@@ -23,7 +24,8 @@ import Testing
     }
     let output = try #require(child)
     let text = String(decoding: output.standardOutputContent + output.standardErrorContent, as: UTF8.self)
-    #expect(text.contains("ERROR too long"), "\(text)")
+    #expect(text.contains("ERROR too long") && text.contains("ERROR deleted history"), "\(text)")
+    if case .sqlite = store { #expect(text.contains("write-ahead log grows"), "\(text)") }
     for line in text.split(separator: "\n") {
       for form in Secrets.forms where line.contains(form) { Issue.record("\(store): \(form) is in: \(line)") }
     }
@@ -62,11 +64,13 @@ private struct Secrets {
 
   private static func model(limits: Bool = true, seal: AttributeType = .binaryData) throws -> ManagedObjectModel {
     let least = AttributeValidation.range
+    var sender = AttributeDescription("sender", .string, isOptional: true, validation: limits ? .length(nil, 20) : .none)
+    sender.preservesValueInHistoryOnDeletion = true
     return try ManagedObjectModel(entities: [
       EntityDescription(
         "Letter",
         attributes: [
-          AttributeDescription("sender", .string, isOptional: true, validation: limits ? .length(nil, 20) : .none),
+          sender,
           AttributeDescription("code", .string, isOptional: true, validation: limits ? .pattern("C[0-9]+") : .none),
           AttributeDescription("weight", .double, isOptional: true, validation: limits ? least(nil, .double(1e8)) : .none),
           AttributeDescription("price", .decimal, isOptional: true, validation: limits ? least(nil, .decimal(100_000_000)) : .none),
@@ -76,18 +80,26 @@ private struct Secrets {
           AttributeDescription("link", .uri, isOptional: true),
           AttributeDescription("number", .integer64, default: .int64(0)),
         ], relationships: [.toOne("answer", to: "Letter", inverse: "question"), .toOne("question", to: "Letter", inverse: "answer")],
-        uniquenessConstraints: [["code"], ["sender", "pages"]])
+        uniquenessConstraints: [["code"], ["sender", "pages"]], userInfo: [EntityDescription.historyValuesKey: "YES"])
     ])
   }
 
   private func context(_ model: ManagedObjectModel? = nil, isReadOnly: Bool = false) throws -> ManagedObjectContext {
-    let description: StoreDescription =
-      switch store {
-      case .sqlite: .sqlite(at: path, options: SQLiteStoreOptions(isReadOnly: isReadOnly, statementLogging: .statements))
-      default: store.description(at: path, file: DurableFileOptions(isReadOnly: isReadOnly))
-      }
-    return try ManagedObjectContext(
-      coordinator: PersistentStoreCoordinator(model: model ?? Self.model(), store: description.migrating(automatically: false)))
+    try ManagedObjectContext(
+      coordinator: PersistentStoreCoordinator(
+        model: model ?? Self.model(), store: description(isReadOnly: isReadOnly).migrating(automatically: false)))
+  }
+
+  /// The store with a history that keeps values, and a SQLite store with a short log.
+  private func description(isReadOnly: Bool) -> StoreDescription {
+    if case .sqlite = store {
+      var options = SQLiteStoreOptions(isReadOnly: isReadOnly, checkpointPages: 4, statementLogging: .statements)
+      options.historyTracking = .always
+      return .sqlite(at: path, options: options)
+    }
+    var options = WholeFileOptions(file: DurableFileOptions(isReadOnly: isReadOnly))
+    options.historyTracking = .always
+    return store.description(at: path, options)
   }
 
   private func letter(_ context: ManagedObjectContext, _ changes: [String: StoreValue] = [:]) throws -> ManagedObject {
@@ -116,6 +128,7 @@ private struct Secrets {
     try makeMistakesOfValues(context)
     try makeMistakesOfRequests(context)
     try makeConflicts(context, first)
+    try makeMistakesOfHistory(context)
     try context.persistentStoreCoordinator.close()
     try makeMistakesOfFiles()
   }
@@ -183,6 +196,28 @@ private struct Secrets {
     try context.save()
   }
 
+  /// Requests for a history that was deleted, and a pinned generation that lets the log of a SQLite store grow.
+  private func makeMistakesOfHistory(_ context: ManagedObjectContext) throws {
+    let coordinator = context.persistentStoreCoordinator, start = try coordinator.currentPersistentHistoryToken()
+    let reader = try ManagedObjectContext(coordinator: coordinator)
+    try reader.setQueryGeneration(from: .current)
+    let letters = try context.fetch(FetchRequest<ManagedObject>(entityName: "Letter"))
+    guard letters.count == 1 else { fatalError("\(letters.count) letters") }
+    for number in 0..<20 {
+      try letters[0].setValue(.string("canary 73417341 \(number % 2)"), forKey: "sender")
+      try letters[0].setValue(.int32(Int32(number)), forKey: "pages")
+      try context.save()
+    }
+    try reader.setQueryGeneration(from: nil)
+    // One transaction is left, so that damaging it doesn't take long.
+    try coordinator.deleteHistory(upTo: coordinator.currentPersistentHistoryToken())
+    expectError("deleted history") { _ = try coordinator.fetchHistory(after: start) }
+    expectError("deleted history to delete") { try coordinator.deleteHistory(upTo: start) }
+    try letters[0].setValue(.string("canary 73417341"), forKey: "sender")
+    try letters[0].setValue(.int32(Int32(Self.number)), forKey: "pages")
+    try context.save()
+  }
+
   private func makeMistakesOfFiles() throws {
     expectError("another model") { _ = try self.context(Self.model(seal: .string)) }
     let reader = try context(isReadOnly: true)
@@ -205,16 +240,44 @@ private struct Secrets {
           expectError("\(name) at \(place)") {
             let context = try self.context()
             // Some sections are only read when their objects are.
-            for letter in try context.fetch(FetchRequest<ManagedObject>(entityName: "Letter")) { try read(letter) }
+            try readAll(context)
             throw Readable()
           }
           try repair(to: path + ".repaired")
         }
       }
     }
+    if case .json = store { try editHistory(String(decoding: bytes, as: UTF8.self)) }
+  }
+
+  /// Makes a number in the history of a JSON file too large for its type.
+  private func editHistory(_ text: String) throws {
+    let edited = text.replacing("\"int32\":{\"_0\":73417341}", with: "\"int32\":{\"_0\":7341734173417341}")
+    guard edited != text else { fatalError("The history has no number.") }
+    try TemporaryFolder.write(Array(edited.utf8), to: path)
+    let coordinator = try PersistentStoreCoordinator(model: Self.model(), store: store.unverified(at: path))
+    expectError("a large number in the history") { _ = try coordinator.fetchHistory() }
+    try coordinator.close()
   }
 
   private func damageDatabase() throws {
+    for change in [
+      "ATRANSACTION SET ZTIMESTAMP = 'canary 73417341'", "ACHANGE SET ZCHANGETYPE = 73417341",
+      "ACHANGE SET ZENTITYPK = 'canary 73417341'", "HOLDFASTHISTORYVALUES SET ZFORMER = 'canary 73417341'",
+      "HOLDFASTHISTORYVALUES SET ZFORMER = '{\"canary 73417341\":73417341}'",
+      "HOLDFASTHISTORYVALUES SET ZNEW = '{\"pages\":{\"int32\":{\"_0\":7341734173417341}}}'",
+      "HOLDFASTHISTORYVALUES SET ZLINKS = '{\"added\":{\"canary\":73417341}}'",
+    ] {
+      let copy = try TemporaryFolder.read(path)
+      try BareDatabase.change(path, "UPDATE \(change)")
+      expectError("a history with \(change.prefix { $0 != " " }), \(change.count) characters") {
+        let context = try self.context()
+        defer { try? context.persistentStoreCoordinator.close() }
+        try readAll(context)
+        throw Readable()
+      }
+      try TemporaryFolder.write(copy, to: path)
+    }
     for (column, value) in [
       ("ZWEIGHT", "'canary 73417341'"), ("ZSENT", "'canary 73417341'"), ("ZUID", "'canary 73417341'"), ("ZUID", "x'73417341'"),
       ("ZPAGES", "734173417341"), ("ZPAGES", "'canary 73417341'"), ("ZSENDER", "x'ff3733343137333431'"), ("ZPRICE", "'canary 73417341'"),
@@ -225,7 +288,7 @@ private struct Secrets {
       expectError("\(column) = \(value.count) characters") {
         let context = try self.context()
         defer { try? context.persistentStoreCoordinator.close() }
-        for letter in try context.fetch(FetchRequest<ManagedObject>(entityName: "Letter")) { try read(letter) }
+        try readAll(context)
         throw Readable()
       }
       try repair(to: path + ".repaired")
@@ -233,8 +296,12 @@ private struct Secrets {
     }
   }
 
-  private func read(_ letter: ManagedObject) throws {
-    for (key, _) in Self.values { _ = try letter.value(forKey: key) }
+  /// Reads all letters, and the history.
+  private func readAll(_ context: ManagedObjectContext) throws {
+    for letter in try context.fetch(FetchRequest<ManagedObject>(entityName: "Letter")) {
+      for (key, _) in Self.values { _ = try letter.value(forKey: key) }
+    }
+    _ = try context.persistentStoreCoordinator.fetchHistory()
   }
 
   private func repair(to copy: String) throws {

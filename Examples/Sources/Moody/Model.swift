@@ -1,10 +1,14 @@
 import Foundation
 import Holdfast
 
-/// A place with a number of ISO 3166. Every country and continent is one.
+/// A place with a number of ISO 3166, which is the same on all devices. Every country and continent is one. Regions aren't deleted.
 @Entity(isAbstract: true) class GeographicRegion: ManagedObject {
   @Attribute(.unique) var code = 0
   var name = ""
+}
+
+extension GeographicRegion {
+  static func remoteIdentifier(_ code: Int) -> String { "region \(code)" }
 }
 
 @Entity final class Continent: GeographicRegion {

@@ -3,7 +3,7 @@ import Holdfast
 import HoldfastSQLiteStore
 import HoldfastStore
 
-/// Keeps the moods of one device in sync with the remote.
+/// Keeps the moods, countries and continents of one device in sync with the remote.
 ///
 /// It uploads every change in the history of the store after the token, except for those that were downloaded. Each step can be
 /// interrupted and repeated. The token and the position in the remote's log are saved after the changes before them were processed.
@@ -12,61 +12,67 @@ final class MoodSync {
   static let downloader = "download"
 
   let container: PersistentContainer
-  private let remote: Remote
+  private let connection: Connection
   private var coordinator: PersistentStoreCoordinator { container.persistentStoreCoordinator }
   /// Called between the steps. It throws where a test interrupts the synchronization.
   var interruption: () throws -> Void = {}
 
   /// Opens the store of a device.
-  init(path: String, remote: Remote) throws {
+  init(path: String, connection: Connection) throws {
     var options = SQLiteStoreOptions()
     options.historyTracking = .always
     container = try PersistentContainer(for: Mood.self, Country.self, Continent.self, store: .sqlite(at: path, options: options))
-    self.remote = remote
+    self.connection = connection
   }
 
   /// Downloads and applies the changes of other devices, then uploads those of this one.
+  ///
+  /// - Throws: ``NetworkError`` without an answer of the remote, and the errors of the store. Call it again later: it repeats what isn't
+  ///   certain to be done.
   func synchronize() throws {
     // With a token from the start, deleted history is always noticed.
-    if progress.token == nil { try save(Progress(token: coordinator.currentPersistentHistoryToken())) }
+    if progress.token == nil { try beginAgain(with: nil) }
     do {
       while try download() {}
       try upload()
     } catch let error as StoreError where error.code == .stateUnavailable {
-      // Transactions after the token were deleted, so any mood may have been changed, or deleted. All are uploaded, and those that are missing
-      // here are downloaded again.
-      try save(Progress(token: coordinator.currentPersistentHistoryToken()))
+      // Transactions after the token were deleted, so any object may have been changed, or deleted.
+      try beginAgain(with: progress.remote)
       try synchronize()
     }
+  }
+
+  /// Makes the next synchronization upload all objects, and read the remote's log from the start: what is missing here is downloaded again.
+  private func beginAgain(with remote: UUID?) throws {
+    try save(Progress(token: coordinator.currentPersistentHistoryToken(), remote: remote, uploadCount: progress.uploadCount))
   }
 
   // MARK: Download
 
   /// Applies the next changes of the remote. Returns whether there may be more.
   private func download() throws -> Bool {
-    let (changes, position) = remote.changes(after: progress.position, limit: 20)
-    if changes.isEmpty { return false }
+    let batch = try connection.changes(after: progress.position, limit: 20)
+    if batch.remote != progress.remote {
+      try beginAgain(with: batch.remote)
+      return true
+    }
+    // The answer to an earlier request. Its changes were applied, and others after them.
+    if batch.start != progress.position { return true }
+    if batch.changes.isEmpty { return false }
     try interruption()
     let context = container.newContext()
     context.transactionAuthor = MoodSync.downloader
-    let last = Dictionary(changes.map { ($0.id, $0) }, uniquingKeysWith: { $1 })
-    let found = try context.fetch(Mood.self, where: { $0.remoteIdentifier.isIn(last.keys) })
-    let moods = Dictionary(uniqueKeysWithValues: found.map { ($0.remoteIdentifier, $0) })
-    // A mood that was changed on this device keeps its change, which the next upload sends. The history has the changes from before the moods
-    // were read. Those since then are conflicts, and the policy keeps them.
+    // An object that was changed on this device keeps its change, which the next upload sends. The history has the changes from before the
+    // objects were read. Those since then are conflicts, and the policy keeps them.
     let pending = try pendingChanges(context).identifiers
     context.mergePolicy = .mergeByPropertyStoreTrump
-    for (id, change) in last where !pending.contains(id) {
-      switch change {
-      case .saved(let record): try record.apply(to: moods[id] ?? context.insert(Mood.self))
-      case .deleted: if let mood = moods[id] { context.delete(mood) }
-      }
-    }
+    let last = Dictionary(batch.changes.map { ($0.id, $0) }, uniquingKeysWith: { $1 })
+    for change in batch.changes where last[change.id] == change && !pending.contains(change.id) { try context.apply(change) }
     try interruption()
     try context.save()
     try interruption()
     var next = progress
-    next.position = position
+    next.position = batch.end
     try save(next)
     return true
   }
@@ -76,38 +82,46 @@ final class MoodSync {
   private func upload() throws {
     let context = container.newContext(), pending = try pendingChanges(context)
     try interruption()
-    let records = pending.moods.map(MoodRecord.init)
-    // A mood that was deleted and inserted again is only saved.
-    remote.delete(pending.deleted.filter { id in !records.contains { $0.id == id } })
+    if !pending.identifiers.isEmpty {
+      // Counted before it is sent, so that no two uploads have the same number.
+      var next = progress
+      next.uploadCount += 1
+      try save(next)
+      try interruption()
+      let device = coordinator.persistentStores.first?.identifier ?? ""
+      try connection.send(Upload(device: device, number: next.uploadCount, saved: pending.records, deleted: pending.deleted))
+    }
     try interruption()
-    remote.save(records)
-    try interruption()
-    try save(Progress(token: pending.token, position: progress.position, uploadsAll: false))
+    var next = progress
+    (next.token, next.uploadsAll) = (pending.token, false)
+    try save(next)
   }
 
-  /// The changes of this device that weren't uploaded.
+  /// The changes of this device whose upload wasn't confirmed.
   private struct PendingChanges {
-    var moods: [Mood] = []
+    /// Sorted, so that each record comes after those that it references.
+    var records: [Record] = []
     /// The identifiers of deleted moods.
     var deleted: [String] = []
     /// The position after them.
     var token: PersistentHistoryToken
 
-    var identifiers: Set<String> { Set(moods.map(\.remoteIdentifier) + deleted) }
+    var identifiers: Set<String> { Set(records.map(\.id) + deleted) }
   }
 
   private func pendingChanges(_ context: ManagedObjectContext) throws -> PendingChanges {
     let history = try coordinator.fetchHistory(after: progress.token)
     let changes = history.transactions.filter { $0.author != MoodSync.downloader }.flatMap(\.changes)
-      .filter { $0.changedObjectID.entityName == "Mood" }
-    var pending = PendingChanges(token: history.token)
-    pending.moods = try Set(changes.map(\.changedObjectID)).compactMap(context.mood)
+    var pending = PendingChanges(token: history.token), changed = Set(changes.map(\.changedObjectID))
     if progress.uploadsAll {
-      let known = Set(history.changes.map(\.changedObjectID))
-      pending.moods += try context.fetch(Mood.self).filter { !known.contains($0.objectID) }
+      // What was downloaded since the token has no changes of this device.
+      changed.formUnion(try context.allObjectIDs().subtracting(history.changes.map(\.changedObjectID)))
     }
+    pending.records = try changed.compactMap(context.record).sorted { ($0.rank, $0.id) < ($1.rank, $1.id) }
+    let saved = Set(pending.records.map(\.id))
     pending.deleted = changes.compactMap { change in
-      if case .string(let id)? = change.tombstone["remoteIdentifier"] { id } else { nil }
+      // A mood that was deleted and inserted again is only saved.
+      if case .string(let id)? = change.tombstone["remoteIdentifier"], !saved.contains(id) { id } else { nil }
     }
     return pending
   }
@@ -117,9 +131,14 @@ final class MoodSync {
   /// What has been processed, kept in the metadata of the store.
   private struct Progress: Codable {
     var token: PersistentHistoryToken?
+    /// The remote whose log was read; nil before the first download.
+    var remote: UUID?
+    /// The position in its log.
     var position = 0
-    /// Whether the next upload contains all moods, because the history after the token doesn't have all changes.
+    /// Whether the next upload contains all objects, because the history after the token doesn't have all changes.
     var uploadsAll = true
+    /// The number of uploads, also of those that failed.
+    var uploadCount = 0
   }
 
   private var progress: Progress {
@@ -129,41 +148,5 @@ final class MoodSync {
 
   private func save(_ progress: Progress) throws {
     try coordinator.persistentStores.first?.setMetadata(["sync": .data(JSONEncoder().encode(progress))])
-  }
-}
-
-extension ManagedObjectContext {
-  /// The mood with an ID; nil if it was deleted.
-  fileprivate func mood(_ id: ManagedObjectID) throws -> Mood? {
-    do { return try existingObject(with: id) as? Mood } catch let error as PersistenceError where error.code == .missingObject {
-      return nil
-    }
-  }
-}
-
-extension ManagedObjectContext {
-  /// The country or continent with a code, inserted if there is none.
-  fileprivate func region<Region: GeographicRegion>(_ type: Region.Type, _ code: Int, _ name: String) throws -> Region {
-    let region = try fetch(Region.self, where: { $0.code == code }).first ?? insert(Region.self)
-    (region.code, region.name) = (code, name)
-    return region
-  }
-}
-
-extension MoodRecord {
-  init(_ mood: Mood) {
-    self.init(id: mood.remoteIdentifier, date: mood.date, colors: mood.colors)
-    if let country = mood.country {
-      place = Region(code: country.code, name: country.name)
-      continent = country.continent.map { Region(code: $0.code, name: $0.name) }
-    }
-  }
-
-  /// Sets all properties of a mood, also those that the record lacks.
-  func apply(to mood: Mood) throws {
-    let context = mood.managedObjectContext
-    (mood.remoteIdentifier, mood.date, mood.colors) = (id, date, colors)
-    mood.country = try place.map { try context.region(Country.self, $0.code, $0.name) }
-    mood.country?.continent = try continent.map { try context.region(Continent.self, $0.code, $0.name) }
   }
 }

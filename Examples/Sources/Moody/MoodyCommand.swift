@@ -23,8 +23,8 @@ import Holdfast
 
   static func lines(_ folder: String) throws -> [String] {
     let remote = Remote()
-    let phone = try MoodSync(path: folder + "/phone.sqlite", remote: remote)
-    let tablet = try MoodSync(path: folder + "/tablet.sqlite", remote: remote)
+    let phone = try MoodSync(path: folder + "/phone.sqlite", connection: Connection(to: remote))
+    let tablet = try MoodSync(path: folder + "/tablet.sqlite", connection: Connection(to: remote))
     try phone.container.withContext { context in
       let iceland = context.insert(Country.self) { ($0.code, $0.name) = (352, "Iceland") }
       iceland.continent = context.insert(Continent.self) { ($0.code, $0.name) = (10_001, "Europe") }

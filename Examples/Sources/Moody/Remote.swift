@@ -1,27 +1,46 @@
 import Foundation
 import Synchronization
 
-/// A mood on its way between a device and the remote.
-struct MoodRecord: Sendable, Equatable {
-  var id: String
-  var date: Date
-  var colors: String
-  /// The country, if the mood has one, and its continent.
-  var place, continent: Region?
+/// An object on its way between a device and the remote. References are the codes of regions.
+enum Record: Sendable, Equatable {
+  case continent(code: Int, name: String)
+  case country(code: Int, name: String, continent: Int?)
+  case mood(id: String, date: Date, colors: String, country: Int?)
 
-  struct Region: Sendable, Equatable {
-    var code: Int
-    var name: String
+  /// The remote identifier: the same on every device.
+  var id: String {
+    switch self {
+    case .continent(let code, _), .country(let code, _, _): GeographicRegion.remoteIdentifier(code)
+    case .mood(let id, _, _, _): id
+    }
   }
 }
 
-/// A small server in this process. It keeps one record for each mood and a log of changes.
-///
-/// All requests can be repeated: the last record with an identifier counts.
+/// The changes of a device.
+struct Upload: Sendable {
+  /// The identifier of the device.
+  var device: String
+  /// Greater than that of all earlier uploads of the device.
+  var number: Int
+  var saved: [Record]
+  /// The identifiers of deleted objects.
+  var deleted: [String]
+}
+
+/// A part of the remote's log.
+struct Batch: Sendable {
+  /// The identifier of the remote.
+  var remote: UUID
+  /// The positions in the log before and after the changes.
+  var start, end: Int
+  var changes: [Remote.Change]
+}
+
+/// A small server in this process. It keeps the last record of each object, and a log of changes.
 final class Remote: Sendable {
   /// What happened to a record.
   enum Change: Sendable, Equatable {
-    case saved(MoodRecord)
+    case saved(Record)
     case deleted(String)
 
     var id: String {
@@ -33,34 +52,36 @@ final class Remote: Sendable {
   }
 
   private struct Contents {
-    var records: [String: MoodRecord] = [:]
+    var records: [String: Record] = [:]
     var log: [Change] = []
+    /// The number of the last upload of each device.
+    var uploads: [String: Int] = [:]
   }
 
+  /// Another remote has another log.
+  let id = UUID()
   private let contents = Mutex(Contents())
 
-  var records: [String: MoodRecord] { contents.withLock { $0.records } }
+  var records: [String: Record] { contents.withLock { $0.records } }
 
-  func save(_ records: [MoodRecord]) {
+  /// Applies an upload. One that it knows, or that a later one of the device has overtaken, is ignored: the later one contains its changes.
+  func receive(_ upload: Upload) {
     contents.withLock { contents in
-      for record in records where contents.records[record.id] != record {
+      guard upload.number > contents.uploads[upload.device, default: 0] else { return }
+      contents.uploads[upload.device] = upload.number
+      for id in upload.deleted where contents.records.removeValue(forKey: id) != nil { contents.log.append(.deleted(id)) }
+      for record in upload.saved where contents.records[record.id] != record {
         contents.records[record.id] = record
         contents.log.append(.saved(record))
       }
     }
   }
 
-  func delete(_ ids: [String]) {
+  /// The changes after a position in the log.
+  func changes(after position: Int, limit: Int) -> Batch {
     contents.withLock { contents in
-      for id in ids where contents.records.removeValue(forKey: id) != nil { contents.log.append(.deleted(id)) }
-    }
-  }
-
-  /// The changes after a position in the log, and the position after them.
-  func changes(after position: Int, limit: Int) -> (changes: [Change], position: Int) {
-    contents.withLock { contents in
-      let end = min(contents.log.count, position + limit)
-      return (Array(contents.log[min(position, end)..<end]), end)
+      let start = min(position, contents.log.count), end = min(contents.log.count, start + limit)
+      return Batch(remote: id, start: start, end: end, changes: Array(contents.log[start..<end]))
     }
   }
 }

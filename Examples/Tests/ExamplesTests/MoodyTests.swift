@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import Synchronization
 import Testing
 
 @testable import Moody
@@ -14,25 +15,30 @@ import Testing
       ])
   }
 
-  /// Random changes on both devices, and synchronizations that are interrupted between any of their steps. When both have synchronized
-  /// without an interruption, they and the remote have the same moods. Prints its seed; HOLDFAST_SEED repeats a run.
+  /// Random changes on both devices, synchronizations that are interrupted between any of their steps, and requests and answers that are
+  /// lost, late or repeated. When both have synchronized without any of that, they and the remote have the same objects. Prints its seed;
+  /// HOLDFAST_SEED repeats a run.
   @Test func interruptedSynchronizationsEndInAgreement() throws {
     let seed = ProcessInfo.processInfo.environment["HOLDFAST_SEED"].flatMap(UInt64.init) ?? .random(in: 0 ... .max)
     print("Seed: HOLDFAST_SEED=\(seed) in MoodyTests.swift")
-    var random = Random(state: seed)
+    var random = Random(state: seed), failures: Set<NetworkError> = []
     for round in 0..<12 {
-      let folder = TemporaryFolder(), remote = Remote()
-      let devices = try ["phone", "tablet"].map { try MoodSync(path: folder.path + "/\($0).sqlite", remote: remote) }
+      let folder = TemporaryFolder(), remote = Remote(), faults = Faults(seed: random.next(.max))
+      let devices = try ["phone", "tablet"].map {
+        try MoodSync(path: folder.path + "/\($0).sqlite", connection: Connection(to: remote) { faults.next() })
+      }
       for _ in 0..<40 {
         let device = devices[Int(random.next(2))]
         if random.next(30) == 0 { try device.container.persistentStoreCoordinator.deleteHistory(upTo: nil) }
         if random.next(3) > 0 {
           try change(device, &random)
         } else {
-          try synchronize(device, &random)
+          do { try synchronize(device, &random) } catch let error as NetworkError { failures.insert(error) }
         }
       }
-      for device in devices + devices { try device.synchronize() }
+      faults.end()
+      // Late uploads arrive as well.
+      for _ in 0..<4 { for device in devices { try device.synchronize() } }
       let comment = Comment(rawValue: "seed \(seed), round \(round)")
       for device in devices {
         let found = try state(device), expected = remote.records
@@ -40,15 +46,16 @@ import Testing
         #expect(differences.map { [found[$0], expected[$0]] }.isEmpty, comment)
       }
       // Nothing is left to send.
-      let log = remote.changes(after: 0, limit: .max).position
+      let log = remote.changes(after: 0, limit: .max).end
       for device in devices { try device.synchronize() }
-      #expect(remote.changes(after: 0, limit: .max).position == log, comment)
+      #expect(remote.changes(after: 0, limit: .max).end == log, comment)
     }
+    #expect(failures == [.unreachable, .noAnswer])
   }
 
   private struct Interruption: Error {}
 
-  /// Synchronizes a device, and interrupts it once or not at all. Meanwhile the program changes moods.
+  /// Synchronizes a device, and interrupts it once or not at all. Meanwhile the program changes objects.
   private func synchronize(_ device: MoodSync, _ random: inout Random) throws {
     var steps = Int(random.next(10)), own = Random(state: random.next(.max))
     device.interruption = {
@@ -60,11 +67,130 @@ import Testing
     do { try device.synchronize() } catch is Interruption {}
   }
 
+  /// What goes wrong with a quarter of the requests, until it ends.
+  private final class Faults: Sendable {
+    private let random: Mutex<Random?>
+
+    init(seed: UInt64) { random = Mutex(Random(state: seed)) }
+
+    func next() -> Connection.Fault? {
+      random.withLock { random in
+        guard random?.next(4) == 0, let choice = random?.next(6) else { return nil }
+        let faults: [Connection.Fault] = [
+          .requestLost, .answerLost, .requestLate(by: 1), .requestLate(by: 2), .requestTwice, .answerLate,
+        ]
+        return faults[Int(choice)]
+      }
+    }
+
+    func end() { random.withLock { $0 = nil } }
+  }
+
+  /// What goes wrong with each request, in order. After that, nothing does.
+  private final class Script: Sendable {
+    private let faults: Mutex<[Connection.Fault?]>
+
+    init(_ faults: [Connection.Fault?]) { self.faults = Mutex(faults) }
+
+    func next() -> Connection.Fault? { faults.withLock { $0.isEmpty ? nil : $0.removeFirst() } }
+  }
+
+  /// Sets the colors of the only mood of a device.
+  private func paint(_ device: MoodSync, _ colors: String) throws {
+    try device.container.withContext { context in
+      let mood = try context.fetch(Mood.self).first ?? context.insert(Mood.self)
+      mood.colors = colors
+      try context.save()
+    }
+  }
+
+  private func colors(_ device: MoodSync) throws -> [String] {
+    try device.container.withContext { try $0.fetch(Mood.self).map(\.colors) }
+  }
+
+  /// The device doesn't know that the remote has its upload, and sends it again.
+  @Test func anUploadWithoutAnswerIsRepeatedWithoutEffect() throws {
+    // The first two requests are downloads: the first one finds out which remote it is.
+    let folder = TemporaryFolder(), remote = Remote(), script = Script([nil, nil, .answerLost])
+    let phone = try MoodSync(path: folder.path + "/phone.sqlite", connection: Connection(to: remote) { script.next() })
+    try paint(phone, "grey")
+    #expect(throws: NetworkError.noAnswer) { try phone.synchronize() }
+    #expect(remote.records.count == 1 && remote.changes(after: 0, limit: .max).end == 1)
+    try phone.synchronize()
+    #expect(try colors(phone) == ["grey"] && remote.changes(after: 0, limit: .max).end == 1)
+  }
+
+  @Test func anUnreachableRemoteChangesNothing() throws {
+    let folder = TemporaryFolder(), remote = Remote(), script = Script([nil, nil, .requestLost])
+    let phone = try MoodSync(path: folder.path + "/phone.sqlite", connection: Connection(to: remote) { script.next() })
+    try paint(phone, "grey")
+    #expect(throws: NetworkError.unreachable) { try phone.synchronize() }
+    #expect(remote.records.isEmpty)
+    try phone.synchronize()
+    #expect(remote.records.count == 1)
+  }
+
+  /// An upload that arrives after a later one doesn't undo it.
+  @Test func anUploadThatWasOvertakenIsIgnored() throws {
+    let folder = TemporaryFolder(), remote = Remote(), script = Script([nil, nil, .requestLate(by: 2)])
+    let phone = try MoodSync(path: folder.path + "/phone.sqlite", connection: Connection(to: remote) { script.next() })
+    let tablet = try MoodSync(path: folder.path + "/tablet.sqlite", connection: Connection(to: remote))
+    try paint(phone, "grey")
+    #expect(throws: NetworkError.noAnswer) { try phone.synchronize() }
+    #expect(remote.records.isEmpty)
+    try paint(phone, "gold")
+    // A download and an upload, and then the first upload arrives.
+    try phone.synchronize()
+    try tablet.synchronize()
+    #expect(try colors(phone) == ["gold"] && colors(tablet) == ["gold"] && remote.changes(after: 0, limit: .max).end == 1)
+  }
+
+  /// A late answer has changes that the device knows, and others have followed them.
+  @Test func anAnswerToAnEarlierRequestIsIgnored() throws {
+    let folder = TemporaryFolder(), remote = Remote(), script = Script([nil, nil, nil, nil, .answerLate])
+    let phone = try MoodSync(path: folder.path + "/phone.sqlite", connection: Connection(to: remote))
+    let tablet = try MoodSync(path: folder.path + "/tablet.sqlite", connection: Connection(to: remote) { script.next() })
+    try paint(phone, "grey")
+    try phone.synchronize()
+    // Three requests: it finds out which remote it is, downloads the mood and finds nothing more.
+    try tablet.synchronize()
+    try paint(phone, "gold")
+    try phone.synchronize()
+    // The second request has the answer with the grey mood.
+    try tablet.synchronize()
+    #expect(try colors(tablet) == ["gold"] && colors(phone) == ["gold"])
+    let history = try tablet.container.persistentStoreCoordinator.fetchHistory(author: MoodSync.downloader)
+    #expect(history.transactions.count == 2)
+  }
+
+  /// Countries and continents are synchronized as well, and not only with moods.
+  @Test func aRegionThatIsRenamedIsRenamedOnAllDevices() throws {
+    let folder = TemporaryFolder(), remote = Remote()
+    let devices = try ["phone", "tablet"].map { try MoodSync(path: folder.path + "/\($0).sqlite", connection: Connection(to: remote)) }
+    try devices[0].container.withContext { context in
+      let country = context.insert(Country.self) { ($0.code, $0.name) = (352, "Iceland") }
+      country.continent = context.insert(Continent.self) { ($0.code, $0.name) = (10_001, "Europe") }
+      try context.save()
+    }
+    for device in devices { try device.synchronize() }
+    try devices[1].container.withContext { context in
+      try context.fetch(Country.self).first?.name = "Ísland"
+      try context.save()
+    }
+    for device in devices.reversed() { try device.synchronize() }
+    for device in devices {
+      #expect(
+        try state(device) == [
+          "region 352": .country(code: 352, name: "Ísland", continent: 10_001), "region 10001": .continent(code: 10_001, name: "Europe"),
+        ])
+    }
+  }
+
   /// A change between reading a downloaded mood and saving it isn't lost.
   @Test func aChangeDuringADownloadIsKeptAndUploaded() throws {
     let folder = TemporaryFolder(), remote = Remote()
-    let phone = try MoodSync(path: folder.path + "/phone.sqlite", remote: remote)
-    let tablet = try MoodSync(path: folder.path + "/tablet.sqlite", remote: remote)
+    let phone = try MoodSync(path: folder.path + "/phone.sqlite", connection: Connection(to: remote))
+    let tablet = try MoodSync(path: folder.path + "/tablet.sqlite", connection: Connection(to: remote))
     func change(_ device: MoodSync, _ body: (Mood) -> Void) throws {
       try device.container.withContext { context in
         body(try context.fetch(Mood.self).first ?? context.insert(Mood.self))
@@ -85,14 +211,17 @@ import Testing
     tablet.interruption = {}
     try phone.synchronize()
     for device in [phone, tablet] {
-      #expect(try state(device).values.map { [$0.colors, "\($0.date.timeIntervalSinceReferenceDate)"] } == [["gold", "5.0"]])
+      let moods = try device.container.withContext { context in
+        try context.fetch(Mood.self).map { "\($0.colors) \($0.date.timeIntervalSinceReferenceDate)" }
+      }
+      #expect(moods == ["gold 5.0"])
     }
   }
 
   private func change(_ device: MoodSync, _ random: inout Random) throws {
     try device.container.withContext { context in
       let moods = try context.fetch(Mood.self, sortedBy: \.remoteIdentifier)
-      switch random.next(5) {
+      switch random.next(6) {
       case 0, 1:
         let countries = try context.fetch(Country.self, sortedBy: \.code)
         let mood = context.insert(Mood.self)
@@ -115,18 +244,23 @@ import Testing
         guard !moods.isEmpty else { break }
         let mood = moods[Int(random.next(UInt64(moods.count)))]
         if random.next(2) == 0 { mood.country = nil } else { mood.colors = "" }
+      case 4:
+        let countries = try context.fetch(Country.self, sortedBy: \.code)
+        guard !countries.isEmpty else { break }
+        let country = countries[Int(random.next(UInt64(countries.count)))]
+        let region: GeographicRegion = random.next(2) == 0 ? country.continent ?? country : country
+        region.name = "Name \(random.next(1000))"
       default: if !moods.isEmpty { context.delete(moods[Int(random.next(UInt64(moods.count)))]) }
       }
       try context.save()
     }
   }
 
-  private func state(_ device: MoodSync) throws -> [String: MoodRecord] {
+  private func state(_ device: MoodSync) throws -> [String: Record] {
     try device.container.withContext { context in
-      let moods = try context.fetch(Mood.self)
-      let codes = try context.fetch(Country.self).map(\.code) + context.fetch(Continent.self).map(\.code)
-      #expect(Set(codes).count == codes.count)
-      return Dictionary(uniqueKeysWithValues: moods.map { ($0.remoteIdentifier, MoodRecord($0)) })
+      let records = try context.allObjectIDs().compactMap(context.record)
+      #expect(Set(records.map(\.id)).count == records.count)
+      return Dictionary(records.map { ($0.id, $0) }, uniquingKeysWith: { $1 })
     }
   }
 

@@ -1,3 +1,5 @@
+import HoldfastStore
+
 /// The history of a whole-file store: the text of each transaction.
 ///
 /// A format writes it to the file as it is, and passes it to ``TableLoader/take(history:)`` when reading.
@@ -51,6 +53,28 @@ public struct HistoryLog: Sendable, Equatable {
       start = end + 1
       next += 1
     }
+  }
+
+  /// The maximum size that the last transaction contains, in bytes; nil for no maximum. The default if there is no transaction, or it can't
+  /// be decoded.
+  var maximumByteCount: Int? {
+    switch lastText.flatMap({ try? HistoryCoding.decode(Maximum.self, from: $0).maximum }) {
+    case nil: WholeFileOptions.defaultMaximumHistoryByteCount
+    case let maximum? where maximum > 0: maximum
+    default: nil
+    }
+  }
+
+  /// The part of a transaction that determines the size of the history.
+  private struct Maximum: Decodable {
+    let maximum: Int?
+  }
+
+  /// The text of the last transaction; nil if there is none.
+  private var lastText: ArraySlice<UInt8>? {
+    if count == 0 { return nil }
+    let text = lines.dropLast(), end = text.lastIndex(of: HistoryLog.end)
+    return text[(end.map { $0 + 1 } ?? text.startIndex)...]
   }
 
   /// Appends a transaction, whose number is ``last`` + 1.

@@ -27,6 +27,9 @@ struct KeptTransaction: Codable {
   var author: String?
   var context: String?
   var process: String?
+  /// The maximum size of the history that the program of the last save with the option `.always` has chosen, in bytes. 0 for no maximum,
+  /// nil for the default.
+  var maximum: Int?
   var changes: [Changes]
 
   init(number: Int64, _ origin: SaveOrigin?, changes: [Changes]) {
@@ -42,6 +45,11 @@ struct KeptTransaction: Codable {
 
   /// The greatest number of changes. A short text can name any number of them.
   static let limit = 1 << 22
+
+  /// The maximum size of the history in bytes, as it is kept; nil for no maximum.
+  static func kept(maximum: Int?) -> Int? {
+    maximum == WholeFileOptions.defaultMaximumHistoryByteCount ? nil : maximum.map { max(1, $0) } ?? 0
+  }
 
   var changeCount: Int { changes.reduce(0) { min($0 + $1.keys.count, 1 << 62) } }
 

@@ -19,13 +19,15 @@ extension OpenedFile {
     guard history.last < HistoryLog.numbers.upperBound else {
       throw unstorable("The history has the maximum number of transactions, \(history.last). Save with the option historyTracking: .never.")
     }
-    let transaction = HistoryRecorder(request, historyPlan(), from: base, to: next).transaction(history.last + 1)
+    // A program that only continues the history keeps the maximum of the one that wants it: its readers may need older transactions.
+    let maximum = options.historyTracking == .always ? options.maximumHistoryByteCount : history.maximumByteCount
+    var transaction = HistoryRecorder(request, historyPlan(), from: base, to: next).transaction(history.last + 1)
+    transaction.maximum = KeptTransaction.kept(maximum: maximum)
     guard transaction.isValid else {
       throw unstorable("A history can't contain a save of more than \(KeptTransaction.limit) objects. Save fewer at once.")
     }
     history.append(try transaction.text())
-    // Another program may need older transactions.
-    if options.historyTracking == .always, let limit = options.maximumHistoryByteCount { history.prune(to: limit) }
+    if let maximum { history.prune(to: maximum) }
     return history
   }
 

@@ -35,12 +35,17 @@ public struct WholeFileOptions: Sendable {
   /// and is refused.
   public var historyTracking: HistoryTracking = .ifPresent
 
-  /// The maximum size of the history in bytes, with ``/HoldfastStore/HistoryTracking/always``. Defaults to 1 MiB; nil for no maximum.
+  /// The maximum size of the history in bytes. Defaults to 1 MiB; nil for no maximum.
+  ///
+  /// It has an effect with ``/HoldfastStore/HistoryTracking/always``. Saves record it in the history, and with
+  /// ``/HoldfastStore/HistoryTracking/ifPresent``, saves keep the maximum that is recorded there.
   ///
   /// Each save writes the whole history again. One that exceeds the limit deletes the oldest transactions. Tokens of these are then invalid.
   /// The last transaction is always kept. A transaction takes about 80 bytes, 60 to 100 bytes for each entity, kind of change and set of updated
   /// properties, and 2 to 20 bytes for each run of objects with consecutive keys; in an XML file a third more.
-  public var maximumHistoryByteCount: Int? = 1 << 20
+  public var maximumHistoryByteCount: Int? = WholeFileOptions.defaultMaximumHistoryByteCount
+
+  static let defaultMaximumHistoryByteCount = 1 << 20
 
   /// Whether saves of other processes are reported as they happen. Defaults to false.
   ///

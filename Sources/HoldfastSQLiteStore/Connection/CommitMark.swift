@@ -11,4 +11,12 @@ enum CommitMark: Equatable {
     default: false
     }
   }
+
+  /// Whether there was no commit between the marks. SQLite also changes the index when it begins the log again, without a commit.
+  func isSameCommit(as former: CommitMark) -> Bool {
+    switch (self, former) {
+    case (.log(let header), .log(let former)): header.change == former.change
+    default: self == former
+    }
+  }
 }

@@ -42,6 +42,10 @@ final class OpenedFiles: Sendable {
     var markAtBegin: CommitMark?
     /// The mark of the last commit whose rows the coordinator knows of; nil if unknown.
     var known: CommitMark?
+    /// The mark of the last commit that was reported to the program, or that is this store's own; nil if unknown.
+    var reported: CommitMark?
+    /// Whether the writer is committing, so that the mark may be that of its commit.
+    var isCommitting = false
     /// The mark of the last commit whose schema the store knows of; nil if unknown.
     var schema: CommitMark?
     var storeUUID: String?
@@ -151,16 +155,22 @@ final class OpenedFiles: Sendable {
     }
   }
 
-  /// Throws `storeReplaced` unless the files are still the opened ones. Call it when the connection is about to commit.
+  /// Throws `storeReplaced` unless the files are still the opened ones. Call it when the connection is about to commit. Then call
+  /// ``committed(_:)`` or ``commitFailed()``.
   func checkBeforeCommit(_ connection: SQLiteConnection) throws(StoreError) {
     try state.withLock { state throws(StoreError) in
       if state.log != nil { try lookAtLog(connection, &state) } else { _ = try status(connection.operation) }
+      state.isCommitting = true
     }
   }
+
+  /// Notes that a commit has failed.
+  func commitFailed() { state.withLock { $0.isCommitting = false } }
 
   /// Notes the state after a commit.
   func committed(_ connection: SQLiteConnection) {
     state.withLock { state in
+      state.isCommitting = false
       if state.log != nil {
         state.lastCommit = LogIndex(connection.state)?.header
       } else {
@@ -171,6 +181,7 @@ final class OpenedFiles: Sendable {
       let mark = state.log != nil ? state.lastCommit.map { CommitMark.log($0) } : state.changeCounter.map { .counter($0) }
       if let mark, let begin = state.markAtBegin, mark.follows(begin) {
         if state.known == begin { state.known = mark }
+        if state.reported?.isSameCommit(as: begin) == true { state.reported = mark }
         if state.schema == begin { state.schema = mark }
         if case .counter(let counter) = mark { state.checkedCounter = counter }
       }
@@ -191,6 +202,16 @@ final class OpenedFiles: Sendable {
       let mark = mark(connection, state)
       defer { state.known = mark }
       return mark != state.known
+    }
+  }
+
+  /// Whether another process has committed since the last call. The first call returns false, and so do calls while this store commits,
+  /// and those that can't read the mark.
+  func haveOthersCommittedSinceReport(_ connection: SQLiteConnection) -> Bool {
+    state.withLock { state in
+      guard !state.isCommitting, let mark = mark(connection, state) else { return false }
+      defer { state.reported = mark }
+      return state.reported.map { !mark.isSameCommit(as: $0) } ?? false
     }
   }
 

@@ -35,7 +35,10 @@ extension SQLiteConnection {
   func commit() throws(StoreError) {
     guard role == .writer, let files else { return try run("COMMIT") }
     try files.checkBeforeCommit(self)
-    try run("COMMIT")
+    do throws(StoreError) { try run("COMMIT") } catch {
+      files.commitFailed()
+      throw error
+    }
     files.committed(self)
   }
 

@@ -6,7 +6,8 @@ public import HoldfastStore
 /// The defaults suit most applications. Changes are durable when a save returns, readers never wait for the writer, and only the owner can
 /// read new files.
 ///
-/// Options don't depend on the model. They aren't stored in the file, except the journal mode, which is part of SQLite's file format.
+/// Options don't depend on the model. They aren't stored in the file, except the journal mode, which is part of SQLite's file format, and
+/// ``maximumHistoryChangeCount``.
 public struct SQLiteStoreOptions: Sendable, Hashable {
   /// Whether a power loss can lose a save that has returned. A crash of the process never can.
   public enum Durability: String, Sendable, Hashable, Codable, CaseIterable {
@@ -163,11 +164,20 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   /// Whether saves of other processes are reported as they happen. Defaults to false.
   ///
   /// If true, the coordinator removes changed rows from its cache, and `savedChanges()` and contexts that merge automatically receive the
-  /// changes. The changes are read from the history, so the file needs one: opening another file throws `unsupportedRequest`. Saves of programs
-  /// that write no history aren't reported. On Linux, a report takes a few milliseconds, and elsewhere up to a second.
+  /// changes. On Linux, a report takes a few milliseconds, and elsewhere up to a second.
+  ///
+  /// - If the file has a history when it is opened, reports contain the IDs of the changed objects. Saves of programs that write no history
+  ///   aren't reported.
+  /// - Otherwise, reports contain no IDs: `mayIncludeOthers` is true, and contexts refresh all objects. Each commit to the file is reported,
+  ///   whatever it changed. A save of new objects takes two commits, and ``SQLiteStore/compact()`` of this store is reported as well.
+  ///   Nothing is reported if the file is in a read-only place without shared memory.
   public var reportsOtherProcesses = false
 
-  /// The maximum number of changes in the history, with ``/HoldfastStore/HistoryTracking/always``. Defaults to 1,000,000; nil for no maximum.
+  /// The maximum number of changes in the history. Defaults to 1,000,000; nil for no maximum.
+  ///
+  /// It has an effect with ``/HoldfastStore/HistoryTracking/always``. Opening the store then records it in the file's metadata, and with
+  /// ``/HoldfastStore/HistoryTracking/ifPresent``, saves keep the maximum that is recorded there. A history that another program began, such
+  /// as Core Data, has none: it grows until a program opens the file with ``/HoldfastStore/HistoryTracking/always``, or deletes transactions.
   ///
   /// A save that exceeds it deletes the oldest transactions. Tokens of these are then invalid. The last transaction is always kept.
   public var maximumHistoryChangeCount: Int? = 1_000_000

@@ -88,6 +88,19 @@ struct MetadataRecord: Sendable {
     static let autoVacuum = "_NSAutoVacuumLevel"
     static let layout = "_HoldfastLayout"
     static let model = "_HoldfastModel"
+    static let maximumHistory = "_HoldfastMaximumHistory"
+  }
+
+  // MARK: History
+
+  /// The text that the bytes of a list contain if it has a ``maximumHistoryChangeCount``.
+  static var maximumHistoryMark: String { Key.maximumHistory }
+
+  /// The maximum number of changes in the history that the last program with the option `.always` has chosen. Nil for no maximum, or if
+  /// there was no such program.
+  var maximumHistoryChangeCount: Int? {
+    get { metadata[Key.maximumHistory]?.integer.flatMap { $0 > 0 ? Int($0) : nil } }
+    set { metadata[Key.maximumHistory] = newValue.map { .integer(Int64(max(1, $0))) } }
   }
 
   /// Whether a list certainly contains no user metadata, without decoding it.

@@ -18,6 +18,8 @@ struct StoreOpening {
     let metadata: StoreMetadata
     let identity: StoreIdentity
     let hasHistory: Bool
+    /// The maximum number of changes in the history that the metadata contain; nil if they contain none.
+    let maximumHistoryChangeCount: Int?
     /// The property list of the file's metadata.
     let plist: [UInt8]
   }
@@ -37,7 +39,13 @@ struct StoreOpening {
     let identity = StoreIdentity.intern(storeUUID: found.record.uuid, model: model)
     return Result(
       schema: found.schema, metadata: StoreMetadata(identity: identity, userInfo: found.userInfo), identity: identity,
-      hasHistory: found.record.schema.hasHistory, plist: found.record.plist)
+      hasHistory: found.record.schema.hasHistory, maximumHistoryChangeCount: maximumHistoryChangeCount(found.record),
+      plist: found.record.plist)
+  }
+
+  private func maximumHistoryChangeCount(_ row: MetadataReader.Row) -> Int? {
+    guard row.schema.hasHistory, StoreOpening.contains(row.plist, MetadataRecord.maximumHistoryMark) else { return nil }
+    return (try? MetadataRecord(uuid: row.uuid, bytes: row.plist))?.maximumHistoryChangeCount
   }
 
   private struct Found {

@@ -196,6 +196,9 @@ struct HistoryReader {
 
   // MARK: Tokens
 
+  /// Whether the file has a history.
+  func exists() throws -> Bool { try HistoryTables.exist(connection) }
+
   /// The number of the last transaction, also if it was deleted.
   func last() throws -> Int64 {
     try requireHistory()
@@ -224,7 +227,7 @@ struct HistoryReader {
   // MARK: Errors
 
   private func requireHistory() throws {
-    if try HistoryTables.exist(connection) { return }
+    if try exists() { return }
     throw StoreError(
       .unsupportedRequest, operation: connection.operation, path: store.path,
       reason: "The file has no history. Open it with the option historyTracking: .always.")

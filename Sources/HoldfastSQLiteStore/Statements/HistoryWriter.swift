@@ -132,8 +132,7 @@ final class HistoryWriter {
     for changes in request.entities {
       for deleted in changes.deleted.keys { try writeDeletion(Changed(entity: changes.entity, key: deleted)) }
     }
-    let options = store.database.options
-    if let limit = options.maximumHistoryChangeCount, options.historyTracking == .always { try HistoryDeletion(writer).prune(to: limit) }
+    if let limit = store.maximumHistoryChangeCount { try HistoryDeletion(writer).prune(to: limit) }
   }
 
   private var otherChangeCount: Int {

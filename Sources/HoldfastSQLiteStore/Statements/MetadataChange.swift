@@ -32,6 +32,13 @@ struct MetadataChange {
     }
   }
 
+  /// Records the maximum number of changes in the history, in a transaction of the writer.
+  func record(maximumHistoryChangeCount maximum: Int?, _ writer: SQLiteConnection) throws {
+    var record = try read(writer)
+    record.maximumHistoryChangeCount = maximum
+    try write(record, writer)
+  }
+
   private func write(_ record: MetadataRecord, _ writer: SQLiteConnection) throws {
     let update = try writer.prepare("UPDATE Z_METADATA SET Z_PLIST = ?1 WHERE Z_VERSION = 1")
     try update.bind(record.bytes, at: 1)

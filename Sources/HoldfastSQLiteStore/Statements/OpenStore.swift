@@ -20,6 +20,8 @@ final class OpenStore: Sendable {
   let files: ExternalFiles?
   /// Whether and how the file keeps a history.
   let history: HistoryState
+  /// The maximum number of changes in the history; nil for no maximum.
+  let maximumHistoryChangeCount: Int?
   /// Reports saves of other processes; nil unless the options want that.
   let others = Mutex<OtherProcesses?>(nil)
   /// The snapshots in use.
@@ -31,7 +33,10 @@ final class OpenStore: Sendable {
   /// Protects the writer. True between preparing a save and ending it.
   private let saving = Mutex(false)
 
-  init(schema: StoreSchema, identity: StoreIdentity, database: SQLiteDatabase, hasHistory: Bool) {
+  /// - Parameters:
+  ///   - hasHistory: Whether the file has a history.
+  ///   - recordedMaximum: The maximum number of changes in the history that the metadata contain; nil if they contain none.
+  init(schema: StoreSchema, identity: StoreIdentity, database: SQLiteDatabase, hasHistory: Bool, recordedMaximum: Int?) {
     self.model = schema.model
     self.schema = schema
     self.identity = identity
@@ -39,6 +44,9 @@ final class OpenStore: Sendable {
     prefixes = schema.model.entities.map { identity.prefix(for: $0) }
     path = database.file.path
     history = HistoryState(schema.model, isAbsent: !hasHistory && database.options.historyTracking != .always)
+    let options = database.options
+    // A program that only continues a history keeps the maximum of the one that wants it. A history of Core Data has none.
+    maximumHistoryChangeCount = options.historyTracking == .always ? options.maximumHistoryChangeCount : recordedMaximum
     files = ExternalFiles(schema.model, path: database.file.path, identity: identity, options: database.options)
     decoders = schema.model.entities.map { RowDecoder(entity: $0, table: schema.tables[$0.index], path: database.file.path) }
     let inherits = schema.model.entities.contains { $0.familyIndexes.count > 1 }

@@ -4,8 +4,9 @@ import Synchronization
 
 /// Reports saves of other processes to the coordinator, soon after they happen.
 ///
-/// The file is watched. After each change it looks for transactions in the history that this store didn't write. SQLite writes its log before a
-/// commit is visible, so the first look after a change may be too early.
+/// The file is watched. After each change it looks for transactions in the history that this store didn't write. Without a history, it
+/// only finds out whether there was a commit. SQLite writes its log before a commit is visible, so the first look after a change may be too
+/// early.
 final class OtherProcesses: Sendable {
   private struct Known {
     /// The last transaction of the history that was looked at.
@@ -31,15 +32,21 @@ final class OtherProcesses: Sendable {
   }
 
   private let owner: Owner
+  /// Whether the file had a history when it was opened.
+  private let hasHistory: Bool
   private let known: Mutex<Known>
   private let watch = Mutex<FileWatch?>(nil)
   /// Cancels the look in progress when looking ends.
   private let cancellation = RequestCancellation()
 
-  /// - Throws: The store's error if the file has no history, or can't be watched or read.
+  /// - Throws: The store's error if the file can't be watched or read.
   init(_ store: OpenStore, _ host: StoreHost) throws {
     owner = Owner(store: store)
-    known = Mutex(Known(transaction: try store.readingHistory(HistoryRequest.operation, .none) { try $0.last() }))
+    let last: Int64? = try store.readingHistory(HistoryRequest.operation, .none) { try $0.exists() ? $0.last() : nil }
+    hasHistory = last != nil
+    known = Mutex(Known(transaction: last ?? 0))
+    // Reports begin here.
+    if last == nil { _ = store.haveOthersCommittedSinceReport() }
     let watch = try FileWatch(path: store.path, find: { [weak self] in self?.look() }, report: { host.objectsChanged($0) })
     self.watch.withLock { $0 = watch }
   }
@@ -55,6 +62,8 @@ final class OtherProcesses: Sendable {
   /// It is noted before, because it is visible at once. Until the outcome is known, looks ignore it and later transactions. If the commit
   /// fails, they may be another process's.
   func committing(_ transaction: Int64, _ commit: () throws(StoreError) -> Void) throws(StoreError) {
+    // Another process may have added the history since.
+    if !hasHistory { return try commit() }
     known.withLock { $0.pending = transaction }
     do throws(StoreError) { try commit() } catch {
       // Without the disk's confirmation, the transaction is in the file nevertheless. If the outcome stays unknown, reporting an own save is
@@ -69,6 +78,7 @@ final class OtherProcesses: Sendable {
 
   /// Returns the changes since the last look; nil if there are none.
   func look() -> StoreChange? {
+    if !hasHistory { return owner.store?.haveOthersCommittedSinceReport() == true ? StoreChange(mayIncludeOthers: true) : nil }
     let options = RequestOptions(cancellation: cancellation)
     // If the file can't be read now, a later look finds the changes.
     guard let store = owner.store,
@@ -118,6 +128,15 @@ extension OpenStore {
     let files = database.openedFiles
     // It waits for no reader, because the coordinator calls it under a lock, and the waiting requests may have deadlines.
     return (try? database.readers.withIdleOrFurther(to: "notice saves of other processes") { files.haveOthersCommitted($0) }) ?? true
+  }
+
+  /// Whether another process has committed since the last call. The first call returns false.
+  fileprivate func haveOthersCommittedSinceReport() -> Bool {
+    let files = database.openedFiles
+    // If no connection can be opened now, a later look finds out.
+    return (try? database.readers.withIdleOrFurther(to: "notice saves of other processes") {
+      files.haveOthersCommittedSinceReport($0)
+    }) ?? false
   }
 
   /// Runs a closure with a reader of the history, in one read transaction.

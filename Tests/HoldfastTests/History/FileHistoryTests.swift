@@ -76,7 +76,7 @@ import Testing
     #expect(try coordinator.fetchHistory().transactions.map(\.transactionNumber) == (isReadOnly ? [1, 2] : [1, 2, 3]))
   }
 
-  /// Another program may need the transactions, and has chosen a greater maximum.
+  /// Another program may need the transactions, and has chosen to keep all of them.
   @Test(arguments: HistoryStore.allCases) func aProgramThatOnlyContinuesAHistoryDeletesNothing(_ store: HistoryStore) throws {
     let first = try store.coordinator(Kennel.model, folder)
     for _ in 0..<5 { try insert(10, first) }
@@ -89,6 +89,42 @@ import Testing
     try insert(1, third)
     #expect(try third.fetchHistory().transactions.count == 1)
     try third.close()
+  }
+
+  /// The maximum is that of the last program that wants the history. Another one can continue it for years.
+  @Test(arguments: HistoryStore.allCases) func aProgramThatOnlyContinuesAHistoryKeepsItsMaximum(_ store: HistoryStore) throws {
+    /// Inserts dogs one by one. Returns the number of transactions.
+    func fill(_ tracking: HistoryTracking, limit: Int?) throws -> Int {
+      let coordinator = try store.coordinator(Kennel.model, folder, tracking, limit: limit)
+      for _ in 0..<40 { try insert(1, coordinator) }
+      let count = try coordinator.fetchHistory().transactions.count
+      try coordinator.close()
+      return count
+    }
+    let limit = store == .sqlite ? 20 : 2000
+    var few = [try fill(.always, limit: limit)]
+    for own in [nil, 10, 1_000_000] { few.append(try fill(.ifPresent, limit: own)) }
+    // Without a maximum, all are kept.
+    let kept = try fill(.always, limit: nil), more = try fill(.ifPresent, limit: limit)
+    #expect(kept > 40 && more == kept + 40)
+    few += [try fill(.always, limit: limit), try fill(.ifPresent, limit: nil)]
+    #expect(few.allSatisfy { $0 > 5 && $0 < 30 }, "\(few)")
+  }
+
+  /// A history without transactions doesn't contain the maximum.
+  @Test(arguments: wholeFiles) func aHistoryThatWasDeletedHasTheDefaultMaximum(_ store: HistoryStore) throws {
+    let first = try store.coordinator(Kennel.model, folder, limit: 2000)
+    try insert(1, first)
+    #expect(try first.deleteHistory(upTo: nil) == 1)
+    try first.close()
+    let second = try store.coordinator(Kennel.model, folder, .ifPresent), context = try ManagedObjectContext(coordinator: second)
+    for number in 0..<4 {
+      context.transactionAuthor = String(repeating: "\(number)", count: 400_000)
+      try context.insert(entityNamed: "Dog").setValue("\(number)", forKey: "name")
+      try context.save()
+    }
+    #expect(try second.fetchHistory().transactions.map(\.transactionNumber) == [4, 5])
+    try second.close()
   }
 
   @Test func aTransactionIsALineOfAJSONFile() throws {
@@ -105,7 +141,7 @@ import Testing
     #expect(lines[start] == "\"history\":[2," && lines[start + 3] == "],")
     #expect(
       lines[start + 2].hasPrefix(
-        #"{"author":"import","changes":[{"entity":"Dog","keys":"1-2,4-5","kind":"updated","properties":["age"]}],"number":2,"process":"#))
+        #"{"author":"import","changes":[{"entity":"Dog","keys":"1-2,4-5","kind":"updated","properties":["age"]}],"maximum":0,"number":2,"process":"#))
   }
 
   @Test func anEditedHistoryIsReported() throws {

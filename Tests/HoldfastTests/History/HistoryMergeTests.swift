@@ -135,6 +135,23 @@ import Testing
     return others.union(inserted.map { Change(id: $0.objectID, type: .insert) })
   }
 
+  /// Several contexts save. The history has their saves in the order in which readers receive them.
+  @Test(arguments: HistoryStore.allCases) func RD8_theHistoryHasTheOrderOfTheSavedChanges(_ store: HistoryStore) async throws {
+    let folder = TemporaryFolder(), coordinator = try store.coordinator(Kennel.model, folder), times = TestTier.count(20, full: 300)
+    let setup = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes), fido = setup.dog("Fido")
+    try setup.save()
+    let token = try coordinator.currentPersistentHistoryToken(), dog = fido.objectID
+    let changes = coordinator.savedChanges(bufferingNewest: 3 * times)
+    async let received = SavedChangesTests.read(changes, of: dog, through: 3 * times)
+    try await SavedChangesTests.countUpInThreeContexts(coordinator, dog, times: times)
+    let all = await received
+    #expect(all == SavedChangesTests.Received(saves: 3 * times))
+    let transactions = try coordinator.fetchHistory(after: token).transactions
+    #expect(transactions.map { $0.contextName ?? "" } == (1...3 * times).map { "\($0)" })
+    #expect(transactions.allSatisfy { $0.changes.map(\.changedObjectID) == [dog] })
+    try coordinator.close()
+  }
+
   /// A reader that fetches the history after its token for each element, also for a gap, gets each change once, in order.
   @Test(arguments: HistoryStore.allCases) func RD8_theHistoryFillsTheGapsOfASlowReader(_ store: HistoryStore) async throws {
     var random = SeededGenerator()

@@ -20,10 +20,13 @@ enum HistoryStore: String, CaseIterable, Codable, Sendable {
   /// - Parameters:
   ///   - limit: The maximum number of changes in SQLite's history, and of bytes in that of other stores.
   ///   - reports: Whether saves of other processes are reported.
+  ///   - threshold: The maximum size of a value that isn't stored in an external file; nil for the default.
   func description(
-    _ path: String, _ tracking: HistoryTracking = .always, limit: Int? = nil, reports: Bool = false, isReadOnly: Bool = false
+    _ path: String, _ tracking: HistoryTracking = .always, limit: Int? = nil, reports: Bool = false, isReadOnly: Bool = false,
+    threshold: Int? = nil
   ) -> StoreDescription {
-    var shared = WholeFileOptions()
+    let external = threshold.map { ExternalDataOptions(threshold: $0) } ?? ExternalDataOptions()
+    var shared = WholeFileOptions(externalData: external)
     shared.file.durability = .normal
     // On a busy machine, another process or the watch of the file can have a lock for longer than the default of five seconds.
     shared.file.lockTimeout = .seconds(3600)
@@ -35,7 +38,7 @@ enum HistoryStore: String, CaseIterable, Codable, Sendable {
     case .binary: return .binary(at: path, options: BinaryStoreOptions(wholeFile: shared))
     case .sqlite:
       var options = SQLiteStoreOptions()
-      (options.isReadOnly, options.busyTimeout) = (isReadOnly, .seconds(3600))
+      (options.isReadOnly, options.busyTimeout, options.externalData) = (isReadOnly, .seconds(3600), external)
       (options.historyTracking, options.maximumHistoryChangeCount, options.reportsOtherProcesses) = (tracking, limit, reports)
       return .sqlite(at: path, options: options)
     }

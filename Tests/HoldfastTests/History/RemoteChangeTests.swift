@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import HoldfastSQLiteStore
 import TestSupport
 import Testing
 
@@ -7,17 +8,29 @@ import Testing
 @Suite(.serialized) struct RemoteChangeTests {
   private let folder = TemporaryFolder()
 
-  private static func coordinator(
-    _ store: HistoryStore, _ path: String, reports: Bool = true, tracking: HistoryTracking = .always, isReadOnly: Bool = false
-  ) throws -> PersistentStoreCoordinator {
-    let model = try ManagedObjectModel(entities: [
+  private static func model() throws -> ManagedObjectModel {
+    try ManagedObjectModel(entities: [
       EntityDescription(
         "Note", attributes: [AttributeDescription("text", .string), AttributeDescription("count", .integer64, default: .int64(0))],
         relationships: [.toOne("folder", to: "Folder", inverse: "notes")]),
       EntityDescription(
         "Folder", attributes: [AttributeDescription("name", .string)], relationships: [.toMany("notes", to: "Note", inverse: "folder")]),
     ])
-    return try PersistentStoreCoordinator(model: model, store: store.description(path, tracking, reports: reports, isReadOnly: isReadOnly))
+  }
+
+  private static func coordinator(
+    _ store: HistoryStore, _ path: String, reports: Bool = true, isReadOnly: Bool = false
+  ) throws -> PersistentStoreCoordinator {
+    try PersistentStoreCoordinator(model: model(), store: store.description(path, reports: reports, isReadOnly: isReadOnly))
+  }
+
+  /// A SQLite store without a history.
+  private static func database(
+    _ path: String, _ journal: SQLiteStoreOptions.JournalMode, reports: Bool
+  ) throws -> PersistentStoreCoordinator {
+    var options = SQLiteStoreOptions(journalMode: journal)
+    options.reportsOtherProcesses = reports
+    return try PersistentStoreCoordinator(model: model(), store: .sqlite(at: path, options: options))
   }
 
   private func note(_ text: String, _ context: ManagedObjectContext) throws -> ManagedObject {
@@ -42,17 +55,20 @@ import Testing
   /// Another process changes the first note, deletes the second one and adds one to the first note's folder.
   private func changeElsewhere(_ store: HistoryStore) async {
     await #expect(processExitsWith: .success) { [path = store.path(folder) as String, store = store as HistoryStore] in
-      let coordinator = try RemoteChangeTests.coordinator(store, path, reports: false)
-      let context = try ManagedObjectContext(coordinator: coordinator), notes = try RemoteChangeTests.notes(context)
-      try notes[0].setValue("changed", forKey: "text")
-      context.delete(notes[1])
-      let new = try context.insert(entityNamed: "Note")
-      try new.setValue("new", forKey: "text")
-      guard case .single(.objectID(let folder)) = try notes[0].value(forKey: "folder") else { exit(3) }
-      try new.setValue(.objectID(folder), forKey: "folder")
-      try context.save()
-      try coordinator.close()
+      try RemoteChangeTests.change(RemoteChangeTests.coordinator(store, path, reports: false))
     }
+  }
+
+  private static func change(_ coordinator: PersistentStoreCoordinator) throws {
+    let context = try ManagedObjectContext(coordinator: coordinator), notes = try notes(context)
+    try notes[0].setValue("changed", forKey: "text")
+    context.delete(notes[1])
+    let new = try context.insert(entityNamed: "Note")
+    try new.setValue("new", forKey: "text")
+    guard case .single(.objectID(let folder)) = try notes[0].value(forKey: "folder") else { exit(3) }
+    try new.setValue(.objectID(folder), forKey: "folder")
+    try context.save()
+    try coordinator.close()
   }
 
   @Test(arguments: HistoryStore.allCases) func savesOfOtherProcessesAreReportedAndMerged(_ store: HistoryStore) async throws {
@@ -186,9 +202,40 @@ import Testing
     #expect(try Self.notes(other).map { try $0.value(forKey: "text").storeValue } == [.string("first")])
   }
 
-  @Test func aDatabaseWithoutHistoryIsRefused() throws {
-    let error = try #require(throws: StoreError.self) { try Self.coordinator(.sqlite, folder.file("a"), tracking: .ifPresent) }
-    #expect(error.code == .unsupportedRequest)
+  /// Without a history, the store knows only that another process has committed something.
+  @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete])
+  func aDatabaseWithoutHistoryReportsSavesWithoutIDs(_ journal: SQLiteStoreOptions.JournalMode) async throws {
+    let path = HistoryStore.sqlite.path(folder), coordinator = try Self.database(path, journal, reports: true)
+    let context = try ManagedObjectContext(coordinator: coordinator)
+    let (first, second, parent) = try saveNotes(context)
+    #expect(throws: StoreError.self) { try coordinator.fetchHistory() }
+    context.automaticallyMergesChanges = true
+    #expect(try parent.toMany(forKey: "notes").count == 1)
+    var saves = coordinator.savedChanges().makeAsyncIterator()
+    for text in ["own", "again", "and again"] {
+      try first.setValue(text, forKey: "text")
+      try context.save()
+      let own = try #require(await saves.next(isolation: #isolation))
+      #expect(own.updated == [first.objectID] && !own.mayIncludeOthers)
+    }
+    await #expect(processExitsWith: .success) { [path = path as String, journal = journal as SQLiteStoreOptions.JournalMode] in
+      try RemoteChangeTests.change(RemoteChangeTests.database(path, journal, reports: false))
+    }
+    // It has committed more than once, because it has reserved a key.
+    var isMerged = false
+    while !isMerged {
+      let changes = try #require(await saves.next(isolation: #isolation))
+      #expect(changes.mayIncludeOthers && changes.inserted.isEmpty && changes.updated.isEmpty && changes.deleted.isEmpty)
+      #expect(changes.storeIdentifier == coordinator.persistentStores.first?.identifier && changes.contextName.isEmpty)
+      try context.processPendingChanges()
+      isMerged = try first.value(forKey: "text").storeValue == .string("changed")
+    }
+    #expect(try parent.toMany(forKey: "notes").count == 2 && Self.notes(context).count == 2)
+    _ = try? second.value(forKey: "text")
+    #expect(second.isInaccessible)
+    try first.setValue("last", forKey: "text")
+    try context.save()
+    try coordinator.close()
   }
 
   @Test(arguments: HistoryStore.allCases) func aFaultGetsTheRowThatAnotherProcessSaved(_ store: HistoryStore) async throws {

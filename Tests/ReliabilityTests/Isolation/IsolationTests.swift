@@ -11,8 +11,7 @@ import Testing
 
   private func registers(_ reading: Registers.Reading, writers: Int) -> Registers {
     let random = SeededGenerator("\(reading), \(writers) writers")
-    // Under the thread sanitizer, eight threads use each store for long enough.
-    let count = TestTier.isThreadSanitized ? 100 : TestTier.count(40, full: 1000)
+    let count = TestTier.count(40, full: 1000)
     return Registers(reading: reading, folder: folder.path, writers: writers, transactions: count, seed: random.seed)
   }
 

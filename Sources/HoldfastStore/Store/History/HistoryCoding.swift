@@ -11,9 +11,11 @@ public enum HistoryCoding {
 
   /// Decodes a value.
   ///
-  /// - Throws: `DecodingError` if the bytes are of something else.
+  /// - Throws: `DecodingError` if the bytes are of something else. It contains none of them, unlike the decoder's own errors.
   public static func decode<Value: Decodable>(_ type: Value.Type, from bytes: some Sequence<UInt8>) throws -> Value {
-    try decoder.decode(type, from: Data(bytes))
+    do { return try decoder.decode(type, from: Data(bytes)) } catch is DecodingError {
+      throw DecodingError.dataCorrupted(DecodingError.Context(codingPath: [], debugDescription: "The bytes aren't those of \(type)."))
+    }
   }
 
   private static let encoder = {
