@@ -4,10 +4,10 @@ import Synchronization
 
 /// Looks for changes soon after a file, or one whose name begins with its name, may have changed.
 ///
-/// A change may not be visible yet when the system reports it: SQLite waits for the disk between writing its log and publishing the commit, which
-/// the system doesn't report. Therefore further looks follow each change, without end, at growing intervals. From 30 seconds on, each interval
-/// is as long as all before it. So a change that becomes visible later is found in twice that time at most, and a file that doesn't change for
-/// a day costs 20 looks. Releasing the watch ends it.
+/// A change may not be visible yet when the system reports it: SQLite waits for the disk between writing its log and publishing the commit,
+/// which the system doesn't report. So each change is followed by further looks, at growing intervals, until the next change. From 30 seconds
+/// on, each interval is as long as all before it together. A change is therefore found within twice the time that it takes to become visible.
+/// A file that doesn't change for a day costs 20 looks. Releasing the watch ends it.
 public final class FileWatch: Sendable {
   /// The intervals between the first looks that follow a change, in milliseconds.
   private static let firstIntervals = [1, 4, 20, 100, 875, 4000, 25_000]

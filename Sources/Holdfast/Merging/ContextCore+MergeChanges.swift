@@ -33,7 +33,8 @@ extension ContextCore {
     }
   }
 
-  /// - Parameter showsAgain: Whether objects are shown again that had been deleted. Lists in memory may contain them although the store's don't.
+  /// - Parameter showsAgain: Whether objects are shown again that had been deleted. Lists in memory may contain them, although the store's
+  ///   don't.
   private func merge(_ changes: SavedChanges, showsAgain: Bool) throws {
     let isAnnounced = changes.announcer.value == ObjectIdentifier(persistentStoreCoordinator) && !changes.mayIncludeOthers
     if !isAnnounced { discardCachedRows(changes) }

@@ -84,7 +84,9 @@ extension PersistentStoreCoordinator {
   /// The model that a store contains; nil if it contains none, or an unreadable one.
   private static func storedModel(of description: StoreDescription) throws -> ManagedObjectModel? {
     guard description.administration.supports(StoredModelRequest.self) else { return nil }
-    do { return try cachedModel(for: description) } catch let error as StoreError where error.code == .alreadyOpen || error.code == .locked {
+    do { return try cachedModel(for: description) } catch let error as StoreError
+      where error.code == .alreadyOpen || error.code == .locked
+    {
       throw error
     } catch { return nil }
   }
