@@ -54,7 +54,8 @@ extension ContextCore {
         }
       }
     }
-    try throwingFaultErrors { for (entity, keys) in found.sorted(by: { $0.key < $1.key }) { showAgain(entity, keys) } }
+    for (entity, keys) in found { showAgain(entity, keys) }
+    try readOutdatedLists()
   }
 
   /// Reads rows from the store: one request for each entity and 1,024 keys.

@@ -154,6 +154,43 @@ import Testing
     #expect(ann.dogs.isEmpty && bob.theirs.dogs.map(\.objectID) == [fido.ours.objectID])
   }
 
+  /// How a context finds an object that it has deleted, and that another one has inserted again.
+  enum Finding: CaseIterable, Sendable {
+    case fetch
+    /// A fetch to which the context's changes are applied.
+    case overlaidFetch
+    case childFetch
+  }
+
+  /// The list with a new order can't be read when the object is found. The error is that of the fetch, or of the next one in the parent.
+  @Test(arguments: TestStore.allCases, Finding.allCases)
+  func anErrorOfAListThatIsReadAgainIsThrown(_ store: TestStore, _ finding: Finding) throws {
+    let lists = try Lists(store, ["a", "b", "c"]), (ours, failing) = try lists.place.faulty()
+    let theirs = try ManagedObjectContext(coordinator: ours.persistentStoreCoordinator, classes: [])
+    theirs.mergePolicy = .mergeByPropertyObjectTrump
+    let theirItem = try lists.item("a", theirs), items = try lists.items(ours)
+    ours.delete(try lists.item("a", ours))
+    try ours.save()
+    #expect(try Lists.names(of: items) == ["b", "c"])
+    try theirItem.setValue("A", forKey: "name")
+    try theirs.save()
+    items.move(from: 0, to: 1)
+    if finding == .overlaidFetch { try items[0].setValue("C", forKey: "name") }
+    failing.fail(.relationships, with: StoreError(.inputOutput, operation: "read", reason: "The test says so."))
+    if finding == .childFetch {
+      let child = ManagedObjectContext(parent: ours)
+      #expect(try child.fetch(FetchRequest<ManagedObject>(entityName: "Item")).count == 3)
+    }
+    let error = try #require(throws: StoreError.self) { try ours.fetch(FetchRequest<ManagedObject>(entityName: "Item")) }
+    #expect(error.code == .inputOutput && ours.faultError == nil)
+    try ours.core.refuseUnreadValues()
+    // The next fetch reads the list.
+    #expect(try ours.fetch(FetchRequest<ManagedObject>(entityName: "Item")).count == 3)
+    let names = try Lists.names(of: items), moved = finding == .overlaidFetch ? "C" : "c"
+    #expect(names.filter { $0 != "A" } == [moved, "b"])
+    #expect(names.contains("A"))
+  }
+
   @Test(arguments: TestStore.allCases) func aConflictCanBeResolvedTwice(_ store: TestStore) throws {
     let pair = try Pair(store) { $0.dog("Fido", age: 3, owner: $0.person("Ann")) }
     let fido = try pair.dogs("Fido"), ann = try pair.people("Ann")
