@@ -29,17 +29,20 @@ extension ConflictResolution {
     for (upsert, resolution) in upserts { try upsert.run(resolution, &merged) }
   }
 
-  /// The objects in conflict, each once. The next attempt to save reports other constraints that an object violates.
+  /// The objects in conflict, each once, in the order of their first change: later objects are merged into earlier ones.
+  ///
+  /// The next attempt to save reports other constraints that an object violates.
   private func duplicates() throws -> [(object: ManagedObject, existing: ManagedObjectID, constraint: [String])] {
-    var found: [(object: ManagedObject, existing: ManagedObjectID, constraint: [String])] = []
-    var seen: Set<ManagedObject> = []
+    var found: [ManagedObject: (existing: ManagedObjectID, constraint: [String])] = [:]
     for conflict in (error.cause as? StoreError)?.constraintConflicts ?? [] {
       guard let object = context.registeredObject(for: conflict.objectID), let existing = conflict.existing else { throw error }
-      if seen.insert(object).inserted { found.append((object, existing, conflict.constraint)) }
+      if found[object] == nil { found[object] = (existing, conflict.constraint) }
     }
     if found.isEmpty { throw error }
-    // The same order on every store: later objects are merged into earlier ones.
-    return found.sorted { $0.object.objectKey > $1.object.objectKey }
+    // Keys don't show the order of insertion: permanent ones ascend, and temporary ones descend.
+    return context.changes.objects.compactMap { object in
+      found[object].map { (object: object, existing: $0.existing, constraint: $0.constraint) }
+    }
   }
 
   /// Reads the rows of objects that aren't in the context.

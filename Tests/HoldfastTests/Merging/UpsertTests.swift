@@ -111,18 +111,22 @@ import Testing
     #expect(try stored(place, 7).map(\.name) == [policy.prefersOurs ? "Third" : "First"])
   }
 
+  /// The IDs were requested, or the objects are from a child.
   @Test(arguments: TestStore.allCases, Policy.allCases)
   func severalNewObjectsWithPermanentIDsBecomeOneInTheSameOrder(_ store: TestStore, _ policy: Policy) throws {
-    let place = try store.makePlace(), context = try place.context()
-    context.mergePolicy = policy.policy
-    let dogs = ["First", "Second", "Third"].map { name -> Dog in
-      let dog = context.dog(name)
-      dog.chip = 7
-      return dog
+    for isOfChild in [false, true] {
+      let place = try store.makePlace(), context = try place.context()
+      let source = isOfChild ? ManagedObjectContext(parent: context) : context
+      context.mergePolicy = policy.policy
+      let dogs = ["First", "Second", "Third"].map { name -> Dog in
+        let dog = source.dog(name)
+        dog.chip = 7
+        return dog
+      }
+      if isOfChild { try source.save() } else { try source.obtainPermanentIDs(for: dogs) }
+      try context.save()
+      #expect(try stored(place, 7).map(\.name) == [policy.prefersOurs ? "Third" : "First"])
     }
-    try context.obtainPermanentIDs(for: dogs)
-    try context.save()
-    #expect(try stored(place, 7).map(\.name) == [policy.prefersOurs ? "Third" : "First"])
   }
 
   /// The context has saved the deletion of the other object before, and another context has inserted that again.
