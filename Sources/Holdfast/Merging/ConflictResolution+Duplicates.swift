@@ -58,6 +58,7 @@ extension ConflictResolution {
     try context.forEachCurrentRow(keys.mapValues { Array($0.keys) }) { entity, row in
       if let id = keys[entity]?[row.pointer.key] { found[id] = row }
     }
+    try context.showAgain(foundIn: found.values)
     return found
   }
 
