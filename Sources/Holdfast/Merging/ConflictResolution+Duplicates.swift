@@ -6,13 +6,12 @@ import HoldfastStore
 /// been saved first, and then read and changed.
 extension ConflictResolution {
   func resolveDuplicates() throws {
-    let conflicts = try duplicates()
-    let rows = try rows(of: conflicts.compactMap { context.registeredObject(for: $0.existing) == nil ? $0.existing : nil })
+    let conflicts = try duplicates(), rows = try rows(of: conflicts.map { $0.existing })
     var upserts: [(Upsert, MergeResolution)] = [], reversions: [(ManagedObject, [String], MergeResolution)] = []
     for conflict in conflicts {
       // It was deleted since. The next attempt to save shows whether there is a conflict.
-      if context.registeredObject(for: conflict.existing) == nil && rows[conflict.existing] == nil { continue }
-      guard let upsert = try Upsert(conflict.object, conflict.existing, rows[conflict.existing]) else { throw error }
+      if known(conflict.existing) == nil && rows[conflict.existing] == nil { continue }
+      guard let upsert = Upsert(conflict.object, conflict.existing, rows[conflict.existing]) else { throw error }
       let resolution = try chosen {
         try MergeConflict(.uniqueness(conflict.constraint), conflict.object, theirs: upsert.stored, existing: conflict.existing)
       }
@@ -45,20 +44,30 @@ extension ConflictResolution {
     }
   }
 
-  /// Reads the rows of objects that aren't in the context.
+  /// The object with an ID, if the context has its row.
+  private func known(_ id: ManagedObjectID) -> ManagedObject? {
+    context.registeredObject(for: id).flatMap { $0.isFault || $0.isInaccessible ? nil : $0 }
+  }
+
+  /// Reads the rows that the context doesn't have. Faults receive theirs; those of objects that aren't in the context are returned.
   private func rows(of ids: [ManagedObjectID]) throws -> [ManagedObjectID: CurrentRow] {
     var keys: [EntityIndex: [ObjectKey: ManagedObjectID]] = [:]
-    for id in ids {
+    for id in ids where known(id) == nil {
       guard let entity = context.persistentStoreCoordinator.model.entity(named: id.entityName), let key = context.places.key(of: id) else {
         continue
       }
       keys[entity.index, default: [:]][key] = id
     }
-    var found: [ManagedObjectID: CurrentRow] = [:]
+    var all: [CurrentRow] = [], found: [ManagedObjectID: CurrentRow] = [:]
     try context.forEachCurrentRow(keys.mapValues { Array($0.keys) }) { entity, row in
-      if let id = keys[entity]?[row.pointer.key] { found[id] = row }
+      all.append(row)
+      if let object = context.registered(entity, row.pointer.key), context.isStillOf(entity, object) {
+        if !object.flags.contains(.hasPrivateRow) { context.attach(object, row) }
+      } else if let id = keys[entity]?[row.pointer.key] {
+        found[id] = row
+      }
     }
-    try context.showAgain(foundIn: found.values)
+    try context.showAgain(foundIn: all)
     return found
   }
 

@@ -2,6 +2,7 @@ import Foundation
 import HoldfastMemoryStore
 import HoldfastStore
 import HoldfastStoreConformance
+import Synchronization
 import Testing
 
 @testable import Holdfast
@@ -150,6 +151,26 @@ import Testing
     #expect(dogs.map(\.name) == ["New"] && dogs.first.map { isReverse ? $0.friendOf.count : $0.friends.count } == 1)
   }
 
+  /// Another process deletes the other object after the store has refused the save. The object is a fault of the context, or isn't in it.
+  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite], [false, true])
+  func aNewObjectIsInsertedIfTheOtherOneIsDeletedMeanwhile(_ store: TestStore, _ isFault: Bool) throws {
+    let place = try store.makePlace(), setup = try place.context(), old = setup.dog("Old")
+    old.chip = 7
+    try setup.save()
+    var deletion = SaveRequest.EntityChanges(entity: old.entity.index)
+    deletion.deleted = SaveRequest.KeyedRows(keys: [old.objectKey], expectedVersions: [old.readRow.version])
+    let rival = Rival(SaveRequest(entities: [deletion]))
+    let (context, _) = try place.recording { RacedStore($0, rival) }
+    context.mergePolicy = .mergeByPropertyObjectTrump
+    let fault = try isFault ? context.object(with: old.objectID) : nil
+    let new = context.dog("New")
+    new.chip = 7
+    try context.save()
+    #expect(new.name == "New" && !context.hasChanges && new.objectID != old.objectID)
+    #expect(try context.fetch(FetchRequest<Dog>()) == [new])
+    withExtendedLifetime(fault) {}
+  }
+
   @Test(arguments: TestStore.allCases)
   func importingTheSameDataTwiceChangesNothing(_ store: TestStore) throws {
     let place = try store.makePlace()
@@ -261,4 +282,42 @@ import Testing
 
 extension ManagedObjectContext {
   fileprivate var registeredDogs: [Dog] { registeredObjects.compactMap { $0 as? Dog } }
+}
+
+/// What another process saves after a store has refused a save.
+private final class Rival: Sendable {
+  private let request: SaveRequest
+  private let isDue = Mutex(false)
+
+  init(_ request: SaveRequest) { self.request = request }
+
+  func noteRefusal() { isDue.withLock { $0 = true } }
+
+  func save(in store: any IncrementalStore) throws {
+    let wasDue = isDue.withLock { isDue in
+      defer { isDue = false }
+      return isDue
+    }
+    if wasDue { _ = try store.prepare(request, options: RequestOptions()).commit() }
+  }
+}
+
+/// A store that another process changes between a refused save and the next reading of the store.
+private final class RacedStore: ForwardingStore {
+  let base: any IncrementalStore
+  private let rival: Rival
+
+  init(_ base: any IncrementalStore, _ rival: Rival) { (self.base, self.rival) = (base, rival) }
+
+  func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
+    do { return try base.prepare(request, options: options) } catch {
+      rival.noteRefusal()
+      throw error
+    }
+  }
+
+  func beginRead(_ kind: ReadViewKind, options: RequestOptions) throws -> any ReadView {
+    try rival.save(in: base)
+    return try base.beginRead(kind, options: options)
+  }
 }
