@@ -11,11 +11,15 @@ extension ConflictResolution {
     for conflict in conflicts {
       // It was deleted since. The next attempt to save shows whether there is a conflict.
       if known(conflict.existing) == nil && rows[conflict.existing] == nil { continue }
-      guard let upsert = Upsert(conflict.object, conflict.existing, rows[conflict.existing]) else { throw error }
+      let upsert = conflict.object.isInserted ? Upsert(conflict.object, conflict.existing, rows[conflict.existing]) : nil
+      // A new object can't become one of another entity.
+      if conflict.object.isInserted && upsert == nil { throw error }
       let resolution = try chosen {
-        try MergeConflict(.uniqueness(conflict.constraint), conflict.object, theirs: upsert.stored, existing: conflict.existing)
+        try MergeConflict(
+          .uniqueness(conflict.constraint), conflict.object, theirs: stored(conflict.existing, rows[conflict.existing]),
+          existing: conflict.existing)
       }
-      if conflict.object.isInserted {
+      if let upsert {
         upserts.append((upsert, resolution))
       } else {
         // Two saved objects can't become one.
@@ -47,6 +51,14 @@ extension ConflictResolution {
   /// The object with an ID, if the context has its row.
   private func known(_ id: ManagedObjectID) -> ManagedObject? {
     context.registeredObject(for: id).flatMap { $0.isFault || $0.isInaccessible ? nil : $0 }
+  }
+
+  /// The row of an object, with an object of its entity.
+  ///
+  /// - Parameter row: The row if the object isn't in the context.
+  private func stored(_ id: ManagedObjectID, _ row: CurrentRow?) -> (object: ManagedObject, row: RowPointer)? {
+    if let row { return (context.strayObject(row.group.entity, row.pointer.key), row.pointer) }
+    return known(id).map { ($0, $0.readRow) }
   }
 
   /// Reads the rows that the context doesn't have. Faults receive theirs; those of objects that aren't in the context are returned.

@@ -22,12 +22,6 @@ struct Upsert {
     if object.context.registeredObject(for: existingID)?.isDeleted == true { return nil }
   }
 
-  /// The values of the other object, for a policy.
-  var stored: (object: ManagedObject, row: RowPointer)? {
-    if let existing = context.registeredObject(for: existingID) { return existing.row.map { (existing, $0) } }
-    return current.map { (object, $0.pointer) }
-  }
-
   // MARK: Merging
 
   /// Merges the new object into the other one.

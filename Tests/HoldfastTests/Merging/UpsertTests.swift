@@ -216,6 +216,44 @@ import Testing
     }
   }
 
+  /// The context has read the other object, or hasn't.
+  @Test(arguments: TestStore.allCases, Policy.allCases)
+  func aChangedObjectWithAValueOfAnotherEntityIsRevertedOrTheSaveFails(_ store: TestStore, _ policy: Policy) throws {
+    for name in ["Tom", "nobody"] {
+      let place = try store.makePlace(model: Menagerie.model, classes: Menagerie.classes), setup = try place.context()
+      setup.animal(Cat.self, "Tom").chip = 7
+      setup.animal(Parrot.self, "Polly").chip = 8
+      try setup.save()
+      let context = try place.context(), polly = try #require(try context.one(Parrot.self) { $0.words == 0 })
+      let tom = try context.one(Cat.self) { $0.name == name }
+      context.mergePolicy = policy.policy
+      (polly.chip, polly.words) = (7, 3)
+      if policy.prefersOurs {
+        let error = #expect(throws: PersistenceError.self) { try context.save() }
+        #expect(error?.code == .constraintConflict && error?.objectIDs == [polly.objectID] && polly.chip == 7 && polly.words == 3)
+      } else {
+        try context.save()
+        #expect(polly.chip == 8 && polly.words == (policy == .storeTrump ? 3 : 0) && !context.hasChanges)
+      }
+      withExtendedLifetime(tom) {}
+    }
+  }
+
+  @Test(arguments: TestStore.allCases)
+  func aCustomPolicyReceivesTheValuesOfAnotherEntity(_ store: TestStore) throws {
+    let place = try store.makePlace(model: Menagerie.model, classes: Menagerie.classes), setup = try place.context()
+    setup.animal(Cat.self, "Tom").chip = 7
+    setup.animal(Parrot.self, "Polly").chip = 8
+    try setup.save()
+    let context = try place.context(), polly = try #require(try context.one(Parrot.self) { $0.words == 0 })
+    context.mergePolicy = .custom { conflict in
+      conflict.theirs?["lives"] == .int16(9) && conflict.theirs?["name"] == .string("Tom") ? .rollback : .error
+    }
+    polly.chip = 7
+    try context.save()
+    #expect(polly.chip == 8 && !context.hasChanges)
+  }
+
   @Test(arguments: TestStore.allCases)
   func aCustomPolicyDecidesAboutDuplicates(_ store: TestStore) throws {
     let place = try store.makePlace(), setup = try place.context()
