@@ -46,7 +46,8 @@ struct ToManyState {
     var removed = LinkList()
     /// The destinations of an ordered relationship in order, once known.
     ///
-    /// Always set together with ``contents``, except for a new object whose destinations were only appended.
+    /// Always set together with ``contents``, except for a new object whose destinations were only appended, and for a list that was saved
+    /// empty.
     var order: OrderedList?
     /// Whether destinations were moved since the last save.
     var isMoved = false
