@@ -21,7 +21,8 @@ import Testing
     case manyToMany, toManyWithoutInverse
     case pair, replacedPair, outdatedPair
     case deletionNullifies, deletionWithoutDenyRule, deletionCascades, deletionOfAPartner, deletionInAnOrderedList
-    case deletionOfAnUnreadObject, deletionOfANewObject, deletionOfANewFriend, deletionWithListeners
+    case deletionOfAnUnreadObject, deletionOfANewObject, deletionOfANewFriend, deletionOfAFormerNewFriend
+    case deletionWithListeners
     case upsert, upsertOfAReadObject, versionConflict, deletionConflict, deletionConflictWithAnOwner
     case lockedObject, lockedObjectAlone
     case externalInsertion, externalReplacement, attributeBesideAnExternalValue
@@ -392,6 +393,18 @@ extension SaveScene {
       }, steps: [])
   }
 
+  /// The list isn't in memory, but the store can't have the link.
+  fileprivate static var deletionOfAFormerNewFriend: SaveScene {
+    SaveScene(
+      setUp: dogs,
+      change: { stage in
+        let fido = try stage.dog("Fido"), new = stage.context.dog("New")
+        fido.friends.insert(new)
+        fido.friends.remove(new)
+        stage.context.delete(new)
+      }, steps: [])
+  }
+
   /// The notification names the items that lose their list, so they are read.
   fileprivate static var deletionWithListeners: SaveScene {
     SaveScene(
@@ -640,6 +653,7 @@ extension SaveShapeTests.Shape {
     case .deletionOfAnUnreadObject: .deletionOfAnUnreadObject
     case .deletionOfANewObject: .deletionOfANewObject
     case .deletionOfANewFriend: .deletionOfANewFriend
+    case .deletionOfAFormerNewFriend: .deletionOfAFormerNewFriend
     case .deletionWithListeners: .deletionWithListeners
     case .upsert: .upsert
     case .upsertOfAReadObject: .upsertOfAReadObject
