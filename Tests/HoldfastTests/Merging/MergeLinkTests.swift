@@ -215,6 +215,43 @@ import Testing
     #expect(try pair.saved().fetch(FetchRequest<Dog>()).isEmpty)
   }
 
+  /// One context deletes the object. Ours inserts it again with other links, but a third one has done so before.
+  @Test(arguments: TestStore.allCases, Policy.allCases)
+  func linksOfAnObjectThatTwoContextsInsertAgainAreMergedAsThePolicySays(_ store: TestStore, _ policy: Policy) throws {
+    let pair = try Pair(store) { setup in
+      setup.dog("Fido", age: 3, owner: setup.person("Ann"))
+      setup.dog("Rex")
+      setup.person("Bob")
+      _ = setup.insert(Collar.self)
+    }
+    let both = try pair.dogs("Fido"), fido = both.ours, rex = try pair.dogs("Rex").ours
+    let ann = try pair.people("Ann").ours, bob = try pair.people("Bob").ours
+    let collar = try #require(try pair.ours.fetch(FetchRequest<Collar>()).first)
+    let third = try pair.place.context(), thirdFido = try third.existingDog(fido.objectID)
+    #expect(thirdFido.age == 3 && Array(ann.dogs) == [fido] && bob.dogs.isEmpty && rex.friendOf.isEmpty && collar.dog == nil)
+    pair.theirs.delete(both.theirs)
+    try pair.theirs.save()
+    (fido.owner, fido.collar) = (bob, collar)
+    fido.friends.insert(rex)
+    let error = try #require(throws: PersistenceError.self) { try pair.ours.save() }
+    try pair.ours.resolveConflicts(of: error, using: .mergeByPropertyObjectTrump)
+    #expect(fido.isInserted && fido.owner === bob)
+    third.mergePolicy = .overwrite
+    thirdFido.age = 9
+    try third.save()
+    pair.ours.mergePolicy = policy.policy
+    try pair.ours.save()
+    let owner = policy.prefersOurs ? bob : ann, isFriend = policy != .rollback
+    #expect(fido.age == (policy.prefersOurs ? 3 : 9) && fido.owner === owner && !pair.ours.hasChanges)
+    for person in [ann, bob] { #expect(Array(person.dogs) == (person === owner ? [fido] : []), "\(person.name)") }
+    #expect(Array(fido.friends) == (isFriend ? [rex] : []) && Array(rex.friendOf) == (isFriend ? [fido] : []))
+    #expect((fido.collar === collar) == policy.prefersOurs && (collar.dog === fido) == policy.prefersOurs)
+    let saved = try pair.saved(), dog = try #require(try saved.one(Dog.self) { $0.name == "Fido" })
+    #expect(dog.age == (policy.prefersOurs ? 3 : 9) && dog.owner?.name == owner.name)
+    #expect(dog.friends.map(\.name) == (isFriend ? ["Rex"] : []) && (dog.collar != nil) == policy.prefersOurs)
+    #expect(try saved.fetch(FetchRequest<Collar>()).map { $0.dog != nil } == [policy.prefersOurs])
+  }
+
   // MARK: Destinations that were deleted
 
   @Test(arguments: TestStore.allCases, [Policy.objectTrump, .overwrite])
