@@ -154,6 +154,28 @@ import Testing
     #expect(ann.dogs.isEmpty && bob.theirs.dogs.map(\.objectID) == [fido.ours.objectID])
   }
 
+  @Test(arguments: TestStore.allCases, [false, true])
+  func anObjectThatOthersHaveInsertedAgainIsFoundByItsID(_ store: TestStore, _ isFault: Bool) throws {
+    let pair = try Pair(store, .mergeByPropertyObjectTrump) { setup in
+      setup.dog("Fido", age: 3, owner: setup.person("Ann"))
+      setup.dog("Rex")
+    }
+    let fido = try pair.dogs("Fido"), ann = try pair.people("Ann"), rex = try pair.dogs("Rex").theirs
+    #expect(ann.theirs.dogs.count == 1 && fido.ours.age == 3)
+    pair.theirs.delete(fido.theirs)
+    try pair.theirs.save()
+    #expect(ann.theirs.dogs.isEmpty)
+    fido.ours.age = 9
+    try pair.ours.save()
+    let id = fido.ours.objectID
+    let found = try #require(try (isFault ? pair.theirs.object(with: id) : pair.theirs.existingObject(with: id)) as? Dog)
+    #expect(found.age == 9)
+    #expect(Array(ann.theirs.dogs) == [found])
+    rex.friends.insert(found)
+    try pair.theirs.save()
+    #expect(try pair.saved().one(Dog.self) { $0.name == "Rex" }?.friends.map(\.name) == ["Fido"])
+  }
+
   /// How a context finds an object that it has deleted, and that another one has inserted again.
   enum Finding: CaseIterable, Sendable {
     case fetch

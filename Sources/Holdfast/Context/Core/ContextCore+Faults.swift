@@ -61,7 +61,9 @@ extension ContextCore {
       if graph.entities[entity].sharesRoot {
         guard let concrete = coordinator.entityIndex(of: batch), isStillOf(concrete, object) else { return false }
       }
-      attach(object, batch.pointer(index), RowGroup(RowRun(batch: batch, rows: .one(index)), entity: entity), 0)
+      let group = RowGroup(RowRun(batch: batch, rows: .one(index)), entity: entity)
+      showAgain(group)
+      attach(object, batch.pointer(index), group, 0)
       awakenFulfilled()
       return true
     }
@@ -168,6 +170,7 @@ extension ContextCore {
 
   /// Attaches the rows of a group to the registered objects that have none.
   func attachFaults(_ group: RowGroup) {
+    showAgain(group)
     group.forEachRow { position, row in
       if let registered = registered(group.entity, row.key), registered.row == nil, isStillOf(group.entity, registered) {
         attach(registered, row, group, position)

@@ -164,12 +164,13 @@ extension ContextCore {
   /// Finds or creates the object of every row of a group.
   func materialize(_ group: RowGroup, into objects: inout ContiguousArray<ManagedObject>) {
     if group.count > 64 { registry.prepare(for: group) }
-    if !deletions.isEmpty(root: graph.entities[group.entity].root), readsNewest { showAgain(group) }
+    showAgain(group)
     group.forEachRow { position, row in objects.append(object(row, group, position)) }
   }
 
-  /// Shows objects again that this context has deleted, and that others have inserted again since: a fetch has found them.
-  private func showAgain(_ group: RowGroup) {
+  /// Shows objects again that this context has deleted, and that others have inserted again since: they have newest rows.
+  func showAgain(_ group: RowGroup) {
+    if deletions.isEmpty(root: graph.entities[group.entity].root) || !readsNewest { return }
     var keys: Set<ObjectKey> = []
     group.forEachRow { _, row in if isDeleted(group.entity, row.key) { keys.insert(row.key) } }
     showAgain(group.entity, keys)
@@ -177,7 +178,7 @@ extension ContextCore {
 
   /// Shows objects again that this context has deleted. Does nothing for those whose deletion isn't saved.
   ///
-  /// It sends no request, because a store may be delivering the rows of the objects. Call ``readOutdatedLists()`` afterwards.
+  /// It sends no request, because a store may be delivering the rows of the objects, or the caller can't throw its error. Call ``readOutdatedLists()`` afterwards.
   func showAgain(_ entity: EntityIndex, _ keys: Set<ObjectKey>) {
     if keys.isEmpty || !deletions.forgetSaved(keys, root: graph.entities[entity].root) { return }
     // Lists that were read before the deletion still have them.

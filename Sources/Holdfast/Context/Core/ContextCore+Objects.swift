@@ -128,6 +128,7 @@ extension ContextCore {
       object.flags.remove(.inaccessible)
     }
     let isThere = try object.row != nil || fire(object)
+    try readOutdatedLists()
     if !isThere && isOfRemovedStore(key) { throw PersistenceError.missingStore([id]) }
     if !isThere || object.isDeleted {
       throw PersistenceError(.missingObject, objectID: id, reason: "No object has this ID; it was deleted.")
