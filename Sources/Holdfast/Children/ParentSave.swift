@@ -20,7 +20,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   private var parent: ContextCore { store.parent }
   /// Keeps the objects that were read for the save.
   private var objects: [ManagedObject] = []
-  /// The objects that the parent itself has changed.
+  /// The objects with changes of the parent itself.
   private var mixed: Set<ManagedObject> = []
   /// Objects that the commit inserts again, with their rows.
   private var again: [(object: ManagedObject, row: RowView)] = []
@@ -196,6 +196,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
       for changes in request.entities { for rows in changes.derived { derive(rows, changes.entity) } }
       for changes in request.entities { finish(changes) }
       for (object, row) in again { store.children.setVersion(of: object, to: row.pointer.version) }
+      store.children.noteInsertion(of: new.objects)
     }
     store.children.report(change, except: store)
     return SaveReceipt()

@@ -246,6 +246,7 @@ final class ParentRows {
       builder.beginRow(key: object.objectKey, version: version)
       builder.endRow()
     } else {
+      children.noteRead(of: object)
       builder.append(row, key: object.objectKey, version: version)
       for slot in links?.slots(row) ?? [] { builder.removeInLastRow(slot) }
     }

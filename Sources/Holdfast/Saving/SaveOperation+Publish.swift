@@ -25,8 +25,17 @@ extension SaveOperation {
   /// Notes the save in the versions that children see. Returns the objects that are new or changed for them.
   private func noteSave(_ children: ChildContexts) -> ChangedForChildren {
     var changed: ChangedForChildren = ([], [])
+    if children.isEmpty {
+      children.forgetVersions()
+      for part in parts where part.isCommitted { for object in part.inserted { object.flags.remove(.insertedByChild) } }
+      return changed
+    }
     for part in parts where part.isCommitted {
-      for object in part.inserted where object.flags.remove(.insertedByChild) == nil { changed.inserted.append(object) }
+      for object in part.inserted {
+        let isOfChild = object.flags.remove(.insertedByChild) != nil
+        if !isOfChild { changed.inserted.append(object) }
+        if children.noteFirstSave(of: object, isOfChild: isOfChild) { changed.updated.append(object) }
+      }
       changed.updated += children.noteSave(written: ContiguousArray(part.published.flatMap(\.objects)), deleted: part.deleted)
     }
     return changed

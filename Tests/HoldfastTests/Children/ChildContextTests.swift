@@ -21,6 +21,13 @@ import Testing
       child = ManagedObjectContext(parent: parent)
     }
 
+    /// The ID of an unsaved dog of the parent, which the child or the parent has inserted.
+    func newDog(isOfChild: Bool) throws -> ManagedObjectID {
+      let dog = (isOfChild ? child : parent).dog("New")
+      if isOfChild { try child.save() } else { try parent.obtainPermanentIDs(for: [dog]) }
+      return dog.objectID
+    }
+
     /// A save of the child's object is a conflict. When it is refreshed, its weight can be raised and saved.
     func expectOutdated(_ mine: Dog) throws {
       mine.weight = (mine.weight ?? 0) + 1
@@ -427,6 +434,71 @@ import Testing
     new.age += 1
     let error = #expect(throws: PersistenceError.self) { try family.child.save() }
     #expect(error?.code == .conflict)
+  }
+
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aMergingChildFollowsWhatItsParentChangedOfANewObject(_ store: TestStore, _ isOfChild: Bool) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    child.automaticallyMergesChanges = true
+    let id = try family.newDog(isOfChild: isOfChild)
+    let mine = try #require(try child.one(Dog.self) { $0.name == "New" })
+    #expect(mine.age == 1 && mine.objectID == id)
+    try parent.existingDog(id).age = 50
+    try parent.save()
+    try child.processPendingChanges()
+    #expect(mine.age == 50)
+    mine.age += 1
+    try child.save()
+    try parent.save()
+    #expect(try family.place.context().one(Dog.self) { $0.name == "New" }?.age == 51)
+  }
+
+  /// The parent changed the new object between two saves of the child, before it saved.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func whatTheParentChangedOfANewObjectBeforeAndSavesIsAConflict(_ store: TestStore, _ isOfChild: Bool) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    let id = try family.newDog(isOfChild: isOfChild), mine = try child.existingDog(id)
+    #expect(mine.age == 1)
+    try parent.existingDog(id).age = 50
+    for notes in ["first", "second"] {
+      mine.notes = notes
+      try child.save()
+    }
+    try parent.save()
+    mine.age += 1
+    let error = #expect(throws: PersistenceError.self) { try child.save() }
+    #expect(error?.code == .conflict)
+    try child.refresh(mine, mergeChanges: false)
+    #expect(mine.age == 50 && mine.notes == "second")
+  }
+
+  /// The child knows all values of the new object.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func whatTheParentSavesUnchangedOfANewObjectIsNoConflict(_ store: TestStore, _ isOfChild: Bool) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    let id = try family.newDog(isOfChild: isOfChild), mine = try child.existingDog(id)
+    #expect(mine.age == 1)
+    for age in 2...4 {
+      if age > 2 { try parent.save() }
+      mine.age = age
+      try child.save()
+    }
+    try parent.save()
+    #expect(try family.place.context().one(Dog.self) { $0.name == "New" }?.age == 4)
+  }
+
+  /// A new object of the parent, which one child reads before the parent changes it, and another one afterwards.
+  @Test(arguments: TestStore.allCases) func aNewObjectOfTheParentThatChangesAfterAChildHasReadItIsAConflict(_ store: TestStore) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child), sibling = ManagedObjectContext(parent: parent)
+    let id = try family.newDog(isOfChild: false), parents = try parent.existingDog(id)
+    let mine = try child.existingDog(id)
+    #expect(mine.age == 1)
+    parents.age = 50
+    #expect(try sibling.existingDog(id).age == 50)
+    try parent.save()
+    mine.age += 1
+    #expect(throws: PersistenceError.self) { try child.save() }
+    #expect(try parent.existingDog(id).age == 50)
   }
 
   /// The save of the parent writes nothing of what the child has pushed.
