@@ -129,6 +129,16 @@ final class ChildContexts {
     }
   }
 
+  /// Notes that the context has merged or discarded unsaved changes of an object. Children see another version from now on.
+  ///
+  /// - Parameter version: The version that children saw before.
+  func noteMerge(of object: ManagedObject, after version: RowVersion) {
+    if object.row != nil && self.version(of: object) == version { counts[object] = (counts[object] ?? 0) + 1 }
+    // Children that see the new version know the new state.
+    if states[object] != nil { states[object] = object.hasChanges ? object.unsavedState : nil }
+    accepted[object] = nil
+  }
+
   /// Gives an object a version that a child has chosen.
   func setVersion(of object: ManagedObject, to version: RowVersion) {
     counts[object] = version.rawValue &- ownVersion(of: object).rawValue
@@ -176,11 +186,30 @@ final class ChildContexts {
     }
     return changed
   }
+
+  /// Notes that the context has no unsaved changes any more. Call it after the other methods for a save, before the changes are settled.
+  ///
+  /// - Returns: What children have changed or read, and the save didn't write: the context has set values back, or deleted new objects.
+  func noteUnwritten(in context: ContextCore) -> StoreChange {
+    var change = StoreChange()
+    for (root, key, state) in states.entries {
+      guard let object = context.registered(root, key) else { continue }
+      if object.isDeleted {
+        change.deleted.append(object.id)
+      } else if object.unsavedState != state {
+        counts[object] = (counts[object] ?? 0) + 1
+        change.updated.append(object.id)
+      }
+    }
+    states.removeAll()
+    accepted.removeAll()
+    return change
+  }
 }
 
 extension ManagedObject {
   /// A hash of the values and the changed links, without derived values, and without links that only the rows of other objects contain.
-  fileprivate final var unsavedState: Int { state(of: row, isSaved: false) }
+  final var unsavedState: Int { state(of: row, isSaved: false) }
 
   /// ``unsavedState`` after the latest read or save.
   fileprivate final var savedState: Int { state(of: committedRow ?? row, isSaved: true) }

@@ -22,6 +22,20 @@ extension ContextCore {
     return change
   }
 
+  /// Runs a closure that merges or discards unsaved changes, and reports to children what has become of them, also if it throws.
+  ///
+  /// If there are children, it takes time proportional to all unsaved changes.
+  func reportingToChildren<Result>(_ body: () throws -> Result) rethrows -> Result {
+    guard let children, !children.isEmpty else { return try body() }
+    let former = changes.objects.filter { $0.objectKey >= 0 && !$0.flags.contains(.detached) }.map { FormerChange(of: $0, children) }
+    defer {
+      var change = StoreChange()
+      for known in former { known.report(to: children, &change) }
+      if !change.isEmpty { children.report(change) }
+    }
+    return try body()
+  }
+
   /// Whether an ancestor has deleted an object or changed its row, so that rows that were read before may be outdated.
   func isChangedAbove(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
     guard let above = parent?.core else { return false }
@@ -44,5 +58,39 @@ extension ContextCore {
     let object = bound.classes[entity].init(ManagedObjectSeed(context: self, key: row.pointer.key, flags: flags))
     register(new: object, row)
     return object
+  }
+}
+
+/// An object with unsaved changes as children saw it before changes were merged or discarded.
+private struct FormerChange {
+  private let object: ManagedObject
+  private let id: ManagedObjectID
+  private let wasDeleted: Bool
+  /// The version that children saw.
+  private let version: RowVersion
+  private let state: Int
+
+  init(of object: ManagedObject, _ children: ChildContexts) {
+    self.object = object
+    (id, wasDeleted) = (object.id, object.isDeleted)
+    (version, state) = (children.version(of: object), object.unsavedState)
+  }
+
+  /// Adds to a change what the object has become.
+  func report(to children: ChildContexts, _ change: inout StoreChange) {
+    // An object that was deleted elsewhere has been reported when it left the context.
+    if object.flags.contains(.detached) { return }
+    if object.isDeleted {
+      if object.isInserted && !wasDeleted { change.deleted.append(id) }
+      return
+    }
+    if wasDeleted {
+      change.inserted.append(id)
+    } else if state != object.unsavedState || version != children.version(of: object) {
+      change.updated.append(id)
+    } else {
+      return
+    }
+    children.noteMerge(of: object, after: version)
   }
 }

@@ -22,5 +22,12 @@ struct ObjectTable<Value> {
     set { self[object.plan.root, object.objectKey] = newValue }
   }
 
+  /// All values, sorted by root entity and key.
+  var entries: [(root: EntityIndex, key: ObjectKey, value: Value)] {
+    values.sorted { $0.key < $1.key }.flatMap { root, values in
+      values.sorted { $0.key < $1.key }.map { (root: root, key: $0.key, value: $0.value) }
+    }
+  }
+
   mutating func removeAll() { values = [:] }
 }

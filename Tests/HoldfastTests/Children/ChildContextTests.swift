@@ -518,6 +518,117 @@ import Testing
     #expect(fido.age == 99)
   }
 
+  @Test(arguments: TestStore.allCases, [MergePolicyTests.Policy.storeTrump, .rollback])
+  func aMergingChildFollowsADeletionThatThePolicyOfItsParentAccepts(_ store: TestStore, _ policy: MergePolicyTests.Policy) throws {
+    let family = try Family(store), child = family.child
+    child.automaticallyMergesChanges = true
+    let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" })
+    fido.age = 10
+    try child.save()
+    let other = try family.place.context()
+    other.delete(try other.existingDog(fido.objectID))
+    try other.save()
+    family.parent.mergePolicy = policy.policy
+    try family.parent.save()
+    try child.processPendingChanges()
+    #expect(try fido.isInaccessible && namesOfDogs(child) == ["Rex"])
+  }
+
+  @Test(arguments: TestStore.allCases) func aMergingChildFollowsADeletionThatThePolicyOfItsParentReverts(_ store: TestStore) throws {
+    let family = try Family(store), child = family.child
+    child.automaticallyMergesChanges = true
+    let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" }), id = fido.objectID
+    child.delete(fido)
+    try child.save()
+    let other = try family.place.context()
+    try other.existingDog(id).age = 99
+    try other.save()
+    family.parent.mergePolicy = .rollback
+    try family.parent.save()
+    #expect(try namesOfDogs(child) == ["Fido", "Rex"])
+    let again = try child.existingDog(id)
+    #expect(again.age == 99)
+    again.age = 100
+    try child.save()
+    try family.parent.save()
+    #expect(try family.place.context().existingDog(id).age == 100)
+  }
+
+  /// Only one end of the link is in conflict. The parent finds out when it saves, or merges the changes of the other context before.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func bothEndsOfALinkThatThePolicyOfTheParentDiscardsAreOutdated(_ store: TestStore, _ isMerged: Bool) throws {
+    for isMergingChild in [false, true] {
+      let family = try Family(store), (parent, child) = (family.parent, family.child), other = try family.place.context()
+      other.insert(Collar.self).color = "blue"
+      try other.save()
+      let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" })
+      let collar = try #require(try child.one(Collar.self) { $0.color == "blue" })
+      fido.collar = collar
+      try child.save()
+      child.automaticallyMergesChanges = isMergingChild
+      parent.automaticallyMergesChanges = isMerged
+      parent.mergePolicy = .rollback
+      try other.existingDog(fido.objectID).age = 99
+      try other.save()
+      if isMerged { try parent.processPendingChanges() } else { try parent.save() }
+      if isMergingChild {
+        try child.processPendingChanges()
+        #expect(fido.collar == nil && collar.dog == nil && fido.age == 99)
+        collar.color = "green"
+        try child.save()
+        try parent.save()
+        let saved = try #require(try family.place.context().one(Collar.self) { $0.color == "green" })
+        #expect(saved.dog == nil)
+      } else {
+        collar.color = "green"
+        let error = #expect(throws: PersistenceError.self) { try child.save() }
+        #expect(error?.code == .conflict && error?.objectIDs == [collar.objectID])
+      }
+    }
+  }
+
+  @Test(arguments: TestStore.allCases) func aMergingChildFollowsConflictsThatTheProgramResolvesInItsParent(_ store: TestStore) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    child.automaticallyMergesChanges = true
+    let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" }), new = child.dog("New")
+    fido.age = 10
+    try child.save()
+    let other = try family.place.context()
+    try other.existingDog(fido.objectID).age = 99
+    try other.save()
+    let error = try #require(throws: PersistenceError.self) { try parent.save() }
+    try parent.resolveConflicts(of: error, using: .rollback)
+    try child.processPendingChanges()
+    #expect(fido.age == 99 && !new.isInaccessible)
+    try parent.discardChanges(of: [new.objectID])
+    try child.processPendingChanges()
+    #expect(new.isInaccessible)
+    try parent.save()
+    #expect(try namesOfDogs(family.place.context()) == ["Fido", "Rex"])
+  }
+
+  /// The save of the parent writes nothing, because it sets the value back, and deletes the new object of the child.
+  @Test(arguments: TestStore.allCases) func aChildFollowsWhatItsParentRevertsItself(_ store: TestStore) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    child.automaticallyMergesChanges = true
+    let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" }), new = child.dog("New")
+    fido.age = 10
+    try child.save()
+    try parent.existingDog(fido.objectID).age = 3
+    parent.delete(try parent.existingDog(new.objectID))
+    try parent.save()
+    try child.processPendingChanges()
+    #expect(fido.age == 3 && new.isInaccessible)
+    // Without merging, the change of a child would be based on a value that it hasn't read.
+    child.automaticallyMergesChanges = false
+    fido.age = 10
+    try child.save()
+    try parent.existingDog(fido.objectID).age = 3
+    try parent.save()
+    fido.age += 1
+    #expect(throws: PersistenceError.self) { try child.save() }
+  }
+
   /// The new object of the child becomes Fido.
   @Test(arguments: TestStore.allCases) func aMergingChildFollowsAnUpsertOfItsParent(_ store: TestStore) throws {
     let family = try Family(store), child = family.child
