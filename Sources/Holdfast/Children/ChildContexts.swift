@@ -61,6 +61,13 @@ final class ChildContexts {
     accepted.removeAll()
   }
 
+  /// Forgets the versions of an object that doesn't exist any more.
+  func forgetVersions(_ root: EntityIndex, _ key: ObjectKey) {
+    counts[root, key] = nil
+    states[root, key] = nil
+    accepted[root, key] = nil
+  }
+
   /// Whether children see all rows with the versions that the stores have.
   var seesStoredVersions: Bool { counts.isEmpty }
 
@@ -179,11 +186,7 @@ final class ChildContexts {
       states[object] = nil
       accepted[object] = nil
     }
-    for object in deleted {
-      counts[object] = nil
-      states[object] = nil
-      accepted[object] = nil
-    }
+    for object in deleted { forgetVersions(object.plan.root, object.objectKey) }
     return changed
   }
 

@@ -65,6 +65,7 @@ extension ContextCore {
 private struct FormerChange {
   private let object: ManagedObject
   private let id: ManagedObjectID
+  private let key: ObjectKey
   private let wasDeleted: Bool
   /// The version that children saw.
   private let version: RowVersion
@@ -72,14 +73,13 @@ private struct FormerChange {
 
   init(of object: ManagedObject, _ children: ChildContexts) {
     self.object = object
-    (id, wasDeleted) = (object.id, object.isDeleted)
+    (id, key, wasDeleted) = (object.id, object.objectKey, object.isDeleted)
     (version, state) = (children.version(of: object), object.unsavedState)
   }
 
   /// Adds to a change what the object has become.
   func report(to children: ChildContexts, _ change: inout StoreChange) {
-    // An object that was deleted elsewhere has been reported when it left the context.
-    if object.flags.contains(.detached) { return }
+    if object.flags.contains(.detached) || object.objectKey != key { return reportUpsert(to: children, &change) }
     if object.isDeleted {
       if object.isInserted && !wasDeleted { change.deleted.append(id) }
       return
@@ -92,5 +92,16 @@ private struct FormerChange {
       return
     }
     children.noteMerge(of: object, after: version)
+  }
+
+  /// Adds that the object has left the context, or has taken the place of a stored one.
+  private func reportUpsert(to children: ChildContexts, _ change: inout StoreChange) {
+    children.forgetVersions(object.plan.root, key)
+    // An object that was deleted elsewhere has been reported when it left the context.
+    if wasDeleted || object.context.isDeleted(object.flags.entityIndex, key) { return }
+    change.deleted.append(id)
+    if object.flags.contains(.detached) { return }
+    object.flags.remove(.insertedByChild)
+    change.updated.append(object.id)
   }
 }

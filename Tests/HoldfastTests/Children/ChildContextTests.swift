@@ -629,9 +629,11 @@ import Testing
     #expect(throws: PersistenceError.self) { try child.save() }
   }
 
-  /// The new object of the child becomes Fido.
-  @Test(arguments: TestStore.allCases) func aMergingChildFollowsAnUpsertOfItsParent(_ store: TestStore) throws {
+  /// The new object of the child becomes Fido, whom the parent has or hasn't read.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aMergingChildFollowsAnUpsertOfItsParent(_ store: TestStore, _ isRead: Bool) throws {
     let family = try Family(store), child = family.child
+    let fido = try isRead ? family.parent.one(Dog.self) { $0.name == "Fido" } : nil
     child.automaticallyMergesChanges = true
     let twin = child.dog("Twin"), shot = child.insert(Vaccination.self)
     (twin.chip, shot.kind, shot.dog) = (1, "rabies", twin)
@@ -640,8 +642,28 @@ import Testing
     try family.parent.save()
     try child.processPendingChanges()
     let saved = try #require(try family.place.context().one(Dog.self) { $0.chip == 1 })
-    #expect(saved.name == "Twin" && shot.dog?.objectID == saved.objectID)
+    #expect(saved.name == "Twin" && shot.dog?.objectID == saved.objectID && twin.isInaccessible)
     #expect(try child.fetch(FetchRequest<Dog>()).count == 2)
+    #expect(fido?.name == (isRead ? "Twin" : nil))
+    shot.kind = "distemper"
+    try child.save()
+    try family.parent.save()
+    #expect(try family.place.context().fetch(FetchRequest<Vaccination>()).map(\.kind) == ["distemper"])
+  }
+
+  @Test(arguments: TestStore.allCases) func whatAnUpsertOfTheParentHasChangedIsAConflict(_ store: TestStore) throws {
+    let family = try Family(store), child = family.child, twin = child.dog("Twin"), shot = child.insert(Vaccination.self)
+    (twin.chip, shot.kind, shot.dog) = (1, "rabies", twin)
+    try child.save()
+    family.parent.mergePolicy = .mergeByPropertyObjectTrump
+    try family.parent.save()
+    (twin.age, shot.kind) = (9, "distemper")
+    let error = try #require(throws: PersistenceError.self) { try child.save() }
+    #expect(error.code == .conflict && Set(error.objectIDs) == [twin.objectID, shot.objectID])
+    try child.discardChanges(of: error.objectIDs)
+    let saved = try #require(try child.one(Dog.self) { $0.chip == 1 })
+    #expect(shot.kind == "rabies" && shot.dog === saved)
+    #expect(twin.name.isEmpty && twin.isInaccessible)
   }
 
   @Test(arguments: TestStore.allCases) func anOwnerThatTheParentHasDeletedIsNil(_ store: TestStore) throws {
