@@ -53,9 +53,21 @@ extension ContextCore {
   var saveCount: Int { persistentStoreCoordinator.saveCount.load(ordering: .acquiring) + (parent?.core.saveCount ?? 0) }
 
   /// Registers a new object that a child context has saved. No callback of an insertion is called: the child has called them.
-  func register(new entity: EntityIndex, _ row: PrivateRow) -> ManagedObject {
-    let flags = ObjectFlags(entityIndex: entity).union([.inserted, .insertedByChild])
-    let object = bound.classes[entity].init(ManagedObjectSeed(context: self, key: row.pointer.key, flags: flags))
+  ///
+  /// - Parameter known: A registered object with the same key that has no row in the store. The program may have kept it, so it becomes the
+  ///   new object.
+  func register(new entity: EntityIndex, _ row: PrivateRow, as known: ManagedObject?) -> ManagedObject {
+    let object: ManagedObject
+    if let known, isStillOf(entity, known) {
+      object = known
+      turnIntoFault(object)
+      registry.remove(object)
+      object.flags.formUnion([.inserted, .insertedByChild])
+      if let states = object.toMany { for index in 0..<object.plan.toManyCount { states[index].base = .new } }
+    } else {
+      let flags = ObjectFlags(entityIndex: entity).union([.inserted, .insertedByChild])
+      object = bound.classes[entity].init(ManagedObjectSeed(context: self, key: row.pointer.key, flags: flags))
+    }
     register(new: object, row)
     return object
   }

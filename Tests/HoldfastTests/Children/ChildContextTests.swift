@@ -707,13 +707,16 @@ import Testing
     #expect(count == 40)
   }
 
+  /// The parent may have an object with the ID of one whose deletion it has saved: a fault, or an object without a row.
   @Test(arguments: TestStore.allCases) func anObjectThatTheParentHasDeletedCanBeInsertedAgain(_ store: TestStore) throws {
-    for isSaved in [false, true] {
+    for (isSaved, isKept, isRead) in [(false, false, false), (true, false, false), (true, true, false), (true, true, true)] {
       let family = try Family(store)
       let mine = try #require(try family.child.one(Dog.self) { $0.name == "Fido" })
       let rex = try #require(try family.child.one(Dog.self) { $0.name == "Rex" })
       family.parent.delete(try #require(try family.parent.one(Dog.self) { $0.name == "Fido" }))
       if isSaved { try family.parent.save() }
+      let kept = try isKept ? family.parent.object(with: mine.objectID) as? Dog : nil
+      if isRead { #expect(kept?.name == "" && kept?.isInaccessible == true) }
       mine.age = 10
       mine.friends.insert(rex)
       family.child.mergePolicy = .mergeByPropertyObjectTrump
@@ -724,7 +727,24 @@ import Testing
       try family.parent.save()
       let saved = try #require(try family.place.context().one(Dog.self) { $0.name == "Fido" })
       #expect(saved.age == 11 && saved.friends.map(\.name) == ["Rex"] && saved.objectID == mine.objectID)
+      if isKept { #expect(kept?.age == 11 && kept?.friends.map(\.name) == ["Rex"] && kept?.hasChanges == false) }
     }
+  }
+
+  /// The parent doesn't know that another context has deleted the object, which it hasn't read.
+  @Test(arguments: TestStore.allCases) func anObjectThatOthersHaveDeletedCanBeInsertedAgainInAParentWithAFault(_ store: TestStore) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    let mine = try #require(try child.one(Dog.self) { $0.name == "Fido" })
+    let kept = try #require(try parent.object(with: mine.objectID) as? Dog)
+    let other = try family.place.context()
+    other.delete(try other.existingDog(mine.objectID))
+    try other.save()
+    mine.age = 10
+    child.mergePolicy = .mergeByPropertyObjectTrump
+    try child.save()
+    #expect(kept.age == 10 && kept.isInserted)
+    try parent.save()
+    #expect(try family.place.context().existingDog(mine.objectID).age == 10)
   }
 
   @Test(arguments: TestStore.allCases) func aChildFindsAnObjectThatOthersHaveInsertedAgain(_ store: TestStore) throws {
