@@ -46,7 +46,7 @@ extension ContextCore {
   /// Whether a row refers to an object that an ancestor has deleted.
   func refersToDeletedAbove(_ row: RowPointer, _ entity: EntityIndex) -> Bool {
     guard let above = parent?.core else { return false }
-    return !DeletedLinks(above, entity).slots(row).isEmpty || above.refersToDeletedAbove(row, entity)
+    return !DeletedLinks(above, entity).references(row).isEmpty || above.refersToDeletedAbove(row, entity)
   }
 
   /// The number of saves of the coordinator, and of those of all ancestors.

@@ -84,7 +84,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   }
 
   private func row(of object: ManagedObject) throws -> RowView? {
-    let collector = RowCollector(), rows = ParentRows(parent, store.children, isKeys: false, collector)
+    let collector = RowCollector(), rows = ParentRows(store, isKeys: false, collector)
     _ = try rows.append(object)
     _ = try rows.flush()
     return collector.runs.first.map { $0.batch[0] }

@@ -326,6 +326,45 @@ import Testing
     #expect(try family.place.context().one(Dog.self) { $0.name == "Fido" }?.age == 5)
   }
 
+  /// The child has deleted what Fido refers to. Then it reads Fido, whom the parent hasn't read, or reads with its own unsaved changes.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aMergingChildFollowsReferencesThatTheStoreClears(_ store: TestStore, _ isPair: Bool) throws {
+    for hasNewDog in [false, true] {
+      let family = try Family(store), (parent, child) = (family.parent, family.child), setup = try family.place.context()
+      try #require(try setup.one(Dog.self) { $0.name == "Fido" }).collar = setup.insert(Collar.self)
+      try setup.save()
+      child.automaticallyMergesChanges = true
+      if isPair {
+        child.delete(try #require(try child.fetch(FetchRequest<Collar>()).first))
+      } else {
+        child.delete(try #require(try child.one(Person.self) { $0.name == "Ann" }))
+      }
+      try child.save()
+      if hasNewDog { parent.dog("Spot") }
+      let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" })
+      #expect(fido.owner?.name == (isPair ? "Ann" : nil) && (fido.collar == nil) == isPair)
+      try parent.save()
+      fido.age = 5
+      try child.save()
+      try parent.save()
+      let saved = try family.place.context().existingDog(fido.objectID)
+      #expect(saved.age == 5 && saved.owner?.name == (isPair ? "Ann" : nil) && (saved.collar == nil) == isPair)
+    }
+  }
+
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aMergingChildFollowsReferencesToWhatItsParentDeletesNoMore(_ store: TestStore, _ isRollback: Bool) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    child.automaticallyMergesChanges = true
+    let ann = try #require(try parent.one(Person.self) { $0.name == "Ann" })
+    parent.delete(ann)
+    let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" })
+    #expect(fido.owner == nil)
+    if isRollback { parent.rollback() } else { try parent.discardChanges(of: [ann.objectID]) }
+    try child.processPendingChanges()
+    #expect(fido.owner?.name == "Ann")
+  }
+
   @Test(arguments: TestStore.allCases) func aChildIsToldOfEachNewObjectOnce(_ store: TestStore) throws {
     let family = try Family(store), sibling = ManagedObjectContext(parent: family.parent)
     var told: [[ManagedObjectID]] = [[], []]
