@@ -129,7 +129,11 @@ final class ChildContexts {
 
   /// Notes that the context discards the unsaved changes of objects, which children may have read.
   func noteDiscarding(of objects: some Sequence<ManagedObject>) {
-    for object in objects where !object.isInserted && !object.flags.contains(.detached) {
+    for object in objects where !object.flags.contains(.detached) {
+      if object.isInserted {
+        forgetVersions(object.plan.root, object.objectKey)
+        continue
+      }
       counts[object] = (counts[object] ?? 0) + 1
       states[object] = nil
       accepted[object] = nil

@@ -353,7 +353,7 @@ import Testing
   }
 
   @Test(arguments: TestStore.allCases, [false, true])
-  func aMergingChildFollowsReferencesToWhatItsParentDeletesNoMore(_ store: TestStore, _ isRollback: Bool) throws {
+  func aMergingChildFollowsARevertedDeletionOfWhatItRefersTo(_ store: TestStore, _ isRollback: Bool) throws {
     let family = try Family(store), (parent, child) = (family.parent, family.child)
     child.automaticallyMergesChanges = true
     let ann = try #require(try parent.one(Person.self) { $0.name == "Ann" })
@@ -768,6 +768,24 @@ import Testing
       #expect(saved.age == 11 && saved.friends.map(\.name) == ["Rex"] && saved.objectID == mine.objectID)
       if isKept { #expect(kept?.age == 11 && kept?.friends.map(\.name) == ["Rex"] && kept?.hasChanges == false) }
     }
+  }
+
+  /// The child has changed the object between its insertion and the rollback of its parent.
+  @Test(arguments: TestStore.allCases) func aNewObjectThatTheParentHasDiscardedCanBeInsertedAgain(_ store: TestStore) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child), new = child.dog("New")
+    for age in 1...2 {
+      new.age = age
+      try child.save()
+    }
+    parent.rollback()
+    new.age = 3
+    child.mergePolicy = .mergeByPropertyObjectTrump
+    try child.save()
+    new.age = 4
+    child.mergePolicy = .error
+    try child.save()
+    try parent.save()
+    #expect(try family.place.context().existingDog(new.objectID).age == 4)
   }
 
   /// The parent doesn't know that another context has deleted the object, which it hasn't read.
