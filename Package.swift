@@ -182,7 +182,7 @@ let package = Package(
       dependencies: [
         "TestSupport", "SQLiteTestSupport", "Holdfast", "HoldfastStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore",
         "HoldfastSQLiteStore",
-        "HoldfastCoreData", "HoldfastModelFile", "HoldfastPropertyList",
+        "HoldfastCoreData", "HoldfastModelFile", "HoldfastPropertyList", "HoldfastStoreConformance",
       ], exclude: ["Golden"]),
     .testTarget(
       name: "StoreConformanceTests",

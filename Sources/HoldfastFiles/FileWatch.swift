@@ -4,11 +4,20 @@ import Synchronization
 
 /// Looks for changes soon after a file, or one whose name begins with its name, may have changed.
 ///
-/// A change may not be visible yet when the system reports it: SQLite waits for the disk between writing its log and publishing the commit, which
-/// the system doesn't report. Therefore several looks follow each change, at growing intervals up to 30 seconds. Releasing the watch ends it.
+/// A change may not be visible yet when the system reports it: SQLite waits for the disk between writing its log and publishing the commit,
+/// which the system doesn't report. So each change is followed by further looks, at growing intervals, until the next change. From 30 seconds
+/// on, each interval is as long as all before it together. A change is therefore found within twice the time that it takes to become visible.
+/// A file that doesn't change for a day costs 20 looks. Releasing the watch ends it.
 public final class FileWatch: Sendable {
-  /// The intervals between the looks that follow a change, in milliseconds.
-  private static let intervals = [1, 4, 20, 100, 875, 4000, 25_000]
+  /// The intervals between the first looks that follow a change, in milliseconds.
+  private static let firstIntervals = [1, 4, 20, 100, 875, 4000, 25_000]
+  /// The sum of the first intervals, in milliseconds.
+  private static let firstSpan = 30_000
+
+  /// The interval before a look that follows a change, in milliseconds. The first look has number 0. An interval is at most 23 days.
+  static func interval(beforeLook number: Int) -> Int {
+    number < firstIntervals.count ? firstIntervals[number] : firstSpan << min(number - firstIntervals.count, 16)
+  }
 
   private let find: @Sendable () -> StoreChange?
   private let report: @Sendable (StoreChange) -> Void
@@ -48,16 +57,15 @@ public final class FileWatch: Sendable {
     let count = changeCount.add(1, ordering: .relaxed).newValue
     // One queue, so that reports come in order.
     queue.async { [weak self] in self?.look() }
-    lookAgain(after: count, FileWatch.intervals[...])
+    lookAgain(0, after: count)
   }
 
-  private func lookAgain(after count: Int, _ intervals: ArraySlice<Int>) {
-    guard let interval = intervals.first else { return }
-    queue.asyncAfter(deadline: .now() + .milliseconds(interval)) { [weak self] in
+  private func lookAgain(_ number: Int, after count: Int) {
+    queue.asyncAfter(deadline: .now() + .milliseconds(FileWatch.interval(beforeLook: number))) { [weak self] in
       // A later change has its own looks.
       guard let self, changeCount.load(ordering: .relaxed) == count else { return }
       look()
-      lookAgain(after: count, intervals.dropFirst())
+      lookAgain(number + 1, after: count)
     }
   }
 

@@ -26,4 +26,19 @@ import Testing
     #expect(await eventually { reports.withLock { $0 == 1 } })
     watch.cancel()
   }
+
+  /// However long a process stalls while it saves, a look follows. There are few looks while nothing changes.
+  @Test func aChangeIsFoundWithinTwiceTheTimeUntilItIsVisible() {
+    let month = 30 * 86_400_000
+    var elapsed = 0, lookCount = 0
+    while elapsed < month {
+      let before = elapsed
+      elapsed += FileWatch.interval(beforeLook: lookCount)
+      if before >= 30_000 { #expect(elapsed <= 2 * before) }
+      lookCount += 1
+    }
+    #expect(lookCount < 30)
+    // Later looks follow, too.
+    #expect(FileWatch.interval(beforeLook: 1_000_000) > 0)
+  }
 }

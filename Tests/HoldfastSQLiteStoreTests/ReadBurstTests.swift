@@ -144,4 +144,37 @@ import Testing
       #expect(folder.names == ["store.sqlite"])
     }
   }
+
+  /// Makes the connection of a burst unusable, as if ending its transaction had failed.
+  private func breakIdleConnection(_ database: SQLiteDatabase) throws {
+    _ = try burst(database)
+    #expect(database.readers.withIdle { $0.state.failure(SQLiteResultCode.inputOutput) } != nil)
+  }
+
+  @Test func anUnusableIdleConnectionIsClosed() throws {
+    let database = try SQLiteDatabase.make(folder.file())
+    try breakIdleConnection(database)
+    database.readers.endBursts()
+    #expect(database.readers.idleCount == 0 && database.readers.leasedCount == 0)
+    #expect(try Self.count(database) == 0)
+  }
+
+  /// The thread that ends the transaction closes the connection before the pool is closed, or finds none.
+  @Test func aDatabaseThatIsClosedWhileAnUnusableConnectionIsClosedIsFreeAtOnce() throws {
+    for _ in 0..<150 {
+      let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(durability: .normal))
+      try breakIdleConnection(database)
+      let begins = DispatchSemaphore(value: 0), hasEnded = DispatchSemaphore(value: 0)
+      startThread {
+        begins.signal()
+        database.readers.endBursts()
+        hasEnded.signal()
+      }
+      begins.wait()
+      database.close()
+      try SQLiteDatabase(path: folder.file(), options: SQLiteStoreOptions()).close()
+      #expect(folder.names == ["store.sqlite"])
+      hasEnded.wait()
+    }
+  }
 }

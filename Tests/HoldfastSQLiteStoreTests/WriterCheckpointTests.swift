@@ -86,37 +86,33 @@ import Testing
     #expect((2...40).contains(attempts), "\(attempts) attempts")
     #expect(try lease.connection.int64("SELECT count(*) FROM item") == 1)
     lease.end()
-    guard case .moved(let inLog, let moved) = database.checkpoint.whenIdle() else {
+    guard case .moved(let inLog, let moved) = database.checkpoint.now() else {
       Issue.record("It did not checkpoint.")
       return
     }
     #expect(inLog == moved)
   }
 
-  @Test func anIdleStoreMovesWhatItHasOnce() throws {
+  @Test func aShortLogIsMovedOnDemand() throws {
     let database = try database()
-    try database.insert()
-    guard case .moved = database.checkpoint.whenIdle() else {
-      Issue.record("It did not checkpoint.")
-      return
-    }
-    guard case .notDue = database.checkpoint.whenIdle() else {
-      Issue.record("It checkpointed an unchanged log.")
-      return
-    }
     let statements = database.writer.statementsRun
     try database.insert()
-    guard case .moved = database.checkpoint.whenIdle() else {
+    guard case .notDue = database.checkpoint.afterCommit() else {
+      Issue.record("It checkpointed a short log.")
+      return
+    }
+    guard case .moved(let inLog, let moved) = database.checkpoint.now() else {
       Issue.record("It did not checkpoint.")
       return
     }
+    #expect(inLog == moved && inLog > 0)
     #expect(database.writer.statementsRun == statements + 3)
   }
 
   @Test func thereIsNothingToDoWithoutALog() throws {
     let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(journalMode: .delete, checkpointPages: 1))
     for _ in 0..<10 { try database.insert(bytes: 8000) }
-    guard case .notDue = database.checkpoint.afterCommit(), case .notDue = database.checkpoint.whenIdle() else {
+    guard case .notDue = database.checkpoint.afterCommit() else {
       Issue.record("It checkpointed a file that has no log.")
       return
     }

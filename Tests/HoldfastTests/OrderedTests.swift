@@ -92,6 +92,22 @@ final class Genre: ManagedObject {
     return place
   }
 
+  /// The context that has saved the empty list doesn't read it.
+  @Test(arguments: TestStore.withChild) func aListThatWasSavedEmptyKeepsTheOrderOfItsNewObjects(_ store: TestStore) throws {
+    let place = try place(store), context = try place.context(), a = try album("A", context)
+    try context.save()
+    for letter in "xyz" { track(String(letter), context).album = a }
+    #expect(titles(a) == "xyz")
+    context.rollback()
+    #expect(titles(a).isEmpty)
+    for letter in "xyz" { track(String(letter), context).album = a }
+    a.tracks.move(from: 2, to: 0)
+    a.tracks.remove(at: 1)
+    try context.save()
+    #expect(titles(a) == "zy")
+    #expect(try titles(album("A", place.context())) == "zy")
+  }
+
   @Test(arguments: TestStore.withChild) func theOrderIsKeptWhateverItIs(_ store: TestStore) throws {
     let place = try filled(store)
     let context = try place.context(), album = try album("A", context)

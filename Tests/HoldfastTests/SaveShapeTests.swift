@@ -16,11 +16,13 @@ import Testing
     case insertion, insertions, insertionOfAnOrderedList, insertionWithAPermanentID, insertionOfAUniqueValue
     case attribute, attributeBesideAUniqueValue, uniqueValue
     case toOneWithoutInverse, owner, ownerNotRead
-    case intoAnOrderedList, betweenOrderedLists, moveWithinAnOrderedList, removalFromAnOrderedList, removalFromAListNotRead
+    case intoAnOrderedList, appendToANewEmptyList, betweenOrderedLists, moveWithinAnOrderedList
+    case removalFromAnOrderedList, removalFromAListNotRead
     case manyToMany, toManyWithoutInverse
     case pair, replacedPair, outdatedPair
     case deletionNullifies, deletionWithoutDenyRule, deletionCascades, deletionOfAPartner, deletionInAnOrderedList
-    case deletionOfAnUnreadObject, deletionOfANewObject, deletionOfANewFriend, deletionWithListeners
+    case deletionOfAnUnreadObject, deletionOfANewObject, deletionOfANewFriend, deletionOfAFormerNewFriend
+    case deletionWithListeners
     case upsert, upsertOfAReadObject, versionConflict, deletionConflict, deletionConflictWithAnOwner
     case lockedObject, lockedObjectAlone
     case externalInsertion, externalReplacement, attributeBesideAnExternalValue
@@ -168,6 +170,18 @@ extension SaveScene {
         .readsLinks(of: "List.items"), .compares(["Item", "List"]),
         .saves(["Item: updated list", "List: new version", "List.items: order of 1"]),
       ])
+  }
+
+  /// The context has saved the list, so it knows that the list has no other items.
+  fileprivate static var appendToANewEmptyList: SaveScene {
+    SaveScene(
+      model: .lists,
+      change: { stage in
+        let list = stage.keep(stage.context.make("List", ["name": .string("new")]))
+        try stage.context.save()
+        stage.context.make("Item", ["name": .string("a")]).lead("list", to: list)
+      },
+      steps: [.reservesKeys, .compares(["List"]), .saves(["Item: 1 inserted", "List: new version", "List.items: order of 1"])])
   }
 
   /// The list that gets the item is read. The one that loses it isn't: its other items keep their order keys.
@@ -375,6 +389,18 @@ extension SaveScene {
       change: { stage in
         let fido = try stage.dog("Fido"), new = stage.context.dog("New")
         fido.friends.insert(new)
+        stage.context.delete(new)
+      }, steps: [])
+  }
+
+  /// The list isn't in memory, but the store can't have the link.
+  fileprivate static var deletionOfAFormerNewFriend: SaveScene {
+    SaveScene(
+      setUp: dogs,
+      change: { stage in
+        let fido = try stage.dog("Fido"), new = stage.context.dog("New")
+        fido.friends.insert(new)
+        fido.friends.remove(new)
         stage.context.delete(new)
       }, steps: [])
   }
@@ -609,6 +635,7 @@ extension SaveShapeTests.Shape {
     case .owner: .owner
     case .ownerNotRead: .ownerNotRead
     case .intoAnOrderedList: .intoAnOrderedList
+    case .appendToANewEmptyList: .appendToANewEmptyList
     case .betweenOrderedLists: .betweenOrderedLists
     case .moveWithinAnOrderedList: .moveWithinAnOrderedList
     case .removalFromAnOrderedList: .removalFromAnOrderedList
@@ -626,6 +653,7 @@ extension SaveShapeTests.Shape {
     case .deletionOfAnUnreadObject: .deletionOfAnUnreadObject
     case .deletionOfANewObject: .deletionOfANewObject
     case .deletionOfANewFriend: .deletionOfANewFriend
+    case .deletionOfAFormerNewFriend: .deletionOfAFormerNewFriend
     case .deletionWithListeners: .deletionWithListeners
     case .upsert: .upsert
     case .upsertOfAReadObject: .upsertOfAReadObject

@@ -1,6 +1,8 @@
 import Foundation
 import Holdfast
 import HoldfastStore
+import HoldfastStoreConformance
+import Synchronization
 import TestSupport
 import Testing
 
@@ -233,7 +235,7 @@ import Testing
   }
 
   /// Two threads open a store of the former model at the same time, again and again.
-  @Test(arguments: MigratedStore.allCases) func onlyOneOfTwoOpeningsMigratesAndTheOtherSucceedsOrIsRefused(_ store: MigratedStore)
+  @Test(arguments: MigratedStore.allCases) func atLeastOneOfTwoOpeningsMigratesAndTheOtherSucceedsOrIsRefused(_ store: MigratedStore)
     async throws
   {
     let old = try model(EntityDescription("Ape"), EntityDescription("Cat"), EntityDescription("Dog"))
@@ -242,18 +244,43 @@ import Testing
       let place = MigratedStore.Place(store)
       try place.fill(old) { context in for entity in ["Ape", "Cat", "Dog"] { try context.add(entity, entity) } }
       let description = place.description.migrating(from: [old])
-      await withTaskGroup(of: Void.self) { group in
+      let successes = await withTaskGroup(of: Bool.self) { group -> Int in
         for _ in 0..<2 {
           group.addTask {
-            do { try PersistentStoreCoordinator(model: new, store: description).close() } catch let error as StoreError {
+            do {
+              try PersistentStoreCoordinator(model: new, store: description).close()
+              return true
+            } catch let error as StoreError {
               #expect(error.code == .alreadyOpen || error.code == .locked, "\(error)")
             } catch { Issue.record("\(error)") }
+            return false
           }
         }
+        var successes = 0
+        for await hasSucceeded in group where hasSucceeded { successes += 1 }
+        return successes
       }
-      // Each opens the file several times for a moment, so both can be refused.
-      try PersistentStoreCoordinator(model: new, store: description).close()
+      #expect(successes > 0)
       #expect(try place.contents(new) == ["Cat Cat:", "Dog Dog:", "Yak Ape:"])
     }
+  }
+
+  /// Each opening could refuse a step of the migration of the thread that has the store open.
+  @Test(arguments: MigratedStore.allCases) func anOpeningThatIsRefusedDuringItsMigrationEndsAtOnce(_ store: MigratedStore) throws {
+    let old = try model(EntityDescription("Dog")), new = try model(EntityDescription("Hound").renamed(from: "Dog"))
+    let place = MigratedStore.Place(store), openings = Mutex(0)
+    try place.fill(old) { try $0.add("Dog", "a") }
+    let other = try PersistentStoreCoordinator(model: old, store: place.description)
+    let description = place.description.migrating(from: [old]).wrapped { base in
+      openings.withLock { $0 += 1 }
+      let store = FaultInjectingStore(base)
+      store.fail(.open, with: StoreError(.incompatibleModel, operation: "open the store", reason: "The test says so."))
+      return store
+    }
+    let error = try #require(throws: StoreError.self) { try PersistentStoreCoordinator(model: new, store: description) }
+    #expect(error.code == .alreadyOpen)
+    #expect(openings.withLock { $0 } == 1)
+    try other.close()
+    #expect(try place.contents(new, from: [old]) == ["Hound a:"])
   }
 }

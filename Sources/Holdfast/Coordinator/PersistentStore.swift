@@ -88,8 +88,9 @@ public final class PersistentStore: Sendable {
     }
     do { return try open() } catch let error as StoreError where error.code == .incompatibleModel && description.canMigrate {
       do { try PersistentStoreCoordinator.migrateAutomatically(description, to: model) } catch let failure {
-        // Another process may have migrated the store meanwhile.
-        if let opened = try? open() { return opened }
+        // Another process may have migrated the store meanwhile. If another thread has the store open, opening it again could refuse that
+        // thread's next step, and neither would succeed.
+        if (failure as? StoreError)?.code != .alreadyOpen, let opened = try? open() { return opened }
         guard let migration = failure as? MigrationError, migration.code == .missingSourceModel else { throw failure }
         var error = error
         error.cause = migration

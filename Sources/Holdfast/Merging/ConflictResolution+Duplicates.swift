@@ -6,17 +6,20 @@ import HoldfastStore
 /// been saved first, and then read and changed.
 extension ConflictResolution {
   func resolveDuplicates() throws {
-    let conflicts = try duplicates()
-    let rows = try rows(of: conflicts.compactMap { context.registeredObject(for: $0.existing) == nil ? $0.existing : nil })
+    let conflicts = try duplicates(), rows = try rows(of: conflicts.map { $0.existing })
     var upserts: [(Upsert, MergeResolution)] = [], reversions: [(ManagedObject, [String], MergeResolution)] = []
     for conflict in conflicts {
       // It was deleted since. The next attempt to save shows whether there is a conflict.
-      if context.registeredObject(for: conflict.existing) == nil && rows[conflict.existing] == nil { continue }
-      guard let upsert = try Upsert(conflict.object, conflict.existing, rows[conflict.existing]) else { throw error }
+      if known(conflict.existing) == nil && rows[conflict.existing] == nil { continue }
+      let upsert = conflict.object.isInserted ? Upsert(conflict.object, conflict.existing, rows[conflict.existing]) : nil
+      // A new object can't become one of another entity.
+      if conflict.object.isInserted && upsert == nil { throw error }
       let resolution = try chosen {
-        try MergeConflict(.uniqueness(conflict.constraint), conflict.object, theirs: upsert.stored, existing: conflict.existing)
+        try MergeConflict(
+          .uniqueness(conflict.constraint), conflict.object, theirs: stored(conflict.existing, rows[conflict.existing]),
+          existing: conflict.existing)
       }
-      if conflict.object.isInserted {
+      if let upsert {
         upserts.append((upsert, resolution))
       } else {
         // Two saved objects can't become one.
@@ -29,32 +32,54 @@ extension ConflictResolution {
     for (upsert, resolution) in upserts { try upsert.run(resolution, &merged) }
   }
 
-  /// The objects in conflict, each once. The next attempt to save reports other constraints that an object violates.
+  /// The objects in conflict, each once, in the order of their first change: later objects are merged into earlier ones.
+  ///
+  /// The next attempt to save reports other constraints that an object violates.
   private func duplicates() throws -> [(object: ManagedObject, existing: ManagedObjectID, constraint: [String])] {
-    var found: [(object: ManagedObject, existing: ManagedObjectID, constraint: [String])] = []
-    var seen: Set<ManagedObject> = []
+    var found: [ManagedObject: (existing: ManagedObjectID, constraint: [String])] = [:]
     for conflict in (error.cause as? StoreError)?.constraintConflicts ?? [] {
       guard let object = context.registeredObject(for: conflict.objectID), let existing = conflict.existing else { throw error }
-      if seen.insert(object).inserted { found.append((object, existing, conflict.constraint)) }
+      if found[object] == nil { found[object] = (existing, conflict.constraint) }
     }
     if found.isEmpty { throw error }
-    // The same order on every store: later objects are merged into earlier ones.
-    return found.sorted { $0.object.objectKey > $1.object.objectKey }
+    // Keys don't show the order of insertion: permanent ones ascend, and temporary ones descend.
+    return context.changes.objects.compactMap { object in
+      found[object].map { (object: object, existing: $0.existing, constraint: $0.constraint) }
+    }
   }
 
-  /// Reads the rows of objects that aren't in the context.
+  /// The object with an ID, if the context has its row.
+  private func known(_ id: ManagedObjectID) -> ManagedObject? {
+    context.registeredObject(for: id).flatMap { $0.isFault || $0.isInaccessible ? nil : $0 }
+  }
+
+  /// The row of an object, with an object of its entity.
+  ///
+  /// - Parameter row: The row if the object isn't in the context.
+  private func stored(_ id: ManagedObjectID, _ row: CurrentRow?) -> (object: ManagedObject, row: RowPointer)? {
+    if let row { return (context.strayObject(row.group.entity, row.pointer.key), row.pointer) }
+    return known(id).map { ($0, $0.readRow) }
+  }
+
+  /// Reads the rows that the context doesn't have. Faults receive theirs; those of objects that aren't in the context are returned.
   private func rows(of ids: [ManagedObjectID]) throws -> [ManagedObjectID: CurrentRow] {
     var keys: [EntityIndex: [ObjectKey: ManagedObjectID]] = [:]
-    for id in ids {
+    for id in ids where known(id) == nil {
       guard let entity = context.persistentStoreCoordinator.model.entity(named: id.entityName), let key = context.places.key(of: id) else {
         continue
       }
       keys[entity.index, default: [:]][key] = id
     }
-    var found: [ManagedObjectID: CurrentRow] = [:]
+    var all: [CurrentRow] = [], found: [ManagedObjectID: CurrentRow] = [:]
     try context.forEachCurrentRow(keys.mapValues { Array($0.keys) }) { entity, row in
-      if let id = keys[entity]?[row.pointer.key] { found[id] = row }
+      all.append(row)
+      if let object = context.registered(entity, row.pointer.key), context.isStillOf(entity, object) {
+        if !object.flags.contains(.hasPrivateRow) { context.attach(object, row) }
+      } else if let id = keys[entity]?[row.pointer.key] {
+        found[id] = row
+      }
     }
+    try context.showAgain(foundIn: all)
     return found
   }
 

@@ -25,12 +25,22 @@ extension ContextCore {
   }
 
   private func merge(_ changes: SavedChanges) throws {
-    var namesOwners = changes.announcer.value == ObjectIdentifier(persistentStoreCoordinator) && !changes.mayIncludeOthers
-    if !namesOwners { discardCachedRows(changes) }
+    let shown = showAgain(changes.inserted)
+    do { try merge(changes, showsAgain: !shown.isEmpty) } catch {
+      // The next attempt shows them again, and then makes the lists be read that may contain them.
+      for (root, keys) in shown { deletions.insertSaved(keys, root: root) }
+      throw error
+    }
+  }
+
+  /// - Parameter showsAgain: Whether objects are shown again that had been deleted. Lists in memory may contain them, although the store's
+  ///   don't.
+  private func merge(_ changes: SavedChanges, showsAgain: Bool) throws {
+    let isAnnounced = changes.announcer.value == ObjectIdentifier(persistentStoreCoordinator) && !changes.mayIncludeOthers
+    if !isAnnounced { discardCachedRows(changes) }
+    let namesOwners = isAnnounced && !showsAgain
     leaveGeneration()
     recentGroups.removeAll()
-    // Lists in memory may contain objects that were hidden because they had been deleted.
-    if !changes.inserted.isEmpty, showAgain(changes.inserted) { namesOwners = false }
     // An ID that both lists contain was deleted after it was changed.
     let deleted = registeredObjects(changes.deleted)
     var updated = registeredObjects(changes.updated).subtracting(deleted)
@@ -131,16 +141,19 @@ extension ContextCore {
     }
   }
 
-  /// Shows objects again that were deleted and then inserted with the same IDs. Returns whether there are any.
-  private func showAgain(_ inserted: [ManagedObjectID]) -> Bool {
-    var keys: [EntityIndex: Set<ObjectKey>] = [:]
+  /// Shows objects again that were deleted and then inserted with the same IDs. Returns their keys, by root entity.
+  private func showAgain(_ inserted: [ManagedObjectID]) -> [EntityIndex: [ObjectKey]] {
+    var found: [EntityIndex: Set<ObjectKey>] = [:], shown: [EntityIndex: [ObjectKey]] = [:]
     for id in inserted {
       guard let entity = persistentStoreCoordinator.model.entity(named: id.entityName), hasDeleted(entity.index),
-        let key = places.key(of: id)
+        let key = places.key(of: id), isDeleted(entity.index, key)
       else { continue }
-      keys[entity.rootIndex, default: []].insert(key)
+      found[entity.rootIndex, default: []].insert(key)
     }
-    return keys.reduce(false) { deletions.forgetSaved($1.value, root: $1.key) || $0 }
+    for (root, keys) in found where deletions.forgetSaved(keys, root: root) {
+      shown[root] = keys.filter { !deletions.contains($0, root: root) }.sorted()
+    }
+    return shown
   }
 
   /// Makes all lists of objects be read again.

@@ -57,6 +57,28 @@ extension ContextCore {
     if owner.toMany != nil { mergeTargets(owner, index) }
   }
 
+  /// Reads lists with a new order again that may contain objects that were shown again.
+  ///
+  /// An error isn't recorded for the owners: they keep their lists, and the next fetch or save tries again.
+  ///
+  /// - Throws: The store's error if a list can't be read.
+  func readOutdatedLists() throws {
+    if outdatedLists.isEmpty { return }
+    // Reading can call objects that fetch.
+    let lists = outdatedLists
+    outdatedLists = []
+    do {
+      try throwingFaultErrors {
+        for list in lists.sorted(by: { $0.place < $1.place }) where !list.owner.flags.contains(.detached) {
+          readAgain(list.owner, list.index)
+        }
+      }
+    } catch {
+      outdatedLists.formUnion(lists)
+      throw error
+    }
+  }
+
   // MARK: Deletions
 
   /// Keeps the deletion of an object that the other side changed. Its delete rules are applied again, to the links that were added.

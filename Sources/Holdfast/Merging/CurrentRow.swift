@@ -20,7 +20,7 @@ extension ContextCore {
     try forEachCurrentRow(byKey.mapValues { Array($0.keys) }) { entity, row in
       if let object = byKey[entity]?[row.pointer.key] { found[ObjectIdentifier(object)] = row }
     }
-    try showAgain(referencedBy: found.values)
+    try showAgain(foundIn: found.values)
     return found
   }
 
@@ -35,18 +35,19 @@ extension ContextCore {
       })
   }
 
-  /// Shows objects again that this context has deleted, and that others have inserted again since: rows reference them.
-  private func showAgain(referencedBy rows: some Sequence<CurrentRow>) throws {
-    var keys: [EntityIndex: Set<ObjectKey>] = [:]
+  /// Shows objects again that this context has deleted, and that others have inserted again since: those of rows, and those that rows
+  /// reference.
+  func showAgain(foundIn rows: some Sequence<CurrentRow>) throws {
+    var found: [EntityIndex: Set<ObjectKey>] = [:], referenced: [EntityIndex: Set<ObjectKey>] = [:]
     for row in rows {
-      for relationship in entities[row.group.entity].relationships
-      where !relationship.isToMany && row.pointer.isPresent(relationship.slot) {
-        let key = row.pointer.key(relationship.slot), entity = relationship.destinationIndex
-        if isDeleted(entity, key), registered(entity, key) == nil { keys[entity, default: []].insert(key) }
+      let entity = row.group.entity
+      if isDeleted(entity, row.pointer.key) { found[entity, default: []].insert(row.pointer.key) }
+      for relationship in entities[entity].relationships where !relationship.isToMany && row.pointer.isPresent(relationship.slot) {
+        let key = row.pointer.key(relationship.slot), destination = relationship.destinationIndex
+        if isDeleted(destination, key), registered(destination, key) == nil { referenced[destination, default: []].insert(key) }
       }
     }
-    var found: [EntityIndex: Set<ObjectKey>] = [:]
-    for (entity, keys) in keys.sorted(by: { $0.key < $1.key }) {
+    for (entity, keys) in referenced.sorted(by: { $0.key < $1.key }) {
       for window in keys.sorted().windows(of: RowGroup.size) {
         let rows = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: Array(window)), requests.ofOthers)
         try rows.forEach { batch, index in
@@ -54,7 +55,8 @@ extension ContextCore {
         }
       }
     }
-    try throwingFaultErrors { for (entity, keys) in found.sorted(by: { $0.key < $1.key }) { showAgain(entity, keys) } }
+    for (entity, keys) in found { showAgain(entity, keys) }
+    try readOutdatedLists()
   }
 
   /// Reads rows from the store: one request for each entity and 1,024 keys.

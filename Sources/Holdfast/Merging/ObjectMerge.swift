@@ -13,7 +13,8 @@ struct OwnedList: Hashable {
 ///
 /// Done for several objects in phases, so that links between them are consistent at the end:
 ///
-/// 1. ``noteLinks()`` finds the to-one relationships that the resolution keeps.
+/// 1. ``noteLinks()`` finds the to-one relationships that the resolution keeps. An object that both sides have inserted again becomes an
+///    update of the stored one.
 /// 2. ``takeBackLinks()`` reverts changed to-one relationships to what the context had read, at both ends.
 /// 3. ``adopt()`` makes the stored row the new basis, with the attributes that the resolution keeps.
 /// 4. ``setAgain()`` sets the noted relationships, again at both ends.
@@ -24,6 +25,8 @@ struct ObjectMerge {
   /// The stored row; nil if the object was deleted.
   let current: CurrentRow?
   let resolution: MergeResolution
+  /// Whether this context inserts the object again, and another one has done so before. Nothing is known of the row that was deleted.
+  private let isInsertedByBoth: Bool
   /// The to-one relationships to set in the last phase, with their destinations.
   private var links: [(relationship: ManagedObjectModel.Relationship, destination: ManagedObject?)] = []
 
@@ -31,11 +34,13 @@ struct ObjectMerge {
 
   init(_ object: ManagedObject, _ current: CurrentRow?, _ resolution: MergeResolution) {
     (self.object, self.current, self.resolution) = (object, current, resolution)
+    isInsertedByBoth = object.isInserted && current != nil
   }
 
   // MARK: Phases
 
   mutating func noteLinks() {
+    if isInsertedByBoth, let current { context.update(object, on: current) }
     if object.isDeleted || !object.isUpdated || !keepsChanges { return }
     if let current { links = linksToSet(current.pointer) }
   }
@@ -58,12 +63,9 @@ struct ObjectMerge {
       if isRemoved { return context.removeDeletedElsewhere(object, &lists) }
       return object.isInserted ? () : try context.insertAgain(object)
     }
-    if object.isInserted {
-      context.update(object, on: current)
-      if !resolution.prefersObject { context.replaceRow(of: object, by: current) }
-      return
-    }
-    context.findLists(of: object, losing: object.committedRow, for: current.pointer, &lists)
+    // Lists in memory may be older than the row.
+    let base = isInsertedByBoth ? context.graph.emptyRow(object.flags.entityIndex) : object.committedRow
+    context.findLists(of: object, losing: base, for: current.pointer, &lists)
     if object.isDeleted { return context.delete(object, again: current) }
     if !object.isUpdated || !keepsChanges { return context.replaceRow(of: object, by: current) }
     let kept = attributesToKeep(current.pointer)
@@ -95,7 +97,7 @@ struct ObjectMerge {
 
   /// The saved objects to which the resolution may set links again. Changes nothing.
   var destinations: [ManagedObject] {
-    guard let current, object.isUpdated || isUndeleted, keepsChanges else { return [] }
+    guard let current, object.isUpdated || isInsertedByBoth || isUndeleted, keepsChanges else { return [] }
     return object.entity.relationships.flatMap { relationship -> [ManagedObject] in
       guard !relationship.isToMany, isKept(relationship.slot, current.pointer) else { return [] }
       // The undoing of its own or another object's deletion restores the former destination.
@@ -118,13 +120,14 @@ struct ObjectMerge {
 
   /// Whether this context's value of a slot is kept.
   private func isKept(_ slot: SlotIndex, _ stored: RowPointer) -> Bool {
-    guard let row = object.row, let base = object.committedRow else { return false }
+    guard let row = object.row, let base = isInsertedByBoth ? stored : object.committedRow else { return false }
     // An unchanged value in an external file can't be saved again: its file may be gone.
     if row.isExternal(slot, object.entity.layout) { return false }
     let kind = object.entity.layout.kinds[slot]
     switch resolution {
     case .overwrite: return row.differs(from: stored, slot, kind)
-    case .mergeByPropertyStoreTrump: return row.differs(from: base, slot, kind) && !stored.differs(from: base, slot, kind)
+    case .mergeByPropertyStoreTrump:
+      return !isInsertedByBoth && row.differs(from: base, slot, kind) && !stored.differs(from: base, slot, kind)
     default: return row.differs(from: base, slot, kind)
     }
   }

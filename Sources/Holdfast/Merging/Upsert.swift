@@ -13,25 +13,13 @@ struct Upsert {
   private var context: ContextCore { object.context }
 
   /// - Parameter current: The row of the other object if it isn't in the context.
-  /// - Returns: Nil if the objects are of different entities, or the other one doesn't exist any more.
-  init?(_ object: ManagedObject, _ existingID: ManagedObjectID, _ current: CurrentRow?) throws {
+  /// - Returns: Nil if the objects are of different entities, or the other one is being deleted.
+  init?(_ object: ManagedObject, _ existingID: ManagedObjectID, _ current: CurrentRow?) {
     guard existingID.entityName == object.entity.name, existingID != object.id else { return nil }
     self.object = object
     self.existingID = existingID
     self.current = current
-    guard let known = object.context.registeredObject(for: existingID) else {
-      if current == nil { return nil }
-      return
-    }
-    if known.isDeleted { return nil }
-    _ = try object.context.throwingFaultErrors { known.readRow }
-    if known.isInaccessible { return nil }
-  }
-
-  /// The values of the other object, for a policy.
-  var stored: (object: ManagedObject, row: RowPointer)? {
-    if let existing = context.registeredObject(for: existingID) { return existing.row.map { (existing, $0) } }
-    return current.map { (object, $0.pointer) }
+    if object.context.registeredObject(for: existingID)?.isDeleted == true { return nil }
   }
 
   // MARK: Merging

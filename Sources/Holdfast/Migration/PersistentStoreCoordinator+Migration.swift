@@ -66,9 +66,8 @@ extension PersistentStoreCoordinator {
   ) throws -> MappingModel? {
     if metadata.isCompatible(with: model) { return nil }
     let path = description.location?.description
-    let stored = description.administration.supports(StoredModelRequest.self) ? try? cachedModel(for: description) : nil
     // In a damaged file, the model may be another one than the hashes say.
-    let candidates = (stored.map { [$0] } ?? []) + description.formerModels
+    let candidates = (try storedModel(of: description).map { [$0] } ?? []) + description.formerModels
     guard let source = candidates.first(where: { metadata.isCompatible(with: $0) }) else {
       throw MigrationError(
         .missingSourceModel, path: path,
@@ -80,6 +79,16 @@ extension PersistentStoreCoordinator {
       error.path = path
       throw error
     }
+  }
+
+  /// The model that a store contains; nil if it contains none, or an unreadable one.
+  private static func storedModel(of description: StoreDescription) throws -> ManagedObjectModel? {
+    guard description.administration.supports(StoredModelRequest.self) else { return nil }
+    do { return try cachedModel(for: description) } catch let error as StoreError
+      where error.code == .alreadyOpen || error.code == .locked
+    {
+      throw error
+    } catch { return nil }
   }
 }
 

@@ -27,6 +27,11 @@ extension ManagedObject {
       return states[index].order
     }
     let hasChanges = toMany?[index].isChanged ?? false
+    if toMany?[index].base == .fired {
+      // The list was saved empty, so all its destinations are new.
+      setOrder(index, [], nil, hasChanges: hasChanges)
+      return toMany?[index].order
+    }
     switch storedTargets(index, false) {
     case nil: return nil
     // The object was queried alone and has its own list.

@@ -14,8 +14,8 @@ import HoldfastStore
 ///            └─────┘ settle
 /// ```
 ///
-/// - `add` and `remove` don't change the state of unfired, fired and new lists; `revert` and `settle` don't change that of fired ones.
-/// - `forget` turns an unfired list without further changes into an untouched one.
+/// - `add` and `remove` don't change the state of fired and new lists; `revert` and `settle` don't change that of fired ones.
+/// - `forget`, and `remove` of an object that was never saved, turn an unfired list without further changes into an untouched one.
 /// - `forgetContents` turns a fired or new list into an untouched one, or an unfired one if changes are recorded.
 /// - `revert` turns a new list into an untouched one, or a fired one if the list has an order.
 /// - `settle(_:)` is `settle`, except that an unfired list stays unfired if changes remain.
@@ -46,7 +46,8 @@ struct ToManyState {
     var removed = LinkList()
     /// The destinations of an ordered relationship in order, once known.
     ///
-    /// Always set together with ``contents``, except for a new object whose destinations were only appended.
+    /// Always set together with ``contents``, except for a new object whose destinations were only appended, and for a list that was saved
+    /// empty.
     var order: OrderedList?
     /// Whether destinations were moved since the last save.
     var isMoved = false
@@ -156,7 +157,13 @@ struct ToManyState {
     }
     if base == .untouched { base = .unfired }
     let recorded = recorded()
-    if !recorded.pointee.added.isEmpty && recorded.pointee.added.remove(key) && base == .fired { return true }
+    let wasAdded = !recorded.pointee.added.isEmpty && recorded.pointee.added.remove(key)
+    if wasAdded && base == .fired { return true }
+    // The store has no links to objects that were never saved.
+    if key < 0 && base == .unfired {
+      if !isChanged { base = .untouched }
+      return wasAdded
+    }
     _ = recorded.pointee.removed.insert(key)
     return true
   }

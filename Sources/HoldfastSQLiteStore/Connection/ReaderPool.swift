@@ -41,8 +41,8 @@ final class ReaderPool: Sendable {
   private let path: String
   private let limits: Limits
   private let open: @Sendable () throws(StoreError) -> SQLiteConnection
-  /// Protects the lists and counts. Never held while a file is opened or closed. It is held while an idle connection ends a transaction or
-  /// reads a few bytes, so that closing the pool finds all idle connections.
+  /// Protects the lists and counts. Never held while a file is opened. It is held while an idle connection ends a transaction, reads a few
+  /// bytes, or is closed before the pool is, so that closing the pool finds all idle connections.
   private let state: Mutex<State>
 
   /// Creates an empty pool. `open` opens a reader connection.
@@ -132,13 +132,14 @@ final class ReaderPool: Sendable {
   func endBursts() { endBursts { _ in true } }
 
   private func endBursts(where isWanted: (ReadBurst) -> Bool) {
-    let broken = state.withLock { state in
+    state.withLock { state in
       for connection in state.idle where connection.burst.isOpen && isWanted(connection.burst) { connection.endBurst() }
-      let broken = state.idle.filter { !isHealthy($0) }
-      if !broken.isEmpty { state.idle.removeAll { connection in broken.contains { $0 === connection } } }
-      return broken
+      state.idle.removeAll { connection in
+        if isHealthy(connection) { return false }
+        connection.close()
+        return true
+      }
     }
-    for connection in broken { connection.close() }
   }
 
   /// Schedules the end of kept transactions whose connections aren't used in the meantime.
@@ -181,11 +182,10 @@ final class ReaderPool: Sendable {
 
   /// Closes the unused connections; others are opened on demand.
   func closeIdle() {
-    let idle = state.withLock { state in
-      defer { state.idle = [] }
-      return state.idle
+    state.withLock { state in
+      for connection in state.idle { connection.close() }
+      state.idle = []
     }
-    for connection in idle { connection.close() }
   }
 
   // MARK: Lending

@@ -35,8 +35,6 @@ final class WriterCheckpoint {
   private var second: SQLiteConnection?
   /// The length of the log at the last attempt, in pages; 0 before the first attempt and after the log restarted.
   private var lastLength = 0
-  /// Whether the last attempt moved the entire log.
-  private var movedAll = false
   /// How often the log has grown beyond another limit since it restarted.
   private var warningCount = 0
 
@@ -55,12 +53,6 @@ final class WriterCheckpoint {
     let pages = writer.pagesInLog
     if pages < lastLength { (lastLength, warningCount) = (0, 0) }
     return pages >= options.checkpointPages && pages >= lastLength + options.checkpointPages / 4 ? attempt() : .notDue
-  }
-
-  /// Moves the contents of the log. Call it when the store is idle.
-  func whenIdle() -> Outcome {
-    let pages = writer.pagesInLog
-    return pages == 0 || (movedAll && pages == lastLength) ? .notDue : attempt()
   }
 
   /// Moves the log, including pages that other connections may have written.
@@ -111,8 +103,7 @@ final class WriterCheckpoint {
     let pagesInLog = Int(max(0, inLog))
     let pagesMoved = Int(max(0, moved))
     lastLength = pagesInLog
-    movedAll = pagesMoved >= pagesInLog
-    if !movedAll { warnOfGrowth() }
+    if pagesMoved < pagesInLog { warnOfGrowth() }
     return .moved(pagesInLog: pagesInLog, pagesMoved: pagesMoved)
   }
 

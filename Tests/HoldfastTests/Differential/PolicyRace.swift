@@ -234,9 +234,10 @@ final class PolicyRace {
     if error.code != .constraintConflict || policy == .error { return }
     let conflicts = (error.cause as? StoreError)?.constraintConflicts ?? []
     let isAllowed = conflicts.contains { conflict in
-      guard let existing = conflict.existing, existing.entityName == conflict.objectID.entityName else { return true }
-      // Two saved objects never become one.
-      return !isResolved && context.registeredObject(for: conflict.objectID)?.isInserted != true
+      guard let existing = conflict.existing else { return true }
+      // A new object never becomes one of another entity, and two saved objects never become one.
+      let isNew = context.registeredObject(for: conflict.objectID)?.isInserted == true
+      return isNew ? existing.entityName != conflict.objectID.entityName : !isResolved
     }
     if !isAllowed { throw RaceFault("The policy didn't resolve the conflict of unique values: \(error)") }
   }

@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastStore
+import HoldfastStoreConformance
 import Testing
 
 @testable import Holdfast
@@ -208,5 +209,33 @@ import Testing
         }
       }
     }
+  }
+
+  // MARK: Changes that can't be merged at once
+
+  /// Another context has inserted Fido again, without the links that were deleted with him. The first attempt to merge can't read Rex.
+  @Test(arguments: TestStore.allCases) func aSecondAttemptToMergeReadsListsWithObjectsThatExistAgain(_ store: TestStore) async throws {
+    let place = try store.makePlace(), setup = try place.context(), friend = setup.dog("Max")
+    setup.dog("Rex")
+    setup.dog("Fido").friends.insert(friend)
+    try setup.save()
+    let (ours, failing) = try place.faulty()
+    let theirs = try ManagedObjectContext(coordinator: ours.persistentStoreCoordinator, classes: Kennel.classes)
+    (ours.mergePolicy, theirs.mergePolicy) = (.mergeByPropertyObjectTrump, .mergeByPropertyObjectTrump)
+    func dog(_ name: String, _ context: ManagedObjectContext) throws -> Dog { try #require(try context.one(Dog.self) { $0.name == name }) }
+    let max = try dog("Max", ours), rex = try dog("Rex", ours), theirFido = try dog("Fido", theirs), theirRex = try dog("Rex", theirs)
+    #expect(max.friendOf.map(\.name) == ["Fido"])
+    ours.delete(try dog("Fido", ours))
+    try ours.save()
+    rex.age = 9
+    var saves = ours.persistentStoreCoordinator.savedChanges().makeAsyncIterator()
+    (theirFido.age, theirRex.notes) = (5, "by them")
+    try theirs.save()
+    let changes = try #require(await saves.next(isolation: #isolation))
+    failing.fail(.rows, with: StoreError(.inputOutput, operation: "read", reason: "The test says so."))
+    #expect(throws: StoreError.self) { try ours.mergeChanges(from: changes) }
+    try ours.mergeChanges(from: changes)
+    #expect(max.friendOf.isEmpty && rex.age == 9 && rex.notes == "by them")
+    #expect(try namesOfDogs(ours) == ["Fido", "Max", "Rex"])
   }
 }

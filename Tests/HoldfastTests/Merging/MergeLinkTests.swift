@@ -154,6 +154,43 @@ import Testing
     #expect(ann.dogs.isEmpty && bob.theirs.dogs.map(\.objectID) == [fido.ours.objectID])
   }
 
+  /// How a context finds an object that it has deleted, and that another one has inserted again.
+  enum Finding: CaseIterable, Sendable {
+    case fetch
+    /// A fetch to which the context's changes are applied.
+    case overlaidFetch
+    case childFetch
+  }
+
+  /// The list with a new order can't be read when the object is found. The error is that of the fetch, or of the next one in the parent.
+  @Test(arguments: TestStore.allCases, Finding.allCases)
+  func anErrorOfAListThatIsReadAgainIsThrown(_ store: TestStore, _ finding: Finding) throws {
+    let lists = try Lists(store, ["a", "b", "c"]), (ours, failing) = try lists.place.faulty()
+    let theirs = try ManagedObjectContext(coordinator: ours.persistentStoreCoordinator, classes: [])
+    theirs.mergePolicy = .mergeByPropertyObjectTrump
+    let theirItem = try lists.item("a", theirs), items = try lists.items(ours)
+    ours.delete(try lists.item("a", ours))
+    try ours.save()
+    #expect(try Lists.names(of: items) == ["b", "c"])
+    try theirItem.setValue("A", forKey: "name")
+    try theirs.save()
+    items.move(from: 0, to: 1)
+    if finding == .overlaidFetch { try items[0].setValue("C", forKey: "name") }
+    failing.fail(.relationships, with: StoreError(.inputOutput, operation: "read", reason: "The test says so."))
+    if finding == .childFetch {
+      let child = ManagedObjectContext(parent: ours)
+      #expect(try child.fetch(FetchRequest<ManagedObject>(entityName: "Item")).count == 3)
+    }
+    let error = try #require(throws: StoreError.self) { try ours.fetch(FetchRequest<ManagedObject>(entityName: "Item")) }
+    #expect(error.code == .inputOutput && ours.faultError == nil)
+    try ours.core.refuseUnreadValues()
+    // The next fetch reads the list.
+    #expect(try ours.fetch(FetchRequest<ManagedObject>(entityName: "Item")).count == 3)
+    let names = try Lists.names(of: items), moved = finding == .overlaidFetch ? "C" : "c"
+    #expect(names.filter { $0 != "A" } == [moved, "b"])
+    #expect(names.contains("A"))
+  }
+
   @Test(arguments: TestStore.allCases) func aConflictCanBeResolvedTwice(_ store: TestStore) throws {
     let pair = try Pair(store) { $0.dog("Fido", age: 3, owner: $0.person("Ann")) }
     let fido = try pair.dogs("Fido"), ann = try pair.people("Ann")
@@ -176,6 +213,43 @@ import Testing
     #expect(ann.ours.dogs.isEmpty)
     try pair.ours.save()
     #expect(try pair.saved().fetch(FetchRequest<Dog>()).isEmpty)
+  }
+
+  /// One context deletes the object. Ours inserts it again with other links, but a third one has done so before.
+  @Test(arguments: TestStore.allCases, Policy.allCases)
+  func linksOfAnObjectThatTwoContextsInsertAgainAreMergedAsThePolicySays(_ store: TestStore, _ policy: Policy) throws {
+    let pair = try Pair(store) { setup in
+      setup.dog("Fido", age: 3, owner: setup.person("Ann"))
+      setup.dog("Rex")
+      setup.person("Bob")
+      _ = setup.insert(Collar.self)
+    }
+    let both = try pair.dogs("Fido"), fido = both.ours, rex = try pair.dogs("Rex").ours
+    let ann = try pair.people("Ann").ours, bob = try pair.people("Bob").ours
+    let collar = try #require(try pair.ours.fetch(FetchRequest<Collar>()).first)
+    let third = try pair.place.context(), thirdFido = try third.existingDog(fido.objectID)
+    #expect(thirdFido.age == 3 && Array(ann.dogs) == [fido] && bob.dogs.isEmpty && rex.friendOf.isEmpty && collar.dog == nil)
+    pair.theirs.delete(both.theirs)
+    try pair.theirs.save()
+    (fido.owner, fido.collar) = (bob, collar)
+    fido.friends.insert(rex)
+    let error = try #require(throws: PersistenceError.self) { try pair.ours.save() }
+    try pair.ours.resolveConflicts(of: error, using: .mergeByPropertyObjectTrump)
+    #expect(fido.isInserted && fido.owner === bob)
+    third.mergePolicy = .overwrite
+    thirdFido.age = 9
+    try third.save()
+    pair.ours.mergePolicy = policy.policy
+    try pair.ours.save()
+    let owner = policy.prefersOurs ? bob : ann, isFriend = policy != .rollback
+    #expect(fido.age == (policy.prefersOurs ? 3 : 9) && fido.owner === owner && !pair.ours.hasChanges)
+    for person in [ann, bob] { #expect(Array(person.dogs) == (person === owner ? [fido] : []), "\(person.name)") }
+    #expect(Array(fido.friends) == (isFriend ? [rex] : []) && Array(rex.friendOf) == (isFriend ? [fido] : []))
+    #expect((fido.collar === collar) == policy.prefersOurs && (collar.dog === fido) == policy.prefersOurs)
+    let saved = try pair.saved(), dog = try #require(try saved.one(Dog.self) { $0.name == "Fido" })
+    #expect(dog.age == (policy.prefersOurs ? 3 : 9) && dog.owner?.name == owner.name)
+    #expect(dog.friends.map(\.name) == (isFriend ? ["Rex"] : []) && (dog.collar != nil) == policy.prefersOurs)
+    #expect(try saved.fetch(FetchRequest<Collar>()).map { $0.dog != nil } == [policy.prefersOurs])
   }
 
   // MARK: Destinations that were deleted

@@ -2,6 +2,7 @@ import Foundation
 import HoldfastMemoryStore
 import HoldfastStore
 import HoldfastStoreConformance
+import Synchronization
 import Testing
 
 @testable import Holdfast
@@ -111,18 +112,22 @@ import Testing
     #expect(try stored(place, 7).map(\.name) == [policy.prefersOurs ? "Third" : "First"])
   }
 
+  /// The IDs were requested, or the objects are from a child.
   @Test(arguments: TestStore.allCases, Policy.allCases)
   func severalNewObjectsWithPermanentIDsBecomeOneInTheSameOrder(_ store: TestStore, _ policy: Policy) throws {
-    let place = try store.makePlace(), context = try place.context()
-    context.mergePolicy = policy.policy
-    let dogs = ["First", "Second", "Third"].map { name -> Dog in
-      let dog = context.dog(name)
-      dog.chip = 7
-      return dog
+    for isOfChild in [false, true] {
+      let place = try store.makePlace(), context = try place.context()
+      let source = isOfChild ? ManagedObjectContext(parent: context) : context
+      context.mergePolicy = policy.policy
+      let dogs = ["First", "Second", "Third"].map { name -> Dog in
+        let dog = source.dog(name)
+        dog.chip = 7
+        return dog
+      }
+      if isOfChild { try source.save() } else { try source.obtainPermanentIDs(for: dogs) }
+      try context.save()
+      #expect(try stored(place, 7).map(\.name) == [policy.prefersOurs ? "Third" : "First"])
     }
-    try context.obtainPermanentIDs(for: dogs)
-    try context.save()
-    #expect(try stored(place, 7).map(\.name) == [policy.prefersOurs ? "Third" : "First"])
   }
 
   /// The context has saved the deletion of the other object before, and another context has inserted that again.
@@ -144,6 +149,26 @@ import Testing
     try context.save()
     let dogs = try stored(place, 7)
     #expect(dogs.map(\.name) == ["New"] && dogs.first.map { isReverse ? $0.friendOf.count : $0.friends.count } == 1)
+  }
+
+  /// Another process deletes the other object after the store has refused the save. The object is a fault of the context, or isn't in it.
+  @Test(arguments: [TestStore.memory, .json, .xml, .binary, .sqlite], [false, true])
+  func aNewObjectIsInsertedIfTheOtherOneIsDeletedMeanwhile(_ store: TestStore, _ isFault: Bool) throws {
+    let place = try store.makePlace(), setup = try place.context(), old = setup.dog("Old")
+    old.chip = 7
+    try setup.save()
+    var deletion = SaveRequest.EntityChanges(entity: old.entity.index)
+    deletion.deleted = SaveRequest.KeyedRows(keys: [old.objectKey], expectedVersions: [old.readRow.version])
+    let rival = Rival(SaveRequest(entities: [deletion]))
+    let (context, _) = try place.recording { RacedStore($0, rival) }
+    context.mergePolicy = .mergeByPropertyObjectTrump
+    let fault = try isFault ? context.object(with: old.objectID) : nil
+    let new = context.dog("New")
+    new.chip = 7
+    try context.save()
+    #expect(new.name == "New" && !context.hasChanges && new.objectID != old.objectID)
+    #expect(try context.fetch(FetchRequest<Dog>()) == [new])
+    withExtendedLifetime(fault) {}
   }
 
   @Test(arguments: TestStore.allCases)
@@ -189,6 +214,44 @@ import Testing
       fido.age = 3
       try context.save()
     }
+  }
+
+  /// The context has read the other object, or hasn't.
+  @Test(arguments: TestStore.allCases, Policy.allCases)
+  func aChangedObjectWithAValueOfAnotherEntityIsRevertedOrTheSaveFails(_ store: TestStore, _ policy: Policy) throws {
+    for name in ["Tom", "nobody"] {
+      let place = try store.makePlace(model: Menagerie.model, classes: Menagerie.classes), setup = try place.context()
+      setup.animal(Cat.self, "Tom").chip = 7
+      setup.animal(Parrot.self, "Polly").chip = 8
+      try setup.save()
+      let context = try place.context(), polly = try #require(try context.one(Parrot.self) { $0.words == 0 })
+      let tom = try context.one(Cat.self) { $0.name == name }
+      context.mergePolicy = policy.policy
+      (polly.chip, polly.words) = (7, 3)
+      if policy.prefersOurs {
+        let error = #expect(throws: PersistenceError.self) { try context.save() }
+        #expect(error?.code == .constraintConflict && error?.objectIDs == [polly.objectID] && polly.chip == 7 && polly.words == 3)
+      } else {
+        try context.save()
+        #expect(polly.chip == 8 && polly.words == (policy == .storeTrump ? 3 : 0) && !context.hasChanges)
+      }
+      withExtendedLifetime(tom) {}
+    }
+  }
+
+  @Test(arguments: TestStore.allCases)
+  func aCustomPolicyReceivesTheValuesOfAnotherEntity(_ store: TestStore) throws {
+    let place = try store.makePlace(model: Menagerie.model, classes: Menagerie.classes), setup = try place.context()
+    setup.animal(Cat.self, "Tom").chip = 7
+    setup.animal(Parrot.self, "Polly").chip = 8
+    try setup.save()
+    let context = try place.context(), polly = try #require(try context.one(Parrot.self) { $0.words == 0 })
+    context.mergePolicy = .custom { conflict in
+      conflict.theirs?["lives"] == .int16(9) && conflict.theirs?["name"] == .string("Tom") ? .rollback : .error
+    }
+    polly.chip = 7
+    try context.save()
+    #expect(polly.chip == 8 && !context.hasChanges)
   }
 
   @Test(arguments: TestStore.allCases)
@@ -257,4 +320,42 @@ import Testing
 
 extension ManagedObjectContext {
   fileprivate var registeredDogs: [Dog] { registeredObjects.compactMap { $0 as? Dog } }
+}
+
+/// What another process saves after a store has refused a save.
+private final class Rival: Sendable {
+  private let request: SaveRequest
+  private let isDue = Mutex(false)
+
+  init(_ request: SaveRequest) { self.request = request }
+
+  func noteRefusal() { isDue.withLock { $0 = true } }
+
+  func save(in store: any IncrementalStore) throws {
+    let wasDue = isDue.withLock { isDue in
+      defer { isDue = false }
+      return isDue
+    }
+    if wasDue { _ = try store.prepare(request, options: RequestOptions()).commit() }
+  }
+}
+
+/// A store that another process changes between a refused save and the next reading of the store.
+private final class RacedStore: ForwardingStore {
+  let base: any IncrementalStore
+  private let rival: Rival
+
+  init(_ base: any IncrementalStore, _ rival: Rival) { (self.base, self.rival) = (base, rival) }
+
+  func prepare(_ request: SaveRequest, options: RequestOptions) throws -> any PreparedSave {
+    do { return try base.prepare(request, options: options) } catch {
+      rival.noteRefusal()
+      throw error
+    }
+  }
+
+  func beginRead(_ kind: ReadViewKind, options: RequestOptions) throws -> any ReadView {
+    try rival.save(in: base)
+    return try base.beginRead(kind, options: options)
+  }
 }

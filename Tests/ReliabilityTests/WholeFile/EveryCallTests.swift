@@ -58,8 +58,8 @@ struct EveryCall {
     let step = TestTier.step(4), first = Int.random(in: 0..<step)
     for (place, call) in whole.calls.enumerated() where place % step == first {
       var isKilled = false
-      // Some processes end, because the number of calls of the system's libraries differs between runs, so a second one is tried.
-      for _ in 0..<2 where !isKilled {
+      // Some processes end, because the number of calls of the system's libraries differs between runs, so others are tried.
+      for _ in 0..<5 where !isKilled {
         guard let run = try watched(killingAt: call) else { complain("strace doesn't trace any more.") }
         demand(run.isKilled || run.isSuccess, "\(call): the process ended with \(run.status)")
         isKilled = run.isKilled

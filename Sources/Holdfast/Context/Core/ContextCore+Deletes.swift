@@ -8,8 +8,9 @@ extension ContextCore {
     tellChanges()
   }
 
-  /// Applies the delete rules, without calling handlers.
+  /// Applies the delete rules, without calling handlers. Reads outdated lists before.
   func applyDeleteRules() throws {
+    try readOutdatedLists()
     if !deletions.hasUnpropagated { return }
     var done: [ManagedObject] = []
     // One pass over the registered objects for all deletions, instead of one for each step of a cascade.

@@ -154,6 +154,7 @@ extension ContextCore {
       try persistentStoreCoordinator.fetch(query, in: pinnedStores(), into: sink)
       return sink.finish()
     }
+    try readOutdatedLists()
     // The shared cache doesn't admit a result of this size. Older groups then can't be compared with the latest versions there, so they
     // are discarded.
     if objects.count > RowCache.largestPublication { recentGroups.removeAll() }
@@ -175,11 +176,19 @@ extension ContextCore {
   }
 
   /// Shows objects again that this context has deleted. Does nothing for those whose deletion isn't saved.
+  ///
+  /// It sends no request, because a store may be delivering the rows of the objects. Call ``readOutdatedLists()`` afterwards.
   func showAgain(_ entity: EntityIndex, _ keys: Set<ObjectKey>) {
     if keys.isEmpty || !deletions.forgetSaved(keys, root: graph.entities[entity].root) { return }
     // Lists that were read before the deletion still have them.
     for object in registeredObjects where !object.isInserted && !object.flags.contains(.detached) && object.row != nil {
-      for index in 0..<object.plan.toManyCount where object.plan.toMany[index].leads(toEntity: entity) { readAgain(object, index) }
+      for index in 0..<object.plan.toManyCount where object.plan.toMany[index].leads(toEntity: entity) {
+        if object.toMany?[index].isMoved == true {
+          outdatedLists.insert(OwnedList(owner: object, index: index))
+        } else {
+          readAgain(object, index)
+        }
+      }
     }
   }
 

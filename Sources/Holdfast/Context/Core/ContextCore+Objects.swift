@@ -193,6 +193,7 @@ extension ContextCore {
     if graph.hasTransientLinks { for object in changes.objects { object.dropLinksToGoneObjects() } }
     changes.removeAll()
     lockedObjects = []
+    forgetOutdatedLists()
     lostObject = nil
     deletions.revert()
     discardUncertainSave()
@@ -200,6 +201,12 @@ extension ContextCore {
     for object in new { object.didTurnIntoFault() }
     if let changesForChildren { children?.report(changesForChildren) }
     tellChanges()
+  }
+
+  /// Makes outdated lists be read again when they are needed. Their new order was reverted.
+  private func forgetOutdatedLists() {
+    for list in outdatedLists where !list.owner.flags.contains(.detached) { readAgain(list.owner, list.index) }
+    outdatedLists = []
   }
 
   private func revert(_ object: ManagedObject) {
@@ -265,6 +272,7 @@ extension ContextCore {
     }
     changes.removeAll()
     lockedObjects = []
+    outdatedLists = []
     lostObject = nil
     deletions.removeAll()
     uncertainSave = nil

@@ -66,7 +66,11 @@ extension ContextCore {
   /// limit increased by the number of changed objects. If the query follows relationships to entities with changed objects, the context
   /// evaluates those conditions itself.
   func overlaid(_ query: FetchQuery) throws -> ContiguousArray<ManagedObject> {
-    try holdingAwakening { () throws -> ContiguousArray<ManagedObject> in try refusingFaultErrors { try overlay(query) } }
+    let objects = try holdingAwakening { () throws -> ContiguousArray<ManagedObject> in
+      try refusingFaultErrors { try overlay(query) }
+    }
+    try readOutdatedLists()
+    return objects
   }
 
   private func overlay(_ query: FetchQuery) throws -> ContiguousArray<ManagedObject> {

@@ -19,6 +19,7 @@ extension ContextCore {
     discardLostSave()
     deletions.forgetUnpropagated()
     lockedObjects = []
+    outdatedLists = []
     if let inbox { persistentStoreCoordinator.saveListeners.remove(inbox) }
     inbox = nil
     // The objects are released after the access to `changes`, because they call `noteLoss(of:)`.
