@@ -103,6 +103,8 @@ private struct FormerChange {
     } else {
       return
     }
+    // It may have become an update of a stored object.
+    if !object.isInserted { object.flags.remove(.insertedByChild) }
     children.noteMerge(of: object, after: version)
   }
 
