@@ -6,14 +6,12 @@ final class ChildContexts {
     weak var store: ParentStore?
   }
 
-  /// How often the row of an object has changed in the context without a new version of the stored row.
-  private struct Changes {
-    var count: Int64 = 0
-    /// The object's unsaved state after the latest change by a child; nil if the context itself has discarded changes since.
-    var state: Int?
-    /// The child with the latest change, the version that it knows, and the context's own version, if the child doesn't know changes that
-    /// the context had made before. They are no conflict until they are saved.
-    var accepted: (child: ObjectIdentifier, version: RowVersion, own: RowVersion)?
+  /// A version that a child knows. The child doesn't know changes that the context itself had made before.
+  private struct Accepted {
+    let child: ObjectIdentifier
+    let version: RowVersion
+    /// The context's own version. Its changes aren't a conflict until they are saved.
+    let own: RowVersion
   }
 
   /// The children, and some that were released.
@@ -22,12 +20,22 @@ final class ChildContexts {
   private var fullCount = 8
   /// The context's next temporary key when its new objects were last given permanent keys; nil if they never were.
   var identifiedKey: ObjectKey?
-  /// By root entity and key.
-  private var changes: [EntityIndex: [ObjectKey: Changes]] = [:]
+  /// How often the rows of objects have changed in the context without a new version of the stored row.
+  private var counts = ObjectTable<Int64>()
+  /// The unsaved states that children know: of an object that a child has changed or inserted, after its latest change, and of a new object
+  /// of the context itself that a child has read.
+  private var states = ObjectTable<Int>()
+  /// The state of a new object that children have read in different states.
+  private static let severalStates = 0
+  /// By object, what the child with the latest change knows. Nil if it knows all changes.
+  private var accepted = ObjectTable<Accepted>()
+
+  /// Whether all children were released.
+  var isEmpty: Bool { !children.contains { $0.store != nil } }
 
   func add(_ store: ParentStore) {
     while let last = children.last, last.store == nil { children.removeLast() }
-    if children.isEmpty { changes = [:] }
+    if children.isEmpty { forgetVersions() }
     // Looking at all children takes time proportional to their number, so it isn't done for each.
     if children.count >= fullCount {
       children.removeAll { $0.store == nil }
@@ -46,19 +54,31 @@ final class ChildContexts {
 
   // MARK: Versions
 
+  /// Makes children see all rows with the versions that the stores have. Call it only if all children were released.
+  func forgetVersions() {
+    counts.removeAll()
+    states.removeAll()
+    accepted.removeAll()
+  }
+
+  /// Forgets the versions of an object that doesn't exist any more.
+  func forgetVersions(_ root: EntityIndex, _ key: ObjectKey) {
+    counts[root, key] = nil
+    states[root, key] = nil
+    accepted[root, key] = nil
+  }
+
   /// Whether children see all rows with the versions that the stores have.
-  var seesStoredVersions: Bool { changes.isEmpty }
+  var seesStoredVersions: Bool { counts.isEmpty }
 
   /// The version that children see of a row that the context's stores deliver.
   func version(of row: RowPointer, root: EntityIndex) -> RowVersion {
-    RowVersion(row.version.rawValue &+ (changes[root]?[row.key]?.count ?? 0))
+    RowVersion(row.version.rawValue &+ (counts[root, row.key] ?? 0))
   }
 
   /// The version of an object's row that children see. It ascends with each change by a child, and with each save of changes by the context
   /// itself. A save of only what children have changed keeps it.
-  func version(of object: ManagedObject) -> RowVersion {
-    RowVersion(ownVersion(of: object).rawValue &+ (changes[object.plan.root]?[object.objectKey]?.count ?? 0))
-  }
+  func version(of object: ManagedObject) -> RowVersion { RowVersion(ownVersion(of: object).rawValue &+ (counts[object] ?? 0)) }
 
   private func ownVersion(of object: ManagedObject) -> RowVersion {
     object.isInserted ? max(object.row?.version ?? 1, 1) : (object.committedRow ?? object.row)?.version ?? 0
@@ -67,44 +87,93 @@ final class ChildContexts {
   /// Whether the version that a child knows of an object is the one that children see, or one that isn't in conflict with it yet.
   func accepts(_ version: RowVersion, of object: ManagedObject, from child: ParentStore) -> Bool {
     if self.version(of: object) == version { return true }
-    guard let accepted = changes[object.plan.root]?[object.objectKey]?.accepted else { return false }
-    return accepted.child == ObjectIdentifier(child) && accepted.version == version && accepted.own == ownVersion(of: object)
+    guard let known = accepted[object] else { return false }
+    return known.child == ObjectIdentifier(child) && known.version == version && known.own == ownVersion(of: object)
   }
 
   /// Notes that a child has changed an object.
   ///
   /// - Parameters:
   ///   - version: The version that the child had read. It knows the next one from now on.
-  ///   - isMixed: Whether the context itself had changed the object before.
+  ///   - isMixed: Whether the object had changes of the context itself; see ``hasOwnChanges(_:)``.
   func noteChange(of object: ManagedObject, by child: ParentStore, after version: RowVersion, isMixed: Bool) {
-    var noted = changes[object.plan.root]?[object.objectKey] ?? Changes()
     // What the child knows differs from what others read from now on.
-    noted.count += isMixed ? 2 : 1
-    noted.state = object.unsavedState
-    let known = RowVersion(version.rawValue &+ 1), own = ownVersion(of: object)
-    noted.accepted = known == RowVersion(own.rawValue &+ noted.count) ? nil : (ObjectIdentifier(child), known, own)
-    changes[object.plan.root, default: [:]][object.objectKey] = noted
+    counts[object] = (counts[object] ?? 0) + (isMixed ? 2 : 1)
+    states[object] = object.unsavedState
+    let known = RowVersion(version.rawValue &+ 1)
+    accepted[object] =
+      known == self.version(of: object)
+      ? nil : Accepted(child: ObjectIdentifier(child), version: known, own: ownVersion(of: object))
   }
 
-  /// Whether an object has unsaved changes other than those of children.
+  /// Notes that a child has inserted objects.
+  func noteInsertion(of objects: ContiguousArray<ManagedObject>) {
+    for object in objects { states[object] = object.unsavedState }
+  }
+
+  /// Notes that a child reads an object. Does nothing unless the object is a new one of the context itself.
+  ///
+  /// The first save of such an object doesn't give its row a new version. So it must be known whether the object has changed since.
+  func noteRead(of object: ManagedObject) {
+    if !object.isInserted || object.flags.contains(.insertedByChild) { return }
+    let state = object.unsavedState
+    states[object] = (states[object] ?? state) == state ? state : Self.severalStates
+  }
+
+  /// Whether an object has unsaved changes of the context itself, including the insertion of an object that no child has read.
   func hasOwnChanges(_ object: ManagedObject) -> Bool {
-    if object.isInserted || !object.hasChanges { return false }
-    return object.unsavedState != changes[object.plan.root]?[object.objectKey]?.state ?? object.savedState
+    if !object.hasChanges { return false }
+    guard let known = states[object] else { return object.isInserted || object.unsavedState != object.savedState }
+    return object.unsavedState != known
   }
 
   /// Notes that the context discards the unsaved changes of objects, which children may have read.
   func noteDiscarding(of objects: some Sequence<ManagedObject>) {
-    for object in objects where !object.isInserted && !object.flags.contains(.detached) {
-      changes[object.plan.root, default: [:]][object.objectKey, default: Changes()].count += 1
-      changes[object.plan.root]?[object.objectKey]?.state = nil
-      changes[object.plan.root]?[object.objectKey]?.accepted = nil
+    for object in objects where !object.flags.contains(.detached) {
+      if object.isInserted {
+        forgetVersions(object.plan.root, object.objectKey)
+        continue
+      }
+      counts[object] = (counts[object] ?? 0) + 1
+      states[object] = nil
+      accepted[object] = nil
     }
+  }
+
+  /// Notes that the context has merged or discarded unsaved changes of an object. Children see another version from now on.
+  ///
+  /// - Parameter version: The version that children saw before.
+  func noteMerge(of object: ManagedObject, after version: RowVersion) {
+    if object.row != nil && self.version(of: object) == version { counts[object] = (counts[object] ?? 0) + 1 }
+    // Children that see the new version know the new state.
+    if states[object] != nil { states[object] = object.hasChanges ? object.unsavedState : nil }
+    accepted[object] = nil
   }
 
   /// Gives an object a version that a child has chosen.
   func setVersion(of object: ManagedObject, to version: RowVersion) {
-    let count = version.rawValue &- ownVersion(of: object).rawValue
-    changes[object.plan.root, default: [:]][object.objectKey] = Changes(count: count, state: object.unsavedState)
+    counts[object] = version.rawValue &- ownVersion(of: object).rawValue
+    states[object] = object.unsavedState
+    accepted[object] = nil
+  }
+
+  // MARK: Saves
+
+  /// Notes that the context is saving a new object. Call it while the object is still new.
+  ///
+  /// The save doesn't give its row a new version. If the object has changes that children don't know, they see one nevertheless.
+  ///
+  /// - Parameter isOfChild: Whether a child has inserted the object.
+  /// - Returns: Whether a child may know the object without some of its changes.
+  func noteFirstSave(of object: ManagedObject, isOfChild: Bool) -> Bool {
+    let known = states[object]
+    if known == nil && !isOfChild { return false }
+    let isMixed = accepted[object] != nil
+    states[object] = nil
+    accepted[object] = nil
+    if known == object.unsavedState { return isMixed }
+    counts[object] = (counts[object] ?? 0) + 1
+    return true
   }
 
   /// Notes that the context is saving objects. Call it while they have their unsaved changes.
@@ -115,24 +184,39 @@ final class ChildContexts {
   func noteSave(written: ContiguousArray<ManagedObject>, deleted: ContiguousArray<ManagedObject>) -> [ManagedObject] {
     var changed: [ManagedObject] = []
     for object in written where !object.isInserted {
-      guard let known = changes[object.plan.root]?[object.objectKey], let state = known.state, state == object.unsavedState else {
-        changed.append(object)
-        changes[object.plan.root]?[object.objectKey]?.accepted = nil
-        changes[object.plan.root]?[object.objectKey]?.state = nil
-        continue
-      }
-      if known.accepted != nil { changed.append(object) }
-      changes[object.plan.root]?[object.objectKey] = known.count > 1 ? Changes(count: known.count - 1, state: nil) : nil
+      let isKnown = states[object].map { $0 == object.unsavedState } ?? false
+      if !isKnown || accepted[object] != nil { changed.append(object) }
+      if isKnown { counts[object] = counts[object].flatMap { $0 > 1 ? $0 - 1 : nil } }
+      states[object] = nil
+      accepted[object] = nil
     }
-    for object in deleted { changes[object.plan.root]?[object.objectKey] = nil }
-    changes = changes.filter { !$0.value.isEmpty }
+    for object in deleted { forgetVersions(object.plan.root, object.objectKey) }
     return changed
+  }
+
+  /// Notes that the context has no unsaved changes any more. Call it after the other methods for a save, before the changes are settled.
+  ///
+  /// - Returns: What children have changed or read, and the save didn't write: the context has set values back, or deleted new objects.
+  func noteUnwritten(in context: ContextCore) -> StoreChange {
+    var change = StoreChange()
+    for (root, key, state) in states.entries {
+      guard let object = context.registered(root, key) else { continue }
+      if object.isDeleted {
+        change.deleted.append(object.id)
+      } else if object.unsavedState != state {
+        counts[object] = (counts[object] ?? 0) + 1
+        change.updated.append(object.id)
+      }
+    }
+    states.removeAll()
+    accepted.removeAll()
+    return change
   }
 }
 
 extension ManagedObject {
   /// A hash of the values and the changed links, without derived values, and without links that only the rows of other objects contain.
-  fileprivate final var unsavedState: Int { state(of: row, isSaved: false) }
+  final var unsavedState: Int { state(of: row, isSaved: false) }
 
   /// ``unsavedState`` after the latest read or save.
   fileprivate final var savedState: Int { state(of: committedRow ?? row, isSaved: true) }

@@ -22,6 +22,20 @@ extension ContextCore {
     return change
   }
 
+  /// Runs a closure that merges or discards unsaved changes, and reports to children what has become of them, also if it throws.
+  ///
+  /// If there are children, it takes time proportional to all unsaved changes.
+  func reportingToChildren<Result>(_ body: () throws -> Result) rethrows -> Result {
+    guard let children, !children.isEmpty else { return try body() }
+    let former = changes.objects.filter { $0.objectKey >= 0 && !$0.flags.contains(.detached) }.map { FormerChange(of: $0, children) }
+    defer {
+      var change = StoreChange()
+      for known in former { known.report(to: children, &change) }
+      if !change.isEmpty { children.report(change) }
+    }
+    return try body()
+  }
+
   /// Whether an ancestor has deleted an object or changed its row, so that rows that were read before may be outdated.
   func isChangedAbove(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
     guard let above = parent?.core else { return false }
@@ -32,17 +46,76 @@ extension ContextCore {
   /// Whether a row refers to an object that an ancestor has deleted.
   func refersToDeletedAbove(_ row: RowPointer, _ entity: EntityIndex) -> Bool {
     guard let above = parent?.core else { return false }
-    return !DeletedLinks(above, entity).slots(row).isEmpty || above.refersToDeletedAbove(row, entity)
+    return !DeletedLinks(above, entity).references(row).isEmpty || above.refersToDeletedAbove(row, entity)
   }
 
   /// The number of saves of the coordinator, and of those of all ancestors.
   var saveCount: Int { persistentStoreCoordinator.saveCount.load(ordering: .acquiring) + (parent?.core.saveCount ?? 0) }
 
   /// Registers a new object that a child context has saved. No callback of an insertion is called: the child has called them.
-  func register(new entity: EntityIndex, _ row: PrivateRow) -> ManagedObject {
-    let flags = ObjectFlags(entityIndex: entity).union([.inserted, .insertedByChild])
-    let object = bound.classes[entity].init(ManagedObjectSeed(context: self, key: row.pointer.key, flags: flags))
+  ///
+  /// - Parameter known: A registered object with the same key that has no row in the store. The program may have kept it, so it becomes the
+  ///   new object.
+  func register(new entity: EntityIndex, _ row: PrivateRow, as known: ManagedObject?) -> ManagedObject {
+    let object: ManagedObject
+    if let known, isStillOf(entity, known) {
+      object = known
+      turnIntoFault(object)
+      registry.remove(object)
+      object.flags.formUnion([.inserted, .insertedByChild])
+      if let states = object.toMany { for index in 0..<object.plan.toManyCount { states[index].base = .new } }
+    } else {
+      let flags = ObjectFlags(entityIndex: entity).union([.inserted, .insertedByChild])
+      object = bound.classes[entity].init(ManagedObjectSeed(context: self, key: row.pointer.key, flags: flags))
+    }
     register(new: object, row)
     return object
+  }
+}
+
+/// An object with unsaved changes as children saw it before changes were merged or discarded.
+private struct FormerChange {
+  private let object: ManagedObject
+  private let id: ManagedObjectID
+  private let key: ObjectKey
+  private let wasDeleted: Bool
+  /// The version that children saw.
+  private let version: RowVersion
+  private let state: Int
+
+  init(of object: ManagedObject, _ children: ChildContexts) {
+    self.object = object
+    (id, key, wasDeleted) = (object.id, object.objectKey, object.isDeleted)
+    (version, state) = (children.version(of: object), object.unsavedState)
+  }
+
+  /// Adds to a change what the object has become.
+  func report(to children: ChildContexts, _ change: inout StoreChange) {
+    if object.flags.contains(.detached) || object.objectKey != key { return reportUpsert(to: children, &change) }
+    if object.isDeleted {
+      if object.isInserted && !wasDeleted { change.deleted.append(id) }
+      return
+    }
+    if wasDeleted {
+      change.inserted.append(id)
+    } else if state != object.unsavedState || version != children.version(of: object) {
+      change.updated.append(id)
+    } else {
+      return
+    }
+    // It may have become an update of a stored object.
+    if !object.isInserted { object.flags.remove(.insertedByChild) }
+    children.noteMerge(of: object, after: version)
+  }
+
+  /// Adds that the object has left the context, or has taken the place of a stored one.
+  private func reportUpsert(to children: ChildContexts, _ change: inout StoreChange) {
+    children.forgetVersions(object.plan.root, key)
+    // An object that was deleted elsewhere has been reported when it left the context.
+    if wasDeleted || object.context.isDeleted(object.flags.entityIndex, key) { return }
+    change.deleted.append(id)
+    if object.flags.contains(.detached) { return }
+    object.flags.remove(.insertedByChild)
+    change.updated.append(object.id)
   }
 }

@@ -20,7 +20,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   private var parent: ContextCore { store.parent }
   /// Keeps the objects that were read for the save.
   private var objects: [ManagedObject] = []
-  /// The objects that the parent itself has changed.
+  /// The objects with changes of the parent itself.
   private var mixed: Set<ManagedObject> = []
   /// Objects that the commit inserts again, with their rows.
   private var again: [(object: ManagedObject, row: RowView)] = []
@@ -84,7 +84,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   }
 
   private func row(of object: ManagedObject) throws -> RowView? {
-    let collector = RowCollector(), rows = ParentRows(parent, store.children, isKeys: false, collector)
+    let collector = RowCollector(), rows = ParentRows(store, isKeys: false, collector)
     _ = try rows.append(object)
     _ = try rows.flush()
     return collector.runs.first.map { $0.batch[0] }
@@ -196,6 +196,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
       for changes in request.entities { for rows in changes.derived { derive(rows, changes.entity) } }
       for changes in request.entities { finish(changes) }
       for (object, row) in again { store.children.setVersion(of: object, to: row.pointer.version) }
+      store.children.noteInsertion(of: new.objects)
     }
     store.children.report(change, except: store)
     return SaveReceipt()
@@ -237,17 +238,18 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   private func insert(_ changes: SaveRequest.EntityChanges) {
     let entity = changes.entity, layout = parent.entities[entity].layout
     parent.registry.reserve(changes.inserted.reduce(0) { $0 + $1.count }, entity)
-    if parent.hasDeleted(entity) { undelete(changes) }
+    let undeleted = parent.hasDeleted(entity) ? undelete(changes) : []
     for batch in changes.inserted {
       for place in 0..<batch.count {
-        let row = batch.pointer(place)
-        if let known = parent.registered(entity, row.key) {
+        let row = batch.pointer(place), known = parent.registered(entity, row.key)
+        // Other objects without a row aren't in the store, as far as the child knows.
+        if let known, undeleted.contains(known) || !known.isFault && !known.isInaccessible {
           insertAgain(known, batch[place], layout)
           continue
         }
         let own = PrivateRow(copying: row, layout, room: 0, committed: nil, in: parent.pool)
         own.setVersion(row.version == 1 ? 0 : row.version)
-        new.append(parent.register(new: entity, own), entity)
+        new.append(parent.register(new: entity, own, as: known), entity)
       }
     }
   }
@@ -255,19 +257,19 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   /// Reverts the parent's deletions of objects that are inserted again, and forgets those that it has saved.
   ///
   /// All at once, because this takes time proportional to all deletions and changes.
-  private func undelete(_ changes: SaveRequest.EntityChanges) {
+  ///
+  /// - Returns: The objects whose deletion was reverted. The store still has them.
+  private func undelete(_ changes: SaveRequest.EntityChanges) -> Set<ManagedObject> {
     var known: [ManagedObject] = [], saved: Set<ObjectKey> = []
     for batch in changes.inserted {
       for key in (0..<batch.count).map({ batch.pointer($0).key }) where parent.isDeleted(changes.entity, key) {
-        if let object = parent.registered(changes.entity, key) {
-          if object.isDeleted { known.append(object) }
-        } else {
-          saved.insert(key)
-        }
+        // The program may have kept an object whose deletion was saved, as a fault.
+        if let object = parent.registered(changes.entity, key), object.isDeleted { known.append(object) } else { saved.insert(key) }
       }
     }
     parent.undelete(known)
     if !saved.isEmpty { _ = parent.deletions.forgetSaved(saved, root: parent.graph.entities[changes.entity].root) }
+    return Set(known)
   }
 
   /// Inserts an object that the parent had deleted, without its to-one relationships.

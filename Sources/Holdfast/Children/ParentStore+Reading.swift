@@ -20,7 +20,7 @@ extension ParentStore {
       return try coordinator.fetch(query, in: parent.pinnedStores(), into: plan.output == .keys ? sink : adapting(sink))
     }
     query.output = .rows
-    let rows = ParentRows(parent, children, isKeys: plan.output == .keys, sink)
+    let rows = ParentRows(self, isKeys: plan.output == .keys, sink)
     for object in try parent.overlaid(query) where try rows.append(object) == .enough { return }
     _ = try rows.flush()
   }
@@ -28,7 +28,7 @@ extension ParentStore {
   /// A sink for rows of the parent's stores, which the parent may see with other versions and without references to deleted objects.
   private func adapting(_ sink: any RowSink) -> any RowSink {
     let hasDeleted = parent.graph.model.entityIndexes.contains(where: parent.hasDeleted)
-    return children.seesStoredVersions && !hasDeleted ? sink : StoredRowsOfParent(parent, children, sink)
+    return children.seesStoredVersions && !hasDeleted ? sink : StoredRowsOfParent(self, sink)
   }
 
   private func deliver(count: Int, into sink: any RowSink) throws {
@@ -43,7 +43,7 @@ extension ParentStore {
     try parent.applyDeleteRules()
     try identifyNewObjects()
     let (entity, family) = (request.entity, parent.graph.entities[request.entity].family)
-    let rows = ParentRows(parent, children, isKeys: false, sink)
+    let rows = ParentRows(self, isKeys: false, sink)
     let sink = adapting(sink)
     var unknown: [ObjectKey] = []
     if parent.readsNewest { parent.persistentStoreCoordinator.noticeOtherProcesses() }
@@ -175,20 +175,22 @@ struct DeletedLinks {
     }
   }
 
-  func slots(_ row: RowPointer) -> [SlotIndex] {
+  func references(_ row: RowPointer) -> [ManagedObjectModel.Relationship] {
     if relationships.isEmpty { return [] }
-    return relationships.filter { row.isPresent($0.slot) && parent.isDeleted($0.destinationIndex, row.key($0.slot)) }.map(\.slot)
+    return relationships.filter { row.isPresent($0.slot) && parent.isDeleted($0.destinationIndex, row.key($0.slot)) }
   }
 }
 
 /// Passes rows of the parent's stores on, with the versions that children see, and without references to objects that the parent has deleted.
 private final class StoredRowsOfParent: RowSink {
+  private let store: ParentStore
   private let parent: ContextCore
   private let children: ChildContexts
   private let next: any RowSink
 
-  init(_ parent: ContextCore, _ children: ChildContexts, _ next: any RowSink) {
-    (self.parent, self.children, self.next) = (parent, children, next)
+  init(_ store: ParentStore, _ next: any RowSink) {
+    (self.store, self.next) = (store, next)
+    (parent, children) = (store.parent, store.children)
   }
 
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
@@ -201,14 +203,17 @@ private final class StoredRowsOfParent: RowSink {
     let links = DeletedLinks(parent, entity)
     let isChanged = (0..<run.count).contains { position in
       let row = run.pointer(position)
-      return children.version(of: row, root: root) != row.version || !links.slots(row).isEmpty
+      return children.version(of: row, root: root) != row.version || !links.references(row).isEmpty
     }
     if !isChanged { return try next.take(batch, rows) }
     let builder = RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)
     for position in 0..<run.count {
       let row = run.pointer(position)
       builder.append(row, key: row.key, version: children.version(of: row, root: root))
-      for slot in links.slots(row) { builder.removeInLastRow(slot) }
+      for relationship in links.references(row) {
+        builder.removeInLastRow(relationship.slot)
+        store.noteRead(of: row, entity, without: relationship)
+      }
       if builder.isFull, try next.take(builder.seal(), .all) == .enough { return .enough }
     }
     return builder.count > 0 ? try next.take(builder.seal(), .all) : .more
@@ -217,6 +222,7 @@ private final class StoredRowsOfParent: RowSink {
 
 /// Delivers objects of a parent as rows of a store, without references to objects that the parent has deleted.
 final class ParentRows {
+  private let store: ParentStore
   private let parent: ContextCore
   private let children: ChildContexts
   private let isKeys: Bool
@@ -226,8 +232,9 @@ final class ParentRows {
   private var prefix: ManagedObjectID?
   private var links: DeletedLinks?
 
-  init(_ parent: ContextCore, _ children: ChildContexts, isKeys: Bool, _ sink: any RowSink) {
-    (self.parent, self.children, self.isKeys, self.sink) = (parent, children, isKeys, sink)
+  init(_ store: ParentStore, isKeys: Bool, _ sink: any RowSink) {
+    (self.store, self.isKeys, self.sink) = (store, isKeys, sink)
+    (parent, children) = (store.parent, store.children)
   }
 
   func append(_ object: ManagedObject) throws -> SinkDemand {
@@ -246,8 +253,12 @@ final class ParentRows {
       builder.beginRow(key: object.objectKey, version: version)
       builder.endRow()
     } else {
+      children.noteRead(of: object)
       builder.append(row, key: object.objectKey, version: version)
-      for slot in links?.slots(row) ?? [] { builder.removeInLastRow(slot) }
+      for relationship in links?.references(row) ?? [] {
+        builder.removeInLastRow(relationship.slot)
+        store.noteRead(of: row, object.flags.entityIndex, without: relationship)
+      }
     }
     return .more
   }

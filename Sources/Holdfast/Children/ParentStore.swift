@@ -12,6 +12,15 @@ final class ParentStore: IncrementalStore, @unchecked Sendable {  // because a c
   private var host = StoreHost.none
   var orders = KnownOrders()
 
+  /// The place of an object in the parent, which needn't have it.
+  private struct ObjectPlace: Hashable {
+    let entity: EntityIndex
+    let key: ObjectKey
+  }
+
+  /// By object that the parent is deleting, the objects that the child has read without their references to it.
+  private var referrers: [ObjectPlace: Set<ObjectPlace>] = [:]
+
   var parent: ContextCore { handle.core }
   var children: ChildContexts {
     if let children = parent.children { return children }
@@ -60,8 +69,35 @@ final class ParentStore: IncrementalStore, @unchecked Sendable {  // because a c
     throw StoreError(.unsupportedRequest, operation: "write the metadata", reason: "A parent context has no metadata of its own.")
   }
 
+  // MARK: Reports
+
   /// Reports changes of the parent to the child.
-  func report(_ change: StoreChange) { host.objectsChanged(change) }
+  func report(_ change: StoreChange) {
+    var change = change
+    change.updated += takeFormerReferrers()
+    host.objectsChanged(change)
+  }
+
+  /// Notes that the child reads a row without its reference to an object that the parent has deleted.
+  ///
+  /// The save of the parent makes the store clear the reference, which gives the row a new version. If the deletion is reverted instead, the
+  /// row has the reference again. So in both cases the child is notified.
+  func noteRead(of row: RowPointer, _ entity: EntityIndex, without relationship: ManagedObjectModel.Relationship) {
+    let deleted = ObjectPlace(entity: relationship.destinationIndex, key: row.key(relationship.slot))
+    if isBeingDeleted(deleted) { referrers[deleted, default: []].insert(ObjectPlace(entity: entity, key: row.key)) }
+  }
+
+  private func isBeingDeleted(_ object: ObjectPlace) -> Bool { parent.registered(object.entity, object.key)?.isDeleted == true }
+
+  /// Removes and returns the objects that the child has read without a reference to an object that the parent was deleting, and isn't any
+  /// more.
+  private func takeFormerReferrers() -> [ManagedObjectID] {
+    var found: Set<ObjectPlace> = []
+    for deleted in referrers.keys where !isBeingDeleted(deleted) { found.formUnion(referrers[deleted] ?? []) }
+    if found.isEmpty { return [] }
+    referrers = referrers.filter { isBeingDeleted($0.key) }
+    return found.sorted { ($0.entity, $0.key) < ($1.entity, $1.key) }.map { parent.objectID($0.entity, $0.key) }
+  }
 
   // MARK: Keys
 

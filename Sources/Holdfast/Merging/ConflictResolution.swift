@@ -16,6 +16,10 @@ struct ConflictResolution {
   /// - Throws: The error of the save if the policy or the kind of conflict doesn't allow it.
   func run() throws {
     if policy.fixed == .error { throw error }
+    try context.reportingToChildren(resolveConflicts)
+  }
+
+  private func resolveConflicts() throws {
     switch error.code {
     case .conflict: try resolveVersions()
     case .constraintConflict: try resolveDuplicates()

@@ -87,7 +87,7 @@ extension ContextCore {
       }
       return nil
     }
-    try merge(merges)
+    try reportingToChildren { try merge(merges) }
     // The links of objects that stay although they were deleted were deleted with them.
     try forgetLists(of: kept)
     return merges.map(\.object)

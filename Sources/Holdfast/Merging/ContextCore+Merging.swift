@@ -121,6 +121,7 @@ extension ContextCore {
   /// Records that other contexts or processes deleted objects.
   func noteDeletedElsewhere(_ objects: [ManagedObject]) {
     for (root, keys) in keysByRoot(objects) { deletions.insertSaved(keys, root: root) }
+    if !objects.isEmpty { children?.report(StoreChange(deleted: objects.map(\.id))) }
   }
 
   private func keysByRoot(_ objects: [ManagedObject]) -> [EntityIndex: [ObjectKey]] {

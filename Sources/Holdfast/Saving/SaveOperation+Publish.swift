@@ -20,21 +20,41 @@ extension SaveOperation {
     }
   }
 
-  private typealias ChangedForChildren = (inserted: [ManagedObject], updated: [ManagedObject])
+  /// Reports a save that has nothing to write to children, which may have changed or read unsaved objects.
+  func reportToChildren() {
+    guard let children = context.children else { return }
+    let changed = noteSave(children)
+    children.report(changeForChildren(changed))
+  }
 
-  /// Notes the save in the versions that children see. Returns the objects that are new or changed for them.
+  /// The objects that are new or changed for children, and what wasn't written.
+  private typealias ChangedForChildren = (inserted: [ManagedObject], updated: [ManagedObject], unwritten: StoreChange)
+
+  /// Notes the save in the versions that children see.
   private func noteSave(_ children: ChildContexts) -> ChangedForChildren {
-    var changed: ChangedForChildren = ([], [])
+    var changed: ChangedForChildren = ([], [], StoreChange())
+    if children.isEmpty {
+      children.forgetVersions()
+      for part in parts where part.isCommitted { for object in part.inserted { object.flags.remove(.insertedByChild) } }
+      return changed
+    }
     for part in parts where part.isCommitted {
-      for object in part.inserted where object.flags.remove(.insertedByChild) == nil { changed.inserted.append(object) }
+      for object in part.inserted {
+        let isOfChild = object.flags.remove(.insertedByChild) != nil
+        if !isOfChild { changed.inserted.append(object) }
+        if children.noteFirstSave(of: object, isOfChild: isOfChild) { changed.updated.append(object) }
+      }
       changed.updated += children.noteSave(written: ContiguousArray(part.published.flatMap(\.objects)), deleted: part.deleted)
     }
+    if incompletion == nil && completed == nil { changed.unwritten = children.noteUnwritten(in: context) }
     return changed
   }
 
   /// What the save changes for children, by itself or in the store.
   private func changeForChildren(_ changed: ChangedForChildren) -> StoreChange {
-    var change = StoreChange(inserted: changed.inserted.map(\.id), updated: changed.updated.map(\.id))
+    var change = changed.unwritten
+    change.inserted += changed.inserted.map(\.id)
+    change.updated += changed.updated.map(\.id)
     for part in parts where part.isCommitted {
       change.inserted += part.others.inserted
       for (entity, keys) in part.derived?.refreshed ?? [] { change.updated += keys.map { context.objectID(entity, $0) } }

@@ -61,7 +61,10 @@ final class SaveOperation {
     try callValidation()
     try context.holdingAwakening { try completePairs() }
     collectChanges()
-    if inserted.isEmpty && updated.isEmpty && deleted.isEmpty { return settle() }
+    if inserted.isEmpty && updated.isEmpty && deleted.isEmpty {
+      reportToChildren()
+      return settle()
+    }
     try completeLinks()
     try divideAmongStores()
     try readFaults()

@@ -21,6 +21,13 @@ import Testing
       child = ManagedObjectContext(parent: parent)
     }
 
+    /// The ID of an unsaved dog of the parent, which the child or the parent has inserted.
+    func newDog(isOfChild: Bool) throws -> ManagedObjectID {
+      let dog = (isOfChild ? child : parent).dog("New")
+      if isOfChild { try child.save() } else { try parent.obtainPermanentIDs(for: [dog]) }
+      return dog.objectID
+    }
+
     /// A save of the child's object is a conflict. When it is refreshed, its weight can be raised and saved.
     func expectOutdated(_ mine: Dog) throws {
       mine.weight = (mine.weight ?? 0) + 1
@@ -319,6 +326,45 @@ import Testing
     #expect(try family.place.context().one(Dog.self) { $0.name == "Fido" }?.age == 5)
   }
 
+  /// The child has deleted what Fido refers to. Then it reads Fido, whom the parent hasn't read, or reads with its own unsaved changes.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aMergingChildFollowsReferencesThatTheStoreClears(_ store: TestStore, _ isPair: Bool) throws {
+    for hasNewDog in [false, true] {
+      let family = try Family(store), (parent, child) = (family.parent, family.child), setup = try family.place.context()
+      try #require(try setup.one(Dog.self) { $0.name == "Fido" }).collar = setup.insert(Collar.self)
+      try setup.save()
+      child.automaticallyMergesChanges = true
+      if isPair {
+        child.delete(try #require(try child.fetch(FetchRequest<Collar>()).first))
+      } else {
+        child.delete(try #require(try child.one(Person.self) { $0.name == "Ann" }))
+      }
+      try child.save()
+      if hasNewDog { parent.dog("Spot") }
+      let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" })
+      #expect(fido.owner?.name == (isPair ? "Ann" : nil) && (fido.collar == nil) == isPair)
+      try parent.save()
+      fido.age = 5
+      try child.save()
+      try parent.save()
+      let saved = try family.place.context().existingDog(fido.objectID)
+      #expect(saved.age == 5 && saved.owner?.name == (isPair ? "Ann" : nil) && (saved.collar == nil) == isPair)
+    }
+  }
+
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aMergingChildFollowsARevertedDeletionOfWhatItRefersTo(_ store: TestStore, _ isRollback: Bool) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    child.automaticallyMergesChanges = true
+    let ann = try #require(try parent.one(Person.self) { $0.name == "Ann" })
+    parent.delete(ann)
+    let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" })
+    #expect(fido.owner == nil)
+    if isRollback { parent.rollback() } else { try parent.discardChanges(of: [ann.objectID]) }
+    try child.processPendingChanges()
+    #expect(fido.owner?.name == "Ann")
+  }
+
   @Test(arguments: TestStore.allCases) func aChildIsToldOfEachNewObjectOnce(_ store: TestStore) throws {
     let family = try Family(store), sibling = ManagedObjectContext(parent: family.parent)
     var told: [[ManagedObjectID]] = [[], []]
@@ -429,6 +475,71 @@ import Testing
     #expect(error?.code == .conflict)
   }
 
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aMergingChildFollowsWhatItsParentChangedOfANewObject(_ store: TestStore, _ isOfChild: Bool) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    child.automaticallyMergesChanges = true
+    let id = try family.newDog(isOfChild: isOfChild)
+    let mine = try #require(try child.one(Dog.self) { $0.name == "New" })
+    #expect(mine.age == 1 && mine.objectID == id)
+    try parent.existingDog(id).age = 50
+    try parent.save()
+    try child.processPendingChanges()
+    #expect(mine.age == 50)
+    mine.age += 1
+    try child.save()
+    try parent.save()
+    #expect(try family.place.context().one(Dog.self) { $0.name == "New" }?.age == 51)
+  }
+
+  /// The parent changed the new object between two saves of the child, before it saved.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func whatTheParentChangedOfANewObjectBeforeAndSavesIsAConflict(_ store: TestStore, _ isOfChild: Bool) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    let id = try family.newDog(isOfChild: isOfChild), mine = try child.existingDog(id)
+    #expect(mine.age == 1)
+    try parent.existingDog(id).age = 50
+    for notes in ["first", "second"] {
+      mine.notes = notes
+      try child.save()
+    }
+    try parent.save()
+    mine.age += 1
+    let error = #expect(throws: PersistenceError.self) { try child.save() }
+    #expect(error?.code == .conflict)
+    try child.refresh(mine, mergeChanges: false)
+    #expect(mine.age == 50 && mine.notes == "second")
+  }
+
+  /// The child knows all values of the new object.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func whatTheParentSavesUnchangedOfANewObjectIsNoConflict(_ store: TestStore, _ isOfChild: Bool) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    let id = try family.newDog(isOfChild: isOfChild), mine = try child.existingDog(id)
+    #expect(mine.age == 1)
+    for age in 2...4 {
+      if age > 2 { try parent.save() }
+      mine.age = age
+      try child.save()
+    }
+    try parent.save()
+    #expect(try family.place.context().one(Dog.self) { $0.name == "New" }?.age == 4)
+  }
+
+  /// A new object of the parent, which one child reads before the parent changes it, and another one afterwards.
+  @Test(arguments: TestStore.allCases) func aNewObjectOfTheParentThatChangesAfterAChildHasReadItIsAConflict(_ store: TestStore) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child), sibling = ManagedObjectContext(parent: parent)
+    let id = try family.newDog(isOfChild: false), parents = try parent.existingDog(id)
+    let mine = try child.existingDog(id)
+    #expect(mine.age == 1)
+    parents.age = 50
+    #expect(try sibling.existingDog(id).age == 50)
+    try parent.save()
+    mine.age += 1
+    #expect(throws: PersistenceError.self) { try child.save() }
+    #expect(try parent.existingDog(id).age == 50)
+  }
+
   /// The save of the parent writes nothing of what the child has pushed.
   @Test(arguments: TestStore.allCases, [MergePolicyTests.Policy.storeTrump, .rollback])
   func aMergingChildFollowsWhatThePolicyOfItsParentDiscards(_ store: TestStore, _ policy: MergePolicyTests.Policy) throws {
@@ -446,9 +557,122 @@ import Testing
     #expect(fido.age == 99)
   }
 
-  /// The new object of the child becomes Fido.
-  @Test(arguments: TestStore.allCases) func aMergingChildFollowsAnUpsertOfItsParent(_ store: TestStore) throws {
+  @Test(arguments: TestStore.allCases, [MergePolicyTests.Policy.storeTrump, .rollback])
+  func aMergingChildFollowsADeletionThatThePolicyOfItsParentAccepts(_ store: TestStore, _ policy: MergePolicyTests.Policy) throws {
     let family = try Family(store), child = family.child
+    child.automaticallyMergesChanges = true
+    let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" })
+    fido.age = 10
+    try child.save()
+    let other = try family.place.context()
+    other.delete(try other.existingDog(fido.objectID))
+    try other.save()
+    family.parent.mergePolicy = policy.policy
+    try family.parent.save()
+    try child.processPendingChanges()
+    #expect(try fido.isInaccessible && namesOfDogs(child) == ["Rex"])
+  }
+
+  @Test(arguments: TestStore.allCases) func aMergingChildFollowsADeletionThatThePolicyOfItsParentReverts(_ store: TestStore) throws {
+    let family = try Family(store), child = family.child
+    child.automaticallyMergesChanges = true
+    let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" }), id = fido.objectID
+    child.delete(fido)
+    try child.save()
+    let other = try family.place.context()
+    try other.existingDog(id).age = 99
+    try other.save()
+    family.parent.mergePolicy = .rollback
+    try family.parent.save()
+    #expect(try namesOfDogs(child) == ["Fido", "Rex"])
+    let again = try child.existingDog(id)
+    #expect(again.age == 99)
+    again.age = 100
+    try child.save()
+    try family.parent.save()
+    #expect(try family.place.context().existingDog(id).age == 100)
+  }
+
+  /// Only one end of the link is in conflict. The parent finds out when it saves, or merges the changes of the other context before.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func bothEndsOfALinkThatThePolicyOfTheParentDiscardsAreOutdated(_ store: TestStore, _ isMerged: Bool) throws {
+    for isMergingChild in [false, true] {
+      let family = try Family(store), (parent, child) = (family.parent, family.child), other = try family.place.context()
+      other.insert(Collar.self).color = "blue"
+      try other.save()
+      let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" })
+      let collar = try #require(try child.one(Collar.self) { $0.color == "blue" })
+      fido.collar = collar
+      try child.save()
+      child.automaticallyMergesChanges = isMergingChild
+      parent.automaticallyMergesChanges = isMerged
+      parent.mergePolicy = .rollback
+      try other.existingDog(fido.objectID).age = 99
+      try other.save()
+      if isMerged { try parent.processPendingChanges() } else { try parent.save() }
+      if isMergingChild {
+        try child.processPendingChanges()
+        #expect(fido.collar == nil && collar.dog == nil && fido.age == 99)
+        collar.color = "green"
+        try child.save()
+        try parent.save()
+        let saved = try #require(try family.place.context().one(Collar.self) { $0.color == "green" })
+        #expect(saved.dog == nil)
+      } else {
+        collar.color = "green"
+        let error = #expect(throws: PersistenceError.self) { try child.save() }
+        #expect(error?.code == .conflict && error?.objectIDs == [collar.objectID])
+      }
+    }
+  }
+
+  @Test(arguments: TestStore.allCases) func aMergingChildFollowsConflictsThatTheProgramResolvesInItsParent(_ store: TestStore) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    child.automaticallyMergesChanges = true
+    let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" }), new = child.dog("New")
+    fido.age = 10
+    try child.save()
+    let other = try family.place.context()
+    try other.existingDog(fido.objectID).age = 99
+    try other.save()
+    let error = try #require(throws: PersistenceError.self) { try parent.save() }
+    try parent.resolveConflicts(of: error, using: .rollback)
+    try child.processPendingChanges()
+    #expect(fido.age == 99 && !new.isInaccessible)
+    try parent.discardChanges(of: [new.objectID])
+    try child.processPendingChanges()
+    #expect(new.isInaccessible)
+    try parent.save()
+    #expect(try namesOfDogs(family.place.context()) == ["Fido", "Rex"])
+  }
+
+  /// The save of the parent writes nothing, because it sets the value back, and deletes the new object of the child.
+  @Test(arguments: TestStore.allCases) func aChildFollowsWhatItsParentRevertsItself(_ store: TestStore) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    child.automaticallyMergesChanges = true
+    let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" }), new = child.dog("New")
+    fido.age = 10
+    try child.save()
+    try parent.existingDog(fido.objectID).age = 3
+    parent.delete(try parent.existingDog(new.objectID))
+    try parent.save()
+    try child.processPendingChanges()
+    #expect(fido.age == 3 && new.isInaccessible)
+    // Without merging, the change of a child would be based on a value that it hasn't read.
+    child.automaticallyMergesChanges = false
+    fido.age = 10
+    try child.save()
+    try parent.existingDog(fido.objectID).age = 3
+    try parent.save()
+    fido.age += 1
+    #expect(throws: PersistenceError.self) { try child.save() }
+  }
+
+  /// The new object of the child becomes Fido, whom the parent has or hasn't read.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aMergingChildFollowsAnUpsertOfItsParent(_ store: TestStore, _ isRead: Bool) throws {
+    let family = try Family(store), child = family.child
+    let fido = try isRead ? family.parent.one(Dog.self) { $0.name == "Fido" } : nil
     child.automaticallyMergesChanges = true
     let twin = child.dog("Twin"), shot = child.insert(Vaccination.self)
     (twin.chip, shot.kind, shot.dog) = (1, "rabies", twin)
@@ -457,8 +681,28 @@ import Testing
     try family.parent.save()
     try child.processPendingChanges()
     let saved = try #require(try family.place.context().one(Dog.self) { $0.chip == 1 })
-    #expect(saved.name == "Twin" && shot.dog?.objectID == saved.objectID)
+    #expect(saved.name == "Twin" && shot.dog?.objectID == saved.objectID && twin.isInaccessible)
     #expect(try child.fetch(FetchRequest<Dog>()).count == 2)
+    #expect(fido?.name == (isRead ? "Twin" : nil))
+    shot.kind = "distemper"
+    try child.save()
+    try family.parent.save()
+    #expect(try family.place.context().fetch(FetchRequest<Vaccination>()).map(\.kind) == ["distemper"])
+  }
+
+  @Test(arguments: TestStore.allCases) func whatAnUpsertOfTheParentHasChangedIsAConflict(_ store: TestStore) throws {
+    let family = try Family(store), child = family.child, twin = child.dog("Twin"), shot = child.insert(Vaccination.self)
+    (twin.chip, shot.kind, shot.dog) = (1, "rabies", twin)
+    try child.save()
+    family.parent.mergePolicy = .mergeByPropertyObjectTrump
+    try family.parent.save()
+    (twin.age, shot.kind) = (9, "distemper")
+    let error = try #require(throws: PersistenceError.self) { try child.save() }
+    #expect(error.code == .conflict && Set(error.objectIDs) == [twin.objectID, shot.objectID])
+    try child.discardChanges(of: error.objectIDs)
+    let saved = try #require(try child.one(Dog.self) { $0.chip == 1 })
+    #expect(shot.kind == "rabies" && shot.dog === saved)
+    #expect(twin.name.isEmpty && twin.isInaccessible)
   }
 
   @Test(arguments: TestStore.allCases) func anOwnerThatTheParentHasDeletedIsNil(_ store: TestStore) throws {
@@ -502,13 +746,16 @@ import Testing
     #expect(count == 40)
   }
 
+  /// The parent may have an object with the ID of one whose deletion it has saved: a fault, or an object without a row.
   @Test(arguments: TestStore.allCases) func anObjectThatTheParentHasDeletedCanBeInsertedAgain(_ store: TestStore) throws {
-    for isSaved in [false, true] {
+    for (isSaved, isKept, isRead) in [(false, false, false), (true, false, false), (true, true, false), (true, true, true)] {
       let family = try Family(store)
       let mine = try #require(try family.child.one(Dog.self) { $0.name == "Fido" })
       let rex = try #require(try family.child.one(Dog.self) { $0.name == "Rex" })
       family.parent.delete(try #require(try family.parent.one(Dog.self) { $0.name == "Fido" }))
       if isSaved { try family.parent.save() }
+      let kept = try isKept ? family.parent.object(with: mine.objectID) as? Dog : nil
+      if isRead { #expect(kept?.name == "" && kept?.isInaccessible == true) }
       mine.age = 10
       mine.friends.insert(rex)
       family.child.mergePolicy = .mergeByPropertyObjectTrump
@@ -519,7 +766,42 @@ import Testing
       try family.parent.save()
       let saved = try #require(try family.place.context().one(Dog.self) { $0.name == "Fido" })
       #expect(saved.age == 11 && saved.friends.map(\.name) == ["Rex"] && saved.objectID == mine.objectID)
+      if isKept { #expect(kept?.age == 11 && kept?.friends.map(\.name) == ["Rex"] && kept?.hasChanges == false) }
     }
+  }
+
+  /// The child has changed the object between its insertion and the rollback of its parent.
+  @Test(arguments: TestStore.allCases) func aNewObjectThatTheParentHasDiscardedCanBeInsertedAgain(_ store: TestStore) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child), new = child.dog("New")
+    for age in 1...2 {
+      new.age = age
+      try child.save()
+    }
+    parent.rollback()
+    new.age = 3
+    child.mergePolicy = .mergeByPropertyObjectTrump
+    try child.save()
+    new.age = 4
+    child.mergePolicy = .error
+    try child.save()
+    try parent.save()
+    #expect(try family.place.context().existingDog(new.objectID).age == 4)
+  }
+
+  /// The parent doesn't know that another context has deleted the object, which it hasn't read.
+  @Test(arguments: TestStore.allCases) func anObjectThatOthersHaveDeletedCanBeInsertedAgainInAParentWithAFault(_ store: TestStore) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    let mine = try #require(try child.one(Dog.self) { $0.name == "Fido" })
+    let kept = try #require(try parent.object(with: mine.objectID) as? Dog)
+    let other = try family.place.context()
+    other.delete(try other.existingDog(mine.objectID))
+    try other.save()
+    mine.age = 10
+    child.mergePolicy = .mergeByPropertyObjectTrump
+    try child.save()
+    #expect(kept.age == 10 && kept.isInserted)
+    try parent.save()
+    #expect(try family.place.context().existingDog(mine.objectID).age == 10)
   }
 
   @Test(arguments: TestStore.allCases) func aChildFindsAnObjectThatOthersHaveInsertedAgain(_ store: TestStore) throws {

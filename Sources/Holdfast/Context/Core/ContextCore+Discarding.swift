@@ -19,9 +19,11 @@ extension ContextCore {
     precondition(!isSaving, "Changes were discarded in a callback of a save.")
     try settleUncertainSave()
     let objects = ids.compactMap(registeredObject).filter { $0.hasChanges && !($0.isInserted && $0.isDeleted) }
-    undelete(objects.filter(\.isDeleted))
-    for object in objects {
-      if object.isInserted { discard(object) } else { try refresh(object, mergeChanges: false) }
+    try reportingToChildren {
+      undelete(objects.filter(\.isDeleted))
+      for object in objects {
+        if object.isInserted { discard(object) } else { try refresh(object, mergeChanges: false) }
+      }
     }
     tellChanges()
   }
