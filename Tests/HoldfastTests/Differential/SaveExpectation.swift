@@ -38,7 +38,7 @@ struct SaveExpectation {
   private let context: ManagedObjectContext
   private let policy: PolicyRace.Policy
   private let before: RaceContents
-  /// The changed objects that the save will write.
+  /// The changed objects that the save will write, and deleted ones that were changed before.
   private var updated: [ManagedObjectID: Change] = [:]
   /// The changed objects without a row.
   private var unread: Set<ManagedObjectID> = []
@@ -66,6 +66,14 @@ struct SaveExpectation {
       if object.row == nil || object.isInaccessible || !object.changesItsRow { continue }
       let base = try object.committedValues(forKeys: RaceContents.names(of: object.entity))
       let change = Change(object: object, base: base, ours: try RaceContents.values(of: object))
+      updated[object.objectID] = change
+      changes.append(change)
+    }
+    // The policy may revert a deletion. Then changes from before it are merged.
+    for object in deleted where object.row != nil && !object.isInaccessible {
+      let base = try object.committedValues(forKeys: RaceContents.names(of: object.entity))
+      let change = Change(object: object, base: base, ours: try RaceContents.values(of: object))
+      if change.ours == base { continue }
       updated[object.objectID] = change
       changes.append(change)
     }

@@ -218,6 +218,8 @@ import Testing
     let ann = try #require(two.fido.owner), rex = try #require(two.fido.friends.first)
     two.theirFido.name = "Theirs"
     try two.theirs.save()
+    let weight = two.fido.weight
+    two.fido.weight = 7.5
     two.ours.delete(two.fido)
     try two.ours.processPendingChanges()
     #expect(ann.dogs.isEmpty && rex.friendOf.isEmpty)
@@ -226,7 +228,10 @@ import Testing
     #expect(ann.dogs.count == (policy.prefersOurs ? 0 : 1) && rex.friendOf.count == ann.dogs.count)
     let saved = try two.saved()
     #expect(saved?.name == (policy.prefersOurs ? nil : "Theirs"))
-    if !policy.prefersOurs { #expect(saved?.owner?.name == "Ann" && saved?.friends.count == 1) }
+    if !policy.prefersOurs {
+      #expect(saved?.owner?.name == "Ann" && saved?.friends.count == 1)
+      #expect(saved?.weight == (policy == .rollback ? weight : 7.5))
+    }
     // The collar was deleted by a rule and isn't in conflict.
     if let saved { #expect(saved.collar == nil) }
     #expect(try two.place.context().count(Collar.self) == 0)
