@@ -39,6 +39,28 @@ import Testing
     Set(try object.toMany(forKey: key).map { try $0.value(forKey: "name").storeValue?.text ?? "" })
   }
 
+  /// Our context gives a partner away and back, while another one takes her.
+  @Test(arguments: TestStore.allCases, MergePolicyTests.Policy.allCases)
+  func aMutualPairThatIsSetBackFollowsWhatOthersSave(_ store: TestStore, _ policy: MergePolicyTests.Policy) throws {
+    let place = try place(store), setup = try place.context(), first = try make("Player", "Bob", setup)
+    _ = try make("Player", "Ann", setup)
+    try first.setValue(.objectID(make("Player", "Cem", setup).objectID), forKey: "partner")
+    try setup.save()
+    let (ours, theirs) = (try place.context(), try place.context())
+    (ours.mergePolicy, ours.automaticallyMergesChanges) = (policy.policy, true)
+    let (ann, bob, cem) = (try named("Player", "Ann", ours), try named("Player", "Bob", ours), try named("Player", "Cem", ours))
+    try cem.setValue(.objectID(ann.objectID), forKey: "partner")
+    try named("Player", "Ann", theirs).setValue(.objectID(bob.objectID), forKey: "partner")
+    try theirs.save()
+    try bob.setValue(.objectID(cem.objectID), forKey: "partner")
+    try ours.save()
+    func partners() throws -> [StoreValue?] { try [ann, bob, cem].map { try $0.value(forKey: "partner").storeValue } }
+    let inMemory = try partners()
+    try ours.refreshAllObjects()
+    #expect(try partners() == inMemory)
+    #expect(inMemory == [.objectID(bob.objectID), .objectID(ann.objectID), .null])
+  }
+
   @Test(arguments: TestStore.withChild) func mutualRelationshipsLeadBothWaysAtOnceAndAfterTheSave(_ store: TestStore) throws {
     let place = try place(store), context = try place.context()
     let (ann, bob, cem) = (try make("Player", "Ann", context), try make("Player", "Bob", context), try make("Player", "Cem", context))

@@ -22,8 +22,8 @@ final class ChildContexts {
   var identifiedKey: ObjectKey?
   /// How often the rows of objects have changed in the context without a new version of the stored row.
   private var counts = ObjectTable<Int64>()
-  /// The unsaved states that children know: of an object that a child has changed or inserted, after its latest change, and of a new object
-  /// of the context itself that a child has read.
+  /// The unsaved states that children know: of an object that a child has changed, after its latest change; of one that a child has inserted,
+  /// before the context's first change; and of a new object of the context itself that a child has read.
   private var states = ObjectTable<Int>()
   /// The state of a new object that children have read in different states.
   private static let severalStates = 0
@@ -107,8 +107,15 @@ final class ChildContexts {
   }
 
   /// Notes that a child has inserted objects.
+  ///
+  /// Their states are computed only if the context changes them before it saves them; see ``noteOwnChange(of:)``.
   func noteInsertion(of objects: ContiguousArray<ManagedObject>) {
-    for object in objects { states[object] = object.unsavedState }
+    for object in objects { object.flags.remove(.noted) }
+  }
+
+  /// Notes that the context is about to change a value of an object that a child has inserted, or has changed its links.
+  func noteOwnChange(of object: ManagedObject) {
+    if states[object] == nil { states[object] = object.unsavedState }
   }
 
   /// Notes that a child reads an object. Does nothing unless the object is a new one of the context itself.
@@ -123,7 +130,9 @@ final class ChildContexts {
   /// Whether an object has unsaved changes of the context itself, including the insertion of an object that no child has read.
   func hasOwnChanges(_ object: ManagedObject) -> Bool {
     if !object.hasChanges { return false }
-    guard let known = states[object] else { return object.isInserted || object.unsavedState != object.savedState }
+    guard let known = states[object] else {
+      return object.isInserted ? !object.flags.contains(.insertedByChild) : object.unsavedState != object.savedState
+    }
     return object.unsavedState != known
   }
 
@@ -163,11 +172,9 @@ final class ChildContexts {
   ///
   /// The save doesn't give its row a new version. If the object has changes that children don't know, they see one nevertheless.
   ///
-  /// - Parameter isOfChild: Whether a child has inserted the object.
   /// - Returns: Whether a child may know the object without some of its changes.
-  func noteFirstSave(of object: ManagedObject, isOfChild: Bool) -> Bool {
-    let known = states[object]
-    if known == nil && !isOfChild { return false }
+  func noteFirstSave(of object: ManagedObject) -> Bool {
+    guard let known = states[object] else { return false }
     let isMixed = accepted[object] != nil
     states[object] = nil
     accepted[object] = nil
@@ -207,6 +214,10 @@ final class ChildContexts {
         counts[object] = (counts[object] ?? 0) + 1
         change.updated.append(object.id)
       }
+    }
+    for object in context.changes.objects
+    where object.isDeleted && object.flags.contains(.insertedByChild) && states[object] == nil {
+      change.deleted.append(object.id)
     }
     states.removeAll()
     accepted.removeAll()

@@ -27,6 +27,8 @@ struct ObjectMerge {
   let resolution: MergeResolution
   /// Whether this context inserts the object again, and another one has done so before. Nothing is known of the row that was deleted.
   private let isInsertedByBoth: Bool
+  /// Whether all of this context's values are kept. A save wouldn't write an object whose changed links only other rows contain.
+  private let overwrites: Bool
   /// The to-one relationships to set in the last phase, with their destinations.
   private var links: [(relationship: ManagedObjectModel.Relationship, destination: ManagedObject?)] = []
 
@@ -35,6 +37,7 @@ struct ObjectMerge {
   init(_ object: ManagedObject, _ current: CurrentRow?, _ resolution: MergeResolution) {
     (self.object, self.current, self.resolution) = (object, current, resolution)
     isInsertedByBoth = object.isInserted && current != nil
+    overwrites = resolution == .overwrite && (isInsertedByBoth || object.changesItsRow)
   }
 
   // MARK: Phases
@@ -125,7 +128,7 @@ struct ObjectMerge {
     if row.isExternal(slot, object.entity.layout) { return false }
     let kind = object.entity.layout.kinds[slot]
     switch resolution {
-    case .overwrite: return row.differs(from: stored, slot, kind)
+    case .overwrite: return row.differs(from: overwrites ? stored : base, slot, kind)
     case .mergeByPropertyStoreTrump:
       return !isInsertedByBoth && row.differs(from: base, slot, kind) && !stored.differs(from: base, slot, kind)
     default: return row.differs(from: base, slot, kind)

@@ -40,9 +40,8 @@ extension SaveOperation {
     }
     for part in parts where part.isCommitted {
       for object in part.inserted {
-        let isOfChild = object.flags.remove(.insertedByChild) != nil
-        if !isOfChild { changed.inserted.append(object) }
-        if children.noteFirstSave(of: object, isOfChild: isOfChild) { changed.updated.append(object) }
+        if object.flags.remove(.insertedByChild) == nil { changed.inserted.append(object) }
+        if children.noteFirstSave(of: object) { changed.updated.append(object) }
       }
       changed.updated += children.noteSave(written: ContiguousArray(part.published.flatMap(\.objects)), deleted: part.deleted)
     }

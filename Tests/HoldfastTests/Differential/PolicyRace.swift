@@ -54,6 +54,7 @@ final class PolicyRace {
     for (number, context) in contexts.enumerated() {
       context.automaticallyMergesChanges = number == 0 || seed >> UInt64(number) & 1 == 0
       context.firesFaultsInBatches = seed & 1 == 0
+      if context.automaticallyMergesChanges { log.append("\(number): merges automatically") }
     }
   }
 

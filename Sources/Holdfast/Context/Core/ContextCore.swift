@@ -189,6 +189,7 @@ import Synchronization
     if object.flags.contains(.listed) { return }
     observers?.note(object)
     if object.flags.contains(.inList) {
+      if object.flags.contains(.insertedByChild) { children?.noteOwnChange(of: object) }
       object.flags.insert(.listed)
       return
     }
