@@ -80,6 +80,7 @@ extension ContextCore {
       let current = rows[ObjectIdentifier(object)]
       let chosen = try resolution.merging(object, current)
       if let chosen { return ObjectMerge(object, current, chosen) }
+      if current.map({ row in object.committedRow.map { !object.isAsRead(row.pointer, $0) } ?? false }) ?? true { unmerged.insert(object) }
       if current == nil {
         kept.insert(object)
         // Only the rows of other objects contain its new links. Their save must find out that it was deleted.
@@ -91,6 +92,17 @@ extension ContextCore {
     // The links of objects that stay although they were deleted were deleted with them.
     try forgetLists(of: kept)
     return merges.map(\.object)
+  }
+
+  /// Makes objects be read again that weren't merged because of a conflict, and that have no unsaved changes any more.
+  func refreshUnmerged() {
+    if unmerged.isEmpty { return }
+    let unchanged = unmerged.filter { !$0.hasChanges }
+    unmerged.subtract(unchanged)
+    for object in unchanged where object.row != nil && !object.flags.contains(.detached) {
+      turnIntoFault(object, keepingTransients: true)
+      observers?.noteRefresh(object)
+    }
   }
 
   // MARK: Finding objects

@@ -34,6 +34,7 @@ extension ContextCore {
         calledCount = operation.calledCount
         continue
       }
+      refreshUnmerged()
       return try operation.report()
     }
   }

@@ -55,7 +55,7 @@ public struct HistoryLog: Sendable, Equatable {
     }
   }
 
-  /// The maximum size that the last transaction contains, in bytes; nil for no maximum. The default if there is no transaction, or it can't
+  /// The maximum size that the last transaction contains, in bytes; nil for no maximum. The default if the history is empty, or it can't
   /// be decoded.
   var maximumByteCount: Int? {
     switch lastText.flatMap({ try? HistoryCoding.decode(Maximum.self, from: $0).maximum }) {

@@ -134,9 +134,10 @@ extension OpenStore {
   fileprivate func haveOthersCommittedSinceReport() -> Bool {
     let files = database.openedFiles
     // If no connection can be opened now, a later look finds out.
-    return (try? database.readers.withIdleOrFurther(to: "notice saves of other processes") {
-      files.haveOthersCommittedSinceReport($0)
-    }) ?? false
+    return
+      (try? database.readers.withIdleOrFurther(to: "notice saves of other processes") {
+        files.haveOthersCommittedSinceReport($0)
+      }) ?? false
   }
 
   /// Runs a closure with a reader of the history, in one read transaction.

@@ -141,7 +141,8 @@ import Testing
     #expect(lines[start] == "\"history\":[2," && lines[start + 3] == "],")
     #expect(
       lines[start + 2].hasPrefix(
-        #"{"author":"import","changes":[{"entity":"Dog","keys":"1-2,4-5","kind":"updated","properties":["age"]}],"maximum":0,"number":2,"process":"#))
+        #"{"author":"import","changes":[{"entity":"Dog","keys":"1-2,4-5","kind":"updated","properties":["age"]}],"maximum":0,"number":2,"process":"#
+      ))
   }
 
   @Test func anEditedHistoryIsReported() throws {

@@ -337,6 +337,25 @@ import Testing
     #expect(!context.automaticallyMergesChanges)
   }
 
+  /// It is a conflict, so the object stays as it is until its changes are gone.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func anObjectThatWasNotMergedIsReadAgainWhenItsChangesAreGone(_ store: TestStore, _ rollsBack: Bool) throws {
+    let two = try Two(store, .error), age = two.fido.age
+    two.ours.automaticallyMergesChanges = true
+    two.fido.age = 50
+    two.theirFido.age = 60
+    try two.theirs.save()
+    try two.ours.processPendingChanges()
+    #expect(two.fido.age == 50 && two.fido.isUpdated)
+    if rollsBack {
+      two.ours.rollback()
+    } else {
+      two.fido.age = age
+      try two.ours.save()
+    }
+    #expect(two.fido.age == 60 && !two.ours.hasChanges)
+  }
+
   /// So a program that reads a change in the sequence can merge it.
   @Test func aContextReceivesAChangeBeforeTheSequenceDeliversIt() async throws {
     let two = try Two(.memory, .error), coordinator = two.ours.persistentStoreCoordinator

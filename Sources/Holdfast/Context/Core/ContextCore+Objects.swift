@@ -201,6 +201,7 @@ extension ContextCore {
     acknowledgeFaultErrors()
     for object in new { object.didTurnIntoFault() }
     if let changesForChildren { children?.report(changesForChildren) }
+    refreshUnmerged()
     tellChanges()
   }
 
@@ -273,6 +274,7 @@ extension ContextCore {
     }
     changes.removeAll()
     lockedObjects = []
+    unmerged = []
     outdatedLists = []
     lostObject = nil
     deletions.removeAll()

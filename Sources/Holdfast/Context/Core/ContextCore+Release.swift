@@ -19,6 +19,7 @@ extension ContextCore {
     discardLostSave()
     deletions.forgetUnpropagated()
     lockedObjects = []
+    unmerged = []
     outdatedLists = []
     if let inbox { persistentStoreCoordinator.saveListeners.remove(inbox) }
     inbox = nil
