@@ -50,13 +50,15 @@ extension ContextCore {
     let owners = updated.filter { $0.hasChanges || lockedObjects.contains($0) }
     // An object whose version the next save compares keeps the row whose values were used.
     updated.subtract(lockedObjects)
-    try holdingAwakening {
-      let merged = try merge(updated.filter(\.hasChanges), deleted: deleted.subtracting(lockedObjects))
-      if namesOwners { try forgetLists(of: owners.subtracting(merged)) }
-    }
-    for object in updated where !object.hasChanges && object.row != nil && !object.flags.contains(.detached) {
+    let changed = updated.filter(\.hasChanges)
+    // First, because merging the others can change their links.
+    for object in updated.subtracting(changed) where object.row != nil && !object.flags.contains(.detached) {
       turnIntoFault(object, keepingTransients: true)
       observers?.noteRefresh(object)
+    }
+    try holdingAwakening {
+      let merged = try merge(changed, deleted: deleted.subtracting(lockedObjects))
+      if namesOwners { try forgetLists(of: owners.subtracting(merged)) }
     }
     if !namesOwners { try forgetLists(leadingTo: changes) }
     observers?.noteMergedInsertions(
