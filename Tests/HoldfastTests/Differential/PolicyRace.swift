@@ -194,6 +194,10 @@ final class PolicyRace {
   /// - Parameter choice: Chooses what happens if the save is refused; nil to discard the changes.
   private func save(_ context: ManagedObjectContext, _ policy: Policy, afterRefusal choice: Int?) throws {
     note("save \(policy)", context)
+    // The parents merge what others have saved when the save asks them.
+    for parent in sequence(first: context, next: { $0.parent }).dropFirst().reversed() where parent.automaticallyMergesChanges {
+      try parent.processPendingChanges()
+    }
     let before = context.parent == nil ? saved : try contents(above: context)
     let expectation = try SaveExpectation(context, policy, before)
     context.mergePolicy = policy.policy

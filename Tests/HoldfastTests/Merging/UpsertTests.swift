@@ -216,6 +216,22 @@ import Testing
     }
   }
 
+  /// The same save changes the object that has the value already. Either of them is the first one.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aChangedObjectIsRevertedAlsoIfTheOtherOneIsChanged(_ store: TestStore, _ isFirst: Bool) throws {
+    let place = try store.makePlace(), setup = try place.context()
+    setup.dog("Fido").chip = 1
+    setup.dog("Rex").chip = 2
+    try setup.save()
+    let context = try place.context(), dogs = try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.chip)]))
+    let (taker, other) = isFirst ? (dogs[0], dogs[1]) : (dogs[1], dogs[0]), chip = taker.chip
+    context.mergePolicy = .mergeByPropertyStoreTrump
+    other.age = 9
+    (taker.chip, taker.age) = (other.chip, 8)
+    try context.save()
+    #expect(taker.chip == chip && taker.age == 8 && other.age == 9 && !context.hasChanges)
+  }
+
   /// The context has read the other object, or hasn't.
   @Test(arguments: TestStore.allCases, Policy.allCases)
   func aChangedObjectWithAValueOfAnotherEntityIsRevertedOrTheSaveFails(_ store: TestStore, _ policy: Policy) throws {

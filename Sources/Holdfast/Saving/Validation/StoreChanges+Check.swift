@@ -35,7 +35,9 @@ extension StoreChanges {
       let values = slots.map { valueToSave($0, of: object, entity) }
       if values.contains(.null) { continue }
       if let other = saving[values] {
-        conflicts.append(ConstraintConflict(objectID: object.id, existing: other.id, constraint: constraint))
+        // An object that gets the values is in conflict with one that keeps them.
+        let keeps = !object.isInserted && !changes(slots, of: object), (one, existing) = keeps ? (other, object) : (object, other)
+        conflicts.append(ConstraintConflict(objectID: one.id, existing: existing.id, constraint: constraint))
       } else {
         saving[values] = object
       }
