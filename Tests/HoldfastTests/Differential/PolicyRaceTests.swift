@@ -12,8 +12,8 @@ import Testing
 ///
 /// If one context deletes an object while another sets a to-one relationship to it, or one without inverse, the relationship may dangle.
 ///
-/// A share of the tests always runs the same programs. In the full tier they are random, and a few of them still fail: for example, a store
-/// without versions can refuse to resolve a conflict of unique values between two changed objects.
+/// A share of the tests always runs the same programs. In the full tier they are random, and a few of them still fail: for example, with seed 6,
+/// a child and another context insert an object again that a third one has deleted.
 ///
 /// Set HOLDFAST_SEED to repeat a run. A failure shows the shortest program that was found.
 @Suite struct PolicyRaceTests {
