@@ -184,7 +184,7 @@ extension SaveOperation {
       object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated])
     }
     context.changes.settle(keeping: rest)
-    if !context.unmerged.isEmpty { context.unmerged.subtract(parts.flatMap { $0.published.flatMap(\.objects) }) }
+    if !context.unmerged.isEmpty { context.unmerged.subtract(parts.filter(\.isCommitted).flatMap { $0.published.flatMap(\.objects) }) }
     if isComplete { context.lockedObjects = [] }
     var pending: [EntityIndex: Set<ObjectKey>] = [:]
     for object in rest where object.isDeleted {
