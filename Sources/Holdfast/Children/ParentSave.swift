@@ -143,7 +143,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     var isPartner = false
   }
 
-  /// The ends of changed links of which the commit needs more than the keys.
+  /// The ends of changed links that the commit reads: it needs more than their keys.
   ///
   /// These are the new and the former destinations of one-to-one relationships, and objects of entities with subentities.
   private var ends: [End] {

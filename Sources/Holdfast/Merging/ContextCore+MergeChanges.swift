@@ -52,10 +52,7 @@ extension ContextCore {
     updated.subtract(lockedObjects)
     let changed = updated.filter(\.hasChanges)
     // First, because merging the others can change their links.
-    for object in updated.subtracting(changed) where object.row != nil && !object.flags.contains(.detached) {
-      turnIntoFault(object, keepingTransients: true)
-      observers?.noteRefresh(object)
-    }
+    turnIntoFaults(updated.subtracting(changed))
     try holdingAwakening {
       let merged = try merge(changed, deleted: deleted.subtracting(lockedObjects))
       if namesOwners { try forgetLists(of: owners.subtracting(merged)) }
@@ -82,7 +79,7 @@ extension ContextCore {
       let current = rows[ObjectIdentifier(object)]
       let chosen = try resolution.merging(object, current)
       if let chosen { return ObjectMerge(object, current, chosen) }
-      if current.map({ row in object.committedRow.map { !object.isAsRead(row.pointer, $0) } ?? false }) ?? true { unmerged.insert(object) }
+      if current.map({ object.isOutdated(by: $0.pointer) }) ?? true { unmerged.insert(object) }
       if current == nil {
         kept.insert(object)
         // Only the rows of other objects contain its new links. Their save must find out that it was deleted.
@@ -101,7 +98,12 @@ extension ContextCore {
     if unmerged.isEmpty { return }
     let unchanged = unmerged.filter { !$0.hasChanges }
     unmerged.subtract(unchanged)
-    for object in unchanged where object.row != nil && !object.flags.contains(.detached) {
+    turnIntoFaults(unchanged)
+  }
+
+  /// Makes objects without unsaved changes be read again.
+  private func turnIntoFaults(_ objects: Set<ManagedObject>) {
+    for object in objects where object.row != nil && !object.flags.contains(.detached) {
       turnIntoFault(object, keepingTransients: true)
       observers?.noteRefresh(object)
     }
@@ -203,7 +205,7 @@ extension ConflictResolution {
   fileprivate func merging(_ object: ManagedObject, _ current: CurrentRow?) throws -> MergeResolution? {
     if !object.hasChanges { return .rollback }
     // The changes were made after the row was read that is merged now.
-    if let current, let base = object.committedRow, object.isAsRead(current.pointer, base) { return nil }
+    if let current, object.committedRow != nil, !object.isOutdated(by: current.pointer) { return nil }
     // Only rows of other objects contain its changed links, so a save doesn't compare its version.
     if current != nil, object.isUpdated, !object.isDeleted, !object.changesItsRow { return .mergeByPropertyObjectTrump }
     if policy.fixed == .error { return current.map { object.overlaps($0.pointer) } == false ? .mergeByPropertyObjectTrump : nil }
@@ -224,10 +226,11 @@ extension ManagedObject {
     return (0..<plan.toManyCount).contains { plan.toMany[$0].inverseSlotNumber >= 0 && !toMany[$0].added.isEmpty }
   }
 
-  /// Whether a stored row is the one that the context had read.
-  fileprivate final func isAsRead(_ stored: RowPointer, _ base: RowPointer) -> Bool {
-    if stored.version != 0 || base.version != 0 { return stored.version == base.version }
-    return base.hasSameValues(as: stored, entity.layout)
+  /// Whether a stored row isn't the one that the context had read. False for an object without a row.
+  fileprivate final func isOutdated(by stored: RowPointer) -> Bool {
+    guard let base = committedRow else { return false }
+    if stored.version != 0 || base.version != 0 { return stored.version != base.version }
+    return !base.hasSameValues(as: stored, entity.layout)
   }
 
   /// Whether a property has changed both here and in the stored row, to different values, or the object is being deleted.

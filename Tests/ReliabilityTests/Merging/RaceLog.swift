@@ -33,7 +33,7 @@ struct OwnObjects: Codable, Equatable {
 
   init() {}
 
-  /// - Parameter members: The members, of which only those of the process count.
+  /// - Parameter members: The members. Only those of the process count.
   init(_ accounts: [ManagedObject], _ members: [ManagedObject], of process: Int) throws {
     let numbers = try OwnObjects.numbers(accounts)
     for account in accounts {

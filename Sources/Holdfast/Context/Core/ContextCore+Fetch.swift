@@ -178,7 +178,8 @@ extension ContextCore {
 
   /// Shows objects again that this context has deleted. Does nothing for those whose deletion isn't saved.
   ///
-  /// It sends no request, because a store may be delivering the rows of the objects, or the caller can't throw its error. Call ``readOutdatedLists()`` afterwards.
+  /// It sends no request, because a store may be delivering the rows of the objects, or the caller can't throw its error. Call
+  /// ``readOutdatedLists()`` afterwards.
   func showAgain(_ entity: EntityIndex, _ keys: Set<ObjectKey>) {
     if keys.isEmpty || !deletions.forgetSaved(keys, root: graph.entities[entity].root) { return }
     // Lists that were read before the deletion still have them.
