@@ -277,6 +277,34 @@ import Testing
     }
   }
 
+  /// The other context removes an item and appends one. Ours moves an item and appends one, or only appends one.
+  @Test(arguments: TestStore.allCases, MergePolicyTests.Policy.allCases)
+  func aListThatBothChangeIsMergedAsThePolicySays(_ store: TestStore, _ policy: MergePolicyTests.Policy) throws {
+    for moves in [true, false] {
+      let lists = try Lists(store, ["a", "b", "c", "d"]), ours = try lists.place.context(), theirs = try lists.place.context()
+      ours.mergePolicy = policy.policy
+      let items = try lists.items(ours), theirItems = try lists.items(theirs)
+      #expect(try Lists.names(of: items) == ["a", "b", "c", "d"])
+      theirItems.remove(at: 1)
+      theirItems.append(try Lists.newItem("theirs", theirs))
+      try theirs.save()
+      if moves { items.move(from: 3, to: 0) }
+      items.append(try Lists.newItem("ours", ours))
+      try ours.save()
+      let expected =
+        switch policy {
+        case .rollback: ["a", "c", "d", "theirs"]
+        case .objectTrump where moves, .overwrite where moves: ["d", "a", "c", "ours", "theirs"]
+        default: ["a", "c", "d", "theirs", "ours"]
+        }
+      #expect(try Lists.names(of: items) == expected && !ours.hasChanges, "moves: \(moves)")
+      let saved = try lists.reopened()
+      #expect(try Lists.names(of: lists.items(saved)) == expected, "moves: \(moves)")
+      // What has left the list still exists.
+      #expect(try saved.count(for: FetchRequest<ManagedObject>(entityName: "Item")) == 6)
+    }
+  }
+
   @Test(arguments: TestStore.allCases) func aListWithAnUnsavedOrderIsReadAgainOnceForAllItsObjects(_ store: TestStore) throws {
     let lists = try Lists(store, (0..<60).map { "\($0)" }), ours = try lists.place.context(), theirs = try lists.place.context()
     ours.automaticallyMergesChanges = true
