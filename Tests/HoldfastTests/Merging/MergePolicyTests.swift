@@ -48,6 +48,16 @@ import Testing
       }
     }
 
+    /// What a closure returns to decide the same.
+    var resolution: MergeResolution {
+      switch self {
+      case .storeTrump: .mergeByPropertyStoreTrump
+      case .objectTrump: .mergeByPropertyObjectTrump
+      case .overwrite: .overwrite
+      case .rollback: .rollback
+      }
+    }
+
     var prefersOurs: Bool { self == .objectTrump || self == .overwrite }
   }
 
@@ -272,6 +282,41 @@ import Testing
     let conflict = try #require(seen.conflicts.first)
     #expect(seen.conflicts.count == 1 && conflict.kind == .update && conflict.entityName == "Dog" && conflict.objectID == two.fido.objectID)
     #expect(conflict.base?["notes"] == .null && conflict.theirs?["notes"] == .string("kept") && conflict.theirs?["owner"] == .null)
+  }
+
+  /// The object was changed on one side and deleted on the other one: deleted by ours, or by theirs.
+  @Test(arguments: TestStore.allCases, [true, false])
+  func aCustomPolicyDecidesAboutDeletions(_ store: TestStore, _ isOurs: Bool) throws {
+    let resolutions: [MergeResolution] = [
+      .mergeByPropertyStoreTrump, .mergeByPropertyObjectTrump, .overwrite, .rollback, .values(["notes": .string("by the policy")]),
+    ]
+    for resolution in resolutions {
+      let seen = Seen()
+      let two = try Two(
+        store,
+        .custom { conflict in
+          seen.add(conflict)
+          return resolution
+        })
+      if isOurs { two.ours.delete(two.fido) } else { two.fido.age = 10 }
+      if isOurs { two.theirFido.age = 10 } else { two.theirs.delete(two.theirFido) }
+      try two.theirs.save()
+      try two.ours.save()
+      let conflict = try #require(seen.conflicts.first), former = StoreValue.int16(3), later = StoreValue.int16(10)
+      #expect(seen.conflicts.count == 1 && conflict.kind == (isOurs ? .deletedInContext : .deletedInStore))
+      #expect(conflict.objectID == two.fido.objectID && conflict.existingObjectID == nil && conflict.base?["age"] == former)
+      #expect(conflict.ours?["age"] == (isOurs ? nil : later) && conflict.theirs?["age"] == (isOurs ? later : nil))
+      // Values keep the object, whichever side has deleted it.
+      let isKept: Bool
+      switch resolution {
+      case .mergeByPropertyObjectTrump, .overwrite: isKept = !isOurs
+      case .values: isKept = true
+      default: isKept = isOurs
+      }
+      #expect(two.fido.isInaccessible == !isKept && !two.ours.hasChanges, "\(resolution)")
+      let id = two.fido.objectID, saved = try two.saved(), notes: String? = if case .values = resolution { "by the policy" } else { nil }
+      #expect(saved?.objectID == (isKept ? id : nil) && saved?.age == (isKept ? 10 : nil) && saved?.notes == notes, "\(resolution)")
+    }
   }
 
   @Test(arguments: TestStore.allCases)
