@@ -28,6 +28,26 @@ import Testing
     }
   }
 
+  /// A closure that makes the decision of a policy about each object.
+  @Test(arguments: TestStore.withChild, Policy.allCases)
+  func RD9_aClosureGivesWhatThePolicyThatItChoosesGives(_ store: TestStore, _ policy: Policy) throws {
+    var random = SeededGenerator()
+    for round in 0..<TestTier.count(8, full: 800) {
+      let title = "seed \(random.seed), round \(round) with a closure on \(store), \(policy)"
+      try MergeRound(store, policy, title, form: .closure).run(&random)
+    }
+  }
+
+  /// The save is refused and changes nothing. Then the program resolves its conflicts by a policy.
+  @Test(arguments: TestStore.withChild, Policy.allCases)
+  func RD9_resolvingTheConflictsOfARefusedSaveGivesTheSame(_ store: TestStore, _ policy: Policy) throws {
+    var random = SeededGenerator()
+    for round in 0..<TestTier.count(8, full: 800) {
+      let title = "seed \(random.seed), round \(round) with refused saves on \(store), \(policy)"
+      try MergeRound(store, policy, title, form: .refusal).run(&random)
+    }
+  }
+
   /// Each process keeps its store open. Every round ends with the same state in both.
   @Test(arguments: [TestStore.json, .xml, .binary, .sqlite], Policy.allCases)
   func RD9_twoProcessesGetWhatTheModelGives(_ store: TestStore, _ policy: Policy) async throws {
@@ -83,19 +103,35 @@ import Testing
 
 /// One round: both contexts read everything, both change something, one saves, then the other.
 struct MergeRound {
+  /// How the second context resolves its conflicts.
+  enum Form {
+    /// By its policy.
+    case policy
+    /// By a closure that returns the same for all objects.
+    case closure
+    /// Its saves are refused, and it resolves their conflicts by the policy.
+    case refusal
+  }
+
   let place: TestStore.Place
   let policy: MergePolicyTests.Policy
+  let form: Form
   let comment: Comment
   /// Whether the second context merges the changes of the first one before it saves.
   let mergesBeforeSaving: Bool
 
-  init(_ store: TestStore, _ policy: MergePolicyTests.Policy, _ title: String, mergesBeforeSaving: Bool = false) throws {
-    self.init(try store.makePlace(), policy, title, mergesBeforeSaving: mergesBeforeSaving)
+  init(
+    _ store: TestStore, _ policy: MergePolicyTests.Policy, _ title: String, form: Form = .policy, mergesBeforeSaving: Bool = false
+  ) throws {
+    self.init(try store.makePlace(), policy, title, form: form, mergesBeforeSaving: mergesBeforeSaving)
   }
 
-  init(_ place: TestStore.Place, _ policy: MergePolicyTests.Policy, _ title: String, mergesBeforeSaving: Bool = false) {
+  init(
+    _ place: TestStore.Place, _ policy: MergePolicyTests.Policy, _ title: String, form: Form = .policy, mergesBeforeSaving: Bool = false
+  ) {
     self.place = place
     self.policy = policy
+    self.form = form
     self.mergesBeforeSaving = mergesBeforeSaving
     comment = Comment(rawValue: title)
   }
@@ -129,7 +165,7 @@ struct MergeRound {
   func run(against other: any MergeParty, _ random: inout SeededGenerator, _ readFile: () throws -> Void = {}) throws -> KennelState {
     let base = try other.read(), ours = try place.context()
     ours.automaticallyMergesChanges = mergesBeforeSaving
-    ours.mergePolicy = policy.policy
+    ours.mergePolicy = mergePolicy
     #expect(try KennelState(ours) == base, comment)
     let versions = try other.versions()
     let theirState = try other.change(seed: random.next(), people: true)
@@ -146,7 +182,7 @@ struct MergeRound {
       // Only the insertion of deleted objects is left to the save.
       if !policy.prefersOurs { ours.mergePolicy = .error }
     }
-    try ours.save()
+    try save(ours, over: theirState)
     try readFile()
     let expected = merged(base, theirState, ourState, conflicting)
     #expect(!ours.hasChanges, comment)
@@ -159,6 +195,28 @@ struct MergeRound {
     let states = "base \(base)\ntheirs \(theirState)\nours \(ourState)\nin conflict \(conflicting)\nexpected \(expected)"
     #expect(try KennelState(ours) == expected, "\(comment)\n\(states)")
     return expected
+  }
+
+  private var mergePolicy: MergePolicy {
+    switch form {
+    case .policy: return policy.policy
+    case .closure:
+      let resolution = policy.resolution
+      return .custom { _ in resolution }
+    case .refusal: return .error
+    }
+  }
+
+  /// Saves. A refused save changes nothing, and its conflicts are resolved.
+  private func save(_ ours: ManagedObjectContext, over theirState: KennelState) throws {
+    if form != .refusal { return try ours.save() }
+    for _ in 0..<10 {
+      do { return try ours.save() } catch let error as PersistenceError where error.code == .conflict {
+        #expect(try !error.objectIDs.isEmpty && ours.hasChanges && KennelState(place.context()) == theirState, comment)
+        try ours.resolveConflicts(of: error, using: policy.policy)
+      }
+    }
+    Issue.record("A save whose conflicts were resolved ten times has others. \(comment)")
   }
 
   /// Makes random changes. A deleted dog isn't changed before.
