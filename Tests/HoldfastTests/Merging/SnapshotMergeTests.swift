@@ -22,7 +22,7 @@ import Testing
     return (context, fido, draft)
   }
 
-  @Test(arguments: [TestStore.memory, .sqlite], Policy.allCases)
+  @Test(arguments: TestStore.allCases, Policy.allCases)
   func anEditedSnapshotIsMergedAsThePolicySays(_ store: TestStore, _ policy: Policy) throws {
     let (context, fido, draft) = try edited(store)
     try draft.apply(to: fido, mergingBy: policy.policy)
@@ -30,6 +30,71 @@ import Testing
     #expect(fido.weight == (policy == .rollback ? nil : 5) && fido.notes == "old")
     try context.save()
   }
+
+  // MARK: Saves of other contexts
+
+  private typealias Two = MergePolicyTests.Two
+
+  /// Fido in two contexts, and a snapshot of ours in which another task has changed the name and the weight.
+  private func editedElsewhere(_ store: TestStore) async throws -> (Two, ManagedObjectSnapshot<Dog>) {
+    let two = try Two(store, .error) { _, fido in fido.notes = "old" }
+    let snapshot = try ManagedObjectSnapshot(two.fido)
+    let edited = await Task.detached {
+      var draft = snapshot
+      draft.name = "Draft"
+      draft.weight = 5
+      return draft
+    }.value
+    return (two, edited)
+  }
+
+  @Test(arguments: TestStore.allCases, Policy.allCases)
+  func aSnapshotThatWasEditedElsewhereIsMergedWithWhatOthersHaveSaved(_ store: TestStore, _ policy: Policy) async throws {
+    let (two, edited) = try await editedElsewhere(store)
+    two.ours.automaticallyMergesChanges = true
+    (two.theirFido.name, two.theirFido.age) = ("Theirs", 4)
+    try two.theirs.save()
+    try two.ours.processPendingChanges()
+    #expect(two.fido.name == "Theirs" && edited.objectID == two.fido.objectID)
+    try edited.apply(to: two.fido, mergingBy: policy.policy)
+    try two.ours.save()
+    let saved = try #require(try two.saved())
+    #expect(saved.name == (policy.prefersOurs ? "Draft" : "Theirs") && saved.age == (policy == .overwrite ? 3 : 4))
+    #expect(saved.weight == (policy == .rollback ? nil : 5) && saved.notes == "old")
+  }
+
+  /// The context hasn't merged what the other one has saved, so its save finds the conflict.
+  @Test(arguments: TestStore.allCases)
+  func aSnapshotThatIsAppliedToAnOlderObjectIsInConflictWhenItIsSaved(_ store: TestStore) async throws {
+    let (two, edited) = try await editedElsewhere(store)
+    two.theirFido.notes = "theirs"
+    try two.theirs.save()
+    try edited.apply(to: two.fido, mergingBy: .error)
+    #expect(two.fido.name == "Draft" && two.fido.weight == 5)
+    let error = try #require(throws: PersistenceError.self) { try two.ours.save() }
+    #expect(error.code == .conflict && error.objectIDs == [two.fido.objectID])
+    try two.ours.resolveConflicts(of: error, using: .mergeByPropertyObjectTrump)
+    try two.ours.save()
+    let saved = try #require(try two.saved())
+    #expect(saved.name == "Draft" && saved.weight == 5 && saved.notes == "theirs")
+  }
+
+  @Test(arguments: TestStore.allCases) func aSnapshotOfADeletedObjectCanBeInserted(_ store: TestStore) async throws {
+    let (two, edited) = try await editedElsewhere(store)
+    two.ours.automaticallyMergesChanges = true
+    two.theirs.delete(two.theirFido)
+    try two.theirs.save()
+    try two.ours.processPendingChanges()
+    let error = try #require(throws: PersistenceError.self) { try edited.apply(to: two.fido, mergingBy: .mergeByPropertyObjectTrump) }
+    #expect(error.code == .missingObject && !two.ours.hasChanges)
+    let new = try two.ours.insert(edited)
+    try two.ours.save()
+    #expect(new.objectID != edited.objectID)
+    let saved = try #require(try two.saved())
+    #expect(saved.name == "Draft" && saved.age == 3 && saved.weight == 5 && saved.notes == "old")
+  }
+
+  // MARK: Decisions
 
   @Test func contradictionsAreErrorsAndOtherChangesAreMerged() throws {
     let (_, fido, draft) = try edited(.memory)
