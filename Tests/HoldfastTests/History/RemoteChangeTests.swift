@@ -250,6 +250,64 @@ import Testing
     #expect(throws: PersistenceError.self) { try other.existingObject(with: second.objectID) }
   }
 
+  /// The store was opened again, so that no row was read before. All of the generation is read after the other process has replaced it.
+  @Test(arguments: HistoryStore.allCases) func aPinnedContextReadsItsGenerationWhenAnotherProcessSaves(_ store: HistoryStore) async throws {
+    let former = try Self.coordinator(store, store.path(folder))
+    let (first, second, parent) = try saveNotes(ManagedObjectContext(coordinator: former))
+    let uris = [first, second, parent].map(\.objectID.uriRepresentation)
+    try former.close()
+    let coordinator = try Self.coordinator(store, store.path(folder))
+    let ids = try uris.map { try #require(coordinator.managedObjectID(forURIRepresentation: $0)) }
+    let pinned = try ManagedObjectContext(coordinator: coordinator)
+    try pinned.setQueryGeneration(from: .current)
+    var saves = coordinator.savedChanges().makeAsyncIterator()
+    await changeElsewhere(store)
+    _ = await saves.next(isolation: #isolation)
+    let newest = try ManagedObjectContext(coordinator: coordinator)
+    #expect(try Self.texts(newest) == ["changed", "new"])
+    #expect(try newest.object(with: ids[0]).value(forKey: "text").storeValue == .string("changed"))
+    // First faults, then a relationship and a fetch.
+    #expect(try pinned.object(with: ids[0]).value(forKey: "text").storeValue == .string("first"))
+    #expect(try pinned.existingObject(with: ids[1]).value(forKey: "text").storeValue == .string("second"))
+    #expect(try pinned.existingObject(with: ids[2]).toMany(forKey: "notes").map(\.objectID) == [ids[0]])
+    #expect(try Self.texts(pinned) == ["first", "second"])
+    try pinned.setQueryGeneration(from: nil)
+    try pinned.refreshAllObjects()
+    #expect(try Self.texts(pinned) == ["changed", "new"])
+    try coordinator.close()
+  }
+
+  private static func texts(_ context: ManagedObjectContext) throws -> [String] {
+    try notes(context).map { note in
+      guard case .string(let text)? = try note.value(forKey: "text").storeValue else { return "" }
+      return text
+    }
+  }
+
+  /// A context with a queue of its own merges the report without being used, keeps its unsaved change, and calls its handler.
+  @Test(arguments: HistoryStore.allCases) func aBackgroundContextMergesTheSaveOfAnotherProcessByItself(_ store: HistoryStore) async throws {
+    let container = try PersistentContainer(model: Self.model(), store: store.description(store.path(folder), reports: true))
+    let id = try container.withContext { try saveNotes($0).first.objectID }
+    let background = container.newBackgroundContext(), (told, teller) = AsyncStream<ObjectChanges>.makeStream()
+    let observation = try await background.perform { context in
+      try context.existingObject(with: id).setValue(.int64(5), forKey: "count")
+      context.automaticallyMergesChanges = true
+      return context.onChange { _, changes in teller.yield(changes) }
+    }
+    await changeElsewhere(store)
+    for await changes in told where !changes.inserted.isEmpty {
+      #expect(changes.inserted.count == 1 && changes.refreshed == [id])
+      break
+    }
+    try await background.perform { context in
+      let note = try context.existingObject(with: id)
+      #expect(try note.value(forKey: "text").storeValue == .string("changed") && note.value(forKey: "count").storeValue == .int64(5))
+      try context.save()
+    }
+    withExtendedLifetime(observation) {}
+    try container.persistentStoreCoordinator.close()
+  }
+
   /// Processes that add to one number, with a policy that adds both differences. No addition is lost, and no save fails.
   @Test(arguments: HistoryStore.allCases) func aPolicyLosesNoAdditionOfSeveralProcesses(_ store: HistoryStore) async throws {
     let coordinator = try Self.coordinator(store, store.path(folder)), context = try ManagedObjectContext(coordinator: coordinator)
