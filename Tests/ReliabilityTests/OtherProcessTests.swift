@@ -111,6 +111,24 @@ import Testing
     try context.persistentStoreCoordinator.close()
   }
 
+  /// A generation reads the file as long as it lasts, and a rollback journal can't be committed while the file is read.
+  @Test func aPinnedContextBlocksTheCommitOfARollbackJournalUntilItIsUnpinned() throws {
+    let context = try context(SQLiteStoreOptions(journalMode: .delete, busyTimeout: .seconds(0.2)))
+    let coordinator = context.persistentStoreCoordinator
+    try Voyage.saveNext(context)
+    let pinned = try ManagedObjectContext(coordinator: coordinator, classes: Harbour.classes)
+    try pinned.setQueryGeneration(from: .current)
+    _ = try Voyage.changeNext(context)
+    let refused = try #require(throws: StoreError.self) { try context.save() }
+    #expect(refused.code == .locked && refused.isRetryable && context.hasChanges, "\(refused)")
+    #expect(try Voyage.check(pinned) == (13, nil))
+    try pinned.setQueryGeneration(from: nil)
+    try context.save()
+    let reader = try ManagedObjectContext(coordinator: coordinator, classes: Harbour.classes)
+    #expect(try Voyage.check(reader) == (14, nil))
+    try coordinator.close()
+  }
+
   @Test func aLockOnlyDelaysASaveWithinTheTimeout() async throws {
     let context = try context(SQLiteStoreOptions(busyTimeout: .seconds(3600)))
     _ = try Voyage.changeNext(context)
