@@ -153,6 +153,41 @@ import Testing
     #expect(coded == token)
   }
 
+  /// Its token is encoded. Another process saves meanwhile, and so does the program before it reads the history.
+  @Test(arguments: HistoryStore.allCases) func aProgramThatWasAwayGetsEachTransactionOnce(_ store: HistoryStore) async throws {
+    let first = try store.coordinator(HistoryModel.model(), folder)
+    try HistoryModel.save("known", first)
+    let encoded = try JSONEncoder().encode(first.currentPersistentHistoryToken())
+    try HistoryModel.save("own", first)
+    try first.close()
+    await #expect(processExitsWith: .success) { [path = store.path(folder) as String, store = store as HistoryStore] in
+      let other = try PersistentStoreCoordinator(model: HistoryModel.model(), store: store.description(path))
+      for name in ["elsewhere", "again"] { try HistoryModel.save(name, other) }
+      try other.close()
+    }
+    let coordinator = try store.coordinator(HistoryModel.model(), folder)
+    try HistoryModel.save("last", coordinator)
+    let token = try JSONDecoder().decode(PersistentHistoryToken.self, from: encoded)
+    let history = try coordinator.fetchHistory(after: token), context = try HistoryModel.context(coordinator)
+    #expect(history.transactions.map(\.transactionNumber) == [2, 3, 4, 5])
+    let names = try history.changes.map { try context.existingObject(with: $0.changedObjectID).value(forKey: "name") }
+    #expect(names == ["own", "elsewhere", "again", "last"].map { PropertyValue.single(.string($0)) })
+    #expect(try coordinator.fetchHistory(after: history.token).transactions.isEmpty)
+  }
+
+  /// The program does what the error advises. Transactions that are committed after that aren't missed.
+  @Test(arguments: HistoryStore.allCases) func theErrorOfADeletedTokenSaysWhatToDo(_ store: HistoryStore) throws {
+    let coordinator = try store.coordinator(HistoryModel.model(), folder), tokens = try HistoryModel.fill(coordinator, 3)
+    try coordinator.deleteHistory(upTo: tokens[1])
+    let error = try #require(throws: StoreError.self) { try coordinator.fetchHistory(after: tokens[0]) }
+    #expect(error.reason.contains("Take the current token, then read the objects, and continue with it"), "\(error)")
+    let token = try coordinator.currentPersistentHistoryToken()
+    try HistoryModel.save("meanwhile", coordinator)
+    let objects = try HistoryModel.context(coordinator).fetch(FetchRequest<ManagedObject>(entityName: "Dog"))
+    #expect(objects.count == 4)
+    #expect(try coordinator.fetchHistory(after: token).transactions.map(\.transactionNumber) == [4])
+  }
+
   @Test(arguments: HistoryStore.allCases) func tokensOfDeletedTransactionsAreRefused(_ store: HistoryStore) throws {
     let coordinator = try store.coordinator(HistoryModel.model(), folder), start = try coordinator.currentPersistentHistoryToken(),
       tokens = try HistoryModel.fill(coordinator, 5)
