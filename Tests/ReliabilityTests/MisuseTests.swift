@@ -165,6 +165,17 @@ import Testing
     }
   }
 
+  @Test func aChildContextIsNotUsedOutsideTheIsolationOfItsParent() async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let container = try PersistentContainer(model: Harbour.model, classes: Harbour.classes, store: .memory())
+      let background = container.newBackgroundContext()
+      let address = await background.perform { UInt(bitPattern: Unmanaged.passRetained(ManagedObjectContext(parent: $0)).toOpaque()) }
+      guard let pointer = UnsafeRawPointer(bitPattern: address) else { return }
+      _ = Unmanaged<ManagedObjectContext>.fromOpaque(pointer).takeUnretainedValue().insert(Ship.self)
+    }
+    Misuse.expect("A background context was used outside its perform.", child)
+  }
+
   // MARK: The boundary
 
   @Test func readingASlotThatARowDoesNotHaveTraps() async {
