@@ -128,6 +128,7 @@ private struct Secrets {
     try makeMistakesOfValues(context)
     try makeMistakesOfRequests(context)
     try makeConflicts(context, first)
+    try makeConflictsOfChildren(context)
     try makeMistakesOfHistory(context)
     try context.persistentStoreCoordinator.close()
     try makeMistakesOfFiles()
@@ -194,6 +195,22 @@ private struct Secrets {
     context.rollback()
     _ = try letter(context)
     try context.save()
+  }
+
+  /// A child saves over what its sibling has saved, under a policy that throws and without one.
+  private func makeConflictsOfChildren(_ context: ManagedObjectContext) throws {
+    let child = ManagedObjectContext(parent: context), sibling = ManagedObjectContext(parent: context)
+    let letters = try child.fetch(FetchRequest<ManagedObject>(entityName: "Letter"))
+    guard letters.count == 1 else { fatalError("\(letters.count) letters") }
+    let same = try sibling.existingObject(with: letters[0].objectID)
+    try letters[0].setValue(.string("canary 73417341"), forKey: "sender")
+    try same.setValue(.string("canary"), forKey: "sender")
+    try sibling.save()
+    expectError("a conflict of a child") { try child.save() }
+    child.mergePolicy = .custom { conflict in throw PersistenceError(.conflict, reason: "The letter \(conflict.objectID) is in conflict.") }
+    expectError("a conflict of a child whose policy throws") { try child.save() }
+    child.rollback()
+    context.rollback()
   }
 
   /// Requests for a history that was deleted, and a pinned generation that lets the log of a SQLite store grow.
