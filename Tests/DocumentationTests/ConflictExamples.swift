@@ -115,7 +115,7 @@ func openWithHistory(_ folder: String) throws -> PersistentContainer {
     model: LibraryBook.model(), classes: [LibraryBook.self], store: .sqlite(at: folder + "/Library.sqlite", options: options))
 }
 
-/// Returns the titles to upload, and remembers how far it has read.
+/// Returns the IDs of the books to upload, and remembers how far it has read.
 func booksToUpload(_ container: PersistentContainer, since token: inout PersistentHistoryToken?) throws -> Set<ManagedObjectID> {
   let history = try container.persistentStoreCoordinator.fetchHistory(after: token)
   token = history.token
