@@ -83,6 +83,13 @@ func save(_ context: ManagedObjectContext, asking keepsChanges: ([ManagedObjectI
   container.viewContext.automaticallyMergesChanges = true
 }
 
+/// Shows what another process has changed, which has sent the IDs of the books as text.
+func showBooks(changed uris: [String], in context: ManagedObjectContext) throws {
+  let coordinator = context.persistentStoreCoordinator, ids = uris.compactMap { coordinator.managedObjectID(forURIRepresentation: $0) }
+  guard let store = coordinator.persistentStores.first else { return }
+  try context.mergeChanges(from: SavedChanges(storeIdentifier: store.identifier, contextName: "", updated: ids))
+}
+
 /// The examples of comments.
 enum MergingComments {
   static func keep(_ context: ManagedObjectContext) throws {

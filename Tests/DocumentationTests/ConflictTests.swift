@@ -87,6 +87,14 @@ import Testing
     #expect(book.title == "Emma. A Novel")
   }
 
+  @Test func booksWhoseIDsWereReceivedAreShown() throws {
+    let (context, book) = try changedElsewhere { $0.title = "Emma. A Novel" }
+    try showBooks(changed: ["x-coredata://nowhere/LibraryBook/p1"], in: context)
+    #expect(book.title == "Emma")
+    try showBooks(changed: [book.objectID.uriRepresentation], in: context)
+    #expect(book.title == "Emma. A Novel" && !context.hasChanges)
+  }
+
   @Test func anEditedSnapshotIsApplied() throws {
     let (context, book) = try changedElsewhere { $0.score = 1 }
     try SnapshotComments.edit(book)

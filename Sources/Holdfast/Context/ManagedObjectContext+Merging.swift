@@ -45,8 +45,9 @@ extension ManagedObjectContext {
   ///
   /// Merge changes of one store in the order in which they were saved. ``automaticallyMergesChanges`` does all of this by itself.
   ///
-  /// - Parameter changes: Changes received from ``PersistentStoreCoordinator/savedChanges(bufferingNewest:)``, or made of IDs from elsewhere,
-  ///   such as another process. IDs of unknown stores, entities and objects are ignored.
+  /// - Parameter changes: Changes received from ``PersistentStoreCoordinator/savedChanges(bufferingNewest:)``, those of a transaction in the
+  ///   history (``PersistentHistoryTransaction/savedChanges``), or made of IDs from elsewhere, such as another process. IDs of unknown
+  ///   stores, entities and objects are ignored. An updated object that doesn't exist any more counts as deleted.
   /// - Throws: The store's error if objects can't be read. They are unchanged then. If only the destinations of a relationship can't be read,
   ///   the objects are merged without them, and saves are refused until they are read; see ``FaultErrorPolicy``.
   public func mergeChanges(from changes: SavedChanges) throws { try core.mergeChanges(from: changes) }
@@ -59,7 +60,8 @@ extension ManagedObjectContext {
   /// The view context and a ``BackgroundContext`` merge soon after the save, between other work. Other contexts merge at the start of their
   /// next save, ``processPendingChanges()``, or fetch that includes pending changes.
   ///
-  /// Errors are thrown by the next of these calls, and nothing is lost. If very many changes wait, all objects of the store are refreshed.
+  /// Errors are thrown by the next of these calls, and nothing is lost. If changes with more than 100,000 IDs wait, they are replaced: the
+  /// context refreshes all objects of the store.
   ///
   /// (Core Data: `automaticallyMergesChangesFromParent`.)
   public var automaticallyMergesChanges: Bool {

@@ -35,7 +35,7 @@ public struct SavedChanges: Sendable, Hashable {
   /// The coordinator whose context saved the changes. It knows which cached rows and lists they change.
   var announcer = Announcer()
 
-  /// Creates a record of changes.
+  /// Creates a record of changes, for example of IDs that another process has sent; see ``ManagedObjectContext/mergeChanges(from:)``.
   public init(
     storeIdentifier: String, contextName: String, inserted: [ManagedObjectID] = [], updated: [ManagedObjectID] = [],
     deleted: [ManagedObjectID] = [], mayIncludeOthers: Bool = false
