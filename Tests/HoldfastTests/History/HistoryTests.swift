@@ -43,6 +43,19 @@ import Testing
     #expect(transactions[0].savedChanges.inserted.count == 3)
   }
 
+  @Test(arguments: HistoryStore.allCases) func aSaveThroughAChildHasTheAuthorAndNameOfTheParent(_ store: HistoryStore) throws {
+    let coordinator = try store.coordinator(HistoryModel.model(), folder), parent = try HistoryModel.context(coordinator, author: "parent")
+    let child = ManagedObjectContext(parent: parent)
+    (parent.name, child.name, child.transactionAuthor) = ("editor", "draft", "child")
+    let fido = try HistoryModel.insert("Dog", "Fido", child)
+    try child.save()
+    #expect(try coordinator.fetchHistory().transactions.isEmpty)
+    try parent.save()
+    let transactions = try coordinator.fetchHistory().transactions
+    #expect(transactions.map(\.author) == ["parent"] && transactions.map(\.contextName) == ["editor"])
+    #expect(transactions.flatMap(\.changes).map(\.changedObjectID) == [fido.objectID])
+  }
+
   @Test(arguments: HistoryStore.allCases) func valuesBeforeAndAfterAreKeptOnRequest(_ store: HistoryStore) throws {
     let coordinator = try store.coordinator(HistoryModel.model(keepsValues: true), folder), context = try HistoryModel.context(coordinator)
     let fido = try HistoryModel.insert("Dog", "Fido", context), ann = try HistoryModel.insert("Person", "Ann", context)
