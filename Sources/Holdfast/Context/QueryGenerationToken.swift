@@ -32,7 +32,7 @@ extension ManagedObjectContext {
   /// relationships. Objects whose rows were read before keep them, and so do lists of relationships; ``refreshAllObjects()`` makes them be
   /// read again.
   ///
-  /// These methods let a pinned context go on to the newest generation, which the next request begins: ``save()`` of changes, even if it
+  /// After these methods, a pinned context reads the newest generation, which the next request begins: ``save()`` of changes, even if it
   /// fails, ``resolveConflicts(of:using:)``, ``mergeChanges(from:)``, automatic merging, and ``reset()``. The requests of a save read the
   /// newest rows: delete rules, validation and conflicts take into account what others have saved. ``rollback()`` and
   /// ``refresh(_:mergeChanges:)`` read the same generation as before.
@@ -42,9 +42,9 @@ extension ManagedObjectContext {
   /// - The stores of memory and whole files keep the rows of the generation in memory that were changed or deleted since. Values in external
   ///   files that were replaced or deleted stay on disk.
   /// - A SQLite store keeps a connection for the generation, and its write-ahead log can't restart until the generation ends. Each save then
-  ///   makes the log longer. The store logs a warning when the log is unusually long. A store has at most
-  ///   `SQLiteStoreOptions.maximumSnapshots` generations at a time. Beginning another throws `tooManyReadViews`, also if a later request
-  ///   begins it.
+  ///   makes the log longer. The store logs a warning when the log has 8 times the length of `SQLiteStoreOptions.checkpointPages`, and each
+  ///   time that it has doubled. A store has at most `SQLiteStoreOptions.maximumSnapshots` generations at a time, which defaults to 4.
+  ///   Beginning another throws `tooManyReadViews`, also if a later request begins it.
   /// - A SQLite store without a write-ahead log (`JournalMode.delete`) can't commit while a generation lasts: saves of other contexts fail with
   ///   `locked`.
   /// - Contexts pinned to one generation read one after the other. Waiting for another request isn't interrupted by a time limit of the
@@ -55,8 +55,8 @@ extension ManagedObjectContext {
   /// - Parameters:
   ///   - token: ``QueryGenerationToken/current``, the ``queryGenerationToken`` of another context of the same coordinator, or nil.
   ///   - timeLimit: How long a new generation lasts. After it, requests throw ``PersistenceError/Code/expiredGeneration``, and for faults that
-  ///     can't be read, ``faultErrorPolicy`` applies. It is ignored for the token of a generation that others have begun, until the context
-  ///     goes on to a new one. Defaults to nil, for no limit.
+  ///     can't be read, ``faultErrorPolicy`` applies. It is ignored for the token of a generation that another context has begun, until the
+  ///     context reads a new one. Defaults to nil, for no limit.
   /// - Throws: ``/HoldfastStore/StoreError`` with code `unsupportedRequest` if a store has no snapshots, with `tooManyReadViews` if a store has
   ///   too many, and other errors of beginning one. ``PersistenceError`` with code ``PersistenceError/Code/expiredGeneration`` or, for a token
   ///   of another coordinator, ``PersistenceError/Code/invalidRequest``. The context then continues to read what it read before. Nil never
@@ -67,6 +67,6 @@ extension ManagedObjectContext {
 
   /// The generation that the context is pinned to; nil if it isn't pinned.
   ///
-  /// It is ``QueryGenerationToken/current`` if the context goes on to the newest generation with its next request.
+  /// It is ``QueryGenerationToken/current`` if the next request begins the newest generation.
   public var queryGenerationToken: QueryGenerationToken? { core.queryGenerationToken }
 }

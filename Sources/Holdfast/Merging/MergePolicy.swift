@@ -39,9 +39,10 @@ public struct MergePolicy: Sendable {
   /// }
   /// ```
   ///
-  /// - Parameter resolve: Decides what to do. It is called once for each object in conflict, before any of them is changed. If it throws,
-  ///   the save throws the conflict with this error as its cause, and no object changes. When saved changes are merged, such an object isn't
-  ///   merged, and its next save is the conflict.
+  /// - Parameter resolve: Decides what to do. Each attempt to save calls it once for each object in conflict, before any of them is changed.
+  ///   It isn't called if both sides deleted the object, or if this context changed only links that other objects' rows contain. If it
+  ///   throws, the save throws the conflict with this error as its cause, and no object changes. When saved changes are merged, such an
+  ///   object isn't merged, and its next save is the conflict.
   public static func custom(_ resolve: @escaping @Sendable (MergeConflict) throws -> MergeResolution) -> MergePolicy {
     MergePolicy(.custom(resolve))
   }
@@ -100,7 +101,8 @@ public struct MergeConflict: Sendable, Hashable {
   /// The values that this context had read; nil for a new object. (Core Data: `cachedSnapshot`.)
   ///
   /// The three dictionaries contain the attributes and to-one relationships by name, without derived attributes and values in external files.
-  /// A relationship is the ID of its destination, and a missing value is null.
+  /// A relationship is the ID of its destination, and a missing value is null. The elements of a composite attribute are separate values,
+  /// with names such as `home.city`.
   public var base: [String: StoreValue]?
   /// The values in this context; nil if it deletes the object. (Core Data: `objectSnapshot`.)
   public var ours: [String: StoreValue]?
