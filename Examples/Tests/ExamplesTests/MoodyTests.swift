@@ -163,6 +163,37 @@ import Testing
     #expect(history.transactions.count == 2)
   }
 
+  /// The token and the position are in the store, so a device continues where an earlier run has ended. Each run opens the store.
+  @Test func aDeviceContinuesInItsNextRun() throws {
+    let folder = TemporaryFolder(), remote = Remote()
+    let tablet = try MoodSync(path: folder.path + "/tablet.sqlite", connection: Connection(to: remote))
+    func run(_ body: (MoodSync) throws -> Void) throws {
+      let phone = try MoodSync(path: folder.path + "/phone.sqlite", connection: Connection(to: remote))
+      try body(phone)
+      try phone.container.persistentStoreCoordinator.close()
+    }
+    try run { phone in
+      try paint(phone, "grey")
+      try phone.synchronize()
+      // The next run uploads this.
+      try paint(phone, "gold")
+    }
+    try tablet.synchronize()
+    #expect(try colors(tablet) == ["grey"])
+    try run { try $0.synchronize() }
+    try tablet.synchronize()
+    #expect(try colors(tablet) == ["gold"] && remote.changes(after: 0, limit: .max).end == 2)
+    try run { phone in
+      try phone.container.withContext { context in
+        for mood in try context.fetch(Mood.self) { context.delete(mood) }
+        try context.save()
+      }
+    }
+    try run { try $0.synchronize() }
+    try tablet.synchronize()
+    #expect(try colors(tablet).isEmpty && remote.records.isEmpty)
+  }
+
   /// Countries and continents are synchronized as well, and not only with moods.
   @Test func aRegionThatIsRenamedIsRenamedOnAllDevices() throws {
     let folder = TemporaryFolder(), remote = Remote()
