@@ -1016,6 +1016,24 @@ import Testing
     #expect(parent.children?.identifiedKey == parent.temporaryIDs.nextKey)
   }
 
+  /// One child saves again and again, or many children save once. Each save takes the same time, however many unsaved changes the parent has.
+  @Test(arguments: [true, false]) func savesOfChildrenTakeTimeProportionalToTheirChanges(_ usesOneChild: Bool) throws {
+    func time(_ count: Int) throws -> Duration {
+      let parent = try TestStore.memory.makePlace().context(), first = ManagedObjectContext(parent: parent)
+      let time = try processorTime {
+        for number in 0..<count {
+          let child = usesOneChild ? first : ManagedObjectContext(parent: parent)
+          child.dog("Dog \(number)")
+          try child.save()
+        }
+      }
+      #expect(parent.insertedObjects.count == count)
+      return time
+    }
+    // Four times the time is proportional, and sixteen times quadratic.
+    try expectCost(below: 8, times: { try time(200) }, of: { try time(800) })
+  }
+
   // MARK: Bad input
 
   @Test func aChildCannotBePinned() throws {
