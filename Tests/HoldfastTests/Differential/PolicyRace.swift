@@ -213,6 +213,7 @@ final class PolicyRace {
       return try recover(context, from: error, choice)
     }
     let after = try contents(above: context)
+    note("saved \(after.differences(from: before))", context)
     if context.parent == nil { saved = after }
     try expectation.check(after)
   }

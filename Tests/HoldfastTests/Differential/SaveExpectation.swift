@@ -42,8 +42,9 @@ struct SaveExpectation {
   private var updated: [ManagedObjectID: Change] = [:]
   /// The changed objects without a row.
   private var unread: Set<ManagedObjectID> = []
-  /// The new objects, without those that were deleted and are inserted again.
   private var inserted: [Change] = []
+  /// The objects that the context inserts again after another one deleted them, although a third one has done so.
+  private var insertedByBoth: [ManagedObjectID: Change] = [:]
   private let deleted: [ManagedObject]
   /// Whether objects are deleted, and others perhaps with them.
   private let hasDeletions: Bool
@@ -79,8 +80,7 @@ struct SaveExpectation {
     }
     for object in context.insertedObjects {
       let change = Change(object: object, base: [:], ours: try RaceContents.values(of: object))
-      let isInsertedAgain = object.objectKey >= 0 && (object.row?.version ?? 0) != 0
-      if !isInsertedAgain { inserted.append(change) }
+      if before.things[object.objectID] == nil { inserted.append(change) } else { insertedByBoth[object.objectID] = change }
       changes.append(change)
     }
     // The save of a parent checks uniqueness.
@@ -104,10 +104,11 @@ struct SaveExpectation {
   func check(_ after: RaceContents) throws {
     for (id, change) in updated { try check(id, change, after) }
     for change in inserted { try check(new: change, after) }
+    for (id, change) in insertedByBoth { try check(id, insertedByBoth: change, after) }
     if policy.prefersOurs || policy == .error {
       for object in deleted where after.things[object.objectID] != nil { throw RaceFault("Deleted \(object) is still there.") }
     }
-    for (id, thing) in before.things where updated[id] == nil && !unread.contains(id) {
+    for (id, thing) in before.things where updated[id] == nil && insertedByBoth[id] == nil && !unread.contains(id) {
       if !shared.isDisjoint(with: thing.keys) {
         try checkOrigin(of: id, [thing.values], after)
       } else if let now = after.things[id] {
@@ -173,6 +174,18 @@ struct SaveExpectation {
     }
   }
 
+  /// Nothing is known of the row that was deleted, so all values count as changed by both. Merging keeps this context's.
+  private func check(_ id: ManagedObjectID, insertedByBoth change: Change, _ after: RaceContents) throws {
+    let theirs = before.things[id]?.values ?? [:]
+    if !shared.isDisjoint(with: change.keys(with: theirs)) { return try checkOrigin(of: id, [theirs], after) }
+    guard let now = after.things[id]?.values else {
+      if !hasDeletions { throw fault(id, "was deleted, although the context inserted it", after) }
+      return
+    }
+    let isResolvedForStore = policy == .storeTrump || policy == .rollback
+    if now != change.ours && (now != theirs || !isResolvedForStore && !isAmbiguous) { throw fault(id, "has values of neither side", after) }
+  }
+
   /// Each value of an object that others may have become is one of theirs or its own.
   private func checkOrigin(of id: ManagedObjectID, _ own: [Values], _ after: RaceContents) throws {
     for (name, value) in after.things[id]?.values ?? [:] {
@@ -188,7 +201,7 @@ struct SaveExpectation {
   func checkRefusal() throws {
     if policy != .error || context.automaticallyMergesChanges { return }
     for change in updated.values where !change.object.isDeleted { try checkKept(change, change.object.isUpdated) }
-    for change in inserted where !change.object.isDeleted { try checkKept(change, change.object.isInserted) }
+    for change in inserted + insertedByBoth.values where !change.object.isDeleted { try checkKept(change, change.object.isInserted) }
     for object in deleted where !object.isDeleted { throw RaceFault("The refused save has reverted the deletion of \(object).") }
   }
 
