@@ -47,7 +47,7 @@ extension ManagedObject {
   final func setComposite(_ composite: ManagedObjectModel.CompositeAttribute, _ values: [String: PropertyValue]) throws {
     var wanted: [SlotIndex: StoreValue] = [:]
     try collect(values, composite.name, into: &wanted)
-    for slot in composite.slots { set(slot, wanted[slot] ?? .null) }
+    for slot in composite.slots { setFitting(slot, wanted[slot] ?? .null) }
   }
 
   private func collect(_ values: [String: PropertyValue], _ group: String, into wanted: inout [SlotIndex: StoreValue]) throws {

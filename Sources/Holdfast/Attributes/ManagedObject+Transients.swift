@@ -49,12 +49,16 @@ extension ManagedObject {
       reason: "The transient value can't be converted to \(attribute.type.rawValue). Read it through the property of its class.")
   }
 
-  final func setTransient(_ attribute: ManagedObjectModel.TransientAttribute, _ value: StoreValue) throws {
-    guard let fitting = attribute.type.isUntyped ? value : value.converted(to: attribute.type) else {
-      throw PersistenceError(
-        .wrongType, objectID: id, property: attribute.name, reason: "The value isn't of type \(attribute.type.rawValue).")
-    }
-    setTransient(attribute.index, fitting == .null ? nil : fitting)
+  /// The value converted to the attribute's type. Changes nothing.
+  final func fitting(_ value: StoreValue, _ attribute: ManagedObjectModel.TransientAttribute) throws -> StoreValue {
+    if let fitting = attribute.type.isUntyped ? value : value.converted(to: attribute.type) { return fitting }
+    throw PersistenceError(
+      .wrongType, objectID: id, property: attribute.name, reason: "The value isn't of type \(attribute.type.rawValue).")
+  }
+
+  /// Sets a transient attribute to a value of its type.
+  final func setTransient(_ attribute: ManagedObjectModel.TransientAttribute, _ value: StoreValue) {
+    setTransient(attribute.index, value == .null ? nil : value)
   }
 
   /// Whether a transient attribute has a value.

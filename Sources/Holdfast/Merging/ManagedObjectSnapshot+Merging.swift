@@ -40,7 +40,7 @@ extension ManagedObjectSnapshot {
       // Nothing is set if a value can't be.
       for (name, value) in values { try object.checkSettable(value, forKey: name) }
       try merge.set { merge.isChanged($0) }
-      for (name, value) in values.sorted(by: { $0.key < $1.key }) { try object.setValue(value, forKey: name) }
+      try object.setPolicyValues(values)
     }
   }
 }

@@ -65,8 +65,12 @@ public enum MergeResolution: Sendable, Hashable {
   case rollback
   /// Merges as ``mergeByPropertyObjectTrump``, then sets attributes and to-one relationships to the given values.
   ///
-  /// Values have the type of the attribute; a to-one relationship takes the object's ID or null. An object that this context deletes is
-  /// kept.
+  /// Values are set as by ``ManagedObject/setValue(_:forKey:)-(StoreValue,_)``. An attribute takes a value of its type, and a transformable
+  /// attribute takes bytes, which aren't decoded. A composite attribute takes null, and its elements are set by name (`"home.city"`). A
+  /// to-one relationship takes the object's ID or null, and isn't set to an object that was deleted. If a value can't be set, the save throws
+  /// the conflict with the reason as its cause, and no object changes.
+  ///
+  /// An object that this context deletes is kept.
   case values([String: StoreValue])
 
   /// Whether this context's object stays if the other side deleted it, or is deleted if the other side changed it.

@@ -84,8 +84,7 @@ struct ObjectMerge {
     for link in links where link.destination.map({ !$0.isDeleted && !$0.flags.contains(.detached) }) ?? true {
       object.setToOne(link.relationship, link.destination)
     }
-    guard case .values(let values) = resolution else { return }
-    for (name, value) in values.sorted(by: { $0.key < $1.key }) { try object.setValue(value, forKey: name) }
+    if case .values(let values) = resolution { try object.setPolicyValues(values) }
   }
 
   // MARK: What is kept
@@ -98,8 +97,14 @@ struct ObjectMerge {
     current == nil && (object.isDeleted || !object.isUpdated && !object.isInserted || !resolution.prefersObject)
   }
 
-  /// The saved objects to which the resolution may set links again. Changes nothing.
+  /// The saved objects to which the resolution may set links. Changes nothing.
   var destinations: [ManagedObject] {
+    guard case .values(let values) = resolution else { return keptDestinations }
+    return keptDestinations + object.destinations(of: values)
+  }
+
+  /// The saved objects to which the resolution may set links again.
+  private var keptDestinations: [ManagedObject] {
     guard let current, object.isUpdated || isInsertedByBoth || isUndeleted, keepsChanges else { return [] }
     return object.entity.relationships.flatMap { relationship -> [ManagedObject] in
       guard !relationship.isToMany, isKept(relationship.slot, current.pointer) else { return [] }

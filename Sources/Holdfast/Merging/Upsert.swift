@@ -30,8 +30,7 @@ struct Upsert {
   ///
   /// - Parameter merged: The objects that were merged before. The other object may be one of them.
   func run(_ resolution: MergeResolution, _ merged: inout Merged) throws {
-    var existing = merged[existingID] ?? context.registeredObject(for: existingID)
-    while let next = existing.flatMap({ merged[$0.id] }), next !== existing { existing = next }
+    let existing = Upsert.remaining(merged[existingID] ?? context.registeredObject(for: existingID), merged)
     if existing === object { return }
     let id = object.id, links = ObjectLinks(of: object)
     links.cut()
@@ -47,9 +46,14 @@ struct Upsert {
       resolution.prefersObject || !remaining.readRow.isPresent(slot)
     }
     if remaining !== object { leave() }
-    if case .values(let values) = resolution {
-      for (name, value) in values.sorted(by: { $0.key < $1.key }) { try remaining.setValue(value, forKey: name) }
-    }
+    if case .values(let values) = resolution { try remaining.setPolicyValues(values, merged) }
+  }
+
+  /// The object that an object has become, possibly by several steps; the object itself if it wasn't merged.
+  static func remaining(_ object: ManagedObject?, _ merged: Merged) -> ManagedObject? {
+    var object = object
+    while let next = object.flatMap({ merged[$0.id] }), next !== object { object = next }
+    return object
   }
 
   /// The attributes whose new values are kept: for the merging policies, those that differ from the default values.

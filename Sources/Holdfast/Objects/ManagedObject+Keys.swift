@@ -50,30 +50,33 @@ extension ManagedObject {
   public final func setValue(_ value: StoreValue, forKey key: String) throws {
     try checkIsInGraph(key)
     switch entity.property(named: key) {
-    case .attribute(let attribute)?: set(attribute.slot, try fitting(value, attribute))
-    case .relationship(let relationship)? where !relationship.isToMany: try setToOne(relationship, value, key)
-    case .transientRelationship(let relationship)? where !relationship.isToMany: try setToOne(relationship, value, key)
-    case .relationship?, .transientRelationship?:
-      throw PersistenceError(.wrongType, objectID: id, property: key, reason: "The relationship is to-many; set an array of objects.")
+    case .attribute(let attribute)?: setFitting(attribute.slot, try fitting(value, attribute))
+    case .relationship(let relationship)?, .transientRelationship(let relationship)?:
+      setToOne(relationship, try destination(value, of: relationship, key))
     case .composite(let composite)?:
-      if value != .null {
-        throw PersistenceError(.wrongType, objectID: id, property: key, reason: "The attribute is composite; set its elements by name.")
-      }
+      try checkClearsComposite(value, key)
       try setComposite(composite, [:])
-    case .transient(let attribute)?: try setTransient(attribute, value)
+    case .transient(let attribute)?: setTransient(attribute, try fitting(value, attribute))
     case .fetched?, nil: _ = try slot(forKey: key)
     }
   }
 
-  /// Throws what ``setValue(_:forKey:)-(StoreValue,_)`` would throw for an attribute or to-one relationship, without setting it.
+  /// Throws what ``setValue(_:forKey:)-(StoreValue,_)`` would throw. Changes nothing.
   final func checkSettable(_ value: StoreValue, forKey key: String) throws {
+    try checkIsInGraph(key)
     switch entity.property(named: key) {
     case .attribute(let attribute)?: _ = try fitting(value, attribute)
-    case .relationship(let relationship)? where !relationship.isToMany: _ = try destination(value, of: relationship, key)
-    default:
-      throw PersistenceError(
-        .unknownProperty, objectID: id, property: key, reason: "\(entity.name) has no attribute or to-one relationship of this name.")
+    case .relationship(let relationship)?, .transientRelationship(let relationship)?:
+      _ = try destination(value, of: relationship, key)
+    case .composite?: try checkClearsComposite(value, key)
+    case .transient(let attribute)?: _ = try fitting(value, attribute)
+    case .fetched?, nil: _ = try slot(forKey: key)
     }
+  }
+
+  private func checkClearsComposite(_ value: StoreValue, _ key: String) throws {
+    if value == .null { return }
+    throw PersistenceError(.wrongType, objectID: id, property: key, reason: "The attribute is composite; set its elements by name.")
   }
 
   private func checkIsInGraph(_ key: String) throws {
@@ -85,7 +88,7 @@ extension ManagedObject {
         + "another.")
   }
 
-  /// The value converted to the attribute's type.
+  /// The value converted to the attribute's type. Changes nothing.
   final func fitting(_ value: StoreValue, _ attribute: ManagedObjectModel.Attribute) throws -> StoreValue {
     // The save checks the ID's store.
     if case .objectID = value, attribute.type == .objectID { return value }
@@ -93,8 +96,13 @@ extension ManagedObject {
       throw PersistenceError(
         .wrongType, objectID: id, property: attribute.name, reason: "The value isn't of type \(attribute.type.rawValue).")
     }
-    if attribute.type == .transformable { context.changes.forgetRefusedValues(self, attribute.slot) }
     return fitting
+  }
+
+  /// Sets an attribute to a value of its type, also if the value before couldn't be encoded.
+  final func setFitting(_ slot: SlotIndex, _ value: StoreValue) {
+    context.changes.forgetRefusedValues(self, slot)
+    set(slot, value)
   }
 
   /// Sets an attribute by its name: `try dog.setValue(Date.now, forKey: "born")`.
@@ -294,12 +302,11 @@ extension ManagedObject {
     return (object, last)
   }
 
-  private func setToOne(_ relationship: ManagedObjectModel.Relationship, _ value: StoreValue, _ key: String) throws {
-    setToOne(relationship, try destination(value, of: relationship, key))
-  }
-
   /// The object that a to-one relationship references if it is set to an ID or null.
   private func destination(_ value: StoreValue, of relationship: ManagedObjectModel.Relationship, _ key: String) throws -> ManagedObject? {
+    if relationship.isToMany {
+      throw PersistenceError(.wrongType, objectID: id, property: key, reason: "The relationship is to-many; set an array of objects.")
+    }
     switch value {
     case .null: return nil
     case .objectID(let target):

@@ -23,7 +23,7 @@ private final class Offer: ManagedObject {
   // MARK: Composite attributes
 
   /// A spot in two contexts. Ours has the policy.
-  private struct Spots {
+  struct Spots {
     let place: TestStore.Place
     let ours: ManagedObjectContext
     let theirs: ManagedObjectContext

@@ -1,0 +1,43 @@
+import HoldfastStore
+
+/// The values that a custom merge policy returns; see ``MergeResolution/values(_:)``.
+extension ManagedObject {
+  /// Sets the values of a policy, in the same order in each run. ``checkSettable(_:forKey:)`` has accepted them before any object changed.
+  ///
+  /// A reference to an object that was deleted isn't set, like those that other policies keep.
+  ///
+  /// - Parameter merged: The objects that new objects have become meanwhile. Their IDs are replaced.
+  final func setPolicyValues(_ values: [String: StoreValue], _ merged: Upsert.Merged = [:]) throws {
+    for (name, value) in values.sorted(by: { $0.key < $1.key }) {
+      guard case .objectID(let id) = value else {
+        try setValue(value, forKey: name)
+        continue
+      }
+      let remaining = Upsert.remaining(merged[id], merged)?.id ?? id
+      if entity.anyRelationship(named: name) == nil || !context.isDeleted(remaining) {
+        try setValue(.objectID(remaining), forKey: name)
+      }
+    }
+  }
+
+  /// The saved objects to which values of a policy set to-one relationships. Reads those whose entity only their rows determine.
+  final func destinations(of values: [String: StoreValue]) -> [ManagedObject] {
+    values.compactMap { name, value -> ManagedObject? in
+      guard case .objectID(let id) = value, !id.isTemporaryID, let key = context.places.key(of: id),
+        let relationship = entity.anyRelationship(named: name), !relationship.isTransient,
+        let object = context.target(relationship.destinationIndex, key, nil, position: 0)
+      else { return nil }
+      return object.isInserted ? nil : object
+    }
+  }
+}
+
+extension ContextCore {
+  /// Whether an object is being deleted or was deleted.
+  fileprivate func isDeleted(_ id: ManagedObjectID) -> Bool {
+    guard let key = id.isTemporaryID ? id.key : places.key(of: id),
+      let entity = persistentStoreCoordinator.model.entity(named: id.entityName)
+    else { return false }
+    return isDeleted(entity.index, key)
+  }
+}
