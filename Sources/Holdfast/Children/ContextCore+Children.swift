@@ -79,13 +79,14 @@ private struct FormerChange {
   private let id: ManagedObjectID
   private let key: ObjectKey
   private let wasDeleted: Bool
+  private let wasUpdated: Bool
   /// The version that children saw.
   private let version: RowVersion
   private let state: Int
 
   init(of object: ManagedObject, _ children: ChildContexts) {
     self.object = object
-    (id, key, wasDeleted) = (object.id, object.objectKey, object.isDeleted)
+    (id, key, wasDeleted, wasUpdated) = (object.id, object.objectKey, object.isDeleted, object.isUpdated)
     (version, state) = (children.version(of: object), object.unsavedState)
   }
 
@@ -98,7 +99,7 @@ private struct FormerChange {
     }
     if wasDeleted {
       change.inserted.append(id)
-    } else if state != object.unsavedState || version != children.version(of: object) {
+    } else if wasUpdated && !object.hasChanges || state != object.unsavedState || version != children.version(of: object) {
       change.updated.append(id)
     } else {
       return

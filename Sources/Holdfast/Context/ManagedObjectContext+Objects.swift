@@ -81,7 +81,8 @@ extension ManagedObjectContext {
   ///
   /// If the outcome of the last save is unknown, it first asks the store for the outcome, as ``save()`` does; see ``hasUncertainSave``.
   ///
-  /// If the last save's outcome is known, it sends at most one store request.
+  /// If the last save's outcome is known, it sends at most one store request. If the object has changes and the context has children, it takes
+  /// time proportional to all unsaved changes.
   ///
   /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/missingObject`` if `mergeChanges` is true and the row doesn't exist, or the
   ///   store's error. The object is then unchanged.

@@ -85,7 +85,7 @@ extension ConflictResolution {
 
   /// Gives the properties of a constraint their saved values, or all properties.
   private func revert(_ object: ManagedObject, _ constraint: [String], _ resolution: MergeResolution) throws {
-    if resolution == .rollback { return try context.refresh(object, mergeChanges: false) }
+    if resolution == .rollback { return try context.refreshUnreported(object, mergeChanges: false) }
     for name in constraint {
       guard let slot = object.entity.slot(named: name), let base = object.committedRow else { continue }
       if let relationship = object.entity.relationship(inSlot: slot) {

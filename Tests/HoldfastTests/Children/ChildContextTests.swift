@@ -626,6 +626,67 @@ import Testing
     }
   }
 
+  /// The parent refreshes one end of a link that it has changed.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func bothEndsOfALinkThatARefreshOfTheParentRevertsAreOutdated(_ store: TestStore, _ isMergingChild: Bool) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child), collar = parent.insert(Collar.self)
+    collar.color = "blue"
+    try parent.save()
+    let fido = try #require(try parent.one(Dog.self) { $0.name == "Fido" })
+    fido.collar = collar
+    let mine = try child.existingDog(fido.objectID), worn = try #require(mine.collar)
+    #expect(worn.dog === mine && worn.objectID == collar.objectID)
+    child.automaticallyMergesChanges = isMergingChild
+    try parent.refresh(fido, mergeChanges: false)
+    if isMergingChild { try child.processPendingChanges() }
+    worn.color = "green"
+    if isMergingChild {
+      #expect(mine.collar == nil && worn.dog == nil)
+      try child.save()
+      try parent.save()
+      let saved = try #require(try family.place.context().one(Collar.self) { $0.color == "green" })
+      #expect(saved.dog == nil)
+    } else {
+      let error = #expect(throws: PersistenceError.self) { try child.save() }
+      #expect(error?.code == .conflict && error?.objectIDs == [worn.objectID])
+    }
+  }
+
+  @Test(arguments: TestStore.allCases) func aMergingChildFollowsObjectsThatARefreshOfTheirOwnerGivesBack(_ store: TestStore) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    let fido = try #require(try parent.one(Dog.self) { $0.name == "Fido" })
+    let bob = try #require(try parent.one(Person.self) { $0.name == "Bob" })
+    fido.owner = bob
+    child.automaticallyMergesChanges = true
+    let mine = try child.existingDog(fido.objectID), owner = try #require(mine.owner)
+    #expect(owner.name == "Bob" && owner.dogs.count == 1)
+    try parent.refresh(bob, mergeChanges: false)
+    try child.processPendingChanges()
+    #expect(mine.owner?.name == "Ann" && owner.dogs.isEmpty)
+    #expect(mine.owner?.dogs.map(\.name).sorted() == ["Fido", "Rex"])
+  }
+
+  /// The parent reads again what another context has saved, and keeps its own change.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aMergingChildFollowsARefreshOfItsParentThatMerges(_ store: TestStore, _ refreshesAll: Bool) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child), other = try family.place.context()
+    let fido = try #require(try parent.one(Dog.self) { $0.name == "Fido" })
+    fido.notes = "parent's"
+    child.automaticallyMergesChanges = true
+    let mine = try child.existingDog(fido.objectID)
+    #expect(mine.age == 3 && mine.notes == "parent's")
+    try other.existingDog(fido.objectID).age = 99
+    try other.save()
+    if refreshesAll { try parent.refreshAllObjects() } else { try parent.refresh(fido, mergeChanges: true) }
+    try child.processPendingChanges()
+    #expect(mine.age == 99 && mine.notes == "parent's")
+    mine.weight = 5
+    try child.save()
+    try parent.save()
+    let saved = try family.place.context().existingDog(fido.objectID)
+    #expect(saved.age == 99 && saved.notes == "parent's" && saved.weight == 5)
+  }
+
   @Test(arguments: TestStore.allCases) func aMergingChildFollowsConflictsThatTheProgramResolvesInItsParent(_ store: TestStore) throws {
     let family = try Family(store), (parent, child) = (family.parent, family.child)
     child.automaticallyMergesChanges = true

@@ -22,7 +22,7 @@ extension ContextCore {
     try reportingToChildren {
       undelete(objects.filter(\.isDeleted))
       for object in objects {
-        if object.isInserted { discard(object) } else { try refresh(object, mergeChanges: false) }
+        if object.isInserted { discard(object) } else { try refreshUnreported(object, mergeChanges: false) }
       }
     }
     tellChanges()

@@ -1,11 +1,18 @@
 import HoldfastStore
 
 extension ContextCore {
-  /// Discards an object's row, so that the next access reads the saved values.
+  /// Discards an object's row, so that the next access reads the saved values. Reports to children what becomes of unsaved changes, also
+  /// those at other ends of relationships.
   func refresh(_ object: ManagedObject, mergeChanges: Bool) throws {
     checkIsolation()
     precondition(object.context === self, "An object was refreshed in a context that it does not belong to.")
     try settleUncertainSave()
+    if !object.isUpdated { return try refreshUnreported(object, mergeChanges: mergeChanges) }
+    try reportingToChildren { try refreshUnreported(object, mergeChanges: mergeChanges) }
+  }
+
+  /// Refreshes an object within ``reportingToChildren(_:)``, which looks at all unsaved changes.
+  func refreshUnreported(_ object: ManagedObject, mergeChanges: Bool) throws {
     if object.isInserted || object.isDeleted || object.flags.contains(.detached) || object.objectKey < 0 { return }
     // The changes may have been computed from placeholders.
     let isChangedUnread = mergeChanges && object.flags.isSuperset(of: [.inaccessible, .hasPrivateRow])
@@ -28,7 +35,6 @@ extension ContextCore {
     } else {
       if object.isUpdated {
         children?.noteDiscarding(of: CollectionOfOne(object))
-        children?.report(StoreChange(updated: [object.id]))
         holdingAwakening { takeBack(object) }
       }
       turnIntoFault(object, keepingTransients: mergeChanges)
@@ -38,10 +44,11 @@ extension ContextCore {
 
   /// Refreshes all registered objects and keeps their changes. Errors of faults are acknowledged.
   func refreshAllObjects() throws {
+    checkIsolation()
     try settleUncertainSave()
     let objects = registeredObjects, ids = Set(objects.map(\.objectID))
     faultErrors.keep(ids.contains)
-    for object in objects { try refresh(object, mergeChanges: true) }
+    try reportingToChildren { for object in objects { try refreshUnreported(object, mergeChanges: true) } }
   }
 
   func turnIntoFault(_ object: ManagedObject, keepingTransients: Bool = false) {
