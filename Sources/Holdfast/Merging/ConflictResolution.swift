@@ -34,8 +34,36 @@ struct ConflictResolution {
     let objects = error.objectIDs.compactMap { context.registeredObject(for: $0) }
     if objects.isEmpty { throw error }
     let rows = try context.currentRows(of: objects)
-    let merges = try objects.map { ObjectMerge($0, rows[ObjectIdentifier($0)], try resolution(of: $0, rows[ObjectIdentifier($0)])) }
+    let named = try objects.map { ObjectMerge($0, rows[ObjectIdentifier($0)], try resolution(of: $0, rows[ObjectIdentifier($0)])) }
+    let merges = try named + partnerMerges(of: objects, rows)
     try context.merge(merges + context.missingDestinations(of: merges))
+  }
+
+  /// The merges of outdated partners in one-to-one relationships of objects that this context and another one have inserted again.
+  ///
+  /// Their deletion and insertion have changed the rows of their partners, too, but the error doesn't name these.
+  private func partnerMerges(of objects: [ManagedObject], _ rows: [ObjectIdentifier: CurrentRow]) throws -> [ObjectMerge] {
+    let found = Set(objects.flatMap { partners(of: $0, rows[ObjectIdentifier($0)]) }).subtracting(objects)
+    if found.isEmpty { return [] }
+    let stored = try context.currentRows(of: found)
+    return try found.sorted { ($0.flags.entityIndex, $0.objectKey) < ($1.flags.entityIndex, $1.objectKey) }.compactMap { partner in
+      guard let current = stored[ObjectIdentifier(partner)], partner.isOutdated(by: current.pointer) else { return nil }
+      return ObjectMerge(partner, current, try resolution(of: partner, current))
+    }
+  }
+
+  /// The saved partners of an object that both contexts have inserted again, here and in the store.
+  ///
+  /// Objects whose versions the save compares keep their rows.
+  private func partners(of object: ManagedObject, _ current: CurrentRow?) -> [ManagedObject] {
+    guard object.isInserted, let current else { return [] }
+    let rows: [RowPointer?] = [object.row, current.pointer]
+    return context.graph.pairs[object.flags.entityIndex].flatMap { link in
+      rows.compactMap { row -> ManagedObject? in
+        guard let row, row.isPresent(link.slot), let partner = context.registered(link.destination, row.key(link.slot)) else { return nil }
+        return partner.isInserted || partner.isDeleted || context.lockedObjects.contains(partner) ? nil : partner
+      }
+    }
   }
 
   func resolution(of object: ManagedObject, _ current: CurrentRow?) throws -> MergeResolution {

@@ -227,7 +227,7 @@ extension ManagedObject {
   }
 
   /// Whether a stored row isn't the one that the context had read. False for an object without a row.
-  fileprivate final func isOutdated(by stored: RowPointer) -> Bool {
+  final func isOutdated(by stored: RowPointer) -> Bool {
     guard let base = committedRow else { return false }
     if stored.version != 0 || base.version != 0 { return stored.version != base.version }
     return !base.hasSameValues(as: stored, entity.layout)

@@ -274,6 +274,38 @@ import Testing
     #expect(try saved.fetch(FetchRequest<Collar>()).map { $0.dog != nil } == [policy.prefersOurs])
   }
 
+  /// One context deletes the collar of Fido. A third one inserts it again and gives it to Rex. Ours has read both dogs before, and inserts it
+  /// again for Fido.
+  @Test(arguments: TestStore.allCases, Policy.allCases)
+  func bothPartnersOfAnObjectThatTwoContextsInsertAgainAreReadAgain(_ store: TestStore, _ policy: Policy) throws {
+    let pair = try Pair(store) { setup in
+      setup.dog("Fido").collar = setup.insert(Collar.self)
+      setup.dog("Rex")
+    }
+    let both = try pair.dogs("Fido"), fido = both.ours, rex = try pair.dogs("Rex").ours, collar = try #require(fido.collar)
+    let third = try pair.place.context(), thirdCollar = try #require(try third.existingDog(fido.objectID).collar)
+    #expect(collar.dog === fido && rex.collar == nil && thirdCollar.dog?.name == "Fido")
+    pair.theirs.delete(try #require(both.theirs.collar))
+    try pair.theirs.save()
+    collar.color = "ours"
+    let error = try #require(throws: PersistenceError.self) { try pair.ours.save() }
+    try pair.ours.resolveConflicts(of: error, using: .mergeByPropertyObjectTrump)
+    #expect(collar.isInserted && collar.dog === fido)
+    third.mergePolicy = .overwrite
+    thirdCollar.color = "third"
+    try third.save()
+    try third.existingDog(rex.objectID).collar = thirdCollar
+    try third.save()
+    pair.ours.mergePolicy = policy.policy
+    try pair.ours.save()
+    let owner = policy.prefersOurs ? fido : rex, color = policy.prefersOurs ? "ours" : "third"
+    #expect(collar.dog === owner && collar.color == color && !pair.ours.hasChanges)
+    for dog in [fido, rex] { #expect(dog.collar === (dog === owner ? collar : nil), "\(dog.name)") }
+    let saved = try pair.saved(), dogs = try saved.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
+    #expect(dogs.map { $0.collar?.color } == (policy.prefersOurs ? [color, nil] : [nil, color]))
+    #expect(try saved.fetch(FetchRequest<Collar>()).map { $0.dog?.name } == [policy.prefersOurs ? "Fido" : "Rex"])
+  }
+
   // MARK: Destinations that were deleted
 
   @Test(arguments: TestStore.allCases, [Policy.objectTrump, .overwrite])
