@@ -179,7 +179,8 @@ extension ContextCore {
     var merges = merges
     // All at once, because each of these calls looks at all changes or deletions.
     undelete(merges.filter(\.isUndeleted).map(\.object))
-    for place in merges.indices { merges[place].noteLinks() }
+    let merged = Set(merges.map(\.object))
+    for place in merges.indices { merges[place].noteLinks(merged) }
     for merge in merges { merge.takeBackLinks() }
     noteDeletedElsewhere(merges.filter(\.isRemoved).map(\.object))
     // From here on the objects are changed. All of them are completed, so that both ends of each link agree.
@@ -197,6 +198,7 @@ extension ContextCore {
       attempt(list.owner) { try forgetList(of: list.owner, list.index) }
     }
     for merge in merges { attempt(merge.object, merge.setAgain) }
+    for merge in merges { merge.setOthersAgain() }
     if let failure { throw failure }
   }
 

@@ -13,11 +13,13 @@ struct OwnedList: Hashable {
 ///
 /// Done for several objects in phases, so that links between them are consistent at the end:
 ///
-/// 1. ``noteLinks()`` finds the to-one relationships that the resolution keeps. An object that both sides have inserted again becomes an
+/// 1. ``noteLinks(_:)`` finds the to-one relationships that the resolution keeps. An object that both sides have inserted again becomes an
 ///    update of the stored one.
 /// 2. ``takeBackLinks()`` reverts changed to-one relationships to what the context had read, at both ends.
 /// 3. ``adopt()`` makes the stored row the new basis, with the attributes that the resolution keeps.
 /// 4. ``setAgain()`` sets the noted relationships, again at both ends.
+/// 5. ``setOthersAgain()`` sets links of other objects that phase 2 has broken: reverting a one-to-one link takes the former partner from its
+///    new one.
 ///
 /// Added and removed links of to-many relationships are recorded one by one, so they stay recorded relative to the new contents.
 struct ObjectMerge {
@@ -29,8 +31,17 @@ struct ObjectMerge {
   private let isInsertedByBoth: Bool
   /// Whether all of this context's values are kept. A save wouldn't write an object whose changed links only other rows contain.
   private let overwrites: Bool
-  /// The to-one relationships to set in the last phase, with their destinations.
+  /// The to-one relationships to set in phase 4, with their destinations.
   private var links: [(relationship: ManagedObjectModel.Relationship, destination: ManagedObject?)] = []
+  /// The links to set in phase 5.
+  private var others: [PartnerLink] = []
+
+  /// A one-to-one link of two objects that aren't merged.
+  private struct PartnerLink {
+    let owner: ManagedObject
+    let relationship: ManagedObjectModel.Relationship
+    let destination: ManagedObject
+  }
 
   private var context: ContextCore { object.context }
 
@@ -42,10 +53,17 @@ struct ObjectMerge {
 
   // MARK: Phases
 
-  mutating func noteLinks() {
+  /// - Parameter merged: All objects that are merged.
+  mutating func noteLinks(_ merged: Set<ManagedObject>) {
     if isInsertedByBoth, let current { context.update(object, on: current) }
-    if object.isDeleted || !object.isUpdated || !keepsChanges { return }
-    if let current { links = linksToSet(current.pointer) }
+    if object.isDeleted || !keepsChanges { return }
+    if let current, object.isUpdated {
+      links = linksToSet(current.pointer)
+      others = linksOfOthers(merged)
+    } else if current == nil {
+      // Its own links aren't reverted, but those of its partners are.
+      links = changedLinks
+    }
   }
 
   func takeBackLinks() {
@@ -80,11 +98,22 @@ struct ObjectMerge {
 
   func setAgain() throws {
     if object.flags.contains(.detached) || object.isDeleted { return }
-    if current == nil && object.isInserted { try context.linkAgain(object) }
     for link in links where link.destination.map({ !$0.isDeleted && !$0.flags.contains(.detached) }) ?? true {
       object.setToOne(link.relationship, link.destination)
     }
+    if current == nil && object.isInserted { try context.linkAgain(object) }
     if case .values(let values) = resolution { try object.setPolicyValues(values) }
+  }
+
+  /// Links objects that have no other partner now.
+  func setOthersAgain() {
+    for link in others {
+      guard let inverse = context.persistentStoreCoordinator.model.inverse(of: link.relationship),
+        ![link.owner, link.destination].contains(where: { $0.isDeleted || $0.flags.contains(.detached) }),
+        link.owner.toOne(link.relationship) == nil, link.destination.toOne(inverse) == nil
+      else { continue }
+      link.owner.setToOne(link.relationship, link.destination)
+    }
   }
 
   // MARK: What is kept
@@ -144,6 +173,42 @@ struct ObjectMerge {
     object.entity.relationships.compactMap { relationship in
       relationship.isToMany || !isKept(relationship.slot, stored) ? nil : (relationship, object.toOne(relationship))
     }
+  }
+
+  /// The changed to-one relationships of an object that is or will be inserted again, without references to objects that are being deleted.
+  private var changedLinks: [(ManagedObjectModel.Relationship, ManagedObject?)] {
+    object.entity.relationships.compactMap { relationship -> (ManagedObjectModel.Relationship, ManagedObject?)? in
+      if relationship.isToMany || !object.isInserted && !isChanged(relationship.slot) { return nil }
+      let destination = object.toOne(relationship)
+      if destination == nil, object.row?.isPresent(relationship.slot) == true { return nil }
+      return (relationship, destination)
+    }
+  }
+
+  /// The links that reverting the object's one-to-one relationships breaks: those of its former partners, and of the former partners of its
+  /// present ones.
+  ///
+  /// - Parameter merged: All objects that are merged. Their own links are noted anyway.
+  private func linksOfOthers(_ merged: Set<ManagedObject>) -> [PartnerLink] {
+    var found: [PartnerLink] = []
+    func note(_ owner: ManagedObject?, _ relationship: ManagedObjectModel.Relationship) {
+      guard let owner, !owner.isDeleted, let destination = owner.toOne(relationship), merged.isDisjoint(with: [owner, destination]) else {
+        return
+      }
+      found.append(PartnerLink(owner: owner, relationship: relationship, destination: destination))
+    }
+    for relationship in object.entity.relationships where !relationship.isToMany && isChanged(relationship.slot) {
+      guard let inverse = context.persistentStoreCoordinator.model.inverse(of: relationship), !inverse.isToMany else { continue }
+      note(formerPartner(of: object, relationship), inverse)
+      note(object.toOne(relationship).flatMap { formerPartner(of: $0, inverse) }, relationship)
+    }
+    return found
+  }
+
+  /// The destination of a one-to-one relationship at the last read or save, if it is in the context.
+  private func formerPartner(of owner: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> ManagedObject? {
+    guard let row = owner.committedRow, row.isPresent(relationship.slot) else { return nil }
+    return context.registered(relationship.destinationIndex, row.key(relationship.slot))
   }
 
   private func attributesToKeep(_ stored: RowPointer) -> [SlotIndex] {

@@ -274,8 +274,8 @@ import Testing
     #expect(try saved.fetch(FetchRequest<Collar>()).map { $0.dog != nil } == [policy.prefersOurs])
   }
 
-  /// One context deletes the collar of Fido. A third one inserts it again and gives it to Rex. Ours has read both dogs before, and inserts it
-  /// again for Fido.
+  /// One context deletes the collar of Fido. A third one inserts it again and gives it to Rex. Ours has read both dogs before, and inserts
+  /// it again for Fido.
   @Test(arguments: TestStore.allCases, Policy.allCases)
   func bothPartnersOfAnObjectThatTwoContextsInsertAgainAreReadAgain(_ store: TestStore, _ policy: Policy) throws {
     let pair = try Pair(store) { setup in
@@ -304,6 +304,53 @@ import Testing
     let saved = try pair.saved(), dogs = try saved.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
     #expect(dogs.map { $0.collar?.color } == (policy.prefersOurs ? [color, nil] : [nil, color]))
     #expect(try saved.fetch(FetchRequest<Collar>()).map { $0.dog?.name } == [policy.prefersOurs ? "Fido" : "Rex"])
+  }
+
+  /// Fido has lost his collar to Rex, whose row isn't in conflict. The other context deletes the collar.
+  @Test(arguments: TestStore.allCases, [Policy.objectTrump, .overwrite])
+  func anObjectThatIsInsertedAgainKeepsItsNewPartner(_ store: TestStore, _ policy: Policy) throws {
+    let pair = try Pair(store, policy.policy) { setup in
+      setup.dog("Fido").collar = setup.insert(Collar.self)
+      setup.dog("Rex")
+    }
+    let both = try pair.dogs("Fido"), rex = try pair.dogs("Rex").ours, collar = try #require(both.ours.collar)
+    pair.theirs.delete(try #require(both.theirs.collar))
+    try pair.theirs.save()
+    rex.collar = collar
+    try pair.ours.save()
+    #expect(rex.collar === collar && collar.dog === rex && both.ours.collar == nil && !pair.ours.hasChanges)
+    let saved = try pair.saved(), dogs = try saved.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
+    #expect(dogs.map { $0.collar != nil } == [false, true])
+    #expect(try saved.fetch(FetchRequest<Collar>()).map { $0.dog?.name } == ["Rex"])
+  }
+
+  // MARK: Links of objects that aren't in conflict
+
+  /// Only Fido is in conflict. He has lost his collar to Max and got that of Rex, who got a new one.
+  @Test(arguments: TestStore.allCases, [Policy.storeTrump, .objectTrump, .overwrite])
+  func partnersOfOthersOutlastAConflict(_ store: TestStore, _ policy: Policy) throws {
+    let pair = try Pair(store, policy.policy) { setup in
+      for (name, color) in [("Fido", "red"), ("Rex", "green")] {
+        setup.dog(name, age: 3).collar = setup.insert(Collar.self) { $0.color = color }
+      }
+      setup.dog("Max", age: 3)
+    }
+    let both = try pair.dogs("Fido"), fido = both.ours, rex = try pair.dogs("Rex").ours, max = try pair.dogs("Max").ours
+    let red = try #require(fido.collar), green = try #require(rex.collar), blue = pair.ours.insert(Collar.self) { $0.color = "blue" }
+    #expect(red.dog === fido && green.dog === rex && max.collar == nil)
+    both.theirs.age = 9
+    try pair.theirs.save()
+    max.collar = red
+    fido.collar = green
+    rex.collar = blue
+    try pair.ours.save()
+    for (dog, collar) in [(fido, green), (max, red), (rex, blue)] {
+      #expect(dog.collar === collar && collar.dog === dog, "\(dog.name)")
+    }
+    #expect(fido.age == (policy == .overwrite ? 3 : 9) && !pair.ours.hasChanges)
+    let saved = try pair.saved(), dogs = try saved.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)]))
+    #expect(dogs.map(\.name) == ["Fido", "Max", "Rex"] && dogs.map { $0.collar?.color } == ["green", "red", "blue"])
+    #expect(dogs.allSatisfy { $0.collar?.dog === $0 })
   }
 
   // MARK: Destinations that were deleted
