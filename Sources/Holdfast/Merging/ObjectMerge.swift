@@ -18,8 +18,8 @@ struct OwnedList: Hashable {
 /// 2. ``takeBackLinks()`` reverts changed to-one relationships to what the context had read, at both ends.
 /// 3. ``adopt()`` makes the stored row the new basis, with the attributes that the resolution keeps.
 /// 4. ``setAgain()`` sets the noted relationships, again at both ends.
-/// 5. ``setOthersAgain()`` sets links of other objects that phase 2 has broken: reverting a one-to-one link takes the former partner from its
-///    new one.
+/// 5. ``setOthersAgain()`` sets links of other objects that phase 2 has broken: reverting a one-to-one link takes the former partner from
+///    its new one.
 ///
 /// Added and removed links of to-many relationships are recorded one by one, so they stay recorded relative to the new contents.
 struct ObjectMerge {
@@ -29,8 +29,6 @@ struct ObjectMerge {
   let resolution: MergeResolution
   /// Whether this context inserts the object again, and another one has done so before. Nothing is known of the row that was deleted.
   private let isInsertedByBoth: Bool
-  /// Whether all of this context's values are kept. A save wouldn't write an object whose changed links only other rows contain.
-  private let overwrites: Bool
   /// The to-one relationships to set in phase 4, with their destinations.
   private var links: [(relationship: ManagedObjectModel.Relationship, destination: ManagedObject?)] = []
   /// The links to set in phase 5.
@@ -48,7 +46,6 @@ struct ObjectMerge {
   init(_ object: ManagedObject, _ current: CurrentRow?, _ resolution: MergeResolution) {
     (self.object, self.current, self.resolution) = (object, current, resolution)
     isInsertedByBoth = object.isInserted && current != nil
-    overwrites = resolution == .overwrite && (isInsertedByBoth || object.changesItsRow)
   }
 
   // MARK: Phases
@@ -134,7 +131,7 @@ struct ObjectMerge {
 
   /// The saved objects to which the resolution may set links again.
   private var keptDestinations: [ManagedObject] {
-    guard let current, object.isUpdated || isInsertedByBoth || isUndeleted, keepsChanges else { return [] }
+    guard let current, isInsertedByBoth || isUndeleted || object.isUpdated && !object.isDeleted, keepsChanges else { return [] }
     return object.entity.relationships.flatMap { relationship -> [ManagedObject] in
       guard !relationship.isToMany, isKept(relationship.slot, current.pointer) else { return [] }
       // The undoing of its own or another object's deletion restores the former destination.
@@ -162,7 +159,7 @@ struct ObjectMerge {
     if row.isExternal(slot, object.entity.layout) { return false }
     let kind = object.entity.layout.kinds[slot]
     switch resolution {
-    case .overwrite: return row.differs(from: overwrites ? stored : base, slot, kind)
+    case .overwrite: return row.differs(from: stored, slot, kind)
     case .mergeByPropertyStoreTrump:
       return !isInsertedByBoth && row.differs(from: base, slot, kind) && !stored.differs(from: base, slot, kind)
     default: return row.differs(from: base, slot, kind)
