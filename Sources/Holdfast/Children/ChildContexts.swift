@@ -6,6 +6,15 @@ final class ChildContexts {
     weak var store: ParentStore?
   }
 
+  /// What children know of an object with unsaved changes.
+  private struct Known {
+    /// The state that they know: of an object that a child has changed, after its latest change; of one that a child has inserted, before
+    /// the context's first change; of a new object of the context itself, when a child read it.
+    var state: Int
+    /// What the child with the latest change knows. Nil if it knows all changes.
+    var accepted: Accepted?
+  }
+
   /// A version that a child knows. The child doesn't know changes that the context itself had made before.
   private struct Accepted {
     let child: ObjectIdentifier
@@ -22,13 +31,10 @@ final class ChildContexts {
   var identifiedKey: ObjectKey?
   /// How often the rows of objects have changed in the context without a new version of the stored row.
   private var counts = ObjectTable<Int64>()
-  /// The unsaved states that children know: of an object that a child has changed, after its latest change; of one that a child has inserted,
-  /// before the context's first change; and of a new object of the context itself that a child has read.
-  private var states = ObjectTable<Int>()
+  /// What children know of unsaved changes, until these are saved or discarded.
+  private var known = ObjectTable<Known>()
   /// The state of a new object that children have read in different states.
   private static let severalStates = 0
-  /// By object, what the child with the latest change knows. Nil if it knows all changes.
-  private var accepted = ObjectTable<Accepted>()
 
   /// Whether all children were released.
   var isEmpty: Bool { !children.contains { $0.store != nil } }
@@ -57,15 +63,13 @@ final class ChildContexts {
   /// Makes children see all rows with the versions that the stores have. Call it only if all children were released.
   func forgetVersions() {
     counts.removeAll()
-    states.removeAll()
-    accepted.removeAll()
+    known.removeAll()
   }
 
   /// Forgets the versions of an object that doesn't exist any more.
   func forgetVersions(_ root: EntityIndex, _ key: ObjectKey) {
     counts[root, key] = nil
-    states[root, key] = nil
-    accepted[root, key] = nil
+    known[root, key] = nil
   }
 
   /// Whether children see all rows with the versions that the stores have.
@@ -87,8 +91,8 @@ final class ChildContexts {
   /// Whether the version that a child knows of an object is the one that children see, or one that isn't in conflict with it yet.
   func accepts(_ version: RowVersion, of object: ManagedObject, from child: ParentStore) -> Bool {
     if self.version(of: object) == version { return true }
-    guard let known = accepted[object] else { return false }
-    return known.child == ObjectIdentifier(child) && known.version == version && known.own == ownVersion(of: object)
+    guard let accepted = known[object]?.accepted else { return false }
+    return accepted.child == ObjectIdentifier(child) && accepted.version == version && accepted.own == ownVersion(of: object)
   }
 
   /// Notes that a child has changed an object.
@@ -99,11 +103,9 @@ final class ChildContexts {
   func noteChange(of object: ManagedObject, by child: ParentStore, after version: RowVersion, isMixed: Bool) {
     // What the child knows differs from what others read from now on.
     counts[object] = (counts[object] ?? 0) + (isMixed ? 2 : 1)
-    states[object] = object.unsavedState
-    let known = RowVersion(version.rawValue &+ 1)
-    accepted[object] =
-      known == self.version(of: object)
-      ? nil : Accepted(child: ObjectIdentifier(child), version: known, own: ownVersion(of: object))
+    let next = RowVersion(version.rawValue &+ 1), knowsAll = next == self.version(of: object)
+    let accepted = Accepted(child: ObjectIdentifier(child), version: next, own: ownVersion(of: object))
+    known[object] = Known(state: object.unsavedState, accepted: knowsAll ? nil : accepted)
   }
 
   /// Notes that a child has inserted objects.
@@ -115,7 +117,7 @@ final class ChildContexts {
 
   /// Notes that the context is about to change a value of an object that a child has inserted, or has changed its links.
   func noteOwnChange(of object: ManagedObject) {
-    if states[object] == nil { states[object] = object.unsavedState }
+    if known[object] == nil { known[object] = Known(state: object.unsavedState) }
   }
 
   /// Notes that a child reads an object. Does nothing unless the object is a new one of the context itself.
@@ -124,16 +126,18 @@ final class ChildContexts {
   func noteRead(of object: ManagedObject) {
     if !object.isInserted || object.flags.contains(.insertedByChild) { return }
     let state = object.unsavedState
-    states[object] = (states[object] ?? state) == state ? state : Self.severalStates
+    var now = known[object] ?? Known(state: state)
+    if now.state != state { now.state = Self.severalStates }
+    known[object] = now
   }
 
   /// Whether an object has unsaved changes of the context itself, including the insertion of an object that no child has read.
   func hasOwnChanges(_ object: ManagedObject) -> Bool {
     if !object.hasChanges { return false }
-    guard let known = states[object] else {
+    guard let former = known[object] else {
       return object.isInserted ? !object.flags.contains(.insertedByChild) : object.unsavedState != object.savedState
     }
-    return object.unsavedState != known
+    return object.unsavedState != former.state
   }
 
   /// Notes that the context discards the unsaved changes of objects, which children may have read.
@@ -144,8 +148,7 @@ final class ChildContexts {
         continue
       }
       counts[object] = (counts[object] ?? 0) + 1
-      states[object] = nil
-      accepted[object] = nil
+      known[object] = nil
     }
   }
 
@@ -155,15 +158,13 @@ final class ChildContexts {
   func noteMerge(of object: ManagedObject, after version: RowVersion) {
     if object.row != nil && self.version(of: object) == version { counts[object] = (counts[object] ?? 0) + 1 }
     // Children that see the new version know the new state.
-    if states[object] != nil { states[object] = object.hasChanges ? object.unsavedState : nil }
-    accepted[object] = nil
+    if known[object] != nil { known[object] = object.hasChanges ? Known(state: object.unsavedState) : nil }
   }
 
   /// Gives an object a version that a child has chosen.
   func setVersion(of object: ManagedObject, to version: RowVersion) {
     counts[object] = version.rawValue &- ownVersion(of: object).rawValue
-    states[object] = object.unsavedState
-    accepted[object] = nil
+    known[object] = Known(state: object.unsavedState)
   }
 
   // MARK: Saves
@@ -174,11 +175,9 @@ final class ChildContexts {
   ///
   /// - Returns: Whether a child may know the object without some of its changes.
   func noteFirstSave(of object: ManagedObject) -> Bool {
-    guard let known = states[object] else { return false }
-    let isMixed = accepted[object] != nil
-    states[object] = nil
-    accepted[object] = nil
-    if known == object.unsavedState { return isMixed }
+    guard let former = known[object] else { return false }
+    known[object] = nil
+    if former.state == object.unsavedState { return former.accepted != nil }
     counts[object] = (counts[object] ?? 0) + 1
     return true
   }
@@ -191,11 +190,10 @@ final class ChildContexts {
   func noteSave(written: ContiguousArray<ManagedObject>, deleted: ContiguousArray<ManagedObject>) -> [ManagedObject] {
     var changed: [ManagedObject] = []
     for object in written where !object.isInserted {
-      let isKnown = states[object].map { $0 == object.unsavedState } ?? false
-      if !isKnown || accepted[object] != nil { changed.append(object) }
+      let former = known[object], isKnown = former.map { $0.state == object.unsavedState } ?? false
+      if !isKnown || former?.accepted != nil { changed.append(object) }
       if isKnown { counts[object] = counts[object].flatMap { $0 > 1 ? $0 - 1 : nil } }
-      states[object] = nil
-      accepted[object] = nil
+      known[object] = nil
     }
     for object in deleted { forgetVersions(object.plan.root, object.objectKey) }
     return changed
@@ -206,21 +204,20 @@ final class ChildContexts {
   /// - Returns: What children have changed or read, and the save didn't write: the context has set values back, or deleted new objects.
   func noteUnwritten(in context: ContextCore) -> StoreChange {
     var change = StoreChange()
-    for (root, key, state) in states.entries {
+    for (root, key, former) in known.entries {
       guard let object = context.registered(root, key) else { continue }
       if object.isDeleted {
         change.deleted.append(object.id)
-      } else if object.unsavedState != state {
+      } else if object.unsavedState != former.state {
         counts[object] = (counts[object] ?? 0) + 1
         change.updated.append(object.id)
       }
     }
     for object in context.changes.objects
-    where object.isDeleted && object.flags.contains(.insertedByChild) && states[object] == nil {
+    where object.isDeleted && object.flags.contains(.insertedByChild) && known[object] == nil {
       change.deleted.append(object.id)
     }
-    states.removeAll()
-    accepted.removeAll()
+    known.removeAll()
     return change
   }
 }
