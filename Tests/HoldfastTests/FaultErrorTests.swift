@@ -16,6 +16,12 @@ import Testing
     let rex: Dog
     let ann: Person
 
+    /// Makes the next read of a row fail.
+    func failNextRead() {
+      failing.fail(.rows, with: FaultErrorTests.busy)
+      failing.fail(.beginRead, with: FaultErrorTests.busy)
+    }
+
     /// A separate context, which shows the saved values.
     func other() throws -> ManagedObjectContext {
       try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: Kennel.classes)
@@ -40,8 +46,7 @@ import Testing
 
   /// Gives Rex the age of Fido, which can't be read.
   private func copyUnreadAge(_ scene: Scene) {
-    scene.failing.fail(.rows, with: Self.busy)
-    scene.failing.fail(.beginRead, with: Self.busy)
+    scene.failNextRead()
     scene.rex.age = scene.fido.age
     scene.failing.clear()
     #expect(scene.rex.age == 0 && scene.fido.isInaccessible && (scene.context.faultError as? StoreError)?.code == .locked)
@@ -118,12 +123,10 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func whatWasReadInCallbacksOfTheSaveCounts(_ store: TestStore) throws {
     let scene = try scene(store), context = scene.context, (rex, fido) = (scene.rex, scene.fido)
-    let failing = scene.failing
     let observation = context.onWillSave { _ in
-      failing.fail(.rows, with: Self.busy)
-      failing.fail(.beginRead, with: Self.busy)
+      scene.failNextRead()
       rex.weight = fido.weight ?? -1
-      failing.clear()
+      scene.failing.clear()
     }
     defer { observation.cancel() }
     rex.age = 6
@@ -134,8 +137,7 @@ import Testing
   @Test(arguments: TestStore.allCases) func anObjectThatIsChangedUnreadIsNotSavedBeforeItIsRefreshed(_ store: TestStore) throws {
     for isRefreshed in [true, false] {
       let scene = try scene(store), context = scene.context, fido = scene.fido
-      scene.failing.fail(.rows, with: Self.busy)
-      scene.failing.fail(.beginRead, with: Self.busy)
+      scene.failNextRead()
       fido.name = "Fidel"
       scene.failing.clear()
       context.acknowledgeFaultErrors()
@@ -154,8 +156,7 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func whatIsComputedFromAnObjectsOwnPlaceholderIsNotSavedByMergingIt(_ store: TestStore) throws {
     let scene = try scene(store), context = scene.context, fido = scene.fido
-    scene.failing.fail(.rows, with: Self.busy)
-    scene.failing.fail(.beginRead, with: Self.busy)
+    scene.failNextRead()
     fido.age += 1
     scene.failing.clear()
     try context.refresh(fido, mergeChanges: true)

@@ -383,24 +383,18 @@ extension SaveScene {
   }
 
   /// The friend was never saved, so Fido doesn't change.
-  fileprivate static var deletionOfANewFriend: SaveScene {
-    SaveScene(
-      setUp: dogs,
-      change: { stage in
-        let fido = try stage.dog("Fido"), new = stage.context.dog("New")
-        fido.friends.insert(new)
-        stage.context.delete(new)
-      }, steps: [])
-  }
+  fileprivate static var deletionOfANewFriend: SaveScene { deletionOfAFriend(isRemovedBefore: false) }
 
   /// The list isn't in memory, but the store can't have the link.
-  fileprivate static var deletionOfAFormerNewFriend: SaveScene {
+  fileprivate static var deletionOfAFormerNewFriend: SaveScene { deletionOfAFriend(isRemovedBefore: true) }
+
+  private static func deletionOfAFriend(isRemovedBefore: Bool) -> SaveScene {
     SaveScene(
       setUp: dogs,
       change: { stage in
         let fido = try stage.dog("Fido"), new = stage.context.dog("New")
         fido.friends.insert(new)
-        fido.friends.remove(new)
+        if isRemovedBefore { fido.friends.remove(new) }
         stage.context.delete(new)
       }, steps: [])
   }

@@ -28,6 +28,14 @@ import Testing
       return dog.objectID
     }
 
+    /// Makes the child change the age of Fido and insert a dog, and saves it.
+    func pushChanges() throws -> (fido: Dog, new: Dog) {
+      let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" }), new = child.dog("New")
+      fido.age = 10
+      try child.save()
+      return (fido, new)
+    }
+
     /// A save of the child's object is a conflict. When it is refreshed, its weight can be raised and saved.
     func expectOutdated(_ mine: Dog) throws {
       mine.weight = (mine.weight ?? 0) + 1
@@ -690,9 +698,7 @@ import Testing
   @Test(arguments: TestStore.allCases) func aMergingChildFollowsConflictsThatTheProgramResolvesInItsParent(_ store: TestStore) throws {
     let family = try Family(store), (parent, child) = (family.parent, family.child)
     child.automaticallyMergesChanges = true
-    let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" }), new = child.dog("New")
-    fido.age = 10
-    try child.save()
+    let (fido, new) = try family.pushChanges()
     let other = try family.place.context()
     try other.existingDog(fido.objectID).age = 99
     try other.save()
@@ -711,9 +717,7 @@ import Testing
   @Test(arguments: TestStore.allCases) func aChildFollowsWhatItsParentRevertsItself(_ store: TestStore) throws {
     let family = try Family(store), (parent, child) = (family.parent, family.child)
     child.automaticallyMergesChanges = true
-    let fido = try #require(try child.one(Dog.self) { $0.name == "Fido" }), new = child.dog("New")
-    fido.age = 10
-    try child.save()
+    let (fido, new) = try family.pushChanges()
     try parent.existingDog(fido.objectID).age = 3
     parent.delete(try parent.existingDog(new.objectID))
     try parent.save()
@@ -938,10 +942,7 @@ import Testing
   {
     let family = try Family(store)
     family.child.automaticallyMergesChanges = true
-    let fido = try #require(try family.child.one(Dog.self) { $0.name == "Fido" })
-    fido.age = 10
-    let new = family.child.dog("New")
-    try family.child.save()
+    let (fido, new) = try family.pushChanges()
     if isReset { family.parent.reset() } else { family.parent.rollback() }
     try family.child.processPendingChanges()
     #expect(fido.age == 3 && new.isInaccessible && !family.child.hasChanges)

@@ -13,20 +13,15 @@ final class PolicyRace {
     var hasChildren = false
   }
 
-  enum Policy: CaseIterable {
+  /// The policies of ``MergePolicyTests``, and `error`.
+  enum Policy: String, CaseIterable {
     case storeTrump, objectTrump, overwrite, rollback, error
 
-    var policy: MergePolicy {
-      switch self {
-      case .storeTrump: .mergeByPropertyStoreTrump
-      case .objectTrump: .mergeByPropertyObjectTrump
-      case .overwrite: .overwrite
-      case .rollback: .rollback
-      case .error: .error
-      }
-    }
+    /// The policy that resolves conflicts; nil for `error`.
+    private var resolving: MergePolicyTests.Policy? { MergePolicyTests.Policy(rawValue: rawValue) }
 
-    var prefersOurs: Bool { self == .objectTrump || self == .overwrite }
+    var policy: MergePolicy { resolving?.policy ?? .error }
+    var prefersOurs: Bool { resolving?.prefersOurs ?? false }
   }
 
   let model: RandomModel

@@ -20,8 +20,7 @@ import Testing
       let setup = try place.context()
       try setUp(setup)
       try setup.save()
-      (ours, theirs) = (try place.context(), try place.context())
-      ours.mergePolicy = policy
+      (ours, theirs) = try place.twoContexts(policy)
     }
 
     /// The objects of a name in both contexts.
@@ -91,8 +90,7 @@ import Testing
   @Test(arguments: TestStore.allCases, [false, true])
   func anOrderedOwnerThatWasDeletedTooStaysDeleted(_ store: TestStore, _ isRead: Bool) throws {
     let lists = try Lists(store, ["a", "b"])
-    let (ours, theirs) = (try lists.place.context(), try lists.place.context())
-    ours.mergePolicy = .mergeByPropertyObjectTrump
+    let (ours, theirs) = try lists.place.twoContexts(.mergeByPropertyObjectTrump)
     let item = try lists.item("a", ours)
     var list: ManagedObject?
     if isRead {
@@ -376,8 +374,7 @@ import Testing
 
   @Test(arguments: TestStore.allCases, [Policy.objectTrump, .overwrite])
   func anOrderedOwnerThatWasDeletedIsNotInsertedAgain(_ store: TestStore, _ policy: Policy) throws {
-    let lists = try Lists(store, ["a"]), (ours, theirs) = (try lists.place.context(), try lists.place.context())
-    ours.mergePolicy = policy.policy
+    let lists = try Lists(store, ["a"]), (ours, theirs) = try lists.place.twoContexts(policy.policy)
     let list = try lists.list("list", ours), items = try list.ordered(forKey: "items"), item = items[0]
     try item.setValue("changed", forKey: "name")
     theirs.delete(try lists.list("list", theirs))
@@ -431,8 +428,7 @@ import Testing
         try context.fetch(FetchRequest<ManagedObject>(entityName: "Town")).first { try $0.value(forKey: "name") == StoreValue.string(name) }
       )
     }
-    let ours = try place.context(), theirs = try place.context(), a = try town("a", ours)
-    ours.mergePolicy = policy.policy
+    let (ours, theirs) = try place.twoContexts(policy.policy), a = try town("a", ours)
     try a.setValue(.objectID(town("b", ours).objectID), forKey: "twin")
     try town("a", theirs).setValue(.objectID(town("b", theirs).objectID), forKey: "next")
     try theirs.save()
@@ -496,7 +492,7 @@ import Testing
 
   @Test(arguments: TestStore.allCases, [Policy?.none, .storeTrump, .objectTrump, .overwrite, .rollback])
   func theSameNewOwnerInBothContextsHasTheObjectOnce(_ store: TestStore, _ policy: Policy?) throws {
-    let lists = try Lists(store, ["a", "b"], also: "other"), (ours, theirs) = (try lists.place.context(), try lists.place.context())
+    let lists = try Lists(store, ["a", "b"], also: "other"), (ours, theirs) = try lists.place.twoContexts()
     let item = try lists.item("a", ours), other = try lists.list("other", ours), first = try lists.list("list", ours)
     let theirItem = try lists.item("a", theirs)
     try lists.list("other", theirs).ordered(forKey: "items").append(theirItem)
@@ -564,7 +560,7 @@ import Testing
 
   /// The list in memory still has the object, which another context took away, and which this one returns.
   @Test(arguments: TestStore.allCases) func anObjectThatReturnsToAListReadBeforeIsReported(_ store: TestStore) async throws {
-    let lists = try Lists(store, ["a", "b", "c"], also: "other"), (ours, theirs) = (try lists.place.context(), try lists.place.context())
+    let lists = try Lists(store, ["a", "b", "c"], also: "other"), (ours, theirs) = try lists.place.twoContexts()
     let list = try lists.list("list", ours), id = try lists.item("a", ours).objectID
     #expect(try list.ordered(forKey: "items").count == 3)
     try lists.list("other", theirs).ordered(forKey: "items").append(theirs.existingObject(with: id))
@@ -609,8 +605,7 @@ import Testing
   /// Both contexts move two objects to the same ordered list. The list that is read then has both already.
   @Test(arguments: TestStore.allCases, [Policy?.none, .storeTrump, .objectTrump])
   func severalObjectsInTheSameNewListEndTheSave(_ store: TestStore, _ policy: Policy?) throws {
-    let lists = try Lists(store, ["a", "b", "c"], also: "other"), (ours, theirs) = (try lists.place.context(), try lists.place.context())
-    ours.mergePolicy = policy?.policy ?? .error
+    let lists = try Lists(store, ["a", "b", "c"], also: "other"), (ours, theirs) = try lists.place.twoContexts(policy?.policy ?? .error)
     let items = try ["a", "b"].map { try lists.item($0, ours) }, other = try lists.list("other", ours)
     for name in ["a", "b"] { try lists.list("other", theirs).ordered(forKey: "items").append(lists.item(name, theirs)) }
     try theirs.save()

@@ -21,9 +21,7 @@ import Testing
       let setup = try place.context()
       try setUp(setup, setup.dog("Fido", age: 3))
       try setup.save()
-      ours = try place.context()
-      theirs = try place.context()
-      ours.mergePolicy = policy
+      (ours, theirs) = try place.twoContexts(policy)
       fido = try #require(try ours.one(Dog.self) { $0.name == "Fido" })
       theirFido = try theirs.existingDog(fido.objectID)
       _ = fido.age

@@ -35,9 +35,7 @@ private final class Offer: ManagedObject {
       let setup = try place.context()
       setup.spot("A").home = Place(zip: "0150", city: "Oslo", at: Point(longitude: 10, latitude: 59))
       try setup.save()
-      ours = try place.context()
-      theirs = try place.context()
-      ours.mergePolicy = policy
+      (ours, theirs) = try place.twoContexts(policy)
       spot = try #require(try ours.spot(named: "A"))
       theirSpot = try #require(try theirs.spot(named: "A"))
       #expect(spot.home == theirSpot.home && spot.home?.city == "Oslo")
@@ -177,8 +175,7 @@ private final class Offer: ManagedObject {
 
   @Test(arguments: TestStore.allCases, Policy.allCases)
   func derivedValuesAreComputedFromTheMergedOnes(_ store: TestStore, _ policy: Policy) throws {
-    let place = try park(store), ours = try place.context(), theirs = try place.context()
-    ours.mergePolicy = policy.policy
+    let place = try park(store), (ours, theirs) = try place.twoContexts(policy.policy)
     let dog = try ours.all("Dog")[0], people = try ours.all("Person"), theirDog = try theirs.all("Dog")[0]
     #expect(dog["upperName"] == .string("REX") && dog["ownerName"] == .string("Ann") && dog["walkCount"] == .int64(1))
     theirDog["name"] = .string("Theirs")
@@ -199,7 +196,7 @@ private final class Offer: ManagedObject {
 
   /// A value that a policy returns for a derived attribute has no effect, and policies don't receive derived values.
   @Test(arguments: TestStore.allCases) func aPolicyDoesNotDetermineDerivedValues(_ store: TestStore) throws {
-    let place = try park(store), ours = try place.context(), theirs = try place.context(), seen = Mutex<[Set<String>]>([])
+    let place = try park(store), (ours, theirs) = try place.twoContexts(), seen = Mutex<[Set<String>]>([])
     ours.mergePolicy = .custom { conflict in
       seen.withLock { $0 = [conflict.base, conflict.ours, conflict.theirs].map { Set(($0 ?? [:]).keys) } }
       return .values(["name": .string("Both"), "upperName": .string("wrong"), "walkCount": .int64(7)])
@@ -218,8 +215,7 @@ private final class Offer: ManagedObject {
 
   @Test(arguments: TestStore.allCases, Policy.allCases)
   func derivedValuesOfAnObjectThatIsInsertedAgainAreComputedAgain(_ store: TestStore, _ policy: Policy) throws {
-    let place = try park(store), ours = try place.context(), theirs = try place.context()
-    ours.mergePolicy = policy.policy
+    let place = try park(store), (ours, theirs) = try place.twoContexts(policy.policy)
     let dog = try ours.all("Dog")[0]
     #expect(dog["walkCount"] == .int64(1) && dog["minutes"] == .int32(1))
     theirs.delete(try theirs.all("Dog")[0])
@@ -262,8 +258,7 @@ private final class Offer: ManagedObject {
 
   @Test(arguments: TestStore.allCases, Policy.allCases)
   func mergedValuesThatBreakARuleTogetherAreNotSaved(_ store: TestStore, _ policy: Policy) throws {
-    let place = try shop(store), ours = try place.context(), theirs = try place.context()
-    ours.mergePolicy = policy.policy
+    let place = try shop(store), (ours, theirs) = try place.twoContexts(policy.policy)
     let offer = try #require(try ours.fetch(FetchRequest<Offer>()).first)
     #expect(offer["price"] == .int32(40))
     for other in try theirs.fetch(FetchRequest<Offer>()) { other["price"] = .int32(20) }
@@ -292,7 +287,7 @@ private final class Offer: ManagedObject {
   }
 
   @Test(arguments: TestStore.allCases) func valuesOfACustomPolicyAreValidated(_ store: TestStore) throws {
-    let place = try shop(store), ours = try place.context(), theirs = try place.context()
+    let place = try shop(store), (ours, theirs) = try place.twoContexts()
     let offer = try #require(try ours.fetch(FetchRequest<Offer>()).first)
     #expect(offer["price"] == .int32(40))
     for other in try theirs.fetch(FetchRequest<Offer>()) { other["price"] = .int32(20) }

@@ -172,6 +172,13 @@ enum TestStore: String, CaseIterable, Sendable {
       return ManagedObjectContext(parent: parent.context)
     }
 
+    /// Two contexts for the contents: ours, which has the policy, and theirs.
+    func twoContexts(_ policy: MergePolicy = .error) throws -> (ManagedObjectContext, ManagedObjectContext) {
+      let ours = try context()
+      ours.mergePolicy = policy
+      return (ours, try context())
+    }
+
     /// Closes the store. The next context reopens it.
     func close() throws {
       try opened.withLock { opened in
