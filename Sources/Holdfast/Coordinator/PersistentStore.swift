@@ -42,6 +42,8 @@ public final class PersistentStore: Sendable {
   private let haveOthersSaved: (@Sendable () -> Bool)?
   /// Held during a check and what follows from it.
   private let noticing = Mutex(())
+  /// The number of the thread that holds ``noticing``; 0 if none does.
+  private let noticingThread = Atomic<UInt>(0)
   /// Guards the user's metadata, as last read or written.
   private let userInfo: Mutex<UserInfo>
 
@@ -72,9 +74,19 @@ public final class PersistentStore: Sendable {
   }
 
   /// Runs a closure if another process may have saved since the last call. Other calls wait until it has run.
+  ///
+  /// Traps if the store's check calls it, because the check would then wait for itself.
   func ifOthersHaveSaved(_ body: () -> Void) {
     guard let haveOthersSaved else { return }
-    noticing.withLock { _ in if haveOthersSaved() { body() } }
+    let thread = ThreadID.current.number
+    precondition(
+      noticingThread.load(ordering: .relaxed) != thread,
+      "A store's check for other saves read an object of a context; it may only send requests to the store itself.")
+    noticing.withLock { _ in
+      noticingThread.store(thread, ordering: .relaxed)
+      defer { noticingThread.store(0, ordering: .relaxed) }
+      if haveOthersSaved() { body() }
+    }
   }
 
   /// Opens a store. If it has a former version of the model, it is first migrated, if the description allows that.

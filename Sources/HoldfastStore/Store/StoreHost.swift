@@ -30,6 +30,9 @@ public final class StoreHost: Sendable {
   /// For stores whose rows aren't in memory. The coordinator calls the function before it uses rows that it has read earlier, on any thread,
   /// and discards these rows if it returns true. So the function must be fast: SQLite compares a few bytes of shared memory. Saves of this
   /// store don't count. The function must not retain the host.
+  ///
+  /// One thread at a time calls the function, and others wait for it. It may send requests to the store itself. It must not use a context or
+  /// wait for another thread that does: reading a fault in the function traps.
   public func setCheckForOtherSaves(_ haveOthersSaved: @escaping @Sendable () -> Bool) { check.withLock { $0 = haveOthersSaved } }
 
   /// The function that the store has given; nil if it has given none.

@@ -1,6 +1,7 @@
 import Holdfast
 import HoldfastSQLiteStore
 import HoldfastStore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -77,5 +78,81 @@ import Testing
     }
     try coordinator.close()
     other.close()
+  }
+
+  // MARK: The check of a store
+
+  /// A SQLite store whose check for other saves is a function of the test.
+  private final class CheckedStore: ForwardingStore {
+    let base: any IncrementalStore
+    let check = Mutex<(@Sendable () -> Bool)?>(nil)
+
+    init(_ path: String) { base = SQLiteStore(path: path) }
+
+    func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
+      let metadata = try base.open(model: model, host: host)
+      host.setCheckForOtherSaves { [weak self] in self?.check.withLock { $0 }?() ?? false }
+      return metadata
+    }
+
+    /// Whether the store has the row of an object.
+    func hasRow(_ id: ManagedObjectID, of entity: EntityIndex) throws -> Bool {
+      final class Sink: RowSink {
+        var hasRow = false
+        func take(_ batch: RowBatch, _ rows: RowSelection) -> SinkDemand {
+          hasRow = true
+          return .enough
+        }
+      }
+      let sink = Sink(), view = try base.beginRead(.latest, options: .none)
+      defer { view.end() }
+      try base.rows(FaultRequest(entity: entity, keys: [id.key]), in: view, options: .none, into: sink)
+      return sink.hasRow
+    }
+  }
+
+  /// Opens a store and saves a note.
+  private static func saveNote(_ store: CheckedStore) throws -> (PersistentStoreCoordinator, ManagedObjectID) {
+    let model = try ManagedObjectModel(entities: [EntityDescription("Note", attributes: [AttributeDescription("text", .string)])])
+    let coordinator = try PersistentStoreCoordinator(model: model, store: StoreDescription(type: "checked") { store })
+    let context = try ManagedObjectContext(coordinator: coordinator), note = try context.insert(entityNamed: "Note")
+    try note.setValue("text", forKey: "text")
+    try context.save()
+    return (coordinator, note.objectID)
+  }
+
+  private static func text(_ note: ManagedObjectID, _ coordinator: PersistentStoreCoordinator) throws -> StoreValue? {
+    try ManagedObjectContext(coordinator: coordinator).object(with: note).value(forKey: "text").storeValue
+  }
+
+  @Test func aCheckMaySendRequestsToItsStore() throws {
+    let store = CheckedStore(folder.file("notes.sqlite")), (coordinator, note) = try Self.saveNote(store)
+    let entity = try #require(coordinator.model.entity(named: "Note")).index, count = Atomic(0)
+    let check: @Sendable () -> Bool = { [weak store] in
+      count.add(1, ordering: .relaxed)
+      return (try? store?.hasRow(note, of: entity)) == true
+    }
+    store.check.withLock { $0 = check }
+    for round in 1...3 {
+      let before = coordinator.requestCounts.rows
+      #expect(try Self.text(note, coordinator) == .string("text"))
+      // The check returned true, so the cached row was discarded.
+      #expect(coordinator.requestCounts.rows == before + 1)
+      let calls = count.load(ordering: .relaxed)
+      #expect(calls == round)
+    }
+    try coordinator.close()
+  }
+
+  @Test func aCheckThatReadsAnObjectTraps() async {
+    let path = folder.file("notes.sqlite")
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [path = path as String] in
+      let store = CheckedStore(path), (coordinator, note) = try Self.saveNote(store)
+      let check: @Sendable () -> Bool = { (try? Self.text(note, coordinator)) == nil }
+      store.check.withLock { $0 = check }
+      _ = try Self.text(note, coordinator)
+    }
+    Misuse.expect(
+      "A store's check for other saves read an object of a context; it may only send requests to the store itself.", child)
   }
 }
