@@ -128,6 +128,48 @@ import Testing
     try reporting.store.close()
   }
 
+  /// Rebuilding the file and returning its unused pages are commits as well.
+  @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete])
+  func compactionIsNotReportedAsACommitOfAnother(_ journal: SQLiteStoreOptions.JournalMode) throws {
+    let reporting = try Reporting(folder, SQLiteStoreOptions(journalMode: journal), tracking: .ifPresent), open = reporting.open
+    try reporting.store.setMetadata(["number": .int64(1)])
+    #expect(!open.haveOthersSaved())
+    for _ in 0..<2 {
+      try reporting.store.compact()
+      reporting.look()
+      #expect(!open.haveOthersSaved())
+    }
+    try open.writing("test") { writer in
+      try writer.begin(.immediate)
+      try writer.runScript("CREATE TABLE unused (bytes); INSERT INTO unused VALUES (zeroblob(1000000)); DROP TABLE unused")
+      try writer.commit()
+      let before = try writer.int64("PRAGMA freelist_count") ?? 0
+      open.database.giveBackUnusedPages()
+      let after = try writer.int64("PRAGMA freelist_count")
+      #expect(before > 100 && after == 0)
+    }
+    reporting.look()
+    #expect(!open.haveOthersSaved())
+    #expect(reporting.all.isEmpty)
+    try reporting.store.close()
+  }
+
+  @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete])
+  func aCommitOfAnotherBeforeCompactionIsReported(_ journal: SQLiteStoreOptions.JournalMode) async throws {
+    let reporting = try Reporting(folder, SQLiteStoreOptions(journalMode: journal), tracking: .ifPresent)
+    try reporting.store.setMetadata(["number": .int64(1)])
+    reporting.look()
+    // The commits of this connection aren't noted, like those of another process.
+    let other = try reporting.open.database.connectForCompaction()
+    try other.run("UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1")
+    other.close()
+    try reporting.store.compact()
+    reporting.look()
+    #expect(await eventually { !reporting.all.isEmpty })
+    #expect(Set(reporting.all.map(\.mayIncludeOthers)) == [true] && reporting.open.haveOthersSaved())
+    try reporting.store.close()
+  }
+
   /// Uses a store's only connection for reading until `isReleased` is signalled.
   private final class BusyReader: Sendable {
     let isReading = Atomic(false)

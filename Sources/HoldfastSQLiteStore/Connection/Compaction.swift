@@ -18,7 +18,9 @@ extension SQLiteDatabase {
     try connection.begin(.immediate)
     connection.rollback()
     try SQLiteFileSystem.placingTemporaryFiles(names) { () throws(StoreError) in
-      try connection.withAttachedDatabases(upTo: 1) { () throws(StoreError) in try connection.run("VACUUM") }
+      try connection.withAttachedDatabases(upTo: 1) { () throws(StoreError) in
+        try connection.committing { () throws(StoreError) in try connection.run("VACUUM") }
+      }
     }
     // Without this checkpoint, the file would shrink only at a later save. It still does if a reader needs the old pages.
     checkpointNow()

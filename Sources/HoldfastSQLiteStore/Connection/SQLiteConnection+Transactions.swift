@@ -33,9 +33,19 @@ extension SQLiteConnection {
   ///
   /// - Throws: `storeReplaced` if the store's file was replaced during a writing transaction.
   func commit() throws(StoreError) {
-    guard role == .writer, let files else { return try run("COMMIT") }
+    guard role == .writer else { return try run("COMMIT") }
+    try committing { () throws(StoreError) in try run("COMMIT") }
+  }
+
+  /// Runs a closure that commits once, and notes the commit as one of this store. Otherwise, it would be reported as another process's.
+  ///
+  /// Call it after ``begin(_:)`` with a kind other than deferred. If another process commits in between, both commits count as its.
+  ///
+  /// - Throws: `storeReplaced` if the store's file was replaced, and the error of the closure.
+  func committing(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+    guard let files else { return try body() }
     try files.checkBeforeCommit(self)
-    do throws(StoreError) { try run("COMMIT") } catch {
+    do throws(StoreError) { try body() } catch {
       files.commitFailed()
       throw error
     }

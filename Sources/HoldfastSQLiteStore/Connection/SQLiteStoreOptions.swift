@@ -169,8 +169,8 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   /// - If the file has a history when it is opened, reports contain the IDs of the changed objects. Saves of programs that write no history
   ///   aren't reported.
   /// - Otherwise, reports contain no IDs: `mayIncludeOthers` is true, and contexts refresh all objects. Each commit to the file is reported,
-  ///   whatever it changed. A save of new objects takes two commits, and ``SQLiteStore/compact()`` of this store is reported as well.
-  ///   Nothing is reported if the file is in a read-only place without shared memory.
+  ///   whatever it changed. A save of new objects takes two commits. Nothing is reported if the file is in a read-only place without shared
+  ///   memory.
   public var reportsOtherProcesses = false
 
   /// The maximum number of changes in the history. Defaults to 1,000,000; nil for no maximum.
