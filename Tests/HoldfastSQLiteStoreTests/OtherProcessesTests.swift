@@ -170,6 +170,63 @@ import Testing
     try reporting.store.close()
   }
 
+  /// The first save converts the file, which is a commit as well.
+  @Test func convertingTheJournalIsNotReportedAsACommitOfAnother() async throws {
+    let first = SQLiteStore(path: folder.file(), options: SQLiteStoreOptions(journalMode: .delete))
+    _ = try first.open(model: TestModels.peopleModel(), host: .none)
+    try first.close()
+    let reporting = try Reporting(folder, SQLiteStoreOptions(journalMode: .wal), tracking: .ifPresent), open = reporting.open
+    #expect(!open.database.openedFiles.hasLog && !open.haveOthersSaved())
+    for number in Int64(1)...3 {
+      try reporting.store.setMetadata(["number": .int64(number)])
+      reporting.look()
+      #expect(!open.haveOthersSaved(), "number \(number)")
+    }
+    #expect(open.database.openedFiles.hasLog && reporting.all.isEmpty)
+    try commitElsewhere(reporting)
+    reporting.look()
+    #expect(await eventually { !reporting.all.isEmpty })
+    #expect(open.haveOthersSaved())
+    try reporting.store.close()
+  }
+
+  /// The commits of this connection aren't noted, like those of another process.
+  private func commitElsewhere(_ reporting: Reporting, converting: Bool = false) throws {
+    let other = try reporting.open.database.connectForCompaction()
+    if converting { try other.run("PRAGMA journal_mode=wal") }
+    try other.run("UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1")
+    other.close()
+  }
+
+  /// Another process saves before the first save converts the file, and may also have converted it itself.
+  @Test(arguments: [false, true]) func aCommitOfAnotherBeforeTheJournalIsConvertedIsReported(_ converting: Bool) async throws {
+    let first = SQLiteStore(path: folder.file(), options: SQLiteStoreOptions(journalMode: .delete))
+    _ = try first.open(model: TestModels.peopleModel(), host: .none)
+    try first.close()
+    let reporting = try Reporting(folder, SQLiteStoreOptions(journalMode: .wal), tracking: .ifPresent)
+    try commitElsewhere(reporting, converting: converting)
+    try reporting.store.setMetadata(["number": .int64(1)])
+    #expect(reporting.open.haveOthersSaved())
+    reporting.look()
+    #expect(await eventually { !reporting.all.isEmpty })
+    try reporting.store.close()
+  }
+
+  /// Unused connections haven't read since the conversion, so they don't have the log open.
+  @Test func commitsAreNoticedAfterAnotherProcessHasConvertedTheJournal() throws {
+    let reporting = try Reporting(folder, SQLiteStoreOptions(journalMode: .delete), tracking: .ifPresent), open = reporting.open
+    try reporting.store.setMetadata(["number": .int64(1)])
+    let other = try open.database.connectForCompaction()
+    try other.run("PRAGMA journal_mode=wal")
+    for round in 1...3 {
+      try other.run("UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1")
+      #expect(open.haveOthersSaved(), "round \(round)")
+      #expect(!open.haveOthersSaved(), "round \(round)")
+    }
+    other.close()
+    try reporting.store.close()
+  }
+
   /// Uses a store's only connection for reading until `isReleased` is signalled.
   private final class BusyReader: Sendable {
     let isReading = Atomic(false)

@@ -37,6 +37,9 @@ struct LogIndex {
     Header(words: memory.loadUnaligned(as: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64).self))
   }
 
+  /// Whether there was no commit since the file got its log.
+  var isOfNewLog: Bool { header.change == 0 && pages == 0 }
+
   /// The number of pages in the log.
   var pages: UInt32 { memory.load(fromByteOffset: 16, as: UInt32.self) }
   /// The number of the log's pages already moved into the database.
@@ -116,6 +119,18 @@ extension ConnectionState {
 }
 
 extension SQLiteConnection {
+  /// The index of the log; nil if there is none. Opens the log if another connection has converted the file since this one last read.
+  var logIndex: LogIndex? {
+    if let index = LogIndex(state) { return index }
+    // A connection without locks has no index, and one in a transaction has the log open if there is one.
+    if state.watchedPlace != nil || isInTransaction || state.openFile(SQLITE_FCNTL_JOURNAL_POINTER) != nil { return nil }
+    let statementsRun = statementsRun
+    defer { self.statementsRun = statementsRun }
+    // SQLite opens the log at the first read.
+    _ = try? int64("PRAGMA schema_version")
+    return LogIndex(state)
+  }
+
   /// Whether this connection has a write-ahead log open. It then keeps a lock, so no other process removes the log.
   var hasLogOpen: Bool {
     let statementsRun = statementsRun

@@ -117,6 +117,32 @@ final class OpenedFiles: Sendable {
   /// Forgets the log. Call it when the file was converted to a rollback journal.
   func logWasRemoved() { state.withLock { $0.forgetLog() } }
 
+  /// Converts the file to a journal mode with a closure that returns the mode in force.
+  ///
+  /// Converting a rollback journal to a log is a commit that changes no rows, and marks have another form afterwards. If it was the only
+  /// commit, the store continues to know of all commits.
+  func converting(
+    _ connection: SQLiteConnection, _ convert: () throws(StoreError) -> String?
+  ) throws(StoreError) -> String? {
+    let before = state.withLock { state in
+      state.isCommitting = true
+      return mark(connection, state)
+    }
+    defer { state.withLock { $0.isCommitting = false } }
+    let mode = try convert()
+    guard mode == SQLiteStoreOptions.JournalMode.wal.rawValue, case .counter(let counter) = before else { return mode }
+    // A connection that finds the file converted by another process opens the log. One that converts the file opens the log when it next
+    // reads. So another process must convert the file back, or save and close it, between two calls here to remain unnoticed.
+    guard LogIndex(connection.state) == nil, (try? connection.state.changeCounterOnDisk) == counter &+ 1 else { return mode }
+    guard let index = connection.logIndex, index.isOfNewLog else { return mode }
+    let after = CommitMark.log(index.header)
+    state.withLock { state in
+      if state.known == before { state.known = after }
+      if state.reported == before { state.reported = after }
+    }
+    return mode
+  }
+
   // MARK: Writing
 
   /// The file's commit counter, without a log, when the last writing transaction began; nil if unknown.
@@ -191,7 +217,7 @@ final class OpenedFiles: Sendable {
   /// The mark of the last commit; nil if it can't be read.
   private func mark(_ connection: SQLiteConnection, _ state: borrowing State) -> CommitMark? {
     // Before the first save, the log isn't known.
-    if state.log != nil || (try? connection.state.hasLogOnDisk) == true { return LogIndex(connection.state).map { .log($0.header) } }
+    if state.log != nil || (try? connection.state.hasLogOnDisk) == true { return connection.logIndex.map { .log($0.header) } }
     return (try? connection.state.changeCounterOnDisk).map { .counter($0) }
   }
 

@@ -98,7 +98,7 @@ final class ReaderPool: Sendable {
   ///
   /// - Parameters:
   ///   - operation: The operation, as a verb phrase for errors.
-  ///   - body: Must be fast, and must not begin a transaction.
+  ///   - body: Must be fast, and must not leave a transaction open.
   /// - Throws: `notOpen` after ``close(checkpointing:)``, and the error of opening a connection.
   func withIdleOrFurther<R: Sendable>(to operation: String, _ body: @Sendable (SQLiteConnection) -> R) throws(StoreError) -> R {
     if let result = withIdle(body) { return result }
@@ -120,7 +120,7 @@ final class ReaderPool: Sendable {
     if !keeps { connection.close() }
   }
 
-  /// Calls a closure with an unused connection; returns nil if there is none. The closure must be fast, and must not begin a transaction.
+  /// Calls a closure with an unused connection; returns nil if there is none. The closure must be fast, and must not leave a transaction open.
   func withIdle<R: Sendable>(_ body: @Sendable (SQLiteConnection) -> R) -> R? {
     state.withLock { state in
       guard let connection = state.idle.last else { return nil }

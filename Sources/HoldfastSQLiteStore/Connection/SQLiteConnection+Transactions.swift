@@ -103,13 +103,18 @@ extension SQLiteConnection {
   func adoptJournalMode(_ mode: SQLiteStoreOptions.JournalMode, _ options: SQLiteStoreOptions) throws(StoreError)
     -> SQLiteStoreOptions.JournalMode
   {
-    let inForce = try convert(to: mode, options) ?? ""
+    let inForce = try converting(to: mode, options) ?? ""
     if inForce != SQLiteStoreOptions.JournalMode.wal.rawValue { files?.logWasRemoved() }
     if inForce == mode.rawValue { return mode }
     Logger(label: SQLiteLibrary.logLabel).info(
       "The file system doesn't support the requested journal mode.",
       metadata: ["asked": "\(mode.rawValue)", "inForce": "\(inForce)", "path": "\(path)"])
     return SQLiteStoreOptions.JournalMode(rawValue: inForce) ?? .delete
+  }
+
+  private func converting(to mode: SQLiteStoreOptions.JournalMode, _ options: SQLiteStoreOptions) throws(StoreError) -> String? {
+    guard let files else { return try convert(to: mode, options) }
+    return try files.converting(self) { () throws(StoreError) in try convert(to: mode, options) }
   }
 
   /// Retries, because SQLite doesn't wait for the lock that converting needs.
