@@ -32,20 +32,78 @@ extension ConflictResolution {
     for (upsert, resolution) in upserts { try upsert.run(resolution, &merged) }
   }
 
+  /// An object in conflict with another one.
+  private struct Duplicate {
+    let object: ManagedObject
+    var existing: ManagedObjectID
+    let constraint: [String]
+  }
+
   /// The objects in conflict, each once, in the order of their first change: later objects are merged into earlier ones.
   ///
+  /// Of several new objects with the same values, the store reports all but one, and names that one or another as the existing object. Which
+  /// one, depends on their keys, which don't show the order of insertion: permanent ones ascend, temporary ones descend, and an object can
+  /// get a permanent one before earlier objects do. So these objects become a saved object or the first of them, whatever the store reports.
+  ///
   /// The next attempt to save reports other constraints that an object violates.
-  private func duplicates() throws -> [(object: ManagedObject, existing: ManagedObjectID, constraint: [String])] {
-    var found: [ManagedObject: (existing: ManagedObjectID, constraint: [String])] = [:]
+  private func duplicates() throws -> [Duplicate] {
+    var found = try reportedDuplicates()
+    addUnreported(to: &found)
+    var firsts: [ManagedObjectID: ManagedObjectID] = [:]
+    var duplicates: [Duplicate] = []
+    for object in context.changes.objects {
+      guard var duplicate = found[object] else { continue }
+      if object.isInserted {
+        let last = lastExisting(duplicate.existing, found)
+        if newObject(last) == nil {
+          duplicate.existing = last
+        } else if let first = firsts[last] {
+          duplicate.existing = first
+        } else {
+          firsts[last] = object.id
+          continue
+        }
+      }
+      duplicates.append(duplicate)
+    }
+    return duplicates
+  }
+
+  /// The first conflict that the store has reported of each object.
+  private func reportedDuplicates() throws -> [ManagedObject: Duplicate] {
+    var found: [ManagedObject: Duplicate] = [:]
     for conflict in (error.cause as? StoreError)?.constraintConflicts ?? [] {
       guard let object = context.registeredObject(for: conflict.objectID), let existing = conflict.existing else { throw error }
-      if found[object] == nil { found[object] = (existing, conflict.constraint) }
+      if found[object] == nil { found[object] = Duplicate(object: object, existing: existing, constraint: conflict.constraint) }
     }
     if found.isEmpty { throw error }
-    // Keys don't show the order of insertion: permanent ones ascend, and temporary ones descend.
-    return context.changes.objects.compactMap { object in
-      found[object].map { (object: object, existing: $0.existing, constraint: $0.constraint) }
+    return found
+  }
+
+  /// Adds the new objects that have the values of others and weren't reported, each as a duplicate of itself.
+  private func addUnreported(to found: inout [ManagedObject: Duplicate]) {
+    let reported = found
+    for object in context.changes.objects {
+      guard object.isInserted, let duplicate = reported[object] else { continue }
+      let last = lastExisting(duplicate.existing, reported)
+      guard let other = newObject(last), found[other] == nil else { continue }
+      found[other] = Duplicate(object: other, existing: last, constraint: duplicate.constraint)
     }
+  }
+
+  /// The object that an existing object is a duplicate of, the one which that is a duplicate of, and so on. Only new objects become others.
+  private func lastExisting(_ id: ManagedObjectID, _ found: [ManagedObject: Duplicate]) -> ManagedObjectID {
+    var id = id
+    // A faulty store may report a cycle.
+    for _ in found {
+      guard let next = newObject(id).flatMap({ found[$0] })?.existing, next != id else { break }
+      id = next
+    }
+    return id
+  }
+
+  private func newObject(_ id: ManagedObjectID) -> ManagedObject? {
+    context.registeredObject(for: id).flatMap { $0.isInserted ? $0 : nil }
   }
 
   /// The object with an ID, if the context has its row.

@@ -130,6 +130,46 @@ import Testing
     }
   }
 
+  /// The IDs of some were requested, so later objects have smaller keys than earlier ones. Another one may be stored.
+  @Test(arguments: TestStore.allCases, Policy.allCases)
+  func severalNewObjectsOfWhichSomeHavePermanentIDsBecomeOneInTheSameOrder(_ store: TestStore, _ policy: Policy) throws {
+    for (mask, isStored) in (1..<7).flatMap({ [($0, false), ($0, true)] }) {
+      let place = try store.makePlace(), setup = try place.context(), comment = Comment(rawValue: "mask \(mask), stored: \(isStored)")
+      if isStored { setup.dog("Old").chip = 7 }
+      try setup.save()
+      let context = try place.context(), friend = context.dog("Friend")
+      context.mergePolicy = policy.policy
+      let dogs = ["First", "Second", "Third"].map { name -> Dog in
+        let dog = context.dog(name)
+        dog.chip = 7
+        friend.friends.insert(dog)
+        return dog
+      }
+      try context.obtainPermanentIDs(for: dogs.indices.filter { mask >> $0 & 1 == 1 }.map { dogs[$0] })
+      try context.save()
+      #expect(dogs.map(\.isInaccessible) == [false, true, true] && friend.friends.contains(dogs[0]) && friend.friends.count == 1, comment)
+      let saved = try stored(place, 7)
+      #expect(saved.map(\.name) == [policy.prefersOurs ? "Third" : isStored ? "Old" : "First"], comment)
+      #expect(saved.first?.friendOf.count == 1, comment)
+    }
+  }
+
+  /// A policy sees the stored values in each conflict with a stored object, and those of the first new object otherwise.
+  @Test(arguments: TestStore.allCases)
+  func aCustomPolicyReceivesTheFirstObjectsValues(_ store: TestStore) throws {
+    let place = try store.makePlace(), context = try place.context()
+    context.mergePolicy = .custom { conflict in
+      guard case .int16(let ours)? = conflict.ours?["age"], conflict.theirs?["name"] == .string("First") else { return .error }
+      return .values(["age": .int16(ours)])
+    }
+    let dogs = (0..<3).map { context.dog(["First", "Second", "Third"][$0], age: 10 + $0) }
+    for dog in dogs { dog.chip = 7 }
+    try context.obtainPermanentIDs(for: [dogs[2]])
+    try context.save()
+    #expect(dogs.map(\.isInaccessible) == [false, true, true] && dogs[0].age == 12)
+    #expect(try stored(place, 7).map(\.age) == [12])
+  }
+
   /// The context has saved the deletion of the other object before, and another context has inserted that again.
   @Test(arguments: TestStore.allCases, [false, true])
   func aNewObjectThatBecomesOneDeletedHereBeforeKeepsItsLinks(_ store: TestStore, _ isReverse: Bool) throws {
