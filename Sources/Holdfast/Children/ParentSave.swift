@@ -408,11 +408,21 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     for (source, places) in Dictionary(grouping: changes.links.indices, by: { changes.links[$0].source }) {
       guard let object = parent.registered(relationship.entityIndex, source), let list = object.orderedList(index) else { continue }
       let sent = Dictionary(places.map { (changes.links[$0].target, changes.keys[$0]) }, uniquingKeysWith: { $1 })
-      let keys = store.orders.sort(list, of: relationship, source, by: sent)
+      let keys = ParentSave.sorted(list.keys, by: sent)
       if keys == list.keys { continue }
       list.replaceOrder(by: keys)
       object.toManyStates()[index].noteMove()
       parent.noteChange(object)
     }
+  }
+
+  /// The keys of a list in the order that the child has sent. Those that the child doesn't know stay behind their predecessors.
+  private static func sorted(_ keys: [ObjectKey], by sent: [ObjectKey: Int64]) -> [ObjectKey] {
+    var last = Int64.min
+    let entries = keys.enumerated().map { position, key in
+      last = sent[key] ?? last
+      return (key: key, order: last, position: position)
+    }
+    return entries.sorted { ($0.order, $0.position) < ($1.order, $1.position) }.map(\.key)
   }
 }

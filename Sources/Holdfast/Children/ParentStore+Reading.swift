@@ -78,10 +78,7 @@ extension ParentStore {
     // These rows could be older than the parent's objects.
     if !parent.changes.isEmpty || !children.seesStoredVersions { stored.acceptsRows = false }
     let relationship = parent.entities[request.entity].relationships[request.relationship]
-    if parent.changes.isEmpty {
-      orders.forget(relationship, request.sources)
-      return try coordinator.relationships(stored, in: parent.pinnedStores(), options)
-    }
+    if parent.changes.isEmpty { return try coordinator.relationships(stored, in: parent.pinnedStores(), options) }
     var changed: [ObjectKey] = []
     stored.sources = []
     for source in request.sources {
@@ -90,7 +87,6 @@ extension ParentStore {
     var answers: [(sources: [ObjectKey], answer: RelationshipAnswer)] = []
     if !changed.isEmpty { answers.append((changed, try targets(of: changed, relationship, options))) }
     if !stored.sources.isEmpty {
-      orders.forget(relationship, stored.sources)
       answers.append((stored.sources, try coordinator.relationships(stored, in: parent.pinnedStores(), options)))
     }
     let answer = RelationshipAnswer(joining: answers, for: request.sources, destination: relationship.destinationIndex)
@@ -116,7 +112,8 @@ extension ParentStore {
       for source in sources {
         guard let object = parent.registered(relationship.entityIndex, source) else { continue }
         if relationship.isOrdered {
-          let entries = object.orderedList(index).map { orders.entries($0, of: relationship, source) } ?? []
+          // The save of the parent assigns its new order keys. The child needs some, to say where it has put an object.
+          let entries = object.orderedList(index)?.orderedEntries() ?? []
           targets += entries.map(\.key)
           orderKeys += entries.map(\.order)
         } else {

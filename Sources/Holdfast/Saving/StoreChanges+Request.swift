@@ -261,7 +261,8 @@ extension StoreChanges {
 
   /// The new order keys of an ordered relationship.
   ///
-  /// New and moved objects get a new key. Other objects get one if there was no room between two keys.
+  /// New and moved objects get a new key. Other objects get one if there was no room between two keys. If any gets a new key, a parent context
+  /// receives the keys of all objects: it has none yet for its own unsaved order, and others after its save.
   private func orderChanges(_ relationship: ManagedObjectModel.Relationship) -> SaveRequest.OrderChanges {
     let (index, family) = (relationship.toManyIndex, context.graph.entities[relationship.entityIndex].family)
     let checksDeleted = context.hasDeleted(relationship.destinationIndex)
@@ -270,8 +271,10 @@ extension StoreChanges {
       guard let states = object.toMany, object.isInserted ? !states[index].contents.isEmpty : object.needsOrder(of: relationship),
         let list = object.orderedList(index)
       else { continue }
-      let source = permanent(object.objectKey)
-      for (key, order) in list.assignOrders() {
+      let source = permanent(object.objectKey), changed = list.assignOrders()
+      let sendsAll = context.parent != nil && !changed.isEmpty
+      let orders = sendsAll ? (list.assigned ?? []).map { (key: $0.key, order: $0.order) } : changed
+      for (key, order) in orders {
         let target = permanent(key)
         if target < 0 || checksDeleted && context.isDeleted(relationship.destinationIndex, key) { continue }
         found.append((SaveRequest.Link(source: source, target: target), order))

@@ -318,6 +318,62 @@ import Testing
     #expect(try Lists.names(of: lists.items(lists.place.context())) == expected)
   }
 
+  /// The child has moved objects twice before its parent was saved, which then has other order keys. Reading another list reads this one's
+  /// order keys as well, because the owners were fetched together.
+  @Test(arguments: TestStore.allCases) func theOrderOfAListDoesNotDependOnReadingAnotherOne(_ store: TestStore) throws {
+    let lists = try Lists(store, ["a", "b", "c"], also: "other"), parent = try lists.place.context()
+    let child = ManagedObjectContext(parent: parent), mine = try lists.items(child)
+    for _ in 0..<2 {
+      mine.move(from: 0, to: 1)
+      try child.save()
+    }
+    try parent.save()
+    let other = try lists.list("other", child)
+    #expect(try other.ordered(forKey: "items").isEmpty)
+    mine.move(from: 2, to: 1)
+    try child.save()
+    #expect(try Lists.names(of: lists.items(parent)) == ["a", "c", "b"])
+    try parent.save()
+    #expect(try Lists.names(of: lists.items(lists.place.context())) == ["a", "c", "b"])
+  }
+
+  /// The parent has changed the order after the child has read it, and the child then reads another list.
+  @Test(arguments: TestStore.allCases) func theOrderOfTheChildWinsAfterReadingAnotherList(_ store: TestStore) throws {
+    let lists = try Lists(store, ["a", "b", "c"], also: "other"), parent = try lists.place.context()
+    let child = ManagedObjectContext(parent: parent), mine = try lists.items(child), theirs = try lists.items(parent)
+    #expect(try Lists.names(of: mine) == ["a", "b", "c"])
+    theirs.reverse()
+    let other = try lists.list("other", child)
+    #expect(try other.ordered(forKey: "items").isEmpty)
+    mine.move(from: 2, to: 0)
+    try child.save()
+    #expect(try Lists.names(of: theirs) == ["c", "a", "b"])
+    try parent.save()
+    #expect(try Lists.names(of: lists.items(lists.place.context())) == ["c", "a", "b"])
+  }
+
+  @Test(arguments: TestStore.allCases) func theOrderOfTheParentStaysIfTheChildOnlyRemovesAnObject(_ store: TestStore) throws {
+    let lists = try Lists(store, ["a", "b", "c"]), parent = try lists.place.context(), child = ManagedObjectContext(parent: parent)
+    let mine = try lists.items(child), theirs = try lists.items(parent)
+    #expect(try Lists.names(of: mine) == ["a", "b", "c"])
+    theirs.reverse()
+    mine.remove(at: 1)
+    try child.save()
+    #expect(try Lists.names(of: theirs) == ["c", "a"])
+  }
+
+  /// The child knows neither the parent's new object nor that another one was removed.
+  @Test(arguments: TestStore.allCases) func objectsThatTheChildDoesNotKnowStayBehindTheirPredecessors(_ store: TestStore) throws {
+    let lists = try Lists(store, ["a", "b", "c", "d"]), parent = try lists.place.context(), child = ManagedObjectContext(parent: parent)
+    let mine = try lists.items(child), theirs = try lists.items(parent)
+    #expect(try Lists.names(of: mine) == ["a", "b", "c", "d"])
+    theirs.insert(try Lists.newItem("x", parent), at: 1)
+    theirs.remove(at: 2)
+    mine.move(from: 3, to: 0)
+    try child.save()
+    #expect(try Lists.names(of: theirs) == ["d", "a", "x", "c"])
+  }
+
   /// The store clears references to deleted objects that the parent hasn't read.
   @Test(arguments: TestStore.allCases) func aChildFollowsDeletionsOfWhatItRefersTo(_ store: TestStore) throws {
     let family = try Family(store), child = family.child
