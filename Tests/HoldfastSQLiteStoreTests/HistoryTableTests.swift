@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastSQLiteStore
+import HoldfastStore
 import SQLiteTestSupport
 import TestSupport
 import Testing
@@ -107,6 +108,39 @@ import Testing
       ])
     #expect(
       try SQL.rows(path, "SELECT Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID FROM ACHANGE") == [["16001", "0", "2", "1", "1"]])
+  }
+
+  /// Deletes objects, and returns the number of statements that the history adds.
+  private func historyStatements(_ entity: String, deleting count: Int) throws -> Int {
+    let numbers = try [HistoryTracking.always, .never].map { tracking -> Int in
+      var options = SQLiteStoreOptions()
+      options.historyTracking = tracking
+      let name = "\(entity) \(count) \(tracking).sqlite"
+      let tested = try StoreUnderTest(folder, HistoryModel.model(), name: name, options: options)
+      let values: [[String: StoreValue]] = (0..<2 * count).map { number in
+        entity == "Dog" ? ["name": .string("\(number)"), "age": .int16(1)] : ["name": .string("\(number)")]
+      }
+      let keys = try tested.insert(entity, values), deleted = keys.enumerated().filter { $0.offset % 2 == 0 }.map(\.element)
+      let before = tested.store.statementCount
+      try tested.save(try tested.deletion(entity, deleted))
+      let number = tested.store.statementCount - before
+      try tested.store.close()
+      if tracking == .never { return number }
+      let rows = try SQL.rows(
+        folder.file(name), "SELECT Z_PK, ZENTITYPK, ZTOMBSTONE0 FROM ACHANGE WHERE ZCHANGETYPE = 2 AND ZTRANSACTIONID = 2 ORDER BY Z_PK")
+      let expected = deleted.enumerated().map { place, key in
+        ["\(2 * count + place + 1)", "\(key.rawValue)", entity == "Dog" ? "\(2 * place)" : "NULL"]
+      }
+      #expect(rows == expected)
+      return number
+    }
+    return numbers[0] - numbers[1]
+  }
+
+  /// A person keeps no values. Of a dog, the row is read, and its values are written together with the change.
+  @Test func deletingManyObjectsTakesFewStatementsOfTheHistory() throws {
+    #expect(try historyStatements("Person", deleting: 20) == historyStatements("Person", deleting: 200))
+    #expect(try historyStatements("Dog", deleting: 200) - historyStatements("Dog", deleting: 20) == 2 * 180)
   }
 
   @Test func aDamagedHistoryIsReported() throws {
