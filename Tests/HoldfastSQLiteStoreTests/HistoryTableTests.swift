@@ -143,6 +143,39 @@ import Testing
     #expect(try historyStatements("Dog", deleting: 200) - historyStatements("Dog", deleting: 20) == 2 * 180)
   }
 
+  /// Gives the file, which isn't open, the form of a history that early versions of Core Data wrote: without a table of texts.
+  private func useEarlyForm() throws {
+    func text(_ column: String) -> String { "(SELECT ZNAME FROM ATRANSACTIONSTRING WHERE Z_PK = \(column)TS)" }
+    let texts = ["ZAUTHOR", "ZBUNDLEID", "ZCONTEXTNAME", "ZPROCESSID"].map(text).joined(separator: ", ")
+    for sql in [
+      "ALTER TABLE ATRANSACTION RENAME TO later",
+      "CREATE TABLE ATRANSACTION ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZTIMESTAMP FLOAT, ZAUTHOR VARCHAR, "
+        + "ZBUNDLEID VARCHAR, ZCONTEXTNAME VARCHAR, ZPROCESSID VARCHAR )",
+      "INSERT INTO ATRANSACTION SELECT Z_PK, Z_ENT, Z_OPT, ZTIMESTAMP, \(texts) FROM later", "DROP TABLE later",
+      "DROP TABLE ATRANSACTIONSTRING", "DELETE FROM Z_PRIMARYKEY WHERE Z_ENT = 16003",
+    ] { _ = try SQL.rows(path, sql) }
+  }
+
+  @Test(arguments: [HistoryTracking.ifPresent, .always])
+  func aHistoryWithoutATableOfTextsIsReadAndContinued(_ tracking: HistoryTracking) throws {
+    let first = try coordinator()
+    for number in 0..<2 { try save("author \(number)", "context", first) }
+    try first.close()
+    try useEarlyForm()
+    let second = try coordinator(tracking: tracking), history = try second.fetchHistory()
+    #expect(history.transactions.map(\.author) == ["author 0", "author 1"])
+    #expect(history.transactions.allSatisfy { $0.contextName == "context" && $0.processID != nil && $0.bundleID == nil })
+    try save("author 2", "other", second)
+    let new = try second.fetchHistory(after: history.token).transactions
+    #expect(new.map(\.transactionNumber) == [3] && new[0].author == "author 2" && new[0].contextName == "other")
+    #expect(new[0].processID == history.transactions[0].processID && new[0].changes.count == 1)
+    #expect(try second.fetchHistory(author: "author 1").transactions.map(\.transactionNumber) == [2])
+    #expect(try second.deleteHistory(upTo: history.token) == 2)
+    try second.close()
+    #expect(try SQL.rows(path, "SELECT Z_PK, ZAUTHOR, ZCONTEXTNAME FROM ATRANSACTION") == [["3", "author 2", "other"]])
+    #expect(try SQL.rows(path, "SELECT name FROM sqlite_master WHERE name = 'ATRANSACTIONSTRING'").isEmpty)
+  }
+
   @Test func aDamagedHistoryIsReported() throws {
     let coordinator = try coordinator()
     _ = try HistoryModel.fill(coordinator, 2)

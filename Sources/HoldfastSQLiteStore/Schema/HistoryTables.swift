@@ -31,23 +31,29 @@ enum HistoryTables {
     ] + numbers.map { "INSERT OR IGNORE INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (\($0.0), '\($0.1)', 0, 0)" }
   }
 
-  /// The columns of a transaction that contain keys of texts. Each has an index.
-  static let textColumns = ["ZAUTHORTS", "ZBUNDLEIDTS", "ZCONTEXTNAMETS", "ZPROCESSIDTS"]
+  /// The table of the texts of transactions. Files of early versions of Core Data lack it; see ``HistoryTexts``.
+  static let strings = "ATRANSACTIONSTRING"
 
   /// The tables that every history has.
-  static let names = ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"]
+  static let required = ["ACHANGE", "ATRANSACTION"]
 
-  /// Whether a file has the tables.
+  /// The tables of Core Data that a history can have.
+  static let names = required + [strings]
+
+  /// Whether a file has a history.
   static func exist(_ connection: SQLiteConnection) throws -> Bool {
-    let list = names.map { "'\($0)'" }.joined(separator: ", ")
+    let list = required.map { "'\($0)'" }.joined(separator: ", ")
     let count = try connection.int64("SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name IN (\(list))")
-    return count == Int64(names.count)
+    return count == Int64(required.count)
+  }
+
+  /// Whether a file has one of the tables.
+  static func exists(_ table: String, _ connection: SQLiteConnection) throws -> Bool {
+    try connection.int64("SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = '\(table)'") == 1
   }
 
   /// Whether a file has the table of values before and after changes.
-  static func hasValues(_ connection: SQLiteConnection) throws -> Bool {
-    try connection.int64("SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = '\(values)'") == 1
-  }
+  static func hasValues(_ connection: SQLiteConnection) throws -> Bool { try exists(values, connection) }
 
   /// The number of columns for values of deleted objects.
   static func tombstoneCount(_ connection: SQLiteConnection) throws -> Int {

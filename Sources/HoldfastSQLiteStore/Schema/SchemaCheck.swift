@@ -39,10 +39,10 @@ struct SchemaCheck {
     // Indexes of constraints have no text.
     while try statement.step() {
       if !statement.isNull(3), let finding = Self.finding(statement) { findings.append(finding) }
-      if statement.string(0) == "table", HistoryTables.names.contains(statement.string(1)) { historyTables += 1 }
+      if statement.string(0) == "table", HistoryTables.required.contains(statement.string(1)) { historyTables += 1 }
     }
     self.findings = findings
-    hasHistory = historyTables == HistoryTables.names.count
+    hasHistory = historyTables == HistoryTables.required.count
   }
 
   private static func finding(_ row: SQLiteStatement) -> Finding? {

@@ -33,7 +33,8 @@ struct HistoryDeletion {
   /// This takes an index look-up for each text and column. A history has at most as many texts as its transactions have columns for them, and
   /// automatic deletion removes a tenth of the history, so the cost for each change is bounded.
   private func deleteUnusedTexts() throws {
-    let isUsed = HistoryTables.textColumns.map { "EXISTS (SELECT 1 FROM ATRANSACTION WHERE \($0) = ATRANSACTIONSTRING.Z_PK)" }
+    let isUsed = try HistoryTexts(writer).keyColumns.map { "EXISTS (SELECT 1 FROM ATRANSACTION WHERE \($0) = ATRANSACTIONSTRING.Z_PK)" }
+    if isUsed.isEmpty { return }
     try writer.statement("DELETE FROM ATRANSACTIONSTRING WHERE NOT (\(isUsed.joined(separator: " OR ")))").run()
   }
 

@@ -17,13 +17,12 @@ struct HistoryReader {
   func transactions(_ request: HistoryRequest) throws -> HistoryTransactions {
     let tokens = try tokens(), columns = try Columns(connection)
     let after = try request.after.map { try tokens.number(of: $0) } ?? tokens.first - 1
+    let texts = try HistoryTexts(connection)
+    let names = [HistoryTexts.Name.author, .contextName, .processID, .bundleID].map(texts.expression).joined(separator: ", ")
     let select = try connection.prepare(
       """
-      SELECT t.Z_PK, t.ZTIMESTAMP, ifnull(a.ZNAME, t.ZAUTHOR), ifnull(c.ZNAME, t.ZCONTEXTNAME), ifnull(p.ZNAME, t.ZPROCESSID),
-      ifnull(b.ZNAME, t.ZBUNDLEID) FROM ATRANSACTION t LEFT JOIN ATRANSACTIONSTRING a ON a.Z_PK = t.ZAUTHORTS
-      LEFT JOIN ATRANSACTIONSTRING c ON c.Z_PK = t.ZCONTEXTNAMETS LEFT JOIN ATRANSACTIONSTRING p ON p.Z_PK = t.ZPROCESSIDTS
-      LEFT JOIN ATRANSACTIONSTRING b ON b.Z_PK = t.ZBUNDLEIDTS
-      WHERE t.Z_PK > ?1 AND ifnull(t.ZTIMESTAMP < ?2, 0) = 0 AND (?3 IS NULL OR ifnull(a.ZNAME, t.ZAUTHOR) = ?3)
+      SELECT t.Z_PK, t.ZTIMESTAMP, \(names) FROM ATRANSACTION t
+      WHERE t.Z_PK > ?1 AND ifnull(t.ZTIMESTAMP < ?2, 0) = 0 AND (?3 IS NULL OR \(texts.expression(.author)) = ?3)
       ORDER BY t.Z_PK LIMIT ?4
       """)
     select.bind(after, at: 1)

@@ -5,13 +5,19 @@ import Synchronization
 final class HistoryState: Sendable {
   private let model: ManagedObjectModel
   private let madePlan = Mutex<HistoryPlan?>(nil)
-  /// Whether the file has a history that saves write; nil if the next save must look. Used with the writer.
-  private let isKept: Mutex<Bool?>
+
+  private enum Found {
+    case absent
+    case present(HistoryTexts)
+  }
+
+  /// Whether the file has a history that saves write, and its form; nil if the next save must look. Used with the writer.
+  private let found: Mutex<Found?>
 
   /// - Parameter isAbsent: Whether the file had no history when it was opened, and gets none.
   init(_ model: ManagedObjectModel, isAbsent: Bool) {
     self.model = model
-    isKept = Mutex(isAbsent ? false : nil)
+    found = Mutex(isAbsent ? .absent : nil)
   }
 
   /// Made at the first use, because most files have no history.
@@ -24,16 +30,23 @@ final class HistoryState: Sendable {
     }
   }
 
-  /// Whether a save writes history. Call it in the save's transaction.
-  func isKept(_ writer: SQLiteConnection) throws -> Bool {
+  /// The form of the history that a save writes; nil if it writes none. Call it in the save's transaction.
+  func texts(_ writer: SQLiteConnection) throws -> HistoryTexts? {
     let isOutdated = writer.files?.mayHaveOtherSchema() ?? true
-    return try isKept.withLock { isKept in
-      if let isKept, !isOutdated { return isKept }
-      isKept = nil
-      let exists = try HistoryTables.exist(writer), isChanged = try exists && complete(writer)
+    return try found.withLock { found in
+      if !isOutdated {
+        if case .absent = found { return nil }
+        if case .present(let texts) = found { return texts }
+      }
+      found = nil
+      guard try HistoryTables.exist(writer) else {
+        found = .absent
+        return nil
+      }
+      let texts = try HistoryTexts(writer)
       // If the transaction is rolled back, what it has added is lost. So the next save looks again.
-      if !isChanged { isKept = exists }
-      return exists
+      if try !complete(writer) { found = .present(texts) }
+      return texts
     }
   }
 

@@ -6,6 +6,7 @@ final class HistoryWriter {
   private let store: OpenStore
   private let writer: SQLiteConnection
   private let plan: HistoryPlan
+  private let texts: HistoryTexts
 
   /// An object that the save changes or deletes.
   private struct Changed: Hashable {
@@ -25,14 +26,15 @@ final class HistoryWriter {
   /// - Returns: Nil if the file keeps no history.
   static func begin(_ request: SaveRequest, _ store: OpenStore, _ writer: SQLiteConnection) throws -> HistoryWriter? {
     if store.database.options.historyTracking == .never || request.isEmpty { return nil }
-    guard try store.history.isKept(writer) else { return nil }
-    let history = HistoryWriter(request, store, writer)
+    guard let texts = try store.history.texts(writer) else { return nil }
+    let history = HistoryWriter(request, store, writer, texts)
     try history.readBefore()
     return history
   }
 
-  private init(_ request: SaveRequest, _ store: OpenStore, _ writer: SQLiteConnection) {
+  private init(_ request: SaveRequest, _ store: OpenStore, _ writer: SQLiteConnection, _ texts: HistoryTexts) {
     self.request = request
+    self.texts = texts
     plan = store.history.plan
     updates = HistoryUpdates(request, plan, store.model)
     links = HistoryLinks(request, plan, store.model, prefixes: store.prefixes)
@@ -171,15 +173,25 @@ final class HistoryWriter {
   }
 
   private func writeTransaction() throws {
+    let values: [(name: HistoryTexts.Name, text: String?)] = [
+      (.author, request.origin?.author), (.contextName, request.origin?.contextName), (.processID, HistoryTransaction.currentProcessID),
+    ]
+    let stored = values.filter { texts.keyColumn($0.name) != nil || texts.textColumn($0.name) != nil }
+    let columns = stored.map { ", \(texts.keyColumn($0.name) ?? $0.name.rawValue)" }.joined()
     let insert = try writer.statement(
-      "INSERT INTO ATRANSACTION (Z_PK, Z_ENT, ZAUTHORTS, ZCONTEXTNAMETS, ZPROCESSIDTS, ZTIMESTAMP) "
-        + "VALUES (?1, \(HistoryTables.transactionNumber), ?2, ?3, ?4, ?5)")
-    let names = [request.origin?.author, request.origin?.contextName, HistoryTransaction.currentProcessID]
-    for (place, name) in names.enumerated() {
-      if let name { insert.bind(try string(name), at: place + 2) } else { insert.bindNull(at: place + 2) }
+      "INSERT INTO ATRANSACTION (Z_PK, Z_ENT, ZTIMESTAMP\(columns)) "
+        + "VALUES (?1, \(HistoryTables.transactionNumber), ?2\(stored.indices.map { ", ?\($0 + 3)" }.joined()))")
+    for (place, value) in stored.enumerated() {
+      if let text = value.text, texts.keyColumn(value.name) != nil {
+        insert.bind(try string(text), at: place + 3)
+      } else if let text = value.text {
+        try insert.bind(text, at: place + 3)
+      } else {
+        insert.bindNull(at: place + 3)
+      }
     }
     insert.bind(transaction, at: 1)
-    insert.bind(request.origin?.time ?? SaveOrigin().time, at: 5)
+    insert.bind(request.origin?.time ?? SaveOrigin().time, at: 2)
     try insert.run()
   }
 
