@@ -1,8 +1,9 @@
-import Holdfast
 import HoldfastStore
 import HoldfastStoreConformance
 import TestSupport
 import Testing
+
+@testable import Holdfast
 
 /// Permanent IDs before the save.
 @Suite struct PermanentIDTests {
@@ -52,6 +53,27 @@ import Testing
     context.delete(dropped)
     try context.save()
     #expect(try Set(place.context().fetch(Dog.self).map(\.name)) == ["Saved", "Kept"])
+  }
+
+  /// A store has no links to an object that was never saved, so their removal isn't a change.
+  @Test(arguments: TestStore.allCases) func linksToANewObjectWithAPermanentIDAreTakenBack(_ store: TestStore) throws {
+    let place = try store.makePlace(), setup = try place.context()
+    setup.dog("Rex", owner: setup.person("Ann"))
+    try setup.save()
+    let context = try place.context(), rex = try #require(try context.one(Dog.self) { $0.name == "Rex" })
+    let ann = try #require(try context.one(Person.self) { $0.name == "Ann" }), fido = context.dog("Fido", owner: ann)
+    try context.obtainPermanentIDs(for: [fido])
+    fido.friends.insert(rex)
+    rex.friends.insert(fido)
+    #expect(rex.hasChanges)
+    fido.owner = nil
+    fido.friends.remove(rex)
+    rex.friends.remove(fido)
+    let version = try #require(rex.committedRow).version
+    context.delete(fido)
+    try context.save()
+    #expect(rex.committedRow?.version == version && rex.friends.isEmpty && rex.friendOf.isEmpty && ann.dogs.map(\.name) == ["Rex"])
+    #expect(try place.context().fetch(FetchRequest<Dog>()).map(\.name) == ["Rex"])
   }
 
   @Test func theIDIsOfTheStoreThatTheObjectWasAssignedTo() throws {

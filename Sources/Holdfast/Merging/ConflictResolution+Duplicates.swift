@@ -5,7 +5,8 @@ import HoldfastStore
 /// If a new object has the same values as another one, new or saved, the two become one. The result is the same as if the other object had
 /// been saved first, and then read and changed.
 extension ConflictResolution {
-  func resolveDuplicates() throws {
+  /// - Returns: The objects that new objects have become.
+  func resolveDuplicates() throws -> [ManagedObject] {
     let conflicts = try duplicates(), rows = try rows(of: conflicts.map { $0.existing })
     var upserts: [(Upsert, MergeResolution)] = [], reversions: [(ManagedObject, [String], MergeResolution)] = []
     for conflict in conflicts {
@@ -30,6 +31,7 @@ extension ConflictResolution {
     for (object, constraint, resolution) in reversions { try revert(object, constraint, resolution) }
     var merged = Upsert.Merged()
     for (upsert, resolution) in upserts { try upsert.run(resolution, &merged) }
+    return Array(merged.values)
   }
 
   /// An object in conflict with another one.

@@ -10,21 +10,26 @@ struct ConflictResolution {
   let error: PersistenceError
   /// Whether the program resolves the conflicts itself. A save doesn't resolve those of unchanged objects that the program wants detected.
   var isExplicit = false
+  /// The objects that ``MergePolicy/overwrite`` overwrites; nil for all. During a save: those that were changed before it resolved conflicts,
+  /// and those that new objects became. Resolving has only changed links of the others.
+  var overwritten: Set<ManagedObject>?
 
   /// Resolves the conflicts.
   ///
+  /// - Returns: The objects that new objects have become.
   /// - Throws: The error of the save if the policy or the kind of conflict doesn't allow it.
-  func run() throws {
+  func run() throws -> [ManagedObject] {
     if policy.fixed == .error { throw error }
-    try context.reportingToChildren(resolveConflicts)
+    return try context.reportingToChildren(resolveConflicts)
   }
 
-  private func resolveConflicts() throws {
+  private func resolveConflicts() throws -> [ManagedObject] {
     switch error.code {
     case .conflict: try resolveVersions()
-    case .constraintConflict: try resolveDuplicates()
+    case .constraintConflict: return try resolveDuplicates()
     default: throw error
     }
+    return []
   }
 
   // MARK: Versions
@@ -75,6 +80,7 @@ struct ConflictResolution {
     let chosen = try chosen { try MergeConflict(kind, object, theirs: current.map { (object, $0.pointer) }) }
     // Nothing is known of an object that was never read, so it can't be inserted again.
     if current == nil && chosen.prefersObject { try checkInsertable(object) }
+    if chosen == .overwrite, overwritten?.contains(object) == false { return .mergeByPropertyObjectTrump }
     return chosen
   }
 
@@ -163,15 +169,19 @@ extension ContextCore {
     precondition(!isSaving, "Conflicts were resolved in a callback of a save.")
     try settleUncertainSave()
     leaveGeneration()
-    try resolve(error, policy, isExplicit: true)
+    _ = try resolve(error, policy, isExplicit: true)
     tellChanges()
   }
 
   /// Resolves the conflicts of a failed save, or throws its error.
-  func resolve(_ error: PersistenceError, _ policy: MergePolicy, isExplicit: Bool = false) throws {
-    try whileSaving {
-      try holdingAwakening { try ConflictResolution(context: self, policy: policy, error: error, isExplicit: isExplicit).run() }
-    }
+  ///
+  /// - Parameter overwritten: See ``ConflictResolution/overwritten``.
+  /// - Returns: The objects that new objects have become.
+  func resolve(
+    _ error: PersistenceError, _ policy: MergePolicy, isExplicit: Bool = false, overwritten: Set<ManagedObject>? = nil
+  ) throws -> [ManagedObject] {
+    let resolution = ConflictResolution(context: self, policy: policy, error: error, isExplicit: isExplicit, overwritten: overwritten)
+    return try whileSaving { try holdingAwakening(resolution.run) }
   }
 
   /// Merges objects with their stored rows.

@@ -17,6 +17,8 @@ extension ContextCore {
     try settleUncertainSave()
     var waiting = inbox.takeAll()[...]
     defer { if !waiting.isEmpty { inbox.putBack(waiting) } }
+    // Rows that are merged are the newest ones. So merging a change can set links of objects that a later one names.
+    if !changes.isEmpty { for changes in waiting.dropFirst() { refreshUnchanged(changes) } }
     while let changes = waiting.first {
       try merge(changes)
       waiting.removeFirst()
@@ -36,15 +38,14 @@ extension ContextCore {
   /// - Parameter showsAgain: Whether objects are shown again that had been deleted. Lists in memory may contain them, although the store's
   ///   don't.
   private func merge(_ changes: SavedChanges, showsAgain: Bool) throws {
-    let isAnnounced = changes.announcer.value == ObjectIdentifier(persistentStoreCoordinator) && !changes.mayIncludeOthers
+    let isAnnounced = isAnnounced(changes)
     if !isAnnounced { discardCachedRows(changes) }
     let namesOwners = isAnnounced && !showsAgain
     leaveGeneration()
     recentGroups.removeAll()
     // An ID that both lists contain was deleted after it was changed.
     let deleted = registeredObjects(changes.deleted)
-    var updated = registeredObjects(changes.updated).subtracting(deleted)
-    if changes.mayIncludeOthers { updated.formUnion(objects(ofStore: changes.storeIdentifier).filter { !deleted.contains($0) }) }
+    var updated = updatedObjects(changes).subtracting(deleted)
     if !namesOwners { updated.formUnion(objects(leadingTo: changes.deleted).subtracting(deleted)) }
     // Links to them may have changed without a new version of their rows.
     let owners = updated.filter { $0.hasChanges || lockedObjects.contains($0) }
@@ -63,6 +64,22 @@ extension ContextCore {
     children?.report(
       StoreChange(
         inserted: changes.inserted, updated: changes.updated, deleted: changes.deleted, mayIncludeOthers: changes.mayIncludeOthers))
+  }
+
+  /// Whether the coordinator knows all rows that have changed.
+  private func isAnnounced(_ changes: SavedChanges) -> Bool {
+    changes.announcer.value == ObjectIdentifier(persistentStoreCoordinator) && !changes.mayIncludeOthers
+  }
+
+  private func updatedObjects(_ changes: SavedChanges) -> Set<ManagedObject> {
+    let named = registeredObjects(changes.updated)
+    return changes.mayIncludeOthers ? named.union(objects(ofStore: changes.storeIdentifier)) : named
+  }
+
+  /// Makes updated objects without unsaved changes be read again.
+  private func refreshUnchanged(_ changes: SavedChanges) {
+    if !isAnnounced(changes) { discardCachedRows(changes) }
+    turnIntoFaults(updatedObjects(changes).subtracting(lockedObjects).filter { !$0.hasChanges })
   }
 
   /// Merges objects with unsaved changes as the policy says, and removes deleted ones that have no row any more.

@@ -105,7 +105,7 @@ extension ManagedObject {
       // If an object referenced itself by a relationship that is its own inverse, the slot already has its new value.
       if former !== self || link.inverseSlot != link.slot { former.assign(link.inverseSlot, nil) }
     } else {
-      let isRecorded = former.recordRemoval(Int(link.inverseToManyIndex), objectKey)
+      let isRecorded = former.recordRemoval(Int(link.inverseToManyIndex), objectKey, wasNeverSaved: wasNeverSaved)
       if !isRecorded { context.changes.hasDroppedLinkRecords = true }
     }
   }
@@ -174,9 +174,9 @@ extension ManagedObject {
   }
 
   /// Records that a destination was removed. Returns false if the list in memory doesn't have it.
-  @discardableResult final func recordRemoval(_ index: Int, _ key: ObjectKey) -> Bool {
+  @discardableResult final func recordRemoval(_ index: Int, _ key: ObjectKey, wasNeverSaved: Bool = false) -> Bool {
     keepOrder(index, removing: key)
-    let isRecorded = toManyStates()[index].remove(key)
+    let isRecorded = toManyStates()[index].remove(key, wasNeverSaved: wasNeverSaved)
     if isRecorded { context.noteChange(self) }
     return isRecorded
   }
@@ -204,6 +204,9 @@ extension ManagedObject {
 
   private func isKnown(_ index: Int) -> Bool { toMany?[index].isKnown ?? false }
 
+  /// Whether the object is new. Its ID can be permanent. False for an object that is inserted again after others deleted it.
+  private var wasNeverSaved: Bool { isInserted && (row?.version ?? 0) == 0 }
+
   /// Whether a to-many relationship is in memory and has a destination. Sends no store request.
   final func knows(_ key: ObjectKey, _ relationship: ManagedObjectModel.Relationship) -> Bool {
     let index = relationship.toManyIndex, family = context.graph.entities[relationship.entityIndex].family
@@ -221,9 +224,9 @@ extension ManagedObject {
     }
     context.holdingAwakening {
       keepOrder(index, removing: target.objectKey)
-      if toManyStates()[index].remove(target.objectKey) {
+      if toManyStates()[index].remove(target.objectKey, wasNeverSaved: target.wasNeverSaved) {
         context.noteChange(self)
-        if link.hasInverse { target.recordRemoval(Int(link.inverseToManyIndex), objectKey) }
+        if link.hasInverse { target.recordRemoval(Int(link.inverseToManyIndex), objectKey, wasNeverSaved: wasNeverSaved) }
       }
     }
   }

@@ -148,7 +148,9 @@ struct ToManyState {
   }
 
   /// Records that a destination was removed. Returns false if it isn't there.
-  mutating func remove(_ key: ObjectKey) -> Bool {
+  ///
+  /// - Parameter wasNeverSaved: Whether no store has had the destination, which can have a permanent ID already.
+  mutating func remove(_ key: ObjectKey, wasNeverSaved: Bool = false) -> Bool {
     defer { checkInvariants() }
     if isKnown {
       guard contents.remove(key) else { return false }
@@ -160,7 +162,7 @@ struct ToManyState {
     let wasAdded = !recorded.pointee.added.isEmpty && recorded.pointee.added.remove(key)
     if wasAdded && base == .fired { return true }
     // The store has no links to objects that were never saved.
-    if key < 0 && base == .unfired {
+    if (key < 0 || wasNeverSaved) && base == .unfired {
       if !isChanged { base = .untouched }
       return wasAdded
     }

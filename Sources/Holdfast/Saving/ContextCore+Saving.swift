@@ -21,6 +21,7 @@ extension ContextCore {
     leaveGeneration()
     try refuseUnreadValues()
     var calledCount = 0
+    var overwritten: Set<ManagedObject>?
     for attempt in 0...ContextCore.mergeLimit {
       let operation = SaveOperation(self, calledCount: calledCount)
       do {
@@ -30,7 +31,8 @@ extension ContextCore {
         }
       } catch let error as PersistenceError where error.code == .conflict || error.code == .constraintConflict {
         if attempt == ContextCore.mergeLimit { throw error }
-        try resolve(error, mergePolicy)
+        let changed = overwritten ?? Set(changes.objects)
+        overwritten = changed.union(try resolve(error, mergePolicy, overwritten: changed))
         calledCount = operation.calledCount
         continue
       }

@@ -357,6 +357,27 @@ import Testing
   }
 
   /// So a program that reads a change in the sequence can merge it.
+  /// Two saves wait. The first one has changed the item, whose row already contains what the second one has saved: another list, whose name
+  /// has changed as well. Taking the item back changes that list.
+  @Test(arguments: TestStore.allCases) func anObjectOfALaterSaveIsReadAgainBeforeAnEarlierOneIsMerged(_ store: TestStore) throws {
+    let lists = try Lists(store, ["a"], also: "other"), place = lists.place
+    let ours = try place.context(), first = try place.context(), second = try place.context()
+    (ours.automaticallyMergesChanges, ours.mergePolicy) = (true, .overwrite)
+    let item = try lists.item("a", ours), other = try lists.list("other", ours)
+    #expect(try other.ordered(forKey: "items").isEmpty)
+    try item.setValue("ours", forKey: "name")
+    try lists.item("a", first).setValue("first", forKey: "name")
+    try first.save()
+    let theirs = try lists.list("other", second)
+    try theirs.setValue("renamed", forKey: "name")
+    try theirs.ordered(forKey: "items").append(lists.item("first", second))
+    try second.save()
+    try ours.save()
+    let check = try place.context(), saved = try lists.list("renamed", check)
+    #expect(try saved.ordered(forKey: "items").isEmpty && lists.items(check).map(\.objectID) == [item.objectID])
+    #expect(try lists.item("ours", check).objectID == item.objectID)
+  }
+
   @Test func aContextReceivesAChangeBeforeTheSequenceDeliversIt() async throws {
     let two = try Two(.memory, .error), coordinator = two.ours.persistentStoreCoordinator
     two.ours.automaticallyMergesChanges = true

@@ -312,6 +312,7 @@ import Testing
       setup.dog("Rex")
     }
     let both = try pair.dogs("Fido"), rex = try pair.dogs("Rex").ours, collar = try #require(both.ours.collar)
+    #expect(collar.color == "red")
     pair.theirs.delete(try #require(both.theirs.collar))
     try pair.theirs.save()
     rex.collar = collar

@@ -75,6 +75,26 @@ import Testing
     #expect(try context.fetch(FetchRequest<ManagedObject>(entityName: "Animal")).count == 3)
   }
 
+  /// Under `overwrite`, the stored dog loses his collar, whose color this context hasn't changed.
+  @Test(arguments: TestStore.allCases)
+  func anObjectThatOnlyAnUpsertUnlinksIsNotOverwritten(_ store: TestStore) throws {
+    let place = try store.makePlace(), setup = try place.context()
+    let old = setup.dog("Old")
+    (old.chip, old.collar) = (7, setup.insert(Collar.self) { $0.color = "red" })
+    try setup.save()
+    let (ours, theirs) = try place.twoContexts(.overwrite)
+    let collar = try #require(try ours.fetch(FetchRequest<Collar>()).first)
+    #expect(collar.color == "red" && collar.dog?.name == "Old")
+    try #require(try theirs.fetch(FetchRequest<Collar>()).first).color = "green"
+    try theirs.save()
+    ours.dog("New").chip = 7
+    try ours.save()
+    #expect(collar.color == "green" && collar.dog == nil && !ours.hasChanges)
+    let dog = try #require(try stored(place, 7).first)
+    #expect(dog.name == "New" && dog.collar == nil)
+    #expect(try place.context().fetch(FetchRequest<Collar>()).map(\.color) == ["green"])
+  }
+
   @Test(arguments: TestStore.allCases, Policy.allCases)
   func aNewObjectIsMergedIntoTheOneInTheContext(_ store: TestStore, _ policy: Policy) throws {
     let place = try store.makePlace(), context = try place.context()
