@@ -203,7 +203,7 @@ private struct Secrets {
     let letters = try child.fetch(FetchRequest<ManagedObject>(entityName: "Letter"))
     guard letters.count == 1 else { fatalError("\(letters.count) letters") }
     let same = try sibling.existingObject(with: letters[0].objectID)
-    try letters[0].setValue(.string("canary 73417341"), forKey: "sender")
+    try letters[0].setValue(.string("73417341 canary"), forKey: "sender")
     try same.setValue(.string("canary"), forKey: "sender")
     try sibling.save()
     expectError("a conflict of a child") { try child.save() }
