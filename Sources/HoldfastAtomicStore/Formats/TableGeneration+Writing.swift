@@ -36,13 +36,13 @@ extension TableGeneration {
 
   /// Calls `body` with each owner in a key range and its destinations.
   ///
-  /// Includes only owners that have destinations. Owners and destinations are in ascending order. Does nothing unless the relationship
-  /// is many-to-many.
+  /// Includes only owners that have destinations, also those that don't exist. Owners and destinations are in ascending order. The
+  /// relationship must be to-many.
   public func forEachTargets(
     of relationship: ManagedObjectModel.Relationship, sources: ClosedRange<ObjectKey>,
     _ body: (ObjectKey, UnsafeBufferPointer<ObjectKey>) throws -> Void
   ) rethrows {
-    if case .links(let forward, _) = schema.storage(of: relationship) { try adjacencies[forward].forEachSource(in: sources, body) }
+    try adjacencies[forwardIndex(of: relationship)].forEachSource(in: sources, body)
   }
 
   /// Returns a reader for the links of a to-many relationship.

@@ -1,8 +1,8 @@
 import HoldfastStore
 import Synchronization
 
-/// The rows of a file that is read on demand. Requests that single pages can't answer build a ``TableGeneration`` of all rows,
-/// once.
+/// The rows of a file that is read on demand. Saves, and requests that single pages and sections can't answer, build a
+/// ``TableGeneration`` of all rows, once.
 final class PagedGeneration: Sendable {
   let file: any PagedStoreFile
   /// The tables of all rows. The lock is held while they are built, so that they are built only once.
@@ -26,6 +26,7 @@ final class PagedGeneration: Sendable {
       let loader = TableLoader(model: schema.model, path: file.path, keySpace: schema.keySpace)
       try file.read(into: loader)
       let generation = try loader.finish().generation
+      try file.compare(generation, everything: false)
       made = generation
       finished.withLock { $0 = generation }
       return generation
@@ -91,6 +92,46 @@ extension PagedGeneration {
   }
 }
 
+extension PagedGeneration {
+  /// Returns the destinations of a relationship. Builds the tables only if the file can't answer, or if that costs less.
+  func relationships(_ request: RelationshipRequest) throws -> RelationshipAnswer {
+    if let complete { return complete.relationships(request) }
+    let model = schema.model, relationship = model.entities[request.entity].relationships[request.relationship]
+    guard let found = try file.links(of: relationship, from: request.sources) else { return try generation().relationships(request) }
+    let links = try withoutMissingOwners(found, relationship, request.sources)
+    let hasSubentities = model.entities[relationship.destinationIndex].familyIndexes.count > 1
+    return RelationshipAnswer(
+      offsets: links.offsets, targets: links.targets,
+      entities: hasSubentities ? try entities(of: links.targets, relationship.destinationIndex) : nil, orderKeys: links.orderKeys)
+  }
+
+  /// Removes the destinations of owners that don't exist. A deleted owner can still have links if the delete rule is "no action".
+  private func withoutMissingOwners(
+    _ links: PagedLinks, _ relationship: ManagedObjectModel.Relationship, _ owners: [ObjectKey]
+  ) throws -> PagedLinks {
+    let root = schema.model.entities[relationship.entityIndex].rootIndex
+    let isMissing = try owners.indices.map { index in
+      try !links.range(ofOwner: index).isEmpty && row(entity: root, key: owners[index]) == nil
+    }
+    if !isMissing.contains(true) { return links }
+    var kept = PagedLinks(isOrdered: links.orderKeys != nil)
+    for index in owners.indices {
+      let range = isMissing[index] ? 0..<0 : links.range(ofOwner: index)
+      kept.append(links.targets[range], orderKeys: links.orderKeys?[range])
+    }
+    return kept
+  }
+
+  /// The concrete entity of each destination; the declared one for missing objects.
+  private func entities(of keys: [ObjectKey], _ declared: EntityIndex) throws -> [EntityIndex] {
+    let root = schema.model.entities[declared].rootIndex
+    return try keys.map { try row(entity: root, key: $0)?.entity ?? declared }
+  }
+
+  /// Reads everything, and compares everything that the file stores twice.
+  func verify() throws { try file.compare(generation(), everything: true) }
+}
+
 /// The rows of a store now, or when a read view began.
 enum RowSource: Sendable {
   /// All rows are in memory.
@@ -133,5 +174,10 @@ enum RowSource: Sendable {
     }
   }
 
-  func relationships(_ request: RelationshipRequest) throws -> RelationshipAnswer { try generation().relationships(request) }
+  func relationships(_ request: RelationshipRequest) throws -> RelationshipAnswer {
+    switch self {
+    case .tables(let generation): generation.relationships(request)
+    case .paged(let paged): try paged.relationships(request)
+    }
+  }
 }

@@ -112,6 +112,12 @@ final class OpenedFile: Sendable {
     }
   }
 
+  /// Reads everything. A file that was opened page by page, and not saved since, is compared with its tables.
+  func verify() throws {
+    if case .opened(let paged) = written.withLock({ $0.saved }) { return try paged.verify() }
+    _ = try tables.source.generation()
+  }
+
   // MARK: File state
 
   /// Records the header and the history of the current file.

@@ -133,7 +133,7 @@ public final class WholeFileStore: IncrementalStore {
   /// A format that reads entire files has already done so on opening.
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` with code `damaged`, and errors of reading the file.
-  public func verify() throws { _ = try open(to: "verify the store").tables.source.generation() }
+  public func verify() throws { try open(to: "verify the store").verify() }
 
   /// Closes the file.
   public func close() throws { closeFile() }
