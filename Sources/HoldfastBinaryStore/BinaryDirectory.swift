@@ -104,7 +104,7 @@ extension BinaryLayout.Kind {
   fileprivate var range: ClosedRange<Int64> {
     switch self {
     case .info, .model, .history: 0...0
-    case .rows, .links, .order: TableLoader.keys.rawValues
+    case .rows, .links, .order, .inverse: TableLoader.keys.rawValues
     case .unique: 0...Int64(UInt32.max)
     }
   }
@@ -127,6 +127,7 @@ extension SectionEntry {
     case .order: "a section of lists"
     case .unique: "an index"
     case .history: "the history"
+    case .inverse: "a section of inverse links"
     }
   }
 }

@@ -11,26 +11,29 @@ import Synchronization
   import Darwin
 #endif
 
-/// A file whose sections are read on demand. Rows and indexes that were read stay in memory, so nothing is read twice.
+/// A file whose sections are read on demand. What was read stays in memory, so nothing is read twice: rows, indexes, and the links of
+/// relationships that were requested.
 final class BinaryFile: PagedStoreFile {
   let header: StoreFileHeader
   let schema: TableSchema
   let history: HistoryLog?
   var path: String? { errors.path }
-  private let file: FileBytes
-  private let errors: BinaryErrors
-  private let allowsUnverified: Bool
+  let file: FileBytes
+  let errors: BinaryErrors
+  let allowsUnverified: Bool
   private let keepsRows: Bool
-  private let entries: [SectionEntry]
-  private let subjects: BinarySubjects
+  let entries: [SectionEntry]
+  let subjects: BinarySubjects
   /// For each entity, the positions of its row sections in the directory.
-  private let rowSections: [Range<Int>]
+  let rowSections: [Range<Int>]
+  /// The positions of the sections of each relationship in the directory.
+  let linkPlaces: LinkPlaces
   private let rowCounts: [Int]
   /// For each constraint, the positions of its index sections in the directory; nil if the file has no index.
   private let indexPlaces: [Range<Int>?]
   private let decoders: [RowSectionDecoder]
-  /// The sections of rows that were read, by directory index. Guarded because any thread can read.
-  private let batches: Mutex<[RowBatch?]>
+  /// What was read of rows and links. Guarded because any thread can read.
+  let pages: Mutex<ReadPages>
   /// The index sections that were read, by directory index.
   private let indexes = Mutex<[Int: [UInt8]]>([:])
 
@@ -52,7 +55,7 @@ final class BinaryFile: PagedStoreFile {
     entries = opened.directory.entries
     history = try opened.history()
     (self.file, self.errors) = (file, errors.whileOpen)
-    batches = Mutex(Array(repeating: nil, count: entries.count))
+    pages = Mutex(ReadPages(count: entries.count))
     decoders = model.entities.map { [identity = schema.identity] in RowSectionDecoder($0, identity: identity) }
     (rowSections, rowCounts) = try BinaryFile.rowSections(entries, subjects, model, errors)
     var memory = RowMemory(options.wholeFile, fileByteCount: file.byteCount)
@@ -63,6 +66,8 @@ final class BinaryFile: PagedStoreFile {
       throw errors.newerFormat("a section for an entity, relationship or constraint that isn't in the model")
     }
     indexPlaces = BinaryFile.indexPlaces(entries, subjects, allowsUnverified: allowsUnverified)
+    linkPlaces = LinkPlaces(entries, subjects, schema.model)
+    if !allowsUnverified { try checkLinkCounts() }
   }
 
   /// Finds the sections of each constraint. If digests aren't verified, no index is trusted, because it could point to the wrong
@@ -102,13 +107,13 @@ final class BinaryFile: PagedStoreFile {
 
   /// The parts use the model's numbers of entities, relationships and constraints, which can differ from the file's.
   var saved: (bytes: FileBytes, parts: [FilePart]) {
-    let trusted = allowsUnverified ? entries.filter { $0.kind != .unique } : entries
+    let trusted = allowsUnverified ? entries.filter { $0.kind != .unique && $0.kind != .inverse } : entries
     return (file, trusted.compactMap { entry in subjects.number(of: entry).map { entry.part(subject: $0) } })
   }
 
   // MARK: Sections
 
-  private func withSection<Result>(_ entry: SectionEntry, _ body: (UnsafeRawBufferPointer) throws -> Result) throws -> Result {
+  func withSection<Result>(_ entry: SectionEntry, _ body: (UnsafeRawBufferPointer) throws -> Result) throws -> Result {
     try BinaryOpening.withSection(entry, file, errors, allowsUnverified: allowsUnverified) { section in
       do {
         return try body(section)
@@ -119,15 +124,16 @@ final class BinaryFile: PagedStoreFile {
   }
 
   private func batch(_ place: Int, of entity: EntityIndex) throws -> RowBatch {
-    if let known = batches.withLock({ $0[place] }) { return known }
+    if let known = pages.withLock({ $0.batches[place] }) { return known }
     let entry = entries[place]
     let read = try withSection(entry) { try decoders[entity].batch($0, count: entry.count, keys: entry.first...entry.last) }
     if !keepsRows { return read }
-    return batches.withLock { batches in
+    return try pages.withLock { pages throws in
       // Another thread may have read the section in the meantime.
-      let batch = batches[place] ?? read
-      batches[place] = batch
-      return batch
+      if let batch = pages.batches[place] { return batch }
+      guard pages.claims.settle(place, { read.confirms($0) }) else { throw contradiction() }
+      pages.batches[place] = read
+      return read
     }
   }
 
@@ -153,7 +159,7 @@ final class BinaryFile: PagedStoreFile {
   }
 
   /// The first index in an ascending range whose key is at least `key`; nil if there is none.
-  private static func place(of key: Int64, in range: Range<Int>, _ keyAt: (Int) -> Int64) -> Int? {
+  static func place(of key: Int64, in range: Range<Int>, _ keyAt: (Int) -> Int64) -> Int? {
     var (low, high) = (range.lowerBound, range.upperBound)
     while low < high {
       let middle = low + (high - low) / 2

@@ -33,6 +33,8 @@ enum BinaryLayout {
     case unique = 6
     /// The history, as `HistoryLog.bytes`.
     case history = 7
+    /// Links that rows or sections of links contain at their other end.
+    case inverse = 8
   }
 
   static func header(uuid: UUID) -> [UInt8] {
@@ -48,7 +50,7 @@ enum BinaryLayout {
 /// An entry of the directory: the position and the contents of a section.
 struct SectionEntry: Sendable {
   var kind: BinaryLayout.Kind
-  /// The index of the entity, relationship or constraint in the store information; 0 for other sections.
+  /// The index of the entity, relationship, constraint or inverse in the store information; 0 for other sections.
   var subject: Int
   var offset: Int64
   var byteCount: Int

@@ -55,7 +55,7 @@ extension BinaryFormat: RepairableFormat {
           var list = lists[entry.subject] ?? ([], [])
           try OrderSections.read(bytes, entry, into: &list.0, &list.1)
           lists[entry.subject] = list
-        case .info, .model, .unique, .history: break
+        case .info, .model, .unique, .history, .inverse: break
         }
       }
       if isRead { continue }
@@ -174,7 +174,8 @@ final class SoundSections {
   private func entry(at place: Int64) throws -> SectionEntry? {
     guard let bytes = try bytes(at: place, BinaryLayout.entryByteCount), let entry = SectionEntry(bytes),
       entry.offset >= Int64(BinaryLayout.headerByteCount), entry.byteCount > 0, Int64(entry.byteCount) <= place - entry.offset,
-      entry.count > 0, entry.count <= entry.byteCount, entry.first <= entry.last
+      entry.count > 0, entry.count <= entry.byteCount || entry.kind == .inverse && entry.count / 2 <= entry.byteCount,
+      entry.first <= entry.last
     else { return nil }
     return entry
   }

@@ -54,6 +54,8 @@ struct BinaryWriter {
     }
     for number in indexes.indices { try putIndex(number) }
     if let history = image.history { try putBytes(.history, history.bytes) }
+    var inverses = InverseSections.Writer()
+    for (number, relationship) in BinaryInfo.inverted(image.model).enumerated() { try putInverses(of: relationship, number, &inverses) }
     try putEnd(header)
   }
 
@@ -257,6 +259,26 @@ struct BinaryWriter {
     if lists.count == 0 { return }
     try put(.order, number, lists.bytes, count: lists.count, lists.first...lists.last)
     lists.removeAll()
+  }
+
+  private mutating func putInverses(
+    of relationship: ManagedObjectModel.Relationship, _ number: Int, _ links: inout InverseSections.Writer
+  ) throws {
+    try putSections(
+      .inverse, number, isKept: { [generation] in generation.hasSameLinks(as: $0, relationship, sources: $1.keys) }
+    ) { writer, owners in
+      try writer.generation.forEachTargets(of: relationship, sources: owners) { owner, targets in
+        if links.isFull { try writer.put(&links, number) }
+        links.add(owner, targets)
+      }
+      try writer.put(&links, number)
+    }
+  }
+
+  private mutating func put(_ links: inout InverseSections.Writer, _ number: Int) throws {
+    if links.count == 0 { return }
+    try put(.inverse, number, links.encode(), count: links.count, links.first...links.last)
+    links.removeAll()
   }
 
   // MARK: Indexes
