@@ -21,7 +21,7 @@ import Testing
   @Test func RE4_aNewerFormatIsRefusedAndLeftAlone() throws {
     let version = BinaryParts(whole) { $0[8] = 2 }
     let marks = BinaryParts(whole) { $0[12] = 1 }
-    let kind = BinaryParts(whole, directory: { $0[$0.count - 56] = 8 })
+    let kind = BinaryParts(whole, directory: { $0[$0.count - 56] = 9 })
     let rows = BinaryParts(whole, info: { $0.replace("Sign", with: "Lamp") })
     let cases: [(String, BinaryParts, StoreError.Code)] = [
       ("version", version, .newerFormat), ("marks", marks, .newerFormat), ("kind", kind, .newerFormat),

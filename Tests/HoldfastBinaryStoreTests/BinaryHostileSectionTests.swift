@@ -72,6 +72,25 @@ import Testing
     }
   }
 
+  /// Numbers of inverse links, which have any number of bits: all pairs of neighboring bytes.
+  @Test func RX17_numbersOfInverseLinksMayBeAnything() async {
+    await #expect(processExitsWith: .success) {
+      let image = try Hostile.image()
+      try #require(image.places(of: 8).count == 1)
+      try Hostile.measured { hostile in
+        for place in image.places(of: 8) {
+          for byte in image.sections[place].bytes.indices.dropLast() {
+            for number in 0..<512 as Range<UInt64> {
+              try hostile.tries("bytes \(byte) of section \(place) became \(number << 7)", image) {
+                $0.sections[place].bytes.set(number << 7, at: byte, byteCount: 2)
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+
   /// Counts, keys and ranges in the directory that match the section's own contents.
   @Test func RX17_countsAndRangesThatFitTheirSectionsMayBeAnything() async {
     await #expect(processExitsWith: .success) {
@@ -180,7 +199,11 @@ private final class Hostile {
     }
     let things = try (0..<2).map { _ in try context.insert(entityNamed: "D") }
     for owner in owners.prefix(2) {
-      for _ in 0..<3 { try owner.ordered(forKey: "list").append(try context.insert(entityNamed: "B")) }
+      for _ in 0..<3 {
+        let item = try context.insert(entityNamed: "B")
+        try owner.ordered(forKey: "list").append(item)
+        try owner.toMany(forKey: "set").insert(item)
+      }
       for thing in things { try owner.toMany(forKey: "many").insert(thing) }
       try owner.toMany(forKey: "same").insert(owners[3])
       try owner.toMany(forKey: "own").insert(things[1])

@@ -55,9 +55,10 @@ enum BinaryStoreProperty {
     defer { try? store.close() }
     let view = try store.beginRead(.snapshot, options: .none)
     defer { view.end() }
-    // Reads single pages and index lookups, then verifies the entire file, which compares rows with indexes.
+    // Reads single pages, index lookups and links, then verifies the entire file, which compares rows with indexes and links.
     try attempt { try readRows(of: store, in: view, ValueSink()) }
     try attempt { try lookUp(in: store, view) }
+    try attempt { try readLinks(of: store, in: view) }
     try attempt { try (store as? WholeFileStore)?.verify() }
     try attempt { try lookUp(in: store, view) }
     try attempt { try readLinks(of: store, in: view) }
@@ -114,6 +115,7 @@ enum BinaryStoreProperty {
       unique.predicate = .comparison(.property("ainteger64"), .equalTo, .constant(.int64(number)), [])
       try? store.fetch(unique, in: view, options: .none, into: sink)
     }
+    try? readLinks(of: store, in: view)
   }
 }
 
