@@ -48,7 +48,7 @@ extension BinaryFile {
   private static let leastAllowance = 80 << 10
 
   /// The maximum cost of answers, in bytes that are decoded. Decoding more would take too long in addition to reading the entire file.
-  private var linkAllowance: Int { max(BinaryFile.leastAllowance, Int(file.byteCount / 32)) }
+  private var linkAllowance: Int { max(BinaryFile.leastAllowance, Int(file.byteCount / 64)) }
 
   func links(of relationship: ManagedObjectModel.Relationship, from owners: [ObjectKey]) throws -> PagedLinks? {
     if allowsUnverified { return nil }
@@ -64,7 +64,13 @@ extension BinaryFile {
       let runs = try runs(place), range = runs.range(of: owner)
       links.append(runs.targets[range], orderKeys: runs.orderKeys?[range])
     }
-    if !source.isOrdered && !relationship.storesLinks { pages.withLock { _ = $0.used.insert(source.sections.lowerBound) } }
+    if !source.isOrdered && !relationship.storesLinks {
+      pages.withLock { pages in
+        for owner in owners {
+          pages.answered.append(AnsweredOwner(entity: relationship.entityIndex, relationship: relationship.index, owner: owner))
+        }
+      }
+    }
     try check(links, of: owners, source.otherEnd)
     return links
   }
@@ -173,39 +179,48 @@ extension BinaryFile {
 
   func compare(_ generation: TableGeneration, everything: Bool) throws {
     if allowsUnverified { return }
-    for relationship in subjects.inverses.compacted() {
-      guard let sections = linkPlaces.answering(relationship),
-        everything || pages.withLock({ $0.used.contains(sections.lowerBound) })
-      else { continue }
-      try compare(sections, with: generation, relationship)
+    if everything {
+      for relationship in subjects.inverses.compacted() {
+        if let sections = linkPlaces.answering(relationship) { try compare(sections, with: generation, relationship) }
+      }
+    } else {
+      for answer in pages.withLock({ $0.answered }) { try compare(answer, with: generation) }
     }
     // The tables replace what was read of links.
     pages.withLock { $0.releaseLinks() }
+  }
+
+  /// Compares an answer with the tables.
+  private func compare(_ answer: AnsweredOwner, with generation: TableGeneration) throws {
+    let relationship = schema.model.entities[answer.entity].relationships[answer.relationship]
+    let sections = linkPlaces.answering(relationship) ?? 0..<0
+    let links = try place(of: answer.owner, in: sections).map { try runs($0) } ?? LinkRuns()
+    let targets = generation.targets(of: answer.owner, relationship)
+    if !links.targets[links.range(of: answer.owner)].elementsEqual(targets) { throw mismatch(relationship) }
   }
 
   /// Compares sections of inverse links with the tables, owner by owner.
   private func compare(
     _ sections: Range<Int>, with generation: TableGeneration, _ relationship: ManagedObjectModel.Relationship
   ) throws {
-    var isSame = true, next = TableLoader.keys.lowerBound
-    /// Owners without a section must have no links.
-    func expectNone(_ owners: ClosedRange<ObjectKey>) { generation.forEachTargets(of: relationship, sources: owners) { _, _ in isSame = false } }
+    let reader = generation.links(of: relationship)
+    var isSame = true, count = 0
     for place in sections {
-      let entry = entries[place], keys = ObjectKey(entry.first)...ObjectKey(entry.last)
-      if next < keys.lowerBound { expectNone(next...keys.lowerBound.advanced(by: -1)) }
-      next = keys.upperBound.advanced(by: 1)
+      let entry = entries[place]
+      count &+= entry.count
       let runs = try withSection(entry) { try InverseSections.runs($0, entry) }
-      var count = 0
-      generation.forEachTargets(of: relationship, sources: keys) { owner, targets in
-        count += targets.count
-        if isSame && !runs.targets[runs.range(of: owner)].elementsEqual(targets) { isSame = false }
+      for index in 0..<runs.ownerCount where isSame {
+        let (owner, range) = runs.owner(index), targets = reader.targets(of: owner)
+        isSame = targets.count == range.count && runs.targets[range].elementsEqual(targets)
       }
-      if count != entry.count { isSame = false }
     }
-    if next <= TableLoader.keys.upperBound { expectNone(next...TableLoader.keys.upperBound) }
-    if isSame { return }
+    // As many links as in the tables, so no owner is missing.
+    if !isSame || count != generation.linkCount(of: relationship) { throw mismatch(relationship) }
+  }
+
+  private func mismatch(_ relationship: ManagedObjectModel.Relationship) -> StoreError {
     let entity = schema.model.entities[relationship.entityIndex].name
-    throw errors.damaged("The inverse links of \(relationship.name) of \(entity) don't match the links.")
+    return errors.damaged("The inverse links of \(relationship.name) of \(entity) don't match the links.")
   }
 }
 
@@ -269,6 +284,13 @@ struct LinkClaim {
   var slot: SlotIndex = -1
 }
 
+/// An owner whose destinations were answered from inverse links.
+struct AnsweredOwner {
+  var entity: EntityIndex
+  var relationship: RelationshipIndex
+  var owner: ObjectKey
+}
+
 /// Links to be compared with sections that weren't read yet, by directory index.
 struct LinkClaims {
   private var claims: [Int: [LinkClaim]] = [:]
@@ -291,8 +313,8 @@ struct ReadPages {
   var claims = LinkClaims()
   /// The cost of all answers to requests for relationships; see ``BinaryFile/links(of:from:)``.
   var linkCost = 0
-  /// The first section of each relationship that was answered from inverse links.
-  var used: Set<Int> = []
+  /// The answers from inverse links, to be compared when tables are built.
+  var answered: [AnsweredOwner] = []
 
   init(count: Int) { batches = Array(repeating: nil, count: count) }
 
@@ -304,11 +326,8 @@ struct ReadPages {
     return true
   }
 
-  /// Releases the links and the claims on sections of links.
-  mutating func releaseLinks() {
-    links = [:]
-    claims = LinkClaims()
-  }
+  /// Releases links, claims and answers.
+  mutating func releaseLinks() { (links, claims, answered) = ([:], LinkClaims(), []) }
 }
 
 extension RowBatch {

@@ -129,6 +129,26 @@ final class VaryingWriter {
     fileprivate var next: UnsafeMutablePointer<UInt8>
 
     @inline(__always) mutating func put(_ number: UInt64) {
+      if number < 0x80 {
+        next.pointee = UInt8(truncatingIfNeeded: number)
+        next += 1
+      } else if number < 1 << 28 {
+        putShort(UInt32(truncatingIfNeeded: number))
+      } else {
+        putLong(number)
+      }
+    }
+
+    /// Writes a number of two to four bytes without branches.
+    @inline(__always) private mutating func putShort(_ number: UInt32) {
+      let byteCount = ((38 &- number.leadingZeroBitCount) &* 37) >> 8
+      let low = number & 0x7F | (number & 0x3F80) << 1, high = (number & 0x1F_C000) << 2 | (number & 0xFE0_0000) << 3
+      let marks = 0x80_8080 & (1 &<< UInt32(truncatingIfNeeded: 8 &* (byteCount &- 1)) &- 1) as UInt32
+      UnsafeMutableRawPointer(next).storeBytes(of: (low | high | marks).littleEndian, as: UInt32.self)
+      next += byteCount
+    }
+
+    private mutating func putLong(_ number: UInt64) {
       var rest = number
       while rest >= 0x80 {
         next.pointee = UInt8(truncatingIfNeeded: rest) | 0x80

@@ -54,8 +54,11 @@ struct BinaryWriter {
     }
     for number in indexes.indices { try putIndex(number) }
     if let history = image.history { try putBytes(.history, history.bytes) }
-    var inverses = InverseSections.Writer()
-    for (number, relationship) in BinaryInfo.inverted(image.model).enumerated() { try putInverses(of: relationship, number, &inverses) }
+    let inverted = BinaryInfo.inverted(image.model)
+    if !inverted.isEmpty {
+      let links = InverseSections.Writer()
+      for (number, relationship) in inverted.enumerated() { try putInverses(of: relationship, number, links) }
+    }
     try putEnd(header)
   }
 
@@ -262,20 +265,23 @@ struct BinaryWriter {
   }
 
   private mutating func putInverses(
-    of relationship: ManagedObjectModel.Relationship, _ number: Int, _ links: inout InverseSections.Writer
+    of relationship: ManagedObjectModel.Relationship, _ number: Int, _ links: InverseSections.Writer
   ) throws {
     try putSections(
       .inverse, number, isKept: { [generation] in generation.hasSameLinks(as: $0, relationship, sources: $1.keys) }
     ) { writer, owners in
-      try writer.generation.forEachTargets(of: relationship, sources: owners) { owner, targets in
-        if links.isFull { try writer.put(&links, number) }
-        links.add(owner, targets)
+      try writer.generation.forEachBlock(of: relationship, sources: owners) { block in
+        var position = 0
+        while position < block.owners.count {
+          if links.isFull { try writer.put(links, number) }
+          position = links.add(block, from: position)
+        }
       }
-      try writer.put(&links, number)
+      try writer.put(links, number)
     }
   }
 
-  private mutating func put(_ links: inout InverseSections.Writer, _ number: Int) throws {
+  private mutating func put(_ links: InverseSections.Writer, _ number: Int) throws {
     if links.count == 0 { return }
     try put(.inverse, number, links.encode(), count: links.count, links.first...links.last)
     links.removeAll()

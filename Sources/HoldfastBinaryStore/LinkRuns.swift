@@ -34,7 +34,27 @@ struct LinkRuns: Sendable {
     orderKeys = places.map { keys[$0] }
   }
 
+  /// The number of owners.
+  var ownerCount: Int { owners.count }
+
+  /// The owner at an index, and the positions of its destinations.
+  func owner(_ index: Int) -> (key: ObjectKey, range: Range<Int>) {
+    (ObjectKey(owners[index]), Int(starts[index])..<(index + 1 < owners.count ? Int(starts[index + 1]) : targets.count))
+  }
+
   mutating func reserve(linkCount: Int) { targets.reserveCapacity(linkCount) }
+
+  /// Adds the next owner, and the position at which its destinations will be.
+  @inline(__always) mutating func addOwner(_ owner: ObjectKey, start: Int) {
+    owners.append(owner.rawValue)
+    starts.append(Int32(truncatingIfNeeded: start))
+  }
+
+  /// The position of an owner's first destination.
+  func start(_ index: Int) -> Int { Int(starts[index]) }
+
+  /// Adds the destinations of all owners.
+  mutating func addTargets(_ targets: [ObjectKey]) { self.targets = targets }
 
   /// Adds the next owner.
   @inline(__always) mutating func begin(_ owner: ObjectKey) {
@@ -48,8 +68,7 @@ struct LinkRuns: Sendable {
   /// The positions of an owner's destinations; empty if it has none.
   func range(of owner: ObjectKey) -> Range<Int> {
     let place = LinkRuns.place(of: owner.rawValue, in: 0..<owners.count) { owners[$0] }
-    guard place < owners.count, owners[place] == owner.rawValue else { return 0..<0 }
-    return Int(starts[place])..<(place + 1 < owners.count ? Int(starts[place + 1]) : targets.count)
+    return place < owners.count && owners[place] == owner.rawValue ? self.owner(place).range : 0..<0
   }
 
   /// Whether an owner has a destination.

@@ -158,9 +158,9 @@ enum OrderSections {
 
 /// Sections with links of relationships whose links are stored at the other end: in rows, or as links of the inverse.
 ///
-/// Each section begins with three parameters, for the distances of owners, the numbers of destinations and the distances of destinations.
-/// Then, for each owner: the distance from the previous owner, the number of destinations, and their distances. All are at least 1, so 1 is
-/// subtracted. The first owner has no distance. See ``BitReader/number(_:)`` for the encoding.
+/// A section begins with three parameters, for the distances of owners, the numbers of destinations and the distances of destinations. Then
+/// come the distance from the previous owner and the number of destinations of each owner, then the distances of all destinations. All are
+/// at least 1, so 1 is subtracted. The first owner has no distance. See ``BitReader/number(_:)`` for the encoding.
 enum InverseSections {
   /// A section ends when it has this many owners and destinations.
   static let usualCount = 1 << 15
@@ -172,113 +172,147 @@ enum InverseSections {
   static func mostLinks(byteCount: Int) -> Int { 2 * byteCount }
 
   /// Collects links in ascending order, and encodes them as sections.
-  struct Writer {
-    private var owners: [Int64] = []
-    private var counts: [Int] = []
-    private var targets: [ObjectKey] = []
+  final class Writer {
+    /// The owners, and the numbers of their destinations.
+    private let owners = UnsafeMutablePointer<Int64>.allocate(capacity: usualCount)
+    private let counts = UnsafeMutablePointer<UInt64>.allocate(capacity: usualCount)
+    @exclusivity(unchecked) private var ownerCount = 0
+    /// The distances of all destinations, minus 1.
+    @exclusivity(unchecked) private var distances = UnsafeMutablePointer<UInt64>.allocate(capacity: usualCount)
+    @exclusivity(unchecked) private var capacity = usualCount
+    /// The number of links.
+    @exclusivity(unchecked) private(set) var count = 0
     private let bits = BitWriter()
 
-    /// The number of links.
-    var count: Int { targets.count }
-    var isFull: Bool { owners.count + targets.count >= usualCount }
-    var first: Int64 { owners.first ?? 0 }
-    var last: Int64 { owners.last ?? 0 }
-
-    /// Adds the next owner and its destinations, ascending. There must be at least one destination.
-    mutating func add(_ owner: ObjectKey, _ targets: UnsafeBufferPointer<ObjectKey>) {
-      owners.append(owner.rawValue)
-      counts.append(targets.count)
-      self.targets.append(contentsOf: targets)
+    deinit {
+      owners.deallocate()
+      counts.deallocate()
+      distances.deallocate()
     }
 
-    mutating func removeAll() {
-      owners.removeAll(keepingCapacity: true)
-      counts.removeAll(keepingCapacity: true)
-      targets.removeAll(keepingCapacity: true)
+    var first: Int64 { owners[0] }
+    var last: Int64 { owners[ownerCount - 1] }
+
+    /// Adds owners from a position of a block on, until the section is full. Skips owners without destinations.
+    ///
+    /// - Returns: The position of the first owner that wasn't added.
+    func add(_ block: LinkBlock, from position: Int) -> Int {
+      var end = position, last = 0
+      while end < block.owners.count, ownerCount + count + last < usualCount {
+        let size = Int(block.starts[end + 1] &- block.starts[end])
+        owners[ownerCount] = block.owners[end].rawValue
+        counts[ownerCount] = UInt64(truncatingIfNeeded: size)
+        if size > 0 {
+          ownerCount += 1
+          last += size
+        }
+        end += 1
+      }
+      addTargets(block, position..<end)
+      return end
     }
+
+    private func addTargets(_ block: LinkBlock, _ range: Range<Int>) {
+      let start = Int(block.starts[range.lowerBound]), end = Int(block.starts[range.upperBound])
+      if start == end { return }
+      if count + end - start > capacity { grow(count + end - start) }
+      let next = distances + count, targets = UnsafeBufferPointer(rebasing: block.targets[start..<end])
+      next[0] = UInt64(bitPattern: targets[0].rawValue &- 1)
+      for index in 1..<targets.count { next[index] = UInt64(bitPattern: targets[index].rawValue &- targets[index &- 1].rawValue &- 1) }
+      // The first destination of each owner is the distance from 0.
+      for owner in range where block.starts[owner] < block.starts[owner &+ 1] {
+        let place = Int(block.starts[owner]) &- start
+        next[place] = UInt64(bitPattern: targets[place].rawValue &- 1)
+      }
+      count += targets.count
+    }
+
+    private func grow(_ needed: Int) {
+      let grown = UnsafeMutablePointer<UInt64>.allocate(capacity: 2 * needed)
+      grown.update(from: distances, count: count)
+      distances.deallocate()
+      (distances, capacity) = (grown, 2 * needed)
+    }
+
+    func removeAll() { (ownerCount, count) = (0, 0) }
+
+    /// Whether no more owners can be added.
+    var isFull: Bool { ownerCount + count >= usualCount }
 
     /// The section. Valid until the next call.
     func encode() -> UnsafeRawBufferPointer {
-      let lows = parameters()
-      bits.begin(numberCount: 2 * owners.count + targets.count)
-      for low in [lows.owner, lows.count, lows.target] { bits.put(UInt64(low), 8) }
-      var next = 0, before = first
-      targets.withUnsafeBufferPointer { targets in
-        for index in owners.indices {
-          if index > 0 { bits.put(number: UInt64(bitPattern: owners[index] &- before &- 1), lows.owner) }
-          before = owners[index]
-          bits.put(number: UInt64(counts[index] - 1), lows.count)
-          var target: Int64 = 0
-          for place in next..<next + counts[index] {
-            bits.put(number: UInt64(bitPattern: targets[place].rawValue &- target &- 1), lows.target)
-            target = targets[place].rawValue
-          }
-          next += counts[index]
-        }
+      let owners = owners, counts = counts, distances = UnsafeBufferPointer(start: distances, count: count)
+      let lows = (
+        owner: BitWriter.parameter(sum: Double(last - first) - Double(ownerCount - 1), count: ownerCount - 1),
+        count: BitWriter.parameter(sum: Double(count - ownerCount), count: ownerCount),
+        target: max(BitWriter.parameter(sum: Writer.sum(distances), count: count), leastTargetLow)
+      )
+      var place = bits.place(atMost: 2 * ownerCount + count + headerByteCount)
+      for low in [lows.owner, lows.count, lows.target] { place.put(UInt64(low), 8) }
+      place.put(number: counts[0] - 1, lows.count)
+      for index in 1..<max(ownerCount, 1) {
+        place.put(
+          numbers: UInt64(bitPattern: owners[index] &- owners[index &- 1] &- 1), lows.owner, counts[index] &- 1, lows.count)
       }
-      return bits.end()
+      for index in stride(from: 0, to: count & ~1, by: 2) {
+        place.put(numbers: distances[index], lows.target, distances[index &+ 1], lows.target)
+      }
+      if count & 1 == 1 { place.put(number: distances[count - 1], lows.target) }
+      return bits.end(place)
     }
 
-    private func parameters() -> (owner: Int, count: Int, target: Int) {
-      var sum = 0.0, next = 0
-      for count in counts {
-        // The distances add up to the last destination.
-        next += count
-        sum += Double(targets[next - 1].rawValue)
-      }
-      return (
-        BitWriter.parameter(sum: Double(last - first) - Double(owners.count - 1), count: owners.count - 1),
-        BitWriter.parameter(sum: Double(targets.count - owners.count), count: owners.count),
-        max(BitWriter.parameter(sum: sum - Double(targets.count), count: targets.count), leastTargetLow)
-      )
+    private static func sum(_ numbers: UnsafeBufferPointer<UInt64>) -> Double {
+      // In two parts, because the sum of 62-bit numbers can overflow.
+      var (low, high): (UInt64, UInt64) = (0, 0)
+      for number in numbers { (low, high) = (low &+ (number & 0xFFFF_FFFF), high &+ (number >> 32)) }
+      return Double(low) + Double(high) * 0x1p32
     }
   }
 
-  /// Reads a section. Passes each owner with the number of its destinations, then the destinations in ascending order.
-  @inline(__always) static func read(
-    _ section: UnsafeRawBufferPointer, _ entry: SectionEntry, owner take: (ObjectKey, Int) throws -> Void,
-    target takeTarget: (ObjectKey) throws -> Void
-  ) throws {
+  /// Decodes a section.
+  static func runs(_ section: UnsafeRawBufferPointer, _ entry: SectionEntry) throws(SectionFault) -> LinkRuns {
     let most = UInt64(TableLoader.keys.upperBound.rawValue)
     guard entry.count > 0, section.count > headerByteCount, entry.count <= mostLinks(byteCount: section.count),
       let low = parameters(section)
     else { throw SectionFault("It is too short for its links.") }
-    var bits = BitReader(section, from: headerByteCount)
-    var owner = entry.first, rest = entry.count, isFirst = true
+    var bits = BitReader(section, from: headerByteCount), runs = LinkRuns()
+    var owner = entry.first, rest = UInt64(entry.count)
     while rest > 0 {
-      if !isFirst {
+      if runs.ownerCount > 0 {
         guard let distance = bits.number(low.owner), distance < UInt64(bitPattern: entry.last &- owner) else {
           throw SectionFault("Its owners are malformed.")
         }
         owner &+= Int64(bitPattern: distance) &+ 1
       }
-      isFirst = false
-      guard let more = bits.number(low.count), more < UInt64(rest) else { throw SectionFault("Its links are malformed.") }
-      rest -= Int(more) + 1
-      try take(ObjectKey(owner), Int(more) + 1)
-      var target: UInt64 = 0
-      for _ in 0...Int(more) {
-        guard let distance = bits.number(low.target), distance < most - target else { throw SectionFault("Its links are malformed.") }
-        target += distance + 1
-        try takeTarget(ObjectKey(Int64(bitPattern: target)))
-      }
+      guard let more = bits.number(low.count), more < rest else { throw SectionFault("Its links are malformed.") }
+      runs.addOwner(ObjectKey(owner), start: entry.count - Int(rest))
+      rest -= more + 1
     }
-    if !bits.isAtEnd || owner != entry.last { throw SectionFault("Its links don't match the directory.") }
+    if owner != entry.last { throw SectionFault("Its owners don't match the directory.") }
+    var targets = [ObjectKey](repeating: 0, count: entry.count)
+    let isValid = targets.withUnsafeMutableBufferPointer { targets in
+      var next = 0
+      for index in 0..<runs.ownerCount {
+        let end = index + 1 < runs.ownerCount ? runs.start(index + 1) : targets.count
+        var target: UInt64 = 0
+        while next < end {
+          guard let distance = bits.number(low.target), distance < most &- target else { return false }
+          target &+= distance &+ 1
+          targets[next] = ObjectKey(Int64(bitPattern: target))
+          next &+= 1
+        }
+      }
+      return bits.isAtEnd
+    }
+    if !isValid { throw SectionFault("Its links are malformed, or don't match the directory.") }
+    runs.addTargets(targets)
+    return runs
   }
 
   private static func parameters(_ section: UnsafeRawBufferPointer) -> (owner: Int, count: Int, target: Int)? {
     let low = (owner: Int(section[0]), count: Int(section[1]), target: Int(section[2]))
     let valid = BitWriter.parameters
     return valid.contains(low.owner) && valid.contains(low.count) && valid.contains(low.target) && low.target >= leastTargetLow ? low : nil
-  }
-
-  /// The links of a section.
-  static func runs(_ section: UnsafeRawBufferPointer, _ entry: SectionEntry) throws -> LinkRuns {
-    var runs = LinkRuns()
-    guard entry.count <= mostLinks(byteCount: section.count) else { throw SectionFault("It is too short for its links.") }
-    runs.reserve(linkCount: entry.count)
-    try read(section, entry, owner: { owner, _ in runs.begin(owner) }, target: { runs.append($0) })
-    return runs
   }
 }
 
@@ -287,10 +321,6 @@ enum InverseSections {
 final class BitWriter {
   @exclusivity(unchecked) private var base: UnsafeMutablePointer<UInt8> = .allocate(capacity: 0)
   @exclusivity(unchecked) private var capacity = 0
-  @exclusivity(unchecked) private var byteCount = 0
-  /// Bits that aren't a full byte yet, at the upper end, and their number.
-  @exclusivity(unchecked) private var pending: UInt64 = 0
-  @exclusivity(unchecked) private var pendingCount = 0
 
   /// The valid parameters. The longest number that isn't written in full has 15 zeros, a one and 40 bits.
   static let parameters = 0...40
@@ -305,41 +335,68 @@ final class BitWriter {
     return mean < 2 ? 0 : min(Int(mean.exponent), parameters.upperBound)
   }
 
-  func begin(numberCount: Int) {
-    (byteCount, pending, pendingCount) = (0, 0, 0)
-    // A number has at most 78 bits. Every step writes eight bytes.
-    let needed = 10 * numberCount + 32
-    if needed <= capacity { return }
-    base.deallocate()
-    base = .allocate(capacity: needed)
-    capacity = needed
-  }
+  /// A position to write at.
+  struct Place {
+    fileprivate var next: UnsafeMutablePointer<UInt8>
+    /// Bits that aren't a full byte yet, at the upper end, and their number.
+    private var pending: UInt64 = 0
+    fileprivate var pendingCount: UInt64 = 0
 
-  /// Appends the lowest bits of a value, which has no others. At most 56.
-  @inline(__always) func put(_ value: UInt64, _ count: Int) {
-    pending |= value &<< UInt64(64 - pendingCount - count)
-    pendingCount += count
-    UnsafeMutableRawPointer(base + byteCount).storeBytes(of: pending.bigEndian, as: UInt64.self)
-    let full = pendingCount >> 3
-    byteCount += full
-    pending = pending &<< UInt64(8 * full)
-    pendingCount &= 7
-  }
+    fileprivate init(_ next: UnsafeMutablePointer<UInt8>) { self.next = next }
 
-  /// Appends a number below 2^62.
-  @inline(__always) func put(number: UInt64, _ low: Int) {
-    let quotient = number >> UInt64(low)
-    if quotient < UInt64(BitWriter.longQuotient) {
-      put(1 &<< UInt64(low) | number & (1 &<< UInt64(low) - 1), Int(quotient) + 1 + low)
-    } else {
-      put(0, BitWriter.longQuotient)
-      put(number >> 31, 31)
-      put(number & (1 << 31 - 1), 31)
+    /// Appends the lowest bits of a value, which has no others. From 1 to 56.
+    @inline(__always) mutating func put(_ value: UInt64, _ count: UInt64) {
+      pendingCount &+= count
+      pending |= value &<< (64 &- pendingCount)
+      UnsafeMutableRawPointer(next).storeBytes(of: pending.bigEndian, as: UInt64.self)
+      next += Int(truncatingIfNeeded: pendingCount >> 3)
+      pending = pending &<< (pendingCount & 56)
+      pendingCount &= 7
+    }
+
+    /// Appends a number below 2^62.
+    @inline(__always) mutating func put(number: UInt64, _ low: Int) {
+      let low = UInt64(truncatingIfNeeded: low), quotient = number &>> low
+      if quotient < UInt64(BitWriter.longQuotient) {
+        let one: UInt64 = 1 &<< low
+        put(one | (number & (one &- 1)), quotient &+ 1 &+ low)
+      } else {
+        put(0, UInt64(BitWriter.longQuotient))
+        put(number >> 31, 31)
+        put(number & (1 << 31 - 1), 31)
+      }
+    }
+
+    /// Appends two numbers, in one step if they are short.
+    @inline(__always) mutating func put(numbers first: UInt64, _ firstLow: Int, _ second: UInt64, _ secondLow: Int) {
+      let low = (UInt64(truncatingIfNeeded: firstLow), UInt64(truncatingIfNeeded: secondLow))
+      let one: (UInt64, UInt64) = (1 &<< low.0, 1 &<< low.1), quotient = (first &>> low.0, second &>> low.1)
+      let count = (quotient.0 &+ 1 &+ low.0, quotient.1 &+ 1 &+ low.1)
+      if (quotient.0 | quotient.1) < UInt64(BitWriter.longQuotient), count.0 &+ count.1 <= 56 {
+        put((one.0 | (first & (one.0 &- 1))) &<< count.1 | one.1 | (second & (one.1 &- 1)), count.0 &+ count.1)
+      } else {
+        put(number: first, firstLow)
+        put(number: second, secondLow)
+      }
     }
   }
 
-  /// The bytes. The last one is padded with zeros.
-  func end() -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: byteCount + (pendingCount > 0 ? 1 : 0)) }
+  /// The beginning, with room for `count` numbers.
+  func place(atMost count: Int) -> Place {
+    // A number has at most 78 bits. Every step writes eight bytes.
+    let needed = 10 * count + 32
+    if needed > capacity {
+      base.deallocate()
+      base = .allocate(capacity: needed)
+      capacity = needed
+    }
+    return Place(base)
+  }
+
+  /// The bytes up to a position. The last one is padded with zeros.
+  func end(_ place: Place) -> UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(start: base, count: place.next - base + (place.pendingCount > 0 ? 1 : 0))
+  }
 }
 
 /// Reads numbers written by ``BitWriter``, and never past the end.

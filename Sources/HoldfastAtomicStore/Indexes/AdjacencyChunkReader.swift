@@ -58,6 +58,11 @@ struct AdjacencyChunkReader {
   /// The offset of an entry's first destination; for `rank` equal to the number of entries, the number of destinations.
   @inline(__always) func start(rank: Int) -> Int { Int(starts[rank]) }
 
+  /// The offsets of some entries' first destinations, and the end of the last entry's.
+  func starts(ranks: Range<Int>) -> UnsafeBufferPointer<UInt32> {
+    UnsafeBufferPointer(start: starts + ranks.lowerBound, count: ranks.count + 1)
+  }
+
   @inline(__always) func targets(rank: Int) -> UnsafeBufferPointer<ObjectKey> {
     UnsafeBufferPointer(start: targets + Int(starts[rank]), count: Int(starts[rank + 1] - starts[rank]))
   }

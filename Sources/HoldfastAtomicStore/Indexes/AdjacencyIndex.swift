@@ -72,6 +72,32 @@ struct AdjacencyIndex: Sendable {
     }
   }
 
+  /// Calls `body` with the links from the sources in a range, up to 256 sources at a time, in ascending order.
+  func forEachBlock(in sources: ClosedRange<ObjectKey>, _ body: (LinkBlock) throws -> Void) rethrows {
+    try withUnsafeTemporaryAllocation(of: ObjectKey.self, capacity: 256) { owners in
+      try chunks.forEach(in: AdjacencyIndex.places(sources)) { place, chunk in
+        try chunk.words.withUnsafeBufferPointer { words in
+          let reader = AdjacencyChunkReader(words), all = AdjacencyIndex.source(place, 0)...AdjacencyIndex.source(place, 255)
+          let isWhole = sources.contains(all.lowerBound) && sources.contains(all.upperBound)
+          var (first, count) = (-1, 0)
+          reader.forEachEntry { low, rank in
+            let source = AdjacencyIndex.source(place, low)
+            if !isWhole && !sources.contains(source) { return }
+            if first < 0 { first = rank }
+            owners[count] = source
+            count += 1
+          }
+          if count > 0 {
+            try body(
+              LinkBlock(
+                owners: UnsafeBufferPointer(rebasing: owners[..<count]), starts: reader.starts(ranks: first..<first + count),
+                targets: reader.all))
+          }
+        }
+      }
+    }
+  }
+
   /// Whether this changed copy of `other` still has the same links from the sources in a range. False means only that a link may have
   /// changed.
   func hasSameLinks(as other: AdjacencyIndex, sources: ClosedRange<ObjectKey>) -> Bool {
