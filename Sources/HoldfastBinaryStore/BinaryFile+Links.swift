@@ -44,11 +44,15 @@ extension BinaryFile {
 
   // MARK: Answers
 
-  /// The minimum of ``linkAllowance``: a section, and some links.
-  private static let leastAllowance = 80 << 10
+  /// The minimum of ``linkAllowance``: a section, and some owners.
+  private static let leastAllowance = 72 << 10
+  /// The cost of an owner. Looking it up in sections, here and before, takes longer than in tables.
+  private static let ownerCost = 1 << 10
+  private static let linkCost = 32
 
-  /// The maximum cost of answers, in bytes that are decoded. Decoding more would take too long in addition to reading the entire file.
-  private var linkAllowance: Int { max(BinaryFile.leastAllowance, Int(file.byteCount / 64)) }
+  /// The maximum cost of answers, in bytes that are decoded. More would take too long in addition to reading the entire file, which a program
+  /// needs that follows many relationships.
+  private var linkAllowance: Int { max(BinaryFile.leastAllowance, Int(file.byteCount / 128)) }
 
   func links(of relationship: ManagedObjectModel.Relationship, from owners: [ObjectKey]) throws -> PagedLinks? {
     if allowsUnverified { return nil }
@@ -84,7 +88,7 @@ extension BinaryFile {
   /// Adds the cost of an answer. Returns false if reading the entire file is better, because of this answer or all earlier ones.
   private func isWorthIt(_ places: [Int?]) -> Bool {
     pages.withLock { pages in
-      var cost = 64 * places.count, last: Int?
+      var cost = BinaryFile.ownerCost * places.count, last: Int?
       var new: Set<Int> = []
       for case let place? in places where place != last {
         last = place
@@ -147,7 +151,7 @@ extension BinaryFile {
     }
     if claims.isEmpty { return }
     let areConfirmed = pages.withLock { pages in
-      pages.linkCost += 16 * claims.count
+      pages.linkCost += BinaryFile.linkCost * claims.count
       return claims.allSatisfy { pages.confirmsOrNotes($0.claim, $0.place) }
     }
     if !areConfirmed { throw contradiction() }

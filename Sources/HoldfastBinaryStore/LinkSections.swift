@@ -163,7 +163,7 @@ enum OrderSections {
 /// at least 1, so 1 is subtracted. The first owner has no distance. See ``BitReader/number(_:)`` for the encoding.
 enum InverseSections {
   /// A section ends when it has this many owners and destinations.
-  static let usualCount = 1 << 15
+  static let usualCount = 1 << 14
   /// The smallest parameter for distances of destinations. It bounds the number of links in a byte.
   static let leastTargetLow = 3
   static let headerByteCount = 3

@@ -91,12 +91,12 @@ import Testing
   @Test func aLinkTakesAboutTwoBytes() {
     var random = SeededGenerator(seed: 24)
     let people: Int64 = 100_000
-    let friends = (1...8_000 as ClosedRange<Int64>).map { owner in
+    let friends = (1...4_000 as ClosedRange<Int64>).map { owner in
       (owner: owner, targets: Set((0..<3).map { _ in Int64.random(in: 1...people, using: &random) }).sorted())
     }
     let (bytes, entry) = Self.encoded(friends)
     #expect((2.1...2.3).contains(Double(bytes.count) / Double(entry.count)), "\(bytes.count) bytes for \(entry.count) links")
-    let employees = (1...300 as ClosedRange<Int64>).map { owner in
+    let employees = (1...150 as ClosedRange<Int64>).map { owner in
       (owner: owner, targets: Set((0..<100).map { _ in Int64.random(in: 1...people, using: &random) }).sorted())
     }
     let (other, otherEntry) = Self.encoded(employees)
