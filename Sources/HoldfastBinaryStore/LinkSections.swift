@@ -273,7 +273,7 @@ enum InverseSections {
   static func runs(_ section: UnsafeRawBufferPointer, _ entry: SectionEntry) throws(SectionFault) -> LinkRuns {
     let most = UInt64(TableLoader.keys.upperBound.rawValue)
     guard entry.count > 0, section.count > headerByteCount, entry.count <= mostLinks(byteCount: section.count),
-      let low = parameters(section)
+      entry.count <= Int32.max, let low = parameters(section)
     else { throw SectionFault("It is too short for its links.") }
     var bits = BitReader(section, from: headerByteCount), runs = LinkRuns()
     var owner = entry.first, rest = UInt64(entry.count)

@@ -25,7 +25,8 @@ import Testing
           ], uniquenessConstraints: [["number"]]),
         EntityDescription(
           "Company", attributes: [AttributeDescription("number", .integer64)],
-          relationships: [.toMany("employees", to: "Person", inverse: "employer", deleteRule: .noAction)], uniquenessConstraints: [["number"]]),
+          relationships: [.toMany("employees", to: "Person", inverse: "employer", deleteRule: .noAction)],
+          uniquenessConstraints: [["number"]]),
         EntityDescription("Pet", relationships: [.toOne("owner", to: "Person", inverse: "pets")]),
         EntityDescription("Dog", superentity: "Pet"),
         EntityDescription("Prize", relationships: [.toMany("winners", to: "Person", inverse: "prizes")]),
@@ -179,10 +180,13 @@ import Testing
         }
         #expect(found.flatMap(\.targets) == expected.targets, "\(name), \(relationship.name)", sourceLocation: sourceLocation)
         #expect(
-          found.flatMap { zip($0.offsets.dropFirst(), $0.offsets).map { $0 - $1 } } == zip(expected.offsets.dropFirst(), expected.offsets).map { $0 - $1 },
+          found.flatMap { zip($0.offsets.dropFirst(), $0.offsets).map { $0 - $1 } }
+            == zip(expected.offsets.dropFirst(), expected.offsets).map { $0 - $1 },
           "\(name), \(relationship.name)", sourceLocation: sourceLocation)
-        #expect(found.flatMap { $0.entities ?? [] } == expected.entities ?? [], "\(name), \(relationship.name)", sourceLocation: sourceLocation)
-        #expect(found.flatMap { $0.orderKeys ?? [] } == expected.orderKeys ?? [], "\(name), \(relationship.name)", sourceLocation: sourceLocation)
+        #expect(
+          found.flatMap { $0.entities ?? [] } == expected.entities ?? [], "\(name), \(relationship.name)", sourceLocation: sourceLocation)
+        #expect(
+          found.flatMap { $0.orderKeys ?? [] } == expected.orderKeys ?? [], "\(name), \(relationship.name)", sourceLocation: sourceLocation)
         // The rows confirm the links.
         for entity in model.entities { try opened.readRows(entity.name) }
       }
@@ -258,7 +262,9 @@ import Testing
     #expect(BinaryImage(bytes).places(of: 8).count == 3 && BinaryImage(old).places(of: 8).isEmpty)
     let (first, second) = (try Opened(bytes), try Opened(old))
     for name in ["employees", "friends", "friendOf", "pets"] {
-      for owner in [1, 2, 11, 1_999, 2_000, 5_000] as [ObjectKey] { #expect(try first.answer(name, [owner]) == second.answer(name, [owner])) }
+      for owner in [1, 2, 11, 1_999, 2_000, 5_000] as [ObjectKey] {
+        #expect(try first.answer(name, [owner]) == second.answer(name, [owner]))
+      }
     }
     // It has to read everything.
     #expect(second.readCount > BinaryImage(old).places(of: 3).count)
@@ -335,7 +341,8 @@ import Testing
     for place in image.places(of: 8) where try relationshipName(Int(image.sections[place].subject), bytes) == name {
       let section = image.sections[place]
       let entry = SectionEntry(
-        kind: .inverse, subject: 0, offset: 0, byteCount: section.bytes.count, digest: 0, count: Int(section.count), first: Int64(section.first),
+        kind: .inverse, subject: 0, offset: 0, byteCount: section.bytes.count, digest: 0, count: Int(section.count),
+        first: Int64(section.first),
         last: Int64(section.last))
       var runs = try InverseSectionTests.decoded(section.bytes, entry)
       change(&runs)
@@ -355,7 +362,8 @@ import Testing
     }
     func expectDamage(_ body: () throws -> Void, sourceLocation: SourceLocation = #_sourceLocation) throws {
       let error = try #require(throws: StoreError.self, sourceLocation: sourceLocation) { try body() }
-      #expect(error.code == .damaged && error.path == "/people" && error.reason.contains("ends"), "\(error)", sourceLocation: sourceLocation)
+      #expect(
+        error.code == .damaged && error.path == "/people" && error.reason.contains("ends"), "\(error)", sourceLocation: sourceLocation)
     }
     // The answer comes first: no row can be read that contradicts it.
     let opened = try Opened(bytes)
@@ -435,7 +443,9 @@ import Testing
 
   @Test func aSectionOfInverseLinksOfAnUnknownRelationshipIsOfANewerFormat() throws {
     let bytes = try Self.file(200)
-    for name in [.array([.string("Company"), .string("friends")]), .array([.string("Lamp"), .string("books")]), .integer(1)] as [PropertyList] {
+    for name in [.array([.string("Company"), .string("friends")]), .array([.string("Lamp"), .string("books")]), .integer(1)]
+      as [PropertyList]
+    {
       var image = BinaryImage(bytes)
       let place = try #require(image.places(of: 8).first)
       let subject = Int(image.sections[place].subject)

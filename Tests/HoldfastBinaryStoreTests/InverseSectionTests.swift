@@ -26,7 +26,8 @@ import Testing
     return (
       bytes,
       SectionEntry(
-        kind: .inverse, subject: 0, offset: 0, byteCount: bytes.count, digest: 0, count: writer.count, first: writer.first, last: writer.last)
+        kind: .inverse, subject: 0, offset: 0, byteCount: bytes.count, digest: 0, count: writer.count, first: writer.first,
+        last: writer.last)
     )
   }
 
@@ -44,7 +45,8 @@ import Testing
     var keys: [Int64] = [], next = Int64.random(in: 1...min(gap, most), using: &random)
     while keys.count < count, next <= most {
       keys.append(next)
-      let distance = Int.random(in: 0..<20, using: &random) == 0 ? Int64.random(in: 1...1 << 61, using: &random) : .random(in: 1...gap, using: &random)
+      let distance =
+        Int.random(in: 0..<20, using: &random) == 0 ? Int64.random(in: 1...1 << 61, using: &random) : .random(in: 1...gap, using: &random)
       next += min(distance, most - next + 1)
     }
     return keys
