@@ -206,7 +206,8 @@ final class BinaryFile: PagedStoreFile {
     }
     // Indexes aren't loaded, but they are checked for damage.
     for constraint in schema.uniqueConstraints.indices { try compareIndex(constraint) }
-    for entry in entries where entry.kind == .model { try withSection(entry) { _ in } }
+    // The digests of what isn't needed are verified as well.
+    for entry in entries where entry.kind == .model || entry.kind == .inverse { try withSection(entry) { _ in } }
   }
 
   /// Compares the entries of an index with the rows.
