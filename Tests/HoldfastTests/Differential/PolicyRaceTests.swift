@@ -14,7 +14,7 @@ import Testing
 ///
 /// Set HOLDFAST_SEED to repeat a run. A failure shows the shortest program that was found.
 @Suite struct PolicyRaceTests {
-  private static let stores: [TestStore] = [.memory, .json, .sqlite, .weakest, .second]
+  private static let stores: [TestStore] = [.memory, .json, .xml, .binary, .sqlite, .weakest, .second]
 
   @Test(arguments: stores) func RH4_whatContextsWithPoliciesSaveIsSound(_ store: TestStore) {
     run(store, PolicyRace.Setup(), count: TestTier.count(15, full: 1500))

@@ -277,6 +277,23 @@ import Testing
     }
   }
 
+  /// A property that only one side has changed gets that side's value, under each policy but `rollback`.
+  @Test(arguments: TestStore.allCases, MergePolicyTests.Policy.allCases)
+  func anOrderIsKeptIfTheOtherSideHasChangedOnlyTheOwner(_ store: TestStore, _ policy: MergePolicyTests.Policy) throws {
+    let lists = try Lists(store, ["a", "b", "c"]), (ours, theirs) = try lists.place.twoContexts(policy.policy)
+    let items = try lists.items(ours), list = try lists.list("list", ours)
+    try lists.list("list", theirs).setValue("renamed", forKey: "name")
+    try theirs.save()
+    items.move(from: 2, to: 0)
+    items.remove(at: 1)
+    items.insert(try Lists.newItem("new", ours), at: 1)
+    try ours.save()
+    let expected = policy == .rollback ? ["a", "b", "c"] : ["c", "new", "b"]
+    #expect(try Lists.names(of: items) == expected && !ours.hasChanges)
+    #expect(try list.value(forKey: "name") == StoreValue.string(policy == .overwrite ? "list" : "renamed"))
+    #expect(try Lists.names(of: lists.items(lists.reopened())) == expected)
+  }
+
   /// The other context removes an item and appends one. Ours moves an item and appends one, or only appends one.
   @Test(arguments: TestStore.allCases, MergePolicyTests.Policy.allCases)
   func aListThatBothChangeIsMergedAsThePolicySays(_ store: TestStore, _ policy: MergePolicyTests.Policy) throws {

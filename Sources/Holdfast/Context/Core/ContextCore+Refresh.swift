@@ -189,13 +189,12 @@ extension ContextCore {
 
   /// Discards the destinations of an object's to-many relationships, so that they are read again; added and removed links stay.
   ///
-  /// - Parameter keepsOrder: Whether ordered relationships keep the order set in this context.
+  /// - Parameter keepsOrder: Whether ordered relationships keep the order set in this context also if the stored list has changed.
   func mergeTargets(of object: ManagedObject, keepsOrder: Bool = true) throws {
     guard let states = object.toMany else { return }
     try throwingFaultErrors {
       for index in 0..<graph.entities[object.flags.entityIndex].toManyCount {
-        if !keepsOrder { states[index].forgetMove() }
-        mergeTargets(object, index)
+        mergeTargets(object, index, keepsOrder: keepsOrder)
       }
     }
   }
@@ -203,9 +202,11 @@ extension ContextCore {
   /// Discards the destinations of one to-many relationship.
   ///
   /// Those of an ordered relationship keep the order set in this context, with new ones at the end.
-  func mergeTargets(_ object: ManagedObject, _ index: Int) {
+  ///
+  /// - Parameter keepsOrder: Whether they also do so if the stored list has changed.
+  func mergeTargets(_ object: ManagedObject, _ index: Int, keepsOrder: Bool = true) {
     let states = object.toManyStates()
-    let known = states[index].isMoved ? states[index].keys : []
+    let known = states[index].isMoved ? states[index].keys : [], former = states[index].order?.settledKeys ?? []
     states[index].forgetContents()
     if known.isEmpty { return }
     guard let list = object.orderedList(index) else {
@@ -216,6 +217,11 @@ extension ContextCore {
       return states[index].noteMove()
     }
     let (now, before) = (list.keys, Set(known))
+    if !keepsOrder {
+      let changed = Set(states[index].added + states[index].removed)
+      let isSame = former.lazy.filter { !changed.contains($0) }.elementsEqual(now.lazy.filter { !changed.contains($0) })
+      if !isSame { return states[index].forgetMove() }
+    }
     list.replaceOrder(by: known.filter(list.contains) + now.filter { !before.contains($0) })
     states[index].noteMove()
   }
