@@ -269,7 +269,7 @@ final class HistoryWriter {
         + "VALUES (?1, \(HistoryTables.changeNumber), 2, \(store.schema.tables[index].number), ?2, ?3\(values))")
   }
 
-  /// Writes the deletions of objects of which nothing is kept, by one statement. (Measured with 50,000 rows: 0.3 µs each instead of 0.8.)
+  /// Writes the deletions of objects without kept values, by one statement. (Measured with 50,000 rows: 0.3 µs each instead of 0.8.)
   private func writeDeletedKeys(_ keys: [ObjectKey], of index: EntityIndex) throws {
     let insert = try writer.statement(
       "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID) "

@@ -94,14 +94,15 @@ final class OtherProcesses: Sendable {
   /// The changes since the last look by others, and the last transaction; nil if there are none. Reads them in one transaction.
   private func change(_ reader: HistoryReader) throws -> (StoreChange, Int64)? {
     // In this order: what the transaction of the reader contains was noted before.
-    let newest = try reader.last(), known = self.known.withLock { $0 }
-    let before = known.transaction, last = known.pending.map { min(newest, $0 - 1) } ?? newest
+    // The numbers are copied, so that commits add to a set without other references.
+    let newest = try reader.last(), (before, pending, own) = known.withLock { ($0.transaction, $0.pending, Array($0.own)) }
+    let last = pending.map { min(newest, $0 - 1) } ?? newest
     if last <= before { return nil }
     let change: StoreChange
     if try !reader.hasAll(after: before) || reader.changeCount(after: before, through: last) > OtherProcesses.limit {
       change = StoreChange(mayIncludeOthers: true)
     } else {
-      change = try reader.changedObjects(after: before, through: last, except: known.own)
+      change = try reader.changedObjects(after: before, through: last, except: Set(own))
     }
     return (change, last)
   }
