@@ -10,8 +10,8 @@ struct ConflictResolution {
   let error: PersistenceError
   /// Whether the program resolves the conflicts itself. A save doesn't resolve those of unchanged objects that the program wants detected.
   var isExplicit = false
-  /// The objects that ``MergePolicy/overwrite`` overwrites; nil for all. During a save: those that were changed before it resolved conflicts,
-  /// and those that new objects became. Resolving has only changed links of the others.
+  /// The objects that ``MergePolicy/overwrite`` overwrites; nil for all. During a save: those whose rows were changed before it
+  /// resolved conflicts, and those that new objects became. Resolving has only changed links of the others.
   var overwritten: Set<ManagedObject>?
 
   /// Resolves the conflicts.
