@@ -71,8 +71,10 @@ extension ContextCore {
     changes.announcer.value == ObjectIdentifier(persistentStoreCoordinator) && !changes.mayIncludeOthers
   }
 
+  /// The updated objects that the context has, including those that were deleted and inserted again without its knowledge.
   private func updatedObjects(_ changes: SavedChanges) -> Set<ManagedObject> {
-    let named = registeredObjects(changes.updated)
+    let insertedAgain = registeredObjects(changes.inserted).filter { !$0.isInserted }
+    let named = registeredObjects(changes.updated).union(insertedAgain)
     return changes.mayIncludeOthers ? named.union(objects(ofStore: changes.storeIdentifier)) : named
   }
 

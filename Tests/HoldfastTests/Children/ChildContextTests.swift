@@ -892,6 +892,24 @@ import Testing
   }
 
   /// The child has changed the object between its insertion and the rollback of its parent.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aMergingChildFollowsAnObjectThatItsSiblingInsertsAgain(_ store: TestStore, _ isSaved: Bool) throws {
+    let family = try Family(store), sibling = ManagedObjectContext(parent: family.parent)
+    sibling.automaticallyMergesChanges = true
+    let id = try family.newDog(isOfChild: true)
+    if isSaved { try family.parent.save() }
+    let dog = try sibling.existingDog(id), other = try family.child.existingDog(id)
+    #expect(dog.name == "New" && other.name == "New")
+    other.name = "Changed"
+    family.parent.delete(try family.parent.existingDog(id))
+    family.child.mergePolicy = .overwrite
+    try family.child.save()
+    try sibling.processPendingChanges()
+    #expect(dog.name == "Changed" && !sibling.hasChanges)
+    try family.parent.save()
+    #expect(try family.place.context().existingDog(id).name == "Changed")
+  }
+
   @Test(arguments: TestStore.allCases) func aNewObjectThatTheParentHasDiscardedCanBeInsertedAgain(_ store: TestStore) throws {
     let family = try Family(store), (parent, child) = (family.parent, family.child), new = child.dog("New")
     for age in 1...2 {
