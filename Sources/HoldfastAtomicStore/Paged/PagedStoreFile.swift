@@ -55,7 +55,9 @@ public protocol PagedStoreFile: Sendable {
 
   /// Compares what the file stores twice with the tables that were built from it. The default does nothing.
   ///
-  /// - Parameter everything: Whether to compare everything. Otherwise only the parts that earlier answers came from.
+  /// - Parameters:
+  ///   - generation: The tables.
+  ///   - everything: Whether to compare everything. Otherwise only the parts that earlier answers came from.
   /// - Throws: ``/HoldfastStore/StoreError`` with code `damaged` if they differ.
   func compare(_ generation: TableGeneration, everything: Bool) throws
 }

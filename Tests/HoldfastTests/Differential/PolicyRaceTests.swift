@@ -17,7 +17,6 @@ import Testing
 /// - Under `overwrite`, an object at the other end of a changed link gets the values that the context had read. The article *Conflicts and
 ///   merging* allows it, but ``SaveExpectation`` doesn't always expect it.
 /// - An object is linked to itself, unlinked, and linked to itself by another context. After merging, one end lacks the link.
-/// - A parent deletes a new object that a child has read, and another child inserts it again. The first child keeps its former values.
 ///
 /// Set HOLDFAST_SEED to repeat a run. A failure shows the shortest program that was found.
 @Suite struct PolicyRaceTests {
