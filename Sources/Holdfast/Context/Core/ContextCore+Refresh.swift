@@ -206,7 +206,8 @@ extension ContextCore {
   /// - Parameter keepsOrder: Whether they also do so if the stored list has changed.
   func mergeTargets(_ object: ManagedObject, _ index: Int, keepsOrder: Bool = true) {
     let states = object.toManyStates()
-    let known = states[index].isMoved ? states[index].keys : [], former = states[index].order?.settledKeys ?? []
+    let known = states[index].isMoved ? states[index].keys : []
+    let former = keepsOrder || known.isEmpty ? [] : states[index].order?.settledKeys ?? []
     states[index].forgetContents()
     if known.isEmpty { return }
     guard let list = object.orderedList(index) else {
