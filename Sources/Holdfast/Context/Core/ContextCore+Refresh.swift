@@ -191,7 +191,7 @@ extension ContextCore {
   ///
   /// - Parameter keepsOrder: Whether ordered relationships keep the order set in this context also if the stored list has changed.
   func mergeTargets(of object: ManagedObject, keepsOrder: Bool = true) throws {
-    guard let states = object.toMany else { return }
+    if object.toMany == nil { return }
     try throwingFaultErrors {
       for index in 0..<graph.entities[object.flags.entityIndex].toManyCount {
         mergeTargets(object, index, keepsOrder: keepsOrder)
