@@ -269,7 +269,7 @@ import Testing
     // It has to read everything.
     #expect(second.readCount > BinaryImage(old).places(of: 3).count)
     let disk = Self.disk(old), context = try Self.context(disk)
-    try context.insert(entityNamed: "Note")
+    _ = try context.insert(entityNamed: "Note")
     try context.save()
     try context.persistentStoreCoordinator.close()
     let saved = BinaryImage(disk.contents(of: "people") ?? []), whole = BinaryImage(bytes)
@@ -447,7 +447,7 @@ import Testing
     let disk = Self.disk(wrong)
     let context = try ManagedObjectContext(
       coordinator: PersistentStoreCoordinator(model: Self.model, store: Self.description(disk, isUnverified: true)))
-    try context.insert(entityNamed: "Note")
+    _ = try context.insert(entityNamed: "Note")
     try context.save()
     try context.persistentStoreCoordinator.close()
     try Opened(disk.contents(of: "people") ?? []).verify()
