@@ -105,7 +105,8 @@ extension ManagedObject {
       // If an object referenced itself by a relationship that is its own inverse, the slot already has its new value.
       if former !== self || link.inverseSlot != link.slot { former.assign(link.inverseSlot, nil) }
     } else {
-      let isRecorded = former.recordRemoval(Int(link.inverseToManyIndex), objectKey, wasNeverSaved: wasNeverSaved)
+      let saved = committedRow, isSaved = saved.map { $0.isPresent(link.slot) && $0.key(link.slot) == old } ?? false
+      let isRecorded = former.recordRemoval(Int(link.inverseToManyIndex), objectKey, isUnsaved: wasNeverSaved || !isSaved)
       if !isRecorded { context.changes.hasDroppedLinkRecords = true }
     }
   }
@@ -174,9 +175,9 @@ extension ManagedObject {
   }
 
   /// Records that a destination was removed. Returns false if the list in memory doesn't have it.
-  @discardableResult final func recordRemoval(_ index: Int, _ key: ObjectKey, wasNeverSaved: Bool = false) -> Bool {
+  @discardableResult final func recordRemoval(_ index: Int, _ key: ObjectKey, isUnsaved: Bool = false) -> Bool {
     keepOrder(index, removing: key)
-    let isRecorded = toManyStates()[index].remove(key, wasNeverSaved: wasNeverSaved)
+    let isRecorded = toManyStates()[index].remove(key, isUnsaved: isUnsaved)
     if isRecorded { context.noteChange(self) }
     return isRecorded
   }
@@ -224,9 +225,9 @@ extension ManagedObject {
     }
     context.holdingAwakening {
       keepOrder(index, removing: target.objectKey)
-      if toManyStates()[index].remove(target.objectKey, wasNeverSaved: target.wasNeverSaved) {
+      if toManyStates()[index].remove(target.objectKey, isUnsaved: target.wasNeverSaved) {
         context.noteChange(self)
-        if link.hasInverse { target.recordRemoval(Int(link.inverseToManyIndex), objectKey, wasNeverSaved: wasNeverSaved) }
+        if link.hasInverse { target.recordRemoval(Int(link.inverseToManyIndex), objectKey, isUnsaved: wasNeverSaved) }
       }
     }
   }

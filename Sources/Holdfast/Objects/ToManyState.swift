@@ -15,7 +15,7 @@ import HoldfastStore
 /// ```
 ///
 /// - `add` and `remove` don't change the state of fired and new lists; `revert` and `settle` don't change that of fired ones.
-/// - `forget`, and `remove` of an object that was never saved, turn an unfired list without further changes into an untouched one.
+/// - `forget`, and `remove` of a link that was never saved, turn an unfired list without further changes into an untouched one.
 /// - `forgetContents` turns a fired or new list into an untouched one, or an unfired one if changes are recorded.
 /// - `revert` turns a new list into an untouched one, or a fired one if the list has an order.
 /// - `settle(_:)` is `settle`, except that an unfired list stays unfired if changes remain.
@@ -149,8 +149,9 @@ struct ToManyState {
 
   /// Records that a destination was removed. Returns false if it isn't there.
   ///
-  /// - Parameter wasNeverSaved: Whether no store has had the destination, which can have a permanent ID already.
-  mutating func remove(_ key: ObjectKey, wasNeverSaved: Bool = false) -> Bool {
+  /// - Parameter isUnsaved: Whether the store is known not to have the link: no store has had one of its ends, which can have a permanent ID
+  ///   already, or the other end leads elsewhere.
+  mutating func remove(_ key: ObjectKey, isUnsaved: Bool = false) -> Bool {
     defer { checkInvariants() }
     if isKnown {
       guard contents.remove(key) else { return false }
@@ -161,8 +162,7 @@ struct ToManyState {
     let recorded = recorded()
     let wasAdded = !recorded.pointee.added.isEmpty && recorded.pointee.added.remove(key)
     if wasAdded && base == .fired { return true }
-    // The store has no links to objects that were never saved.
-    if (key < 0 || wasNeverSaved) && base == .unfired {
+    if (key < 0 || isUnsaved) && base == .unfired {
       if !isChanged { base = .untouched }
       return wasAdded
     }

@@ -40,7 +40,8 @@ struct SaveExpectation {
   private let before: RaceContents
   /// The changed objects that the save will write, and deleted ones that were changed before.
   private var updated: [ManagedObjectID: Change] = [:]
-  /// The values that the context had read of objects whose rows it hasn't changed. Under `overwrite`, those that a deletion changes get them.
+  /// The values that the context had read of objects whose rows it hasn't changed. Under `overwrite`, those get them that a deletion changes,
+  /// or a link whose ends were read before and after another context changed it: the save finds out.
   private var overwriting: [ManagedObjectID: Values] = [:]
   /// The changed objects without a row.
   private var unread: Set<ManagedObjectID> = []
@@ -85,14 +86,19 @@ struct SaveExpectation {
       if before.things[object.objectID] == nil { inserted.append(change) } else { insertedByBoth[object.objectID] = change }
       changes.append(change)
     }
-    if policy == .overwrite && hasDeletions {
+    if policy == .overwrite {
       for object in context.registeredObjects where !object.isInserted && object.row != nil && !object.isInaccessible {
-        overwriting[object.objectID] = try object.committedValues(forKeys: RaceContents.names(of: object.entity))
+        let mayBeWritten = hasDeletions || object.isUpdated && SaveExpectation.storesLinksAtBothEnds(object)
+        if mayBeWritten { overwriting[object.objectID] = try object.committedValues(forKeys: RaceContents.names(of: object.entity)) }
       }
     }
     // The save of a parent checks uniqueness.
     shared = context.parent == nil ? SaveExpectation.shared(changes, before) : []
     candidates = changes.map(\.ours)
+  }
+
+  private static func storesLinksAtBothEnds(_ object: ManagedObject) -> Bool {
+    object.entity.relationships.contains { $0.isToMany && ($0.isOrdered || $0.inverseIsToMany) }
   }
 
   private static func shared(_ changes: [Change], _ before: RaceContents) -> Set<RaceContents.Key> {

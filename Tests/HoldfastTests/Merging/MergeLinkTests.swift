@@ -662,6 +662,41 @@ import Testing
     #expect(try editor.value(forKey: "name") == StoreValue.string("3") && !editor.isInaccessible)
   }
 
+  // MARK: Links that were set and unset
+
+  /// Our context sets and unsets a link without a save in between. Then the other one saves it.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aLinkThatWasSetAndUnsetHereFollowsTheOtherContext(_ store: TestStore, _ isLinkedToItself: Bool) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Folder", attributes: [AttributeDescription("name", .string)],
+        relationships: [.toMany("folders", to: "Folder", inverse: "parent"), .toOne("parent", to: "Folder", inverse: "folders")])
+    ])
+    let place = try store.makePlace(model: model, classes: []), setup = try place.context()
+    for name in ["a", "b"] { try setup.insert(entityNamed: "Folder").setValue(name, forKey: "name") }
+    try setup.save()
+    let (ours, theirs) = try place.twoContexts(.error)
+    ours.automaticallyMergesChanges = true
+    func ends(_ context: ManagedObjectContext) throws -> (child: ManagedObject, parent: ManagedObject) {
+      let folders = try context.fetch(FetchRequest<ManagedObject>(entityName: "Folder"))
+      func folder(_ name: String) throws -> ManagedObject {
+        try #require(folders.first { try $0.value(forKey: "name").storeValue == .string(name) })
+      }
+      return (try folder("a"), try folder(isLinkedToItself ? "a" : "b"))
+    }
+    let own = try ends(ours), others = try ends(theirs)
+    try own.child.setValue(own.parent, forKey: "parent")
+    try own.child.setValue(StoreValue.null, forKey: "parent")
+    try others.child.setValue(others.parent, forKey: "parent")
+    try theirs.save()
+    try ours.processPendingChanges()
+    #expect(try Array(own.parent.toMany(forKey: "folders")) == [own.child])
+    #expect(try own.child.value(forKey: "parent").storeValue == .objectID(own.parent.objectID))
+    try ours.save()
+    let saved = try ends(place.context())
+    #expect(try Array(saved.parent.toMany(forKey: "folders")) == [saved.child])
+  }
+
   // MARK: Uniqueness
 
   @Test(arguments: TestStore.allCases, [Policy.storeTrump, .objectTrump, .overwrite, .rollback])
