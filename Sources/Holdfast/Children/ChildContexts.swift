@@ -33,6 +33,8 @@ final class ChildContexts {
   private var counts = ObjectTable<Int64>()
   /// What children know of unsaved changes, until these are saved or discarded.
   private var known = ObjectTable<Known>()
+  /// The saved objects of which children have read unsaved values.
+  private var readUnsaved: Set<ManagedObject> = []
   /// The state of a new object that children have read in different states.
   private static let severalStates = 0
 
@@ -64,6 +66,7 @@ final class ChildContexts {
   func forgetVersions() {
     counts.removeAll()
     known.removeAll()
+    readUnsaved = []
   }
 
   /// Forgets the versions of an object that doesn't exist any more.
@@ -120,10 +123,12 @@ final class ChildContexts {
     if known[object] == nil { known[object] = Known(state: object.unsavedState) }
   }
 
-  /// Notes that a child reads an object. Does nothing unless the object is a new one of the context itself.
+  /// Notes that a child reads an object. Does nothing if the object has no unsaved values, or only those of a child that has inserted it.
   ///
-  /// The first save of such an object doesn't give its row a new version. So it must be known whether the object has changed since.
+  /// The first save of a new object doesn't give its row a new version, nor does a save if the context has set a saved object's values back.
+  /// So it must be known whether the object has changed since.
   func noteRead(of object: ManagedObject) {
+    if object.isUpdated && object.flags.contains(.hasPrivateRow) { readUnsaved.insert(object) }
     if !object.isInserted || object.flags.contains(.insertedByChild) { return }
     let state = object.unsavedState
     var now = known[object] ?? Known(state: state)
@@ -149,6 +154,7 @@ final class ChildContexts {
       }
       counts[object] = (counts[object] ?? 0) + 1
       known[object] = nil
+      readUnsaved.remove(object)
     }
   }
 
@@ -157,6 +163,7 @@ final class ChildContexts {
   /// - Parameter version: The version that children saw before.
   func noteMerge(of object: ManagedObject, after version: RowVersion) {
     if object.row != nil && self.version(of: object) == version { counts[object] = (counts[object] ?? 0) + 1 }
+    readUnsaved.remove(object)
     // Children that see the new version know the new state.
     if known[object] != nil { known[object] = object.hasChanges ? Known(state: object.unsavedState) : nil }
   }
@@ -194,6 +201,7 @@ final class ChildContexts {
       if !isKnown || former?.accepted != nil { changed.append(object) }
       if isKnown { counts[object] = counts[object].flatMap { $0 > 1 ? $0 - 1 : nil } }
       known[object] = nil
+      readUnsaved.remove(object)
     }
     for object in deleted { forgetVersions(object.plan.root, object.objectKey) }
     return changed
@@ -213,6 +221,11 @@ final class ChildContexts {
         change.updated.append(object.id)
       }
     }
+    for object in readUnsaved where known[object] == nil && !object.isDeleted && !object.flags.contains(.detached) {
+      counts[object] = (counts[object] ?? 0) + 1
+      change.updated.append(object.id)
+    }
+    readUnsaved = []
     for object in context.changes.objects
     where object.isDeleted && object.flags.contains(.insertedByChild) && known[object] == nil {
       change.deleted.append(object.id)

@@ -116,6 +116,24 @@ extension ContextCore {
         other.writableRow().set(relationship.slot, cell: UInt64(bitPattern: object.objectKey.rawValue))
       }
     }
+    for object in objects { setUnsavedLinksAgain(to: object) }
+  }
+
+  /// Restores the unsaved references to an object whose deletion cleared them, or drops those that the program has given another destination.
+  private func setUnsavedLinksAgain(to object: ManagedObject) {
+    guard let states = object.toMany else { return }
+    for relationship in object.entity.toManyRelationships {
+      let link = object.plan.toMany[relationship.toManyIndex]
+      if link.inverseSlot < 0 { continue }
+      for key in states[relationship.toManyIndex].added {
+        guard let other = registered(link.destination, key), !other.isDeleted, let row = other.row else { continue }
+        if !row.isPresent(link.inverseSlot) {
+          other.writableRow().set(link.inverseSlot, cell: UInt64(bitPattern: object.objectKey.rawValue))
+        } else if row.key(link.inverseSlot) != object.objectKey {
+          object.recordRemoval(relationship.toManyIndex, key, isUnsaved: true)
+        }
+      }
+    }
   }
 
   /// Records that other contexts or processes deleted objects.

@@ -102,8 +102,7 @@ extension ManagedObject {
     let context = self.context
     guard let former = context.formerTarget(link.destination, old) else { return }
     if link.inverseSlot >= 0 {
-      // If an object referenced itself by a relationship that is its own inverse, the slot already has its new value.
-      if former !== self || link.inverseSlot != link.slot { former.assign(link.inverseSlot, nil) }
+      if former.leads(link.inverseSlot, to: objectKey) { former.assign(link.inverseSlot, nil) }
     } else {
       let saved = committedRow, isSaved = saved.map { $0.isPresent(link.slot) && $0.key(link.slot) == old } ?? false
       let isRecorded = former.recordRemoval(Int(link.inverseToManyIndex), objectKey, isUnsaved: wasNeverSaved || !isSaved)
@@ -121,22 +120,29 @@ extension ManagedObject {
     let inverse = link.inverseSlot
     let row = target.readRow
     if row.isPresent(inverse), row.key(inverse) != objectKey,
-      let rival = context.formerTarget(link.entity, row.key(inverse))
+      let rival = context.formerTarget(link.entity, row.key(inverse)), rival.leads(link.slot, to: target.objectKey)
     {
       rival.assign(link.slot, nil)
     }
     target.assign(inverse, self)
   }
 
+  /// Whether a to-one relationship leads to an object.
+  ///
+  /// The two ends of a one-to-one relationship may have been read before and after another context changed it. Then the other end may lead
+  /// elsewhere, perhaps by an unsaved change.
+  private func leads(_ slot: SlotIndex, to key: ObjectKey) -> Bool {
+    let row = readRow
+    return row.isPresent(slot) && row.key(slot) == key
+  }
+
   /// Makes the inverse of another object's one-to-one relationship consistent with that end.
   ///
   /// Used if another context changed the link between the reads of the two ends.
   final func follow(_ link: LinkPlan, of other: ManagedObject, isLinked: Bool) {
-    let row = readRow, inverse = link.inverseSlot
-    if isInaccessible || isDeleted { return }
-    let leadsThere = row.isPresent(inverse) && row.key(inverse) == other.objectKey
-    if leadsThere == isLinked { return }
-    if isLinked { other.attachInverse(of: link, to: self) } else { assign(inverse, nil) }
+    let leadsThere = leads(link.inverseSlot, to: other.objectKey)
+    if isInaccessible || isDeleted || leadsThere == isLinked { return }
+    if isLinked { other.attachInverse(of: link, to: self) } else { assign(link.inverseSlot, nil) }
   }
 
   // MARK: To-many
@@ -206,7 +212,10 @@ extension ManagedObject {
   private func isKnown(_ index: Int) -> Bool { toMany?[index].isKnown ?? false }
 
   /// Whether the object is new. Its ID can be permanent. False for an object that is inserted again after others deleted it.
-  private var wasNeverSaved: Bool { isInserted && (row?.version ?? 0) == 0 }
+  private var wasNeverSaved: Bool { isInserted && !isInsertedAgain }
+
+  /// Whether the object is inserted again after others deleted it.
+  final var isInsertedAgain: Bool { isInserted && (row?.version ?? 0) > 0 }
 
   /// Whether a to-many relationship is in memory and has a destination. Sends no store request.
   final func knows(_ key: ObjectKey, _ relationship: ManagedObjectModel.Relationship) -> Bool {
@@ -219,8 +228,7 @@ extension ManagedObject {
     let link = plan.toMany[index]
     check(target, link)
     if link.inverseSlot >= 0 {
-      let row = target.readRow
-      if row.isPresent(link.inverseSlot), row.key(link.inverseSlot) == objectKey { target.setInverse(of: link, to: nil) }
+      if target.leads(link.inverseSlot, to: objectKey) { target.setInverse(of: link, to: nil) }
       return
     }
     context.holdingAwakening {

@@ -143,6 +143,8 @@ extension SaveOperation {
         states[index].order?.translate(savedKey)
       }
       states[index].settle()
+      // Another context may have linked the deleted object meanwhile.
+      if object.isInsertedAgain { states[index].forgetContents() }
     }
   }
 

@@ -99,6 +99,26 @@ import Testing
     #expect(try child.fetch(Dog.self, sortedBy: \.age, limit: 1) { $0.age > 0 }.map(\.name) == ["Changed"])
   }
 
+  /// The parent's save doesn't write the row, so it has no new version.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aChildNoticesThatTheParentHasSetAValueBack(_ store: TestStore, _ merges: Bool) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    child.automaticallyMergesChanges = merges
+    let fido = try #require(try parent.one(Dog.self) { $0.name == "Fido" }), age = fido.age
+    fido.age = 50
+    let theirs = try child.existingDog(fido.objectID)
+    #expect(theirs.age == 50)
+    fido.age = age
+    try parent.save()
+    if merges {
+      try child.processPendingChanges()
+      #expect(theirs.age == age)
+    }
+    theirs.notes = "old"
+    if merges { try child.save() } else { #expect(throws: PersistenceError.self) { try child.save() } }
+    #expect(fido.notes == (merges ? "old" : nil))
+  }
+
   /// Links to new objects and to those of the parent, whose keys have gaps in between: lists, pairs, and ends of both kinds.
   @Test(arguments: TestStore.allCases) func linksAmongNewAndOldObjectsArePushed(_ store: TestStore) throws {
     let family = try Family(store), (parent, child) = (family.parent, family.child)

@@ -41,7 +41,7 @@ struct SaveExpectation {
   /// The changed objects that the save will write, and deleted ones that were changed before.
   private var updated: [ManagedObjectID: Change] = [:]
   /// The values that the context had read of objects whose rows it hasn't changed. Under `overwrite`, those get them that a deletion changes,
-  /// or a link whose ends were read before and after another context changed it: the save finds out.
+  /// or a link of another object.
   private var overwriting: [ManagedObjectID: Values] = [:]
   /// The changed objects without a row.
   private var unread: Set<ManagedObjectID> = []
@@ -87,9 +87,10 @@ struct SaveExpectation {
       changes.append(change)
     }
     if policy == .overwrite {
+      let linked = Set(context.updatedObjects.flatMap(SaveExpectation.otherEnds))
       for object in context.registeredObjects where !object.isInserted && object.row != nil && !object.isInaccessible {
-        let mayBeWritten = hasDeletions || object.isUpdated && SaveExpectation.storesLinksAtBothEnds(object)
-        if mayBeWritten { overwriting[object.objectID] = try object.committedValues(forKeys: RaceContents.names(of: object.entity)) }
+        if !hasDeletions && !linked.contains(object) { continue }
+        overwriting[object.objectID] = try object.committedValues(forKeys: RaceContents.names(of: object.entity))
       }
     }
     // The save of a parent checks uniqueness.
@@ -97,8 +98,22 @@ struct SaveExpectation {
     candidates = changes.map(\.ours)
   }
 
-  private static func storesLinksAtBothEnds(_ object: ManagedObject) -> Bool {
-    object.entity.relationships.contains { $0.isToMany && ($0.isOrdered || $0.inverseIsToMany) }
+  /// The objects at the other ends of an object's changed links.
+  ///
+  /// If the ends were read before and after another context changed a link, only one of them records that it was set. The save completes it.
+  private static func otherEnds(of object: ManagedObject) -> [ManagedObject] {
+    object.entity.relationships.flatMap { relationship -> [ManagedObject] in
+      let keys: [ObjectKey]
+      if relationship.isToMany {
+        keys = object.toMany.map { $0[relationship.toManyIndex].added + $0[relationship.toManyIndex].removed } ?? []
+      } else {
+        let values = [object.row, object.committedRow].map { row -> ObjectKey? in
+          row.flatMap { $0.isPresent(relationship.slot) ? $0.key(relationship.slot) : nil }
+        }
+        keys = values[0] == values[1] ? [] : values.compactMap(\.self)
+      }
+      return keys.compactMap { object.context.registered(relationship.destinationIndex, $0) }
+    }
   }
 
   private static func shared(_ changes: [Change], _ before: RaceContents) -> Set<RaceContents.Key> {

@@ -662,39 +662,114 @@ import Testing
     #expect(try editor.value(forKey: "name") == StoreValue.string("3") && !editor.isInaccessible)
   }
 
-  // MARK: Links that were set and unset
+  // MARK: Links of a tree
+
+  /// Two saved folders, "a" and "b", each with at most one parent, and the contexts that have read them.
+  private struct Folders {
+    let place: TestStore.Place
+    let contexts: [ManagedObjectContext]
+    /// The folders of each context.
+    let a: [ManagedObject], b: [ManagedObject]
+
+    init(_ store: TestStore, _ policies: [MergePolicy]) throws {
+      let model = try ManagedObjectModel(entities: [
+        EntityDescription(
+          "Folder", attributes: [AttributeDescription("name", .string)],
+          relationships: [.toMany("folders", to: "Folder", inverse: "parent"), .toOne("parent", to: "Folder", inverse: "folders")])
+      ])
+      place = try store.makePlace(model: model, classes: [])
+      let setup = try place.context()
+      for name in ["a", "b"] { try setup.insert(entityNamed: "Folder").setValue(name, forKey: "name") }
+      try setup.save()
+      contexts = try policies.map { [place] in
+        let context = try place.context()
+        context.mergePolicy = $0
+        return context
+      }
+      (a, b) = (try contexts.map { try Folders.folder("a", $0) }, try contexts.map { try Folders.folder("b", $0) })
+    }
+
+    static func folder(_ name: String, _ context: ManagedObjectContext) throws -> ManagedObject {
+      let folders = try context.fetch(FetchRequest<ManagedObject>(entityName: "Folder"))
+      return try #require(folders.first { try $0.value(forKey: "name").storeValue == .string(name) })
+    }
+
+    /// Expects one folder in another one, in a context and in the store.
+    func expect(_ child: ManagedObject, in parent: ManagedObject) throws {
+      #expect(try parent.toMany(forKey: "folders").map(\.objectID) == [child.objectID])
+      #expect(try child.value(forKey: "parent").storeValue == .objectID(parent.objectID))
+      let saved = try place.context(), savedParent = try saved.existingObject(with: parent.objectID)
+      #expect(try savedParent.toMany(forKey: "folders").map(\.objectID) == [child.objectID])
+    }
+  }
 
   /// Our context sets and unsets a link without a save in between. Then the other one saves it.
   @Test(arguments: TestStore.allCases, [false, true])
   func aLinkThatWasSetAndUnsetHereFollowsTheOtherContext(_ store: TestStore, _ isLinkedToItself: Bool) throws {
-    let model = try ManagedObjectModel(entities: [
-      EntityDescription(
-        "Folder", attributes: [AttributeDescription("name", .string)],
-        relationships: [.toMany("folders", to: "Folder", inverse: "parent"), .toOne("parent", to: "Folder", inverse: "folders")])
-    ])
-    let place = try store.makePlace(model: model, classes: []), setup = try place.context()
-    for name in ["a", "b"] { try setup.insert(entityNamed: "Folder").setValue(name, forKey: "name") }
-    try setup.save()
-    let (ours, theirs) = try place.twoContexts(.error)
-    ours.automaticallyMergesChanges = true
-    func ends(_ context: ManagedObjectContext) throws -> (child: ManagedObject, parent: ManagedObject) {
-      let folders = try context.fetch(FetchRequest<ManagedObject>(entityName: "Folder"))
-      func folder(_ name: String) throws -> ManagedObject {
-        try #require(folders.first { try $0.value(forKey: "name").storeValue == .string(name) })
-      }
-      return (try folder("a"), try folder(isLinkedToItself ? "a" : "b"))
+    let folders = try Folders(store, [.error, .error]), parents = isLinkedToItself ? folders.a : folders.b
+    folders.contexts[0].automaticallyMergesChanges = true
+    try folders.a[0].setValue(parents[0], forKey: "parent")
+    try folders.a[0].setValue(StoreValue.null, forKey: "parent")
+    try folders.a[1].setValue(parents[1], forKey: "parent")
+    try folders.contexts[1].save()
+    try folders.contexts[0].processPendingChanges()
+    try folders.expect(folders.a[0], in: parents[0])
+    try folders.contexts[0].save()
+    try folders.expect(folders.a[0], in: parents[0])
+  }
+
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aRevertedDeletionRestoresUnsavedLinks(_ store: TestStore, _ isMovedOn: Bool) throws {
+    let folders = try Folders(store, [.mergeByPropertyStoreTrump, .error])
+    try folders.a[0].setValue(folders.b[0], forKey: "parent")
+    folders.contexts[0].delete(folders.b[0])
+    try folders.contexts[0].processPendingChanges()
+    #expect(try folders.a[0].value(forKey: "parent").storeValue == .null)
+    if isMovedOn { try folders.a[0].setValue(folders.a[0], forKey: "parent") }
+    try folders.b[1].setValue("b2", forKey: "name")
+    try folders.contexts[1].save()
+    try folders.contexts[0].save()
+    #expect(!folders.b[0].isDeleted)
+    if isMovedOn { #expect(try folders.b[0].toMany(forKey: "folders").isEmpty) }
+    try folders.expect(folders.a[0], in: isMovedOn ? folders.a[0] : folders.b[0])
+  }
+
+  /// A third context links an object that another one has deleted, and ours inserts again.
+  @Test(arguments: TestStore.allCases, [Policy.objectTrump, .overwrite])
+  func anObjectThatIsInsertedAgainHasTheLinksThatWereSetMeanwhile(_ store: TestStore, _ policy: Policy) throws {
+    let folders = try Folders(store, [policy.policy, .error, .error])
+    try folders.b[0].setValue("mine", forKey: "name")
+    folders.contexts[1].delete(folders.b[1])
+    try folders.contexts[1].save()
+    try folders.a[2].setValue(folders.b[2], forKey: "parent")
+    try folders.contexts[2].save()
+    try folders.contexts[0].save()
+    try folders.contexts[0].refresh(folders.a[0], mergeChanges: false)
+    try folders.expect(folders.a[0], in: folders.b[0])
+  }
+
+  /// Our context has given an object another partner. Then it reads its former one, which another context has linked to it.
+  @Test(arguments: TestStore.allCases) func thePartnerOfAnObjectWithAnUnsavedPartnerCanBeTaken(_ store: TestStore) throws {
+    let pair = try Pair(store, .mergeByPropertyObjectTrump) { setup in
+      for name in ["Fido", "Rex"] { setup.dog(name) }
+      for color in ["red", "blue"] { setup.insert(Collar.self).color = color }
     }
-    let own = try ends(ours), others = try ends(theirs)
-    try own.child.setValue(own.parent, forKey: "parent")
-    try own.child.setValue(StoreValue.null, forKey: "parent")
-    try others.child.setValue(others.parent, forKey: "parent")
-    try theirs.save()
-    try ours.processPendingChanges()
-    #expect(try Array(own.parent.toMany(forKey: "folders")) == [own.child])
-    #expect(try own.child.value(forKey: "parent").storeValue == .objectID(own.parent.objectID))
-    try ours.save()
-    let saved = try ends(place.context())
-    #expect(try Array(saved.parent.toMany(forKey: "folders")) == [saved.child])
+    func collar(_ color: String, _ context: ManagedObjectContext) throws -> Collar {
+      try #require(try context.one(Collar.self) { $0.color == color })
+    }
+    let fido = try pair.dogs("Fido"), rex = try pair.dogs("Rex"), blue = try collar("blue", pair.ours)
+    #expect(fido.ours.collar == nil && blue.dog == nil)
+    fido.ours.collar = blue
+    fido.theirs.collar = try collar("red", pair.theirs)
+    try pair.theirs.save()
+    let red = try collar("red", pair.ours)
+    #expect(red.dog === fido.ours)
+    rex.ours.collar = red
+    #expect(fido.ours.collar === blue && blue.dog === fido.ours && rex.ours.collar === red && red.dog === rex.ours)
+    try pair.ours.save()
+    #expect(fido.ours.collar === blue && blue.dog === fido.ours && rex.ours.collar === red && red.dog === rex.ours)
+    let saved = try pair.saved()
+    #expect(try collar("blue", saved).dog?.name == "Fido" && collar("red", saved).dog?.name == "Rex")
   }
 
   // MARK: Uniqueness
