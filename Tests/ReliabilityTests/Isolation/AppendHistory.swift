@@ -53,17 +53,20 @@ struct AppendHistory {
   }
 
   private func anomaliesOfLists() -> Set<Anomaly> {
-    var found: Set<Anomaly> = []
-    let all = writers.joined()
-    let refused = Set(all.filter { !$0.isSaved }.flatMap(\.appends.values))
+    var found: Set<Anomaly> = [], refused: Set<Int> = [], saved: [Int: [Int]] = [:]
+    for transaction in writers.joined() {
+      for (register, number) in transaction.appends {
+        if transaction.isSaved { saved[register, default: []].append(number) } else { refused.insert(number) }
+      }
+    }
     for (register, list) in last {
-      let saved = all.filter(\.isSaved).compactMap { $0.appends[register] }
-      if Set(list).count != list.count || !Set(saved).isSubset(of: list) { found.insert(.lostUpdate) }
+      let numbers = Set(list)
+      if numbers.count != list.count || !numbers.isSuperset(of: saved[register] ?? []) { found.insert(.lostUpdate) }
       if !refused.isDisjoint(with: list) { found.insert(.refusedRead) }
     }
-    for (register, list) in all.flatMap(\.reads) {
+    for (register, list) in writers.joined().flatMap(\.reads) where !(last[register] ?? []).starts(with: list) {
+      found.insert(.forkedRead)
       if !refused.isDisjoint(with: list) { found.insert(.refusedRead) }
-      if !(last[register] ?? []).starts(with: list) { found.insert(.forkedRead) }
     }
     return found
   }
@@ -71,7 +74,7 @@ struct AppendHistory {
   /// The order of the saved transactions, as far as the lists show it.
   private func makeGraph() -> TransactionGraph {
     let saved = writers.map { $0.filter(\.isSaved) }, transactions = Array(saved.joined())
-    var graph = TransactionGraph(count: transactions.count), writer: [Int: Int] = [:]
+    var graph = TransactionGraph(sequences: saved.map(\.count)), writer: [Int: Int] = [:]
     for (index, transaction) in transactions.enumerated() {
       for number in transaction.appends.values { writer[number] = index }
     }
@@ -84,16 +87,13 @@ struct AppendHistory {
         if let all = last[register], list.count < all.count { graph.add(.overtaking, index, writer[all[list.count]]) }
       }
     }
-    var start = 0
-    for list in saved {
-      for index in start..<max(start, start + list.count - 1) { graph.add(.sequence, index, index + 1) }
-      start += list.count
-    }
     return graph
   }
 }
 
 /// Transactions, and which of them precede which others.
+///
+/// All checks take time in proportion to the number of transactions.
 struct TransactionGraph {
   /// The reasons why one transaction precedes another.
   struct Reason: OptionSet {
@@ -109,9 +109,23 @@ struct TransactionGraph {
     static let all: Reason = [.write, .read, .sequence, .overtaking]
   }
 
-  private var successors: [[(index: Int, reason: Reason)]]
+  private var successors: [[(index: Int, reason: Reason)]] = []
+  /// The writer of each transaction, and its position in the writer's sequence.
+  private var places: [(writer: Int, position: Int)] = []
+  private let writers: Int
 
-  init(count: Int) { successors = Array(repeating: [], count: count) }
+  /// Creates a graph of the sequences of several writers, with indexes that continue from one sequence to the next.
+  ///
+  /// - Parameter sequences: The number of transactions of each writer.
+  init(sequences: [Int]) {
+    writers = sequences.count
+    for (writer, count) in sequences.enumerated() {
+      for position in 0..<count {
+        places.append((writer, position))
+        successors.append(position + 1 < count ? [(places.count, .sequence)] : [])
+      }
+    }
+  }
 
   /// Adds that one transaction precedes another, if there are two.
   mutating func add(_ reason: Reason, _ first: Int?, _ second: Int?) {
@@ -119,41 +133,43 @@ struct TransactionGraph {
   }
 
   /// Whether a transaction precedes itself for some of the reasons.
-  func hasCycle(_ reasons: Reason) -> Bool { !remainder(reasons).isEmpty }
+  func hasCycle(_ reasons: Reason) -> Bool { order(reasons).count < successors.count }
 
   /// Whether a transaction precedes itself, once because of what it read, and otherwise for other reasons.
+  ///
+  /// Requires that no transaction precedes itself for the other reasons alone.
   func hasCycleWithOneOvertaking() -> Bool {
-    let inside = Set(remainder(.all)), others = Reason.all.subtracting(.overtaking)
-    for first in inside {
-      for second in successors[first] where second.reason == .overtaking && inside.contains(second.index) {
-        if reaches(first, from: second.index, others, inside) { return true }
+    let others = Reason.all.subtracting(.overtaking)
+    // For each transaction and writer, the position of the writer's last transaction that precedes it, or -1. The writer's earlier ones
+    // precede it as well.
+    var last = Array(repeating: -1, count: successors.count * writers)
+    for index in order(others) {
+      last[index * writers + places[index].writer] = places[index].position
+      for next in successors[index] where others.contains(next.reason) {
+        for writer in 0..<writers {
+          last[next.index * writers + writer] = max(last[next.index * writers + writer], last[index * writers + writer])
+        }
       }
     }
-    return false
+    return successors.indices.contains { first in
+      successors[first].contains { second in
+        second.reason == .overtaking && last[first * writers + places[second.index].writer] >= places[second.index].position
+      }
+    }
   }
 
-  /// The transactions that are left when those without predecessors are removed, again and again.
-  private func remainder(_ reasons: Reason) -> [Int] {
+  /// The transactions after those that precede them, without those of cycles and those that follow one.
+  private func order(_ reasons: Reason) -> [Int] {
     var counts = Array(repeating: 0, count: successors.count)
     for list in successors { for next in list where reasons.contains(next.reason) { counts[next.index] += 1 } }
-    var free = counts.indices.filter { counts[$0] == 0 }
-    while let index = free.popLast() {
-      for next in successors[index] where reasons.contains(next.reason) {
+    var order = counts.indices.filter { counts[$0] == 0 }, visited = 0
+    while visited < order.count {
+      for next in successors[order[visited]] where reasons.contains(next.reason) {
         counts[next.index] -= 1
-        if counts[next.index] == 0 { free.append(next.index) }
+        if counts[next.index] == 0 { order.append(next.index) }
       }
+      visited += 1
     }
-    return counts.indices.filter { counts[$0] > 0 }
-  }
-
-  private func reaches(_ target: Int, from start: Int, _ reasons: Reason, _ inside: Set<Int>) -> Bool {
-    var visited: Set<Int> = [start], open = [start]
-    while let index = open.popLast() {
-      if index == target { return true }
-      for next in successors[index] where reasons.contains(next.reason) && inside.contains(next.index) {
-        if visited.insert(next.index).inserted { open.append(next.index) }
-      }
-    }
-    return false
+    return order
   }
 }

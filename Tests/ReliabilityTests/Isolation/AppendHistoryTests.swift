@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 /// The check of isolation finds each anomaly in a history that contains it.
@@ -63,5 +64,31 @@ import Testing
     let writers = [[Transaction(reads: [0: [], 1: []], appends: [0: 1])], [Transaction(reads: [0: [], 1: []], appends: [1: 2])]]
     #expect(anomalies(writers, [0: [1], 1: [2]]) == [.writeSkew])
     #expect(anomalies(writers, [0: [1], 1: [2]], except: [.writeSkew]) == [])
+  }
+
+  /// Two writers of which each transaction changes what one of the other has read, and perhaps a third.
+  private func writeSkews(_ count: Int, _ third: [Transaction] = []) -> AppendHistory {
+    var first: [Transaction] = [], second: [Transaction] = [], last: [Int: [Int]] = [:]
+    for even in stride(from: 0, to: 2 * count, by: 2) {
+      let odd = even + 1
+      first.append(Transaction(reads: [even: [], odd: []], appends: [even: even]))
+      second.append(Transaction(reads: [even: [], odd: []], appends: [odd: odd]))
+      (last[even], last[odd]) = ([even], [odd])
+    }
+    return AppendHistory(writers: [first, second, third], last: last)
+  }
+
+  @Test func aTransactionThatReadsTwoVersionsIsFoundAmongManyThatOnlyChangeWhatTheOtherRead() {
+    #expect(writeSkews(1000).anomalies() == [.writeSkew])
+    #expect(writeSkews(1000).anomalies(except: [.writeSkew]) == [])
+    #expect(writeSkews(1000, [Transaction(reads: [0: [], 1998: [1998]])]).anomalies(except: [.writeSkew]) == [.readSkew])
+  }
+
+  /// The bug: each overtaking was searched for in all transactions after the first cycle, and each list in all transactions.
+  @Test func theTimeOfTheCheckIsProportionalToTheNumberOfTransactions() {
+    let few = writeSkews(1000), many = writeSkews(16_000)
+    expectCost(below: 80, times: { processorTime { _ = few.anomalies(except: [.writeSkew]) } }) {
+      processorTime { _ = many.anomalies(except: [.writeSkew]) }
+    }
   }
 }

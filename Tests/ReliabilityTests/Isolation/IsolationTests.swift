@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastMemoryStore
+import HoldfastSQLiteStore
 import Synchronization
 import TestSupport
 import Testing
@@ -9,11 +10,13 @@ import Testing
 @Suite(.serialized) struct IsolationTests {
   private let folder = TemporaryFolder()
 
-  private func registers(_ reading: Registers.Reading, writers: Int) -> Registers {
+  private func registers(_ reading: Registers.Reading, writers: Int, transactions: Int = IsolationTests.fewTransactions) -> Registers {
     let random = SeededGenerator("\(reading), \(writers) writers")
-    let count = TestTier.count(40, full: 1000)
-    return Registers(reading: reading, folder: folder.path, writers: writers, transactions: count, seed: random.seed)
+    return Registers(reading: reading, folder: folder.path, writers: writers, transactions: transactions, seed: random.seed)
   }
+
+  /// The number of transactions of each writer in most tests.
+  private static var fewTransactions: Int { TestTier.count(40, full: 1000) }
 
   private func expect(_ histories: [[AppendTransaction]], _ last: [Int: [Int]], _ reading: Registers.Reading, _ title: String) {
     let all = histories.joined(), refused = all.count { !$0.isSaved }
@@ -24,13 +27,25 @@ import Testing
 
   @Test(arguments: [nil] + FileStore.all.map(Optional.some), Registers.Reading.allCases)
   func RD6_contextsAreIsolatedAsTheirReadingPromises(store: FileStore?, reading: Registers.Reading) async throws {
-    let registers = registers(reading, writers: 8)
-    let description = store.map { registers.description($0) } ?? .memory()
+    try await expectIsolation(ofContextsOf: store, registers(reading, writers: 8))
+  }
+
+  /// 100,000 transactions with `HOLDFAST_TESTS=full`. Stores that write their entire file would take hours.
+  @Test(arguments: [nil, FileStore.sqlite(.wal)], Registers.Reading.allCases)
+  func RD6_aLongHistoryIsIsolatedAsItsReadingPromises(store: FileStore?, reading: Registers.Reading) async throws {
+    let count = TestTier.count(100, full: 12_500)
+    try await expectIsolation(ofContextsOf: store, registers(reading, writers: 8, transactions: count), durability: .normal)
+  }
+
+  private func expectIsolation(
+    ofContextsOf store: FileStore?, _ registers: Registers, durability: SQLiteStoreOptions.Durability = .full
+  ) async throws {
+    let description = store.map { registers.description($0, durability: durability) } ?? .memory()
     let coordinator = try PersistentStoreCoordinator(model: Harbour.model, store: description)
     try registers.fill(ManagedObjectContext(coordinator: coordinator, classes: Harbour.classes))
     let histories = try await Self.run(registers, coordinator)
     let last = try registers.lists(ManagedObjectContext(coordinator: coordinator, classes: Harbour.classes))
-    expect(histories, last, reading, "Contexts of \(store.map { "\($0)" } ?? "memory")")
+    expect(histories, last, registers.reading, "Contexts of \(store.map { "\($0)" } ?? "memory")")
     try coordinator.close()
   }
 

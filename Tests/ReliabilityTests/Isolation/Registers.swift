@@ -24,9 +24,13 @@ struct Registers: Codable, Sendable {
     }
   }
 
-  /// The number of registers that a transaction chooses from. They change during the run, so that the lists stay short.
+  /// The number of registers that a transaction chooses from.
   private static let width = 6
-  private static let transactionsPerWidth = 50
+  /// The length of a list at which its readers continue with the next registers. So the lists stay short, and all writers use the same ones,
+  /// however many transactions each of them has made.
+  private static let length = 75
+  /// Fewer transactions than fill the lists of so many registers.
+  private static let transactionsPerWidth = 200
 
   let reading: Reading
   let folder: String
@@ -34,18 +38,21 @@ struct Registers: Codable, Sendable {
   let transactions: Int
   let seed: UInt64
 
-  private var count: Int { (transactions / Self.transactionsPerWidth + 1) * Self.width }
+  private var count: Int { (writers * transactions / Self.transactionsPerWidth + 2) * Self.width }
 
   /// Where a file store has its file.
   var path: String { folder + "/registers" }
 
   /// The description of a file store whose locks may be held long.
-  func description(_ store: FileStore) -> StoreDescription {
+  ///
+  /// - Parameter durability: That of a SQLite store. It has no effect on isolation.
+  func description(_ store: FileStore, durability: SQLiteStoreOptions.Durability = .full) -> StoreDescription {
     if case .sqlite(let journal) = store {
       return .sqlite(
         at: path,
         options: SQLiteStoreOptions(
-          journalMode: journal, busyTimeout: .seconds(3600), readerTimeout: .seconds(1e6), maximumSnapshots: writers, checkpointPages: 20))
+          durability: durability, journalMode: journal, busyTimeout: .seconds(3600), readerTimeout: .seconds(1e6),
+          maximumSnapshots: writers, checkpointPages: 20))
     }
     return store.description(at: path, file: Inserting.options)
   }
@@ -68,11 +75,11 @@ struct Registers: Codable, Sendable {
 
   /// Makes the transactions of one writer.
   func run(_ context: ManagedObjectContext, writer: Int) throws -> [AppendTransaction] {
-    var random = SeededGenerator(seed: seed &+ UInt64(writer))
+    var random = SeededGenerator(seed: seed &+ UInt64(writer)), first = 0
     if reading != .unpinned { try context.setQueryGeneration(from: .current) }
     return try (0..<transactions).map { step in
       context.reset()
-      var transaction = try change(context, writer, step, &random)
+      var transaction = try change(context, writer, step, first, &random)
       // All writers have read the first register before one of them saves, so there are conflicts.
       if step == 0 { try Rendezvous.wait(in: folder, process: writer, of: writers) }
       do {
@@ -80,14 +87,18 @@ struct Registers: Codable, Sendable {
       } catch let error as PersistenceError where error.code == .conflict || error.code == .constraintConflict {
         transaction.isSaved = false
       }
+      if transaction.reads.values.contains(where: { $0.count >= Self.length }) { first = min(first + Self.width, count - Self.width) }
       return transaction
     }
   }
 
+  /// Makes the changes of one transaction.
+  ///
+  /// - Parameter first: The first register that it chooses from.
   private func change(
-    _ context: ManagedObjectContext, _ writer: Int, _ step: Int, _ random: inout SeededGenerator
+    _ context: ManagedObjectContext, _ writer: Int, _ step: Int, _ first: Int, _ random: inout SeededGenerator
   ) throws -> AppendTransaction {
-    let first = Self.width * (step / Self.transactionsPerWidth), number = writer * 1_000_000 + step
+    let number = writer * 1_000_000 + step
     let isReadOnly = step > 0 && Int.random(in: 0..<4, using: &random) == 0
     var transaction = AppendTransaction(), registers = Array(first..<first + Self.width)
     if step > 0 { registers.shuffle(using: &random) }
