@@ -27,6 +27,21 @@ import Testing
     #expect(database.writer.isBroken == false)
   }
 
+  /// With longer pauses, other connections take every released lock first.
+  @Test func aConnectionThatWaitsTriesAgainEveryFewMillisecondsUntilTheTimeout() {
+    #expect((0..<1000).allSatisfy { (1...5).contains(LockWait.pause(after: $0)) })
+    let wait = LockWait()
+    wait.limit = .milliseconds(10)
+    for _ in 0..<2 {
+      var attempts: Int32 = 0
+      while wait.waits(after: attempts) { attempts += 1 }
+      // Pauses of 1, 2, 3 and 4 ms are as long as the limit. On a busy machine, one of them may be.
+      #expect((1...4).contains(attempts))
+    }
+    wait.limit = .zero
+    #expect(!wait.waits(after: 0))
+  }
+
   @Test func aReadTransactionThatBecameStaleMustBeginAgain() throws {
     let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(busyTimeout: .seconds(3600)))
     let other = try SQLiteConnection(file: database.file, options: database.options, role: .writer, registration: nil)

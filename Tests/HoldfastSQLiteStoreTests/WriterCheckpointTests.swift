@@ -56,7 +56,7 @@ import Testing
     }
     #expect(System.seconds() - began < 1800, "It waited for the lock.")
     #expect(TestFile.size(folder.file()) == before)
-    #expect(try database.writer.int64("PRAGMA busy_timeout") == 3_600_000)
+    #expect(database.writer.state.lockWait.limit == .seconds(3600))
 
     other.rollback()
     guard case .moved(let inLog, let moved) = database.checkpoint.afterCommit() else {

@@ -20,7 +20,7 @@ enum ConnectionRole {
 struct ConnectionSettings {
   /// A script to run before anything else.
   let script: String
-  let busyMilliseconds: Int32
+  let busyTimeout: Duration
   let maximumValueBytes: Int32
   let statementLogging: SQLiteStoreOptions.StatementLogging
 
@@ -30,7 +30,7 @@ struct ConnectionSettings {
         && options.maximumReaders > 0 && options.readerTimeout >= .zero && options.maximumSnapshots > 0 && options.checkpointPages > 0
         && (options.maximumFileBytes ?? 1) > 0 && (options.requestTimeout ?? .zero) >= .zero && (options.maximumFetchByteCount ?? 0) >= 0,
       "A SQLite store's options contain a negative number, or 0 where at least 1 is needed.")
-    busyMilliseconds = Self.busyMilliseconds(options)
+    busyTimeout = options.busyTimeout
     maximumValueBytes = Int32(clamping: options.maximumValueBytes)
     statementLogging = options.statementLogging
 
@@ -76,9 +76,4 @@ struct ConnectionSettings {
 
   /// Whether commits return without waiting for the disk.
   static func isRelaxed(_ options: SQLiteStoreOptions) -> Bool { options.durability == .normal && options.journalMode == .wal }
-
-  /// The time to wait for a lock, in milliseconds.
-  static func busyMilliseconds(_ options: SQLiteStoreOptions) -> Int32 {
-    Int32(min(options.busyTimeout / .seconds(1) * 1000, Double(Int32.max)))
-  }
 }

@@ -25,6 +25,9 @@ final class ConnectionState {
   /// Stops statements that run too long, or whose rows are no longer needed.
   let watch = StatementWatch()
 
+  /// Waits for locks of other connections and processes.
+  let lockWait = LockWait()
+
   /// The current operation as a verb phrase, for errors.
   @exclusivity(unchecked) var operation = SQLiteFile.opening
   /// The number of statements started.

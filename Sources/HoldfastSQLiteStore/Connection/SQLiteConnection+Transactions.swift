@@ -82,10 +82,10 @@ extension SQLiteConnection {
   }
 
   /// Runs `body` with another busy timeout.
-  func withBusyTimeout<R, E: Error>(milliseconds: Int32, restoring options: SQLiteStoreOptions, _ body: () throws(E) -> R) throws(E) -> R {
-    sqlite3_busy_timeout(state.handle, milliseconds)
-    // The body may have closed a connection that failed.
-    defer { if !isClosed { sqlite3_busy_timeout(state.handle, ConnectionSettings.busyMilliseconds(options)) } }
+  func withBusyTimeout<R, E: Error>(_ timeout: Duration, _ body: () throws(E) -> R) throws(E) -> R {
+    let before = state.lockWait.limit
+    state.lockWait.limit = timeout
+    defer { state.lockWait.limit = before }
     return try body()
   }
 

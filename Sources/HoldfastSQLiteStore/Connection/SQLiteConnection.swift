@@ -300,7 +300,8 @@ extension SQLiteConnection {
   /// Applies the settings that aren't SQL, before the file is first read.
   private func harden(_ settings: ConnectionSettings) throws(StoreError) {
     let handle = state.handle
-    sqlite3_busy_timeout(handle, settings.busyMilliseconds)
+    state.lockWait.limit = settings.busyTimeout
+    state.lockWait.install(handle)
 
     for (flag, isOn) in Self.flags {
       let code = holdfast_sqlite3_db_config_flag(handle, flag, isOn ? 1 : 0)

@@ -169,7 +169,7 @@ final class SQLiteDatabase: @unchecked Sendable {  // because the owner's save l
   /// Returns unused pages to the file system. Call it after a commit for which ``UnusedPages/areMany(on:)`` was true.
   func giveBackUnusedPages() {
     guard let writer = openWriter?.connection else { return }
-    UnusedPages.giveBack(on: writer, options) { checkpointAfterCommit() }
+    UnusedPages.giveBack(on: writer) { checkpointAfterCommit() }
     if writer.isBroken { discardWriter() }
   }
 

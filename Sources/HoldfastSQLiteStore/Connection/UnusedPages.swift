@@ -27,12 +27,12 @@ struct UnusedPages {
 
   /// Returns all unused pages, unless another process writes. After each transaction, `continues` may shorten the log. It returns whether
   /// to continue with another transaction.
-  static func giveBack(on writer: SQLiteConnection, _ options: SQLiteStoreOptions, continues: () -> Bool) {
+  static func giveBack(on writer: SQLiteConnection, continues: () -> Bool) {
     uncounted(writer) {
       do throws(StoreError) {
         // Stop without progress, whatever a damaged file contains.
         var before = Int64.max
-        while let unused = try giveBackSlice(on: writer, options, ifFewerThan: before), continues() { before = unused }
+        while let unused = try giveBackSlice(on: writer, ifFewerThan: before), continues() { before = unused }
       } catch {
         writer.rollback()
       }
@@ -41,11 +41,9 @@ struct UnusedPages {
 
   /// Returns the pages of one transaction to the file system. The result is the number of pages that were unused; nil if there was nothing
   /// to do.
-  private static func giveBackSlice(
-    on writer: SQLiteConnection, _ options: SQLiteStoreOptions, ifFewerThan before: Int64
-  ) throws(StoreError) -> Int64? {
+  private static func giveBackSlice(on writer: SQLiteConnection, ifFewerThan before: Int64) throws(StoreError) -> Int64? {
     // Another process that wants to write has precedence; the next save tries again.
-    try writer.withBusyTimeout(milliseconds: 0, restoring: options) { () throws(StoreError) in
+    try writer.withBusyTimeout(.zero) { () throws(StoreError) in
       guard let unused = try writer.int64("PRAGMA freelist_count"), unused > 0, unused < before else { return nil }
       try writer.begin(.immediate)
       try writer.runScript("PRAGMA incremental_vacuum(\(slice))")

@@ -71,7 +71,7 @@ final class WriterCheckpoint {
     defer { (writer.operation, writer.statementsRun) = (operation, statementsRun) }
     do throws(StoreError) {
       // The checkpoint isn't worth waiting for; the save is already committed.
-      try writer.withBusyTimeout(milliseconds: 0, restoring: options) { () throws(StoreError) in try writer.begin(.immediate) }
+      try writer.withBusyTimeout(.zero) { () throws(StoreError) in try writer.begin(.immediate) }
     } catch {
       return outcome(of: error)
     }

@@ -29,7 +29,7 @@ extension OpenStore {
   /// Records the maximum number of changes, without waiting for other processes.
   private func record(_ maximum: Int?) throws {
     try writing("record the maximum size of the history") { writer in
-      try writer.withBusyTimeout(milliseconds: 0, restoring: database.options) { () throws(StoreError) in try writer.begin(.immediate) }
+      try writer.withBusyTimeout(.zero) { () throws(StoreError) in try writer.begin(.immediate) }
       try MetadataChange(store: self).record(maximumHistoryChangeCount: maximum, writer)
       try writer.commit()
     }

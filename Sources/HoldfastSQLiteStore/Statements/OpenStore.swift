@@ -99,9 +99,8 @@ final class OpenStore: Sendable {
   private func waiting<R>(_ writer: SQLiteConnection, _ options: RequestOptions, _ body: () throws -> R) throws -> R {
     guard let deadline = options.deadline else { return try body() }
     try options.check(writer.operation)
-    // A deadline can be further away than an integer can count.
-    let left = max(0, (deadline - .now) / .milliseconds(1) + 1), longest = ConnectionSettings.busyMilliseconds(database.options)
-    return try writer.withBusyTimeout(milliseconds: Int32(min(left, Double(longest))), restoring: database.options) {
+    let left: Duration = max(.zero, deadline - .now)
+    return try writer.withBusyTimeout(min(left, database.options.busyTimeout)) {
       do { return try body() } catch let error as StoreError where error.code == .locked {
         try options.check(writer.operation)
         throw error
