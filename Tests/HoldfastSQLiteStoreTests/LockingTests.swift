@@ -29,7 +29,7 @@ import Testing
 
   /// With longer pauses, other connections take every released lock first.
   @Test func aConnectionThatWaitsTriesAgainEveryFewMillisecondsUntilTheTimeout() {
-    #expect((0..<1000).allSatisfy { (1...5).contains(LockWait.pause(after: $0)) })
+    #expect((Int32(0)..<1000).allSatisfy { (1...5).contains(LockWait.pause(after: $0)) })
     let wait = LockWait()
     wait.limit = .milliseconds(10)
     for _ in 0..<2 {
