@@ -368,6 +368,29 @@ import Testing
     try old.persistentStoreCoordinator.close()
   }
 
+  // MARK: Permissions
+
+  /// Open connections keep their rights, and new ones need them. Root may do everything, so this runs in a process that drops its rights.
+  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases, [true, false])
+  func RD3_aFileThatBecameReadOnlyOrUnreadableIsATypedErrorOrASave(journal: SQLiteStoreOptions.JournalMode, hasSaved: Bool) async throws {
+    #expect(chmod(folder.path, 0o777 | mode_t(S_ISVTX)) == 0)
+    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+      [folder = folder.path as String, journal = journal as SQLiteStoreOptions.JournalMode, hasSaved = hasSaved as Bool] in
+      demand(!System.isRoot || System.dropRights(), "Root couldn't drop its rights.")
+      var report = ForbiddenDatabase.Report()
+      for suffix in journal == .wal && hasSaved ? ["", "-wal", "-shm"] : [""] {
+        for mode in [0o444, 0o000] as [mode_t] {
+          // A new folder, because the process can't change the permissions of the other one.
+          let database = ForbiddenDatabase(folder: folder + "/inner", journal: journal, hasSaved: hasSaved, suffix: suffix, mode: mode)
+          try database.run(&report)
+        }
+      }
+      demand(hasSaved || report.refused == 2, "\(report)")
+      print("REPORT RD3, \(journal): \(report)")
+    }
+    report(child)
+  }
+
   // MARK: Ordinary writes
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
@@ -429,5 +452,75 @@ import Testing
       #expect(error.code == .storeReplaced)
     }
     try context.persistentStoreCoordinator.close()
+  }
+}
+
+/// An open store one of whose files loses permissions. Runs in a process without root's rights.
+private struct ForbiddenDatabase {
+  struct Report: CustomStringConvertible {
+    var saved = 0
+    var refused = 0
+    var read = 0
+    var unread = 0
+    var description: String { "\(saved) saved, \(refused) refused, \(read) read, \(unread) unread" }
+  }
+
+  let folder: String
+  let journal: SQLiteStoreOptions.JournalMode
+  /// Whether the store has been saved since it was opened, so that a connection can write.
+  let hasSaved: Bool
+  /// The suffix of the file that loses its permissions.
+  let suffix: String
+  /// The permissions that are left.
+  let mode: mode_t
+  private var path: String { folder + "/harbour" }
+  private var name: String { "\(suffix) \(String(mode, radix: 8))" }
+
+  func run(_ report: inout Report) throws {
+    try? FileManager.default.removeItem(atPath: folder)
+    demand(mkdir(folder, 0o700) == 0, "No folder: errno \(errno)")
+    let store = StoreDescription.sqlite(at: path, options: SQLiteStoreOptions(journalMode: journal))
+    try Harbour.makeFile(store)
+    let context = try Harbour.context(store)
+    if hasSaved { try Voyage.saveNext(context) }
+    var saves = try Voyage.changeNext(context).saves - 1
+    demand(chmod(path + suffix, mode) == 0, "\(name): errno \(errno)")
+    do {
+      try context.save()
+      saves += 1
+      report.saved += 1
+    } catch let error as StoreError {
+      demand(error.code == .notPermitted && error.path == path && context.hasChanges, "\(name), save: \(error)")
+      report.refused += 1
+    }
+    try read(saves, context.persistentStoreCoordinator, &report)
+    demand(chmod(path + suffix, 0o600) == 0, "\(name): errno \(errno)")
+    if context.hasChanges {
+      try context.save()
+      saves += 1
+    }
+    try Voyage.saveNext(context)
+    saves += 1
+    try context.persistentStoreCoordinator.close()
+    let again = try Harbour.context(store), found = try Voyage.check(again)
+    demand(found == (saves, nil), "\(name): \(found), not \(saves) saves")
+    try again.persistentStoreCoordinator.close()
+    let fault = try FileStore.sqlite(journal).fault(at: path)
+    demand(fault == nil, "\(name): \(fault ?? "")")
+  }
+
+  /// Reads the store through a snapshot, which has its own connection.
+  private func read(_ saves: Int, _ coordinator: PersistentStoreCoordinator, _ report: inout Report) throws {
+    let reader = try ManagedObjectContext(coordinator: coordinator, classes: Harbour.classes)
+    do {
+      try reader.setQueryGeneration(from: .current)
+      let found = try Voyage.check(reader)
+      demand(found == (saves, nil), "\(name), read: \(found), not \(saves) saves")
+      report.read += 1
+    } catch let error as StoreError {
+      demand(error.code == .notPermitted && error.path == path, "\(name), read: \(error)")
+      report.unread += 1
+    }
+    try reader.setQueryGeneration(from: nil)
   }
 }
