@@ -24,7 +24,7 @@ import Testing
     }
     let output = try #require(child)
     let text = String(decoding: output.standardOutputContent + output.standardErrorContent, as: UTF8.self)
-    #expect(text.contains("ERROR too long") && text.contains("ERROR deleted history"), "\(text)")
+    #expect(text.contains("ERROR too long") && text.contains("ERROR deleted history") && text.contains("store request"), "\(text)")
     if case .sqlite = store { #expect(text.contains("write-ahead log grows"), "\(text)") }
     for line in text.split(separator: "\n") {
       for form in Secrets.forms where line.contains(form) { Issue.record("\(store): \(form) is in: \(line)") }
@@ -40,6 +40,15 @@ import Testing
 
 /// A damaged file that could be read.
 private struct Readable: Error {}
+
+private final class Letter: ManagedObject {
+  override class var entityName: String { "Letter" }
+  var sender: String? {
+    get { self[8] }
+    set { self[8] = newValue }
+  }
+  override class var properties: [PropertyBinding] { [.attribute("sender", \Letter.sender, slot: 8)] }
+}
 
 /// Letters whose values can be recognized in any text, and mistakes with them.
 private struct Secrets {
@@ -60,6 +69,13 @@ private struct Secrets {
   static let forms = [
     "73417341", "7.3417341", "canary", data.base64EncodedString(), data.map { "\($0)" }.joined(separator: ", "),
     data.map { String($0, radix: 16) }.joined(), "2003-04-30", "2003-04-30".replacing("-", with: "/"),
+  ]
+
+  /// Policies that can't resolve a conflict.
+  private static let failingPolicies: [(name: String, policy: MergePolicy)] = [
+    ("error", .error),
+    ("a policy that throws", .custom { throw PersistenceError(.conflict, reason: "The letter \($0.objectID) is in conflict.") }),
+    ("a policy with a wrong value", .custom { _ in .values(["pages": .string("canary 73417341")]) }),
   ]
 
   private static func model(limits: Bool = true, seal: AttributeType = .binaryData) throws -> ManagedObjectModel {
@@ -84,21 +100,27 @@ private struct Secrets {
     ])
   }
 
-  private func context(_ model: ManagedObjectModel? = nil, isReadOnly: Bool = false) throws -> ManagedObjectContext {
-    try ManagedObjectContext(
-      coordinator: PersistentStoreCoordinator(
-        model: model ?? Self.model(), store: description(isReadOnly: isReadOnly).migrating(automatically: false)))
+  /// A context of a coordinator that logs its requests.
+  ///
+  /// - Parameter reportsOthers: Whether the store reports saves of other processes.
+  private func context(
+    _ model: ManagedObjectModel? = nil, isReadOnly: Bool = false, reportsOthers: Bool = false
+  ) throws -> ManagedObjectContext {
+    let store = description(isReadOnly: isReadOnly, reportsOthers: reportsOthers).migrating(automatically: false)
+    let coordinator = try PersistentStoreCoordinator(model: model ?? Self.model(), store: store)
+    coordinator.logRequests()
+    return try ManagedObjectContext(coordinator: coordinator)
   }
 
   /// The store with a history that keeps values, and a SQLite store with a short log.
-  private func description(isReadOnly: Bool) -> StoreDescription {
+  private func description(isReadOnly: Bool = false, reportsOthers: Bool = false) -> StoreDescription {
     if case .sqlite = store {
       var options = SQLiteStoreOptions(isReadOnly: isReadOnly, checkpointPages: 4, statementLogging: .statements)
-      options.historyTracking = .always
+      (options.historyTracking, options.reportsOtherProcesses) = (.always, reportsOthers)
       return .sqlite(at: path, options: options)
     }
     var options = WholeFileOptions(file: DurableFileOptions(isReadOnly: isReadOnly))
-    options.historyTracking = .always
+    (options.historyTracking, options.reportsOtherProcesses) = (.always, reportsOthers)
     return store.description(at: path, options)
   }
 
@@ -122,14 +144,19 @@ private struct Secrets {
   }
 
   func makeMistakes() throws {
-    let context = try context()
+    let context = try context(reportsOthers: true)
+    try context.persistentStoreCoordinator.setMetadata(["note": .string("canary 73417341")])
     let first = try letter(context)
     try context.save()
     try makeMistakesOfValues(context)
     try makeMistakesOfRequests(context)
+    try makeConflictOfUnchanged(context, first)
     try makeConflicts(context, first)
+    try makeConflictsOfUniqueValues(context)
     try makeConflictsOfChildren(context)
+    try makeMistakesOfSnapshots(context)
     try makeMistakesOfHistory(context)
+    try makeConflictsWithOthers(context)
     try context.persistentStoreCoordinator.close()
     try makeMistakesOfFiles()
   }
@@ -158,6 +185,8 @@ private struct Secrets {
       expectError(name) { try letter.setValue(value, forKey: key) }
     }
     context.rollback()
+    expectError("bytes of another type") { _ = try CodableTransformer<[String: Int8]>().value(from: Data("{\"canary\":73417341}".utf8)) }
+    expectError("a value without a form") { _ = try CodableTransformer<[String: Double]>().data(from: ["canary 73417341": .nan]) }
   }
 
   private func makeMistakesOfRequests(_ context: ManagedObjectContext) throws {
@@ -168,11 +197,25 @@ private struct Secrets {
     expectError("an unknown key") { try fetch(.comparison(.property("sendr"), .equalTo, canary, [])) }
     expectError("a text compared with a number") { try fetch(.comparison(.property("weight"), .lessThan, canary, [])) }
     expectError("a number that begins with a text") { try fetch(.comparison(.property("pages"), .beginsWith, canary, [])) }
+    expectError("a constant as a condition") { try fetch(canary) }
+    expectError("a constant among conditions") { try fetch(.not(.and([canary, .literal(true)]))) }
     expectError("an unknown destination") { try fetch(.any("answers", .comparison(.property("sender"), .equalTo, canary, []))) }
     // Requests that succeed are logged.
     try fetch(.comparison(.property("sender"), .equalTo, canary, []))
     try fetch(.membership(.property("code"), [.string("C73417341"), .string("canary")]))
     try fetch(.between(.property("sent"), .date(73_417_341), .date(73_417_342)))
+  }
+
+  /// Another context changes a letter on which a new one depends.
+  private func makeConflictOfUnchanged(_ context: ManagedObjectContext, _ first: ManagedObject) throws {
+    try context.detectConflicts(for: first)
+    let other = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator)
+    try other.existingObject(with: first.objectID).setValue(.string("73417341 canary"), forKey: "sender")
+    try other.save()
+    _ = try letter(context, ["code": .null, "sender": .null])
+    expectError("a conflict of an unchanged object") { try context.save() }
+    context.rollback()
+    try context.refreshAllObjects()
   }
 
   private func makeConflicts(_ context: ManagedObjectContext, _ first: ManagedObject) throws {
@@ -195,6 +238,33 @@ private struct Secrets {
     context.rollback()
     _ = try letter(context)
     try context.save()
+  }
+
+  /// A new letter has the unique values of a saved one.
+  private func makeConflictsOfUniqueValues(_ context: ManagedObjectContext) throws {
+    _ = try letter(context)
+    var found: PersistenceError?
+    do { try context.save() } catch let error as PersistenceError { found = error }
+    guard let refused = found else { fatalError("The letter was saved.") }
+    for (name, policy) in Self.failingPolicies {
+      expectError("unique values, resolved by \(name)") { try context.resolveConflicts(of: refused, using: policy) }
+      context.mergePolicy = policy
+      expectError("unique values, saved with \(name)") { try context.save() }
+    }
+    context.mergePolicy = .error
+    context.rollback()
+  }
+
+  /// A letter changes after a snapshot was made of it.
+  private func makeMistakesOfSnapshots(_ context: ManagedObjectContext) throws {
+    let context = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: [Letter.self])
+    guard let letter = try context.fetch(FetchRequest<Letter>()).first else { fatalError("No letter") }
+    var draft = try ManagedObjectSnapshot(letter)
+    draft.sender = "another canary"
+    letter.sender = "73417341 canary"
+    for (name, policy) in Self.failingPolicies {
+      expectError("a snapshot and \(name)") { try draft.apply(to: letter, mergingBy: policy) }
+    }
   }
 
   /// A child saves over what its sibling has saved, under a policy that throws and without one.
@@ -226,6 +296,11 @@ private struct Secrets {
       try context.save()
     }
     try reader.setQueryGeneration(from: nil)
+    expectError("a generation that has ended") {
+      try reader.setQueryGeneration(from: .current, timeLimit: .nanoseconds(1))
+      _ = try reader.fetch(FetchRequest<ManagedObject>(entityName: "Letter"))
+    }
+    try reader.setQueryGeneration(from: nil)
     // One transaction is left, so that damaging it doesn't take long.
     try coordinator.deleteHistory(upTo: coordinator.currentPersistentHistoryToken())
     expectError("deleted history") { _ = try coordinator.fetchHistory(after: start) }
@@ -235,8 +310,42 @@ private struct Secrets {
     try context.save()
   }
 
+  /// Another program changes the letter, or truncates the file.
+  private func makeConflictsWithOthers(_ context: ManagedObjectContext) throws {
+    let letters = try context.fetch(FetchRequest<ManagedObject>(entityName: "Letter"))
+    try letters[0].setValue(.string("73417341 canary"), forKey: "sender")
+    if case .sqlite = store {
+      try BareDatabase.change(path, "UPDATE ZLETTER SET ZSENDER = 'canary 73417341', Z_OPT = Z_OPT + 1")
+      for (name, policy) in Self.failingPolicies {
+        context.mergePolicy = policy
+        expectError("a change of another program, and \(name)") { try context.save() }
+      }
+    } else {
+      let bytes = try TemporaryFolder.read(path)
+      try TemporaryFolder.write(Array(bytes.prefix(bytes.count / 2)), to: path)
+      expectError("a file that another program has truncated") { try context.save() }
+      try TemporaryFolder.write(bytes, to: path)
+    }
+    context.mergePolicy = .error
+    context.rollback()
+  }
+
+  /// Changes of the model that need a decision, and plans whose code sets wrong values.
+  private func makeMistakesOfMigration() throws {
+    let model = try Self.model(seal: .string)
+    expectError("a migration without a plan") { try PersistentStoreCoordinator.migratePersistentStore(description(), to: model) }
+    let long = String(repeating: "canary 73417341 ", count: 10)
+    for (name, value): (String, StoreValue) in [("a wrong type", .int64(73_417_341)), ("a long text", .string(long))] {
+      var plan = MigrationPlan(from: try Self.model())
+      plan.add(model, named: "seals") { stage in try stage.forEach("Letter") { _, new in try new.setValue(value, forKey: "sender") } }
+      expectError("a plan that sets \(name)") { try PersistentStoreCoordinator.migratePersistentStore(description(), with: plan) }
+    }
+    expectError("a copy over a file") { _ = try PersistentStoreCoordinator.copyPersistentStore(description(), to: description()) }
+  }
+
   private func makeMistakesOfFiles() throws {
     expectError("another model") { _ = try self.context(Self.model(seal: .string)) }
+    try makeMistakesOfMigration()
     let reader = try context(isReadOnly: true)
     _ = try letter(reader, ["code": .string("C1"), "sender": .null])
     expectError("a read-only store") { try reader.save() }

@@ -25,24 +25,40 @@ public struct CodableTransformer<Value: Codable & Sendable>: AttributeTransforme
   public init(_ format: Format = .json) { self.format = format }
 
   /// Encodes a value in the transformer's format.
+  ///
+  /// - Throws: `EncodingError` if the format can't represent the value. It doesn't contain the value, unlike the encoder's own errors, because
+  ///   errors are logged. Other errors of `Value` are thrown unchanged.
   public func data(from value: Value) throws -> Data {
-    switch format {
-    case .json:
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = .sortedKeys
-      return try encoder.encode(value)
-    case .propertyList:
-      let encoder = PropertyListEncoder()
-      encoder.outputFormat = .binary
-      return try encoder.encode(value)
+    do {
+      switch format {
+      case .json:
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        return try encoder.encode(value)
+      case .propertyList:
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .binary
+        return try encoder.encode(value)
+      }
+    } catch is EncodingError {
+      let reason = "The \(Value.self) contains a value that the format \(format) can't represent."
+      throw EncodingError.invalidValue(Value.self, EncodingError.Context(codingPath: [], debugDescription: reason))
     }
   }
 
   /// Decodes a value of the type `Value`.
+  ///
+  /// - Throws: `DecodingError` if the bytes are of something else. It contains none of them, unlike the decoder's own errors. Other errors of
+  ///   `Value` are thrown unchanged.
   public func value(from data: Data) throws -> Value {
-    switch format {
-    case .json: try JSONDecoder().decode(Value.self, from: data)
-    case .propertyList: try PropertyListDecoder().decode(Value.self, from: data)
+    do {
+      switch format {
+      case .json: return try JSONDecoder().decode(Value.self, from: data)
+      case .propertyList: return try PropertyListDecoder().decode(Value.self, from: data)
+      }
+    } catch is DecodingError {
+      let reason = "The bytes aren't a \(Value.self) in the format \(format)."
+      throw DecodingError.dataCorrupted(DecodingError.Context(codingPath: [], debugDescription: reason))
     }
   }
 }

@@ -112,9 +112,7 @@ struct DocumentHeader {
 
   /// The header.
   func header() throws -> StoreFileHeader {
-    let decoder = JSONDecoder()
-    decoder.nonConformingFloatDecodingStrategy = .convertFromString(positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
-    let contents = try decoder.decode(Contents.self, from: DocumentHeader.json(encoded.header))
+    let contents = try HistoryCoding.decode(Contents.self, from: DocumentHeader.json(encoded.header))
     var header = StoreFileHeader(
       storeUUID: contents.uuid, generation: contents.generation, versionHashes: contents.hashes.mapValues { Array($0) },
       layoutHashes: contents.layouts?.mapValues { Array($0) }, nextKeys: contents.nextKeys, metadata: contents.metadata)

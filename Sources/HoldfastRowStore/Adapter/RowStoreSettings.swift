@@ -104,9 +104,7 @@ struct RowStoreSettings {
   }
 
   private static func decode<Value: Decodable>(_ type: Value.Type, _ text: String) throws -> Value {
-    let decoder = JSONDecoder()
-    decoder.nonConformingFloatDecodingStrategy = .convertFromString(positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
-    return try decoder.decode(type, from: Data(text.utf8))
+    try HistoryCoding.decode(type, from: text.utf8)
   }
 
   private static func damaged(_ reason: String, _ location: StoreLocation?, _ cause: (any Error)? = nil) -> StoreError {

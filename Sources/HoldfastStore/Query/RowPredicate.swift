@@ -107,7 +107,14 @@ struct PredicateCompiler {
     if case .property(let path) = expression, try resolve(path, entity).column(in: model) == .attribute(.boolean) {
       return try comparison(expression, .equalTo, .constant(.bool(true)), [], entity)
     }
-    throw QueryError(entity: entity.name, part: "\(expression)", reason: "A condition is required, but this is a value. Compare it.")
+    // A constant may be personal data.
+    let part =
+      switch expression {
+      case .constant: "constant"
+      case .remainder: "remainder"
+      default: "\(expression)"
+      }
+    throw QueryError(entity: entity.name, part: part, reason: "A condition is required, but this is a value. Compare it.")
   }
 
   // MARK: Paths

@@ -158,6 +158,17 @@ import Testing
     #expect(throws: (any Error).self) { try CodableTransformer<[Double]>().data(from: [.nan]) }
   }
 
+  /// Programs log errors. The errors of Foundation's coders contain numbers and the keys of dictionaries.
+  @Test func errorsOfCodableValuesDoNotContainThem() throws {
+    let decoding = try #require(throws: DecodingError.self) {
+      try CodableTransformer<[String: Int8]>().value(from: Data("{\"Ann\":73417341}".utf8))
+    }
+    let encoding = try #require(throws: EncodingError.self) { try CodableTransformer<[String: Double]>().data(from: ["Ann": .nan]) }
+    for text in ["\(decoding)", "\(encoding)"] {
+      #expect(!text.contains("Ann") && !text.contains("7341") && text.contains("json"), "\(text)")
+    }
+  }
+
   @Test(arguments: TestStore.allCases) func withoutAnotherTransformerValuesAreKeyedArchivesOfPropertyLists(_ store: TestStore) throws {
     final class Memo: ManagedObject {
       var body: PropertyList? {

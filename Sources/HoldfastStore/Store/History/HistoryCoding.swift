@@ -4,7 +4,8 @@
   import Foundation
 #endif
 
-/// The values in a history as JSON, for stores that keep one. Numbers that aren't finite are encoded as text. On disk: do not change.
+/// The values in a history or in a store's metadata as JSON, for stores that keep them. Numbers that aren't finite are encoded as text. On
+/// disk: do not change.
 public enum HistoryCoding {
   /// Encodes a value. Equal values have equal bytes, without line breaks.
   public static func encode(_ value: some Encodable) throws -> [UInt8] { Array(try encoder.encode(value)) }
