@@ -8,8 +8,10 @@ struct Contexts: ParsableCommand {
     abstract: "Measure what child contexts, histories, merging and pinning cost.",
     discussion: """
       Prints, for each store: the time of W1 through a child context as a ratio to W1 in one context; the times of W1, W6 and W7 with a \
-      history as ratios to those without; the time of merging a save of 10,000 objects into a context with 100 of them; and the time of \
-      pinning a context to the current generation. All are medians of wall times.
+      history as ratios to those without; the time of merging a save of 10,000 objects into a context with 100 of them; the time of \
+      pinning a context to the current generation; and the times of reading all objects, and of fetching a thousand by a unique value, in a \
+      pinned context as ratios to those in one that isn't pinned, also if one percent of the objects were changed since. All are medians of \
+      wall times.
       """)
 
   @Option(help: "The number of people.") var size = 100_000
@@ -34,7 +36,13 @@ struct Contexts: ParsableCommand {
         print("; with a history W1 \(text(ratios[0])), W6 \(text(ratios[1])), W7 \(text(ratios[2]))", terminator: "")
       }
       let merging = try cost.merging(store, rounds: rounds)
-      print("; merging \(text(merging.merge)) ms; pinning \(text(merging.pin)) µs")
+      print("; merging \(text(merging.merge)) ms; pinning \(text(merging.pin)) µs", terminator: "")
+      for isOlder in [false, true] {
+        let reading = try cost.reading(store, rounds: rounds, isOlder: isOlder)
+        let title = isOlder ? "reading an older generation" : "reading the current generation"
+        print("; \(title): all \(text(reading.all)), by a unique value \(text(reading.one))", terminator: "")
+      }
+      print()
     }
   }
 

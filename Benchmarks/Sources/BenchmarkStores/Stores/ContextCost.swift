@@ -85,6 +85,38 @@ public struct ContextCost {
     }
   }
 
+  /// The times of reading all people with their attributes, and of fetching a thousand of them one by one by their unique id, in a pinned
+  /// context, as ratios to those in a context that isn't pinned: the medians of all rounds.
+  ///
+  /// Each context is new. The first round isn't counted, because it warms up the store.
+  ///
+  /// - Parameter isOlder: Whether one percent of the people are changed and saved between pinning the context and reading.
+  public func reading(_ store: String, rounds: Int, isOlder: Bool) throws -> (all: Double, one: Double) {
+    try inNewStore(store) { context in
+      let writer = PeopleGraph(context: context, count: people.count)
+      let objects = writer.insert(people)
+      try context.save()
+      func read(isPinned: Bool) throws -> (all: Double, one: Double) {
+        let reader = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: PeopleModel.classes)
+        let graph = PeopleGraph(context: reader, count: people.count)
+        if isPinned { try reader.setQueryGeneration(from: .current) }
+        if isOlder {
+          _ = writer.celebrate(try writer.persons(withRemainder: 11))
+          try context.save()
+        }
+        let one = try time { for k in 0..<1000 { _ = try graph.person(PeopleDataset.sampleID(k, of: people.count)) } }
+        let all = try time { _ = graph.read(try graph.all()) }
+        return (all, one)
+      }
+      let found = try (0...rounds).map { _ in
+        let without = try read(isPinned: false), with = try read(isPinned: true)
+        return (all: with.all / without.all, one: with.one / without.one)
+      }.dropFirst()
+      withExtendedLifetime(objects) {}
+      return (Self.median(found.map { $0.all }), Self.median(found.map { $0.one }))
+    }
+  }
+
   // MARK: Measuring
 
   private func workloads(_ context: ManagedObjectContext) throws -> [Double] {
