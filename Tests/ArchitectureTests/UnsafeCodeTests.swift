@@ -7,7 +7,7 @@ private let allowedCounts = [
   "HoldfastStoreRecording": 0, "HoldfastCoreData": 0, "HoldfastEncryption": 2,
   "HoldfastFiles": 8,
   "HoldfastAtomicStore": 23, "HoldfastMemoryStore": 0,
-  "HoldfastJSONStore": 10, "HoldfastXMLStore": 13, "HoldfastBinaryStore": 12, "HoldfastSQLiteStore": 18, "HoldfastModelFile": 4,
+  "HoldfastJSONStore": 10, "HoldfastXMLStore": 13, "HoldfastBinaryStore": 15, "HoldfastSQLiteStore": 18, "HoldfastModelFile": 4,
   "HoldfastModelCode": 0,
   "HoldfastGenerate": 0,
   "Holdfast": 19, "HoldfastStoreConformance": 3, "Examples": 0,
