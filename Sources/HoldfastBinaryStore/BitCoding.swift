@@ -11,10 +11,12 @@ final class BitWriter {
 
   deinit { base.deallocate() }
 
-  /// The best parameter for some numbers, given their sum: the logarithm of the mean times ln 2, rounded down.
+  /// The parameter with which numbers are shortest that are distributed geometrically, given their sum.
+  ///
+  /// It is the largest k for which 2^k is at most (mean + 1/2) · 2 · ln(golden ratio).
   static func parameter(sum: Double, count: Int) -> Int {
-    let mean = count > 0 ? sum / Double(count) * 0.69 : 0
-    return mean < 2 ? 0 : min(Int(mean.exponent), parameters.upperBound)
+    let bound = count > 0 ? (sum / Double(count) + 0.5) * 0.9624 : 0
+    return bound < 2 ? 0 : min(Int(bound.exponent), parameters.upperBound)
   }
 
   /// A position to write at.

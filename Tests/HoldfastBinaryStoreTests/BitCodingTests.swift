@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -16,6 +17,9 @@ import Testing
       if quotient >= 16 { return String(repeating: "0", count: 16) + BitCodingTests.bits(number, 62) }
       return String(repeating: "0", count: Int(quotient)) + "1" + BitCodingTests.bits(number & (1 << UInt64(low) - 1), low)
     }
+
+    /// The number of bits.
+    var bitCount: Int { number >> UInt64(low) >= 16 ? 78 : Int(number >> UInt64(low)) + 1 + low }
   }
 
   /// The lowest bits of a number, the highest of them first.
@@ -118,6 +122,25 @@ import Testing
       #expect(Array(writer.end(place)) == Self.bytes(numbers.map(\.bits).joined()))
     }
     withExtendedLifetime(writer) {}
+  }
+
+  // MARK: Parameters
+
+  @Test func noOtherParameterMakesGeometricallyDistributedNumbersShorter() {
+    var random = SeededGenerator(seed: 36)
+    for mean in [0.3, 1, 1.4, 1.8, 2, 2.8, 3, 5, 5.7, 11, 23, 50, 92, 1_000, 1_480, 25_000, 47_000, 1e6, 1.45e6, 1e12] {
+      let scale = -1 / log1p(-1 / (1 + mean))
+      let numbers = (0..<5_000).map { _ in UInt64(-log(Double.random(in: 1e-300...1, using: &random)) * scale) }
+      func bitCount(_ low: Int) -> Int { numbers.reduce(0) { $0 + Coded(number: $1, low: low).bitCount } }
+      let parameter = BitWriter.parameter(sum: numbers.reduce(0) { $0 + Double($1) }, count: numbers.count)
+      let best = BitWriter.parameters.map(bitCount).min() ?? 0
+      #expect(Double(bitCount(parameter)) <= 1.005 * Double(best), "\(parameter) for \(mean)")
+    }
+  }
+
+  @Test func parametersOfFewAndOfLargeNumbersAreValid() {
+    #expect(BitWriter.parameter(sum: 0, count: 0) == 0 && BitWriter.parameter(sum: 0, count: 7) == 0)
+    #expect(BitWriter.parameter(sum: 0x1p62, count: 1) == 40 && BitWriter.parameter(sum: 0x1p76, count: 1 << 14) == 40)
   }
 
   // MARK: Refusal
