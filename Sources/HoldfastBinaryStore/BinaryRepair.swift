@@ -50,17 +50,23 @@ extension BinaryFormat: RepairableFormat {
           guard let entity = subjects.entities[entry.subject], !loader.model.entities[entity].isAbstract else { throw SectionFault("") }
           let decoder = RowSectionDecoder(loader.model.entities[entity], identity: schema.identity)
           try loader.take(decoder.batch(bytes, count: entry.count, keys: entry.first...entry.last), of: entity)
-        case .links: try LinkSections.read(bytes, entry, into: &links[entry.subject, default: []])
+        // A section whose end is malformed adds nothing.
+        case .links:
+          var found: [SaveRequest.Link] = []
+          try LinkSections.read(bytes, entry, into: &found)
+          links[entry.subject, default: []] += found
         case .order:
-          var list = lists[entry.subject] ?? ([], [])
-          try OrderSections.read(bytes, entry, into: &list.0, &list.1)
-          lists[entry.subject] = list
+          var found: [SaveRequest.Link] = [], keys: [Int64] = []
+          try OrderSections.read(bytes, entry, into: &found, &keys)
+          lists[entry.subject, default: ([], [])].0 += found
+          lists[entry.subject, default: ([], [])].1 += keys
         case .info, .model, .unique, .history, .inverse: break
         }
       }
       if isRead { continue }
       report.damagedPlaceCount += 1
-      if entry.kind == .rows { report.unreadableCount += entry.count }
+      // The directory may contain any count. A row takes at least four bytes.
+      if entry.kind == .rows { report.unreadableCount += min(entry.count, entry.byteCount / 4) }
       if entry.kind == .links { report.notes.append("\(entry.count) links of \(subjects.name(entry, loader.model)) are lost.") }
     }
     for (number, relationship) in subjects.relationships.enumerated() {
