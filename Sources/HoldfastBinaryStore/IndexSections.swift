@@ -43,7 +43,9 @@ enum IndexSections {
 
     /// Reads a section; nil if its length doesn't match its count.
     init?(_ bytes: UnsafeRawBufferPointer, _ part: FilePart) {
-      guard part.count > 0, bytes.count == 8 * part.count || bytes.count == 12 * part.count else { return nil }
+      guard part.count > 0, part.count <= bytes.count / 8, bytes.count == 8 * part.count || bytes.count == 12 * part.count else {
+        return nil
+      }
       (self.bytes, count) = (Array(bytes), part.count)
     }
 
