@@ -171,8 +171,8 @@ public final class SQLiteStore: IncrementalStore {
     }
   }
 
-  /// Answers requests for external data, for compaction and for explanations. If Holdfast named a file of external data, the digest in its
-  /// name is verified.
+  /// Answers requests for external data, for the history, for compaction, for explanations and for verification, which is SQLite's integrity
+  /// check. If Holdfast named a file of external data, the digest in its name is verified.
   public var answers: StoreAnswers { Self.table.bound(to: self) }
 
   private static let table = AnswerTable<SQLiteStore>()
@@ -182,6 +182,7 @@ public final class SQLiteStore: IncrementalStore {
     .answering(HistoryDeletionRequest.self) { store, request, options in try store.deleteHistory(request, options) }
     .answering(CompactionRequest.self) { store, _, _ in try store.compact() }
     .answering(ExplanationRequest.self) { store, request, options in try store.explain(request, options) }
+    .answering(VerificationRequest.self) { store, _, options in try store.verify(options) }
 
   private func explain(_ request: ExplanationRequest, _ options: RequestOptions) throws -> String {
     let view = try SQLiteReadView(.latest, of: try opened(ExplanationRequest.operation), options)
@@ -189,6 +190,19 @@ public final class SQLiteStore: IncrementalStore {
     return try view.read(ExplanationRequest.operation, needsTransaction: false, options) { connection in
       try FetchRunner(store: view.store, connection: connection).explanation(of: request.plan)
     }
+  }
+
+  /// SQLite reads every page, and compares indexes and constraints with the rows. Its message names tables, indexes and row numbers, not
+  /// values.
+  private func verify(_ options: RequestOptions) throws {
+    let operation = VerificationRequest.operation, view = try SQLiteReadView(.latest, of: try opened(operation), options)
+    defer { view.end() }
+    let found = try view.read(operation, needsTransaction: false, options) { try $0.string("PRAGMA integrity_check(1)") } ?? "ok"
+    if found == "ok" { return }
+    throw StoreError(
+      .damaged, operation: operation, path: path,
+      reason: "SQLite's integrity check found: \(found.split(separator: "\n").joined(separator: " ")). Restore the file from a backup, or "
+        + "repair it.")
   }
 
   private func history(_ request: HistoryRequest, _ options: RequestOptions) throws -> HistoryTransactions {

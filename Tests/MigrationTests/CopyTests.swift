@@ -128,11 +128,20 @@ import Testing
     #expect(Set(digests).count == changes.count + 1)
   }
 
+  @Test(arguments: MigratedStore.allCases) func anUndamagedStoreIsVerifiedAndUnchanged(_ store: MigratedStore) throws {
+    let model = try everything(), place = MigratedStore.Place(store)
+    try fill(place, model)
+    let before = try place.folder.snapshot(), digest = try PersistentStoreCoordinator.graphDigest(of: place.description, model: model)
+    #expect(try PersistentStoreCoordinator.verifyPersistentStore(place.description, model: model) == digest && digest.objectCount == 8)
+    #expect(try place.folder.snapshot() == before)
+  }
+
   @Test(arguments: MigratedStore.allCases) func aStoreThatDoesNotExistIsNotCreated(_ store: MigratedStore) throws {
     let model = try everything(), source = MigratedStore.Place(store), destination = MigratedStore.Place(.json)
     let attempts: [() throws -> Void] = [
       { try PersistentStoreCoordinator.copyPersistentStore(source.description, to: destination.description, model: model) },
       { _ = try PersistentStoreCoordinator.graphDigest(of: source.description, model: model) },
+      { try PersistentStoreCoordinator.verifyPersistentStore(source.description, model: model) },
     ]
     for attempt in attempts {
       let error = #expect(throws: StoreError.self) { try attempt() }

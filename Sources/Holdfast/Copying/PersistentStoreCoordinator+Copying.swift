@@ -57,6 +57,27 @@ extension PersistentStoreCoordinator {
   public static func graphDigest(of description: StoreDescription, model: ManagedObjectModel? = nil) throws -> GraphDigest {
     try StoreCopier.reading(description, model) { reader, _ in try GraphDigest(reader) }
   }
+
+  /// Reads everything in a store, and compares what it contains twice, to find all damage. The store isn't changed.
+  ///
+  /// Besides all objects, values, external files and relationships, it verifies what reading them doesn't need:
+  ///
+  /// - SQLite stores: indexes and constraints, by SQLite's integrity check.
+  /// - Binary stores: indexes and inverse links.
+  /// - Other stores: as far as they answer a ``/HoldfastStore/VerificationRequest``.
+  ///
+  /// The time is proportional to the size of the store.
+  ///
+  /// - Parameters:
+  ///   - description: A store that isn't open.
+  ///   - model: The model of the store. Defaults to the one that it contains.
+  /// - Returns: The digest of the store's objects; see ``graphDigest(of:model:)``.
+  /// - Throws: ``/HoldfastStore/StoreError`` with code `damaged`, and the errors of ``graphDigest(of:model:)``.
+  @discardableResult public static func verifyPersistentStore(
+    _ description: StoreDescription, model: ManagedObjectModel? = nil
+  ) throws -> GraphDigest {
+    try StoreCopier.verifying(description, model) { try GraphDigest($0) }
+  }
 }
 
 /// What a copy of a store has.

@@ -45,6 +45,30 @@ struct StoreCopier {
   static func reading<Result>(
     _ description: StoreDescription, _ model: ManagedObjectModel?, _ body: (GraphReader, StoreMetadata) throws -> Result
   ) throws -> Result {
+    try openingExisting(description, model) { store, model, metadata in
+      try body(try GraphReader(store, model, metadata.identity), metadata)
+    }
+  }
+
+  /// Opens a store that exists, verifies it as far as it can, reads one state of it, and closes it afterwards.
+  static func verifying<Result>(
+    _ description: StoreDescription, _ model: ManagedObjectModel?, _ body: (GraphReader) throws -> Result
+  ) throws -> Result {
+    try openingExisting(description, model) { store, model, metadata in
+      // First, because it names what is damaged, and reading may only fail because of it.
+      if store.answers.supports(VerificationRequest.self) {
+        try PersistentStore.wrapping(VerificationRequest.operation, description.location?.description) {
+          try store.answers.perform(VerificationRequest())
+        }
+      }
+      return try body(try GraphReader(store, model, metadata.identity))
+    }
+  }
+
+  private static func openingExisting<Result>(
+    _ description: StoreDescription, _ model: ManagedObjectModel?,
+    _ body: (any IncrementalStore, ManagedObjectModel, StoreMetadata) throws -> Result
+  ) throws -> Result {
     // Opening some stores would create them.
     do { _ = try PersistentStoreCoordinator.metadata(for: description) } catch let error as StoreError
       where error.code == .unsupportedRequest
@@ -55,7 +79,7 @@ struct StoreCopier {
         .missingSourceModel, path: description.location?.description,
         reason: "The store doesn't contain its model. Pass the model with which it was created.")
     }
-    return try opening(description, model) { store, metadata in try body(try GraphReader(store, model, metadata.identity), metadata) }
+    return try opening(description, model) { store, metadata in try body(store, model, metadata) }
   }
 
   private static func opening<Result>(

@@ -55,7 +55,7 @@ public final class WholeFileStore: IncrementalStore {
     return capabilities
   }
 
-  /// Answers requests for external data, whose digests it verifies, and for the history.
+  /// Answers requests for external data, whose digests it verifies, for the history, and for ``verify()``.
   public var answers: StoreAnswers { Self.table.bound(to: self) }
 
   private static let table = AnswerTable<WholeFileStore>()
@@ -65,6 +65,7 @@ public final class WholeFileStore: IncrementalStore {
     .answering(HistoryDeletionRequest.self) { store, request, _ in
       try store.open(to: HistoryDeletionRequest.operation).deleteHistory(request)
     }
+    .answering(VerificationRequest.self) { store, _, _ in try store.verify() }
 
   /// Opens the file, or creates it if it doesn't exist.
   public func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
@@ -133,7 +134,7 @@ public final class WholeFileStore: IncrementalStore {
   /// A format that reads entire files has already done so on opening.
   ///
   /// - Throws: ``/HoldfastStore/StoreError`` with code `damaged`, and errors of reading the file.
-  public func verify() throws { try open(to: "verify the store").verify() }
+  public func verify() throws { try open(to: VerificationRequest.operation).verify() }
 
   /// Closes the file.
   public func close() throws { closeFile() }

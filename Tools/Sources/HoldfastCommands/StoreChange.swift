@@ -98,13 +98,13 @@ public struct StoreSource: Sendable {
 
   // MARK: Checks
 
-  /// Reads all objects, values, external files and relationships.
+  /// Reads all objects, values, external files and relationships, and compares what the store contains twice, such as indexes.
   ///
   /// - Returns: The digest of the contents.
-  /// - Throws: ``CommandError`` if something can't be read.
+  /// - Throws: ``CommandError`` if something is damaged or can't be read.
   public func check() throws(CommandError) -> GraphDigest {
     try wrapping("The store is damaged, or can't be read.") {
-      try PersistentStoreCoordinator.graphDigest(of: file.description, model: model)
+      try PersistentStoreCoordinator.verifyPersistentStore(file.description, model: model)
     }
   }
 

@@ -53,8 +53,11 @@ struct Store: ParsableCommand {
 
   struct Check: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Reads all objects, values, external files and relationships, and shows their digest.",
-      discussion: "A store and its copies have the same digest, whatever their types are.")
+      abstract: "Reads everything in a store, compares what it contains twice, and shows the digest of its objects.",
+      discussion: """
+        Finds damage that reading objects doesn't find: in the indexes of SQLite and binary stores, and in the inverse links of binary stores. A \
+        store and its copies have the same digest, whatever their types are.
+        """)
     @OptionGroup var input: Source
 
     func run() throws {
