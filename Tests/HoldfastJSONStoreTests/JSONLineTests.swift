@@ -1,85 +1,32 @@
 import Foundation
-import Holdfast
-import HoldfastFiles
-import HoldfastStore
 import TestSupport
 import Testing
 
-@testable import HoldfastAtomicStore
-@testable import HoldfastJSONStore
-
 /// Lines in the form of the writer are read without yajl, with the same result.
 @Suite struct JSONLineTests {
-  private static let model = Bookshelf.model()
-
-  /// Reads a file.
-  ///
-  /// - Returns: The objects as the writer writes them, or the error with its position, and the number of bytes that yajl didn't receive.
-  private func read(_ bytes: [UInt8], lines: Bool = true) -> (result: String, skipped: Int) {
-    WrittenLines.$areRead.withValue(lines) {
-      var skipped = 0
-      do {
-        let loader = TableLoader(model: Self.model, path: "/store")
-        let options = JSONStoreOptions(wholeFile: WholeFileOptions(allowsUnverified: true))
-        let document = JSONDocumentReader(loader: loader, errors: JSONErrors(path: "/store"), options: options)
-        skipped = try JSONParser(document, options: options).parse(FileReader(bytes, path: "/store"))
-        return (String(decoding: try written(loader.finish()), as: UTF8.self), skipped)
-      } catch {
-        return ("\(error)", skipped)
-      }
-    }
-  }
-
-  private func written(_ store: LoadedStore) throws -> [UInt8] {
-    var bytes: [UInt8] = []
-    let model = JSONModel(Self.model)
-    try JSONDocumentWriter(
-      image: StoreImage(header: store.header, generation: store.generation), encodedModel: Array("{}".utf8), model: model,
-      links: model.written.map { WrittenLinks(store.generation, $0) }, output: TextOutput { bytes += $0 }
-    ).write()
-    return bytes
-  }
-
-  private func expectSame(_ bytes: [UInt8], _ comment: @autoclosure () -> String = "") {
-    let (one, other) = (read(bytes).result, read(bytes, lines: false).result)
-    if one != other { Issue.record("\(comment()): \(one)\nyajl: \(other)\n\(String(decoding: bytes, as: UTF8.self))") }
-  }
-
-  /// A file with random values of every kind.
-  private func file(_ count: Int, _ random: inout SeededGenerator) throws -> [UInt8] {
-    let file = try JSONFile(), context = try file.context()
-    let texts = [
-      "", "a", "\"", "\\", "\u{1}\n\t\r\u{1F}", "é\u{1F4DA}", "\u{0}\u{7F}\u{2028}", "{\"$key\":1},\n",
-      String(repeating: "long ", count: 40),
-    ]
-    try Bookshelf.fill(context, count: count, texts, &random)
-    try context.persistentStoreCoordinator.close()
-    return Array(try file.text().utf8)
-  }
-
   @Test func allButTheFirstAndLastLinesAreReadWithoutYajl() throws {
     var random = SeededGenerator("Lines")
-    let bytes = try file(2000, &random)
-    let start = try #require(bytes.firstRange(of: Array("\"entities\"".utf8))).lowerBound, (result, skipped) = read(bytes)
+    let bytes = try LineComparison.file(2000, &random)
+    let start = try #require(bytes.firstRange(of: Array("\"entities\"".utf8))).lowerBound, (result, skipped) = LineComparison.read(bytes)
     #expect(skipped * 100 > (bytes.count - start) * 95, "\(skipped) of \(bytes.count) bytes")
-    let (expected, none) = read(bytes, lines: false)
+    let (expected, none) = LineComparison.read(bytes, lines: false)
     #expect(none == 0 && result == expected && result.contains("\"Atlas\":["))
   }
 
   @Test func randomObjectsAreReadAsYajlReadsThem() throws {
     var random = SeededGenerator("Random lines")
-    for _ in 0..<TestTier.count(20, full: 1000) { expectSame(try file(40, &random)) }
+    for _ in 0..<TestTier.count(20, full: 1000) { LineComparison.expectSame(try LineComparison.file(40, &random)) }
   }
 
   /// Random changes of lines. Most make the file invalid. Errors have the same text and position.
   @Test func changedLinesAreReadOrRefusedAsByYajl() throws {
     var random = SeededGenerator("Changed lines")
-    let bytes = try file(30, &random), start = try #require(bytes.firstRange(of: Array("\"entities\"".utf8))).lowerBound
+    let bytes = try LineComparison.file(30, &random), start = try #require(bytes.firstRange(of: Array("\"entities\"".utf8))).lowerBound
     let marks = Array("{}[],:\"\\0123456789.-+eEtrufalsn$ \n\t\u{1}\u{E9}".utf8)
     var accepted = 0, skipped = 0
     for _ in 0..<TestTier.count(1500, full: 200_000) {
       let changed = TestBytes.changed(bytes, from: start, with: marks, &random)
-      let (one, other) = (read(changed), read(changed, lines: false))
+      let (one, other) = (LineComparison.read(changed), LineComparison.read(changed, lines: false))
       if one.result != other.result {
         Issue.record("\(one.result)\nyajl: \(other.result)\n\(String(decoding: changed, as: UTF8.self))")
         return
@@ -108,27 +55,24 @@ import Testing
     ("\"similar\":[1]", "\"similar\":[1,]"), ("\"similar\":[1]", "\"similar\":[1,1]"), ("\"similar\":[1]", "\"similar\":[99]"),
   ])
   func oneChangeIsReadOrRefusedAsByYajl(_ change: (from: String, to: String)) throws {
-    let file = try JSONFile(), context = try file.context()
-    try Bookshelf.fill(context) { book, number in try book.setValue(.int16(7), forKey: "pages") }
-    try context.persistentStoreCoordinator.close()
-    let text = try file.text(), entities = try #require(text.range(of: "\"entities\""))
+    let text = try LineComparison.text(), entities = try #require(text.range(of: "\"entities\""))
     let places = text[entities.upperBound...].ranges(of: change.from)
     #expect(!places.isEmpty)
     for place in places {
-      expectSame(Array(text.replacingCharacters(in: place, with: change.to).utf8), "\(change)")
+      LineComparison.expectSame(Array(text.replacingCharacters(in: place, with: change.to).utf8), "\(change)")
     }
   }
 
   /// The invalid byte is the first one of a piece of 64 KiB, and a text that began in an earlier piece contains it.
   @Test(arguments: [true, false]) func aWrongByteAtTheBeginningOfAPieceHasItsPosition(isLineFeedBefore: Bool) throws {
     var random = SeededGenerator("Wrong byte")
-    var bytes = try file(10, &random)
+    var bytes = try LineComparison.file(10, &random)
     let place = try #require(bytes.firstRange(of: Array("\"title\":\"".utf8))).upperBound
     bytes.insert(contentsOf: [UInt8](repeating: UInt8(ascii: "a"), count: 300_000), at: place)
     bytes[196_608] = 0xFF
     if isLineFeedBefore { bytes[150_000] = 0x0A }
     for lines in [true, false] {
-      let error = read(bytes, lines: lines).result
+      let error = LineComparison.read(bytes, lines: lines).result
       #expect(error.contains(isLineFeedBefore ? "isn't valid JSON" : "before byte 196609"), "\(error)")
     }
   }

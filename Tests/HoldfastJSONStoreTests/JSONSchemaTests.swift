@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The published schema describes the written files.
-@Suite struct JSONSchemaTests {
+@Suite(.bothReaders) struct JSONSchemaTests {
   private let schema: [String: Any]
 
   init() throws {

@@ -11,9 +11,8 @@ import Testing
 
   private func seed(_ name: String) throws -> [UInt8] { Array(try Data(contentsOf: Self.folder.appendingPathComponent(name))) }
 
-  @Test(arguments: ["values.json", "links.json", "empty.json", "external.json", "model.json", "lines.json"]) func theSeedsOpen(
-    _ name: String
-  ) throws {
+  @Test(.bothReaders, arguments: ["values.json", "links.json", "empty.json", "external.json", "model.json", "lines.json"])
+  func theSeedsOpen(_ name: String) throws {
     let (file, bytes) = (try JSONFile(), try seed(name))
     try file.write(bytes)
     try file.open(JSONStoreProperty.model, options: JSONFile.unverified)

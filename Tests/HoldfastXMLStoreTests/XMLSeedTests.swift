@@ -12,9 +12,8 @@ import Testing
   private let file: XMLFile
   init() throws { file = try XMLFile() }
 
-  @Test(arguments: ["values.xml", "links.xml", "bare.xml", "empty.xml", "identifier.xml", "objects.xml"]) func theSeedsOpen(_ name: String)
-    throws
-  {
+  @Test(.bothReaders, arguments: ["values.xml", "links.xml", "bare.xml", "empty.xml", "identifier.xml", "objects.xml"])
+  func theSeedsOpen(_ name: String) throws {
     let bytes = Array(try Data(contentsOf: Self.folder.appendingPathComponent(name)))
     try file.write(bytes)
     #expect(file.refusal(XMLStoreProperty.model) == nil)
