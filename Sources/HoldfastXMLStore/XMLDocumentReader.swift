@@ -107,9 +107,10 @@ final class XMLDocumentReader {
     throw Enough()
   }
 
-  func damaged(_ what: String) -> StoreError {
+  /// - Parameter linesBehind: The number of lines that libxml2 has counted behind the problem. Defaults to 0.
+  func damaged(_ what: String, linesBehind: Int = 0) -> StoreError {
     if place == .start { return errors.notAStore(what) }
-    let line = parser.map { " The problem is on or before line \(Int(xmlSAX2GetLineNumber($0)) + skippedLines)." } ?? ""
+    let line = parser.map { " The problem is on or before line \(Int(xmlSAX2GetLineNumber($0)) + skippedLines - linesBehind)." } ?? ""
     if place == .object || place == .attribute || place == .relationship, let rows { return rows.damaged(what, line) }
     return errors.damaged(what, line)
   }
@@ -216,8 +217,19 @@ final class XMLDocumentReader {
       text += characters
       if text.count > options.maximumNameByteCount { throw errors.limit("An element has more than \(options.maximumNameByteCount) bytes.") }
     default:
-      if !characters.allSatisfy(XMLText.isSpace) { throw damaged("Unexpected text.") }
+      guard let first = characters.firstIndex(where: { !XMLText.isSpace($0) }) else { return }
+      throw damaged("Unexpected text.", linesBehind: countedLines(UnsafeRawBufferPointer(rebasing: characters[first...])))
     }
+  }
+
+  /// The number of lines in the rest of a text that libxml2 passes on in its own buffer.
+  ///
+  /// Where such a text ends depends on the bytes that libxml2 has received. Other texts are copies, in which line ends are replaced.
+  private func countedLines(_ rest: UnsafeRawBufferPointer) -> Int {
+    guard let input = parser?.pointee.input, let base = input.pointee.base, let end = input.pointee.end, let start = rest.baseAddress,
+      start >= UnsafeRawPointer(base), start < UnsafeRawPointer(end)
+    else { return 0 }
+    return WrittenObjects.lineCount(rest)
   }
 
   private func trimmed(_ bytes: [UInt8]) -> String {

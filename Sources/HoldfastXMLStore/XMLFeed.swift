@@ -63,7 +63,7 @@ final class XMLFeed {
       failure = error
       return -1
     }
-    let count = objects.count(of: piece, atMost: most)
+    let count = objects.count(of: piece, atMost: XMLFeed.count(of: piece, atMost: most))
     if let source = piece.baseAddress { buffer.copyMemory(from: source, byteCount: count) }
     if document.hasEvent { tag = LongTag() }
     document.hasEvent = false
@@ -74,5 +74,13 @@ final class XMLFeed {
     }
     piece = UnsafeRawBufferPointer(rebasing: piece[count...])
     return Int32(count)
+  }
+
+  /// The number of bytes that libxml2 gets. It overlooks "]]>" in a text, which is an error, if its bytes end inside it.
+  private static func count(of bytes: UnsafeRawBufferPointer, atMost most: Int) -> Int {
+    let limit = min(most, bytes.count)
+    var count = limit
+    while count > 0, bytes[count - 1] == UInt8(ascii: "]") { count -= 1 }
+    return count > 0 ? count : limit
   }
 }

@@ -37,7 +37,8 @@ import Testing
       let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
         let file = try XMLFile()
         var (watched, most) = (0, 0)
-        for (name, text) in XMLHostileFileTests.hostile + Self.large {
+        // The trait that runs tests with both readers has no effect in this process.
+        for (lines, (name, text)) in [true, false].flatMap({ lines in (XMLHostileFileTests.hostile + Self.large).map { (lines, $0) } }) {
           try file.write(text)
           let result = file.folder.path + "-taken"
           defer { unlink(result) }
@@ -45,7 +46,7 @@ import Testing
             try ProcessMemory.forgetPeak()
             return ProcessMemory.peak
           } _: { before in
-            let refusal = file.refusal(XMLHostileFileTests.signs)
+            let refusal = WrittenObjects.$areRead.withValue(lines) { file.refusal(XMLHostileFileTests.signs) }
             try Data("\(refusal == nil ? "opened" : "\((ProcessMemory.peak - before) >> 10)")".utf8).write(to: URL(fileURLWithPath: result))
           }
           guard let run else { return print(Tracer.skipped) }

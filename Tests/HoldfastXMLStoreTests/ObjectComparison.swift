@@ -1,0 +1,72 @@
+import Foundation
+import Holdfast
+import HoldfastFiles
+import HoldfastStore
+import TestSupport
+import Testing
+
+@testable import HoldfastAtomicStore
+@testable import HoldfastXMLStore
+
+/// Reads files with and without the scanner of objects.
+enum ObjectComparison {
+  private static let model = Library.model
+
+  /// Reads a file.
+  ///
+  /// - Returns: The objects as the writer writes them, or the error with its position, and the number of bytes that libxml2 didn't receive.
+  static func read(_ bytes: [UInt8], lines: Bool = true, _ limits: XMLStoreOptions = XMLStoreOptions()) -> (result: String, skipped: Int) {
+    WrittenObjects.$areRead.withValue(lines) {
+      var skipped = 0
+      do {
+        let loader = TableLoader(model: model, path: "/store")
+        var options = limits
+        options.wholeFile.allowsUnverified = true
+        let errors = XMLErrors(path: "/store")
+        let rows = XMLRowReader(loader, XMLModel(model), options, errors, XMLFormat.mostListed)
+        let document = XMLDocumentReader(rows: rows, errors: errors, options: options, madeUpUUID: nil)
+        skipped = try XMLParser(document, options: options).parse(FileReader(bytes, path: "/store"))
+        return (String(decoding: try written(loader.finish()), as: UTF8.self), skipped)
+      } catch {
+        return ("\(error)", skipped)
+      }
+    }
+  }
+
+  private static func written(_ store: LoadedStore) throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    let model = XMLModel(ObjectComparison.model)
+    try XMLDocumentWriter(
+      image: StoreImage(header: store.header, generation: store.generation), metadata: "", model: model,
+      lists: XMLLists(store.generation, model), output: TextOutput { bytes += $0 }, format: XMLFormat(options: XMLStoreOptions(), path: "/")
+    ).write()
+    return bytes
+  }
+
+  /// Checks that the scanner and libxml2 read the same objects, or report the same error at the same line.
+  static func expectSame(_ bytes: [UInt8], _ comment: @autoclosure () -> String = "") {
+    let (one, other) = (read(bytes).result, read(bytes, lines: false).result)
+    if one != other { Issue.record("\(comment()): \(one)\nlibxml2: \(other)\n\(String(decoding: bytes, as: UTF8.self))") }
+  }
+
+  /// A file with random values of every kind.
+  static func file(_ count: Int, _ random: inout SeededGenerator) throws -> [UInt8] {
+    let file = try XMLFile(), context = try file.context()
+    let texts = [
+      "", "a", "\"", "\\", "\u{1}\n\t\r\u{1F}", "é\u{1F4DA}", "\u{0}\u{7F}\u{2028}", "]]>&amp;<object>", "\r\n", "\u{FFFE}\u{FFFF}\u{F000}",
+      "\\u", "\u{D7FF}\u{E000}\u{10FFFF}",
+      String(repeating: "long ", count: 40),
+    ]
+    try Bookshelf.fill(context, count: count, texts, &random)
+    try context.persistentStoreCoordinator.close()
+    return Array(try file.text().utf8)
+  }
+
+  /// A file with a value of every kind.
+  static func text() throws -> String {
+    let file = try XMLFile(), context = try file.context()
+    try Bookshelf.fill(context) { book, number in try book.setValue(.int16(7), forKey: "pages") }
+    try context.persistentStoreCoordinator.close()
+    return try file.text()
+  }
+}
