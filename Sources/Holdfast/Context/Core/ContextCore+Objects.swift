@@ -77,8 +77,8 @@ extension ContextCore {
     registry.insert(object)
     object.row = row.pointer
     object.flags.insert(.hasPrivateRow)
-    // Most new objects are linked soon. To-many states that are allocated now are next to the object in memory, so linking accesses them
-    // faster.
+    // Most new objects are linked soon. To-many states that are allocated now are next to those of the neighboring objects, so that a save
+    // reads them in order.
     if (1...4).contains(graph.entities[entity].toManyCount) { _ = object.toManyStates() }
     if graph.entities[entity].transientCount > 0 { object.setTransientDefaults() }
     noteChange(object)
