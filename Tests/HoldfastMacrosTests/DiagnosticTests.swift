@@ -64,6 +64,10 @@
         "@Relationship var owner: Owner? = Owner()",
         "2:37 error: A relationship has no initial value. Set it after the insertion.", corrected: "@Relationship var owner: Owner?"),
       .property(
+        #"@Relationship(inverse: \Walk.dog) var walks: ToMany<Walk> = make()"#,
+        "2:63 error: A relationship has no initial value. Set it after the insertion.",
+        corrected: #"@Relationship(inverse: \Walk.dog) var walks: ToMany<Walk>"#),
+      .property(
         #"var age: Int = "3""#, "2:18 error: The initial value isn't of the property's type Int.", corrected: "var age: Int"),
       .property(
         "var name: String? = 3", "2:23 error: The initial value isn't of the property's type String?.", corrected: "var name: String?"),
@@ -76,6 +80,10 @@
         "@Attribute(.transient) var size: Int",
         "2:36 error: A transient attribute can be absent. Make it optional, or give it an initial value, which it then reads as.",
         corrected: "@Attribute(.transient) var size: Int?"),
+      .property(
+        #"@Attribute(.transformable(by: "Colour")) var colour: Colour"#,
+        "2:56 error: A transformable attribute can be absent. Make it optional, or give it an initial value, which it then reads as.",
+        corrected: #"@Attribute(.transformable(by: "Colour")) var colour: Colour?"#),
       .property(
         "@Attribute @Relationship var owner: Owner?", "2:14 error: A property is an attribute or a relationship. Remove one of both macros."
       ),
@@ -105,6 +113,10 @@
       Mistake(
         "@Composite struct Place { let city: String? }", "1:27 error: An element is a variable: its value is read from a store.",
         corrected: "@Composite struct Place { var city: String? }"),
+      Mistake("@Composite struct Place { var x = 0.0, y = 0.0 }", "1:27 error: Declare each element on its own."),
+      Mistake(
+        "@Composite struct Place { var city = name() }",
+        "1:31 error: The type of 'city' must be written: the macro can't infer it."),
       Mistake(
         "@Composite struct Place { var city: String }",
         "1:31 error: An element has an initial value or is optional: a struct without values is made before it is read."),

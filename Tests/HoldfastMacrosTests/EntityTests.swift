@@ -18,6 +18,14 @@
       #expect(declared.entityVersionHashesByName == written.entityVersionHashesByName)
     }
 
+    @Test func everySettingOfAModelCanBeDeclared() throws {
+      let declared = try ManagedObjectModel.declared(by: [Archive.Record.self]), written = try Archive.model.get()
+      let texts = try [declared, written].map { String(decoding: try $0.canonicalJSON(), as: UTF8.self) }
+      #expect(texts[0] == texts[1])
+      #expect(declared.entityVersionHashesByName == written.entityVersionHashesByName)
+      #expect(declared.configurations == written.configurations)
+    }
+
     @Test func slotsAreThoseOfTheModel() throws {
       let cow = try #require(try Ranch.model.get().entity(named: "Cow"))
       let slots: [String: SlotIndex] = [
@@ -63,6 +71,38 @@
         let other = context.insert(Ranch.Cow.self) { $0.milk = 1 }
         other.mothers = bella.calves[0].mothers
         #expect(other.mothers.count == 2)
+      }
+    }
+
+    @Test(arguments: stores.indices) func attributesOfEveryTypeKeepTheirValues(_ store: Int) async throws {
+      let folder = TemporaryFolder(), uuid = UUID(), made = Date(timeIntervalSinceReferenceDate: 0.25)
+      let container = try PersistentContainer(
+        for: Archive.Record.self, transformers: ["ColourTransformer": Archive.ColourTransformer()], store: EntityTests.stores[store](folder)
+      )
+      let origin = try await container.performBackgroundTask { context in
+        let room = Archive.Room(context: context)
+        let full = Archive.Record(
+          context: context, small: .max, medium: 9, large: .min, single: -2.5, price: Decimal(string: "0.1"), isOpen: false, title: "full",
+          code: "ü", made: made, key: uuid, bytes: Data([0, 255]), link: URL(string: "a:b?c"), shelf: .low, otherShelf: .high,
+          colour: Archive.Colour(red: 1, blue: 2), list: .array([.string("a")]), room: room)
+        _ = Archive.Record(context: context, title: "empty", room: room)
+        try context.save()
+        full.origin = room.objectID
+        try context.save()
+        return room.objectID
+      }
+      try await container.performBackgroundTask { context in
+        let full = try #require(try context.fetchOne(Archive.Record.self) { $0.title == "full" })
+        #expect(full.small == .max && full.medium == 9 && full.large == .min && full.single == -2.5 && full.price == Decimal(string: "0.1"))
+        #expect(full.isOpen == false && full.code == "ü" && full.made == made && full.key == uuid && full.bytes == Data([0, 255]))
+        #expect(full.link?.absoluteString == "a:b?c" && full.origin == origin && full.shelf == .low && full.otherShelf == .high)
+        #expect(full.colour == Archive.Colour(red: 1, blue: 2) && full.list == .array([.string("a")]))
+        #expect(full.room?.objectID == origin && full.room?.records.count == 2)
+        let empty = try #require(try context.fetchOne(Archive.Record.self) { $0.title == "empty" })
+        #expect(empty.small == -3 && empty.large == 1 && empty.single == 0.5 && empty.code == "c" && empty.shelf == .high)
+        #expect(empty.medium == nil && empty.price == nil && empty.isOpen == nil && empty.made == nil && empty.key == nil)
+        #expect(empty.bytes == nil && empty.link == nil && empty.origin == nil && empty.otherShelf == nil && empty.colour == nil)
+        #expect(empty.list == nil)
       }
     }
 
