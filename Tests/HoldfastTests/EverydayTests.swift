@@ -89,8 +89,10 @@ import Testing
 
   @Test func aDestroyedContainerLeavesNothingBehind() throws {
     let folder = TemporaryFolder()
-    for store in [StoreDescription.sqlite(at: folder.file("dogs.sqlite")), .binary(at: folder.file("dogs.binary")), .memory(named: "dogs")]
-    {
+    for store in [
+      StoreDescription.sqlite(at: folder.file("dogs.sqlite")), .binary(at: folder.file("dogs.binary")), .json(at: folder.file("dogs.json")),
+      .xml(at: folder.file("dogs.xml")), .memory(named: "dogs"),
+    ] {
       let container = try PersistentContainer(model: Kennel.model, classes: Kennel.classes, store: store)
       container.newBackgroundContext().performAndWait { context in
         context.dog("Fido")

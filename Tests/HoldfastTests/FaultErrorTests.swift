@@ -251,6 +251,36 @@ import Testing
     #expect(error.code == .unreadValues && (error.cause as? StoreError)?.code == .notOpen)
   }
 
+  @Test(arguments: TestStore.allCases) func readingThrowsTheErrorAndRefusesNoLaterSave(_ store: TestStore) throws {
+    let scene = try scene(store), context = scene.context
+    scene.failNextRead()
+    let failed = #expect(throws: StoreError.self) { try context.reading { [scene.rex.name, scene.fido.name] } }
+    scene.failing.clear()
+    #expect(failed?.code == .locked && context.faultError == nil)
+    #expect(try context.reading { [scene.rex.name, scene.fido.name] } == ["Rex", "Fido"])
+    scene.rex.age = 6
+    try context.save()
+
+    let other = try scene.other()
+    other.delete(try #require(try other.one(Dog.self) { $0.name == "Fido" }))
+    try other.save()
+    try context.refresh(scene.fido, mergeChanges: false)
+    let missing = #expect(throws: PersistenceError.self) { try context.reading { scene.fido.age } }
+    #expect(missing?.code == .missingObject && missing?.objectID == scene.fido.objectID && context.faultError == nil)
+    scene.rex.age = 7
+    try context.save()
+    #expect(try scene.other().one(Dog.self) { $0.name == "Rex" }?.age == 7)
+  }
+
+  @Test(arguments: TestStore.allCases) func readingKeepsErrorsFromBeforeAndThrowsThoseOfItsClosure(_ store: TestStore) throws {
+    struct Own: Error {}
+    let scene = try scene(store)
+    copyUnreadAge(scene)
+    #expect(try scene.context.reading { scene.rex.name } == "Rex")
+    #expect(throws: Own.self) { try scene.context.reading { () throws -> Int in throw Own() } }
+    try expectRefusal(scene)
+  }
+
   @Test func withThePlaceholderPolicyNothingFollows() throws {
     let scene = try scene(.sqlite)
     scene.context.faultErrorPolicy = .placeholder

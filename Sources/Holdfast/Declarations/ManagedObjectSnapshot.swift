@@ -142,7 +142,7 @@ extension ManagedObjectContext {
   /// Runs a closure that reads objects, and throws if any of them couldn't be read.
   ///
   /// The getter of a property can't throw; see ``FaultErrorPolicy``. The result of this closure doesn't depend on placeholders, and the
-  /// errors don't prevent later saves.
+  /// errors don't prevent later saves. Change no objects in the closure: a later save would save what was computed from a placeholder.
   ///
   /// ```swift
   /// let names = try context.reading { dogs.map(\.name) }
