@@ -71,6 +71,11 @@
         let other = context.insert(Ranch.Cow.self) { $0.milk = 1 }
         other.mothers = bella.calves[0].mothers
         #expect(other.mothers.count == 2)
+        other.friends = bella.calves[0].friends
+        #expect(other.friends.isEmpty)
+        bella.friends.append(contentsOf: [other, bella])
+        other.friends = bella.friends
+        #expect(Set(other.friends) == [other, bella])
       }
     }
 

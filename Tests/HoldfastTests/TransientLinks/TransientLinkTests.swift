@@ -66,6 +66,33 @@ import Testing
     #expect(a.last == c && names(a.seen) == ["c"])
   }
 
+  @Test(arguments: TestStore.allCases) func theyAreCollectionsWhoseObjectsCanBeReplaced(_ store: TestStore) throws {
+    let context = try place(store).context()
+    let (a, b, c) = (context.node("a"), context.node("b"), context.leaf("c"))
+    a.seen.append(b)
+    a.seen.append(contentsOf: [c, b])
+    #expect(names(a.seen) == ["b", "c"] && a.seen.first.map { [b, c].contains($0) } == true && a.seen.map(\.name).count == 2)
+    a.seen.replaceAll(with: [a, c, a])
+    #expect(names(a.seen) == ["a", "c"] && a.seen.filter { $0 == c } == [c])
+    a.seen.remove(a)
+    #expect(a.seen.first == c)
+    a.seen.removeAll()
+    #expect(a.seen.isEmpty && a.seen.first == nil)
+
+    a.queue.append(contentsOf: [b, c])
+    a.queue.replaceAll(with: [c, a, c])
+    #expect(a.queue.map(\.name) == ["c", "a"] && a.queue.first == c && b.queuedIn.isEmpty && names(a.queuedIn) == ["a"])
+    a.queue.remove(c)
+    #expect(a.queue.first == a && c.queuedIn.isEmpty)
+    a.queue.replaceAll(with: [])
+    #expect(a.queue.first == nil && a.queuedIn.isEmpty)
+
+    // Replacing moves objects that have another owner.
+    b.pickedBy.append(a)
+    c.pickedBy.replaceAll(with: [a, b])
+    #expect(a.pick == c && b.pick == c && b.pickedBy.isEmpty)
+  }
+
   @Test(arguments: TestStore.allCases) func aSaveKeepsThemInTheContextAndGivesThemToNoStore(_ store: TestStore) throws {
     let place = try place(store), context = try place.context()
     let (a, b, c) = (context.node("a"), context.node("b"), context.leaf("c"))
