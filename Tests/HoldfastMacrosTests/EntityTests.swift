@@ -111,6 +111,31 @@
       }
     }
 
+    @Test(arguments: stores.indices) func queriesCompareEnumerationsOptionSetsAndComposites(_ store: Int) throws {
+      let folder = TemporaryFolder(), container = try PersistentContainer(for: Ranch.Cow.self, store: EntityTests.stores[store](folder))
+      let context = container.newContext()
+      for (tag, mood, marks) in [(1, Ranch.Mood.calm, Ranch.Marks.ear), (2, .wild, [.ear, .tail]), (3, .wild, [])] {
+        let cow = Ranch.Cow(context: context, tag: tag, mood: mood, marks: marks, milk: 0)
+        cow.name = "cow \(tag)"
+        if tag > 1 { cow.field = Ranch.Field(name: "field \(tag)", corner: tag == 2 ? Ranch.Point(x: 1, y: 2) : nil) }
+      }
+      func tags(_ conditions: (FetchPath<Ranch.Cow, Ranch.Cow>) -> FetchPredicate<Ranch.Cow>) throws -> [Int?] {
+        try context.fetch(Ranch.Cow.self, sortedBy: \.tag) { conditions($0) }.map(\.tag)
+      }
+      // Unsaved objects, then saved ones.
+      for _ in 0..<2 {
+        #expect(try tags { $0.mood == .wild } == [2, 3] && tags { $0.mood != .wild } == [1] && tags { $0.mood.isIn([.calm]) } == [1])
+        #expect(try tags { $0.marks == [.tail, .ear] } == [2] && tags { $0.marks != .ear } == [2, 3])
+        #expect(try tags { $0.field == nil } == [1] && tags { $0.field != nil && $0.mood == .wild } == [2, 3])
+        #expect(try tags { $0.field.name == "field 3" } == [3] && tags { $0.field.corner.y > 1 } == [2])
+        try context.save()
+      }
+      let byMood = try context.aggregate(Ranch.Cow.self, by: \.mood) { $0.maximum(\.tag) }
+      #expect(byMood.map(\.key) == [.calm, .wild] && byMood.map(\.value) == [1, 3])
+      let byField = try context.aggregate(Ranch.Cow.self, by: \.field.name) { $0.count() }
+      #expect(byField.map(\.key) == [nil, "field 2", "field 3"])
+    }
+
     @Test func aFailedClosureInsertsNothing() async throws {
       let container = try PersistentContainer(for: Ranch.Cow.self, store: .memory())
       await container.performBackgroundTask { context in
