@@ -213,10 +213,13 @@ let package = Package(
     .testTarget(
       name: "HoldfastModelFileTests",
       dependencies: ["TestSupport", "HoldfastModelFile", "HoldfastPropertyList", "HoldfastStore", "HoldfastSQLiteStore", "CHoldfastSQLite"]),
-    // Its folder `Generated` contains what the generator writes.
+    // Its folders `Generated` and `Fleet` contain what the generator writes.
     .testTarget(
       name: "HoldfastModelCodeTests",
-      dependencies: ["TestSupport", "Holdfast", "HoldfastMemoryStore", "HoldfastModelCode", "HoldfastModelFile", "HoldfastStore"]),
+      dependencies: [
+        "TestSupport", "Holdfast", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore",
+        "HoldfastSQLiteStore", "HoldfastModelCode", "HoldfastModelFile", "HoldfastStore",
+      ]),
     .testTarget(
       name: "DocumentationTests",
       dependencies: [

@@ -64,15 +64,11 @@ struct AttributeCode {
   // MARK: Accessors and slots
 
   func property(_ access: String) -> String {
-    let text: String
-    if attribute.isTransient {
-      text = accessors("self[transient: Slots.\(name)]")
-    } else if attribute.isDerived {
-      text = "  get { self[property: Slots.\(name)] }\n"
-    } else {
-      text = accessors("self[property: Slots.\(name)]")
-    }
-    return "/// \(comment)\n\(access)var \(name): \(type) {\n\(text)}"
+    let variable = "/// \(comment)\n\(access)var \(name): \(type) {"
+    if attribute.isTransient { return "\(variable)\n\(accessors("self[transient: Slots.\(name)]"))}" }
+    // A derived attribute has no setter.
+    if attribute.isDerived { return "\(variable) self[property: Slots.\(name)] }" }
+    return "\(variable)\n\(accessors("self[property: Slots.\(name)]"))}"
   }
 
   private func accessors(_ place: String) -> String { "  get { \(place) }\n  set { \(place) = newValue }\n" }
@@ -133,9 +129,9 @@ struct AttributeCode {
   var defaultLiteral: String? {
     if attribute.isTransient || attribute.isDerived { return nil }
     switch attribute.defaultValue {
-    case .int16(let value)?: return "\(value)"
-    case .int32(let value)?: return "\(value)"
-    case .int64(let value)?: return "\(value)"
+    case .int16(let value)?: return SwiftText.number(value)
+    case .int32(let value)?: return SwiftText.number(value)
+    case .int64(let value)?: return SwiftText.number(value)
     case .bool(let value)?: return "\(value)"
     case .double(let value)? where value.isFinite: return "\(value)"
     case .string(let text)?: return SwiftText.literal(text)

@@ -43,7 +43,7 @@ struct CompositeCode {
       "/// The composite attribute \(SwiftText.comment(composite.name)).\n\(accessLevel.typePrefix)struct \(typeName): CompositeAttributeValue {\n"
       + variables
       + "\n  /// Creates a value without elements.\n  \(access)init() {}\n\n  /// The elements.\n"
-      + "  \(access)static let elements: CompositeElements<\(typeName)> = [\n" + list.map { "    \($0),\n" }.joined() + "  ]\n\n"
+      + "  \(access)static let elements: CompositeElements<\(typeName)> = \(SwiftText.indented(SwiftText.lines(list)).dropFirst(2))\n\n"
       + "  /// The number of slots.\n  \(access)static var slotCount: Int { \(count.isEmpty ? "0" : count) }\n}\n"
   }
 }

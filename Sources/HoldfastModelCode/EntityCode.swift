@@ -56,22 +56,17 @@ struct EntityCode {
   var propertiesSource: String {
     let sections =
       attributes.map { $0.property(access) } + relationships.map { $0.property(access) } + relationships.map { $0.methods(access) }
-      + [requests, initializer ?? "", slots, slotCounts, declaration]
+      + [snapshot, initializer ?? "", slots, slotCounts, declaration]
     return "nonisolated extension \(className) {\n" + SwiftText.indented(sections.filter { !$0.isEmpty }.joined(separator: "\n\n"))
       + "\n}\n"
   }
 
-  // MARK: Creating and fetching
+  // MARK: Creating
 
-  private var requests: String {
+  private var snapshot: String {
     """
     /// The values of an object that can be sent to other threads, encoded and applied again.
     \(access)typealias Snapshot = ManagedObjectSnapshot<\(className)>
-
-    /// A request for all objects of the entity.
-    \(access)static func fetchRequest() -> FetchRequest<\(className)> {
-      FetchRequest<\(className)>(entityName: \(SwiftText.literal(entity.name)))
-    }
     """
   }
 
@@ -91,12 +86,14 @@ struct EntityCode {
         if let literal = attribute.defaultLiteral { return "\(attribute.name): \(attribute.type) = \(literal)" }
         return "\(attribute.name): \(attribute.wrappedType)? = nil"
       } + toOne.map { "\($0.name): \($0.type) = nil" }
+    // A parameter that is left out keeps what the model and `setComputedDefaults` set.
+    func assignment(_ name: String, isOmissible: Bool) -> String {
+      let text = "self.\(name) = \(name)"
+      return isOmissible ? SwiftText.member("if let \(name)", text, margin: 4) : text
+    }
     let lines =
-      all.map { attribute in
-        // A parameter that is left out keeps what the model and `setComputedDefaults` set.
-        attribute.isRequired || attribute.defaultLiteral != nil
-          ? "self.\(attribute.name) = \(attribute.name)" : "if let \(attribute.name) { self.\(attribute.name) = \(attribute.name) }"
-      } + toOne.map { "if let \($0.name) { self.\($0.name) = \($0.name) }" }
+      all.map { assignment($0.name, isOmissible: !$0.isRequired && $0.defaultLiteral == nil) }
+      + toOne.map { assignment($0.name, isOmissible: true) }
     return "/// Inserts a new object.\n" + SwiftText.call("\(access)convenience init", parameters, end: " {\n")
       + SwiftText.indented((["self.init(insertedInto: managedObjectContext)"] + lines + ["finishInsertion()"]).joined(separator: "\n"))
       + "\n}"
@@ -132,27 +129,31 @@ struct EntityCode {
     for (index, property) in placed.enumerated() {
       let start =
         index == 0 ? "SlotIndex(\(superclass).SlotCounts.slots)" : "\(placed[index - 1].name).advanced(by: \(placed[index - 1].count))"
-      lines.append("\(access)static var \(property.name): SlotIndex { \(start) }")
+      lines.append(SwiftText.member("\(access)static var \(property.name): SlotIndex", start, margin: 4))
     }
     func list(_ names: [String], _ type: String, _ count: String) {
       for (index, name) in names.enumerated() {
-        lines.append("\(access)static var \(name): \(type) { \(type)(\(superclass).SlotCounts.\(count) + \(index)) }")
+        lines.append(
+          SwiftText.member(
+            "\(access)static var \(name): \(type)", "\(type)(\(superclass).SlotCounts.\(count) + \(index))", margin: 4))
       }
     }
     list(toMany.map(\.name), "ToManyIndex", "toMany")
     list(transients.map(\.name), "Int", "transients")
     list(transientLinks.map(\.name), "Int", "transientLinks")
-    return "/// Where an object keeps its properties.\n\(access)enum Slots {\n" + lines.map { "  \($0)\n" }.joined() + "}"
+    return "/// Where an object keeps its properties.\n\(access)enum Slots {\n" + lines.map { "\(SwiftText.indented($0))\n" }.joined() + "}"
   }
 
   private var slotCounts: String {
     let slots = placed.last.map { "Slots.\($0.name).rawValue + \($0.count)" } ?? "\(superclass).SlotCounts.slots"
-    func line(_ name: String, _ own: Int) -> String {
-      "  \(access)static var \(name): Int { \(superclass).SlotCounts.\(name)\(own == 0 ? "" : " + \(own)") }\n"
+    func line(_ name: String, _ body: String) -> String {
+      SwiftText.indented(SwiftText.member("\(access)static var \(name): Int", body, margin: 4)) + "\n"
     }
-    return "/// The numbers of an object's properties, for subclasses.\n\(access)enum SlotCounts {\n"
-      + "  \(access)static var slots: Int { \(slots) }\n" + line("toMany", toMany.count) + line("transients", transients.count)
-      + line("transientLinks", transientLinks.count) + "}"
+    func count(_ name: String, _ own: Int) -> String {
+      line(name, "\(superclass).SlotCounts.\(name)\(own == 0 ? "" : " + \(own)")")
+    }
+    return "/// The numbers of an object's properties, for subclasses.\n\(access)enum SlotCounts {\n" + line("slots", slots)
+      + count("toMany", toMany.count) + count("transients", transients.count) + count("transientLinks", transientLinks.count) + "}"
   }
 
   // MARK: Declaration
@@ -177,7 +178,8 @@ struct EntityCode {
     let check = entity.superentity == nil ? [] : ["_ = \(className).self as \(superclass).Type"]
     if lines.count == 1 { lines[0] = "let declaration = EntityDeclaration(\(className).self)" }
     return "/// What the model has of the class.\n\(access)enum Properties {\n  /// The name of the entity.\n"
-      + "  \(access)static var entityName: String { \(SwiftText.literal(entity.name)) }\n  /// The entity.\n"
+      + SwiftText.indented(SwiftText.member("\(access)static var entityName: String", SwiftText.literal(entity.name), margin: 4))
+      + "\n  /// The entity.\n"
       + "  \(access)static var declaration: EntityDeclaration {\n"
       + SwiftText.indented((check + lines + ["return declaration"]).joined(separator: "\n"), 4) + "\n  }\n}"
   }

@@ -62,10 +62,9 @@ public struct ModelCode: Sendable {
       } + composites.map { File(name: "\($0.typeName)+Composite.swift", text: $0.file, isKept: false) }
       + [File(name: "\(list.typeName).swift", text: list.file, isKept: false)]).sorted { $0.name < $1.name }
     let sections = entities.flatMap { [$0.classSource, $0.propertiesSource] } + composites.map(\.source) + [list.source]
+    let types = entities.flatMap(\.types) + composites.flatMap(\.types) + list.types
     singleFile = File(
-      name: "\(list.typeName).swift",
-      text: SwiftText.file(
-        sections.joined(separator: "\n"), access, types: entities.flatMap(\.types) + composites.flatMap(\.types)), isKept: false)
+      name: "\(list.typeName).swift", text: SwiftText.file(sections.joined(separator: "\n"), access, types: types), isKept: false)
     notes = entities.flatMap(\.notes) + composites.flatMap(\.notes) + list.notes
   }
 }

@@ -2,47 +2,39 @@ import HoldfastStore
 
 /// The list of a model's classes, and its fetch request templates.
 struct ModelListCode {
-  private let model: ManagedObjectModel
-  private let names: SwiftNames
-  private let accessLevel: ModelCode.Access
   let typeName: String
+  let source: String
+  /// The types of the parameters of templates.
+  private(set) var types: [String] = []
+  /// Templates that have no code, and those whose result is another one.
+  private(set) var notes: [String] = []
+  private let accessLevel: ModelCode.Access
 
-  init(_ model: ManagedObjectModel, name: String, _ names: SwiftNames, _ access: ModelCode.Access) {
-    (self.model, self.names, accessLevel) = (model, names, access)
-    let base = SwiftNames.capitalized(name)
-    typeName = base + "ModelClasses"
-  }
-
-  var file: String { SwiftText.file(source, accessLevel) }
-
-  /// Templates that have no code.
-  var notes: [String] {
-    templates.filter { !isTyped($0) }.map {
-      "Fetch request template \($0.name): It has no typed request, because it has a predicate or doesn't return objects. Write it in code."
-    }
-  }
-
-  private func isTyped(_ template: FetchRequestDescription) -> Bool {
-    template.predicateFormat == nil && template.resultType == .managedObjects
-  }
-
-  private var templates: [FetchRequestDescription] { model.fetchRequestTemplates.sorted { $0.name < $1.name } }
-
-  var source: String {
+  init(_ model: ManagedObjectModel, name: String, _ names: SwiftNames, _ accessLevel: ModelCode.Access) {
+    self.accessLevel = accessLevel
+    typeName = SwiftNames.capitalized(name) + "ModelClasses"
     let access = accessLevel.prefix
-    let classes = model.declarations.map { names.className($0.name) }.sorted().map { "    \($0).self,\n" }.joined()
-    var text =
-      "/// The model.\n\(accessLevel.typePrefix)enum \(typeName) {\n  /// All classes.\n  \(access)static var classes: [ManagedObject.Type] {\n    [\n"
-      + SwiftText.indented(classes, 2) + "    ]\n  }\n"
-    for template in templates where isTyped(template) {
-      let name = names.className(template.entity)
-      text +=
-        "\n  /// The fetch request template \(SwiftText.comment(template.name)).\n  \(access)static func \(SwiftNames.template(template.name))() "
-        + "-> FetchRequest<\(name)> {\n    var request = \(name).fetchRequest()\n"
-        + (template.fetchLimit > 0 ? "    request.fetchLimit = \(template.fetchLimit)\n" : "")
-        + "    request.includesSubentities = \(template.includesSubentities)\n"
-        + "    request.includesPendingChanges = \(template.includesPendingChanges)\n    return request\n  }\n"
+    let classes = model.declarations.map { names.className($0.name) }.sorted().map { "\($0).self" }
+    var members = [
+      "/// All classes.\n\(access)static var classes: [ManagedObject.Type] {\n\(SwiftText.indented(SwiftText.lines(classes)))\n}"
+    ]
+    var taken: Set<String> = ["classes"]
+    for template in model.fetchRequestTemplates.sorted(by: { SwiftText.precedes($0.name, $1.name) }) {
+      var function = SwiftNames.template(template.name)
+      while !taken.insert(function).inserted { function = function.filter { $0 != "`" } + "Request" }
+      do throws(TemplateProblem) {
+        let code = try TemplateCode(template, name: function, model, names, access: access)
+        members.append(code.source)
+        types += code.types
+        if template.resultType == .dictionaries {
+          notes.append("Fetch request template \(template.name): The generated request fetches objects, not dictionaries.")
+        }
+      } catch { notes.append("Fetch request template \(template.name): It has no code. \(error.reason)") }
     }
-    return text + "}\n"
+    source =
+      "/// The model.\n\(accessLevel.typePrefix)enum \(typeName) {\n"
+      + SwiftText.indented(members.joined(separator: "\n\n")) + "\n}\n"
   }
+
+  var file: String { SwiftText.file(source, accessLevel, types: types) }
 }

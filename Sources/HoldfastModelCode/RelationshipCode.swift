@@ -37,21 +37,16 @@ struct RelationshipCode {
   func methods(_ access: String) -> String {
     guard relationship.isToMany else { return "" }
     let suffix = SwiftNames.capitalized(relationship.name)
-    return """
-      /// Adds an object to `\(relationship.name)`.
-      \(access)func addTo\(suffix)(_ object: \(destination)) { self.\(name).append(object) }
-
-      /// Adds objects to `\(relationship.name)`.
-      \(access)func addTo\(suffix)(_ objects: some Sequence<\(destination)>) { self.\(name).append(contentsOf: objects) }
-
-      /// Removes an object from `\(relationship.name)`.
-      \(access)func removeFrom\(suffix)(_ object: \(destination)) { self.\(name).remove(object) }
-
-      /// Removes objects from `\(relationship.name)`.
-      \(access)func removeFrom\(suffix)(_ objects: some Sequence<\(destination)>) {
-        self.\(name).subtract(objects)
-      }
-      """
+    func method(_ comment: String, _ name: String, _ parameter: String, _ body: String) -> String {
+      "/// \(comment) `\(relationship.name)`.\n"
+        + SwiftText.member("\(access)func \(name)\(suffix)(_ \(parameter))", "self.\(self.name).\(body)", margin: 2)
+    }
+    return [
+      method("Adds an object to", "addTo", "object: \(destination)", "append(object)"),
+      method("Adds objects to", "addTo", "objects: some Sequence<\(destination)>", "append(contentsOf: objects)"),
+      method("Removes an object from", "removeFrom", "object: \(destination)", "remove(object)"),
+      method("Removes objects from", "removeFrom", "objects: some Sequence<\(destination)>", "subtract(objects)"),
+    ].joined(separator: "\n\n")
   }
 
   // MARK: Declaration

@@ -40,6 +40,14 @@ struct SwiftNames: Sendable {
     return name == "classes" || members.contains(name) ? name + "Request" : keywords.contains(name) ? "`\(name)`" : name
   }
 
+  /// The name of the parameter for a variable of a predicate.
+  func parameter(_ variable: String) -> String {
+    let name = SwiftNames.identifier(variable)
+    let isTaken =
+      SwiftNames.types.contains(name) || SwiftNames.members.contains(name) || classes.values.contains(name) || structs.values.contains(name)
+    return isTaken ? name + "Value" : SwiftNames.keywords.contains(name) ? "`\(name)`" : name
+  }
+
   /// A property's name as the end of another one, such as `Walks` in `addToWalks`.
   static func capitalized(_ name: String) -> String { identifier(name.prefix(1).uppercased() + name.dropFirst()) }
 

@@ -55,19 +55,31 @@ enum SwiftText {
     return "[" + texts.sorted { $0.key < $1.key }.map { "\(literal($0.key)): \(literal($0.value))" }.joined(separator: ", ") + "]"
   }
 
+  /// A whole number, whose digits are grouped as formatters do.
+  static func number(_ number: some BinaryInteger) -> String {
+    let text = "\(number)", digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
+    if digits.count < 7 { return text }
+    var grouped = ""
+    for (index, digit) in digits.enumerated() {
+      if index > 0, (digits.count - index).isMultiple(of: 3) { grouped += "_" }
+      grouped.append(digit)
+    }
+    return (text.hasPrefix("-") ? "-" : "") + grouped
+  }
+
   /// A `StoreValue`, such as `.int64(3)`.
   static func value(_ value: StoreValue) -> String {
     switch value {
     case .null: ".null"
     case .bool(let value): ".bool(\(value))"
-    case .int16(let value): ".int16(\(value))"
-    case .int32(let value): ".int32(\(value))"
-    case .int64(let value): ".int64(\(value))"
-    case .float(let value): ".float(Float(bitPattern: \(value.bitPattern)))"
-    case .double(let value): value.isFinite ? ".double(\(value))" : ".double(Double(bitPattern: \(value.bitPattern)))"
+    case .int16(let value): ".int16(\(number(value)))"
+    case .int32(let value): ".int32(\(number(value)))"
+    case .int64(let value): ".int64(\(number(value)))"
+    case .float(let value): ".float(Float(bitPattern: \(number(value.bitPattern))))"
+    case .double(let value): value.isFinite ? ".double(\(value))" : ".double(Double(bitPattern: \(number(value.bitPattern))))"
     case .decimal(let value): ".decimal(Decimal(string: \(literal("\(value)"))) ?? 0)"
     case .string(let text): ".string(\(literal(text)))"
-    case .date(let seconds): seconds.isFinite ? ".date(\(seconds))" : ".date(Double(bitPattern: \(seconds.bitPattern)))"
+    case .date(let seconds): seconds.isFinite ? ".date(\(seconds))" : ".date(Double(bitPattern: \(number(seconds.bitPattern))))"
     case .uuid(let value): ".uuid(UUID(uuidString: \(literal(value.uuidString))) ?? UUID())"
     case .uri(let text): ".uri(\(literal(text)))"
     case .data(let bytes): ".data(Data(base64Encoded: \(literal(bytes.base64EncodedString()))) ?? Data())"
@@ -79,6 +91,17 @@ enum SwiftText {
   static func indented(_ text: String, _ count: Int = 2) -> String {
     let margin = String(repeating: " ", count: count)
     return text.split(separator: "\n", omittingEmptySubsequences: false).map { $0.isEmpty ? "" : margin + $0 }.joined(separator: "\n")
+  }
+
+  /// A declaration with a body, on one line if that has room behind a margin. Formatters break it like this.
+  static func member(_ declaration: String, _ body: String, margin: Int) -> String {
+    let line = "\(declaration) { \(body) }"
+    return margin + line.count <= 100 ? line : "\(declaration) {\n  \(body)\n}"
+  }
+
+  /// A list over several lines. Formatters write a comma behind each of several elements.
+  static func lines(_ elements: [String]) -> String {
+    elements.isEmpty ? "[]" : "[\n" + elements.map { "  \($0)" }.joined(separator: ",\n") + (elements.count > 1 ? ",\n]" : "\n]")
   }
 
   /// A statement that appends a value to a list. Formatters break it like this.

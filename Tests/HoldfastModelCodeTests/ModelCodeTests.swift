@@ -58,11 +58,6 @@ import Testing
           /// The values of an object that can be sent to other threads, encoded and applied again.
           typealias Snapshot = ManagedObjectSnapshot<Walk>
 
-          /// A request for all objects of the entity.
-          static func fetchRequest() -> FetchRequest<Walk> {
-            FetchRequest<Walk>(entityName: "Walk")
-          }
-
           /// Inserts a new object.
           convenience init(
             context managedObjectContext: ManagedObjectContext,
@@ -146,36 +141,54 @@ import Testing
 
   // MARK: Real models
 
+  /// Models that Xcode wrote, also compiled ones.
   private static let models: [String] = {
     guard let corpus = ProcessInfo.processInfo.environment["HOLDFAST_CORPUS"] else { return [] }
     let files = FileManager.default.enumerator(atPath: corpus + "/models")?.compactMap { $0 as? String } ?? []
-    return files.filter { $0.hasSuffix(".xcdatamodel") }.sorted().map { corpus + "/models/" + $0 }
+    return files.filter { $0.hasSuffix(".xcdatamodel") || $0.hasSuffix(".mom") }.sorted().map { corpus + "/models/" + $0 }
   }()
+
+  /// The code of a real model. Nil for those in the format of Xcode before version 4, which can't be read.
+  private static func code(of path: String) throws -> ModelCode? {
+    let number = models.firstIndex(of: path) ?? 0
+    do {
+      let model = try ManagedObjectModel(contentsOf: path)
+      return ModelCode(model, name: "Sample", access: number.isMultiple(of: 2) ? .public : .internal)
+    } catch {
+      if error.code == .oldFormat { return nil }
+      throw error
+    }
+  }
 
   /// All models with `HOLDFAST_TESTS=full`, otherwise every tenth.
   @Test(.enabled(if: !models.isEmpty, "HOLDFAST_CORPUS isn't set."), arguments: models)
   func classesOfRealModelsCompile(_ path: String) throws {
     let number = Self.models.firstIndex(of: path) ?? 0
-    guard number % TestTier.step(10) == 0 else { return }
-    guard let model = try? ManagedObjectModel(contentsOf: path) else { return }
-    let code = ModelCode(model, name: "Sample", access: number.isMultiple(of: 2) ? .public : .internal)
-    let messages = try Self.compile(code.singleFile.text, isolation: number.isMultiple(of: 3) ? "MainActor" : "nonisolated")
+    guard number % TestTier.step(10) == 0, let code = try Self.code(of: path) else { return }
+    let messages = try SwiftTools.compile(code.singleFile.text, isolation: number.isMultiple(of: 3) ? "MainActor" : "nonisolated")
     #expect(!messages.contains("error:"), "\(path):\n\(messages.prefix(4000))")
   }
 
-  /// The compiler's messages about generated code.
-  private static func compile(_ text: String, isolation: String) throws -> String {
-    let folder = TemporaryFolder(), file = folder.file("Classes.swift")
-    try folder.write(text, to: "Classes.swift")
-    let build = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
-    return try Program.run(
-      "/usr/bin/env",
-      [
-        "swiftc", "-typecheck", "-warnings-as-errors", "-swift-version", "6", "-default-isolation", isolation, "-parse-as-library",
-        "-enable-upcoming-feature",
-        "ExistentialAny",
-        "-enable-upcoming-feature", "InternalImportsByDefault", "-I", build.appendingPathComponent("Modules").path, file,
-      ]
-    ).errors
+  @Test(.enabled(if: !models.isEmpty, "HOLDFAST_CORPUS isn't set.")) func everyTemplateOfARealModelHasCode() throws {
+    let codes = try Self.models.compactMap(Self.code)
+    #expect(codes.count > 60)
+    for code in codes { #expect(!code.notes.contains { $0.contains("has no code") }, "\(code.notes)") }
+    let text = codes.map(\.singleFile.text).joined()
+    for line in [
+      "static func byHumanName(humanName: String?) -> FetchRequest<HumanMO> {", "static func byParent(parent: ParentMO?) ->",
+      "static func byParentName(parentName: String?) -> FetchRequest<ChildMO> {", "$0.parent.parentName == parentName",
+      "static func allHumans() -> FetchRequest<HumanMO> {", "$0.floatAttribute > 5",
+    ] { #expect(text.contains(line), "\(line)") }
+  }
+
+  /// Longer lines have names or text that can't be broken, or are comments.
+  @Test func codeWithoutLongLinesIsFormatted() throws {
+    var codes = [ModelCode(try FullModel.model(), name: "Full"), ModelCode(try FleetModel.model(), name: "Fleet")]
+    codes += try Self.models.compactMap(Self.code)
+    var texts: [String] = []
+    for code in codes { texts += (code.files + [code.singleFile]).map(\.text) }
+    texts.removeAll { text in text.split(separator: "\n").contains { $0.count > 100 } }
+    #expect(texts.count > 15)
+    for (text, formatted) in try zip(texts, SwiftTools.format(texts)) { #expect(formatted == text) }
   }
 }

@@ -112,6 +112,11 @@ public struct FetchRequest<Result: ManagedObject>: Sendable, Hashable {
   }
 }
 
+extension FetchPathMembers where Self: ManagedObject {
+  /// A request for all objects of the class, as in Core Data: `Dog.fetchRequest()`.
+  public static func fetchRequest() -> FetchRequest<Self> { FetchRequest() }
+}
+
 /// A column of a dictionary result.
 @nonexhaustive public enum DictionaryFetchColumn: Sendable, Hashable {
   /// The value of a property that the request groups by.

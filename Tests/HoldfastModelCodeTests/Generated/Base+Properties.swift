@@ -13,11 +13,6 @@ nonisolated extension Base {
   /// The values of an object that can be sent to other threads, encoded and applied again.
   typealias Snapshot = ManagedObjectSnapshot<Base>
 
-  /// A request for all objects of the entity.
-  static func fetchRequest() -> FetchRequest<Base> {
-    FetchRequest<Base>(entityName: "Base")
-  }
-
   /// Where an object keeps its properties.
   enum Slots {
     static var created: SlotIndex { SlotIndex(ManagedObject.SlotCounts.slots) }

@@ -13,11 +13,26 @@ nonisolated enum FullModelClasses {
     ]
   }
 
+  /// The fetch request template all.
+  ///
+  /// Its predicate is `text == $text AND whole16 > 5 AND text != "<&>"`.
+  ///
+  /// In the model, its result is dictionaries of values. This request fetches objects.
+  static func all(text: String) -> FetchRequest<Item> {
+    var request = Item.fetchRequest()
+    request.predicate = FetchPredicate<Item> {
+      $0.text == text
+      $0.whole16 > 5
+      $0.text != "<&>"
+    }
+    request.fetchLimit = 10
+    request.includesSubentities = false
+    request.includesPendingChanges = false
+    return request
+  }
+
   /// The fetch request template plain.
   static func plain() -> FetchRequest<Owner> {
-    var request = Owner.fetchRequest()
-    request.includesSubentities = true
-    request.includesPendingChanges = true
-    return request
+    Owner.fetchRequest()
   }
 }

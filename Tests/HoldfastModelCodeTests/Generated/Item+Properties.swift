@@ -77,9 +77,7 @@ nonisolated extension Item {
   }
 
   /// Text, derived from `uppercase:(text)`.
-  var upper: String? {
-    get { self[property: Slots.upper] }
-  }
+  var upper: String? { self[property: Slots.upper] }
 
   /// A value of any type, kept in memory only.
   var volatile: Any? {
@@ -126,11 +124,6 @@ nonisolated extension Item {
   /// The values of an object that can be sent to other threads, encoded and applied again.
   typealias Snapshot = ManagedObjectSnapshot<Item>
 
-  /// A request for all objects of the entity.
-  static func fetchRequest() -> FetchRequest<Item> {
-    FetchRequest<Item>(entityName: "Item")
-  }
-
   /// Inserts a new object.
   convenience init(
     context managedObjectContext: ManagedObjectContext,
@@ -148,8 +141,8 @@ nonisolated extension Item {
     single: Float? = nil,
     text: String = " a\nb ",
     whole16: Int16 = -32768,
-    whole32: Int32 = 2147483647,
-    whole64: Int64 = -9223372036854775808,
+    whole32: Int32 = 2_147_483_647,
+    whole64: Int64 = -9_223_372_036_854_775_808,
     first: Item? = nil,
     owner: Owner? = nil,
     self_: Item? = nil
@@ -277,9 +270,9 @@ nonisolated extension Item {
         .property(
           "single",
           \Item.single,
-          .setting(\.validation.minimum, .float(Float(bitPattern: 3223322624))),
-          .setting(\.validation.maximum, .float(Float(bitPattern: 1075838976))),
-          .setting(\.defaultValue, .float(Float(bitPattern: 1036831949)))
+          .setting(\.validation.minimum, .float(Float(bitPattern: 3_223_322_624))),
+          .setting(\.validation.maximum, .float(Float(bitPattern: 1_075_838_976))),
+          .setting(\.defaultValue, .float(Float(bitPattern: 1_036_831_949)))
         ))
       declaration.properties.append(
         .property(
@@ -310,13 +303,13 @@ nonisolated extension Item {
           .setting(\.validation.maximum, .int16(32767)),
           default: -32768
         ))
-      declaration.properties.append(.property("whole32", \Item.whole32, default: 2147483647))
+      declaration.properties.append(.property("whole32", \Item.whole32, default: 2_147_483_647))
       declaration.properties.append(
         .property(
           "whole64",
           \Item.whole64,
-          .setting(\.validation.maximum, .int64(9223372036854775807)),
-          default: -9223372036854775808
+          .setting(\.validation.maximum, .int64(9_223_372_036_854_775_807)),
+          default: -9_223_372_036_854_775_808
         ))
       declaration.properties.append(
         .property(

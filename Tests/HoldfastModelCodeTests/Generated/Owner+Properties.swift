@@ -19,17 +19,10 @@ nonisolated extension Owner {
   func removeFromItems(_ object: Item) { self.items.remove(object) }
 
   /// Removes objects from `items`.
-  func removeFromItems(_ objects: some Sequence<Item>) {
-    self.items.subtract(objects)
-  }
+  func removeFromItems(_ objects: some Sequence<Item>) { self.items.subtract(objects) }
 
   /// The values of an object that can be sent to other threads, encoded and applied again.
   typealias Snapshot = ManagedObjectSnapshot<Owner>
-
-  /// A request for all objects of the entity.
-  static func fetchRequest() -> FetchRequest<Owner> {
-    FetchRequest<Owner>(entityName: "Owner")
-  }
 
   /// Inserts a new object.
   convenience init(context managedObjectContext: ManagedObjectContext) {

@@ -1,0 +1,129 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A piece of a predicate's text.
+enum PredicateToken: Equatable, CustomStringConvertible {
+  /// A name or a keyword.
+  case word(String)
+  /// A name behind a number sign, which is never a keyword.
+  case name(String)
+  case variable(String)
+  /// A name behind an at sign.
+  case function(String)
+  case number(String)
+  case text(String)
+  case symbol(String)
+
+  var description: String {
+    switch self {
+    case .word(let text), .number(let text), .symbol(let text): text
+    case .name(let text): "#" + text
+    case .variable(let text): "$" + text
+    case .function(let text): "@" + text
+    case .text(let text): SwiftText.literal(text)
+    }
+  }
+}
+
+/// Splits the text of a predicate.
+struct PredicateTokens {
+  private static let symbols = [
+    "==", "!=", "<>", "<=", "=<", ">=", "=>", "&&", "||", "**", "=", "<", ">", "!", "(", ")", "{", "}", "[", "]", ",", ".", ":", "+", "-",
+    "*", "/",
+  ].map(Array.init)
+
+  private let text: [Character]
+  private var position = 0
+
+  private init(_ text: String) { self.text = Array(text) }
+
+  static func all(in text: String) throws(TemplateProblem) -> [PredicateToken] {
+    var tokens = PredicateTokens(text), all: [PredicateToken] = []
+    while let token = try tokens.next() { all.append(token) }
+    return all
+  }
+
+  private mutating func next() throws(TemplateProblem) -> PredicateToken? {
+    while let character = current, character.isWhitespace { position += 1 }
+    guard let first = current else { return nil }
+    switch first {
+    case "\"", "'": return .text(try quoted(by: first))
+    case "$": return .variable(try name(behind: "$"))
+    case "#": return .name(try name(behind: "#"))
+    case "%": throw TemplateProblem("A template has no arguments, so % has no value. Use a variable.")
+    case "@": return .function(try name(behind: "@"))
+    case _ where isDigit(first): return .number(try number())
+    case _ where PredicateTokens.isName(first): return .word(taking(PredicateTokens.isName))
+    default: break
+    }
+    guard let symbol = PredicateTokens.symbols.first(where: { text[position...].starts(with: $0) }) else {
+      throw TemplateProblem("The character \(first) isn't part of any operator.")
+    }
+    position += symbol.count
+    return .symbol(String(symbol))
+  }
+
+  private var current: Character? { position < text.count ? text[position] : nil }
+
+  private static func isName(_ character: Character) -> Bool { character.isLetter || character.isNumber || character == "_" }
+
+  private func isDigit(_ character: Character) -> Bool { character.isASCII && character.isNumber }
+
+  private mutating func taking(_ isPart: (Character) -> Bool) -> String {
+    let start = position
+    while let character = current, isPart(character) { position += 1 }
+    return String(text[start..<position])
+  }
+
+  private mutating func name(behind sign: Character) throws(TemplateProblem) -> String {
+    position += 1
+    let name = taking(PredicateTokens.isName)
+    if name.isEmpty { throw TemplateProblem("A name is missing behind \(sign).") }
+    return name
+  }
+
+  /// A decimal number. Numbers in other systems, such as `0x1F`, aren't supported.
+  private mutating func number() throws(TemplateProblem) -> String {
+    var number = taking(isDigit)
+    if current == ".", position + 1 < text.count, isDigit(text[position + 1]) {
+      position += 1
+      number += "." + taking(isDigit)
+    }
+    if current == "e" || current == "E" {
+      position += 1
+      let sign = current == "-" || current == "+" ? taking { $0 == "-" || $0 == "+" } : ""
+      number += "e" + sign + taking(isDigit)
+    }
+    if let character = current, PredicateTokens.isName(character) || Double(number) == nil {
+      throw TemplateProblem("\(number)\(character) isn't a decimal number.")
+    }
+    if Double(number) == nil { throw TemplateProblem("\(number) isn't a decimal number.") }
+    return number
+  }
+
+  private mutating func quoted(by mark: Character) throws(TemplateProblem) -> String {
+    position += 1
+    var quoted = ""
+    while let character = current {
+      position += 1
+      if character == mark { return quoted }
+      guard character == "\\" else {
+        quoted.append(character)
+        continue
+      }
+      guard let escaped = current else { break }
+      position += 1
+      switch escaped {
+      case "n": quoted.append("\n")
+      case "r": quoted.append("\r")
+      case "t": quoted.append("\t")
+      case "\\", "\"", "'": quoted.append(escaped)
+      default: throw TemplateProblem("The escape sequence \\\(escaped) isn't supported.")
+      }
+    }
+    throw TemplateProblem("A text has no end.")
+  }
+}
