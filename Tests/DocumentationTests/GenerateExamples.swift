@@ -2,6 +2,7 @@
 // The examples of generated classes, word for word; `SnippetTests` compares them.
 import Foundation
 import Holdfast
+import HoldfastMemoryStore
 import HoldfastModelCode
 import HoldfastModelFile
 import HoldfastSQLiteStore
@@ -41,7 +42,64 @@ enum GeneratedKennel {
   }
 }
 
+enum TemplateKennel {
+  final class Dog: ManagedObject {
+    override class var declaration: EntityDeclaration? {
+      EntityDeclaration(Dog.self, [.property("name", \Dog.name, default: ""), .property("walks", \Dog.walks, inverse: \Walk.dog)])
+    }
+    var name: String { get { self[property: 0] } set { self[property: 0] = newValue } }
+    var walks: ToMany<Walk> { self[property: ToManyIndex(0)] }
+  }
+
+  final class Walk: ManagedObject {
+    override class var declaration: EntityDeclaration? {
+      EntityDeclaration(Walk.self, [.property("dog", \Walk.dog), .property("minutes", \Walk.minutes, default: 0)])
+    }
+    var dog: Dog? { get { self[property: 0] } set { self[property: 0] = newValue } }
+    var minutes: Int32 { get { self[property: 1] } set { self[property: 1] = newValue } }
+  }
+
+  enum KennelModelClasses {
+    static func longWalks(minutes: Int32, name: String) -> FetchRequest<Walk> {
+      var request = Walk.fetchRequest()
+      request.predicate = FetchPredicate<Walk> {
+        $0.minutes > minutes
+        $0.dog.name.equals(name, .caseInsensitive)
+      }
+      return request
+    }
+  }
+
+  static func fidosLongWalks(_ context: ManagedObjectContext) throws -> [Int32] {
+    let walks = try context.fetch(KennelModelClasses.longWalks(minutes: 30, name: "Fido"))
+    return walks.map(\.minutes)
+  }
+}
+
 @Suite(.serialized) struct GenerateTests {
+  /// The article shows the function without comments.
+  @Test func theTemplateOfTheArticleHasItsFunctionAndFetchesItsWalks() throws {
+    let classes: [ManagedObject.Type] = [TemplateKennel.Dog.self, TemplateKennel.Walk.self]
+    let declared = try ManagedObjectModel.declared(by: classes)
+    let template = FetchRequestDescription(
+      "longWalks", entity: "Walk", predicateFormat: "minutes > $minutes AND dog.name ==[c] $name")
+    let model = try ManagedObjectModel(entities: declared.declarations, fetchRequestTemplates: [template])
+    let file = try #require(ModelCode(model, name: "Kennel").files.first { $0.name == "KennelModelClasses.swift" })
+    let article = try Repository.text("Sources/Holdfast/Holdfast.docc/GenerateClasses.md")
+    let start = try #require(article.range(of: "static func longWalks")).lowerBound
+    let end = try #require(article.range(of: "\n}\n", range: start..<article.endIndex)).upperBound
+    let function = article[start..<end].split(separator: "\n").map { "  \($0)\n" }.joined()
+    #expect(file.text.contains(function), "\(file.text)")
+
+    let context = try PersistentContainer(declaredBy: classes, store: .memory()).newContext()
+    for (name, minutes) in [("FIDO", 40), ("Fido", 30), ("Rex", 50)] as [(String, Int32)] {
+      let dog = context.insert(TemplateKennel.Dog.self) { $0.name = name }
+      context.insert(TemplateKennel.Walk.self) { ($0.minutes, $0.dog) = (minutes, dog) }
+    }
+    #expect(try TemplateKennel.fidosLongWalks(context) == [40])
+  }
+
+
   @Test func aModelGoesFromClassesToXcodeAndBackToClasses() throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("kennel-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

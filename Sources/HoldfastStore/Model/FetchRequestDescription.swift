@@ -2,7 +2,7 @@
 ///
 /// It is part of a model, as in Xcode's editor, and isn't run. Programs fetch with `FetchRequest` of Holdfast.
 ///
-/// The predicate is kept as text, including its `$variables`.
+/// The predicate is kept as text, including its `$variables`. `holdfast generate` writes a function for each template.
 public struct FetchRequestDescription: Sendable, Hashable {
   /// The result of a request, with the numbers of Core Data's `NSFetchRequestResultType`.
   @nonexhaustive public enum ResultType: Int, Sendable, Hashable, Codable {
