@@ -87,5 +87,7 @@ if Context.environment["HOLDFAST_OPTIMIZED"] == nil {
         "BowTies", "GeneratedBowTies", .product(name: "Holdfast", package: "holdfast"),
         .product(name: "HoldfastMemoryStore", package: "holdfast"),
       ], swiftSettings: package.targets[0].swiftSettings),
+    // It builds a package that uses the plugins.
+    .testTarget(name: "PluginTests", swiftSettings: package.targets[0].swiftSettings),
   ]
 }
