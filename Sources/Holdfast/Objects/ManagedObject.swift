@@ -6,7 +6,7 @@ import HoldfastStore
 /// error. Send its ``objectID`` instead.
 ///
 /// An object is a *fault* until its row is read. The first access reads the row, together with the rows of its siblings (see
-/// ``ManagedObjectContext/firesFaultsInBatches``). After that, a getter is one test and one load.
+/// ``ManagedObjectContext/firesFaultsInBatches``). After that, a getter of a number is two tests and one load.
 ///
 /// Subclass it for typed access. The slots are checked when the class is bound to its entity:
 ///
