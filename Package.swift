@@ -243,7 +243,7 @@ let package = Package(
       name: "HoldfastMacrosTests",
       dependencies: [
         "TestSupport", "Holdfast", "HoldfastMemoryStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore",
-        "HoldfastSQLiteStore", "HoldfastMacros",
+        "HoldfastSQLiteStore", "HoldfastModelFile", "HoldfastMacros",
         .product(name: "SwiftParser", package: "swift-syntax", condition: .when(traits: ["Macros"])),
         .product(name: "SwiftSyntax", package: "swift-syntax", condition: .when(traits: ["Macros"])),
         .product(name: "SwiftSyntaxMacros", package: "swift-syntax", condition: .when(traits: ["Macros"])),

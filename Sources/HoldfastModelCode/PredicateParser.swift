@@ -1,11 +1,5 @@
 import HoldfastStore
 
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// Parses the text of a predicate, in the format of `NSPredicate`.
 ///
 /// It knows what a query of Holdfast can evaluate: no functions, arithmetic, patterns or subqueries.

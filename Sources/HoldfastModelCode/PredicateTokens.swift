@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-
 /// A piece of a predicate's text.
 enum PredicateToken: Equatable, CustomStringConvertible {
   /// A name or a keyword.

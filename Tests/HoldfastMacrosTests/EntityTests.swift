@@ -4,6 +4,7 @@
   import HoldfastBinaryStore
   import HoldfastJSONStore
   import HoldfastMemoryStore
+  import HoldfastModelFile
   import HoldfastSQLiteStore
   import HoldfastXMLStore
   import TestSupport
@@ -24,6 +25,24 @@
       #expect(texts[0] == texts[1])
       #expect(declared.entityVersionHashesByName == written.entityVersionHashesByName)
       #expect(declared.configurations == written.configurations)
+    }
+
+    @Test func xcodesFileHasAllThatTheClassesDeclare() throws {
+      for model in [try ManagedObjectModel.declared(by: [Ranch.Cow.self]), try .declared(by: [Archive.Record.self])] {
+        let folder = TemporaryFolder(), path = folder.file("Model.xcdatamodeld")
+        try ModelBundle.write(["Model": ModelDocument(model)], currentVersion: "Model", to: path)
+        let read = try ManagedObjectModel(contentsOf: path)
+        #expect(read.entityVersionHashesByName == model.entityVersionHashesByName)
+        #expect(read.configurations == model.configurations && read.composites == model.composites)
+        for entity in model.declarations {
+          var (declared, kept) = (entity, try #require(read.declarations.first { $0.name == entity.name }))
+          declared.attributes.sort { $0.name < $1.name }
+          kept.attributes.sort { $0.name < $1.name }
+          declared.relationships.sort { $0.name < $1.name }
+          kept.relationships.sort { $0.name < $1.name }
+          #expect(kept == declared)
+        }
+      }
     }
 
     @Test func slotsAreThoseOfTheModel() throws {
