@@ -159,6 +159,7 @@ struct PredicateParser {
       }
       position += 1
     }
+    if names.count > QueryExpression.maximumNesting { throw TemplateProblem("A key path is too long.") }
     if skip("(") || skip(":") { throw TemplateProblem("Functions such as \(names.last ?? "SELF") aren't supported.") }
     if skip("[") { throw TemplateProblem("An element of \(names.joined(separator: ".")) isn't supported.") }
     return try ended(.path(names))

@@ -29,6 +29,7 @@ import Testing
       }
     }
     @inline(never) public func readMilk(_ object: ManagedObject) -> Double { unsafeDowncast(object, to: Cow.self).milk }
+    @inline(never) public func writeMilk(_ object: ManagedObject, _ value: Double) { unsafeDowncast(object, to: Cow.self).milk = value }
 
     """
 
@@ -40,6 +41,15 @@ import Testing
     #expect(calls.count == 2, "\(calls)")
     #expect(calls.contains { $0.contains("checkUntabulated") } && calls.contains { $0.contains("fireFault") }, "\(calls)")
     #expect(instructions.count < 25, "\(instructions.joined(separator: "\n"))")
+  }
+
+  @Test(arguments: ["readMilk", "writeMilk"]) func anAccessorIsTheCodeOfOneWithASlotWrittenByHand(_ function: String) throws {
+    let byHand = Self.classes.replacingOccurrences(of: "self[property: Slots.milk]", with: "self[4]")
+    let codes = try [Self.classes, byHand].map { source in
+      // The numbers of labels depend on the other functions.
+      try MachineCode.instructions(of: function, in: source).map { $0.replacing(/\.LBB\d+_/, with: ".LBB_") }
+    }
+    #expect(byHand != Self.classes && codes[0].contains { $0.hasPrefix("ret") } && codes[0] == codes[1])
   }
 }
 

@@ -217,6 +217,7 @@ import Testing
     ("berth == $b", "A query can't compare $0.berth."), ("name == 'a' AND ~", "The character ~ isn't part of any operator."),
     ("tons == 0x1F", "0x isn't a decimal number."), ("name == '\\q'", "The escape sequence \\q isn't supported."),
     (String(repeating: "(", count: 100_000) + "tons == 1", "The predicate is nested too deeply."),
+    ("ANY " + String(repeating: "voyages.ship.", count: 50_000) + "tons == 1", "A key path is too long."),
   ]) func aPredicateThatAQueryCannotHaveIsNotedWithTheReason(_ predicate: String, _ reason: String) throws {
     let code = try code(predicate), notes = code.notes.filter { !$0.hasPrefix("Berth.") }
     #expect(notes.count == 1 && notes[0].hasPrefix("Fetch request template t: It has no code. \(reason)"), "\(notes)")
