@@ -51,6 +51,26 @@ import Testing
     #expect(dog.age == 7 && dog.name == "Rex" && dog.weight == 12.5)
   }
 
+  @Test(arguments: TestStore.withChild) func valuesAndObjectsAreSetByName(_ store: TestStore) throws {
+    let place = try store.makePlace(), context = try place.context(), dog = context.dog("Fido"), ann = context.person("Ann")
+    let born = Date(timeIntervalSinceReferenceDate: 86_400.5), uid = UUID(), price = try #require(Decimal(string: "0.1"))
+    try dog.setValue(born, forKey: "born")
+    try dog.setValue(uid, forKey: "uid")
+    try dog.setValue(price, forKey: "price")
+    try dog.setValue(ann, forKey: "owner")
+    try dog.setValue([context.dog("Rex")], forKey: "friends")
+    #expect(dog.owner === ann && ann.dogs.contains(dog) && dog.friends.map(\.name) == ["Rex"])
+    try context.save()
+    let other = try place.context(), read = try #require(try other.fetchOne(Dog.self) { $0.name == "Fido" })
+    #expect(read.born == born && read.uid == uid && read.price == price && read.owner?.name == "Ann" && read.friends.count == 1)
+    #expect(try read.value(forKey: "born") == .single(.date(born)))
+    #expect(StoreValue.date(born) == .date(86_400.5) && StoreValue.date(born).date == born && StoreValue.int64(3).date == nil)
+    let error = #expect(throws: PersistenceError.self) { try read.setValue(ann, forKey: "owner") }
+    #expect(error?.code == .foreignObject && read.owner?.name == "Ann")
+    try read.setValue(nil as Person?, forKey: "owner")
+    #expect(read.owner == nil)
+  }
+
   @Test func storesAreAtPathsOrURLsAndCanBeReadOnly() throws {
     let folder = TemporaryFolder()
     let makers: [(String, (any StorePath, Bool) -> StoreDescription)] = [
