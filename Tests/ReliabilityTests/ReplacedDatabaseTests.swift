@@ -382,7 +382,7 @@ import Testing
         for mode in [0o444, 0o000] as [mode_t] {
           // A new folder, because the process can't change the permissions of the other one.
           let database = ForbiddenDatabase(folder: folder + "/inner", journal: journal, hasSaved: hasSaved, suffix: suffix, mode: mode)
-          try database.run(&report)
+          do { try database.run(&report) } catch { complain("\(error)") }
         }
       }
       demand(hasSaved || report.refused == 2, "\(report)")
