@@ -36,13 +36,14 @@ private func repair(_ bytes: [UInt8]) throws -> (report: RepairReport, bytes: [U
   @Test func RX17_anyNumberOfTheDirectoryEndsInAnErrorOrAReport() async {
     await #expect(processExitsWith: .success) {
       let image = BinaryImage(try InverseLinkTests.file(200))
-      var (refused, repaired) = (0, 0)
+      var (refused, repaired, damaged) = (0, 0, 0)
       func attempt(_ change: (inout BinaryImage) -> Void) throws {
         var changed = image
         change(&changed)
         do {
-          _ = try repair(changed.bytes)
+          let (report, _) = try repair(changed.bytes)
           repaired += 1
+          if report.damagedPlaceCount > 0 { damaged += 1 }
         } catch is StoreError { refused += 1 }
       }
       for place in image.sections.indices {
@@ -55,7 +56,8 @@ private func repair(_ bytes: [UInt8]) throws -> (report: RepairReport, bytes: [U
           try attempt { ($0.sections[place].count, $0.sections[place].bytes[0]) = (number, 0xFF) }
         }
       }
-      #expect(refused > 0 && repaired > 100, "\(refused) refused, \(repaired) repaired")
+      // Some numbers are right, or aren't used by the repair.
+      #expect(refused + damaged > 300 && repaired > 100, "\(refused) refused, \(repaired) repaired, \(damaged) of them damaged")
     }
   }
 

@@ -56,12 +56,13 @@ struct SQLiteFailure: LocalizedError, CustomStringConvertible {
   /// Whether the connection with this failure must not be used again.
   ///
   /// After a failed sync, the kernel may have dropped the pages that it couldn't write, and may report success next time. After a failed
-  /// read or a sign of damage, the cached pages aren't reliable. A full disk doesn't break the connection: SQLite reports a full disk
-  /// during a write with a separate result code.
+  /// read or a sign of damage, the cached pages aren't reliable. A file that was opened without permission to write, or was moved since,
+  /// stays read-only for the connection. A full disk doesn't break the connection: SQLite reports a full disk during a write with a separate
+  /// result code.
   var breaksConnection: Bool {
     switch primaryCode {
-    case SQLiteResultCode.inputOutput, SQLiteResultCode.corrupt, SQLiteResultCode.notADatabase: true
-    default: resultCode == SQLiteResultCode.readOnlyMoved
+    case SQLiteResultCode.inputOutput, SQLiteResultCode.corrupt, SQLiteResultCode.notADatabase, SQLiteResultCode.readOnly: true
+    default: false
     }
   }
 
