@@ -495,10 +495,16 @@ private struct ForbiddenDatabase {
     }
     try read(saves, context.persistentStoreCoordinator, &report)
     demand(chmod(path + suffix, 0o600) == 0, "\(name): errno \(errno)")
-    if context.hasChanges {
-      try context.save()
-      saves += 1
+    // SQLite gives an empty log the permissions of the file each time when it opens the log. So the first attempt may only restore them.
+    for _ in 0..<2 where context.hasChanges {
+      do {
+        try context.save()
+        saves += 1
+      } catch let error as StoreError {
+        demand(error.code == .notPermitted, "\(name), saved again: \(error)")
+      }
     }
+    demand(!context.hasChanges, "\(name): the changes weren't saved with the permissions")
     try Voyage.saveNext(context)
     saves += 1
     try context.persistentStoreCoordinator.close()
