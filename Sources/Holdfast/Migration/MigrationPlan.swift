@@ -110,7 +110,10 @@ public struct MigrationPlan: Sendable {
 
   /// The stages that a store with some metadata still needs, as few as possible; nil if none lead from its version to the last one.
   func stages(after metadata: PersistentStoreMetadata) -> [Stage]? {
-    guard let start = versions.firstIndex(where: { metadata.isCompatible(with: $0) }) else { return nil }
+    versions.firstIndex { metadata.isCompatible(with: $0) }.flatMap { stages(from: $0) }
+  }
+
+  private func stages(from start: Int) -> [Stage]? {
     var paths: [Int: [Stage]] = [start: []], next = [start]
     while let version = next.first, let path = paths[version] {
       if version == last { return path }
@@ -121,6 +124,17 @@ public struct MigrationPlan: Sendable {
       }
     }
     return nil
+  }
+
+  /// Whether a store of a version may lose something that no stage was written for: it has a version from which no stages lead to the last one.
+  ///
+  /// - Throws: ``/HoldfastStore/MigrationError`` if a stage can't be mapped, or no stages lead to the last version and it can't be inferred.
+  package func mayLoseData(from former: ManagedObjectModel) throws -> Bool {
+    guard let path = index(of: former).flatMap({ stages(from: $0) }) else {
+      return try MappingModel.inferred(from: former, to: model).mayLoseData
+    }
+    for stage in path { _ = try mapping(of: stage) }
+    return false
   }
 }
 
