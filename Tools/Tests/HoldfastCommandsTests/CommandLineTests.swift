@@ -8,31 +8,9 @@ import Testing
 
 /// The command as its user runs it, in its own process.
 @Suite struct CommandLineTests {
-  private struct Outcome {
-    var output: String
-    var errors: String
-    var status: Int32
-  }
+  private func run(_ arguments: String..., in fixture: Fixture) throws -> CommandProcess { try run(arguments, in: fixture) }
 
-  private func run(_ arguments: String..., in fixture: Fixture) throws -> Outcome { try run(arguments, in: fixture) }
-
-  private func run(_ arguments: [String], in fixture: Fixture) throws -> Outcome {
-    let process = Process()
-    // The built program is beside the test bundle.
-    process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("holdfast")
-    process.arguments = arguments
-    process.currentDirectoryURL = fixture.folder
-    let files = [fixture.folder.appendingPathComponent(".out"), fixture.folder.appendingPathComponent(".err")]
-    for file in files { try Data().write(to: file) }
-    process.standardOutput = try FileHandle(forWritingTo: files[0])
-    process.standardError = try FileHandle(forWritingTo: files[1])
-    process.standardInput = FileHandle.nullDevice
-    try process.run()
-    process.waitUntilExit()
-    return Outcome(
-      output: try String(contentsOf: files[0], encoding: .utf8), errors: try String(contentsOf: files[1], encoding: .utf8),
-      status: process.terminationStatus)
-  }
+  private func run(_ arguments: [String], in fixture: Fixture) throws -> CommandProcess { try CommandProcess(arguments, in: fixture) }
 
   @Test func eachCommandDoesWhatItsLibraryDoes() throws {
     let fixture = try Fixture()

@@ -1,0 +1,46 @@
+import Foundation
+
+/// What the command did as its user runs it, in its own process.
+struct CommandProcess {
+  let output: String
+  let errors: String
+  let status: Int32
+
+  /// The built program is beside the test bundle.
+  private static var program: URL {
+    URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("holdfast")
+  }
+
+  /// The program that runs another one on a terminal.
+  static let terminal = "/usr/bin/script"
+
+  /// Runs the command without a terminal, in a fixture's folder.
+  init(_ arguments: [String], in fixture: Fixture) throws {
+    try self.init(Self.program, arguments, in: fixture, input: FileHandle.nullDevice)
+  }
+
+  /// Runs the command on a terminal, on which its user types a line. Its errors are part of the output.
+  init(_ arguments: [String], in fixture: Fixture, typing line: String) throws {
+    let command = ([Self.program.path] + arguments).map { "'\($0)'" }.joined(separator: " "), keyboard = Pipe()
+    keyboard.fileHandleForWriting.write(Data((line + "\n").utf8))
+    try keyboard.fileHandleForWriting.close()
+    try self.init(URL(fileURLWithPath: Self.terminal), ["-qec", command, "/dev/null"], in: fixture, input: keyboard)
+  }
+
+  private init(_ program: URL, _ arguments: [String], in fixture: Fixture, input: Any) throws {
+    let process = Process()
+    process.executableURL = program
+    process.arguments = arguments
+    process.currentDirectoryURL = fixture.folder
+    let files = [fixture.folder.appendingPathComponent(".out"), fixture.folder.appendingPathComponent(".err")]
+    for file in files { try Data().write(to: file) }
+    process.standardOutput = try FileHandle(forWritingTo: files[0])
+    process.standardError = try FileHandle(forWritingTo: files[1])
+    process.standardInput = input
+    try process.run()
+    process.waitUntilExit()
+    output = try String(contentsOf: files[0], encoding: .utf8)
+    errors = try String(contentsOf: files[1], encoding: .utf8)
+    status = process.terminationStatus
+  }
+}
