@@ -284,25 +284,3 @@ import Testing
     #expect(try self.lines(path, first) == before)
   }
 }
-
-/// The folder with files of other programs.
-enum CorpusFolder {
-  static let path = ProcessInfo.processInfo.environment["HOLDFAST_CORPUS"]
-
-  static func file(_ name: String) -> String { (path ?? "") + "/" + name }
-
-  /// The SQLite stores.
-  static let stores: [String] = {
-    guard let data = try? Data(contentsOf: URL(fileURLWithPath: file("facts.json"))) else { return [] }
-    let facts = (try? JSONSerialization.jsonObject(with: data)) as? [String: Any] ?? [:]
-    return facts.keys.filter { $0.hasPrefix("sqlite/") }.sorted()
-  }()
-
-  /// Copies a SQLite file with its log.
-  static func copy(_ name: String, to folder: TemporaryFolder) throws -> String {
-    for end in ["", "-wal"] where FileManager.default.fileExists(atPath: file(name) + end) {
-      try Data(contentsOf: URL(fileURLWithPath: file(name) + end)).write(to: URL(fileURLWithPath: folder.file("Store.sqlite" + end)))
-    }
-    return folder.file("Store.sqlite")
-  }
-}
