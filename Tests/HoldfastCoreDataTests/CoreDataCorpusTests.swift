@@ -84,28 +84,34 @@ import Testing
     }
   }
 
-  @Test func aStoreWithoutAModelIsOpenedWithTheVersionThatFits() throws {
-    let folder = TemporaryFolder(), path = folder.file("Zoo.xml")
-    func model(_ attributes: String...) throws -> ManagedObjectModel {
-      try ManagedObjectModel(entities: [
-        EntityDescription("Dog", attributes: attributes.map { AttributeDescription($0, .string, isOptional: true) })
-      ])
-    }
-    let old = try model("name"), new = try model("colour", "name")
-    try ModelBundle.write(
-      ["Zoo": try ModelDocument(old), "Zoo 2": try ModelDocument(new)], currentVersion: "Zoo 2", to: folder.file("Zoo.xcdatamodeld"))
-    try ModelBundle.write(try ModelDocument(try model("other")), to: folder.file("Other.xcdatamodel"))
-    let coordinator = try PersistentStoreCoordinator(model: old, store: .xml(at: path))
+  // MARK: Models in files
+
+  private func zoo(_ attributes: String...) throws -> ManagedObjectModel {
+    try ManagedObjectModel(entities: [
+      EntityDescription("Dog", attributes: attributes.map { AttributeDescription($0, .string, isOptional: true) })
+    ])
+  }
+
+  /// Writes an XML store as of another program, which doesn't contain its model, and returns its path.
+  private func writeStoreWithoutModel(_ model: ManagedObjectModel, to folder: TemporaryFolder) throws -> String {
+    let path = folder.file("Zoo.xml"), coordinator = try PersistentStoreCoordinator(model: model, store: .xml(at: path))
     let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
     try context.insert(entityNamed: "Dog").setValue("Rex", forKey: "name")
     try context.save()
     try coordinator.close()
-    // As of another program: without the model.
-    var text = try folder.text("Zoo.xml")
-    text = text.replacing(/<key>_HoldfastModel<\/key>\s*<data>[^<]*<\/data>/, with: "").replacing(
+    let text = try folder.text("Zoo.xml").replacing(/<key>_HoldfastModel<\/key>\s*<data>[^<]*<\/data>/, with: "").replacing(
       /<key>_HoldfastSeal<\/key>\s*<integer>1<\/integer>/, with: ""
     ).replacing(/<!-- xxh64.*/, with: "")
     try folder.write(text, to: "Zoo.xml")
+    return path
+  }
+
+  @Test func aStoreWithoutAModelIsOpenedWithTheVersionThatFits() throws {
+    let folder = TemporaryFolder(), old = try zoo("name"), new = try zoo("colour", "name")
+    let path = try writeStoreWithoutModel(old, to: folder)
+    try ModelBundle.write(
+      ["Zoo": try ModelDocument(old), "Zoo 2": try ModelDocument(new)], currentVersion: "Zoo 2", to: folder.file("Zoo.xcdatamodeld"))
+    try ModelBundle.write(try ModelDocument(try zoo("other")), to: folder.file("Other.xcdatamodel"))
     let error = #expect(throws: MigrationError.self) { try PersistentContainer(existing: .xml(at: path)) }
     #expect(error?.code == .missingSourceModel && error?.path == path)
     let derived = try PersistentContainer(existing: .xml(at: path, options: XMLStoreOptions(derivesModel: true)))
@@ -121,6 +127,28 @@ import Testing
     #expect(throws: MigrationError.self) { try PersistentContainer(existing: .xml(at: path), modelsAt: folder.file("Other.xcdatamodel")) }
     #expect(throws: (any Error).self) { try PersistentContainer(existing: .xml(at: path), modelsAt: folder.file("missing.momd")) }
     let store = try StoreDescription.xml(at: path).migrating(fromVersionsAt: folder.file("Zoo.xcdatamodeld"))
+    let migrated = try PersistentStoreCoordinator(model: new, store: store)
+    #expect(try ManagedObjectContext(coordinator: migrated, classes: []).count(for: FetchRequest<ManagedObject>(entityName: "Dog")) == 1)
+    try migrated.close()
+  }
+
+  @Test func aVersionThatCannotBeReadDoesNotHideTheOthers() throws {
+    let folder = TemporaryFolder(), old = try zoo("name"), new = try zoo("colour", "name"), bundle = folder.file("Zoo.xcdatamodeld")
+    let path = try writeStoreWithoutModel(old, to: folder)
+    try ModelBundle.write(
+      ["Zoo": try ModelDocument(old), "Zoo 2": try ModelDocument(new)], currentVersion: "Zoo 2", to: bundle)
+    try folder.write("<model>", to: "Zoo.xcdatamodeld/Zoo 2.xcdatamodel/contents")
+    for models in [folder.path, bundle] {
+      let container = try PersistentContainer(existing: .xml(at: path), modelsAt: models)
+      #expect(container.persistentStoreCoordinator.model.versionDigest == old.versionDigest)
+      try container.persistentStoreCoordinator.close()
+    }
+    // A store of the version that can't be read stays as it is.
+    let other = TemporaryFolder(), newer = try writeStoreWithoutModel(new, to: other), before = try other.snapshot()
+    let error = #expect(throws: MigrationError.self) { try PersistentContainer(existing: .xml(at: newer), modelsAt: bundle) }
+    #expect(error?.code == .missingSourceModel && error?.path == newer && error?.reason.contains(bundle) == true, "\(error as Any)")
+    #expect(try other.snapshot() == before)
+    let store = try StoreDescription.xml(at: path).migrating(fromVersionsAt: bundle)
     let migrated = try PersistentStoreCoordinator(model: new, store: store)
     #expect(try ManagedObjectContext(coordinator: migrated, classes: []).count(for: FetchRequest<ManagedObject>(entityName: "Dog")) == 1)
     try migrated.close()
