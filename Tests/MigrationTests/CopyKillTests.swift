@@ -10,7 +10,16 @@ import Testing
   func RA4_aProcessThatIsKilledAtAnyCallOfACopyLeavesTheFormerDestinationOrTheCopy(store: MigratedStore) async throws {
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
       [store = store as MigratedStore] in
-      try KilledCopy(destination: store).run()
+      try KilledCopy(destination: store, isMove: false).run()
+    }
+    report(child)
+  }
+
+  @Test(arguments: [MigratedStore.json, .xml, .binary, .sqlite])
+  func RA4_aProcessThatIsKilledAtAnyCallOfAMoveLeavesTheOriginalOrTheCopy(store: MigratedStore) async throws {
+    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+      [store = store as MigratedStore] in
+      try KilledCopy(destination: store, isMove: true).run()
     }
     report(child)
   }
@@ -19,11 +28,12 @@ import Testing
 /// Runs in a separate process.
 private struct KilledCopy {
   let destination: MigratedStore
+  let isMove: Bool
   private let zoo: ManagedObjectModel
   private let lines = (former: ["Dog former: photo=nil walks=[]"], copy: ["Dog a: photo=300000 bytes 7 walks=[1]", "Walk 1: dog=a"])
 
-  init(destination: MigratedStore) throws {
-    self.destination = destination
+  init(destination: MigratedStore, isMove: Bool) throws {
+    (self.destination, self.isMove) = (destination, isMove)
     zoo = try model(
       EntityDescription(
         "Dog", attributes: [.init("photo", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true)],
@@ -51,8 +61,8 @@ private struct KilledCopy {
     }
     demand(kills > 0, "No kills")
     print(
-      "REPORT RA4, copy to \(destination), from call \(first), each \(step): killed at \(kills) of \(whole.run.calls.count) calls, "
-        + "\(copied) were copied")
+      "REPORT RA4, \(isMove ? "move" : "copy") to \(destination), from call \(first), each \(step): killed at \(kills) of \(whole.run.calls.count) calls, "
+        + "\(copied) were done")
   }
 
   /// Copies a store over another one in a traced process.
@@ -73,16 +83,21 @@ private struct KilledCopy {
   }
 
   private func copy(_ places: Places) throws {
+    if isMove { return try PersistentStoreCoordinator.movePersistentStore(places.source.description, to: places.destination.description) }
     try PersistentStoreCoordinator.replacePersistentStore(places.destination.description, withCopyOf: places.source.description)
   }
 
   /// Whether the destination is the copy.
   private func survey(_ places: Places, _ call: Tracer.Call, isKilled: Bool) throws -> Bool {
-    demand(try places.source.contents(zoo) == lines.copy, "\(call): the source changed.")
+    let isMoved = isMove && !places.source.folder.exists("Store")
+    if !isMoved { demand(try places.source.contents(zoo) == lines.copy, "\(call): the source changed.") }
     let found = try places.destination.contents(zoo)
-    demand(found == lines.copy || (found == lines.former && isKilled), "\(call): the destination has other contents: \(found)")
+    demand(
+      found == lines.copy || (found == lines.former && isKilled && !isMoved), "\(call): the destination has other contents: \(found)")
+    if isMoved { return true }
     try copy(places)
-    demand(try places.destination.contents(zoo) == lines.copy, "\(call): the copy can't be repeated.")
+    demand(try places.destination.contents(zoo) == lines.copy, "\(call): it can't be repeated.")
+    demand(!isMove || !places.source.folder.exists("Store"), "\(call): the original remains after the second move.")
     return found == lines.copy
   }
 }

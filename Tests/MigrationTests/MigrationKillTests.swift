@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import HoldfastCoreData
 import HoldfastStore
 import SQLiteTestSupport
 import TestSupport
@@ -25,6 +26,16 @@ import Testing
     }
     report(child)
   }
+
+  /// A mapping model also inserts objects, which are saved before the others are changed.
+  @Test(arguments: MigratedStore.allCases)
+  func RA4_aProcessThatIsKilledAtAnyCallOfAMappingModelLeavesTheOldOrTheNewStore(store: MigratedStore) async throws {
+    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+      [store = store as MigratedStore] in
+      try KilledMigration(store: store, .mappingModel).run()
+    }
+    report(child)
+  }
 }
 
 /// Runs in a separate process.
@@ -32,19 +43,25 @@ struct KilledMigration {
   enum Kind {
     case automatic
     case plan
+    case mappingModel
   }
 
   private let store: MigratedStore
   private let kind: Kind
   private let old: ManagedObjectModel
   private let new: ManagedObjectModel
-  private let lines = (
-    old: ["Dog a: age=3 gone=300000 bytes 7 walks=[1 2]", "Walk 1: dog=a", "Walk 2: dog=a"],
-    new: ["Dog a: name=? years=3 walks=[1 2]", "Walk 1: dogs=[a]", "Walk 2: dogs=[a]"]
-  )
+  /// The contents before and after.
+  private let lines: (old: [String], new: [String])
+  /// The folder of the mapping model.
+  private let mappings = TemporaryFolder()
 
   init(store: MigratedStore, _ kind: Kind) throws {
     (self.store, self.kind) = (store, kind)
+    lines = (
+      old: ["Dog a: age=3 gone=300000 bytes 7 walks=[1 2]", "Walk 1: dog=a", "Walk 2: dog=a"],
+      new: (kind == .mappingModel ? ["Ant 1:", "Ant 2:"] : [])
+        + ["Dog a: name=? years=3 walks=[1 2]", "Walk 1: dogs=[a]", "Walk 2: dogs=[a]"]
+    )
     old = try model(
       EntityDescription(
         "Dog",
@@ -60,11 +77,24 @@ struct KilledMigration {
       EntityDescription("Walk", relationships: [RelationshipDescription.toMany("dogs", to: "Dog", inverse: "walks").renamed(from: "dog")]))
   }
 
+  private func writeMappingModel() throws {
+    typealias Property = MappingModelText.Property
+    var text = MappingModelText()
+    text.map(
+      "Dog", to: "Dog", attributes: [Property("tag"), Property("years", path: "$source.age")],
+      relationships: [Property("walks", path: "$source.walks", mapping: "WalkToWalk")])
+    text.map(
+      "Walk", to: "Walk", attributes: [Property("tag")], relationships: [Property("dogs", path: "$source.dog", mapping: "DogToDog")])
+    text.map("Walk", to: "Ant", attributes: [Property("tag")])
+    _ = try text.write(to: mappings)
+  }
+
   func run() throws {
+    if kind == .mappingModel { try writeMappingModel() }
     guard let whole = try watched(killingAt: nil) else { return print(Tracer.skipped) }
     demand(whole.run.isSuccess, "The process could not migrate: \(whole.run.lines.suffix(5))")
     // A plan makes more calls.
-    let step = TestTier.step(kind == .plan ? 64 : 16), first = Int.random(in: 0..<step)
+    let step = TestTier.step(kind == .automatic ? 16 : 64), first = Int.random(in: 0..<step)
     var (kills, migrated) = (0, 0)
     for (place, call) in whole.run.calls.enumerated() where place % step == first {
       guard let (run, place) = try watched(killingAt: call) else { return print(Tracer.skipped) }
@@ -101,8 +131,12 @@ struct KilledMigration {
       return try PersistentStoreCoordinator.migratePersistentStore(place.description.migrating(from: [old]), to: new)
     }
     var plan = MigrationPlan(from: old)
-    plan.add(new, named: "names") { stage in
-      try stage.forEach("Dog") { old, new in try new.setValue("\(old["gone"])".count > 3 ? "?" : "", forKey: "name") }
+    if kind == .plan {
+      plan.add(new, named: "names") { stage in
+        try stage.forEach("Dog") { old, new in try new.setValue("\(old["gone"])".count > 3 ? "?" : "", forKey: "name") }
+      }
+    } else {
+      try plan.add(new, mappingModelsAt: [mappings.file("Mapping.xcmappingmodel")])
     }
     try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan)
   }

@@ -85,7 +85,7 @@ extension PersistentStoreCoordinator {
   /// Moves a store to another location, where its type may be another one: copies it, then destroys the original. A store at the destination
   /// is replaced.
   ///
-  /// When it is interrupted, the original still exists, and possibly the copy.
+  /// When it is interrupted, the original exists, the complete copy, or both. External files of an original that was removed may remain.
   ///
   /// - Throws: the errors of ``replacePersistentStore(_:withCopyOf:)`` and ``destroyPersistentStore(_:)``.
   public static func movePersistentStore(_ description: StoreDescription, to destination: StoreDescription) throws {
