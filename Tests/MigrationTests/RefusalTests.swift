@@ -4,6 +4,7 @@ import HoldfastJSONStore
 import HoldfastMemoryStore
 import HoldfastSQLiteStore
 import HoldfastStore
+import SQLiteTestSupport
 import TestSupport
 import Testing
 
@@ -179,6 +180,39 @@ import Testing
     #expect(error?.path == place.path)
     #expect(try place.folder.snapshot() == before)
     #expect(try place.contents(new, from: [other, old]) == ["Dog a: age=nil"])
+  }
+
+  /// As a copy that another program didn't finish migrating: the metadata is that of the new model, the tables aren't.
+  @Test(
+    arguments: [
+      ("DROP TABLE ZWALK", "the table ZWALK of Walk"), ("ALTER TABLE ZDOG RENAME COLUMN ZAGE TO ZOTHER", "the column ZDOG.ZAGE of Dog"),
+      ("ALTER TABLE ZWALK RENAME COLUMN Z_FOK_DOG TO ZOTHER", "the column ZWALK.Z_FOK_DOG of Dog.walks"),
+      ("DELETE FROM Z_PRIMARYKEY WHERE Z_NAME = 'Walk'", "the entity Walk in Z_PRIMARYKEY"),
+    ]) func aFileThatIsHalfMigratedIsNamedAndNotChanged(change: String, missing: String) throws
+  {
+    func zoo(_ attributes: AttributeDescription...) throws -> ManagedObjectModel {
+      try model(
+        EntityDescription(
+          "Dog", attributes: attributes, relationships: [.toMany("walks", to: "Walk", inverse: "dog", isOrdered: true)]),
+        EntityDescription("Walk", relationships: [.toOne("dog", to: "Dog", inverse: "walks")]))
+    }
+    let age = AttributeDescription("age", .integer16, isOptional: true), half = try zoo(age)
+    let next = try zoo(age, .init("note", .string, isOptional: true)), place = MigratedStore.Place(.coreData)
+    try place.fill(half) { context in try context.add("Dog", "a").setValue([try context.add("Walk", "1")], forKey: "walks") }
+    _ = try SQL.rows(place.path, change)
+    let before = try TemporaryFolder.read(place.path)
+    let attempts: [() throws -> Void] = [
+      { try PersistentStoreCoordinator(model: half, store: place.description).close() },
+      { try PersistentStoreCoordinator(model: next, store: place.description.migrating(from: [half])).close() },
+      { _ = try PersistentStoreCoordinator.copyPersistentStore(place.description, to: .json(at: place.folder.file("copy")), model: half) },
+    ]
+    for attempt in attempts {
+      let error = #expect(throws: StoreError.self) { try attempt() }
+      #expect(error?.code == .damaged && error?.path == place.path, "\(error as Any)")
+      #expect(error?.reason.contains("The file lacks \(missing). ") == true, "\(error as Any)")
+      #expect(try TemporaryFolder.read(place.path) == before)
+    }
+    #expect(!place.folder.exists("copy"))
   }
 
   @Test(arguments: MigratedStore.allCases) func aMappingOfAnotherVersionIsRefused(_ store: MigratedStore) throws {

@@ -14,7 +14,7 @@ extension StoreSchema {
       guard names.contains(table.name) else { throw missing("the table \(table.name) of \(entity.name)", connection) }
       let columns = try columnNames(table.name, connection)
       table.columns = try table.columns.map { column in
-        guard let found = match(column, columns) else { throw missing("the column \(table.name).\(column)", connection) }
+        guard let found = match(column, columns) else { throw missing("the column \(table.name).\(column) of \(entity.name)", connection) }
         return found
       }
       table.entityColumns = table.entityColumns.map { $0.isEmpty ? $0 : match($0, columns) ?? "" }
@@ -25,7 +25,7 @@ extension StoreSchema {
     let orders = try model.orderedRelationships.map { relationship in
       let (table, column) = (schema.places(relationship).table, predictedOrderColumn(relationship, schema))
       guard let found = match(column, try columnNames(table, connection)) else {
-        throw missing("the column \(table).\(column)", connection)
+        throw missing("the column \(table).\(column) of \(model.entities[relationship.entityIndex].name).\(relationship.name)", connection)
       }
       return found
     }
@@ -103,6 +103,9 @@ extension StoreSchema {
   }
 
   private static func missing(_ what: String, _ connection: SQLiteConnection) -> StoreError {
-    StoreError(.damaged, operation: connection.operation, path: connection.path, reason: "The file lacks \(what).")
+    StoreError(
+      .damaged, operation: connection.operation, path: connection.path,
+      reason: "The file lacks \(what). It may be the copy of an interrupted migration. Use the original or a backup, or recover the "
+        + "objects with repairPersistentStore(_:to:model:).")
   }
 }
