@@ -10,6 +10,8 @@ indirect enum MappingExpression: Sendable {
   /// What the objects of a path became by a mapping, or by all.
   case destinations(MappingPath, mappedBy: String?)
   case call(@Sendable ([StoreValue]) throws -> StoreValue, [MappingExpression])
+  /// What a function computes of the list of a path.
+  case reduction(MappingAggregate, MappingPath)
 
   /// What an expression is read with.
   struct Scope {
@@ -32,6 +34,10 @@ indirect enum MappingExpression: Sendable {
       }
       self = .call(function, try Self.all(arguments, scope))
     case .function(let selector, let arguments):
+      if let aggregate = MappingAggregate(function: selector), arguments.count == 1 {
+        self = try Self.reduction(aggregate, arguments[0], scope, archived)
+        return
+      }
       guard let function = MappingFunctions.function(selector, arguments.count) else { throw Self.unsupported(archived) }
       self = .call(function, try Self.all(arguments, scope))
     case .evaluatedObject, .method, .aggregate: throw Self.unsupported(archived)
@@ -58,6 +64,20 @@ indirect enum MappingExpression: Sendable {
     case .keyPath(.variable("source"), let path): return try MappingPath(path, from: entity, scope.model)
     default: throw unsupported(archived)
     }
+  }
+
+  private static func reduction(
+    _ aggregate: MappingAggregate, _ list: ArchivedExpression, _ scope: Scope, _ archived: ArchivedExpression
+  ) throws(MappingProblem) -> MappingExpression {
+    guard case .keyPath = list else { throw unsupported(archived) }
+    let path = try path(list, scope)
+    if aggregate == .count, let counted = path.counted { return .path(counted) }
+    guard case .values(let values, _) = path.end, let type = values.type, aggregate.accepts(type) else {
+      throw MappingProblem(
+        "The function in \(archived.text) needs the values of several objects, as $source.items.@unionOfObjects.price has them. Correct it "
+          + "in Xcode, or use a policy.")
+    }
+    return .reduction(aggregate, path)
   }
 
   private static func destinations(
@@ -105,6 +125,7 @@ indirect enum MappingExpression: Sendable {
       return value
     case .destinations: throw MappingProblem("The expression has objects instead of a value.")
     case .call(let function, let arguments): return try function(try arguments.map { try $0.value(old) })
+    case .reduction(let aggregate, let path): return try aggregate.result(of: try path.values(from: old))
     }
   }
 
@@ -117,7 +138,7 @@ indirect enum MappingExpression: Sendable {
     case .destinations(let path, let name):
       return try run.objects(for: try path.objects(from: old), mappedBy: name, as: entity)
     case .constant(.null): return []
-    case .constant, .call: throw MappingProblem("The expression has a value instead of objects.")
+    case .constant, .call, .reduction: throw MappingProblem("The expression has a value instead of objects.")
     }
   }
 
@@ -125,10 +146,12 @@ indirect enum MappingExpression: Sendable {
   func problem(isRelationship: Bool) -> String? {
     let hasObjects: Bool
     switch self {
-    case .path(let path): if case .objects = path.end { hasObjects = true } else { hasObjects = false }
+    case .path(let path):
+      if case .values = path.end { return "The expression has a list of values. Choose one by a function such as max:, or in a policy." }
+      if case .objects = path.end { hasObjects = true } else { hasObjects = false }
     case .destinations: hasObjects = true
     case .constant(.null): return nil
-    case .constant: hasObjects = false
+    case .constant, .reduction: hasObjects = false
     case .call(_, let arguments):
       if let problem = arguments.lazy.compactMap({ $0.problem(isRelationship: false) }).first { return problem }
       hasObjects = false

@@ -6,16 +6,16 @@ import HoldfastStore
   import Foundation
 #endif
 
-/// The functions of expressions that mapping models may call. As in Core Data, whole numbers give whole numbers: 7 / 2 is 3.
+/// The functions of single values that expressions of mapping models may call. Those of lists are in ``MappingAggregate``.
 enum MappingFunctions {
   typealias Function = @Sendable ([StoreValue]) throws -> StoreValue
 
   static func function(_ selector: String, _ argumentCount: Int) -> Function? {
     switch (selector, argumentCount) {
-    case ("add:to:", 2): arithmetic({ $0.addingReportingOverflow($1) }, +)
-    case ("from:subtract:", 2): arithmetic({ $0.subtractingReportingOverflow($1) }, -)
-    case ("multiply:by:", 2): arithmetic({ $0.multipliedReportingOverflow(by: $1) }, *)
-    case ("divide:by:", 2): arithmetic({ $0.dividedReportingOverflow(by: $1) }, /)
+    case ("add:to:", 2): arithmetic { try $0.adding($1) }
+    case ("from:subtract:", 2): arithmetic { try $0.subtracting($1) }
+    case ("multiply:by:", 2): arithmetic { try $0.multiplied(by: $1) }
+    case ("divide:by:", 2): arithmetic { try $0.divided(by: $1) }
     case ("uppercase:", 1): text { $0.uppercased() }
     case ("lowercase:", 1): text { $0.lowercased() }
     case ("now", 0): { _ in .date(Date.now) }
@@ -33,26 +33,14 @@ enum MappingFunctions {
     }
   }
 
-  private static func arithmetic(
-    _ whole: @escaping @Sendable (Int64, Int64) -> (partialValue: Int64, overflow: Bool),
-    _ real: @escaping @Sendable (Double, Double) -> Double
-  ) -> Function {
+  /// Arithmetic of two numbers. Without one of them, the result is nil.
+  private static func arithmetic(_ operation: @escaping @Sendable (MappingNumber, MappingNumber) throws -> MappingNumber) -> Function {
     { arguments in
       if arguments.contains(.null) { return .null }
-      if let a = wholeNumber(arguments[0]), let b = wholeNumber(arguments[1]) {
-        let (value, overflow) = whole(a, b)
-        if overflow { throw MappingProblem("The result is too large, or a divisor is 0.") }
-        return .int64(value)
+      guard let a = MappingNumber(arguments[0]), let b = MappingNumber(arguments[1]) else {
+        throw MappingProblem("An argument isn't a number.")
       }
-      guard let a = arguments[0].real, let b = arguments[1].real else { throw MappingProblem("An argument isn't a number.") }
-      return .double(real(a, b))
-    }
-  }
-
-  private static func wholeNumber(_ value: StoreValue) -> Int64? {
-    switch value {
-    case .bool, .int16, .int32, .int64: value.integer
-    default: nil
+      return try operation(a, b).value
     }
   }
 }
