@@ -59,10 +59,11 @@ import Testing
   @Test func textIsDecodedAndEmptyTextIsNone() throws {
     let mapping =
       "<object type=\"XDDEVENTITYMAPPING\" id=\"z2\"><attribute name=\"sourcename\">A&amp;<![CDATA[<]]>&#66;</attribute>"
-      + "<attribute name=\"migrationpolicyclassname\"></attribute></object>"
+      + "<attribute name=\"migrationpolicyclassname\"></attribute>"
+      + "<attribute name=\"sourcefilterpredicatestring\">age \\u3c00 3</attribute></object>"
     let file = try read(document(model + mapping, prolog: "<!DOCTYPE database SYSTEM \"file:///CoreData.dtd\">"))
     #expect(file.entityMappings.map(\.sourceEntityName) == ["A&<B"] && file.entityMappings[0].policyClassName == nil)
-    #expect(file.entityMappings[0].name == "A&<B" && file.sourceModelPath == "")
+    #expect(file.entityMappings[0].name == "A&<B" && file.sourceModelPath == "" && file.entityMappings[0].sourceFilter == "age < 3")
   }
 
   @Test func otherFilesAreRefused() throws {

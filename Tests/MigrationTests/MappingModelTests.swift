@@ -539,9 +539,9 @@ import Testing
     var text = mapping
     text.map("Home", to: "Human", name: "homes", attributes: [tag])
     let path = try text.write(to: folder), file = try folder.text("Mapping.xcmappingmodel/xcmapping.xml")
-    let filter = "<attribute name=\"sourcefilterpredicatestring\" type=\"string\">age &gt; 3</attribute><attribute name=\"sourcename\""
+    let fetch = "<attribute name=\"sourceexpressiondata\" type=\"binary\">YQ==</attribute><attribute name=\"sourcename\""
     for changed in [
-      file.replacing("<attribute name=\"sourcename\"", with: filter),
+      file.replacing("<attribute name=\"sourcename\"", with: fetch),
       // An object that belongs to two lists.
       file.replacing(/idrefs="z102 (.*?)"/) { "idrefs=\"z102 z102 \($0.output.1)\"" },
     ] {

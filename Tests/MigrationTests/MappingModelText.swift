@@ -25,8 +25,8 @@ struct MappingModelText {
 
   /// Adds an entity mapping.
   mutating func map(
-    _ source: String?, to destination: String?, name: String? = nil, policy: String? = nil, attributes: [Property] = [],
-    relationships: [Property] = []
+    _ source: String?, to destination: String?, name: String? = nil, policy: String? = nil, filter: String? = nil,
+    attributes: [Property] = [], relationships: [Property] = []
   ) {
     func properties(_ list: [Property], _ type: String) -> String {
       list.map { property in
@@ -45,7 +45,7 @@ struct MappingModelText {
         "XDDEVENTITYMAPPING",
         [
           "sourcename": source, "destinationname": destination, "name": name, "migrationpolicyclassname": policy,
-          "mappingnumber": "\(mappings.count + 1)",
+          "sourcefilterpredicatestring": filter, "mappingnumber": "\(mappings.count + 1)",
         ], list("attributemappings", attributes) + list("relationshipmappings", relationships)))
   }
 

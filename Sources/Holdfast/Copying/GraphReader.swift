@@ -127,6 +127,21 @@ package final class GraphReader {
   }
 }
 
+/// Conditions read the rows that they reach through relationships.
+extension GraphReader: RelatedRowReader {
+  package func rows(_ request: FaultRequest, into sink: any RowSink) throws {
+    try store.rows(request, in: view, options: .none, into: sink)
+  }
+
+  package func relationships(_ request: RelationshipRequest, _ body: (ObjectKey, [ObjectKey]) -> Void) throws {
+    let relationship = model.entities[request.entity].relationships[request.relationship]
+    for start in stride(from: 0, to: request.sources.count, by: 1_024) {
+      let sources = Array(request.sources[start..<min(start + 1_024, request.sources.count)])
+      for (source, found) in zip(sources, try targets(of: sources, relationship)) { body(source, found.map { $0.target }) }
+    }
+  }
+}
+
 extension [ObjectKey] {
   /// The index of a key among ascending keys; nil if it isn't among them.
   func rank(of key: ObjectKey) -> Int? {

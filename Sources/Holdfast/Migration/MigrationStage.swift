@@ -96,6 +96,15 @@ public final class MigrationStage {
     return Dictionary(try context.fetch(request).map { ($0.objectID.key, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
+  /// The objects of a batch for which a condition holds.
+  ///
+  /// - Parameter condition: A condition on objects of their entity in the former model.
+  package func objects(_ batch: [FormerObject], fulfilling condition: RowPredicate) throws -> [FormerObject] {
+    let related = RelatedRows(reader, reader.model, condition.relationshipPaths)
+    try related.prepare(batch.map { $0.row.pointer })
+    return batch.filter { condition.matches($0.row.pointer, related) }
+  }
+
   private func save(after objectCount: Int) throws {
     if let journal { try journal.save(objectCount: objectCount) } else { try save() }
   }

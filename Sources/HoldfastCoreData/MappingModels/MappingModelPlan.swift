@@ -5,13 +5,16 @@ import HoldfastStore
 /// How the entity mappings of one or several files make objects of one version of a model objects of another one.
 ///
 /// Of the mappings of a source entity, at most one is *direct*: its objects keep their keys, and the store changes them itself. The same holds
-/// for each destination entity. The other mappings insert objects. What the store can't do, such as evaluating expressions, is left to code.
+/// for each destination entity. The other mappings, and those with a filter, insert objects. What the store can't do, such as evaluating
+/// expressions, is left to code.
 struct MappingModelPlan: Sendable {
   /// A mapping with what code has to do.
   struct Step: Sendable {
     let mapping: MappingModelFile.EntityMapping
     let source: ManagedObjectModel.Entity?
     let destination: ManagedObjectModel.Entity?
+    /// The condition that source objects fulfil; nil for all objects.
+    let filter: QueryExpression?
     let policy: MappingPolicy?
     fileprivate(set) var isDirect = false
     /// The attributes that code sets, by name.
@@ -20,7 +23,7 @@ struct MappingModelPlan: Sendable {
     fileprivate(set) var relationships: [(relationship: ManagedObjectModel.Relationship, expression: MappingExpression)] = []
   }
 
-  private let former: ManagedObjectModel
+  let former: ManagedObjectModel
   private let model: ManagedObjectModel
   private(set) var steps: [Step] = []
   private(set) var rules = MappingRules()
@@ -74,10 +77,21 @@ struct MappingModelPlan: Sendable {
     if let name = mapping.policyClassName, policy == nil {
       problem(path, "It has the policy \(name), whose code isn't part of the file. Pass a MappingPolicy under this name.")
     }
-    steps.append(
-      Step(
-        mapping: mapping, source: entity(mapping.sourceEntityName, former, "former"),
-        destination: entity(mapping.destinationEntityName, model, "new"), policy: policy))
+    let source = entity(mapping.sourceEntityName, former, "former"), destination = entity(mapping.destinationEntityName, model, "new")
+    var condition: QueryExpression?
+    if let source, let text = mapping.sourceFilter { condition = filter(text, source, path) }
+    steps.append(Step(mapping: mapping, source: source, destination: destination, filter: condition, policy: policy))
+  }
+
+  /// The condition of a filter; nil if it holds for all objects, or isn't supported.
+  private mutating func filter(_ text: String, _ entity: ManagedObjectModel.Entity, _ path: String) -> QueryExpression? {
+    do throws(MappingProblem) {
+      let condition = try PredicateReader.condition(text, on: entity, in: former)
+      return condition == .literal(true) ? nil : condition
+    } catch {
+      problem(path, error.reason)
+      return nil
+    }
   }
 
   /// The first mapping of each entity is direct, if no other family of entities has objects for the destination's family. Entities with the same
@@ -86,7 +100,7 @@ struct MappingModelPlan: Sendable {
     var sources: Set<EntityIndex> = [], destinations: Set<EntityIndex> = [], roots: [EntityIndex: EntityIndex] = [:]
     let places = steps.indices.filter { isSameEntity(steps[$0]) } + steps.indices.filter { !isSameEntity(steps[$0]) }
     for place in places {
-      guard let source = steps[place].source, let destination = steps[place].destination else { continue }
+      guard let source = steps[place].source, let destination = steps[place].destination, steps[place].filter == nil else { continue }
       guard !sources.contains(source.index), !destinations.contains(destination.index),
         roots[destination.rootIndex, default: source.rootIndex] == source.rootIndex
       else { continue }

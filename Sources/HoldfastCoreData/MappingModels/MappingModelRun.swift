@@ -81,15 +81,17 @@ final class MappingModelRun {
 
   private func insert(_ step: MappingModelPlan.Step) throws {
     guard let source = step.source, let destination = step.destination else { return }
+    let condition = try step.filter.map { try RowPredicate($0, entity: source, model: plan.former) }
     var ids: [ObjectKey: ManagedObjectID] = [:]
     try stage.forEachBatch(of: [source.index], savingEvery: nil) { _, batch in
-      let new = try batch.map { old in
+      let chosen = try condition.map { try stage.objects(batch, fulfilling: $0) } ?? batch
+      let new = try chosen.map { old in
         let object = try stage.context.insert(entityNamed: destination.name)
         try setAttributes(of: object, old, step)
         return object
       }
       try stage.context.obtainPermanentIDs(for: new)
-      for (old, object) in zip(batch, new) { ids[old.key] = object.objectID }
+      for (old, object) in zip(chosen, new) { ids[old.key] = object.objectID }
     }
     inserted[step.mapping.name] = ids
   }

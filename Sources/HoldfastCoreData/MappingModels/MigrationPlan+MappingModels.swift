@@ -19,8 +19,8 @@ extension MigrationPlan {
   /// The mapping models decide what becomes of objects and properties, as in Core Data: objects of an entity without a mapping are removed,
   /// and so are values and links without one. The policies that they name are closures of the program.
   ///
-  /// Objects keep their keys, except for those of a second mapping of the same source or destination: these are inserted, and kept in memory until
-  /// all of them are complete.
+  /// Objects keep their keys, except for those of a mapping with a filter, and of a second mapping of the same source or destination: these are
+  /// inserted, and kept in memory until all of them are complete.
   ///
   /// - Parameters:
   ///   - model: The version. If the plan contains it, the mapping models are another way to it.
@@ -111,7 +111,7 @@ extension MappingModelFile.EntityMapping {
   /// Everything that a migration uses, as text.
   fileprivate var fingerprint: String {
     let properties = (attributeMappings + relationshipMappings).map { "\($0.name)=\($0.expressionText ?? "")" }
-    return "\(name) \(sourceEntityName ?? "") \(destinationEntityName ?? "") \(policyClassName ?? "") \(properties)"
+    return "\(name) \(sourceEntityName ?? "") \(sourceFilter ?? "") \(destinationEntityName ?? "") \(policyClassName ?? "") \(properties)"
   }
 }
 

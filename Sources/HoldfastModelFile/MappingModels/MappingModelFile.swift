@@ -5,7 +5,8 @@
 /// for mapping in file.entityMappings { print(mapping.name, mapping.policyClassName ?? "-") }
 /// ```
 ///
-/// A setting that changes the result and isn't supported, such as a filter of the source objects, is an error. User info is ignored.
+/// A setting that changes the result and isn't supported, such as a fetch of the source objects by an expression, is an error. User info is
+/// ignored.
 ///
 /// The copies of the two models in the file aren't read, because Xcode doesn't update them: it compiles the versions to which the paths refer.
 public struct MappingModelFile: Sendable, Hashable {
@@ -17,6 +18,8 @@ public struct MappingModelFile: Sendable, Hashable {
     public let sourceEntityName: String?
     /// The destination entity's name; nil if no objects are created.
     public let destinationEntityName: String?
+    /// The filter of the source objects, as the text of a predicate; nil for all objects.
+    public let sourceFilter: String?
     /// The name of the `NSEntityMigrationPolicy` subclass, with its module; nil for the usual behaviour.
     public let policyClassName: String?
     /// The attributes of the destination, sorted by name.

@@ -57,7 +57,8 @@ struct MappingModelReader {
     for property in try targets(object, "attributemappings") { attributes.append(try propertyMapping(property, name)) }
     for property in try targets(object, "relationshipmappings") { relationships.append(try propertyMapping(property, name)) }
     return MappingModelFile.EntityMapping(
-      name: name, sourceEntityName: source, destinationEntityName: destination, policyClassName: text(object, "migrationpolicyclassname"),
+      name: name, sourceEntityName: source, destinationEntityName: destination, sourceFilter: text(object, "sourcefilterpredicatestring"),
+      policyClassName: text(object, "migrationpolicyclassname"),
       attributeMappings: attributes.sorted { $0.name < $1.name }, relationshipMappings: relationships.sorted { $0.name < $1.name })
   }
 
@@ -106,13 +107,13 @@ struct MappingModelReader {
 
   private static let entityKeys: Set<String> = [
     "name", "sourcename", "destinationname", "mappingtypename", "mappingnumber", "autogenerateexpression", "migrationpolicyclassname",
-    "userinfodata",
+    "sourcefilterpredicatestring", "userinfodata",
   ]
   private static let propertyKeys: Set<String> = [
     "name", "autogenerateexpression", "sourcekeypath", "sourcemappingname", "valueexpressiondata",
   ]
 
-  /// Refuses settings that would change the result, such as a filter of the source objects.
+  /// Refuses settings that would change the result, such as a fetch of the source objects by an expression.
   private func checkSettings(_ object: ModelElement, _ known: Set<String>, _ element: String) throws(ModelFileError) {
     let names = object.children.filter { $0.name == "attribute" && !$0.text.isEmpty }.compactMap { $0["name"] }
     guard let name = names.first(where: { !known.contains($0) }) else { return }
