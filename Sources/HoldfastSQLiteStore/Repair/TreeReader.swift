@@ -8,13 +8,30 @@ import HoldfastFiles
 final class TreeReader {
   let pages: DamagedPages
   /// The pages that belong to a tree or to the list of free pages.
-  private var isClaimed: [Bool]
+  var isClaimed: [Bool]
   /// The pages that should be part of a tree and can't be read.
   private(set) var damagedPages: Set<Int> = []
   /// The rows whose pages were found and that can't be read.
-  private(set) var unreadableCount = 0
+  var unreadableCount = 0
   /// The rows beside unreadable ones in a page.
-  private(set) var suspectCount = 0
+  var suspectCount = 0
+  /// The number of interior pages that lack children.
+  private var brokenTreeCount = 0
+  /// The roots that the schema names.
+  var namedRoots: Set<Int> = []
+  /// The pages that other pages have as their parent, with the number of these.
+  lazy var childCounts: [Int: Int] = (try? countedChildren()) ?? [:]
+  /// The leaves by the root that their entries lead to; nil until they are found.
+  var knownOrphans: [Int: [Int]]?
+  /// The pages in the list of free ones, which may contain deleted rows.
+  lazy var freePages: Set<Int> = (try? listedFreePages()) ?? []
+  /// The number of pages that were read as parts of records.
+  var chainedPages = 0
+  /// The same for rows that were only looked at, perhaps several times.
+  var sampledPages = 0
+
+  /// SQLite's own limit.
+  static let maximumDepth = 20
 
   init(_ pages: DamagedPages) {
     self.pages = pages
@@ -143,12 +160,6 @@ final class TreeReader {
     }
   }
 
-  /// The number of interior pages that lack children.
-  private var brokenTreeCount = 0
-
-  /// SQLite's own limit.
-  private static let maximumDepth = 20
-
   /// Whether a page may be the child of another one.
   ///
   /// A damaged page may name any page. If the page's entry names another parent, that one is right if it can be read and names the page.
@@ -163,171 +174,8 @@ final class TreeReader {
     }
   }
 
-  /// The roots that the schema names.
-  var namedRoots: Set<Int> = []
-
-  private func treePage(_ number: Int) throws -> TreePage? {
+  /// A page of a tree; nil if it can't be read as one.
+  func treePage(_ number: Int) throws -> TreePage? {
     try pages.page(number).flatMap { TreePage($0, number: number, usableSize: pages.usableSize) }
-  }
-
-  private func rows(of page: TreePage, _ keys: ClosedRange<Int64>, claims: Bool = true, _ body: (Row) throws -> Bool) throws -> Int {
-    let unreadable = unreadableCount
-    var (count, last) = (0, Int64?.none)
-    for cell in page.cells {
-      // Keys are in order, so a damaged one is usually found.
-      guard let cell, let found = page.cell(at: cell, usableSize: pages.usableSize), keys.contains(found.key),
-        last.map({ $0 < found.key }) ?? true, let (record, chain) = try record(found, page, isSample: !claims),
-        try body((found.key, record))
-      else {
-        unreadableCount += 1
-        continue
-      }
-      if claims { for page in chain { isClaimed[page] = true } }
-      last = found.key
-      count += 1
-    }
-    if unreadableCount > unreadable { suspectCount += count }
-    return count
-  }
-
-  /// Whether a leaf can be the page that the rest of the file expects, and not another one whose contents were written there.
-  private func isPlausible(_ page: TreePage, _ number: Int, _ keys: ClosedRange<Int64>) -> Bool {
-    if page.kind.isInterior { return true }
-    // One entry of a parent may be damaged.
-    if childCounts[number, default: 0] > 1 { return false }
-    guard page.kind == .tableLeaf, !page.cells.isEmpty else { return true }
-    let readable = page.cells.count { cell in
-      guard let found = cell.flatMap({ page.cell(at: $0, usableSize: pages.usableSize) }), keys.contains(found.key) else { return false }
-      return found.rest != nil || DamagedRecord(Array(page.bytes[found.local])) != nil
-    }
-    // By chance, a few offsets of another page are those of cells, perhaps of deleted rows.
-    return readable * 10 > page.cells.count
-  }
-
-  // MARK: Records
-
-  /// The number of pages that were read as parts of records.
-  private var chainedPages = 0
-  /// The same for rows that were only looked at, perhaps several times.
-  private var sampledPages = 0
-
-  private func record(_ cell: TreePage.Cell, _ page: TreePage, isSample: Bool) throws -> (DamagedRecord, chain: [Int])? {
-    var bytes = Array(page.bytes[cell.local]), next = cell.rest ?? 0, chain: [Int] = []
-    // A record can't be larger than the file.
-    guard cell.byteCount <= pages.count * pages.pageSize else { return nil }
-    while bytes.count < cell.byteCount {
-      // In a sound file, each page is part of one chain.
-      if isSample { sampledPages += 1 } else { chainedPages += 1 }
-      guard chainedPages <= 4 * pages.count + 1000, sampledPages <= 64 * pages.count + 100_000, next >= 2, next <= pages.count,
-        !isClaimed[next], let content = try pages.page(next)
-      else { return nil }
-      chain.append(next)
-      bytes += content[4..<min(4 + cell.byteCount - bytes.count, pages.usableSize)]
-      next = Int(content.bigEndian32(at: 0))
-      // The chain of a damaged record may be a circle.
-      if chain.count > cell.byteCount / (pages.usableSize - 4) + 1 { return nil }
-    }
-    guard cell.rest == nil || next == 0 else { return nil }
-    return DamagedRecord(bytes).map { ($0, chain) }
-  }
-
-  // MARK: Pages without a readable parent
-
-  /// The pages that other pages have as their parent, with the number of these.
-  private lazy var childCounts: [Int: Int] = (try? countedChildren()) ?? [:]
-
-  private func countedChildren() throws -> [Int: Int] {
-    var found: [Int: Int] = [:]
-    guard pages.hasParents, pages.count >= 3 else { return found }
-    for page in 3...pages.count { if case .child(let parent)? = try pages.use(of: page) { found[parent, default: 0] += 1 } }
-    return found
-  }
-
-  /// The leaves by the root that their entries lead to. Most of them are found through the tree as well.
-  private var orphans: [Int: [Int]] {
-    get throws {
-      if let knownOrphans { return knownOrphans }
-      var found: [Int: [Int]] = [:]
-      if pages.hasParents && pages.count >= 3 {
-        for page in 3...pages.count where childCounts[page] == nil {
-          if let root = try root(of: page), root != page { found[root, default: []].append(page) }
-        }
-      }
-      knownOrphans = found
-      return found
-    }
-  }
-
-  private var knownOrphans: [Int: [Int]]?
-
-  /// The root that a page's entries lead to; nil if it isn't part of a tree.
-  private func root(of page: Int) throws -> Int? {
-    var page = page
-    for _ in 0...Self.maximumDepth {
-      switch try pages.use(of: page) {
-      case .root: return page
-      case .child(let parent): page = parent
-      case .free, .overflow, nil: return nil
-      }
-    }
-    return nil
-  }
-
-  /// The roots that no part of the schema names. Call it when all known trees are claimed.
-  func unclaimedRoots() throws -> [Int] {
-    guard pages.hasParents, pages.count >= 3 else { return [] }
-    return try (3...pages.count).filter { try !isClaimed[$0] && pages.use(of: $0) == .root }
-  }
-
-  /// The leaves of tables that no tree has, in a database without entries of parents. Call it when all known trees are claimed.
-  func unclaimedLeaves() throws -> [Int] {
-    if pages.hasParents || pages.count < 2 { return [] }
-    return try (2...pages.count).filter { try !isClaimed[$0] && !freePages.contains($0) && treePage($0)?.kind == .tableLeaf }
-  }
-
-  /// The rows of a leaf that can be read.
-  func rows(ofLeaf number: Int) throws -> [Row] {
-    guard let page = try treePage(number), page.kind == .tableLeaf else { return [] }
-    var found: [Row] = []
-    let (unreadable, suspect) = (unreadableCount, suspectCount)
-    _ = try rows(of: page, .min ... .max, claims: false) { row in
-      found.append(row)
-      return true
-    }
-    (unreadableCount, suspectCount) = (unreadable, suspect)
-    return found
-  }
-
-  /// Whether an unclaimed root has rows, and all rows in its first pages have a property.
-  func fits(root: Int, _ isFitting: (Row) -> Bool) throws -> Bool {
-    var count = 0
-    for leaf in [root] + (try orphans[root] ?? []).prefix(Self.sampledLeaves) where !isClaimed[leaf] {
-      guard let page = try treePage(leaf), page.kind == .tableLeaf else { continue }
-      let (unreadable, suspect) = (unreadableCount, suspectCount)
-      defer { (unreadableCount, suspectCount) = (unreadable, suspect) }
-      let fitting = try rows(of: page, .min ... .max, claims: false, isFitting)
-      if unreadableCount > unreadable { return false }
-      count += fitting
-    }
-    return count > 0
-  }
-
-  private static let sampledLeaves = 16
-
-  /// The pages in the list of free ones, which may contain deleted rows.
-  private lazy var freePages: Set<Int> = (try? listedFreePages()) ?? []
-
-  private func listedFreePages() throws -> Set<Int> {
-    guard let header = try pages.page(1) else { return [] }
-    var found: Set<Int> = [], trunk = Int(header.bigEndian32(at: 32))
-    while trunk >= 2, trunk <= pages.count, found.insert(trunk).inserted, let page = try pages.page(trunk) {
-      let count = min(Int(page.bigEndian32(at: 4)), pages.usableSize / 4 - 2)
-      for index in 0..<count {
-        let leaf = Int(page.bigEndian32(at: 8 + 4 * index))
-        if leaf >= 2, leaf <= pages.count { found.insert(leaf) }
-      }
-      trunk = Int(page.bigEndian32(at: 0))
-    }
-    return found
   }
 }
