@@ -86,6 +86,7 @@ extension PersistentStoreCoordinator {
   /// is replaced.
   ///
   /// When it is interrupted, the original exists, the complete copy, or both. External files of an original that was removed may remain.
+  /// Backups of the original are removed, not moved.
   ///
   /// - Throws: the errors of ``replacePersistentStore(_:withCopyOf:)`` and ``destroyPersistentStore(_:)``.
   public static func movePersistentStore(_ description: StoreDescription, to destination: StoreDescription) throws {

@@ -12,7 +12,8 @@ public import HoldfastStore
 extension PersistentContainer {
   /// Opens a store that exists, with the model that it was created with, which is found by `ManagedObjectModel.model(of:modelsAt:)`.
   ///
-  /// A SQLite file of Core Data or SwiftData contains its model, so nothing but its path is needed:
+  /// A SQLite file that Core Data wrote since 2015 contains its model, so nothing but its path is needed. So do SwiftData's files, but opening one
+  /// hasn't been tried.
   ///
   /// ```swift
   /// let container = try PersistentContainer(existing: .sqlite(at: "Photos.sqlite", isReadOnly: true))
