@@ -87,6 +87,34 @@ import Testing
     #expect(problem?.reason.contains(change.sentence) == true, "\(error?.problems ?? [])")
   }
 
+  @Test func aRefusalHasTheCodeOfAStageThatDecidesIt() throws {
+    let old = try model(
+      EntityDescription("Dog", attributes: [.init("age", .integer16)]), EntityDescription("Puppy", superentity: "Dog"),
+      EntityDescription("Walk"))
+    let new = try model(
+      EntityDescription(
+        "Hound", attributes: [.init("age", .string), .init("chip", .string), .derived("shout", .string, "uppercase:(chip)")],
+        relationships: [.toOne("walk", to: "Walk", inverse: nil, isOptional: false)]
+      ).renamed(from: "Dog"), EntityDescription("Puppy", superentity: "Hound"), EntityDescription("Walk"))
+    let error = #expect(throws: MigrationError.self) { try MappingModel.inferred(from: old, to: new) }
+    let code = """
+      plan.add(model, named: "…") { stage in
+        try stage.forEach("Dog") { old, new in
+          try new.setValue(…, forKey: "age")  // string, formerly integer16: old["age"]
+          try new.setValue(…, forKey: "chip")  // string
+          try new.setValue(…, forKey: "walk")  // an object of Walk
+        }
+      }
+      """
+    #expect(error?.suggestion == code, "\(error?.suggestion ?? "")")
+    #expect(error?.description.hasSuffix(code) == true && error?.localizedDescription.contains("plan.add") == false)
+    // No code of a stage can decide what becomes of entities.
+    let abstract = try model(
+      EntityDescription("Dog", isAbstract: true), EntityDescription("Puppy", superentity: "Dog"), EntityDescription("Walk"))
+    let refused = #expect(throws: MigrationError.self) { try MappingModel.inferred(from: old, to: abstract) }
+    #expect(refused?.code == .inferredMappingModel && refused?.suggestion == nil)
+  }
+
   @Test(arguments: MigratedStore.allCases) func aRefusedMigrationChangesNoByte(_ store: MigratedStore) throws {
     let place = MigratedStore.Place(store), old = try model(Self.changes[0].old), new = try model(Self.changes[0].new)
     try place.fill(old) { try $0.add("Dog", "a") }

@@ -16,7 +16,9 @@ extension MappingModel {
   public static func inferred(from source: ManagedObjectModel, to destination: ManagedObjectModel) throws(MigrationError) -> MappingModel {
     let (mapping, problems) = try partial(from: source, to: destination)
     if problems.isEmpty { return mapping }
-    throw undecided(problems)
+    var error = undecided(problems)
+    error.suggestion = mapping.suggestion(for: problems)
+    throw error
   }
 
   /// A mapping in which the properties that need a decision begin without a value or links, and the decisions that are needed.

@@ -51,6 +51,10 @@ public struct MigrationError: Error, Sendable {
   public var reason: String
   /// The problems of the entities and properties, in entity order.
   public var problems: [Problem]
+  /// The code of a stage that sets the properties that need a decision, to be completed; nil if there are none, or code can't set them.
+  ///
+  /// A stage is added to a `MigrationPlan` of Holdfast.
+  public var suggestion: String?
   /// The underlying error, if any.
   public var cause: (any Error)?
 
@@ -79,8 +83,11 @@ public struct MigrationError: Error, Sendable {
 }
 
 extension MigrationError: CustomStringConvertible {
-  /// What failed, where and why, and all problems, one per line.
-  public var description: String { "\(sentence) [\(code.rawValue), \(coreDataCode)]" + (cause.map { " Cause: \($0)" } ?? "") }
+  /// What failed, where and why, all problems, one per line, and the code of a stage that decides them.
+  public var description: String {
+    "\(sentence) [\(code.rawValue), \(coreDataCode)]" + (cause.map { " Cause: \($0)" } ?? "")
+      + (suggestion.map { "\nA stage of a plan that decides it, to be completed:\n\($0)" } ?? "")
+  }
 
   /// What failed, where and why. Control characters are escaped, because paths and names may contain them.
   var sentence: String {
