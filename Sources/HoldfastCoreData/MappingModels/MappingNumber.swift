@@ -90,14 +90,14 @@ enum MappingNumber {
   private var decimal: Decimal {
     get throws {
       switch self {
-      case .whole(let number): return try Self.decimal(number.description)
+      case .whole(let number): return try Self.parsed(number.description)
       case .decimal(let number): return number
-      case .real(let number): return try Self.decimal(number.description)
+      case .real(let number): return try Self.parsed(number.description)
       }
     }
   }
 
-  private static func decimal(_ text: String) throws -> Decimal {
+  private static func parsed(_ text: String) throws -> Decimal {
     guard let number = Decimal(string: text), !number.isNaN else { throw MappingProblem("An argument isn't a decimal number.") }
     return number
   }
