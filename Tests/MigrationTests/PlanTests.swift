@@ -90,6 +90,24 @@ import Testing
     }
   }
 
+  /// A process that was killed leaves its last saves in the log, so a copy of the file alone would lack them.
+  @Test(arguments: [false, true]) func rowsThatAreOnlyInTheLogAreMigrated(hasCode: Bool) throws {
+    let old = try model(EntityDescription("Dog"))
+    let new = try model(EntityDescription("Ant"), EntityDescription("Dog", attributes: [.init("note", .string, default: "x")]))
+    let place = MigratedStore.Place(.sqlite), killed = MigratedStore.Place(.sqlite)
+    let coordinator = try PersistentStoreCoordinator(model: old, store: place.description)
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
+    try context.add("Dog", "only in the log")
+    try context.save()
+    for end in ["", "-wal"] { try FileManager.default.copyItem(atPath: place.path + end, toPath: killed.path + end) }
+    try coordinator.close()
+    #expect(try Data(TemporaryFolder.read(killed.path)).range(of: Data("only in the log".utf8)) == nil)
+    var plan = MigrationPlan(from: old)
+    if hasCode { plan.add(new, named: "code") { _ in } } else { plan.add(new) }
+    try PersistentStoreCoordinator.migratePersistentStore(killed.description, with: plan)
+    #expect(try killed.contents(new) == ["Dog only in the log: note=x"])
+  }
+
   /// An older program with a plan meets the store of a newer one.
   @Test(arguments: MigratedStore.allCases) func aVersionThatThePlanDoesNotContainLosesNothing(_ store: MigratedStore) throws {
     let place = MigratedStore.Place(store)
