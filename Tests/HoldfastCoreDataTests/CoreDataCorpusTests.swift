@@ -84,6 +84,21 @@ import Testing
     }
   }
 
+  @Test(.enabled(if: corpus != nil, "HOLDFAST_CORPUS isn't set."))
+  func storesAreCopiedToXMLAndBack() throws {
+    for path in Self.paths {
+      let folder = TemporaryFolder(), file = try CorpusFolder.copy(path, to: folder), model = try CorpusFolder.model(of: path, at: file)
+      let source = StoreDescription.sqlite(at: file, isReadOnly: true), xml = StoreDescription.xml(at: folder.file("Copy.xml"))
+      do {
+        let digest = try PersistentStoreCoordinator.graphDigest(of: source, model: model)
+        #expect(digest.objectCount == (Self.facts[path]?.entities ?? [:]).values.compactMap(\.rows).reduce(0, +), "\(path)")
+        #expect(try PersistentStoreCoordinator.copyPersistentStore(source, to: xml, model: model).digest == digest, "\(path)")
+        let copy = try PersistentStoreCoordinator.copyPersistentStore(xml, to: .sqlite(at: folder.file("Back.sqlite")))
+        #expect(copy.digest == digest, "\(path)")
+      } catch { Issue.record("\(path): \(error)") }
+    }
+  }
+
   // MARK: Models in files
 
   private func zoo(_ attributes: String...) throws -> ManagedObjectModel {
