@@ -4,6 +4,7 @@ import PackageDescription
 /// The programs, and the libraries that each of them uses.
 let targets = [
   "ModelContents": ["HoldfastModelFile", "HoldfastStore"], "CompiledModels": ["HoldfastModelFile", "HoldfastStore"],
+  "MappingModels": ["HoldfastModelFile"],
   "PropertyLists": ["HoldfastModelFile", "HoldfastPropertyList"], "XMLStores": ["HoldfastXMLStore", "HoldfastStore", "SimulatedFiles"],
   "BinaryStores": ["HoldfastBinaryStore", "HoldfastStore", "SimulatedFiles"],
   "SQLiteStores": ["HoldfastSQLiteStore", "HoldfastStore"], "ModelsAsJSON": ["HoldfastStore"],

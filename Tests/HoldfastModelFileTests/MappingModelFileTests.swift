@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastModelFile
+import HoldfastPropertyList
 import TestSupport
 import Testing
 
@@ -95,6 +96,72 @@ import Testing
     options.maximumByteCount = 10
     #expect(#expect(throws: ModelFileError.self) { try read(document(model), options) }?.code == .tooLarge)
     #expect(#expect(throws: ModelFileError.self) { try MappingModelFile(contentsOf: "/nowhere.xcmappingmodel") }?.code == .notFound)
+  }
+
+  /// Expressions may refer to one text many times, so that a small file would describe very long ones.
+  @Test func theTextsOfAllExpressionsAreBounded() throws {
+    func description(_ name: String) -> PropertyList {
+      .dictionary(["$classname": .string(name), "$classes": .array([.string(name), .string("NSObject")])])
+    }
+    let objects: [PropertyList] = [
+      .string("$null"), description("NSConstantValueExpression"), .string(String(repeating: "x", count: 1_000)),
+      .dictionary(["$class": .uid(1), "NSConstantValue": .uid(2), "NSExpressionType": .integer(0)]), description("NSMutableArray"),
+      .dictionary(["$class": .uid(4), "NS.objects": .array(Array(repeating: .uid(3), count: 8))]), description("NSAggregateExpression"),
+      .dictionary(["$class": .uid(6), "NSCollection": .uid(5), "NSExpressionType": .integer(14)]),
+    ]
+    let archive = PropertyList.dictionary([
+      "$archiver": .string("NSKeyedArchiver"), "$version": .integer(100_000), "$top": .dictionary(["root": .uid(7)]),
+      "$objects": .array(objects),
+    ]).binary
+    func file(_ count: Int) throws -> MappingModelFile {
+      let properties = (3..<3 + count).map { number in
+        "<object type=\"XDDEVATTRIBUTEMAPPING\" id=\"z\(number)\"><attribute name=\"name\">a\(number)</attribute>"
+          + "<attribute name=\"valueexpressiondata\">\(Data(archive).base64EncodedString())</attribute></object>"
+      }
+      let ids = (3..<3 + count).map { "z\($0)" }.joined(separator: " ")
+      let mapping =
+        "<object type=\"XDDEVENTITYMAPPING\" id=\"z2\">\(source)"
+        + "<relationship name=\"attributemappings\" idrefs=\"\(ids)\"/></object>"
+      var options = ModelFileOptions()
+      options.maximumByteCount = 20_000
+      return try read(document(model + mapping + properties.joined()), options)
+    }
+    #expect(try file(1).entityMappings[0].attributeMappings[0].expressionText?.utf8.count ?? 0 > 8_000)
+    let error = #expect(throws: ModelFileError.self) { try file(4) }
+    #expect(error?.code == .tooLarge, "\(error as Any)")
+  }
+
+  // MARK: Seeds of the fuzzer
+
+  private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().appendingPathComponent("Fuzzing/Seeds/MappingModels")
+
+  private static let seeds = ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).sorted()
+
+  @Test func theSeedsAreMappingModels() throws {
+    #expect(Self.seeds.count >= 5)
+    let files = try Self.seeds.map { try MappingModelFile(contentsOf: Self.folder.appendingPathComponent($0).path) }
+    let expressions = files.flatMap(\.entityMappings).flatMap(\.attributeMappings).compactMap(\.expressionText)
+    for text in [
+      "$source.walks.@sum.minutes", "($source.age * 2)", "FUNCTION($entityPolicy, \"age:\", $source.age)", "{1.5, TRUE, $source}",
+    ] {
+      #expect(expressions.contains(text), "\(expressions)")
+    }
+    #expect(files.flatMap(\.entityMappings).compactMap(\.sourceFilter) == ["image != nil AND size < 10"])
+  }
+
+  @Test(arguments: seeds) func aSeedKeepsToTheRules(_ name: String) throws {
+    var random = SeededGenerator("Changed \(name)")
+    let bytes = [UInt8](try Data(contentsOf: Self.folder.appendingPathComponent(name)))
+    #expect(MappingModelProperty.violation(bytes) == nil)
+    for _ in 0..<200 {
+      var changed = bytes
+      for _ in 0..<Int.random(in: 1...3, using: &random) {
+        changed[Int.random(in: changed.indices, using: &random)] = UInt8.random(in: .min ... .max, using: &random)
+      }
+      let violation = MappingModelProperty.violation(changed)
+      #expect(violation == nil, "HOLDFAST_SEED=\(random.seed) \(String(decoding: changed, as: UTF8.self))")
+    }
   }
 
   /// Damage is an error, or leaves a mapping model that can be read.

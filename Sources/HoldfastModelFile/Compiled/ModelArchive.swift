@@ -10,7 +10,8 @@ final class ModelArchive {
   private let mostValues: Int
   private let maximumByteCount: Int
   private var values = 0
-  private var bytes = 0
+  /// The bytes of the texts that were read. A shared text counts each time.
+  private(set) var bytes = 0
 
   init(_ archive: KeyedArchive, _ options: ModelFileOptions) {
     self.archive = archive

@@ -17,6 +17,8 @@ struct MappingModelReader {
   private var used: Set<String> = []
   /// One for all expressions, because its limits are those of the file.
   private var expressions = ArchivedExpressionReader()
+  /// The bytes of the texts in all expressions.
+  private var textByteCount = 0
 
   init(_ root: ModelElement, _ options: ModelFileOptions) throws(ModelFileError) {
     self.options = options
@@ -100,7 +102,13 @@ struct MappingModelReader {
     guard let part = try ArchivedPart(archive, root, as: element) else {
       throw ModelFileError(.malformed, element: element, reason: "The expression is missing.")
     }
-    return try expressions.expression(part)
+    let expression = try expressions.expression(part)
+    textByteCount += archive.bytes
+    if textByteCount > options.maximumByteCount {
+      throw ModelFileError(
+        .tooLarge, element: element, reason: "The texts of all expressions have more than \(options.maximumByteCount) bytes.")
+    }
+    return expression
   }
 
   // MARK: Objects

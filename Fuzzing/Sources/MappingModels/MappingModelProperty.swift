@@ -1,0 +1,1 @@
+../../../Tests/HoldfastModelFileTests/MappingModelProperty.swift
