@@ -33,9 +33,9 @@ final class ChildContexts {
   private var counts = ObjectTable<Int64>()
   /// What children know of unsaved changes, until these are saved or discarded.
   private var known = ObjectTable<Known>()
-  /// The saved objects of which children have read unsaved values.
-  private var readUnsaved: Set<ManagedObject> = []
-  /// The state of a new object that children have read in different states.
+  /// The unsaved states of saved objects that children have read.
+  private var readStates = ObjectTable<Int>()
+  /// The state of an object that children have read in different states.
   private static let severalStates = 0
 
   /// Whether all children were released.
@@ -66,13 +66,14 @@ final class ChildContexts {
   func forgetVersions() {
     counts.removeAll()
     known.removeAll()
-    readUnsaved = []
+    readStates.removeAll()
   }
 
   /// Forgets the versions of an object that doesn't exist any more.
   func forgetVersions(_ root: EntityIndex, _ key: ObjectKey) {
     counts[root, key] = nil
     known[root, key] = nil
+    readStates[root, key] = nil
   }
 
   /// Whether children see all rows with the versions that the stores have.
@@ -109,6 +110,7 @@ final class ChildContexts {
     let next = RowVersion(version.rawValue &+ 1), knowsAll = next == self.version(of: object)
     let accepted = Accepted(child: ObjectIdentifier(child), version: next, own: ownVersion(of: object))
     known[object] = Known(state: object.unsavedState, accepted: knowsAll ? nil : accepted)
+    readStates[object] = nil
   }
 
   /// Notes that a child has inserted objects.
@@ -128,8 +130,11 @@ final class ChildContexts {
   /// The first save of a new object doesn't give its row a new version, nor does a save if the context has set a saved object's values back.
   /// So it must be known whether the object has changed since.
   func noteRead(of object: ManagedObject) {
-    if object.isUpdated && object.flags.contains(.hasPrivateRow) { readUnsaved.insert(object) }
-    if !object.isInserted || object.flags.contains(.insertedByChild) { return }
+    if object.isUpdated && object.flags.contains(.hasPrivateRow) {
+      let state = object.unsavedState
+      readStates[object] = readStates[object] == nil || readStates[object] == state ? state : Self.severalStates
+    }
+    if !object.isInserted || object.flags.contains(.insertedByChild) && known[object] == nil { return }
     let state = object.unsavedState
     var now = known[object] ?? Known(state: state)
     if now.state != state { now.state = Self.severalStates }
@@ -139,6 +144,7 @@ final class ChildContexts {
   /// Whether an object has unsaved changes of the context itself, including the insertion of an object that no child has read.
   func hasOwnChanges(_ object: ManagedObject) -> Bool {
     if !object.hasChanges { return false }
+    if let state = readStates[object], state != object.unsavedState { return true }
     guard let former = known[object] else {
       return object.isInserted ? !object.flags.contains(.insertedByChild) : object.unsavedState != object.savedState
     }
@@ -154,7 +160,7 @@ final class ChildContexts {
       }
       counts[object] = (counts[object] ?? 0) + 1
       known[object] = nil
-      readUnsaved.remove(object)
+      readStates[object] = nil
     }
   }
 
@@ -163,7 +169,7 @@ final class ChildContexts {
   /// - Parameter version: The version that children saw before.
   func noteMerge(of object: ManagedObject, after version: RowVersion) {
     if object.row != nil && self.version(of: object) == version { counts[object] = (counts[object] ?? 0) + 1 }
-    readUnsaved.remove(object)
+    readStates[object] = nil
     // Children that see the new version know the new state.
     if known[object] != nil { known[object] = object.hasChanges ? Known(state: object.unsavedState) : nil }
   }
@@ -201,7 +207,7 @@ final class ChildContexts {
       if !isKnown || former?.accepted != nil { changed.append(object) }
       if isKnown { counts[object] = counts[object].flatMap { $0 > 1 ? $0 - 1 : nil } }
       known[object] = nil
-      readUnsaved.remove(object)
+      readStates[object] = nil
     }
     for object in deleted { forgetVersions(object.plan.root, object.objectKey) }
     return changed
@@ -221,11 +227,12 @@ final class ChildContexts {
         change.updated.append(object.id)
       }
     }
-    for object in readUnsaved where known[object] == nil && !object.isDeleted && !object.flags.contains(.detached) {
+    for (root, key, _) in readStates.entries {
+      guard let object = context.registered(root, key), known[object] == nil, !object.isDeleted else { continue }
       counts[object] = (counts[object] ?? 0) + 1
       change.updated.append(object.id)
     }
-    readUnsaved = []
+    readStates.removeAll()
     for object in context.changes.objects
     where object.isDeleted && object.flags.contains(.insertedByChild) && known[object] == nil {
       change.deleted.append(object.id)

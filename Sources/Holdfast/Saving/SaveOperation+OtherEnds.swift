@@ -4,11 +4,14 @@ import HoldfastStore
 ///
 /// The store removes these links itself, so the context may not have read the objects. They are found through the rows and links of the
 /// deleted objects, only when a notification will be sent. This takes at most one request for each to-many relationship and 1,024 deleted
-/// objects. Owners of relationships without an inverse are found by a fetch.
+/// objects. Owners of relationships without an inverse are found by a fetch. Children find deleted objects in their lists themselves, but
+/// not those that another owner has taken.
 extension SaveOperation {
   func findOtherEnds() throws {
-    if coordinator.saveListeners.isEmpty(besides: context.inbox) && context.observers?.hearSaves != true { return }
-    for part in parts { part.otherEnds = try otherEnds(part.deleted) + ownersWithoutInverse(part) }
+    let isHeard = !coordinator.saveListeners.isEmpty(besides: context.inbox) || context.observers?.hearSaves == true
+    let hasChildren = context.children.map { !$0.isEmpty } ?? false
+    if !isHeard && !hasChildren { return }
+    for part in parts { part.otherEnds = try (isHeard ? otherEnds(part.deleted) : []) + ownersWithoutInverse(part) }
   }
 
   /// The owners of to-many relationships without an inverse that lose an object. Only a fetch can find them.

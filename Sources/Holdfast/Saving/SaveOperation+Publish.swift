@@ -57,7 +57,7 @@ extension SaveOperation {
     for part in parts where part.isCommitted {
       change.inserted += part.others.inserted
       for (entity, keys) in part.derived?.refreshed ?? [] { change.updated += keys.map { context.objectID(entity, $0) } }
-      change.updated += part.others.updated
+      change.updated += part.others.updated + part.otherEnds
       change.deleted += part.deleted.map(part.savedID) + part.others.deleted
       change.mayIncludeOthers = change.mayIncludeOthers || part.others.mayIncludeOthers
     }

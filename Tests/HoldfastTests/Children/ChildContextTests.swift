@@ -119,6 +119,50 @@ import Testing
     #expect(fido.notes == (merges ? "old" : nil))
   }
 
+  /// The child has read the value that the parent had between two equal ones, and has saved another value since.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aChildThatHasSavedNoticesThatTheParentHadSetAValueBack(_ store: TestStore, _ isNew: Bool) throws {
+    let family = try Family(store), (parent, child) = (family.parent, family.child)
+    child.automaticallyMergesChanges = true
+    let id = isNew ? try family.newDog(isOfChild: true) : try #require(try parent.one(Dog.self) { $0.name == "Fido" }).objectID
+    let dog = try parent.existingDog(id), age = dog.age, reader = ManagedObjectContext(parent: parent)
+    reader.automaticallyMergesChanges = true
+    dog.age = 50
+    let theirs = try reader.existingDog(id)
+    #expect(theirs.age == 50)
+    dog.age = age
+    theirs.notes = "seen"
+    try reader.save()
+    try parent.save()
+    try reader.processPendingChanges()
+    #expect(theirs.age == age && dog.notes == "seen" && dog.age == age)
+  }
+
+  /// An object of a to-many relationship without an inverse has one owner. The store takes it from the former one, whose row doesn't change.
+  @Test(arguments: TestStore.allCases) func aChildNoticesThatAnotherOwnerHasTakenAnObject(_ store: TestStore) throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Box", attributes: [], relationships: [.toMany("things", to: "Thing", inverse: nil, isOrdered: true)]),
+      EntityDescription("Thing", attributes: [AttributeDescription("name", .string)]),
+    ])
+    let place = try store.makePlace(model: model, classes: []), setup = try place.context()
+    let boxes = try (0..<2).map { _ in try setup.insert(entityNamed: "Box") }, thing = try setup.insert(entityNamed: "Thing")
+    try thing.setValue("thing", forKey: "name")
+    try boxes[0].toMany(forKey: "things").insert(thing)
+    try setup.save()
+    let parent = try place.context(), child = ManagedObjectContext(parent: parent), grandchild = ManagedObjectContext(parent: child)
+    for context in [child, grandchild] { context.automaticallyMergesChanges = true }
+    func things(_ box: ManagedObject, _ context: ManagedObjectContext) throws -> Int {
+      try context.existingObject(with: box.objectID).toMany(forKey: "things").count
+    }
+    #expect(try things(boxes[0], child) == 1 && things(boxes[0], grandchild) == 1 && things(boxes[1], grandchild) == 0)
+    try parent.existingObject(with: boxes[1].objectID).toMany(forKey: "things").insert(parent.existingObject(with: thing.objectID))
+    try parent.save()
+    for context in [child, grandchild] {
+      try context.processPendingChanges()
+      #expect(try things(boxes[0], context) == 0 && things(boxes[1], context) == 1)
+    }
+  }
+
   /// Links to new objects and to those of the parent, whose keys have gaps in between: lists, pairs, and ends of both kinds.
   @Test(arguments: TestStore.allCases) func linksAmongNewAndOldObjectsArePushed(_ store: TestStore) throws {
     let family = try Family(store), (parent, child) = (family.parent, family.child)
