@@ -24,8 +24,8 @@ import Synchronization
 /// let metadata = try store.open(model: model, host: .none)
 /// ```
 ///
-/// A decimal is stored as a SQLite number if that is exact: for integers within 64 bits, and decimals of up to 15 digits. A save refuses
-/// other decimals, unless ``SQLiteStoreOptions/storesExactDecimals`` is set. It always refuses a NaN.
+/// A decimal is stored as a SQLite number if that is exact: for integers within 64 bits, decimals of up to 15 digits, and those that a
+/// floating-point number is read as. A save refuses other decimals, unless ``SQLiteStoreOptions/storesExactDecimals`` is set. It always refuses a NaN.
 public final class SQLiteStore: IncrementalStore {
   /// The name of the store type.
   static let storeType = "SQLite"

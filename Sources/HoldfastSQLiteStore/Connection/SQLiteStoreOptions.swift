@@ -148,8 +148,9 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
   public var externalData: ExternalDataOptions
   /// Whether a decimal that no SQLite number represents exactly is stored as a blob of its digits. Defaults to false.
   ///
-  /// If false, saving such a decimal throws `StoreError.Code.unstorableValue`. Integers within 64 bits and all decimals of up to 15 digits
-  /// are always stored as numbers, as in Core Data's files. A blob keeps all 38 digits. Holdfast reads blobs whatever the option is; other
+  /// If false, saving such a decimal throws `StoreError.Code.unstorableValue`. Integers within 64 bits, all decimals of up to 15
+  /// digits, and those that a floating-point number is read as are always stored as numbers, as in Core Data's files. A blob keeps all 38
+  /// digits. Holdfast reads blobs whatever the option is; other
   /// programs don't expect them.
   public var storesExactDecimals: Bool
 

@@ -9,27 +9,16 @@
 /// A decimal is stored as a SQLite number if that is exact, so that other programs can read it. Otherwise, if the store's options allow it,
 /// its digits are stored in a BLOB.
 enum DecimalColumn {
-  /// With more digits, two decimals can be the same floating-point number.
-  private static let exactDigits = 15
-
   /// The integer with these digits, or nil.
   static func integer(_ digits: UnsafeRawBufferPointer) -> Int64? {
     // The longest Int64 has 19 digits and a sign.
     digits.count <= 20 ? Int64(Substring(decoding: digits, as: UTF8.self)) : nil
   }
 
-  /// The floating-point number that equals the digits, or nil.
+  /// The floating-point number that is read as these digits, or nil. Of all decimals near a number, only one is.
   static func real(_ digits: UnsafeRawBufferPointer) -> Double? {
-    guard significantDigits(digits) <= exactDigits, let number = Double(String(decoding: digits, as: UTF8.self)), number.isFinite else {
-      return nil
-    }
+    guard let number = Double(String(decoding: digits, as: UTF8.self)), number.isFinite else { return nil }
     return digits.elementsEqual(text(number).utf8) ? number : nil
-  }
-
-  private static func significantDigits(_ digits: UnsafeRawBufferPointer) -> Int {
-    let figures = digits.filter { (48...57).contains($0) }
-    let leading = figures.prefix { $0 == 48 }.count
-    return figures.count == leading ? 0 : figures.count - leading - figures.reversed().prefix { $0 == 48 }.count
   }
 
   /// The digits of a floating-point number read as a decimal: the shortest ones that denote the same number.
