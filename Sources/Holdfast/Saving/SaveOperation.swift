@@ -128,6 +128,8 @@ final class SaveOperation {
 
   func processPendingChanges() throws {
     try context.processPendingChanges()
+    // A save that deletes nothing needn't look at all changed objects.
+    if !context.deletions.hasMarkedObjects { return }
     // Objects read since the delete rules were applied may reference objects that are being deleted.
     context.nullifyRegistered(context.changes.objects.filter { $0.isDeleted })
   }

@@ -18,6 +18,8 @@ final class Deletions {
   @exclusivity(unchecked) private(set) var generation = 0
   /// The objects whose delete rules have not been applied yet.
   @exclusivity(unchecked) private var unpropagated: [ManagedObject] = []
+  /// Whether any object was deleted since the last complete save, rollback or reset. If not, no object is marked as deleted.
+  @exclusivity(unchecked) private(set) var hasMarkedObjects = false
 
   /// - Parameter rootCount: One more than the largest index of a root entity.
   init(rootCount: Int) {
@@ -59,6 +61,7 @@ final class Deletions {
   func insert(_ object: ManagedObject, root: EntityIndex) {
     insert(object.objectKey, root: root)
     unpropagated.append(object)
+    hasMarkedObjects = true
   }
 
   /// Records that the next save deletes the object with a key.
@@ -73,7 +76,10 @@ final class Deletions {
   ///   - pending: The keys whose deletion wasn't saved, by root entity.
   ///   - isComplete: Whether all changed objects were saved.
   func settle(pending: [EntityIndex: Set<ObjectKey>] = [:], isComplete: Bool = true) {
-    if isComplete { unpropagated = [] }
+    if isComplete {
+      unpropagated = []
+      hasMarkedObjects = false
+    }
     for root in roots where hasPending(root: root) {
       let keys = keys(root: root, from: savedCounts[root.rawValue]), rest = pending[root] ?? []
       if !rest.isEmpty || isComplete && keys.contains(where: { $0 < 0 }) {
@@ -118,6 +124,7 @@ final class Deletions {
   /// Removes the pending deletions.
   func revert() {
     unpropagated = []
+    hasMarkedObjects = false
     for root in roots { dropPending(root) }
   }
 
@@ -130,6 +137,7 @@ final class Deletions {
   /// Removes all keys.
   func removeAll() {
     unpropagated = []
+    hasMarkedObjects = false
     generation += 1
     for root in lists.indices {
       lists[root].removeAll()
