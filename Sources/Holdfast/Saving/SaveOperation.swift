@@ -174,6 +174,8 @@ final class SaveOperation {
 
   /// Refuses to insert an object again that another context has inserted again before.
   private func checkInsertedAgain() throws {
+    // Only objects with permanent keys can be inserted again. Usually there are none, and the rows needn't be looked at.
+    if insertedCounts.reduce(0, +) == inserted.count { return }
     let again = inserted.filter { $0.objectKey >= 0 && ($0.row?.version ?? 0) != 0 }
     if again.isEmpty { return }
     let rows = try context.currentRows(of: again)
