@@ -109,13 +109,14 @@ extension SaveOperation {
     coordinator.rowCache.publish(saved, committedIn: cacheEpoch)
   }
 
-  private func publish(_ batch: RowBatch, _ objects: ContiguousArray<ManagedObject>) {
+  private func publish(_ batch: RowBatch, _ objects: ArraySlice<ManagedObject>) {
+    let first = objects.startIndex
     var start = 0
     while start < objects.count {
       let end = min(start + RowGroup.size, objects.count)
       let rows: RowSelection = start == 0 && end == objects.count ? .all : .rows((UInt32(start)..<UInt32(end)).map { $0 })
-      let group = RowGroup(RowRun(batch: batch, rows: rows), entity: objects[start].flags.entityIndex)
-      for index in start..<end { adopt(objects[index], batch.pointer(index), group, index - start) }
+      let group = RowGroup(RowRun(batch: batch, rows: rows), entity: objects[first + start].flags.entityIndex)
+      for index in start..<end { adopt(objects[first + index], batch.pointer(index), group, index - start) }
       start = end
     }
   }

@@ -20,9 +20,10 @@ extension StoreChanges {
       let batch = try store.withCoordinatorKeys(batch), entity = try coordinator.checkedEntityIndex(of: batch)
       for index in 0..<batch.count { saved[entity, default: [:]][batch.pointer(index).key] = batch[index] }
     }
-    for place in published.indices {
-      let (batch, entity) = (published[place].batch, published[place].objects[0].flags.entityIndex)
-      guard let rows = saved[entity], (0..<batch.count).contains(where: { rows[batch.pointer($0).key] != nil }) else { continue }
+    for (place, (batch, objects)) in published.enumerated() {
+      guard let entity = objects.first?.flags.entityIndex, let rows = saved[entity],
+        (0..<batch.count).contains(where: { rows[batch.pointer($0).key] != nil })
+      else { continue }
       let builder = RowBatchBuilder(layout: batch.layout, idPrefix: batch.idPrefix)
       for index in 0..<batch.count {
         let row = batch.pointer(index)

@@ -15,20 +15,36 @@ extension StoreChanges {
 
   /// Builds sealed rows, in which permanent keys replace temporary ones. Equal objects have equal bytes.
   private func buildRows() {
-    var byEntity:
-      [(inserted: ContiguousArray<ManagedObject>, updated: ContiguousArray<ManagedObject>, deleted: ContiguousArray<ManagedObject>)] =
-        Array(repeating: ([], [], []), count: context.entities.count)
-    for object in inserted { byEntity[object.flags.entityIndex].inserted.append(object) }
-    for object in updated { byEntity[object.flags.entityIndex].updated.append(object) }
-    for object in deleted { byEntity[object.flags.entityIndex].deleted.append(object) }
-    for (place, changes) in byEntity.enumerated() {
-      let index = EntityIndex(place)
+    let (inserted, updated, deleted) = (byEntity(inserted), byEntity(updated), byEntity(deleted))
+    for index in context.graph.model.entityIndexes {
       var record = SaveRequest.EntityChanges(entity: index)
-      if !changes.inserted.isEmpty { record.inserted = insertedRows(changes.inserted, index) }
-      if !changes.updated.isEmpty { record.updated = updatedRows(changes.updated, index) }
-      record.deleted = deletedRows(changes.deleted)
+      if !inserted[index].isEmpty { record.inserted = insertedRows(inserted[index], index) }
+      if !updated[index].isEmpty { record.updated = updatedRows(updated[index], index) }
+      record.deleted = deletedRows(deleted[index])
       if !record.inserted.isEmpty || !record.updated.isEmpty || !record.deleted.keys.isEmpty { request.entities.append(record) }
     }
+  }
+
+  /// The objects of each entity, in the same order.
+  ///
+  /// If those of each entity are next to each other, they share the list and aren't retained again.
+  private func byEntity(_ objects: ContiguousArray<ManagedObject>) -> [ArraySlice<ManagedObject>] {
+    var ranges = [ArraySlice<ManagedObject>](repeating: [], count: context.entities.count)
+    var start = 0
+    while start < objects.count {
+      let entity = objects[start].flags.entityIndex
+      if !ranges[entity].isEmpty { return copied(objects) }
+      let end = objects[start...].firstIndex { $0.flags.entityIndex != entity } ?? objects.count
+      ranges[entity] = objects[start..<end]
+      start = end
+    }
+    return ranges
+  }
+
+  private func copied(_ objects: ContiguousArray<ManagedObject>) -> [ArraySlice<ManagedObject>] {
+    var lists = [ContiguousArray<ManagedObject>](repeating: [], count: context.entities.count)
+    for object in objects { lists[object.flags.entityIndex].append(object) }
+    return lists.map { $0[...] }
   }
 
   private func buildLinks() {
@@ -46,33 +62,30 @@ extension StoreChanges {
 
   // MARK: Rows
 
-  private func insertedRows(_ objects: ContiguousArray<ManagedObject>, _ entity: EntityIndex) -> [RowBatch] {
+  private func insertedRows(_ objects: ArraySlice<ManagedObject>, _ entity: EntityIndex) -> [RowBatch] {
     let builder = RowBatchBuilder(layout: context.entities[entity].layout, idPrefix: store.prefixes[entity])
     var batches: [RowBatch] = []
-    var inBatch: ContiguousArray<ManagedObject> = []
-    func seal() {
-      let batch = builder.seal()
-      batches.append(batch)
-      published.append((batch, inBatch))
-      inBatch = []
-    }
     let derives = context.graph.derivations?.slots[entity].isEmpty == false
     let targetSlots = StoreChanges.targetSlots(builder.layout)
     // Keys from an earlier save may be greater than new ones.
-    var objects = objects
-    if reusesKeys && !objects.isSorted(by: { $0 <= $1 }, of: { permanent($0.objectKey) }) {
-      objects.sort { permanent($0.objectKey) < permanent($1.objectKey) }
+    let isSorted = !reusesKeys || objects.isSorted(by: { $0 <= $1 }, of: { permanent($0.objectKey) })
+    let objects = isSorted ? objects : objects.sorted { permanent($0.objectKey) < permanent($1.objectKey) }[...]
+    var first = objects.startIndex
+    func seal(before end: Int) {
+      let batch = builder.seal()
+      batches.append(batch)
+      published.append((batch, objects[first..<end]))
+      first = end
     }
-    for object in objects {
+    for (index, object) in zip(objects.indices, objects) {
       if derives {
         append(object, key: permanent(object.objectKey), version: version(of: object), to: builder, derivedCells(ofNew: object, entity))
       } else {
         append(object, key: permanent(object.objectKey), version: version(of: object), to: builder, targetSlots: targetSlots)
       }
-      inBatch.append(object)
-      if builder.isFull { seal() }
+      if builder.isFull { seal(before: index + 1) }
     }
-    if builder.count > 0 { seal() }
+    if builder.count > 0 { seal(before: objects.endIndex) }
     return batches
   }
 
@@ -142,7 +155,7 @@ extension StoreChanges {
   /// Rows that differ from what the context had read, and rows of objects whose many-to-many links changed.
   ///
   /// Other objects aren't saved.
-  private func updatedRows(_ objects: ContiguousArray<ManagedObject>, _ entity: EntityIndex) -> [SaveRequest.UpdatedRows] {
+  private func updatedRows(_ objects: ArraySlice<ManagedObject>, _ entity: EntityIndex) -> [SaveRequest.UpdatedRows] {
     let layout = context.entities[entity].layout
     let words = (layout.columns.count + 63) / 64
     let builder = RowBatchBuilder(layout: layout, idPrefix: store.prefixes[entity])
@@ -154,7 +167,7 @@ extension StoreChanges {
     func seal() {
       let batch = builder.seal()
       result.append(SaveRequest.UpdatedRows(rows: batch, expectedVersions: versions, changedSlots: masks, wordsPerRow: words))
-      published.append((batch, inBatch))
+      published.append((batch, inBatch[...]))
       inBatch = []
       versions = []
       masks = []
@@ -198,7 +211,7 @@ extension StoreChanges {
     return mask
   }
 
-  private func deletedRows(_ objects: ContiguousArray<ManagedObject>) -> SaveRequest.KeyedRows {
+  private func deletedRows(_ objects: ArraySlice<ManagedObject>) -> SaveRequest.KeyedRows {
     var rows = SaveRequest.KeyedRows()
     for object in objects.sorted(by: { $0.objectKey < $1.objectKey }) {
       let version = object.committedRow?.version ?? object.readRow.version

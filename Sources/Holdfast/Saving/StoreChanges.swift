@@ -16,7 +16,9 @@ final class StoreChanges {
   var reusesKeys: Bool { insertedCounts.reduce(0, +) < inserted.count }
   var request: SaveRequest
   /// The rows of inserted and updated objects in the request, with the objects in the same order.
-  @exclusivity(unchecked) var published: [(batch: RowBatch, objects: ContiguousArray<ManagedObject>)] = []
+  ///
+  /// The objects of inserted rows are ranges of one list, so that they aren't retained again.
+  @exclusivity(unchecked) var published: [(batch: RowBatch, objects: ArraySlice<ManagedObject>)] = []
   /// Rows in which permanent IDs replace temporary ones in attribute values; usually empty.
   @exclusivity(unchecked) var completedRows: [ObjectIdentifier: PrivateRow] = [:]
   /// The values of derived attributes; nil for a model without any.

@@ -6,8 +6,8 @@ struct ChangeSet {
   ///
   /// An object whose changes cancelled each other out stays until the next save.
   private(set) var objects: ContiguousArray<ManagedObject> = []
-  /// The number of objects of each entity.
-  private var counts: ContiguousArray<Int>
+  /// The number of objects of each entity, without those of its subentities.
+  private(set) var counts: ContiguousArray<Int>
   /// Values that couldn't be encoded when they were set; the next save reports them.
   private(set) var refusedValues: [RefusedValue] = []
   /// The stores to which new objects were assigned, by temporary key; nil if none.
