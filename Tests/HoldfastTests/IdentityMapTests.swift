@@ -35,6 +35,20 @@ import Testing
     }
   }
 
+  @Test func newObjectsAreFoundByTheirPermanentKeysAfterEachSave() throws {
+    let place = try TestStore.memory.makePlace(), context = try place.context()
+    var objects: [ManagedObject] = []
+    for round in 1...5 {
+      let new: [ManagedObject] = (0..<1_000).map { context.dog("Fido \(round) \($0)") }
+      let temporary = new.map(\.objectID)
+      try context.save()
+      objects += new
+      #expect(try objects.allSatisfy { try context.object(with: $0.objectID) === $0 })
+      #expect(!temporary.contains { (try? context.object(with: $0)) != nil })
+      #expect(context.registeredObjects.count == objects.count)
+    }
+  }
+
   @Test(arguments: steps.dropFirst()) func noStepMakesSearchesLong(step: Int64) throws {
     func time(_ step: Int64) throws -> Duration {
       let (context, first) = try place()

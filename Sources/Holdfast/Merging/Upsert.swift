@@ -76,10 +76,8 @@ struct Upsert {
   /// Gives the new object the key and the row of the other one, which isn't in the context.
   private func takePlace() -> ManagedObject {
     guard let current else { return object }
-    context.registry.remove(object)
     object.dropPrivateRow(nil)
-    object.objectKey = current.pointer.key
-    context.registry.insert(object)
+    context.registry.rekey(object, to: current.pointer.key)
     context.forgetLinks(object)
     context.attach(object, current)
     object.flags.remove(.inserted)

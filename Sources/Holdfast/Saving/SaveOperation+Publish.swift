@@ -122,11 +122,7 @@ extension SaveOperation {
   }
 
   private func adopt(_ object: ManagedObject, _ row: RowPointer, _ group: RowGroup, _ position: Int) {
-    if object.isInserted && object.objectKey != row.key {
-      context.registry.remove(object)
-      object.objectKey = row.key
-      context.registry.insert(object)
-    }
+    if object.isInserted && object.objectKey != row.key { context.registry.rekey(object, to: row.key) }
     object.dropPrivateRow(row)
     context.attach(object, row, group, position)
   }

@@ -73,7 +73,7 @@ struct IdentityMap {
 
   /// Registers an object whose key is not in the map.
   mutating func insert(_ object: ManagedObject) {
-    if (usedSlots + 1) * 3 > (mask + 1) * 2 { rebuild(for: count + 1) }
+    if isFull { rebuild(for: count + 1) }
     let position = takePosition()
     dense?[position] = Unmanaged.passUnretained(object)
     object.mapIndex = UInt32(position)
@@ -82,11 +82,29 @@ struct IdentityMap {
   }
 
   mutating func remove(_ object: ManagedObject) {
-    guard let table, object.mapIndex != .max else { return }
+    guard object.mapIndex != .max, removeFromTable(object) else { return }
+    dense?[Int(object.mapIndex)] = nil
+    free.append(object.mapIndex)
+    object.mapIndex = .max
+    count -= 1
+  }
+
+  /// Gives a registered object a key that isn't in the map.
+  ///
+  /// The object keeps its position in `dense`, so this takes less time than removing and inserting it.
+  mutating func rekey(_ object: ManagedObject, to key: ObjectKey) {
+    removeFromTable(object)
+    object.objectKey = key
+    if isFull { rebuild(for: count) } else { insertIntoTable(Int(object.mapIndex), key) }
+  }
+
+  /// Removes an object's entry from the table. Returns false if there is none.
+  @discardableResult private mutating func removeFromTable(_ object: ManagedObject) -> Bool {
+    guard let table else { return false }
     let entry = object.mapIndex + 1
     var slot = home(object.objectKey)
     while table[slot] != entry {
-      if table[slot] == 0 { return }
+      if table[slot] == 0 { return false }
       slot = next(slot)
     }
     // The last entry of a run needs no removal mark, so tables of short-lived objects don't fill up with marks.
@@ -96,10 +114,7 @@ struct IdentityMap {
     } else {
       table[slot] = IdentityMap.left
     }
-    dense?[Int(object.mapIndex)] = nil
-    free.append(object.mapIndex)
-    object.mapIndex = .max
-    count -= 1
+    return true
   }
 
   /// All registered objects, retained by the array.
@@ -124,6 +139,9 @@ struct IdentityMap {
   /// If other keys occupy a line, its keys find a free entry in the next line at once. With linear probing, each of these keys would pass
   /// all the others.
   @inline(__always) private func next(_ slot: Int) -> Int { (slot + 17) & mask }
+
+  /// Whether the table must be rebuilt before it gets another entry.
+  private var isFull: Bool { (usedSlots + 1) * 3 > (mask + 1) * 2 }
 
   private mutating func takePosition() -> Int {
     if let position = free.popLast() { return Int(position) }

@@ -30,6 +30,9 @@ struct ObjectRegistry: ~Copyable {
   /// Removes an object if it is registered.
   func remove(_ object: ManagedObject) { maps[root(object.flags.entityIndex)].remove(object) }
 
+  /// Gives a registered object a key that isn't registered.
+  func rekey(_ object: ManagedObject, to key: ObjectKey) { maps[root(object.flags.entityIndex)].rekey(object, to: key) }
+
   /// The objects of an entity and of all entities with the same root.
   func objects(sharingRootOf entity: EntityIndex) -> [ManagedObject] { maps[root(entity)].objects }
 
