@@ -149,6 +149,30 @@ private final class Box: ManagedObject {}
     try scale.validateValue(.float(0.3), forKey: "most")
   }
 
+  @Test func everySlotOfALongRowIsChecked() throws {
+    let numbers = (10..<80).map {
+      AttributeDescription("n\($0)", .integer16, isOptional: true, validation: .range(.int16(1), .int16(9)))
+    }
+    let others = [AttributeDescription("when", .date, isOptional: true), AttributeDescription("zone", .integer16)]
+    let model = try ManagedObjectModel(entities: [EntityDescription("Form", attributes: numbers + others)])
+    let context = try TestStore.memory.makePlace(model: model, classes: []).context()
+    let form = try context.insert(entityNamed: "Form")
+    let missing = try #require(throws: PersistenceError.self) { try context.save() }
+    #expect(missing.code == .missingMandatoryValue && missing.property == "zone")
+    try form.setValue(.int16(0), forKey: "zone")
+    let refused: [(String, StoreValue, PersistenceError.Code)] = [
+      ("n10", .int16(0), .numberTooSmall), ("n10", .int16(10), .numberTooLarge), ("n79", .int16(0), .numberTooSmall),
+      ("n79", .int16(10), .numberTooLarge), ("when", .date(.infinity), .invalidDate), ("when", .date(.nan), .invalidDate),
+    ]
+    for (key, value, code) in refused {
+      try form.setValue(value, forKey: key)
+      let error = try #require(throws: PersistenceError.self) { try context.save() }
+      #expect(error.code == code && error.property == key)
+      try form.setValue(.null, forKey: key)
+    }
+    try context.save()
+  }
+
   /// As in ICU, whose syntax Core Data's patterns use: scalars, not user-perceived characters.
   @Test(arguments: [
     ("..", "e\u{301}", true), (".", "e\u{301}", false), (".", "\u{1F1E9}\u{1F1EA}", false), ("\u{E9}", "e\u{301}", false),

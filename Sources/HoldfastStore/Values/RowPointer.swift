@@ -36,7 +36,7 @@
   }
 
   /// The presence bits of up to 64 slots.
-  @inline(__always) package func presence(ofWord word: Int) -> UInt64 {
+  @inlinable @inline(__always) package func presence(ofWord word: Int) -> UInt64 {
     base.loadUnaligned(fromByteOffset: RowLayout.presenceOffset(SlotIndex(64 * word)), as: UInt64.self)
   }
 

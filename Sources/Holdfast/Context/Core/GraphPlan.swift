@@ -81,6 +81,8 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     let family: Range<EntityIndex>
     /// Whether other entities have the same root, so that a key alone doesn't determine the entity.
     let sharesRoot: Bool
+    /// Those of ``GraphPlan/checks``, which keeps them in memory.
+    let quickChecks: QuickChecks
   }
 
   let model: ManagedObjectModel
@@ -126,7 +128,9 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     entities = .allocate(capacity: model.entities.count)
     templates = model.entities.map(GraphPlan.template)
     checks = model.entities.map { EntityChecks($0, model) }
-    for entity in model.entities { (entities + entity.index.rawValue).initialize(to: GraphPlan.plan(entity, model)) }
+    for entity in model.entities {
+      (entities + entity.index.rawValue).initialize(to: GraphPlan.plan(entity, model, checks[entity.index].quick))
+    }
     slotTypes = GraphPlan.slotTypes(model)
     let plans = entities
     pairs = model.entities.map { entity in
@@ -178,7 +182,9 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     return types
   }
 
-  private static func plan(_ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) -> EntityPlan {
+  private static func plan(
+    _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel, _ quickChecks: QuickChecks
+  ) -> EntityPlan {
     let toOne = UnsafeMutablePointer<LinkPlan>.allocate(capacity: max(1, entity.slots.count))
     toOne.initialize(repeating: LinkPlan(), count: max(1, entity.slots.count))
     let (toManyCount, transientLinkCount) = (entity.toManyRelationships.count, entity.transientRelationships.count)
@@ -194,7 +200,7 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
       toOne: toOne, toMany: toMany, slotCount: entity.slots.count, toManyCount: toManyCount,
       transientCount: entity.transientAttributes.count, transientLinkCount: transientLinkCount, root: entity.rootIndex,
       family: entity.familyIndexes,
-      sharesRoot: model.entities[entity.rootIndex].familyIndexes.count > 1)
+      sharesRoot: model.entities[entity.rootIndex].familyIndexes.count > 1, quickChecks: quickChecks)
   }
 
   private static func link(_ relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel) -> LinkPlan {

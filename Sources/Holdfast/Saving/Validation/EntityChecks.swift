@@ -1,12 +1,11 @@
 import HoldfastStore
 
 /// The checks that a save runs on the objects of one entity. A class, so that using it retains only one reference.
-final class EntityChecks: Sendable {
+final class EntityChecks: @unchecked Sendable {  // because nothing changes after the initialiser
   let slots: [SlotCheck]
-  /// Those that check more than whether there is a value.
-  private let rules: [SlotCheck]
-  /// The presence bits of the slots that need a value, in words.
-  private let required: [UInt64]
+  let quick: QuickChecks
+  /// Those that check more than ``quick``: rules for text and decimal numbers.
+  private let others: [SlotCheck]
   let groups: [GroupCheck]
   let transients: [TransientCheck]
   /// Transient relationships that are required or have a minimum or maximum count.
@@ -18,10 +17,8 @@ final class EntityChecks: Sendable {
 
   init(_ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) {
     let slots = entity.slotIndexes.compactMap { SlotCheck($0, entity.slots[$0]) }
-    var required = [UInt64](repeating: 0, count: (entity.layout.columns.count + 63) / 64)
-    for check in slots where check.isMandatory { required[check.slot.word] |= check.slot.bit }
-    (self.slots, self.required) = (slots, required)
-    rules = slots.filter(\.hasRule)
+    self.slots = slots
+    others = slots.filter { $0.hasRule && $0.range == nil }
     groups = entity.composites.compactMap { GroupCheck($0, entity) }
     transients = entity.transientAttributes.compactMap { TransientCheck($0) }
     transientLinks = entity.transientRelationships.filter { !$0.isOptional || $0.isToMany && ($0.minCount > 0 || $0.maxCount > 0) }
@@ -30,18 +27,19 @@ final class EntityChecks: Sendable {
       guard let inverse = model.inverse(of: relationship) else { return false }
       return relationship.deleteRule != .noAction && inverse.isToMany && (!inverse.isOptional || inverse.minCount > 0)
     }
+    quick = QuickChecks(
+      slots, wordCount: (entity.layout.columns.count + 63) / 64,
+      areAll: others.count + groups.count + transientLinks.count + counted.count == 0)
   }
+
+  deinit { quick.deallocate() }
 
   /// Checks the attributes and to-one relationships in a row, which can differ from the object's own row.
   func collectFailures(_ row: RowPointer, _ object: ManagedObject, _ failures: inout [PersistenceError]) {
-    for check in hasRequired(row) ? rules : slots {
+    for check in quick.accept(row) ? others : slots {
       if let failure = check.failure(row, object) { failures.append(failure) }
     }
     for group in groups { group.collectFailures(row, object, &failures) }
-  }
-
-  private func hasRequired(_ row: RowPointer) -> Bool {
-    required.indices.allSatisfy { row.presence(ofWord: $0) & required[$0] == required[$0] }
   }
 }
 

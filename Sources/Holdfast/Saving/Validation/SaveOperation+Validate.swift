@@ -6,8 +6,9 @@ extension SaveOperation {
   func validate() throws {
     var failures = ownFailures
     try context.refusingFaultErrors {
-      for object in inserted { validate(object, &failures) }
-      for object in updated { validate(object, &failures) }
+      let plans = context.graph.entities
+      for object in inserted where !plans[object.flags.entityIndex].quickChecks.areEnough(for: object) { validate(object, &failures) }
+      for object in updated where !plans[object.flags.entityIndex].quickChecks.areEnough(for: object) { validate(object, &failures) }
       for object in deleted { try validateDelete(object, &failures) }
       try validateThoseThatLose(&failures)
     }

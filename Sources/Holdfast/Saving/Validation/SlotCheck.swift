@@ -37,6 +37,9 @@ struct SlotCheck: Sendable {
 
   var hasRule: Bool { rule != nil }
 
+  /// The slot's numbers, if nothing else is checked; nil for other rules and for none.
+  var range: SlotRange? { rule?.bounds.map { SlotRange(slot: slot, bounds: $0) } }
+
   @inline(__always) func failure(_ row: RowPointer, _ object: ManagedObject) -> PersistenceError? {
     guard row.isPresent(slot) else { return isMandatory ? .missing(name, object) : nil }
     guard let rule, let failure = rule.failure(row, slot, object.context) else { return nil }

@@ -59,6 +59,18 @@ enum SlotRule: Sendable {
     if case .decimal(let value) = bound { value } else { nil }
   }
 
+  /// The valid numbers; nil for rules that can't be expressed so.
+  var bounds: SlotRange.Bounds? {
+    switch self {
+    case .whole(let range): return .integers(range)
+    case .number(let range), .single(let range): return .reals(range)
+    case .date(let range):
+      let finite = -Double.greatestFiniteMagnitude...Double.greatestFiniteMagnitude
+      return range.overlaps(finite) ? .reals(range.clamped(to: finite)) : nil
+    case .decimal, .text: return nil
+    }
+  }
+
   @inline(__always) func failure(_ row: RowPointer, _ slot: SlotIndex, _ context: ContextCore) -> Failure? {
     switch self {
     case .whole(let range):
