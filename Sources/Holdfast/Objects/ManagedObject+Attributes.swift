@@ -49,6 +49,8 @@ extension ManagedObject {
 
   /// Writes text into a slot.
   final func setText(_ slot: SlotIndex, _ text: String) {
+    // `withUTF8` needs a variable, and copying a long text to it retains the text.
+    if text.utf8.withContiguousStorageIfAvailable({ setBytes(slot, UnsafeRawBufferPointer($0)) }) != nil { return }
     var text = text
     text.withUTF8 { setBytes(slot, UnsafeRawBufferPointer($0)) }
   }
