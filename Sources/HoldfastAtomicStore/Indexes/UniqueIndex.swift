@@ -52,11 +52,22 @@ struct UniqueIndex: Sendable {
     }
   }
 
-  /// Adds a key.
-  mutating func insert(hash: UInt64, key: ObjectKey) {
+  /// Adds a key, unless the index has one with the same hash and values. One search finds that key or the place of the new one.
+  ///
+  /// - Parameter isSame: Whether the row of a key with the same hash has the same values. By default, none has.
+  /// - Returns: The key that has the values; nil if the key was added.
+  @discardableResult mutating func insert(
+    hash: UInt64, key: ObjectKey, unless isSame: (ObjectKey) -> Bool = { _ in false }
+  ) -> ObjectKey? {
     reserve(1)
-    while !insertReserved(UniqueIndex.nonzero(hash), key) { grow(to: segments.count * 2) }
-    count += 1
+    let hash = UniqueIndex.nonzero(hash)
+    while entryCounts[segment(hash)] >= UniqueIndex.mostEntries {
+      if let other = self.key(hash: hash, matches: isSame) { return other }
+      grow(to: segments.count * 2)
+    }
+    let other = insertReserved(hash, key, unless: isSame)
+    if other == nil { count += 1 }
+    return other
   }
 
   /// A key to add, with the hash of its values.
@@ -73,11 +84,7 @@ struct UniqueIndex: Sendable {
   mutating func insert(_ entries: [Entry], isSame: (ObjectKey, ObjectKey) -> Bool, taken: (ObjectKey, ObjectKey) -> Void) {
     reserve(entries.count)
     for entry in entries.count < UniqueIndex.fewEntries ? entries : bySegment(entries) {
-      if let other = key(hash: entry.hash, matches: { isSame($0, entry.key) }) {
-        taken(entry.key, other)
-      } else {
-        insert(hash: entry.hash, key: entry.key)
-      }
+      if let other = insert(hash: entry.hash, key: entry.key, unless: { isSame($0, entry.key) }) { taken(entry.key, other) }
     }
   }
 
@@ -99,19 +106,30 @@ struct UniqueIndex: Sendable {
     }
   }
 
-  /// Adds a key to its segment.
+  /// Adds a key to its segment, which isn't full, unless the segment has one with the same hash and values. Returns that key.
+  @inline(__always)
+  private mutating func insertReserved(_ hash: UInt64, _ key: ObjectKey, unless isSame: (ObjectKey) -> Bool) -> ObjectKey? {
+    let segment = segment(hash)
+    let other = segments[segment].withUnsafeMutableBufferPointer { places -> ObjectKey? in
+      var index = Int(truncatingIfNeeded: hash) & UniqueIndex.mask
+      while places[index].hash != 0 {
+        if places[index].hash == hash, isSame(places[index].key) { return places[index].key }
+        index = (index + 1) & UniqueIndex.mask
+      }
+      places[index] = Place(hash: hash, key: key)
+      return nil
+    }
+    if other == nil { entryCounts[segment] += 1 }
+    return other
+  }
+
+  /// Adds an entry of another segment.
   ///
   /// - Returns: False if the segment is full. With hashes as well distributed as those of ``Hashing``, the average load triggers a
   ///   split long before that.
-  private mutating func insertReserved(_ hash: UInt64, _ key: ObjectKey) -> Bool {
-    let segment = segment(hash)
-    guard entryCounts[segment] < UniqueIndex.mostEntries else { return false }
-    entryCounts[segment] += 1
-    segments[segment].withUnsafeMutableBufferPointer { places in
-      var index = Int(truncatingIfNeeded: hash) & UniqueIndex.mask
-      while places[index].hash != 0 { index = (index + 1) & UniqueIndex.mask }
-      places[index] = Place(hash: hash, key: key)
-    }
+  private mutating func move(_ place: Place) -> Bool {
+    if entryCounts[segment(place.hash)] >= UniqueIndex.mostEntries { return false }
+    _ = insertReserved(place.hash, place.key) { _ in false }
     return true
   }
 
@@ -163,7 +181,7 @@ struct UniqueIndex: Sendable {
       segments = Array(repeating: Array(repeating: Place(), count: UniqueIndex.segmentSize), count: segmentCount)
       entryCounts = Array(repeating: 0, count: segmentCount)
       segmentCount *= 2
-    } while !old.joined().allSatisfy({ $0.hash == 0 || insertReserved($0.hash, $0.key) })
+    } while !old.joined().allSatisfy({ $0.hash == 0 || move($0) })
   }
 
   @inline(__always) private func segment(_ hash: UInt64) -> Int {
