@@ -100,6 +100,18 @@ import Testing
     #expect(try folder.snapshot() == before)
   }
 
+  /// A process that is killed between writing its first pages to a journal and synchronizing it leaves one that begins with zeros. The
+  /// database hasn't changed.
+  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
+  func RC7_aJournalThatWasNeverSynchronizedIsIgnored(journal: SQLiteStoreOptions.JournalMode) throws {
+    try Harbour.makeFile(path, options: SQLiteStoreOptions(journalMode: journal))
+    try TemporaryFolder.write([UInt8](repeating: 0, count: 512) + [1, 2, 3], to: path + "-journal")
+    let context = try Harbour.context(.sqlite(at: path, options: SQLiteStoreOptions(isReadOnly: true, journalMode: journal)))
+    #expect(try Voyage.check(context).fault == nil)
+    try context.persistentStoreCoordinator.close()
+    #expect(TemporaryFolder.exists(path + "-journal"))
+  }
+
   @Test func RC7_aJournalThatCannotBeRolledBackIsAnErrorThatNamesIt() async throws {
     try Harbour.makeFile(path, options: SQLiteStoreOptions(journalMode: .delete))
     await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in

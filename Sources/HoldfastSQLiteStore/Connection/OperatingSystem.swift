@@ -81,6 +81,15 @@ enum OperatingSystem {
     return (try? files.bytes(of: file, at: size - 8, count: 8)) ?? []
   }
 
+  /// Whether a journal has to be rolled back, unless the process that writes it goes on. Until its pages are on the disk, it begins with
+  /// zeros and doesn't count: the database hasn't changed yet.
+  static func isHotJournal(_ path: String) -> Bool {
+    guard let size = try? status(of: path).identity.size, size > 0 else { return false }
+    guard let journal = try? files.openForReading(path, in: .workingDirectory) else { return true }
+    defer { try? files.close(journal) }
+    return (try? files.bytes(of: journal, at: 0, count: 1)) != [0]
+  }
+
   /// Closes a folder that ``openFolder(_:)`` opened.
   static func closeFolder(_ descriptor: Int32) { close(descriptor) }
 

@@ -31,13 +31,16 @@ struct ReadOnlyPlace {
   /// The size of a file beside the database; nil if it doesn't exist.
   private func size(_ suffix: String) -> Int64? { Self.identity(of: file, suffix)?.size }
 
+  /// Whether a journal has to be rolled back. A process that was killed before it wrote to the database may have left another one.
+  private var hasHotJournal: Bool { OperatingSystem.isHotJournal(file.name.text + "-journal") }
+
   /// Whether the file has a log without an index, so that no process has the log open.
-  var hasLogWithoutIndex: Bool { log != nil && (size("-journal") ?? 0) == 0 }
+  var hasLogWithoutIndex: Bool { log != nil && !hasHotJournal }
 
   /// Whether SQLite may read a file with a log as one that doesn't change: it is complete by itself, and no process has it open.
   var allowsImmutable: Bool {
     let log = size("-wal")
-    return (log == nil || (log == 0 && size("-shm") == nil)) && (size("-journal") ?? 0) == 0
+    return (log == nil || (log == 0 && size("-shm") == nil)) && !hasHotJournal
   }
 
   /// Whether no process has written to the files since they were opened, or is about to.
@@ -48,7 +51,7 @@ struct ReadOnlyPlace {
 
   private func isUnchanged(log: FileIdentity) -> Bool {
     guard let now = Self.identity(of: file, "-wal") else { return false }
-    return now.hasSameBytes(as: log) && size("-shm") == nil && (size("-journal") ?? 0) == 0
+    return now.hasSameBytes(as: log) && size("-shm") == nil && !hasHotJournal
   }
 
   /// The name under which SQLite opens the file without creating an index for its log.
@@ -80,7 +83,7 @@ struct ReadOnlyPlace {
     guard let failure = error.cause as? SQLiteFailure,
       [SQLiteResultCode.cannotOpen, SQLiteResultCode.readOnly].contains(failure.primaryCode)
     else { return error }
-    guard (size("-journal") ?? 0) > 0 else { return error }
+    guard hasHotJournal else { return error }
     return StoreError(
       .notPermitted, operation: error.operation, path: error.path,
       reason: "A save was interrupted. Its journal (-journal) has to be rolled back first, which changes the file. Open the store for "
