@@ -47,6 +47,31 @@ import Testing
     #expect(map[-1].isNone && map[.max].isNone && map[.min].isNone)
   }
 
+  @Test(arguments: Keys.allCases)
+  func consecutiveKeysAreSetTogetherLikeOneAfterTheOther(_ keys: Keys) {
+    var numbers = SeededGenerator(seed: 12)
+    var map = KeyMap<RowLocation>(shift: 4), single = map
+    for round in 0..<1_000 {
+      let first = keys.next(&numbers), length = Int.random(in: 1...100, using: &numbers), copy = map
+      func location(_ distance: Int) -> RowLocation { RowLocation(page: round, row: distance) }
+      let replaced = map.set(from: first, length, location)
+      var expected: [UInt64] = []
+      for distance in 0..<length {
+        let before = single.set(first &+ Int64(distance), location(distance))
+        if !before.isNone { expected.append(before.bits) }
+      }
+      #expect(replaced.map(\.bits) == expected && map.count == single.count && copy.count == map.count - length + expected.count)
+      let removed = keys.next(&numbers), (former, same) = (map.set(removed, .none), single.set(removed, .none))
+      #expect(former.bits == same.bits)
+    }
+    var (found, wanted): ([Int64: UInt64], [Int64: UInt64]) = ([:], [:])
+    map.forEach { found[$0] = $1.bits }
+    single.forEach { wanted[$0] = $1.bits }
+    #expect(found == wanted)
+    _ = map.set(from: .max - 1, 2) { RowLocation(page: 0, row: $0) }
+    #expect(map[.max - 1].row == 0 && map[.max].row == 1)
+  }
+
   @Test func aUniqueIndexAnswersLikeADictionaryAlsoWhenHashesCollide() {
     var numbers = SeededGenerator(seed: 5)
     var index = UniqueIndex(), model: [ObjectKey: UInt64] = [:]

@@ -161,8 +161,20 @@ struct RowTable: Sendable {
     pages[number] = Page(batch, entity: entity)
     rowCounts[entity] += batch.count
     if batch.byteCount < RowTable.smallByteCount { smallPageCount += 1 }
-    for row in 0..<batch.count {
-      let before = directory.set(batch.pointer(row).key.rawValue, RowLocation(page: number, row: row))
+    var row = 0
+    while row < batch.count {
+      let first = batch.pointer(row).key.rawValue, start = row
+      repeat { row += 1 } while row < batch.count && batch.pointer(row).key.rawValue == first &+ Int64(row - start)
+      point(first, row - start) { RowLocation(page: number, row: start + $0) }
+    }
+  }
+
+  /// Points the directory to the rows of consecutive keys.
+  private mutating func point(_ first: Int64, _ length: Int, _ location: (Int) -> RowLocation) {
+    if length > 1 {
+      for before in directory.set(from: first, length, location) { release(before) }
+    } else {
+      let before = directory.set(first, location(0))
       if !before.isNone { release(before) }
     }
   }

@@ -150,10 +150,14 @@ struct TableSave {
     tables[table].adopt(batch, entity: entity)
     guard tables[table].count == before + batch.count else { throw repeatedKey(batch, entity) }
     for link in schema.keySlots[entity] {
+      // Appending to a nested array checks two arrays each time.
+      var links: [SaveRequest.Link] = []
+      swap(&links, &added[link.adjacency])
       for index in 0..<batch.count {
         let row = batch.pointer(index)
-        if row.isPresent(link.slot) { added[link.adjacency].append(SaveRequest.Link(source: row.key(link.slot), target: row.key)) }
+        if row.isPresent(link.slot) { links.append(SaveRequest.Link(source: row.key(link.slot), target: row.key)) }
       }
+      swap(&links, &added[link.adjacency])
     }
     for place in schema.constraints[table].indices where schema.constraints[table][place].entities.contains(entity) {
       newValues.append(NewValues(entity: entity, constraint: place, batch: batch, rows: nil))
