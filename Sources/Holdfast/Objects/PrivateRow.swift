@@ -40,6 +40,11 @@ struct PrivateRow {
     for slot in layout.byteSlots where source.isPresent(slot) { append(source, slot) }
   }
 
+  /// Copies the default values of a new object. Doesn't look at the layout, because the plan contains the size of the row.
+  @inline(__always) init(_ plan: GraphPlan.EntityPlan, room: Int, in pool: BlockPool) {
+    self.init(startOf: plan.newRow, plan.newRowByteCount, capacity: plan.newRowByteCount + room, nil, pool)
+  }
+
   func destroy(in pool: BlockPool) { pool.deallocate(row - PrivateRow.headerByteCount, byteCount) }
 
   private var header: UnsafeMutablePointer<Header> { (row - PrivateRow.headerByteCount).assumingMemoryBound(to: Header.self) }

@@ -64,8 +64,7 @@ extension ContextCore {
 
   /// Registers a new object and gives it its default values.
   func register(new object: ManagedObject) {
-    let entity = object.flags.entityIndex
-    let row = PrivateRow(copying: graph.newRow(entity), entities[entity].layout, room: 64, committed: nil, in: pool)
+    let row = PrivateRow(object.plan, room: 64, in: pool)
     row.setKey(object.objectKey)
     register(new: object, row)
     object.setComputedDefaults()

@@ -83,6 +83,10 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     let sharesRoot: Bool
     /// Those of ``GraphPlan/checks``, which keeps them in memory.
     let quickChecks: QuickChecks
+    /// The row of default values. ``GraphPlan/templates`` keeps it in memory. Its text and data follow the fixed part without gaps.
+    let newRow: RowPointer
+    /// The size of ``newRow``, with its text and data.
+    let newRowByteCount: Int
   }
 
   let model: ManagedObjectModel
@@ -129,7 +133,7 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
     templates = model.entities.map(GraphPlan.template)
     checks = model.entities.map { EntityChecks($0, model) }
     for entity in model.entities {
-      (entities + entity.index.rawValue).initialize(to: GraphPlan.plan(entity, model, checks[entity.index].quick))
+      (entities + entity.index.rawValue).initialize(to: GraphPlan.plan(entity, model, checks[entity.index].quick, templates[entity.index]))
     }
     slotTypes = GraphPlan.slotTypes(model)
     let plans = entities
@@ -156,7 +160,7 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
   func emptyRow(_ entity: EntityIndex) -> RowPointer { templates[entity].pointer(0) }
 
   /// A row of default values.
-  func newRow(_ entity: EntityIndex) -> RowPointer { templates[entity].pointer(1) }
+  func newRow(_ entity: EntityIndex) -> RowPointer { entities[entity].newRow }
 
   private static func template(_ entity: ManagedObjectModel.Entity) -> RowBatch {
     let builder = RowBatchBuilder(layout: entity.layout, idPrefix: nil)
@@ -183,7 +187,7 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
   }
 
   private static func plan(
-    _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel, _ quickChecks: QuickChecks
+    _ entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel, _ quickChecks: QuickChecks, _ template: RowBatch
   ) -> EntityPlan {
     let toOne = UnsafeMutablePointer<LinkPlan>.allocate(capacity: max(1, entity.slots.count))
     toOne.initialize(repeating: LinkPlan(), count: max(1, entity.slots.count))
@@ -200,7 +204,9 @@ final class GraphPlan: @unchecked Sendable {  // because nothing changes after t
       toOne: toOne, toMany: toMany, slotCount: entity.slots.count, toManyCount: toManyCount,
       transientCount: entity.transientAttributes.count, transientLinkCount: transientLinkCount, root: entity.rootIndex,
       family: entity.familyIndexes,
-      sharesRoot: model.entities[entity.rootIndex].familyIndexes.count > 1, quickChecks: quickChecks)
+      sharesRoot: model.entities[entity.rootIndex].familyIndexes.count > 1, quickChecks: quickChecks,
+      // The empty row before it has no text and data.
+      newRow: template.pointer(1), newRowByteCount: template.byteCount - entity.layout.fixedByteCount)
   }
 
   private static func link(_ relationship: ManagedObjectModel.Relationship, _ model: ManagedObjectModel) -> LinkPlan {
