@@ -51,12 +51,16 @@ extension SaveOperation {
       .map { KeyDemand(entity: $0, count: part.insertedCounts[$0]) }
     if demands.isEmpty { return }
     let reserved = try part.store.reserveKeys(demands, options)
-    var found = [[ObjectKey]](repeating: [], count: part.insertedCounts.count)
+    // One list for all entities, because each access to a nested list retains it.
+    var found: [ObjectKey] = []
     var next = [Int](repeating: 0, count: part.insertedCounts.count)
-    for (demand, keys) in zip(demands, reserved) { found[demand.entity] = keys }
+    for (demand, keys) in zip(demands, reserved) {
+      next[demand.entity] = found.count
+      found += keys
+    }
     for object in part.inserted where object.objectKey < 0 {
       let entity = object.flags.entityIndex
-      keys.set(found[entity][next[entity]], for: object.objectKey)
+      keys.set(found[next[entity]], for: object.objectKey)
       next[entity] += 1
     }
   }
