@@ -1,23 +1,23 @@
 import HoldfastStore
+import HoldfastSupport
 
 /// The checks that most rows of an entity pass: values that are required, and ranges of numbers and dates.
 ///
 /// They have no references, so checking a row retains and copies nothing. If a row doesn't pass, the slot checks find out why.
 struct QuickChecks {
   /// The presence bits of the slots that need a value, in words.
-  private let required: UnsafeMutableBufferPointer<UInt64>
-  private let ranges: UnsafeMutableBufferPointer<SlotRange>
+  private let required: FixedArray<UInt64>
+  private let ranges: FixedArray<SlotRange>
   /// Whether the entity has no other checks.
   let areAll: Bool
 
   /// - Parameter wordCount: The number of words with presence bits in a row.
   init(_ slots: [SlotCheck], wordCount: Int, areAll: Bool) {
-    required = .allocate(capacity: wordCount)
-    required.initialize(repeating: 0)
+    required = FixedArray(repeating: 0, count: wordCount)
     for check in slots where check.isMandatory { required[check.slot.word] |= check.slot.bit }
     let found = slots.compactMap(\.range)
-    ranges = .allocate(capacity: found.count)
-    _ = ranges.initialize(from: found)
+    ranges = FixedArray(repeating: SlotRange(slot: 0, bounds: .integers(0...0)), count: found.count)
+    for (place, range) in found.enumerated() { ranges[place] = range }
     self.areAll = areAll
   }
 
@@ -28,7 +28,7 @@ struct QuickChecks {
 
   @inline(__always) func accept(_ row: RowPointer) -> Bool {
     for word in required.indices where row.presence(ofWord: word) & required[word] != required[word] { return false }
-    for range in ranges where !range.accepts(row) { return false }
+    for place in ranges.indices where !ranges[place].accepts(row) { return false }
     return true
   }
 
