@@ -95,9 +95,10 @@ enum OperatingSystem {
 
   /// The status of a file that this process has open, wherever the file is now; nil if no descriptor of it is found.
   ///
-  /// It checks the first 65,536 descriptors. The system assigns the lowest free ones.
+  /// It checks the first 65,536 descriptors. The system assigns the lowest free ones. Most of them aren't open, so the check for that throws no
+  /// error.
   static func status(ofOpenFile node: FileNode) -> StoreFileStatus? {
-    for descriptor in 0..<min(getdtablesize(), 65_536) {
+    for descriptor in 0..<min(getdtablesize(), 65_536) where fcntl(descriptor, F_GETFD) >= 0 {
       if let status = try? files.status(of: StoreFileHandle(descriptor, name: "")), status.identity.node == node { return status }
     }
     return nil
