@@ -21,7 +21,7 @@ import Testing
 
   private func refusal(replacing old: String, by new: [UInt8], options: JSONStoreOptions = JSONFile.unverified) throws -> StoreError? {
     let bytes = Array(text.utf8)
-    let place = try #require(bytes.indices.first { bytes[$0...].starts(with: old.utf8) }, "\(old)")
+    let place = try #require(TestBytes.places(of: Array(old.utf8), in: bytes).first, "\(old)")
     try file.write(bytes[..<place] + new + bytes[(place + old.utf8.count)...])
     return file.refusal(options: options)
   }

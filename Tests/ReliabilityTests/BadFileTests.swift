@@ -291,7 +291,7 @@ extension [UInt8] {
   mutating func replace(_ old: String, by new: String) throws { try replace(Array(old.utf8), by: Array(new.utf8)) }
 
   mutating func replace(_ old: [UInt8], by new: [UInt8]) throws {
-    let place = try #require(indices.first { self[$0...].starts(with: old) })
+    let place = try #require(TestBytes.places(of: old, in: self).first)
     replaceSubrange(place..<place + old.count, with: new)
   }
 }

@@ -356,7 +356,7 @@ private struct Secrets {
   /// Changes bytes in and beside values, and cuts the file there.
   private func damageFile() throws {
     let bytes = try TemporaryFolder.read(path)
-    let marks = ["canary", "73417341", "Letter", "NzM0"].flatMap { bytes.ranges(of: Array($0.utf8)).map(\.lowerBound) }
+    let marks = ["canary", "73417341", "Letter", "NzM0"].flatMap { TestBytes.places(of: Array($0.utf8), in: bytes) }
     for mark in marks {
       for place in stride(from: max(0, mark - 30), to: min(bytes.count, mark + 40), by: 3) {
         var damaged = bytes

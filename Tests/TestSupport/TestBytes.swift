@@ -6,6 +6,12 @@ package enum TestBytes {
   /// Whether two folders have the same files, by name.
   package static func areEqual(_ first: [String: [UInt8]], _ second: [String: [UInt8]]) -> Bool { first == second }
 
+  /// The indices at which a part begins in bytes.
+  package static func places(of part: [UInt8], in bytes: [UInt8]) -> [Int] {
+    guard let first = part.first, part.count <= bytes.count else { return [] }
+    return (0...bytes.count - part.count).filter { bytes[$0] == first && bytes[$0..<$0 + part.count].elementsEqual(part) }
+  }
+
   /// Bytes without a short period, different for each seed.
   package static func pattern(_ seed: Int64, _ count: Int) -> [UInt8] {
     (0..<Int64(count)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ seed &* 17 &+ $0 >> 8) }

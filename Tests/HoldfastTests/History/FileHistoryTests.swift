@@ -191,7 +191,7 @@ import Testing
     try insert(1, coordinator)
     try coordinator.close()
     let bytes = try TemporaryFolder.read(path), begin = Array("{\"changes\":".utf8)
-    let places = bytes.indices.filter { bytes[$0...].starts(with: begin) }
+    let places = TestBytes.places(of: begin, in: bytes)
     #expect(places.count == 2)
     for place in try #require(places.first)..<(try #require(places.last)) + 60 {
       var changed = bytes

@@ -51,7 +51,7 @@ enum Archive {
     let context = try context(store)
     var random = SeededGenerator(seed: 7)
     func number(_ limit: Int) -> Int { Int.random(in: 0..<limit, using: &random) }
-    func text(_ size: Int) -> String { String((0..<size).map { _ in Character(UnicodeScalar(UInt8(97 + number(26)))) }) }
+    func text(_ size: Int) -> String { String(decoding: (0..<size).map { _ in UInt8(97 + number(26)) }, as: UTF8.self) }
     let shelves = try (0..<count / 50).map { number in
       let shelf = try context.insert(entityNamed: "Shelf")
       try shelf.setValue(.int64(Int64(number)), forKey: "number")
@@ -134,12 +134,17 @@ enum Archive {
     case suspect
   }
 
-  /// All objects by entity and key: `Book/p1`. The lists of unordered relationships are sorted.
+  /// All objects of a store, by entity and key: `Book/p1`.
   static func contents(_ store: StoreDescription, model: ManagedObjectModel = model) throws -> [String: Content] {
     let context = try context(store, model: model)
     defer { try? context.persistentStoreCoordinator.close() }
+    return try contents(in: context)
+  }
+
+  /// All objects by entity and key. The lists of unordered relationships are sorted.
+  static func contents(in context: ManagedObjectContext) throws -> [String: Content] {
     var contents: [String: Content] = [:]
-    for entity in model.entities where entity.superentityIndex == nil {
+    for entity in context.persistentStoreCoordinator.model.entities where entity.superentityIndex == nil {
       for object in try context.fetch(FetchRequest<ManagedObject>(entityName: entity.name)) {
         var content = Content(entity: object.entity.name, values: [:], links: [:])
         for attribute in object.entity.attributes { content.values[attribute.name] = try object.value(forKey: attribute.name).storeValue }
@@ -153,7 +158,7 @@ enum Archive {
   }
 
   /// The ID without the store's UUID, which may be lost.
-  private static func id(_ id: ManagedObjectID) -> String { id.uriRepresentation.split(separator: "/").suffix(2).joined(separator: "/") }
+  private static func id(_ id: ManagedObjectID) -> String { "\(id.entityName)/p\(id.key)" }
 
   private static func links(of object: ManagedObject, _ relationship: ManagedObjectModel.Relationship) throws -> [String] {
     let name = relationship.name

@@ -58,8 +58,8 @@ import Testing
     try TemporaryFolder.write(bytes, to: damaged)
     let report = try PersistentStoreCoordinator.repairPersistentStore(kind.store(damaged), to: kind.store(repaired), model: model)
     defer { for name in folder.names where name.hasPrefix("repaired") { unlink(folder.file(name)) } }
-    #expect(try TemporaryFolder.read(damaged) == bytes, "\(what)")
-    let found = try Archive.contents(kind.store(repaired))
+    #expect(try TestBytes.areEqual(TemporaryFolder.read(damaged), bytes), "\(what)")
+    let context = try Archive.context(kind.store(repaired)), found = try Archive.contents(in: context)
     let lost = Set(original.contents.keys).subtracting(found.keys)
     #expect(found.keys.allSatisfy { original.contents[$0] != nil }, "\(what): objects that never existed")
     for (id, content) in found {
@@ -68,7 +68,7 @@ import Testing
       break
     }
     #expect(report.objectCount == found.count, "\(what)")
-    let context = try Archive.context(kind.store(repaired)), tag = try context.insert(entityNamed: "Tag")
+    let tag = try context.insert(entityNamed: "Tag")
     try tag.setValue(.string("new"), forKey: "name")
     try context.save()
     #expect(original.contents["Tag/p\(tag.objectID.key)"] == nil, "\(what)")
@@ -87,7 +87,7 @@ import Testing
     var random = SeededGenerator()
     let pages = original.bytes.count / 4096
     for page in [0, 1, pages - 1, pages]
-      + stride(from: Int.random(in: 2..<12, using: &random), to: pages, by: TestTier.step(max(1, pages / 6)))
+      + stride(from: Int.random(in: 2..<12, using: &random), to: pages, by: TestTier.step(max(1, pages / 3)))
     {
       var bytes = original.bytes
       let range = page * 4096..<min(page * 4096 + 4096, bytes.count), isZero = Bool.random(using: &random)
@@ -111,10 +111,7 @@ import Testing
   /// The first or the last objects of the file are among those that are lost, so no object before or behind them shows where they were.
   @Test(arguments: [Kind.json, .xml], [false, true]) func RE6_lossesAtTheEndsOfTheObjectsAreEstimated(_ kind: Kind, _ isLast: Bool) throws {
     let original = try #require(try Self.originals.get()[kind])
-    let begin = Array((kind == .json ? "\n{\"$key\":" : "\n<object type=").utf8)
-    let places = original.bytes.indices.dropLast(begin.count).filter {
-      original.bytes[$0] == begin[0] && original.bytes[$0...].starts(with: begin)
-    }
+    let places = TestBytes.places(of: Array((kind == .json ? "\n{\"$key\":" : "\n<object type=").utf8), in: original.bytes)
     let (first, last) = (try #require(places.first), try #require(places.last))
     var bytes = original.bytes
     for place in isLast ? last - 20_000..<last + 40 : first + 30..<first + 20_000 { bytes[place] = 0 }
@@ -135,7 +132,7 @@ import Testing
     report: RepairReport, lost: Set<String>
   ) {
     var bytes = try #require(try Self.originals.get()[kind]).bytes
-    let place = try #require(bytes.indices.first { bytes[$0...].starts(with: text.utf8) }, "\(text)")
+    let place = try #require(TestBytes.places(of: Array(text.utf8), in: bytes).first, "\(text)")
     bytes.replaceSubrange(place..<place + text.utf8.count, with: new.utf8)
     return try repair(kind, bytes, model: model, "\(text) is \(new)")
   }
@@ -162,7 +159,7 @@ import Testing
   /// The line that begins an entity is lost, and joins the objects before and behind it.
   @Test(arguments: ["Page", "Shelf", "Tag"]) func RE6_zerosInsteadOfABeginningLoseOnlyTheirObjects(_ entity: String) throws {
     var bytes = try #require(try Self.originals.get()[.json]).bytes
-    let begin = Array("\n\"\(entity)\":[".utf8), place = try #require(bytes.indices.first { bytes[$0...].starts(with: begin) })
+    let begin = Array("\n\"\(entity)\":[".utf8), place = try #require(TestBytes.places(of: begin, in: bytes).first)
     for place in place - 20..<place + begin.count + 20 { bytes[place] = 0 }
     let (report, lost) = try repair(.json, bytes, model: Archive.model, "zeros before \(entity)")
     #expect(lost.count == 2 && !report.isComplete, "\(lost.count) lost; \(report)")
@@ -213,7 +210,7 @@ import Testing
     #expect(first.lost.isEmpty && second.lost.isEmpty && !first.report.isComplete && !second.report.isComplete)
     // The entry of the store information, with which the directory begins.
     let info = Array([1, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0, 0, 0, 0, 0] as [UInt8])
-    let place = try #require(changed.indices.last { changed[$0...].starts(with: info) })
+    let place = try #require(TestBytes.places(of: info, in: changed).last)
     changed[place] = 9
     let third = try repair(.binary, changed, model: Archive.model, "the first entry")
     #expect(third.lost.isEmpty && !third.report.isComplete, "\(third.report)")
@@ -233,7 +230,7 @@ import Testing
   @Test(arguments: [Kind.json, .xml]) func aChangedValueIsReported(_ kind: Kind) throws {
     var bytes = try #require(try Self.originals.get()[kind]).bytes
     let text = Array("item 1000 ".utf8)
-    let place = try #require(bytes.indices.first { bytes[$0...].starts(with: text) })
+    let place = try #require(TestBytes.places(of: text, in: bytes).first)
     bytes[place + 5] = UInt8(ascii: "2")
     try TemporaryFolder.write(bytes, to: folder.file("damaged"))
     let report = try PersistentStoreCoordinator.repairPersistentStore(
