@@ -113,6 +113,8 @@ import Testing
 
   /// Rings of cats, by a relationship to their own entity: with one, with two, and with more than recursive calls could handle.
   @Test(arguments: TestStore.allCases, [1, 2, 3, 3_000]) func aRingOfOneEntityGoesAsAWhole(_ store: TestStore, _ count: Int) throws {
+    // The weakest store returns all rows for each of the requests.
+    let count = store == .weakest ? min(count, TestTier.count(300, full: 3_000)) : count
     let place = try place(store), setup = try place.context()
     let cats = try (0..<count).map { try insert("Cat", "ring \($0)", setup) }
     for (place, cat) in cats.enumerated() { try cat.setValue(.objectID(cats[(place + 1) % count].objectID), forKey: "next") }

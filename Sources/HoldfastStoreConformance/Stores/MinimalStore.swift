@@ -64,9 +64,9 @@ public final class MinimalStore: RowStore {
   public func rows(matching query: RowQuery, in snapshot: Void, into output: RowOutput) throws {
     for entity in query.entities {
       let rows = contents.state.withLock { $0.rows[entity.name] ?? [:] }
-      let descending = rows.values.sorted { $0.key > $1.key }
+      let descending = rows.keys.sorted(by: >)
       for remainder in [1, 0] {
-        for (index, row) in descending.enumerated() where index % 2 == remainder { try output.add(row) }
+        for (index, key) in descending.enumerated() where index % 2 == remainder { if let row = rows[key] { try output.add(row) } }
       }
     }
   }

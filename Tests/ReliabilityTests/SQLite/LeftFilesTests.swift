@@ -57,7 +57,8 @@ import Testing
     }
 
     func apply(to bytes: inout [UInt8]) {
-      let frame = 24 + 4096, frames = (bytes.count - 32) / frame
+      let frame: Int = 24 + 4096, frames: Int = (bytes.count - 32) / frame
+      let lastFrame: Int = 32 + (frames - 1) * frame, middleFrame: Int = 32 + frames / 2 * frame
       switch self {
       case .none: break
       case .missing, .empty: bytes = []
@@ -69,9 +70,9 @@ import Testing
       case .longer: bytes += bytes.prefix(frame)
       case .saltOfTheHeader: bytes[17] ^= 1
       case .saltOfTheFirstFrame: bytes[32 + 8] ^= 1
-      case .saltOfTheLastFrame: bytes[32 + (frames - 1) * frame + 12] ^= 1
+      case .saltOfTheLastFrame: bytes[lastFrame + 12] ^= 1
       case .checksumOfTheHeader: bytes[24] ^= 1
-      case .aPageInTheMiddle: bytes[32 + frames / 2 * frame + 24 + 100] ^= 1
+      case .aPageInTheMiddle: bytes[middleFrame + 24 + 100] ^= 1
       }
     }
   }
@@ -81,7 +82,8 @@ import Testing
     try await makeKilled(at: path)
     var bytes = try TemporaryFolder.read(log)
     // The killed process had written frames since the last reset of the log, and nothing behind them.
-    try #require((bytes.count - 32) % (24 + 4096) == 0 && bytes.count > 32)
+    let frameBytes = bytes.count - 32
+    try #require(frameBytes % 4120 == 0 && frameBytes > 0)
     harm.apply(to: &bytes)
     if harm == .missing { unlink(log) } else { try TemporaryFolder.write(bytes, to: log) }
     if !keepsIndex { unlink(index) }
