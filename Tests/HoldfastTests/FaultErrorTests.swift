@@ -281,6 +281,136 @@ import Testing
     try expectRefusal(scene)
   }
 
+  /// What a closure of `reading` does with the age of Fido, which can't be read.
+  enum Use: CaseIterable, Sendable { case value, changedValue, insertion, deletion, toOne, toMany }
+
+  @Test(arguments: TestStore.allCases, Use.allCases)
+  func whatAReadingClosureComputesFromAPlaceholderIsNotSaved(_ store: TestStore, _ use: Use) throws {
+    let scene = try scene(store), context = scene.context, rex = scene.rex
+    // An object that was changed before isn't recorded as changed again.
+    if use == .changedValue { rex.age = 6 }
+    try changeWhileReading(scene) { age in
+      switch use {
+      case .value, .changedValue: rex.age = age
+      case .insertion: context.dog("Pup", age: age)
+      case .deletion: if age == 0 { context.delete(rex) }
+      case .toOne: if age == 0 { rex.owner = scene.ann }
+      case .toMany: if age == 0 { scene.ann.dogs.insert(rex) }
+      }
+    }
+    try expectRefusal(scene)
+    context.rollback()
+    rex.age = scene.fido.age + 1
+    try context.save()
+    let check = try scene.other()
+    #expect(try check.one(Dog.self) { $0.name == "Rex" }?.age == 4 && check.count(for: FetchRequest<Dog>()) == 2)
+  }
+
+  /// Calls a closure with the placeholder of Fido's age, within `reading`.
+  private func changeWhileReading(_ scene: Scene, _ change: (Int) throws -> Void) throws {
+    scene.failNextRead()
+    let failed = #expect(throws: StoreError.self) { try scene.context.reading { try change(scene.fido.age) } }
+    scene.failing.clear()
+    #expect(failed?.code == .locked)
+  }
+
+  @Test(arguments: TestStore.allCases, Acknowledgement.allCases)
+  func aReadingClosureThatChangedAnObjectRefusesSavesUntilTheErrorIsAcknowledged(
+    _ store: TestStore, _ acknowledgement: Acknowledgement
+  ) throws {
+    let scene = try scene(store), context = scene.context
+    try changeWhileReading(scene) { scene.rex.age = $0 }
+    #expect((context.faultError as? StoreError)?.code == .locked)
+    try expectRefusal(scene)
+    switch acknowledgement {
+    case .call: context.acknowledgeFaultErrors()
+    case .reset: context.reset()
+    case .rollback: context.rollback()
+    case .refresh: try context.refresh(scene.fido, mergeChanges: true)
+    case .refreshAll: try context.refreshAllObjects()
+    }
+    let rex = try #require(try context.one(Dog.self) { $0.name == "Rex" }),
+      fido = try #require(try context.one(Dog.self) { $0.name == "Fido" })
+    rex.age = fido.age + 1
+    try context.save()
+    #expect(try scene.other().one(Dog.self) { $0.name == "Rex" }?.age == 4)
+  }
+
+  @Test(arguments: TestStore.allCases) func whatAReadingClosureChangesBeforeTheErrorIsSaved(_ store: TestStore) throws {
+    let scene = try scene(store), context = scene.context, rex = scene.rex
+    rex.weight = 20
+    scene.failNextRead()
+    let failed = #expect(throws: StoreError.self) {
+      try context.reading {
+        (rex.age, rex.owner) = (6, scene.ann)
+        context.dog("Pup", age: 1)
+        return scene.fido.age
+      }
+    }
+    scene.failing.clear()
+    #expect(failed?.code == .locked && context.faultError == nil)
+    try context.save()
+    let check = try scene.other(), saved = try #require(try check.one(Dog.self) { $0.name == "Rex" })
+    #expect(saved.age == 6 && saved.weight == 20 && saved.owner?.name == "Ann")
+    #expect(try check.count(for: FetchRequest<Dog>()) == 3)
+  }
+
+  @Test(arguments: TestStore.allCases) func aReadingClosureThatThrowsAfterItsChangesRefusesSavesToo(_ store: TestStore) throws {
+    struct Own: Error {}
+    let scene = try scene(store)
+    scene.failNextRead()
+    #expect(throws: Own.self) {
+      try scene.context.reading { () throws -> Int in
+        scene.rex.age = scene.fido.age
+        throw Own()
+      }
+    }
+    scene.failing.clear()
+    try expectRefusal(scene)
+  }
+
+  @Test(arguments: TestStore.allCases) func theErrorOfAnInnerReadingClosureLastsIfItChangedObjects(_ store: TestStore) throws {
+    for isChanged in [true, false] {
+      let scene = try scene(store), context = scene.context
+      scene.failNextRead()
+      let inner = {
+        let age = scene.fido.age
+        if isChanged { scene.rex.age = age }
+      }
+      var wasCaught = false
+      let outer = {
+        do { try context.reading(inner) } catch { wasCaught = true }
+      }
+      if isChanged {
+        #expect(throws: StoreError.self) { try context.reading(outer) }
+      } else {
+        try context.reading(outer)
+      }
+      scene.failing.clear()
+      #expect(wasCaught)
+      if isChanged { try expectRefusal(scene) } else { try context.save() }
+    }
+  }
+
+  @Test(arguments: TestStore.allCases) func handlersReceiveAnObjectOnceThatAReadingClosureChangesAgain(_ store: TestStore) throws {
+    let scene = try scene(store), context = scene.context, rex = scene.rex
+    var received: [ObjectChanges] = []
+    let observation = context.onChange { received.append($1) }
+    defer { observation.cancel() }
+    rex.age = 6
+    try changeWhileReading(scene) { rex.age = $0 }
+    try context.processPendingChanges()
+    #expect(received == [ObjectChanges(updated: [rex.objectID])])
+  }
+
+  @Test func withThePlaceholderPolicyAReadingClosureRefusesNoSave() throws {
+    let scene = try scene(.sqlite)
+    scene.context.faultErrorPolicy = .placeholder
+    try changeWhileReading(scene) { scene.rex.age = $0 }
+    try scene.context.save()
+    #expect(try scene.other().one(Dog.self) { $0.name == "Rex" }?.age == 0)
+  }
+
   @Test func withThePlaceholderPolicyNothingFollows() throws {
     let scene = try scene(.sqlite)
     scene.context.faultErrorPolicy = .placeholder
@@ -367,21 +497,24 @@ import Testing
   }
 
   /// The same program runs repeatedly, and each time another of its reads fails once. The saved values must be correct.
-  @Test(arguments: TestStore.allCases) func whicheverReadFailsNoWrongValueIsSaved(_ store: TestStore) throws {
+  ///
+  /// - Parameter isReading: Whether each step runs in a closure of `reading`, and the program continues after its error.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func whicheverReadFailsNoWrongValueIsSaved(_ store: TestStore, _ isReading: Bool) throws {
     var seeds = SeededGenerator()
-    print("failing reads on \(store): HOLDFAST_SEED=\(seeds.seed)")
+    print("failing reads on \(store)\(isReading ? " in closures" : ""): HOLDFAST_SEED=\(seeds.seed)")
     let seed = seeds.next()
     for call in [FaultInjectingStore.Call.beginRead, .rows, .relationships, .fetch] {
       var (number, refusals) = (1, 0)
       // Until the program makes fewer calls.
-      while try run(store, seed, call, number, &refusals) { number += 1 }
+      while try run(store, seed, call, number, isReading, &refusals) { number += 1 }
       #expect(number > 1 && (refusals > 0 || call == .fetch), "\(call): \(number) calls, \(refusals) saves refused")
     }
   }
 
   /// - Returns: whether the program made the failing call.
   private func run(
-    _ store: TestStore, _ seed: UInt64, _ call: FaultInjectingStore.Call, _ number: Int, _ refusals: inout Int
+    _ store: TestStore, _ seed: UInt64, _ call: FaultInjectingStore.Call, _ number: Int, _ isReading: Bool, _ refusals: inout Int
   ) throws -> Bool {
     var random = SeededGenerator(seed: seed)
     let place = try store.makePlace()
@@ -396,7 +529,18 @@ import Testing
       try context.refreshAllObjects()
       context.persistentStoreCoordinator.rowCache.removeAll()
       let dogs = try ids.mapValues { try #require(try context.object(with: $0) as? Dog) }
-      for _ in 0..<4 { now.step(dogs, &random) }
+      for _ in 0..<4 {
+        guard isReading else {
+          now.step(dogs, &random)
+          continue
+        }
+        let before = now
+        do { try context.reading { now.step(dogs, &random) } } catch {
+          #expect((error as? StoreError)?.code == .locked, "\(error)")
+          // The save is refused if the step has changed anything.
+          now = before
+        }
+      }
       do {
         // Every program fetches at least once.
         if Bool.random(using: &random) || round == 0 { _ = try context.fetch(FetchRequest<Dog> { $0.age > 3 }) }

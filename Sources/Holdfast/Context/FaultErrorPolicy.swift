@@ -2,7 +2,7 @@
 ///
 /// The getter of a property can't throw. When the store is busy, closed or damaged, or an I/O error occurs, the getter returns a
 /// *placeholder*: 0, `false`, `""`, `nil` or an empty relationship. The policy prevents placeholders from being mistaken for stored values
-/// and saved.
+/// and saved. In ``ManagedObjectContext/reading(_:)`` it applies only to an error after which the closure changed an object.
 ///
 /// A deleted row isn't an error: the object's properties are nil, ``ManagedObject/isInaccessible`` is true, and saves continue to work.
 @nonexhaustive public enum FaultErrorPolicy: Sendable, Hashable {

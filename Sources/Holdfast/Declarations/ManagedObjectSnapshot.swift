@@ -141,15 +141,17 @@ extension ManagedObjectContext {
 
   /// Runs a closure that reads objects, and throws if any of them couldn't be read.
   ///
-  /// The getter of a property can't throw; see ``FaultErrorPolicy``. The result of this closure doesn't depend on placeholders, and the
-  /// errors don't prevent later saves. Change no objects in the closure: a later save would save what was computed from a placeholder.
+  /// The getter of a property can't throw; see ``FaultErrorPolicy``. The result of this closure doesn't depend on placeholders.
   ///
   /// ```swift
   /// let names = try context.reading { dogs.map(\.name) }
   /// ```
   ///
+  /// If the closure changed nothing after a read had failed, later saves aren't refused. Otherwise its changes may depend on a placeholder,
+  /// and the context's ``ManagedObjectContext/faultErrorPolicy`` applies: by default, saves are refused until the errors are acknowledged.
+  ///
   /// - Returns: The closure's result.
   /// - Throws: The closure's error; ``PersistenceError`` with code ``PersistenceError/Code/missingObject`` if an object was deleted; the store's
   ///   error if an object couldn't be read.
-  public func reading<Result>(_ body: () throws -> Result) throws -> Result { try core.refusingFaultErrors(body) }
+  public func reading<Result>(_ body: () throws -> Result) throws -> Result { try core.refusingFaultErrors(isProgram: true, body) }
 }

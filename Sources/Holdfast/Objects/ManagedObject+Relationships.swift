@@ -90,6 +90,7 @@ extension ManagedObject {
     if !link.hasInverse { return }
     if let old { detachInverse(of: link, from: old) }
     if let target { attachInverse(of: link, to: target) }
+    context.noteEndOfChange()
   }
 
   private func assign(_ slot: SlotIndex, _ target: ManagedObject?) {
@@ -206,6 +207,7 @@ extension ManagedObject {
       // If an object is linked to itself by a relationship that is its own inverse, the link is already recorded.
       let isBothEnds = target === self && Int(link.inverseToManyIndex) == index
       if link.hasInverse && !isBothEnds { target.recordAddition(Int(link.inverseToManyIndex), objectKey, isNew: isKnown(index)) }
+      context.noteEndOfChange()
     }
   }
 
@@ -236,6 +238,7 @@ extension ManagedObject {
       if toManyStates()[index].remove(target.objectKey, isUnsaved: target.wasNeverSaved) {
         context.noteChange(self)
         if link.hasInverse { target.recordRemoval(Int(link.inverseToManyIndex), objectKey, isUnsaved: wasNeverSaved) }
+        context.noteEndOfChange()
       }
     }
   }

@@ -92,8 +92,10 @@ extension ManagedObject {
     let link = plan.toMany[index]
     for key in targets(index).withKeys({ Array($0) }) where key != kept {
       recordRemoval(index, key)
-      guard link.hasInverse, let partner = context.linked(link.destination, key) else { continue }
-      partner.recordRemoval(Int(link.inverseToManyIndex), objectKey)
+      if link.hasInverse, let partner = context.linked(link.destination, key) {
+        partner.recordRemoval(Int(link.inverseToManyIndex), objectKey)
+      }
+      context.noteEndOfChange()
     }
   }
 

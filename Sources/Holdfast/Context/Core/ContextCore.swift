@@ -52,6 +52,8 @@ import Synchronization
   /// The class of the last inserted object, and its entity.
   @exclusivity(unchecked) var lastInserted: (type: ObjectIdentifier, entity: EntityIndex)?
   @exclusivity(unchecked) var changes: ChangeSet
+  /// How often ``noteChange(_:)`` recorded a change. An object that is ``ObjectFlags/listed`` isn't counted again.
+  @exclusivity(unchecked) var changeCount = 0
   let deletions: Deletions
   @exclusivity(unchecked) var recentGroups = RecentGroups()
   @exclusivity(unchecked) var faultErrors = FaultErrors()
@@ -189,6 +191,7 @@ import Synchronization
   func noteChange(_ object: ManagedObject) {
     if object.flags.isDisjoint(with: [.inserted, .deleted]) { object.flags.insert(.updated) }
     if object.flags.contains(.listed) { return }
+    changeCount += 1
     observers?.note(object)
     if object.flags.contains(.inList) {
       if object.flags.contains(.insertedByChild) { children?.noteOwnChange(of: object) }

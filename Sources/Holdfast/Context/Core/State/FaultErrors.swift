@@ -8,21 +8,27 @@ struct FaultErrors {
   var latest: (any Error)?
   /// Whether the current operation throws the errors, so that its result doesn't depend on placeholders.
   let areThrown: Bool
-  /// The errors in callbacks during an operation that throws errors.
+  /// Whether the operation is a closure of the program, which may change objects.
+  fileprivate let isProgram: Bool
+  /// ``ContextCore/changeCount`` at the first error in a closure of the program; nil if there was none.
   ///
-  /// Values that the callbacks computed from placeholders remain in their objects even if the operation throws.
-  fileprivate(set) var ofCallbacks: [(id: ManagedObjectID, error: any Error)] = []
+  /// Changes since then may depend on placeholders.
+  fileprivate var changeCountAtError: Int?
+  /// The errors that remain when the operation throws: changes of objects may depend on their placeholders.
+  ///
+  /// Those in callbacks, and those in a closure of the program that changed objects afterwards.
+  fileprivate var lasting: [(id: ManagedObjectID, error: any Error)] = []
   /// The first error of each object whose properties returned placeholders, with its index in the order of occurrence.
   private var unread: [ManagedObjectID: (order: Int, error: any Error)] = [:]
 
   /// The number of errors inserted so far: the index of the next one.
   private var insertionCount = 0
 
-  init() { areThrown = false }
+  init() { (areThrown, isProgram) = (false, false) }
 
   /// Creates a value without errors that has the callback depth of another.
-  fileprivate init(areThrown: Bool, in callbacks: FaultErrors) {
-    self.areThrown = areThrown
+  fileprivate init(areThrown: Bool, isProgram: Bool, in callbacks: FaultErrors) {
+    (self.areThrown, self.isProgram) = (areThrown, isProgram)
     callbackDepth = callbacks.callbackDepth
   }
 
@@ -30,7 +36,12 @@ struct FaultErrors {
   var first: (any Error)? { unread.values.min { $0.order < $1.order }?.error }
 
   /// The objects that couldn't be read, in the order in which the errors occurred.
-  var objectIDs: [ManagedObjectID] { unread.sorted { $0.value.order < $1.value.order }.map(\.key) }
+  var objectIDs: [ManagedObjectID] { all.map(\.id) }
+
+  /// The first error of each object, in the order in which they occurred.
+  fileprivate var all: [(id: ManagedObjectID, error: any Error)] {
+    unread.sorted { $0.value.order < $1.value.order }.map { ($0.key, $0.value.error) }
+  }
 
   mutating func insert(_ error: any Error, _ id: ManagedObjectID) {
     if unread[id] != nil { return }
@@ -56,13 +67,18 @@ extension ContextCore {
   var faultError: (any Error)? { faultErrors.latest }
 
   /// Allows saves again after properties couldn't be read. Sends no store request.
-  func acknowledgeFaultErrors() { faultErrors = FaultErrors(areThrown: faultErrors.areThrown, in: faultErrors) }
+  func acknowledgeFaultErrors() {
+    faultErrors = FaultErrors(areThrown: faultErrors.areThrown, isProgram: faultErrors.isProgram, in: faultErrors)
+  }
 
   /// Records that a property of an object returns a placeholder because of an error.
-  func noteUnread(_ id: ManagedObjectID, _ error: any Error) {
+  ///
+  /// - Parameter lasts: Whether changes of objects already depend on the placeholder.
+  func noteUnread(_ id: ManagedObjectID, _ error: any Error, lasts: Bool = false) {
     faultErrors.latest = error
     if faultErrors.areThrown {
-      if faultErrors.callbackDepth > 0 { faultErrors.ofCallbacks.append((id, error)) }
+      if lasts || faultErrors.callbackDepth > 0 { faultErrors.lasting.append((id, error)) }
+      if faultErrors.isProgram && faultErrors.changeCountAtError == nil { countChanges() }
       return faultErrors.insert(error, id)
     }
     switch faultErrorPolicy {
@@ -86,8 +102,10 @@ extension ContextCore {
   }
 
   /// Runs a body that reads faults, and throws if a read failed or a row was deleted, so that no result depends on placeholders.
-  func refusingFaultErrors<Result>(_ body: () throws -> Result) throws -> Result {
-    let (result, errors) = try collectingFaultErrors(body)
+  ///
+  /// - Parameter isProgram: Whether the body is a closure of the program. If it changes objects after an error, later saves are refused.
+  func refusingFaultErrors<Result>(isProgram: Bool = false, _ body: () throws -> Result) throws -> Result {
+    let (result, errors) = try collectingFaultErrors(isProgram: isProgram, body)
     if let error = errors.latest { throw error }
     return result
   }
@@ -100,16 +118,30 @@ extension ContextCore {
     return result
   }
 
-  private func collectingFaultErrors<Result>(_ body: () throws -> Result) rethrows -> (Result, FaultErrors) {
+  private func collectingFaultErrors<Result>(
+    isProgram: Bool = false, _ body: () throws -> Result
+  ) rethrows -> (Result, FaultErrors) {
     let before = faultErrors
-    faultErrors = FaultErrors(areThrown: true, in: before)
+    faultErrors = FaultErrors(areThrown: true, isProgram: isProgram, in: before)
     defer {
-      let ofCallbacks = faultErrors.ofCallbacks
+      let isChanged = faultErrors.changeCountAtError.map { $0 != changeCount } ?? false
+      let lasting = isChanged ? faultErrors.lasting + faultErrors.all : faultErrors.lasting
       faultErrors = before
-      for (id, error) in ofCallbacks { noteUnread(id, error) }
+      for (id, error) in lasting { noteUnread(id, error, lasts: true) }
     }
     let result = try body()
     return (result, faultErrors)
+  }
+
+  /// Counts the changes of objects from now on, including further changes of objects that have changed before.
+  private func countChanges() {
+    for object in changes.objects { object.flags.remove(.noted) }
+    faultErrors.changeCountAtError = changeCount
+  }
+
+  /// Counts a change that has ended. An error during the change may have made it incomplete.
+  func noteEndOfChange() {
+    if faultErrors.changeCountAtError != nil { changeCount += 1 }
   }
 
   /// Runs a callback of an object. Values that it computes from placeholders may remain in the object.
