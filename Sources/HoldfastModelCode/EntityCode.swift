@@ -28,9 +28,14 @@ struct EntityCode {
 
   /// What the class can't declare.
   var notes: [String] {
-    entity.fetchedProperties.map {
-      "\(entity.name).\($0.name): A fetched property is declared, but has no accessor. Fetch its objects with a request."
+    entity.fetchedProperties.compactMap { property in
+      problem(of: property).map { "\(entity.name).\(property.name): The fetched property is declared, but has no accessor. \($0)" }
     }
+  }
+
+  /// Why the objects of a fetched property can't be fetched; nil if they can.
+  private func problem(of property: FetchedPropertyDescription) -> String? {
+    model.entity(named: entity.name).flatMap { property.problem(of: $0, in: model) }
   }
 
   // MARK: Files
@@ -56,9 +61,21 @@ struct EntityCode {
   var propertiesSource: String {
     let sections =
       attributes.map { $0.property(access) } + relationships.map { $0.property(access) } + relationships.map { $0.methods(access) }
-      + [snapshot, initializer ?? "", slots, slotCounts, declaration]
+      + fetchedProperties + [snapshot, initializer ?? "", slots, slotCounts, declaration]
     return "nonisolated extension \(className) {\n" + SwiftText.indented(sections.filter { !$0.isEmpty }.joined(separator: "\n\n"))
       + "\n}\n"
+  }
+
+  /// The accessors of fetched properties.
+  private var fetchedProperties: [String] {
+    entity.fetchedProperties.filter { problem(of: $0) == nil }.sorted { SwiftText.precedes($0.name, $1.name) }.map { property in
+      let request = property.fetchRequest, destination = names.className(request.entity)
+      let predicate = request.predicateFormat.map { "\n///\n/// The predicate of its request is `\(SwiftText.comment($0))`." } ?? ""
+      let call = "fetchedObjects(forProperty: \(SwiftText.literal(property.name)), as: \(destination).self)"
+      return "/// Objects of \(request.entity). Each access fetches them.\(predicate)\n"
+        + "\(access)var \(SwiftNames.property(property.name)): [\(destination)] {\n"
+        + SwiftText.indented(SwiftText.member("get throws", "try \(call)", margin: 4)) + "\n}"
+    }
   }
 
   // MARK: Creating

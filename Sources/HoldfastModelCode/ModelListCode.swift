@@ -22,7 +22,7 @@ struct ModelListCode {
     for template in model.fetchRequestTemplates.sorted(by: { SwiftText.precedes($0.name, $1.name) }) {
       var function = SwiftNames.template(template.name)
       while !taken.insert(function).inserted { function = function.filter { $0 != "`" } + "Request" }
-      do throws(TemplateProblem) {
+      do throws(PredicateProblem) {
         let code = try TemplateCode(template, name: function, model, names, access: access)
         members.append(code.source)
         types += code.types

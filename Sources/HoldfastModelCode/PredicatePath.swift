@@ -16,10 +16,10 @@ enum PredicatePath {
 
   /// The path in code, and its end.
   ///
-  /// - Throws: A ``TemplateProblem`` if the model has no such path, or a query can't follow it.
+  /// - Throws: A ``PredicateProblem`` if the model has no such path, or a query can't follow it.
   static func resolve(
     _ path: [String], _ entity: String, _ model: ManagedObjectModel, _ names: SwiftNames
-  ) throws(TemplateProblem) -> (code: String, end: PredicatePath) {
+  ) throws(PredicateProblem) -> (code: String, end: PredicatePath) {
     var code = "$0", current = entity, rest = path[...]
     while let name = rest.popFirst() {
       code += "." + SwiftNames.property(name)
@@ -27,9 +27,9 @@ enum PredicatePath {
         return try attributeEnd(attribute, rest, code, isElement: false, model, names)
       }
       guard let relationship = model.relationship(name, of: current) else {
-        throw TemplateProblem("\(current) has no attribute or relationship \(name) that a query can use.")
+        throw PredicateProblem("\(current) has no attribute or relationship \(name) that a query can use.")
       }
-      if relationship.isTransient { throw TemplateProblem("\(current).\(name) is transient, so a query can't use it.") }
+      if relationship.isTransient { throw PredicateProblem("\(current).\(name) is transient, so a query can't use it.") }
       current = relationship.destination
       if relationship.isToMany {
         if rest == ["@count"] { return (code + ".count", .value(PredicateValue(kind: .count, type: "Int", isOptional: false))) }
@@ -43,14 +43,14 @@ enum PredicatePath {
   private static func attributeEnd(
     _ attribute: AttributeDescription, _ rest: ArraySlice<String>, _ code: String, isElement: Bool, _ model: ManagedObjectModel,
     _ names: SwiftNames
-  ) throws(TemplateProblem) -> (code: String, end: PredicatePath) {
+  ) throws(PredicateProblem) -> (code: String, end: PredicatePath) {
     if attribute.isTransient || attribute.allowsExternalBinaryDataStorage {
-      throw TemplateProblem("\(attribute.name) isn't in the rows of a store, so a query can't use it.")
+      throw PredicateProblem("\(attribute.name) isn't in the rows of a store, so a query can't use it.")
     }
     let elements = model.composites.first { $0.name == attribute.compositeName }?.elements
     if let next = rest.first {
       guard let element = elements?.first(where: { $0.name == next }) else {
-        throw TemplateProblem("\(attribute.name) has no element \(next).")
+        throw PredicateProblem("\(attribute.name) has no element \(next).")
       }
       return try attributeEnd(element, rest.dropFirst(), "\(code).\(SwiftNames.property(next))", isElement: true, model, names)
     }
@@ -97,8 +97,8 @@ struct PredicateValue {
     }
   }
 
-  func notOrdered(_ code: String) -> TemplateProblem {
-    TemplateProblem("\(code) has no order, or the comparison has options, which a query can't have.")
+  func notOrdered(_ code: String) -> PredicateProblem {
+    PredicateProblem("\(code) has no order, or the comparison has options, which a query can't have.")
   }
 
   // MARK: Constants

@@ -8,10 +8,10 @@ struct TemplateCode {
 
   /// Generates the function.
   ///
-  /// - Throws: A ``TemplateProblem`` if a query can't have the predicate.
+  /// - Throws: A ``PredicateProblem`` if a query can't have the predicate.
   init(
     _ template: FetchRequestDescription, name: String, _ model: ManagedObjectModel, _ names: SwiftNames, access: String
-  ) throws(TemplateProblem) {
+  ) throws(PredicateProblem) {
     var code = PredicateCode(model, names), settings: [String] = []
     let className = names.className(template.entity)
     var closure: String?

@@ -76,7 +76,42 @@ enum TemplateKennel {
   }
 }
 
+enum FetchedKennel {
+  final class Dog: ManagedObject {
+    override class var declaration: EntityDeclaration? {
+      var declaration = EntityDeclaration(Dog.self, [.property("city", \Dog.city)])
+      declaration.fetchedProperties = [FetchedPropertyDescription("neighbours", request)]
+      return declaration
+    }
+    static let request = FetchRequestDescription(
+      "neighbours", entity: "Dog", predicateFormat: "city == $FETCH_SOURCE.city AND SELF != $FETCH_SOURCE")
+    var city: String? { get { self[property: 0] } set { self[property: 0] = newValue } }
+    var neighbours: [Dog] { get throws { try fetchedObjects(forProperty: "neighbours", as: Dog.self) } }
+  }
+
+  /// As the generator writes it.
+  class Generated: ManagedObject {
+    var neighbours: [Dog] {
+      get throws { try fetchedObjects(forProperty: "neighbours", as: Dog.self) }
+    }
+  }
+}
+
 @Suite(.serialized) struct GenerateTests {
+  @Test func theFetchedPropertyOfTheArticleHasItsPropertyAndItsDogs() throws {
+    let model = try ManagedObjectModel.declared(by: [FetchedKennel.Dog.self])
+    let file = try #require(ModelCode(model, name: "Kennel").files.first { $0.name == "Dog+Properties.swift" })
+    let article = try Repository.text("Sources/Holdfast/Holdfast.docc/GenerateClasses.md")
+    let start = try #require(article.range(of: "var neighbours")).lowerBound
+    let end = try #require(article.range(of: "\n}\n", range: start..<article.endIndex)).upperBound
+    let property = article[start..<end].split(separator: "\n").map { "  \($0)\n" }.joined()
+    #expect(file.text.contains(property) && article.contains("`\(FetchedKennel.Dog.request.predicateFormat ?? "")`"), "\(file.text)")
+
+    let context = try PersistentContainer(for: FetchedKennel.Dog.self, store: .memory()).newContext()
+    let dogs = ["Oslo", "Bonn", "Oslo"].map { city in context.insert(FetchedKennel.Dog.self) { $0.city = city } }
+    #expect(try dogs[0].neighbours == [dogs[2]] && dogs[1].neighbours.isEmpty)
+  }
+
   /// The article shows the function without comments.
   @Test func theTemplateOfTheArticleHasItsFunctionAndFetchesItsWalks() throws {
     let classes: [ManagedObject.Type] = [TemplateKennel.Dog.self, TemplateKennel.Walk.self]

@@ -49,6 +49,7 @@
       @Attribute(.transformable(by: "ColourTransformer")) var colour: Colour?
       @Attribute(.transformable) var list: PropertyList?
       @Relationship(.required, .renamed(from: "place"), .versionHashModifier("r")) var room: Room?
+      var namesakes: [Record] { get throws { try fetchedObjects(forProperty: "namesakes", as: Record.self) } }
     }
 
     @Entity(configurations: ["local"]) final class Room: ManagedObject {

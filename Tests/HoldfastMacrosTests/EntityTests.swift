@@ -122,6 +122,7 @@
         #expect(full.link?.absoluteString == "a:b?c" && full.origin == origin && full.shelf == .low && full.otherShelf == .high)
         #expect(full.colour == Archive.Colour(red: 1, blue: 2) && full.list == .array([.string("a")]))
         #expect(full.room?.objectID == origin && full.room?.records.count == 2)
+        #expect(try full.namesakes == [full])
         let empty = try #require(try context.fetchOne(Archive.Record.self) { $0.title == "empty" })
         #expect(empty.small == -3 && empty.large == 1 && empty.single == 0.5 && empty.code == "c" && empty.shelf == .high)
         #expect(empty.medium == nil && empty.price == nil && empty.isOpen == nil && empty.made == nil && empty.key == nil)

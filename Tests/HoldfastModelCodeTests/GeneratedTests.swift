@@ -14,7 +14,7 @@ import Testing
     let code = ModelCode(try FullModel.model(), name: "Full")
     if ProcessInfo.processInfo.environment["HOLDFAST_WRITE_GENERATED"] != nil { _ = try code.write(to: Self.folder) }
     #expect(try code.outdatedFiles(in: Self.folder).isEmpty && code.orphanedFiles(in: Self.folder).isEmpty)
-    #expect(code.notes.count == 5)
+    #expect(code.notes.count == 4)
   }
 
   /// A composite attribute's elements are declared as optional and without default values, which a note says.

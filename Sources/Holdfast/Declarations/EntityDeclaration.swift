@@ -30,7 +30,7 @@ public struct EntityDeclaration {
   public var uniquenessConstraints: [[String]] = []
   /// The indexes to create, in stores that support them.
   public var indexes: [FetchIndexDescription] = []
-  /// The fetched properties.
+  /// The fetched properties. ``ManagedObject/fetchedObjects(forProperty:as:)`` returns their objects.
   public var fetchedProperties: [FetchedPropertyDescription] = []
   /// The name in the previous version of the model, if it was different.
   public var renamingIdentifier: String?

@@ -79,7 +79,7 @@ extension ManagedObject {
     throw PersistenceError(.wrongType, objectID: id, property: key, reason: "The attribute is composite; set its elements by name.")
   }
 
-  private func checkIsInGraph(_ key: String) throws {
+  final func checkIsInGraph(_ key: String) throws {
     guard flags.contains(.detached) else { return }
     throw PersistenceError(
       .missingObject, objectID: id, property: key,

@@ -1,8 +1,9 @@
 /// Declares a fetch request: a *template*, or the request of a fetched property.
 ///
-/// It is part of a model, as in Xcode's editor, and isn't run. Programs fetch with `FetchRequest` of Holdfast.
+/// It is part of a model, as in Xcode's editor. Programs fetch with `FetchRequest` of Holdfast.
 ///
-/// The predicate is kept as text, including its `$variables`. `holdfast generate` writes a function for each template.
+/// The predicate is kept as text, including its `$variables`. `holdfast generate` writes a function for each template, and a property for each
+/// fetched property. `ManagedObject.fetchedObjects(forProperty:as:)` runs the request of a fetched property.
 public struct FetchRequestDescription: Sendable, Hashable {
   /// The result of a request, with the numbers of Core Data's `NSFetchRequestResultType`.
   @nonexhaustive public enum ResultType: Int, Sendable, Hashable, Codable {

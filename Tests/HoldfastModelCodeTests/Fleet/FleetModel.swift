@@ -21,6 +21,14 @@ enum FleetModel {
     ("either", "(name == $a OR name == $b) AND (tons < 3 OR tons > 4)"), ("twice", "name == $text OR code == $text"),
     ("keywords", "name == $default OR name == $Date OR name == $request"), ("everything", "TRUEPREDICATE"),
     ("nothing", "name == $name AND FALSEPREDICATE"), ("kept", "name BEGINSWITH 'n' OR TRUEPREDICATE"),
+    ("likeStart", "name LIKE 'B*'"), ("likeEnd", "code LIKE '**lo'"), ("likeAnywhere", "name LIKE[cd] '*EL*'"),
+    ("likeWord", "name LIKE[c] 'bella'"), ("likeAny", "code LIKE '*'"), ("unnamed", "name == nil OR tons > 2"),
+    ("namedLight", "nil != name AND tons < 3"),
+    ("far", "SUBQUERY(voyages, $v, $v.miles > $miles AND $v.stops.@count > 0).@count > 0"),
+    ("calm", "0 == SUBQUERY(voyages, $v, $v.miles >= 5 OR ANY $v.stops.name == 'Oslo').@count"),
+    ("toPort", "SUBQUERY(voyages, $v, SUBQUERY($v.stops, $s, $s.name == $name).@count != 0).@count >= 1"),
+    ("stopping", "SUBQUERY(voyages.stops, $s, $s.name BEGINSWITH 'B').@count > 0"),
+    ("unvisited", "SUBQUERY(home.visits, $v, TRUEPREDICATE).@count < 1"),
   ]
 
   static func model() throws -> ManagedObjectModel {
@@ -36,6 +44,10 @@ enum FleetModel {
       fetchRequestTemplates: templates)
   }
 
+  private static func fetched(_ name: String, _ entity: String, _ predicate: String?) -> FetchedPropertyDescription {
+    FetchedPropertyDescription(name, FetchRequestDescription("fetch", entity: entity, predicateFormat: predicate))
+  }
+
   private static func text(_ name: String) -> AttributeDescription { AttributeDescription(name, .string, isOptional: true) }
 
   private static let ship = EntityDescription(
@@ -47,11 +59,18 @@ enum FleetModel {
       AttributeDescription("launched", .date, isOptional: true), AttributeDescription("registration", .uuid, isOptional: true),
       AttributeDescription("isSold", .boolean, default: .bool(false)), AttributeDescription("crew", .integer64, isOptional: true),
       .composite("berth", "Berth", isOptional: true),
-    ], relationships: [.toOne("home", to: "Port", inverse: "ships"), .toMany("voyages", to: "Voyage", inverse: "ship")])
+    ], relationships: [.toOne("home", to: "Port", inverse: "ships"), .toMany("voyages", to: "Voyage", inverse: "ship")],
+    fetchedProperties: [
+      fetched("compatriots", "Ship", "home.country == $FETCH_SOURCE.home.country AND SELF != $FETCH_SOURCE"),
+      fetched("init", "Port", nil), fetched("puzzles", "Ship", "name MATCHES $FETCH_SOURCE.code"),
+      fetched("typos", "Ship", "nam == $FETCH_SOURCE.name"), fetched("others", "Ship", "name == $FETCH_SOURCE.nam"),
+      fetched("strangers", "Ship", "name == $name"),
+    ])
 
   private static let port = EntityDescription(
     "Port", attributes: [AttributeDescription("name", .string, default: .string("")), text("country")],
-    relationships: [.toMany("ships", to: "Ship", inverse: "home"), .toMany("visits", to: "Voyage", inverse: "stops")])
+    relationships: [.toMany("ships", to: "Ship", inverse: "home"), .toMany("visits", to: "Voyage", inverse: "stops")],
+    fetchedProperties: [fetched("visitors", "Ship", "SELF IN $FETCH_SOURCE.visits.ship AND home != $FETCH_SOURCE")])
 
   private static let voyage = EntityDescription(
     "Voyage", attributes: [AttributeDescription("miles", .double, default: .double(0))],

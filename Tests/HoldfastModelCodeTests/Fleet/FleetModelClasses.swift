@@ -58,6 +58,13 @@ nonisolated extension Port {
   /// Removes objects from `visits`.
   func removeFromVisits(_ objects: some Sequence<Voyage>) { self.visits.subtract(objects) }
 
+  /// Objects of Ship. Each access fetches them.
+  ///
+  /// The predicate of its request is `SELF IN $FETCH_SOURCE.visits.ship AND home != $FETCH_SOURCE`.
+  var visitors: [Ship] {
+    get throws { try fetchedObjects(forProperty: "visitors", as: Ship.self) }
+  }
+
   /// The values of an object that can be sent to other threads, encoded and applied again.
   typealias Snapshot = ManagedObjectSnapshot<Port>
 
@@ -100,6 +107,26 @@ nonisolated extension Port {
       declaration.properties.append(.property("name", \Port.name, default: ""))
       declaration.properties.append(.property("ships", \Port.ships, inverse: \Ship.home))
       declaration.properties.append(.property("visits", \Port.visits, inverse: \Voyage.stops))
+      var requestVisitors = FetchRequestDescription(
+        "fetch",
+        entity: "Ship",
+        predicateFormat: "SELF IN $FETCH_SOURCE.visits.ship AND home != $FETCH_SOURCE"
+      )
+      requestVisitors.resultType = .managedObjects
+      requestVisitors.fetchLimit = 0
+      requestVisitors.fetchBatchSize = 0
+      requestVisitors.includesSubentities = true
+      requestVisitors.includesPropertyValues = true
+      requestVisitors.includesPendingChanges = true
+      requestVisitors.returnsObjectsAsFaults = true
+      requestVisitors.returnsDistinctResults = false
+      declaration.fetchedProperties.append(
+        FetchedPropertyDescription(
+          "visitors",
+          requestVisitors,
+          isOptional: true,
+          isTransient: false
+        ))
       return declaration
     }
   }
@@ -196,6 +223,18 @@ nonisolated extension Ship {
   /// Removes objects from `voyages`.
   func removeFromVoyages(_ objects: some Sequence<Voyage>) { self.voyages.subtract(objects) }
 
+  /// Objects of Ship. Each access fetches them.
+  ///
+  /// The predicate of its request is `home.country == $FETCH_SOURCE.home.country AND SELF != $FETCH_SOURCE`.
+  var compatriots: [Ship] {
+    get throws { try fetchedObjects(forProperty: "compatriots", as: Ship.self) }
+  }
+
+  /// Objects of Port. Each access fetches them.
+  var initAttribute: [Port] {
+    get throws { try fetchedObjects(forProperty: "init", as: Port.self) }
+  }
+
   /// The values of an object that can be sent to other threads, encoded and applied again.
   typealias Snapshot = ManagedObjectSnapshot<Ship>
 
@@ -242,6 +281,122 @@ nonisolated extension Ship {
       declaration.properties.append(.property("tons", \Ship.tons, default: 0))
       declaration.properties.append(.property("home", \Ship.home, inverse: \Port.ships))
       declaration.properties.append(.property("voyages", \Ship.voyages, inverse: \Voyage.ship))
+      var requestCompatriots = FetchRequestDescription(
+        "fetch",
+        entity: "Ship",
+        predicateFormat: "home.country == $FETCH_SOURCE.home.country AND SELF != $FETCH_SOURCE"
+      )
+      requestCompatriots.resultType = .managedObjects
+      requestCompatriots.fetchLimit = 0
+      requestCompatriots.fetchBatchSize = 0
+      requestCompatriots.includesSubentities = true
+      requestCompatriots.includesPropertyValues = true
+      requestCompatriots.includesPendingChanges = true
+      requestCompatriots.returnsObjectsAsFaults = true
+      requestCompatriots.returnsDistinctResults = false
+      declaration.fetchedProperties.append(
+        FetchedPropertyDescription(
+          "compatriots",
+          requestCompatriots,
+          isOptional: true,
+          isTransient: false
+        ))
+      var requestInit = FetchRequestDescription("fetch", entity: "Port")
+      requestInit.resultType = .managedObjects
+      requestInit.fetchLimit = 0
+      requestInit.fetchBatchSize = 0
+      requestInit.includesSubentities = true
+      requestInit.includesPropertyValues = true
+      requestInit.includesPendingChanges = true
+      requestInit.returnsObjectsAsFaults = true
+      requestInit.returnsDistinctResults = false
+      declaration.fetchedProperties.append(
+        FetchedPropertyDescription(
+          "init",
+          requestInit,
+          isOptional: true,
+          isTransient: false
+        ))
+      var requestPuzzles = FetchRequestDescription(
+        "fetch",
+        entity: "Ship",
+        predicateFormat: "name MATCHES $FETCH_SOURCE.code"
+      )
+      requestPuzzles.resultType = .managedObjects
+      requestPuzzles.fetchLimit = 0
+      requestPuzzles.fetchBatchSize = 0
+      requestPuzzles.includesSubentities = true
+      requestPuzzles.includesPropertyValues = true
+      requestPuzzles.includesPendingChanges = true
+      requestPuzzles.returnsObjectsAsFaults = true
+      requestPuzzles.returnsDistinctResults = false
+      declaration.fetchedProperties.append(
+        FetchedPropertyDescription(
+          "puzzles",
+          requestPuzzles,
+          isOptional: true,
+          isTransient: false
+        ))
+      var requestTypos = FetchRequestDescription(
+        "fetch",
+        entity: "Ship",
+        predicateFormat: "nam == $FETCH_SOURCE.name"
+      )
+      requestTypos.resultType = .managedObjects
+      requestTypos.fetchLimit = 0
+      requestTypos.fetchBatchSize = 0
+      requestTypos.includesSubentities = true
+      requestTypos.includesPropertyValues = true
+      requestTypos.includesPendingChanges = true
+      requestTypos.returnsObjectsAsFaults = true
+      requestTypos.returnsDistinctResults = false
+      declaration.fetchedProperties.append(
+        FetchedPropertyDescription(
+          "typos",
+          requestTypos,
+          isOptional: true,
+          isTransient: false
+        ))
+      var requestOthers = FetchRequestDescription(
+        "fetch",
+        entity: "Ship",
+        predicateFormat: "name == $FETCH_SOURCE.nam"
+      )
+      requestOthers.resultType = .managedObjects
+      requestOthers.fetchLimit = 0
+      requestOthers.fetchBatchSize = 0
+      requestOthers.includesSubentities = true
+      requestOthers.includesPropertyValues = true
+      requestOthers.includesPendingChanges = true
+      requestOthers.returnsObjectsAsFaults = true
+      requestOthers.returnsDistinctResults = false
+      declaration.fetchedProperties.append(
+        FetchedPropertyDescription(
+          "others",
+          requestOthers,
+          isOptional: true,
+          isTransient: false
+        ))
+      var requestStrangers = FetchRequestDescription(
+        "fetch",
+        entity: "Ship",
+        predicateFormat: "name == $name"
+      )
+      requestStrangers.resultType = .managedObjects
+      requestStrangers.fetchLimit = 0
+      requestStrangers.fetchBatchSize = 0
+      requestStrangers.includesSubentities = true
+      requestStrangers.includesPropertyValues = true
+      requestStrangers.includesPendingChanges = true
+      requestStrangers.returnsObjectsAsFaults = true
+      requestStrangers.returnsDistinctResults = false
+      declaration.fetchedProperties.append(
+        FetchedPropertyDescription(
+          "strangers",
+          requestStrangers,
+          isOptional: true,
+          isTransient: false
+        ))
       return declaration
     }
   }
@@ -492,6 +647,17 @@ nonisolated enum FleetModelClasses {
     return request
   }
 
+  /// The fetch request template calm.
+  ///
+  /// Its predicate is `0 == SUBQUERY(voyages, $v, $v.miles >= 5 OR ANY $v.stops.name == 'Oslo').@count`.
+  static func calm() -> FetchRequest<Ship> {
+    var request = Ship.fetchRequest()
+    request.predicate = FetchPredicate<Ship> {
+      !($0.voyages.any { $0.miles >= 5 || $0.stops.any { $0.name == "Oslo" } })
+    }
+    return request
+  }
+
   /// The fetch request template class.
   ///
   /// Its predicate is `hull != nil`.
@@ -579,6 +745,17 @@ nonisolated enum FleetModelClasses {
   /// Its predicate is `TRUEPREDICATE`.
   static func everything() -> FetchRequest<Ship> {
     Ship.fetchRequest()
+  }
+
+  /// The fetch request template far.
+  ///
+  /// Its predicate is `SUBQUERY(voyages, $v, $v.miles > $miles AND $v.stops.@count > 0).@count > 0`.
+  static func far(miles: Double) -> FetchRequest<Ship> {
+    var request = Ship.fetchRequest()
+    request.predicate = FetchPredicate<Ship> {
+      $0.voyages.any { $0.miles > miles && $0.stops.count > 0 }
+    }
+    return request
   }
 
   /// The fetch request template fromCountry.
@@ -680,6 +857,53 @@ nonisolated enum FleetModelClasses {
     return request
   }
 
+  /// The fetch request template likeAny.
+  ///
+  /// Its predicate is `code LIKE '*'`.
+  static func likeAny() -> FetchRequest<Ship> {
+    var request = Ship.fetchRequest()
+    request.predicate = FetchPredicate<Ship> { $0.code != nil }
+    return request
+  }
+
+  /// The fetch request template likeAnywhere.
+  ///
+  /// Its predicate is `name LIKE[cd] '*EL*'`.
+  static func likeAnywhere() -> FetchRequest<Ship> {
+    var request = Ship.fetchRequest()
+    request.predicate = FetchPredicate<Ship> {
+      $0.name.contains("EL", [.caseInsensitive, .diacriticInsensitive])
+    }
+    return request
+  }
+
+  /// The fetch request template likeEnd.
+  ///
+  /// Its predicate is `code LIKE '**lo'`.
+  static func likeEnd() -> FetchRequest<Ship> {
+    var request = Ship.fetchRequest()
+    request.predicate = FetchPredicate<Ship> { $0.code.endsWith("lo") }
+    return request
+  }
+
+  /// The fetch request template likeStart.
+  ///
+  /// Its predicate is `name LIKE 'B*'`.
+  static func likeStart() -> FetchRequest<Ship> {
+    var request = Ship.fetchRequest()
+    request.predicate = FetchPredicate<Ship> { $0.name.beginsWith("B") }
+    return request
+  }
+
+  /// The fetch request template likeWord.
+  ///
+  /// Its predicate is `name LIKE[c] 'bella'`.
+  static func likeWord() -> FetchRequest<Ship> {
+    var request = Ship.fetchRequest()
+    request.predicate = FetchPredicate<Ship> { $0.name.equals("bella", .caseInsensitive) }
+    return request
+  }
+
   /// The fetch request template limited.
   ///
   /// Its predicate is `tons > 0`.
@@ -716,6 +940,18 @@ nonisolated enum FleetModelClasses {
   static func named(name: String) -> FetchRequest<Ship> {
     var request = Ship.fetchRequest()
     request.predicate = FetchPredicate<Ship> { $0.name == name }
+    return request
+  }
+
+  /// The fetch request template namedLight.
+  ///
+  /// Its predicate is `nil != name AND tons < 3`.
+  static func namedLight() -> FetchRequest<Ship> {
+    var request = Ship.fetchRequest()
+    request.predicate = FetchPredicate<Ship> {
+      FetchPredicate(.comparison($0.name.queryExpression, .notEqualTo, .constant(.null), []))
+      $0.tons < 3
+    }
     return request
   }
 
@@ -829,6 +1065,28 @@ nonisolated enum FleetModelClasses {
     return request
   }
 
+  /// The fetch request template stopping.
+  ///
+  /// Its predicate is `SUBQUERY(voyages.stops, $s, $s.name BEGINSWITH 'B').@count > 0`.
+  static func stopping() -> FetchRequest<Ship> {
+    var request = Ship.fetchRequest()
+    request.predicate = FetchPredicate<Ship> {
+      $0.voyages.any { $0.stops.any { $0.name.beginsWith("B") } }
+    }
+    return request
+  }
+
+  /// The fetch request template toPort.
+  ///
+  /// Its predicate is `SUBQUERY(voyages, $v, SUBQUERY($v.stops, $s, $s.name == $name).@count != 0).@count >= 1`.
+  static func toPort(name: String) -> FetchRequest<Ship> {
+    var request = Ship.fetchRequest()
+    request.predicate = FetchPredicate<Ship> {
+      $0.voyages.any { $0.stops.any { $0.name == name } }
+    }
+    return request
+  }
+
   /// The fetch request template travelled.
   ///
   /// Its predicate is `ANY voyages.miles > $miles`.
@@ -856,12 +1114,33 @@ nonisolated enum FleetModelClasses {
     return request
   }
 
+  /// The fetch request template unnamed.
+  ///
+  /// Its predicate is `name == nil OR tons > 2`.
+  static func unnamed() -> FetchRequest<Ship> {
+    var request = Ship.fetchRequest()
+    request.predicate = FetchPredicate<Ship> {
+      FetchPredicate(.comparison($0.name.queryExpression, .equalTo, .constant(.null), []))
+        || $0.tons > 2
+    }
+    return request
+  }
+
   /// The fetch request template unused.
   ///
   /// Its predicate is `voyages.@count == 0`.
   static func unused() -> FetchRequest<Ship> {
     var request = Ship.fetchRequest()
     request.predicate = FetchPredicate<Ship> { $0.voyages.count == 0 }
+    return request
+  }
+
+  /// The fetch request template unvisited.
+  ///
+  /// Its predicate is `SUBQUERY(home.visits, $v, TRUEPREDICATE).@count < 1`.
+  static func unvisited() -> FetchRequest<Ship> {
+    var request = Ship.fetchRequest()
+    request.predicate = FetchPredicate<Ship> { !($0.home.visits.count > 0) }
     return request
   }
 

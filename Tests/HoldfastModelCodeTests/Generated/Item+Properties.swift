@@ -121,6 +121,13 @@ nonisolated extension Item {
     set { self[property: Slots.self_] = newValue }
   }
 
+  /// Objects of Item. Each access fetches them.
+  ///
+  /// The predicate of its request is `owner == $FETCH_SOURCE.owner`.
+  var peers: [Item] {
+    get throws { try fetchedObjects(forProperty: "peers", as: Item.self) }
+  }
+
   /// The values of an object that can be sent to other threads, encoded and applied again.
   typealias Snapshot = ManagedObjectSnapshot<Item>
 

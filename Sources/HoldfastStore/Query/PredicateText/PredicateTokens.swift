@@ -17,7 +17,7 @@ enum PredicateToken: Equatable, CustomStringConvertible {
     case .name(let text): "#" + text
     case .variable(let text): "$" + text
     case .function(let text): "@" + text
-    case .text(let text): SwiftText.literal(text)
+    case .text(let text): text.debugDescription
     }
   }
 }
@@ -34,27 +34,27 @@ struct PredicateTokens {
 
   private init(_ text: String) { self.text = Array(text) }
 
-  static func all(in text: String) throws(TemplateProblem) -> [PredicateToken] {
+  static func all(in text: String) throws(PredicateProblem) -> [PredicateToken] {
     var tokens = PredicateTokens(text), all: [PredicateToken] = []
     while let token = try tokens.next() { all.append(token) }
     return all
   }
 
-  private mutating func next() throws(TemplateProblem) -> PredicateToken? {
+  private mutating func next() throws(PredicateProblem) -> PredicateToken? {
     while let character = current, character.isWhitespace { position += 1 }
     guard let first = current else { return nil }
     switch first {
     case "\"", "'": return .text(try quoted(by: first))
     case "$": return .variable(try name(behind: "$"))
     case "#": return .name(try name(behind: "#"))
-    case "%": throw TemplateProblem("A template has no arguments, so % has no value. Use a variable.")
+    case "%": throw PredicateProblem("A predicate in a model has no arguments, so % has no value. Use a variable.")
     case "@": return .function(try name(behind: "@"))
     case _ where isDigit(first): return .number(try number())
     case _ where PredicateTokens.isName(first): return .word(taking(PredicateTokens.isName))
     default: break
     }
     guard let symbol = PredicateTokens.symbols.first(where: { text[position...].starts(with: $0) }) else {
-      throw TemplateProblem("The character \(first) isn't part of any operator.")
+      throw PredicateProblem("The character \(first) isn't part of any operator.")
     }
     position += symbol.count
     return .symbol(String(symbol))
@@ -72,15 +72,15 @@ struct PredicateTokens {
     return String(text[start..<position])
   }
 
-  private mutating func name(behind sign: Character) throws(TemplateProblem) -> String {
+  private mutating func name(behind sign: Character) throws(PredicateProblem) -> String {
     position += 1
     let name = taking(PredicateTokens.isName)
-    if name.isEmpty { throw TemplateProblem("A name is missing behind \(sign).") }
+    if name.isEmpty { throw PredicateProblem("A name is missing behind \(sign).") }
     return name
   }
 
   /// A decimal number. Numbers in other systems, such as `0x1F`, aren't supported.
-  private mutating func number() throws(TemplateProblem) -> String {
+  private mutating func number() throws(PredicateProblem) -> String {
     var number = taking(isDigit)
     if current == ".", position + 1 < text.count, isDigit(text[position + 1]) {
       position += 1
@@ -92,13 +92,13 @@ struct PredicateTokens {
       number += "e" + sign + taking(isDigit)
     }
     if let character = current, PredicateTokens.isName(character) || Double(number) == nil {
-      throw TemplateProblem("\(number)\(character) isn't a decimal number.")
+      throw PredicateProblem("\(number)\(character) isn't a decimal number.")
     }
-    if Double(number) == nil { throw TemplateProblem("\(number) isn't a decimal number.") }
+    if Double(number) == nil { throw PredicateProblem("\(number) isn't a decimal number.") }
     return number
   }
 
-  private mutating func quoted(by mark: Character) throws(TemplateProblem) -> String {
+  private mutating func quoted(by mark: Character) throws(PredicateProblem) -> String {
     position += 1
     var quoted = ""
     while let character = current {
@@ -115,9 +115,9 @@ struct PredicateTokens {
       case "r": quoted.append("\r")
       case "t": quoted.append("\t")
       case "\\", "\"", "'": quoted.append(escaped)
-      default: throw TemplateProblem("The escape sequence \\\(escaped) isn't supported.")
+      default: throw PredicateProblem("The escape sequence \\\(escaped) isn't supported.")
       }
     }
-    throw TemplateProblem("A text has no end.")
+    throw PredicateProblem("A text has no end.")
   }
 }

@@ -1,16 +1,18 @@
-/// The predicate of a fetch request template, as its text says.
-indirect enum PredicateFormat: Equatable {
+/// The predicate of a fetch request in a model, as its text says.
+package indirect enum PredicateFormat: Equatable {
   case truth(Bool)
   case and([PredicateFormat])
   case or([PredicateFormat])
   case not(PredicateFormat)
   case comparison(PredicateOperand, PredicateOperator, PredicateOperand, quantifier: Quantifier?)
+  /// Whether a to-many relationship has an object that meets a condition, whose paths begin at that object.
+  case exists(PredicateOperand, PredicateFormat)
 
   /// The word before a comparison with the objects of a to-many relationship.
-  enum Quantifier { case any, all, no }
+  package enum Quantifier { case any, all, no }
 
   /// The predicate without constants in it, except if it is one itself.
-  var simplified: PredicateFormat {
+  package var simplified: PredicateFormat {
     switch self {
     case .truth, .comparison: return self
     case .and(let parts): return PredicateFormat.joined(parts, PredicateFormat.and, neutral: true)
@@ -20,6 +22,13 @@ indirect enum PredicateFormat: Equatable {
       case .truth(let isTrue): return .truth(!isTrue)
       case .not(let inner): return inner
       case let other: return .not(other)
+      }
+    case .exists(let operand, let condition):
+      switch (operand, condition.simplified) {
+      case (_, .truth(false)): return .truth(false)
+      case (.path(let path), .truth(true)):
+        return .comparison(.path(path + ["@count"]), PredicateOperator(word: .greater), .number("0"), quantifier: nil)
+      case (_, let condition): return .exists(operand, condition)
       }
     }
   }
@@ -35,11 +44,11 @@ indirect enum PredicateFormat: Equatable {
 }
 
 /// An operand of a comparison.
-indirect enum PredicateOperand: Equatable {
+package indirect enum PredicateOperand: Equatable {
   /// The names of a key path; none for the object itself. The last one can be `@count`.
   case path([String])
-  /// `$NAME`.
-  case variable(String)
+  /// `$NAME`, and the names of a key path behind it.
+  case variable(String, [String])
   case number(String)
   case text(String)
   case truth(Bool)
@@ -47,11 +56,13 @@ indirect enum PredicateOperand: Equatable {
   /// Seconds since 2001.
   case date(Double)
   case list([PredicateOperand])
+  /// The number of objects of a collection that meet a condition, in which a variable is each of the objects.
+  case subqueryCount(PredicateOperand, variable: String, PredicateFormat)
 }
 
 /// The operator of a comparison.
-struct PredicateOperator: Equatable {
-  enum Word: String {
+package struct PredicateOperator: Equatable {
+  package enum Word: String {
     case equal = "=="
     case notEqual = "!="
     case less = "<"
@@ -65,14 +76,18 @@ struct PredicateOperator: Equatable {
     case between = "BETWEEN"
   }
 
-  let word: Word
+  package let word: Word
   /// `[c]`.
-  var ignoresCase = false
+  package var ignoresCase = false
   /// `[d]`.
-  var ignoresDiacritics = false
+  package var ignoresDiacritics = false
+
+  package init(word: Word, ignoresCase: Bool = false, ignoresDiacritics: Bool = false) {
+    (self.word, self.ignoresCase, self.ignoresDiacritics) = (word, ignoresCase, ignoresDiacritics)
+  }
 
   /// The operator with the same meaning when the operands are exchanged; nil if there is none.
-  var mirrored: PredicateOperator? {
+  package var mirrored: PredicateOperator? {
     let word: Word? =
       switch self.word {
       case .equal, .notEqual: self.word
@@ -82,13 +97,18 @@ struct PredicateOperator: Equatable {
       case .greaterOrEqual: .lessOrEqual
       case .beginsWith, .endsWith, .contains, .isIn, .between: nil
       }
-    return word.map { PredicateOperator(word: $0, ignoresCase: ignoresCase, ignoresDiacritics: ignoresDiacritics) }
+    return word.map { with($0) }
+  }
+
+  /// Another operator with the same options.
+  func with(_ word: Word) -> PredicateOperator {
+    PredicateOperator(word: word, ignoresCase: ignoresCase, ignoresDiacritics: ignoresDiacritics)
   }
 }
 
-/// Why a template has no code, in a sentence.
-struct TemplateProblem: Error, Equatable {
-  let reason: String
+/// Why a query can't have a predicate, in a sentence.
+package struct PredicateProblem: Error, Equatable {
+  package let reason: String
 
-  init(_ reason: String) { self.reason = reason }
+  package init(_ reason: String) { self.reason = reason }
 }
