@@ -18,7 +18,7 @@ public final class PersistentContainer: Sendable {
     createdViewContext = context
     return context
   }
-  @MainActor private var createdViewContext: ManagedObjectContext?
+  @MainActor private(set) var createdViewContext: ManagedObjectContext?
   private let bound: BoundClasses
 
   /// Creates a container and opens a store.
