@@ -1,6 +1,6 @@
 # The commands of a checkout. `make compare` and `make test` install what is missing. They need Swift, gcc and apt.
 
-# Options of `compare` and `test`, for example: make compare ARGS="--dataset people --size 100000 --stores sqlite,json",
+# Options of `compare`, `properties` and `test`, for example: make compare ARGS="--dataset people --size 100000 --stores sqlite,json",
 # make test ARGS="--filter JSON"
 ARGS ?=
 
@@ -11,13 +11,17 @@ SWIFT_FILES := $(wildcard Package.swift Sources Tests Benchmarks/Package.swift B
   Fuzzing/Sources Tools/Package.swift Tools/Sources Tools/Tests Examples/Package.swift Examples/Sources Examples/Tests \
   $(foreach package,DogServer HTTPStore,Examples/$(package)/Package.swift Examples/$(package)/Sources Examples/$(package)/Tests))
 
-.PHONY: compare test test-full sanitize build docs format lint clean setup setup-compare
+.PHONY: compare properties test test-full sanitize build docs format lint clean setup setup-compare
 
 # Measures every store with people, ordered lists and this machine's own package index. Prints tables, and writes comparison/results.json,
 # comparison/summary.md and comparison/report.html.
 compare: setup-compare
 	swift build $(BENCHMARKS) $(RELEASE) --product holdfast-bench
 	"$$(swift build $(BENCHMARKS) $(RELEASE) --show-bin-path)/holdfast-bench" compare $(ARGS)
+
+# Measures typed properties and workloads of classes with macros beside those by hand and a Swift class. Prints tables.
+properties: setup
+	. Scripts/host-syntax && swift run $(BENCHMARKS) -c release holdfast-bench properties $(ARGS)
 
 # Runs all test suites of the library, the benchmarks, the `holdfast` command and the examples, with a share of the long random tests. Prints
 # the failures at the end.

@@ -58,3 +58,8 @@ for target in package.targets where target.name != "CBenchmarkSupport" {
       .enableUpcomingFeature("MemberImportVisibility"),
     ] + (strict ? [.treatAllWarnings(as: .error)] : [])
 }
+
+// With the toolchain's own copy of swift-syntax, which compiles in seconds, classes with macros are measured, too. See Scripts/host-syntax.
+if Context.environment["HOLDFAST_HOST_SYNTAX"] != nil {
+  package.targets.first { $0.name == "BenchmarkStores" }?.swiftSettings?.append(.define("Macros"))
+}
