@@ -70,6 +70,8 @@ import Testing
     #expect(store.metrics[.fetch].requestCount == 1 && store.metrics[.commit].failureCount == 0)
     #expect(store.metrics.sum.requestCount == saved.count + read.count + store.metrics[.beginRead].requestCount)
     #expect(read.allSatisfy { $0.duration >= .zero && $0.errorCode == nil })
+    let commits = saved.filter { $0.operation == .commit }.map(\.duration)
+    #expect(store.metrics[.commit].maximumDuration == commits[0] && store.metrics.sum.maximumDuration >= commits[0])
   }
 
   @Test func attributesHaveTheNamesOfOpenTelemetryAndNoValues() throws {

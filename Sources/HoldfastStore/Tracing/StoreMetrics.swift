@@ -11,7 +11,7 @@ public struct StoreMetrics: Sendable, Hashable {
     /// The sum of the durations.
     public var duration = Duration.zero
     /// The duration of the slowest request.
-    public var longestDuration = Duration.zero
+    public var maximumDuration = Duration.zero
   }
 
   /// The totals of each kind of request that occurred.
@@ -27,7 +27,7 @@ public struct StoreMetrics: Sendable, Hashable {
       sum.failureCount += totals.failureCount
       sum.returnedCount += totals.returnedCount
       sum.duration += totals.duration
-      sum.longestDuration = max(sum.longestDuration, totals.longestDuration)
+      sum.maximumDuration = max(sum.maximumDuration, totals.maximumDuration)
     }
   }
 
@@ -37,7 +37,7 @@ public struct StoreMetrics: Sendable, Hashable {
     if trace.errorCode != nil { new.failureCount += 1 }
     new.returnedCount += trace.returnedCount ?? 0
     new.duration += trace.duration
-    new.longestDuration = max(new.longestDuration, trace.duration)
+    new.maximumDuration = max(new.maximumDuration, trace.duration)
     totals[trace.operation] = new
   }
 }
