@@ -19,7 +19,7 @@ struct OwnedList: Hashable {
 /// 3. ``adopt()`` makes the stored row the new basis, with the attributes that the resolution keeps.
 /// 4. ``setAgain()`` sets the noted relationships, again at both ends.
 /// 5. ``setOthersAgain()`` sets links of other objects that phase 2 has broken: reverting a one-to-one link takes the former partner from
-///    its new one.
+///    its new one. If the stored row doesn't have the reverted link, phase 4 takes it back from the former partner.
 ///
 /// Added and removed links of to-many relationships are recorded one by one, so they stay recorded relative to the new contents.
 struct ObjectMerge {
@@ -33,6 +33,8 @@ struct ObjectMerge {
   private var links: [(relationship: ManagedObjectModel.Relationship, destination: ManagedObject?)] = []
   /// The links to set in phase 5.
   private var others: [PartnerLink] = []
+  /// The one-to-one links to the object that phase 2 restores at their other ends, which aren't merged.
+  private var restored: [PartnerLink] = []
 
   /// A one-to-one link of two objects that aren't merged.
   private struct PartnerLink {
@@ -53,10 +55,14 @@ struct ObjectMerge {
   /// - Parameter merged: All objects that are merged.
   mutating func noteLinks(_ merged: Set<ManagedObject>) {
     if isInsertedByBoth, let current { context.update(object, on: current) }
-    if object.isDeleted || !keepsChanges { return }
+    if object.isDeleted { return }
+    if current != nil, object.isUpdated {
+      others = linksOfOthers(merged)
+      restored = linksToRestore(merged)
+    }
+    if !keepsChanges { return }
     if let current, object.isUpdated {
       links = linksToSet(current.pointer)
-      others = linksOfOthers(merged)
     } else if current == nil {
       // Its own links aren't reverted, but those of its partners are.
       links = changedLinks
@@ -95,11 +101,19 @@ struct ObjectMerge {
 
   func setAgain() throws {
     if object.flags.contains(.detached) || object.isDeleted { return }
+    restored.forEach(takeBackUnlessStored)
     for link in links where link.destination.map({ !$0.isDeleted && !$0.flags.contains(.detached) }) ?? true {
       object.setToOne(link.relationship, link.destination)
     }
     if current == nil && object.isInserted { try context.linkAgain(object) }
     if case .values(let values) = resolution { try object.setPolicyValues(values) }
+  }
+
+  /// Clears a restored link of a former partner, unless the stored row has the link, too.
+  private func takeBackUnlessStored(_ link: PartnerLink) {
+    guard let inverse = context.persistentStoreCoordinator.model.inverse(of: link.relationship), let row = link.owner.row else { return }
+    let slot = link.relationship.slot, leadsHere = row.isPresent(slot) && row.key(slot) == object.objectKey
+    if leadsHere && object.toOne(inverse) !== link.owner { link.owner.writableRow().setNull(slot) }
   }
 
   /// Links objects that have no other partner now.
@@ -200,6 +214,19 @@ struct ObjectMerge {
       note(object.toOne(relationship).flatMap { formerPartner(of: $0, inverse) }, relationship)
     }
     return found
+  }
+
+  /// The links to the object that reverting its one-to-one relationships restores.
+  ///
+  /// - Parameter merged: All objects that are merged. They get their stored rows anyway.
+  private func linksToRestore(_ merged: Set<ManagedObject>) -> [PartnerLink] {
+    object.entity.relationships.compactMap { relationship in
+      guard !relationship.isToMany, isChanged(relationship.slot), let partner = formerPartner(of: object, relationship),
+        let inverse = context.persistentStoreCoordinator.model.inverse(of: relationship), !inverse.isToMany,
+        !partner.isDeleted, !merged.contains(partner)
+      else { return nil }
+      return PartnerLink(owner: partner, relationship: inverse, destination: object)
+    }
   }
 
   /// The destination of a one-to-one relationship at the last read or save, if it is in the context.

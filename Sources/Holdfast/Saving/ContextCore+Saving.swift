@@ -31,7 +31,7 @@ extension ContextCore {
         }
       } catch let error as PersistenceError where error.code == .conflict || error.code == .constraintConflict {
         if attempt == ContextCore.mergeLimit { throw error }
-        let changed = overwritten ?? Set(changes.objects.filter { !$0.isUpdated || $0.changesItsRow })
+        let changed = overwritten ?? Set(changes.objects.filter { $0.isInserted || $0.isDeleted || $0.isUpdated && $0.changesItsRow })
         overwritten = changed.union(try resolve(error, mergePolicy, overwritten: changed))
         calledCount = operation.calledCount
         continue

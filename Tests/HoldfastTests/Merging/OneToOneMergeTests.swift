@@ -1,0 +1,74 @@
+import HoldfastStore
+import HoldfastStoreConformance
+import Testing
+
+@testable import Holdfast
+
+/// One-to-one links whose ends a context has read at different times. The other context takes Fido's collar away.
+@Suite struct OneToOneMergeTests {
+  typealias Policy = MergePolicyTests.Policy
+
+  private struct Collared {
+    let place: TestStore.Place
+    let ours: ManagedObjectContext, theirs: ManagedObjectContext
+    let fido: Dog, theirFido: Dog
+    let collar: Collar
+
+    /// - Parameter changeOurs: What our context changes before the other one saves.
+    init(_ store: TestStore, changeOurs: (Dog) -> Void) throws {
+      place = try store.makePlace()
+      let setup = try place.context()
+      setup.dog("Fido", age: 3).collar = setup.insert(Collar.self)
+      try setup.save()
+      (ours, theirs) = try place.twoContexts()
+      ours.automaticallyMergesChanges = true
+      fido = try #require(try ours.one(Dog.self) { $0.name == "Fido" })
+      collar = try #require(fido.collar)
+      theirFido = try #require(try theirs.one(Dog.self) { $0.name == "Fido" })
+      #expect(collar.dog === fido)
+      changeOurs(fido)
+      theirFido.collar = nil
+      theirFido.age = 5
+    }
+
+    func saveOurs(_ policy: Policy) throws {
+      ours.mergePolicy = policy.policy
+      try ours.save()
+      #expect(!ours.hasChanges)
+    }
+
+    /// Whether both ends have the link, in our context and in the store.
+    func expectLink(_ isLinked: Bool, age: Int) throws {
+      #expect((fido.collar === collar) == isLinked && (collar.dog === fido) == isLinked && fido.age == age)
+      try place.close()
+      let saved = try place.context(), dog = try #require(try saved.one(Dog.self) { $0.name == "Fido" })
+      #expect((dog.collar != nil) == isLinked && dog.age == age)
+      let collars = try saved.fetch(FetchRequest<Collar>())
+      #expect(collars.count { $0.dog === dog } == (isLinked ? 1 : 0))
+    }
+  }
+
+  /// The policy `error` leaves Fido in conflict while the collar could be merged.
+  @Test(arguments: TestStore.withChild, Policy.allCases)
+  func aLinkThatIsSetAgainAfterTheOtherSideRemovedItIsSavedAtBothEnds(_ store: TestStore, _ policy: Policy) throws {
+    let scene = try Collared(store) { $0.collar = $0.managedObjectContext.insert(Collar.self) }
+    try scene.theirs.save()
+    try scene.ours.processPendingChanges()
+    #expect(scene.fido.collar !== scene.collar && scene.fido.collar?.dog === scene.fido && scene.collar.dog == nil)
+    scene.fido.collar = scene.collar
+    #expect(scene.collar.dog === scene.fido)
+    try scene.saveOurs(policy)
+    try scene.expectLink(true, age: 5)
+  }
+
+  /// The collar was read again, and Fido is in conflict because of his age.
+  @Test(arguments: TestStore.withChild, Policy.allCases)
+  func aLinkThatIsSetAtTheEndThatWasReadAgainIsMergedAsThePolicySays(_ store: TestStore, _ policy: Policy) throws {
+    let scene = try Collared(store) { $0.age = 9 }
+    try scene.theirs.save()
+    try scene.ours.processPendingChanges()
+    scene.collar.dog = scene.fido
+    try scene.saveOurs(policy)
+    try scene.expectLink(policy != .rollback, age: policy.prefersOurs ? 9 : 5)
+  }
+}
