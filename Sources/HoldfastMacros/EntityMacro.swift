@@ -38,17 +38,9 @@
       guard let property = declaration.as(VariableDeclSyntax.self).flatMap(ManagedProperty.init) else { return [] }
       let slot = "Slots.\(property.reference)"
       let zero = property.type.isOptional ? nil : property.initial.map { " ?? \($0.operand)" }
-      func accessors(_ get: String, _ set: String) -> [AccessorDeclSyntax] { ["get { \(raw: get) }", "set { \(raw: set) }"] }
-      return switch property.kind {
-      case .value, .toMany: accessors("self[property: \(slot)]", "self[property: \(slot)] = newValue")
-      case .transformable, .codable: accessors("self[transformable: \(slot)]\(zero ?? "")", "self[transformable: \(slot)] = newValue")
-      case .transient: accessors("self[transient: \(slot)]\(zero ?? "")", "self[transient: \(slot)] = newValue")
-      case .transientToOne: accessors("transientToOne(\(slot))", "setTransientToOne(\(slot), newValue)")
-      case .transientToMany:
-        accessors(
-          "\(property.type.isOrdered ? "transientOrdered" : "transientToMany")(\(slot))", "\(property.reference).replaceAll(with: newValue)"
-        )
-      }
+      let place = "self[property: \(property.isTransformed ? "TransformableSlot(\(slot))" : slot)]"
+      let hasZero = property.isTransformed || property.kind == .transient
+      return ["get { \(raw: place + (hasZero ? zero ?? "" : "")) }", "set { \(raw: place) = newValue }"]
     }
   }
 

@@ -26,8 +26,9 @@
         before = property
       }
       lines += indexes(sorted.filter { $0.kind == .toMany }, "ToManyIndex", "toMany")
-      lines += indexes(sorted.filter { $0.kind == .transient }, "Int", "transients")
-      lines += indexes(sorted.filter { $0.kind == .transientToOne || $0.kind == .transientToMany }, "Int", "transientLinks")
+      lines += indexes(sorted.filter { $0.kind == .transient }, "TransientIndex", "transients")
+      let transientLinks = sorted.filter { $0.kind == .transientToOne || $0.kind == .transientToMany }
+      lines += indexes(transientLinks, "TransientLinkIndex", "transientLinks")
       return "\(access)enum Slots {\n" + lines.map { "  \($0)\n" }.joined() + "}"
     }
 

@@ -64,14 +64,11 @@ struct AttributeCode {
   // MARK: Accessors and slots
 
   func property(_ access: String) -> String {
-    let variable = "/// \(comment)\n\(access)var \(name): \(type) {"
-    if attribute.isTransient { return "\(variable)\n\(accessors("self[transient: Slots.\(name)]"))}" }
+    let variable = "/// \(comment)\n\(access)var \(name): \(type) {", place = "self[property: Slots.\(name)]"
     // A derived attribute has no setter.
-    if attribute.isDerived { return "\(variable) self[property: Slots.\(name)] }" }
-    return "\(variable)\n\(accessors("self[property: Slots.\(name)]"))}"
+    if attribute.isDerived { return "\(variable) \(place) }" }
+    return "\(variable)\n  get { \(place) }\n  set { \(place) = newValue }\n}"
   }
-
-  private func accessors(_ place: String) -> String { "  get { \(place) }\n  set { \(place) = newValue }\n" }
 
   /// The number of slots, as an expression.
   var slotCount: String { "slotCount(of: \(type).self)" }

@@ -156,8 +156,8 @@ struct EntityCode {
       }
     }
     list(toMany.map(\.name), "ToManyIndex", "toMany")
-    list(transients.map(\.name), "Int", "transients")
-    list(transientLinks.map(\.name), "Int", "transientLinks")
+    list(transients.map(\.name), "TransientIndex", "transients")
+    list(transientLinks.map(\.name), "TransientLinkIndex", "transientLinks")
     return "/// Where an object keeps its properties.\n\(access)enum Slots {\n" + lines.map { "\(SwiftText.indented($0))\n" }.joined() + "}"
   }
 

@@ -21,16 +21,8 @@ struct RelationshipCode {
     let count = relationship.isToMany ? "Objects of \(relationship.destination)" : "An object of \(relationship.destination)"
     let order = relationship.isOrdered && relationship.isToMany ? ", in order" : ""
     let memory = relationship.isTransient ? ", kept in memory only" : ""
-    return "/// \(count)\(order)\(memory).\(inverse)\n\(access)var \(name): \(type) {\n\(accessors)\n}"
-  }
-
-  private var accessors: String {
-    if !relationship.isTransient { return "  get { self[property: Slots.\(name)] }\n  set { self[property: Slots.\(name)] = newValue }" }
-    if !relationship.isToMany {
-      return "  get { transientToOne(Slots.\(name)) }\n  set { setTransientToOne(Slots.\(name), newValue) }"
-    }
-    let getter = relationship.isOrdered ? "transientOrdered" : "transientToMany"
-    return "  get { \(getter)(Slots.\(name)) }\n  set { self.\(name).replaceAll(with: newValue) }"
+    return "/// \(count)\(order)\(memory).\(inverse)\n\(access)var \(name): \(type) {\n"
+      + "  get { self[property: Slots.\(name)] }\n  set { self[property: Slots.\(name)] = newValue }\n}"
   }
 
   /// The methods that Core Data's generated code has, for programs that come from there. Empty for to-one relationships.

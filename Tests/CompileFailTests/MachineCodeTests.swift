@@ -33,6 +33,49 @@ import Testing
 
     """
 
+  /// Properties of the other kinds.
+  private static let others = """
+    import Holdfast
+
+    final class Bull: ManagedObject {
+      enum Slots {
+        static var colour: SlotIndex { SlotIndex(ManagedObject.SlotCounts.slots) }
+        static var mood: TransientIndex { TransientIndex(ManagedObject.SlotCounts.transients + 0) }
+        static var rival: TransientLinkIndex { TransientLinkIndex(ManagedObject.SlotCounts.transientLinks + 0) }
+      }
+      var colour: [Int]? {
+        get { self[property: TransformableSlot(Slots.colour)] }
+        set { self[property: TransformableSlot(Slots.colour)] = newValue }
+      }
+      var mood: Int {
+        get { self[property: Slots.mood] ?? 3 }
+        set { self[property: Slots.mood] = newValue }
+      }
+      var rival: Bull? {
+        get { self[property: Slots.rival] }
+        set { self[property: Slots.rival] = newValue }
+      }
+    }
+    @inline(never) public func readColour(_ object: ManagedObject) -> [Int]? { unsafeDowncast(object, to: Bull.self).colour }
+    @inline(never) public func readMood(_ object: ManagedObject) -> Int { unsafeDowncast(object, to: Bull.self).mood }
+    @inline(never) public func readRival(_ object: ManagedObject) -> ManagedObject? { unsafeDowncast(object, to: Bull.self).rival }
+    @inline(never) public func writeMood(_ object: ManagedObject, _ value: Int) { unsafeDowncast(object, to: Bull.self).mood = value }
+    @inline(never) public func writeRival(_ object: ManagedObject) { unsafeDowncast(object, to: Bull.self).rival = nil }
+
+    """
+
+  @Test(arguments: ["readColour", "readMood", "readRival", "writeMood", "writeRival"])
+  func theSubscriptOfEveryPropertyCostsNothing(_ function: String) throws {
+    let byHand = Self.others.replacingOccurrences(of: "self[property: TransformableSlot(Slots.colour)]", with: "self[transformable: 0]")
+      .replacingOccurrences(of: "self[property: Slots.mood]", with: "self[transient: 0]")
+      .replacingOccurrences(of: "get { self[property: Slots.rival] }", with: "get { transientToOne(0) }")
+      .replacingOccurrences(of: "self[property: Slots.rival] = newValue", with: "setTransientToOne(0, newValue)")
+    let codes = try [Self.others, byHand].map { source in
+      try MachineCode.instructions(of: function, in: source).map { $0.replacing(/\.LBB\d+_/, with: ".LBB_") }
+    }
+    #expect(!byHand.contains("self[property") && codes[0].contains { $0.hasPrefix("ret") } && codes[0] == codes[1])
+  }
+
   @Test func readingANumberIsTwoTestsAndALoadWithoutAllocation() throws {
     let instructions = try MachineCode.instructions(of: "readMilk", in: Self.classes)
     #expect(instructions.contains { $0.hasPrefix("ret") }, "\(instructions)")

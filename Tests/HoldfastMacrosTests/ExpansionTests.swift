@@ -118,8 +118,8 @@
         }
         """#)
       for line in [
-        "self[transformable: Slots.colour]", "self[transformable: Slots.notes] ?? []", "self[transient: Slots.isSelected] ?? false",
-        "setTransientToOne(Slots.leader, newValue)", "transientOrdered(Slots.herd)",
+        "self[property: TransformableSlot(Slots.colour)]", "self[property: TransformableSlot(Slots.notes)] ?? []",
+        "self[property: Slots.isSelected] ?? false", "self[property: Slots.leader] = newValue", "self[property: Slots.herd] = newValue",
         #".transformable("colour", \Cow.colour, .transformable(by: "Colour"))"#, #".codable("notes", \Cow.notes, .codable)"#,
         #".transient("isSelected", \Cow.isSelected, .transient)"#, #".property("leader", \Cow.leader, .transient)"#,
         #"var title: String { "Cow" }"#, "static var shared: Int = 3", "lazy var cache = 3",
@@ -153,7 +153,7 @@
     @Test func anInitialValueIsOneOperand() {
       let expansion = Expansion(
         "@Entity final class Cow: ManagedObject {\n  @Attribute(.codable) var size: Size = isBig ? .big : .small\n}")
-      #expect(expansion.contains("self[transformable: Slots.size] ?? (isBig ? .big : .small)"))
+      #expect(expansion.contains("self[property: TransformableSlot(Slots.size)] ?? (isBig ? .big : .small)"))
     }
 
     @Test func aCompositeGetsItsElements() {

@@ -1,6 +1,7 @@
 public import HoldfastStore
 
-/// What the accessors of a class with a declaration use. Written by hand or generated, they all have the same form.
+/// What the accessors of a class with a declaration use. Written by hand or generated, they all have the same form: they read and write
+/// `self[property:]`. The type of the index and of the value select the kind of property.
 extension ManagedObject {
   /// The numbers of an object's places for properties. A class with a declaration has an enumeration of this name, which adds its own to
   /// those of its superclass.
@@ -57,6 +58,42 @@ extension ManagedObject {
     }
   }
 
+  /// A transformable attribute; nil if it has no value, or if its bytes can't be decoded.
+  @inlinable public final subscript<Value>(property slot: TransformableSlot) -> Value? {
+    @inline(__always) get { self[transformable: slot.slot] }
+    @inline(__always) set { self[transformable: slot.slot] = newValue }
+  }
+
+  /// A transient attribute; nil if it has no value.
+  @inlinable public final subscript<Value>(property index: TransientIndex) -> Value? {
+    @inline(__always) get { self[transient: index.rawValue] }
+    @inline(__always) set { self[transient: index.rawValue] = newValue }
+  }
+
+  /// A transient to-one relationship.
+  @inlinable public final subscript<Destination: ManagedObject>(property index: TransientLinkIndex) -> Destination? {
+    @inline(__always) get { transientToOne(index.rawValue) }
+    @inline(__always) set { setTransientToOne(index.rawValue, newValue) }
+  }
+
+  /// A transient to-many relationship. Setting it replaces the objects by those of another relationship.
+  public final subscript<Destination: ManagedObject>(property index: TransientLinkIndex) -> ToMany<Destination> {
+    get { transientToMany(index.rawValue) }
+    set {
+      let relationship: ToMany<Destination> = transientToMany(index.rawValue)
+      if !flags.contains(.probe) { relationship.replaceAll(with: newValue) }
+    }
+  }
+
+  /// A transient ordered relationship. Setting it replaces the objects by those of another relationship.
+  public final subscript<Destination: ManagedObject>(property index: TransientLinkIndex) -> OrderedToMany<Destination> {
+    get { transientOrdered(index.rawValue) }
+    set {
+      let relationship: OrderedToMany<Destination> = transientOrdered(index.rawValue)
+      if !flags.contains(.probe) { relationship.replaceAll(with: newValue) }
+    }
+  }
+
   /// Inserts a new object of the class, for initializers that then set properties and call ``finishInsertion()``. Sends no store request.
   ///
   /// Traps if the class isn't bound to a model, or its entity is abstract.
@@ -97,13 +134,4 @@ extension ManagedObject {
       "The type of a managed property is an AttributeValue, a CompositeAttributeValue, an optional class with @Entity, or ToMany. For any Codable type, add @Attribute(.codable)."
   )
   public static func slotCount<Value>(of type: Value.Type) -> Int { 0 }
-}
-
-/// The number of a to-many relationship among those of its entity.
-@frozen public struct ToManyIndex: TypedInteger {
-  /// The number, from 0 on.
-  public let rawValue: Int
-
-  /// Creates an index from an integer.
-  @inlinable @inline(__always) public init(rawValue: Int) { self.rawValue = rawValue }
 }

@@ -81,8 +81,8 @@ nonisolated extension Item {
 
   /// A value of any type, kept in memory only.
   var volatile: Any? {
-    get { self[transient: Slots.volatile] }
-    set { self[transient: Slots.volatile] = newValue }
+    get { self[property: Slots.volatile] }
+    set { self[property: Slots.volatile] = newValue }
   }
 
   /// A whole number of 16 bits.
@@ -198,7 +198,7 @@ nonisolated extension Item {
     static var whole16: SlotIndex { upper.advanced(by: slotCount(of: String?.self)) }
     static var whole32: SlotIndex { whole16.advanced(by: slotCount(of: Int16.self)) }
     static var whole64: SlotIndex { whole32.advanced(by: slotCount(of: Int32.self)) }
-    static var volatile: Int { Int(Base.SlotCounts.transients + 0) }
+    static var volatile: TransientIndex { TransientIndex(Base.SlotCounts.transients + 0) }
   }
 
   /// The numbers of an object's properties, for subclasses.
