@@ -16,7 +16,7 @@
         return []
       }
       let elements = elements(of: type, &problems), access = type.modifiers.access
-      let list = elements.map { "  .element(\"\($0.name)\", \\.\($0.reference)),\n" }.joined()
+      let list = elements.map { "  .element(\($0.arguments.joined(separator: ", "))),\n" }.joined()
       let counts = elements.map { "  count += ManagedObject.slotCount(of: \($0.type).self)\n" }.joined()
       let members: [DeclSyntax] = [
         "\(raw: access)static let elements: CompositeElements<\(type.name.trimmed)> = [\n\(raw: list)]",
@@ -25,10 +25,22 @@
       return members + initializers(of: type, access, elements)
     }
 
+    /// A stored property of the struct.
+    private struct Element {
+      let name: String
+      /// The name as it is written, perhaps in backticks.
+      let reference: String
+      let type: String
+      let initial: String
+      /// The arguments of `@Attribute`.
+      let options: [String]
+
+      /// What the list of elements has of it.
+      var arguments: [String] { ["\"\(name)\"", "\\.\(reference)"] + options }
+    }
+
     /// The initializers that the struct needs and the compiler doesn't add: it adds none that are public, and none beside others.
-    private static func initializers(
-      of type: StructDeclSyntax, _ access: String, _ elements: [(name: String, reference: String, type: String, initial: String)]
-    ) -> [DeclSyntax] {
+    private static func initializers(of type: StructDeclSyntax, _ access: String, _ elements: [Element]) -> [DeclSyntax] {
       let own = type.memberBlock.members.compactMap { $0.decl.as(InitializerDeclSyntax.self) }
       let hasEmpty = own.contains { $0.signature.parameterClause.parameters.isEmpty }
       if hasEmpty || (own.isEmpty && access.isEmpty) { return [] }
@@ -47,9 +59,7 @@
       return [try ExtensionDeclSyntax("extension \(type.trimmed): CompositeAttributeValue {}")]
     }
 
-    private static func elements(
-      of type: StructDeclSyntax, _ problems: inout Problems
-    ) -> [(name: String, reference: String, type: String, initial: String)] {
+    private static func elements(of type: StructDeclSyntax, _ problems: inout Problems) -> [Element] {
       type.memberBlock.members.compactMap { member in
         guard let variable = member.decl.as(VariableDeclSyntax.self), ManagedProperty.isManaged(variable) else { return nil }
         guard variable.isVar else {
@@ -73,8 +83,26 @@
             "noInitialValue", at: pattern,
             "An element has an initial value or is optional: a struct without values is made before it is read.")
         }
-        return (pattern.identifier.text.filter { $0 != "`" }, pattern.identifier.text, type, initial?.text ?? "nil")
+        return Element(
+          name: pattern.identifier.text.filter { $0 != "`" }, reference: pattern.identifier.text, type: type,
+          initial: initial?.text ?? "nil", options: options(of: variable, &problems))
       }
+    }
+
+    /// The rules and settings of an element. Reports what an element can't have.
+    private static func options(of variable: VariableDeclSyntax, _ problems: inout Problems) -> [String] {
+      guard let attribute = variable.attribute(named: "Attribute") else { return [] }
+      let arguments = MacroArguments(attribute.arguments)
+      if arguments.has(label: "name") {
+        problems.error("elementName", at: attribute, "An element has the name of its property.")
+      }
+      if arguments.has("unique") {
+        problems.error(
+          "uniqueElement", at: attribute, "An element can't be unique by itself. Name it in `#Unique` of the class with the attribute.")
+      } else if ["codable", "derived", "transient"].contains(where: { arguments.has($0) }) {
+        problems.error("elementKind", at: attribute, "An element is a value in the row: it can't be Codable, derived or transient.")
+      }
+      return arguments.texts(except: ["name"])
     }
   }
 #endif

@@ -50,12 +50,13 @@
       of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol, in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {
       let attributes = context.lexicalContext.first?.asProtocol((any WithAttributesSyntax).self)?.attributes
-      if attributes?.first(named: "Entity") == nil {
-        var problems = Problems()
-        problems.error(
-          "outsideEntity", at: node, "\(node.trimmedDescription.prefix { $0 != "(" }) is for the properties of a class with @Entity.")
-        problems.report(to: context)
-      }
+      let name = node.trimmedDescription.prefix { $0 != "(" }, isAttribute = name.hasSuffix("Attribute")
+      if attributes?.first(named: "Entity") != nil || (isAttribute && attributes?.first(named: "Composite") != nil) { return [] }
+      var problems = Problems()
+      problems.error(
+        "outsideEntity", at: node,
+        "\(name) is for the properties of a class with @Entity\(isAttribute ? ", or of a struct with @Composite" : "").")
+      problems.report(to: context)
       return []
     }
   }

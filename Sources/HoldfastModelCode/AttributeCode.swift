@@ -77,14 +77,27 @@ struct AttributeCode {
 
   /// The call that declares the attribute.
   func declaration(in className: String) -> String {
-    var arguments = [SwiftText.literal(attribute.name), "\\\(className).\(name)"] + options
-    if let text = defaultLiteral { arguments.append("default: \(text)") }
+    var arguments = [SwiftText.literal(attribute.name), "\\\(className).\(name)"] + options(isOptional: isOptional)
+    if let text = defaultLiteral {
+      arguments.append("default: \(text)")
+    } else if let text = defaultSetting {
+      arguments.append(text)
+    }
     return SwiftText.call(attribute.isTransient ? ".transient" : ".property", arguments, width: 60)
+  }
+
+  /// The call that declares the attribute as an element of a composite attribute. It is optional in Swift.
+  var element: String {
+    let arguments = [SwiftText.literal(attribute.name), "\\.\(name)"] + options(isOptional: true) + (defaultSetting.map { [$0] } ?? [])
+    return SwiftText.call(".element", arguments)
   }
 
   private func setting(_ path: String, _ value: String) -> String { ".setting(\\.\(path), \(value))" }
 
-  private var options: [String] {
+  private var defaultSetting: String? { attribute.defaultValue.map { setting("defaultValue", SwiftText.value($0)) } }
+
+  /// The settings of a property that is optional in Swift or isn't, without the default value.
+  private func options(isOptional: Bool) -> [String] {
     var options: [String] = []
     if attribute.type == .transformable || (attribute.isTransient && wrappedType == "Any" && attribute.type != .undefined) {
       options.append(".type(.\(attribute.type))")
@@ -103,7 +116,6 @@ struct AttributeCode {
     if let text = attribute.renamingIdentifier { options.append(".renamed(from: \(SwiftText.literal(text)))") }
     if let text = attribute.versionHashModifier { options.append(".versionHashModifier(\(SwiftText.literal(text)))") }
     if !attribute.userInfo.isEmpty { options.append(".userInfo(\(SwiftText.literal(attribute.userInfo)))") }
-    if let value = attribute.defaultValue, defaultLiteral == nil { options.append(setting("defaultValue", SwiftText.value(value))) }
     return options
   }
 

@@ -20,24 +20,16 @@ struct CompositeCode {
     composite.elements.sorted { SwiftText.precedes($0.name, $1.name) }.map { AttributeCode(attribute: $0, names: names) }
   }
 
-  /// What a struct can't declare: its elements have names and types only.
+  /// What a struct can't declare: another name.
   var notes: [String] {
-    let renamed = "\(composite.name): Its struct is \(typeName), and declares a composite attribute of that name."
-    return (typeName == composite.name ? [] : [renamed])
-      + elements.compactMap { element in
-        let plain = element.attribute
-        var declared = AttributeDescription(plain.name, plain.type, isOptional: true)
-        declared.compositeName = plain.compositeName
-        if plain == declared && plain.type != .transformable { return nil }
-        return "\(composite.name).\(plain.name): The struct declares an optional element of type \(element.wrappedType), without further "
-          + "settings. Read the model from its file if you need them."
-      }
+    typeName == composite.name
+      ? [] : ["\(composite.name): Its struct is \(typeName), and declares a composite attribute of that name."]
   }
 
   var source: String {
     let access = accessLevel.prefix
     let variables = elements.map { "  /// \($0.comment)\n  \(access)var \($0.name): \($0.wrappedType)?\n" }.joined()
-    let list = elements.map { ".element(\(SwiftText.literal($0.attribute.name)), \\.\($0.name))" }
+    let list = elements.map(\.element)
     let count = elements.map { $0.attribute.type == .composite ? "\($0.wrappedType).slotCount" : "1" }.joined(separator: " + ")
     return
       "/// The composite attribute \(SwiftText.comment(composite.name)).\n\(accessLevel.typePrefix)struct \(typeName): CompositeAttributeValue {\n"

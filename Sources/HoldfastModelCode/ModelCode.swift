@@ -39,7 +39,7 @@ public struct ModelCode: Sendable {
   public let files: [File]
   /// All code in one file, for build plugins. Classes of entities without subentities are final.
   public let singleFile: File
-  /// What the classes can't declare, in sentences, such as the default value of a composite attribute's element.
+  /// What the classes can't declare, in sentences, such as the accessor of a fetched property that can't be fetched.
   public let notes: [String]
 
   /// Generates the code of a model.

@@ -101,7 +101,7 @@ enum SwiftText {
 
   /// A list over several lines. Formatters write a comma behind each of several elements.
   static func lines(_ elements: [String]) -> String {
-    elements.isEmpty ? "[]" : "[\n" + elements.map { "  \($0)" }.joined(separator: ",\n") + (elements.count > 1 ? ",\n]" : "\n]")
+    elements.isEmpty ? "[]" : "[\n" + elements.map { indented($0) }.joined(separator: ",\n") + (elements.count > 1 ? ",\n]" : "\n]")
   }
 
   /// A statement that appends a value to a list. Formatters break it like this.

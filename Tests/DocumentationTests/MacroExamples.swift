@@ -33,7 +33,7 @@ enum MacroRoutes {
 enum Kind: Int16, CaseIterable, AttributeValue { case shop, park }
 
 @Composite struct Place {
-  var city: String?
+  @Attribute(.length(1...40)) var city: String?
   var latitude = 0.0
 }
 
@@ -80,7 +80,7 @@ static func planted(_ tree: Tree, _ context: ManagedObjectContext) throws -> Tre
 
 enum MacroOptions {
 @Composite struct Place {
-  var city: String?
+  @Attribute(.length(1...40)) var city: String?
   var latitude = 0.0
 }
 

@@ -25,6 +25,11 @@
       }
     }
 
+    @Composite struct Mark {
+      @Attribute(.length(1...3), .setting(\.isOptional, false)) var row: String?
+      @Attribute(.range(0...9), .type(.integer16), .userInfo(["unit": "cm"])) var height = 0
+    }
+
     @Entity(
       fetchedProperties: [
         FetchedPropertyDescription(
@@ -53,6 +58,7 @@
     }
 
     @Entity(configurations: ["local"]) final class Room: ManagedObject {
+      var mark: Mark?
       @Relationship(.count(1...), .userInfo(["x": "y"]), deleteRule: .noAction, inverse: \Record.room) var records: ToMany<Record>
       @Relationship(.setting(\.maxCount, 3)) var doors: OrderedToMany<Room>
     }
@@ -92,8 +98,18 @@
                 "namesakes", FetchRequestDescription("namesakes", entity: "Record", predicateFormat: "title == $FETCH_SOURCE.title"))
             ], versionHashModifier: "2", userInfo: ["note": "kept"]),
           EntityDescription(
-            "Room", relationships: [records, .toMany("doors", to: "Room", inverse: nil, maxCount: 3, isOrdered: true)]),
-        ], configurations: [ConfigurationDescription("local", ["Record", "Room"]), ConfigurationDescription("shared", ["Record"])])
+            "Room", attributes: [.composite("mark", "Mark", isOptional: true)],
+            relationships: [records, .toMany("doors", to: "Room", inverse: nil, maxCount: 3, isOrdered: true)]),
+        ], configurations: [ConfigurationDescription("local", ["Record", "Room"]), ConfigurationDescription("shared", ["Record"])],
+        composites: [
+          CompositeDescription(
+            "Mark",
+            [
+              AttributeDescription(
+                "height", .integer16, isOptional: true, validation: .range(.int16(0), .int16(9)), userInfo: ["unit": "cm"]),
+              AttributeDescription("row", .string, validation: .length(1, 3)),
+            ])
+        ])
     }
   }
 #endif

@@ -92,7 +92,7 @@
         "2:3 error: The name in the model must be a literal, because the order of the slots depends on it."),
       Mistake(
         "final class Dog: ManagedObject {\n  @Attribute(.unique) var age: Int\n}",
-        "2:3 error: @Attribute is for the properties of a class with @Entity."),
+        "2:3 error: @Attribute is for the properties of a class with @Entity, or of a struct with @Composite."),
       .property("var sizes: [String: Int]", "2:7 error: A collection isn't an attribute. Add `@Attribute(.codable)`."),
       .property("var owner: Owner!", "2:14 error: A property that can be nil has an optional type.", corrected: "var owner: Owner?"),
       .property(
@@ -120,6 +120,18 @@
       Mistake(
         "@Composite struct Place { var city: String }",
         "1:31 error: An element has an initial value or is optional: a struct without values is made before it is read."),
+      Mistake(
+        "@Composite struct Place { @Attribute(.unique) var zip: String? }",
+        "1:27 error: An element can't be unique by itself. Name it in `#Unique` of the class with the attribute."),
+      Mistake(
+        "@Composite struct Place { @Attribute(.transient) var zip: String? }",
+        "1:27 error: An element is a value in the row: it can't be Codable, derived or transient."),
+      Mistake(
+        #"@Composite struct Place { @Attribute(name: "code") var zip: String? }"#,
+        "1:27 error: An element has the name of its property."),
+      Mistake(
+        "@Composite struct Place { @Relationship var walk: Walk? }",
+        "1:27 error: @Relationship is for the properties of a class with @Entity."),
     ]
 
     @Test(arguments: mistakes) func aMistakeIsReportedOnceAtItsPlace(_ mistake: Mistake) {

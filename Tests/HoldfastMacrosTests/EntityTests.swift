@@ -131,6 +131,24 @@
       }
     }
 
+    @Test(arguments: stores.indices) func rulesOfElementsApplyToTheAttribute(_ store: Int) throws {
+      let folder = TemporaryFolder()
+      let container = try PersistentContainer(
+        for: Archive.Record.self, transformers: ["ColourTransformer": Archive.ColourTransformer()], store: EntityTests.stores[store](folder)
+      )
+      let context = container.newContext(), room = Archive.Room(context: context, mark: Archive.Mark(row: "long", height: 3))
+      _ = Archive.Record(context: context, title: "a", room: room)
+      let long = #expect(throws: PersistenceError.self) { try context.save() }
+      #expect(long?.code == .stringTooLong && long?.property == "mark.row")
+      room.mark = Archive.Mark(row: "a", height: 10)
+      let high = #expect(throws: PersistenceError.self) { try context.save() }
+      #expect(high?.code == .numberTooLarge && high?.property == "mark.height")
+      room.mark?.height = 9
+      try context.save()
+      let saved = try #require(try container.newContext().fetchOne(Archive.Room.self) { $0.mark.height == 9 })
+      #expect(saved.mark?.row == "a")
+    }
+
     @Test(arguments: stores.indices) func queriesCompareEnumerationsOptionSetsAndComposites(_ store: Int) throws {
       let folder = TemporaryFolder(), container = try PersistentContainer(for: Ranch.Cow.self, store: EntityTests.stores[store](folder))
       let context = container.newContext()

@@ -156,6 +156,23 @@
       #expect(expansion.contains("self[property: TransformableSlot(Slots.size)] ?? (isBig ? .big : .small)"))
     }
 
+    @Test func settingsOfElementsAreInTheirList() {
+      let expansion = Expansion(
+        #"""
+        @Composite struct Place {
+          @Attribute(.length(1...40), .userInfo(["a": "b"])) var city: String?
+          @Attribute(.range(-90...90)) var `default` = 0.0
+        }
+        """#)
+      #expect(expansion.messages == [])
+      for line in [
+        #".element("city", \.city, .length(1...40), .userInfo(["a": "b"])),"#, #".element("default", \.`default`, .range(-90...90)),"#,
+        "count += ManagedObject.slotCount(of: Double.self)",
+      ] {
+        #expect(expansion.contains(line), "\(line) in\n\(expansion.text)")
+      }
+    }
+
     @Test func aCompositeGetsItsElements() {
       let expansion = Expansion(
         #"""

@@ -15,6 +15,9 @@ public import HoldfastStore
 /// }
 /// ```
 ///
+/// A class that declares its entity also declares the elements. They are optional, and options add rules and settings:
+/// `.attribute("city", \.city, .length(1...40))`.
+///
 /// Binding a class with such a property compares the names, types and number of the elements with the model.
 public protocol CompositeAttributeValue: FetchPathMembers, Sendable {
   /// Creates a value with default elements. Reading the attribute then overwrites them.
@@ -110,53 +113,73 @@ public struct CompositeElement<Root>: Sendable {
   /// The index of its first slot within the composite attribute.
   @usableFromInline var offset = 0
   @usableFromInline let keyPath: any PartialKeyPath<Root> & Sendable
-  @usableFromInline let leaves: @Sendable () -> [(name: String, types: AttributeTypeSet)]
+  /// The single values, and the rules and settings of its description. In a closure, because each access of an attribute copies its elements.
+  @usableFromInline let contents: @Sendable () -> Contents
   @usableFromInline let load: @Sendable (inout Root, RowPointer, SlotIndex) -> Void
   @usableFromInline let store: @Sendable (Root, ManagedObject, SlotIndex) -> Void
   /// The values of the slots; nulls for an absent composite attribute.
   @usableFromInline let storeValues: @Sendable (Root?) -> [StoreValue]
 
+  /// What a model has of an element.
+  @usableFromInline typealias Contents = (leaves: [(name: String, types: AttributeTypeSet)], options: [AttributeOption])
+
+  /// The single values, by path, with the attribute types that their Swift types can hold.
+  func leaves() -> [(name: String, types: AttributeTypeSet)] { contents().leaves }
+
   @usableFromInline init(
-    name: String, slotCount: Int, keyPath: any PartialKeyPath<Root> & Sendable,
-    leaves: @escaping @Sendable () -> [(name: String, types: AttributeTypeSet)],
+    name: String, slotCount: Int, keyPath: any PartialKeyPath<Root> & Sendable, contents: @escaping @Sendable () -> Contents,
     load: @escaping @Sendable (inout Root, RowPointer, SlotIndex) -> Void,
     store: @escaping @Sendable (Root, ManagedObject, SlotIndex) -> Void, storeValues: @escaping @Sendable (Root?) -> [StoreValue]
   ) {
     (self.name, self.slotCount, self.keyPath) = (name, slotCount, keyPath)
-    (self.leaves, self.load, self.store, self.storeValues) = (leaves, load, store, storeValues)
+    (self.contents, self.load, self.store, self.storeValues) = (contents, load, store, storeValues)
   }
 
   /// An element with a single value.
+  ///
+  /// The options are for classes that declare their entities, such as `.length(1...40)`. An element can't be unique by itself.
   @inlinable public static func attribute<Value: AttributeValue & SendableMetatype>(
-    _ name: String, _ keyPath: any WritableKeyPath<Root, Value> & Sendable
+    _ name: String, _ keyPath: any WritableKeyPath<Root, Value> & Sendable, _ options: AttributeOption...
+  ) -> CompositeElement { single(name, keyPath, options) }
+
+  /// An element that is an optional composite attribute.
+  @inlinable public static func composite<Value: CompositeAttributeValue>(
+    _ name: String, _ keyPath: any WritableKeyPath<Root, Value?> & Sendable, _ options: AttributeOption...
+  ) -> CompositeElement { nested(name, keyPath, options) }
+
+  /// An element that is a composite attribute. If none of its own elements has a value, it reads as `Value()`.
+  @inlinable public static func composite<Value: CompositeAttributeValue>(
+    _ name: String, _ keyPath: any WritableKeyPath<Root, Value> & Sendable, _ options: AttributeOption...
+  ) -> CompositeElement { nested(name, keyPath, options) }
+
+  @inlinable static func single<Value: AttributeValue & SendableMetatype>(
+    _ name: String, _ keyPath: any WritableKeyPath<Root, Value> & Sendable, _ options: [AttributeOption]
   ) -> CompositeElement {
     let access = StoredPart(keyPath)
     return CompositeElement(
-      name: name, slotCount: 1, keyPath: keyPath, leaves: { [(name, Value.attributeTypes)] },
+      name: name, slotCount: 1, keyPath: keyPath, contents: { ([(name, Value.attributeTypes)], options) },
       load: { access.set(Value.load($1, $2), in: &$0) }, store: { access.get($0).store(in: $1, $2) },
       storeValues: { [$0.map { access.get($0).storeValue } ?? .null] })
   }
 
-  /// An element that is an optional composite attribute.
-  @inlinable public static func composite<Value: CompositeAttributeValue>(
-    _ name: String, _ keyPath: any WritableKeyPath<Root, Value?> & Sendable
+  @inlinable static func nested<Value: CompositeAttributeValue>(
+    _ name: String, _ keyPath: any WritableKeyPath<Root, Value?> & Sendable, _ options: [AttributeOption]
   ) -> CompositeElement {
     let access = StoredPart(keyPath)
     return CompositeElement(
-      name: name, slotCount: Value.elements.slotCount, keyPath: keyPath,
-      leaves: { Value.elements.leavesBelow(name) }, load: { access.set(Value.elements.load($1, $2), in: &$0) },
+      name: name, slotCount: Value.elements.slotCount, keyPath: keyPath, contents: { (Value.elements.leavesBelow(name), options) },
+      load: { access.set(Value.elements.load($1, $2), in: &$0) },
       store: { Value.elements.store(access.get($0), in: $1, $2) },
       storeValues: { Value.elements.storeValues($0.flatMap { access.get($0) }) })
   }
 
-  /// An element that is a composite attribute. If none of its own elements has a value, it reads as `Value()`.
-  @inlinable public static func composite<Value: CompositeAttributeValue>(
-    _ name: String, _ keyPath: any WritableKeyPath<Root, Value> & Sendable
+  @inlinable static func nested<Value: CompositeAttributeValue>(
+    _ name: String, _ keyPath: any WritableKeyPath<Root, Value> & Sendable, _ options: [AttributeOption]
   ) -> CompositeElement {
     let access = StoredPart(keyPath)
     return CompositeElement(
-      name: name, slotCount: Value.elements.slotCount, keyPath: keyPath,
-      leaves: { Value.elements.leavesBelow(name) }, load: { access.set(Value.elements.load($1, $2) ?? Value(), in: &$0) },
+      name: name, slotCount: Value.elements.slotCount, keyPath: keyPath, contents: { (Value.elements.leavesBelow(name), options) },
+      load: { access.set(Value.elements.load($1, $2) ?? Value(), in: &$0) },
       store: { Value.elements.store(access.get($0), in: $1, $2) },
       storeValues: { Value.elements.storeValues($0.map { access.get($0) }) })
   }
@@ -166,18 +189,18 @@ public struct CompositeElement<Root>: Sendable {
 extension CompositeElement {
   /// An element with a single value.
   @inlinable public static func element<Value: AttributeValue & SendableMetatype>(
-    _ name: String, _ keyPath: any WritableKeyPath<Root, Value> & Sendable
-  ) -> CompositeElement { attribute(name, keyPath) }
+    _ name: String, _ keyPath: any WritableKeyPath<Root, Value> & Sendable, _ options: AttributeOption...
+  ) -> CompositeElement { single(name, keyPath, options) }
 
   /// An element that is an optional composite attribute.
   @inlinable public static func element<Value: CompositeAttributeValue>(
-    _ name: String, _ keyPath: any WritableKeyPath<Root, Value?> & Sendable
-  ) -> CompositeElement { composite(name, keyPath) }
+    _ name: String, _ keyPath: any WritableKeyPath<Root, Value?> & Sendable, _ options: AttributeOption...
+  ) -> CompositeElement { nested(name, keyPath, options) }
 
   /// An element that is a composite attribute. If none of its own elements has a value, it reads as `Value()`.
   @inlinable public static func element<Value: CompositeAttributeValue>(
-    _ name: String, _ keyPath: any WritableKeyPath<Root, Value> & Sendable
-  ) -> CompositeElement { composite(name, keyPath) }
+    _ name: String, _ keyPath: any WritableKeyPath<Root, Value> & Sendable, _ options: AttributeOption...
+  ) -> CompositeElement { nested(name, keyPath, options) }
 }
 
 extension CompositeElements {

@@ -1,9 +1,9 @@
 public import HoldfastStore
 
 /// A rule or setting of an attribute in a class's declaration, such as ``unique`` or ``range(_:)-(ClosedRange<Bound>)``.
-public struct AttributeOption {
+public struct AttributeOption: Sendable {
   /// Changes the attribute's description.
-  let apply: (inout DeclaredAttribute) -> Void
+  let apply: @Sendable (inout DeclaredAttribute) -> Void
 
   /// No two objects have the same value. Objects without a value are exempt.
   public static var unique: AttributeOption { AttributeOption { $0.isUnique = true } }
@@ -84,14 +84,17 @@ public struct AttributeOption {
   public static func userInfo(_ userInfo: [String: String]) -> AttributeOption { AttributeOption { $0.description.userInfo = userInfo } }
 
   /// Any setting of the attribute's description, such as `.setting(\.allowsCloudEncryption, true)`.
-  public static func setting<Value>(_ keyPath: WritableKeyPath<AttributeDescription, Value>, _ value: Value) -> AttributeOption {
+  public static func setting<Value: Sendable>(
+    _ keyPath: any WritableKeyPath<AttributeDescription, Value> & Sendable, _ value: Value
+  ) -> AttributeOption {
     AttributeOption { $0.description[keyPath: keyPath] = value }
   }
 
   private static func bounds(_ minimum: (any AttributeValue)?, _ maximum: (any AttributeValue)?) -> AttributeOption {
-    AttributeOption {
-      $0.description.validation.minimum = minimum?.storeValue
-      $0.description.validation.maximum = maximum?.storeValue
+    let (minimum, maximum) = (minimum?.storeValue, maximum?.storeValue)
+    return AttributeOption {
+      $0.description.validation.minimum = minimum
+      $0.description.validation.maximum = maximum
     }
   }
 

@@ -6,13 +6,20 @@ struct CompositeSource {
   let name: String
   /// The description of each composite, by name; made when a model is.
   let descriptions: () -> [CompositeDescription]
+  /// The paths of elements that are declared as unique, which they can't be.
+  let uniqueElements: () -> [String]
 
   init<Value: CompositeAttributeValue>(_ type: Value.Type) {
     name = String(describing: type)
     let name = name
     descriptions = {
-      [CompositeDescription(name, Value.elements.elements.map(\.description))]
+      [CompositeDescription(name, Value.elements.elements.map(\.declared.description))]
         + Value.elements.elements.flatMap { $0.source?.descriptions() ?? [] }
+    }
+    uniqueElements = {
+      Value.elements.elements.flatMap { element in
+        (element.declared.isUnique ? [element.name] : []) + (element.source?.uniqueElements().map { "\(element.name).\($0)" } ?? [])
+      }
     }
   }
 }
@@ -25,9 +32,15 @@ extension CompositeElement {
     (unwrapped(valueType) as? any CompositeAttributeValue.Type).map { CompositeSource($0) }
   }
 
-  /// The element in a model. It is optional, because a composite attribute without a value has elements without values.
-  fileprivate var description: AttributeDescription {
-    if let source { return .composite(name, source.name, isOptional: true) }
-    return AttributeDescription(name, leaves().first?.types.declaredType ?? .undefined, isOptional: true)
+  /// The element in a model. Unless an option says otherwise, it is optional, because a composite attribute without a value has elements
+  /// without values.
+  fileprivate var declared: DeclaredAttribute {
+    let (leaves, options) = contents()
+    guard let source else {
+      return DeclaredAttribute(name, leaves.first?.types.declaredType ?? .undefined, isOptional: true, default: nil, options)
+    }
+    var element = DeclaredAttribute(name, .composite, isOptional: true, default: nil, options)
+    element.description.compositeName = source.name
+    return element
   }
 }

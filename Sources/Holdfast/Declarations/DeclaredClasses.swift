@@ -71,6 +71,11 @@ struct DeclaredClasses {
             "\(declaration.type).\(property.name): A composite attribute can't be unique by itself. Name its elements in a uniqueness "
               + "constraint, such as #Unique<\(declaration.type)>([\\.\(property.name).element]).")
         }
+        for element in source.uniqueElements() {
+          problems.append(
+            "\(declaration.type).\(property.name): The element \(element) can't be unique by itself. Name it in a uniqueness constraint, such "
+              + "as #Unique<\(declaration.type)>([\\.\(property.name).\(element)]).")
+        }
         for description in source.descriptions() {
           if let known = composites.updateValue(description, forKey: description.name), known != description {
             problems.append(

@@ -51,7 +51,7 @@
     userInfo: [String: String] = [:], configurations: [String] = []
   ) = #externalMacro(module: "HoldfastMacrosPlugin", type: "EntityMacro")
 
-  /// Adds rules and settings to an attribute of a class with `@Entity`.
+  /// Adds rules and settings to an attribute of a class with `@Entity`, or to an element of a struct with `@Composite`.
   ///
   /// ```swift
   /// @Attribute(.unique, .length(1...15)) var chip: String?
@@ -98,7 +98,7 @@
   ///
   /// ```swift
   /// @Composite struct Place {
-  ///   var city: String?
+  ///   @Attribute(.length(1...40)) var city: String?
   ///   var latitude = 0.0
   /// }
   /// ```

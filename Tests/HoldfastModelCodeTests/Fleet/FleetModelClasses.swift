@@ -571,8 +571,8 @@ nonisolated struct Berth: CompositeAttributeValue {
 
   /// The elements.
   static let elements: CompositeElements<Berth> = [
-    .element("number", \.number),
-    .element("pier", \.pier),
+    .element("number", \.number, .setting(\.isOptional, false)),
+    .element("pier", \.pier, .setting(\.isOptional, false)),
   ]
 
   /// The number of slots.

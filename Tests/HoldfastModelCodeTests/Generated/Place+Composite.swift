@@ -15,7 +15,7 @@ nonisolated struct Place: CompositeAttributeValue {
   /// The elements.
   static let elements: CompositeElements<Place> = [
     .element("inner", \.inner),
-    .element("lat", \.lat),
+    .element("lat", \.lat, .setting(\.isOptional, false)),
   ]
 
   /// The number of slots.

@@ -14,8 +14,8 @@ nonisolated struct Point: CompositeAttributeValue {
 
   /// The elements.
   static let elements: CompositeElements<Point> = [
-    .element("x", \.x),
-    .element("y", \.y),
+    .element("x", \.x, .setting(\.isOptional, false)),
+    .element("y", \.y, .setting(\.isOptional, false), .setting(\.defaultValue, .int16(2))),
   ]
 
   /// The number of slots.

@@ -199,6 +199,33 @@ import Testing
     #expect("\(error)".contains("Dive.spot: A composite attribute can't be unique by itself."))
   }
 
+  @Test func elementsHaveRulesAndSettingsButAreNotUnique() throws {
+    struct Spot: CompositeAttributeValue {
+      var depth = 0.0
+      static let elements: CompositeElements<Spot> = [.attribute("depth", \.depth, .range(0...11_000), .setting(\.isOptional, false))]
+    }
+    final class Dive: ManagedObject {
+      var spot: Spot { self[property: SlotIndex(0)] }
+      override class var declaration: EntityDeclaration? { EntityDeclaration(Dive.self, [.property("spot", \Dive.spot)]) }
+    }
+    let depth = AttributeDescription("depth", .double, validation: .range(.double(0), .double(11_000)))
+    #expect(try ManagedObjectModel.declared(by: [Dive.self]).composites == [CompositeDescription("Spot", [depth])])
+
+    struct Label: CompositeAttributeValue {
+      var number = 0
+      static let elements: CompositeElements<Label> = [.attribute("number", \.number, .unique)]
+    }
+    struct Cover: CompositeAttributeValue {
+      var label: Label?
+      static let elements: CompositeElements<Cover> = [.composite("label", \.label, .userInfo(["a": "b"]))]
+    }
+    final class Book: ManagedObject {
+      var cover: Cover? { self[property: SlotIndex(0)] }
+      override class var declaration: EntityDeclaration? { EntityDeclaration(Book.self, [.property("cover", \Book.cover)]) }
+    }
+    #expect(try reason(Book.self).contains("Book.cover: The element label.number can't be unique by itself."))
+  }
+
   @Test func aDefaultValueOfAnotherTypeIsAProblemOfTheModel() throws {
     final class Odd: ManagedObject {
       var age: Int { self[property: 0] }
