@@ -159,6 +159,11 @@
 
     private mutating func checkRelationship(_ property: ManagedProperty) {
       let macro = property.variable.attribute(named: "Relationship")
+      if property.type.isToMany, macro == nil, let attribute = property.variable.attribute(named: "Attribute") {
+        problems.error(
+          "attributeToMany", at: attribute, "\(property.type.text) is a relationship. Its rules and settings are those of `@Relationship`.")
+        return
+      }
       if property.kind == .toMany, macro == nil {
         var corrected = property.variable
         let leading = corrected.leadingTrivia

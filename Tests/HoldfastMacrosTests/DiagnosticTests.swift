@@ -88,6 +88,9 @@
         "@Attribute @Relationship var owner: Owner?", "2:14 error: A property is an attribute or a relationship. Remove one of both macros."
       ),
       .property(
+        "@Attribute(.transient) var friends: ToMany<Dog>",
+        "2:3 error: ToMany<Dog> is a relationship. Its rules and settings are those of `@Relationship`."),
+      .property(
         "@Attribute(name: other) var age: Int",
         "2:3 error: The name in the model must be a literal, because the order of the slots depends on it."),
       Mistake(
