@@ -4,11 +4,18 @@ import Testing
 
 /// The compiler refuses each way of sending an object, a context or a pointer to a row to another thread. It also refuses an index or a
 /// version in the place of another number, a switch without a default case over an enum that will grow, and queries that no store could
-/// evaluate. A case is a small file that imports the framework. `// EXPECT:` has a part of the compiler's message. A case without that line must compile.
+/// evaluate. A case is a small file that imports the framework. `// EXPECT:` has a part of the compiler's message. `// ERROR:` has a part of
+/// the message about its own line; all other lines then have no error. A case without either must compile.
 @Suite(.serialized) struct LeakTests {
   @Test(arguments: LeakCase.all) func theCompilerSaysWhatItShould(_ leak: LeakCase) throws {
-    let output = try leak.compile()
-    if let expected = leak.expected {
+    let output = try leak.compile(), marked = leak.marked
+    if !marked.isEmpty {
+      let found = LeakCase.errors(in: output)
+      for (line, message) in marked {
+        #expect(found[line]?.contains { $0.contains(message) } == true, "\(leak): line \(line) must be an error: \(message)\n\(output)")
+      }
+      #expect(Set(found.keys) == Set(marked.keys), "\(leak)")
+    } else if let expected = leak.expected {
       #expect(output.contains("error:") && output.contains(expected), "\(leak): the compiler said\n\(output)")
     } else {
       #expect(!output.contains("error:"), "\(leak) must compile, but the compiler said\n\(output)")
@@ -27,6 +34,24 @@ struct LeakCase: CustomTestStringConvertible, Sendable {
     source.split(separator: "\n").first { $0.hasPrefix("// EXPECT:") }.map {
       $0.dropFirst("// EXPECT:".count).trimmingCharacters(in: .whitespaces)
     }
+  }
+
+  /// The expected message of each line, by the line's number in the compiled file.
+  var marked: [Int: String] {
+    let lines = (LeakCase.prelude + source).components(separatedBy: "\n").enumerated()
+    return Dictionary(
+      uniqueKeysWithValues: lines.compactMap { number, line in
+        line.components(separatedBy: "// ERROR: ").dropFirst().first.map { (number + 1, $0) }
+      })
+  }
+
+  /// The messages of errors in what the compiler said, by the numbers of their lines.
+  static func errors(in output: String) -> [Int: [String]] {
+    var errors: [Int: [String]] = [:]
+    for match in output.matches(of: /leak-[^:\n]*\.swift:(\d+):\d+: error: (.*)/) {
+      errors[Int(match.1) ?? 0, default: []].append(String(match.2))
+    }
+    return errors
   }
 
   static let all: [LeakCase] = {
