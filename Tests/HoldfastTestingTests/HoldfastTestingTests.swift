@@ -133,6 +133,15 @@ final class Animal: ManagedObject {
     #expect(keeper.name == "Ann" && test.requests.isEmpty)
   }
 
+  @Test func moreRequestsThanAllowedAreAnIssue() throws {
+    let test = try filled(), context = test.newContext()
+    try withKnownIssue {
+      _ = try expectRequests(atMost: 0, to: test.coordinator) { try context.count(Keeper.self) }
+    } matching: { issue in
+      issue.comments.contains { $0.rawValue.contains("1 request was sent, but at most 0 are allowed") }
+    }
+  }
+
   @Test func theBodysErrorIsThrown() throws {
     struct Failure: Error {}
     let test = try filled()
@@ -226,12 +235,52 @@ final class Animal: ManagedObject {
       """)
     let item = try #require(context.insertedObjects.first)
     let expected: [String: StoreValue] = [
-      "a": true, "b": .int16(-3), "c": .float(1.5), "d": 2.0, "e": .decimal(Decimal(string: "0.1")!), "g": .uri("a:b"),
-      "h": .data(Data([1, 2])), "i": .decimal(Decimal(string: "12345678901234567890.5")!), "j": .null,
+      "a": true, "b": .int16(-3), "c": .float(1.5), "d": 2.0, "e": .decimal(Decimal(string: "0.1")!),
+      "f": .uuid(UUID(uuidString: "5F0E3A9C-1111-4222-8333-0123456789AB")!), "g": .uri("a:b"), "h": .data(Data([1, 2])),
+      "i": .decimal(Decimal(string: "12345678901234567890.5")!), "j": .null,
     ]
-    for (key, value) in expected {
-      guard case .single(let found) = try item.value(forKey: key) else { continue }
-      #expect(found == value, "\(key)")
-    }
+    for (key, value) in expected { #expect(try item.value(forKey: key) == .single(value), "\(key)") }
+  }
+
+  private static func routes() throws -> ManagedObjectContext {
+    let model = try ManagedObjectModel(
+      entities: [
+        EntityDescription("Route", relationships: [.toMany("stops", to: "Stop", inverse: "route", isOrdered: true)]),
+        EntityDescription(
+          "Stop",
+          attributes: [
+            .composite("place", "Place", isOptional: true), AttributeDescription("note", .string, isOptional: true, isTransient: true),
+          ], relationships: [.toOne("route", to: "Route", inverse: "stops")]),
+      ],
+      composites: [
+        CompositeDescription(
+          "Place", [AttributeDescription("city", .string, isOptional: true), .composite("point", "Point", isOptional: true)]),
+        CompositeDescription("Point", [AttributeDescription("x", .double, isOptional: true)]),
+      ])
+    return try TestContainer(model: model).newContext()
+  }
+
+  @Test func compositesAreObjectsAndOrderedRelationshipsAreArrays() throws {
+    let context = try Self.routes()
+    let fixtures = try context.insertFixtures(
+      """
+      {
+        "Route": [{ "$name": "route", "stops": ["b", "a"] }],
+        "Stop": [{ "$name": "a", "place": { "city": "Oslo", "point": { "x": 2.5 } } }, { "$name": "b", "place": null }]
+      }
+      """)
+    let route: ManagedObject = try fixtures["route"], a: ManagedObject = try fixtures["a"], b: ManagedObject = try fixtures["b"]
+    #expect(try route.value(forKey: "stops") == .objects([b, a]))
+    let place: [String: PropertyValue] = ["city": .single(.string("Oslo")), "point": .composite(["x": .single(.double(2.5))])]
+    #expect(try a.value(forKey: "place") == .composite(place) && b.value(forKey: "place") == .single(.null))
+  }
+
+  @Test(arguments: [
+    (#"{"place": 3}"#, "place"), (#"{"place": {"town": "Oslo"}}"#, "place.town"), (#"{"place": {"city": 3}}"#, "place.city"),
+    (#"{"place": {"point": [1]}}"#, "place.point"), (#"{"note": "n"}"#, "note"),
+  ]) func aMistakeInACompositeIsNamedWithItsPlace(_ stop: String, _ place: String) throws {
+    let context = try Self.routes()
+    let error = #expect(throws: FixtureError.self) { try context.insertFixtures("{\"Stop\": [\(stop)]}") }
+    #expect(error?.place == "Stop[0].\(place)", "\(String(describing: error))")
   }
 }
