@@ -34,7 +34,8 @@ public import HoldfastStore
     values = try object.context.refusingFaultErrors {
       try SnapshotLayout.of(Object.self).fields.map { field in
         guard case .single(let value) = try object.value(forKeyPath: field.name) else { return .null }
-        return value
+        // A whole number that is narrower in the model is compared with those that members set or a decoder reads.
+        return value.converted(to: field.type) ?? value
       }
     }
     base = values

@@ -98,7 +98,14 @@ private struct SnapshotMerge<Object: ManagedObject> {
   }
 
   private func values(_ states: [StoreValue?]) -> [String: StoreValue] {
-    Dictionary(zip(names, states).compactMap { name, value in value.map { (name, $0) } }, uniquingKeysWith: { first, _ in first })
+    let named = zip(names, states).compactMap { name, value in value.map { (name, stored($0, name)) } }
+    return Dictionary(named, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// The value in the type of the model.
+  private func stored(_ value: StoreValue, _ name: String) -> StoreValue {
+    guard case .attribute(let attribute)? = object.entity.property(named: name) else { return value }
+    return value.converted(to: attribute.type) ?? value
   }
 
   func conflict(cause: (any Error)? = nil) -> PersistenceError {
