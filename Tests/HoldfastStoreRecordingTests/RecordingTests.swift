@@ -31,12 +31,12 @@ import Testing
     }
   }
 
-  @Test(arguments: StoreConformance.cases(for: MemoryStore().capabilities))
+  @Test(arguments: StoreConformance.share(for: MemoryStore().capabilities))
   func holds(_ rule: StoreConformanceCase) async throws {
     try await check(rule, Harness(.memory, .values), replayedOn: .log)
   }
 
-  @Test(arguments: StoreConformance.cases(for: StoreKind.json.make(in: TemporaryFolder()).makeStore().capabilities))
+  @Test(arguments: StoreConformance.share(for: StoreKind.json.make(in: TemporaryFolder()).makeStore().capabilities))
   func holdsWithExternalFiles(_ rule: StoreConformanceCase) async throws {
     try await check(rule, Harness(.json, .digests), replayedOn: .memory)
   }

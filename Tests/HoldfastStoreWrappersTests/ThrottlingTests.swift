@@ -18,7 +18,7 @@ import Testing
     }
   }
 
-  @Test(arguments: StoreConformance.cases(for: Harness().capabilities))
+  @Test(arguments: StoreConformance.share(for: Harness().capabilities))
   func holds(_ rule: StoreConformanceCase) async throws { try await rule.run(on: Harness(), timeLimit: nil) }
 
   /// A store whose views begin when a test allows it, and that counts the requests in progress.

@@ -5,6 +5,7 @@ import HoldfastStoreConformance
 import HoldfastStoreWrappers
 import Logging
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite struct TracingTests {
@@ -18,7 +19,7 @@ import Testing
     }
   }
 
-  @Test(arguments: StoreConformance.cases(for: Harness().capabilities))
+  @Test(arguments: StoreConformance.share(for: Harness().capabilities))
   func holds(_ rule: StoreConformanceCase) async throws { try await rule.run(on: Harness(), timeLimit: nil) }
 
   /// Collects traces of several threads.

@@ -1,6 +1,7 @@
 import CSVStore
 import HoldfastAtomicStore
 import HoldfastStoreConformance
+import TestSupport
 import Testing
 
 extension WholeFileHarness {
@@ -10,8 +11,9 @@ extension WholeFileHarness {
   }
 }
 
+/// The tests of the article about this store run all cases.
 @Suite struct DocumentStoreConformanceTests {
-  @Test(arguments: StoreConformance.cases(for: WholeFileHarness.csv.capabilities))
+  @Test(arguments: StoreConformance.share(for: WholeFileHarness.csv.capabilities))
   func holds(_ rule: StoreConformanceCase) async throws { try await rule.run(on: WholeFileHarness.csv, timeLimit: nil) }
 
   @Test func declaresEveryAbility() async {

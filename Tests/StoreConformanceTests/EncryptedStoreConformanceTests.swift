@@ -25,7 +25,7 @@ extension WholeFileHarness {
 @Suite struct EncryptedStoreConformanceTests {
   private static let binary = WholeFileHarness.binary.encrypted { EncryptedFileSystem(ScramblingCipher(), base: $0) }
 
-  @Test(arguments: StoreConformance.cases(for: binary.capabilities)) func binaryHolds(_ rule: StoreConformanceCase) async throws {
+  @Test(arguments: StoreConformance.share(for: binary.capabilities)) func binaryHolds(_ rule: StoreConformanceCase) async throws {
     try await rule.run(on: Self.binary, timeLimit: nil)
   }
 

@@ -55,13 +55,13 @@ struct WrappedHarness: StoreHarness {
   static let outcome = WrappedHarness(base: MemoryHarness()) { OutcomeStore($0) }
   static let faultInjecting = WrappedHarness(base: MemoryHarness()) { FaultInjectingStore($0) }
 
-  @Test(arguments: StoreConformance.cases(for: recording.capabilities))
+  @Test(arguments: StoreConformance.share(for: recording.capabilities))
   func aRecordingStoreHoldsTheRules(_ rule: StoreConformanceCase) async throws { try await rule.run(on: Self.recording, timeLimit: nil) }
 
-  @Test(arguments: StoreConformance.cases(for: outcome.capabilities))
+  @Test(arguments: StoreConformance.share(for: outcome.capabilities))
   func anOutcomeStoreHoldsTheRules(_ rule: StoreConformanceCase) async throws { try await rule.run(on: Self.outcome, timeLimit: nil) }
 
-  @Test(arguments: StoreConformance.cases(for: faultInjecting.capabilities))
+  @Test(arguments: StoreConformance.share(for: faultInjecting.capabilities))
   func aFaultInjectingStoreWithoutFaultsHoldsTheRules(_ rule: StoreConformanceCase) async throws {
     try await rule.run(on: Self.faultInjecting, timeLimit: nil)
   }
