@@ -58,27 +58,47 @@ extension StoreCapabilities {
 }
 
 /// Finds the abilities that a store has and doesn't declare.
-enum UndeclaredAbilities {
+package struct UndeclaredAbilities {
   /// The result of a case that needs undeclared abilities.
-  struct Result {
+  private struct Result {
     let missing: Set<String>
     let passes: Bool
+  }
+
+  private var results: [Result] = []
+  /// The abilities with cases that need no other undeclared ability. Only these cases decide whether the ability works.
+  private let tested: Set<String>
+  /// The abilities of which such a case has failed.
+  private var failed: Set<String> = []
+
+  /// - Parameter cases: The undeclared abilities that each case needs.
+  package init(_ cases: [Set<String>]) { tested = Set(cases.filter { $0.count == 1 }.flatMap { $0 }) }
+
+  /// Returns whether the result of a case can still change the report.
+  package func dependOnCase(_ missing: Set<String>) -> Bool {
+    missing.count == 1 ? failed.isDisjoint(with: missing) : !missing.isSubset(of: tested)
+  }
+
+  /// Adds the result of a case.
+  package mutating func add(_ missing: Set<String>, passes: Bool) {
+    results.append(Result(missing: missing, passes: passes))
+    if missing.count == 1 && !passes { failed.formUnion(missing) }
   }
 
   /// One line per ability that works.
   ///
   /// An ability works if every case passes that needs no other undeclared ability. If there are no such cases, it is reported together with
   /// the other abilities that the passing cases need.
-  static func report(_ results: [Result]) -> [String] {
+  package var report: [String] {
     Set(results.flatMap(\.missing)).sorted().compactMap { ability in
       let needing = results.filter { $0.missing.contains(ability) }, alone = needing.filter { $0.missing.count == 1 }
       if !alone.isEmpty {
-        return alone.allSatisfy(\.passes) ? "\(ability): \(cases(alone.count)). Declare it." : nil
+        return alone.allSatisfy(\.passes) ? "\(ability): \(Self.cases(alone.count)). Declare it." : nil
       }
       let passing = needing.filter(\.passes)
       guard let least = passing.min(by: { $0.missing.count < $1.missing.count }) else { return nil }
       let others = least.missing.subtracting([ability]).sorted().joined(separator: ", ")
-      return "\(ability): \(cases(passing.count)), together with \(others). Declare them."
+      return "\(ability): \(Self.cases(passing.count)), together with \(others). Declare them."
     }
   }
 

@@ -40,22 +40,23 @@ public enum StoreConformance {
 
   /// Returns one line for each ability that a store has and doesn't declare.
   ///
-  /// Runs the cases for all abilities that the harness doesn't declare. The framework uses only declared abilities, so declare what works.
-  /// Leaves out `uniqueLookups`: declare it only if a look-up doesn't read all rows.
+  /// Runs the cases for all abilities that the harness doesn't declare. Leaves out those that can't change the result, because another case
+  /// for the same ability has failed. The framework uses only declared abilities, so declare what works. `uniqueLookups` isn't reported:
+  /// declare it only if a look-up doesn't read all rows.
   ///
   /// - Parameters:
   ///   - harness: Creates the stores.
   ///   - timeLimit: The maximum time of each case. Defaults to 60 seconds; nil for no limit.
   public static func undeclaredAbilities(of harness: any StoreHarness, timeLimit: Duration? = .seconds(60)) async -> [String] {
-    var results: [UndeclaredAbilities.Result] = []
-    for rule in all {
-      let missing = rule.requires.abilities(missingIn: harness.capabilities)
+    let cases = all.map { (rule: $0, missing: Set($0.requires.abilities(missingIn: harness.capabilities))) }
       // A unique look-up is an ability only if it doesn't read all rows, which the cases can't measure.
-      if missing.isEmpty || missing.contains("uniqueLookups") { continue }
+      .filter { !$0.missing.isEmpty && !$0.missing.contains("uniqueLookups") }
+    var abilities = UndeclaredAbilities(cases.map(\.missing))
+    for (rule, missing) in cases where abilities.dependOnCase(missing) {
       let outcome = await rule.outcome(on: StrictHarness(base: harness), CaseLimit(timeLimit))
-      results.append(.init(missing: Set(missing), passes: outcome.failures.isEmpty))
+      abilities.add(missing, passes: outcome.failures.isEmpty)
     }
-    return UndeclaredAbilities.report(results)
+    return abilities.report
   }
 }
 

@@ -5,6 +5,7 @@ import HoldfastStore
 import HoldfastStoreConformance
 import HoldfastStoreWrappers
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite struct KitTests {
@@ -173,6 +174,27 @@ import Testing
     let report = await StoreConformance.undeclaredAbilities(of: ModestHarness(), timeLimit: nil)
     #expect(report.count == 1, "\(report)")
     #expect(report.first?.hasPrefix("snapshots: ") == true && report.first?.hasSuffix(" cases pass. Declare it.") == true)
+  }
+
+  @Test func casesThatAreLeftOutDoNotChangeTheReport() {
+    var random = SeededGenerator("Undeclared abilities")
+    var leftOut = 0, reported = 0
+    for round in 0..<300 {
+      var cases: [Set<String>] = []
+      for _ in 0..<12 {
+        let abilities = (0..<Int.random(in: 1...3, using: &random)).compactMap { _ in ["a", "b", "c", "d"].randomElement(using: &random) }
+        cases.append(Set(abilities))
+      }
+      var some = UndeclaredAbilities(cases), all = some
+      for missing in cases {
+        let passes = Int.random(in: 0..<4, using: &random) > 0
+        all.add(missing, passes: passes)
+        if some.dependOnCase(missing) { some.add(missing, passes: passes) } else { leftOut += 1 }
+      }
+      #expect(some.report == all.report, "seed \(random.seed), round \(round): \(cases)")
+      reported += all.report.count
+    }
+    #expect(leftOut > 300 && reported > 100, "\(leftOut) left out, \(reported) reported")
   }
 
   // MARK: Declining
