@@ -49,7 +49,7 @@ private struct KilledCopy {
   func run() throws {
     guard let whole = try watched(killingAt: nil) else { return print(Tracer.skipped) }
     demand(whole.run.isSuccess, "The process could not copy: \(whole.run.lines.suffix(5))")
-    let step = TestTier.step(64), first = Int.random(in: 0..<step)
+    let step = TestTier.step(calls: whole.run.calls.count, kills: 4), first = Int.random(in: 0..<step)
     var (kills, copied) = (0, 0)
     for (place, call) in whole.run.calls.enumerated() where place % step == first {
       guard let (run, places) = try watched(killingAt: call) else { return print(Tracer.skipped) }

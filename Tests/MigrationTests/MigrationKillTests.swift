@@ -93,8 +93,7 @@ struct KilledMigration {
     if kind == .mappingModel { try writeMappingModel() }
     guard let whole = try watched(killingAt: nil) else { return print(Tracer.skipped) }
     demand(whole.run.isSuccess, "The process could not migrate: \(whole.run.lines.suffix(5))")
-    // A plan makes more calls.
-    let step = TestTier.step(kind == .automatic ? 16 : 64), first = Int.random(in: 0..<step)
+    let step = TestTier.step(calls: whole.run.calls.count, kills: 8), first = Int.random(in: 0..<step)
     var (kills, migrated) = (0, 0)
     for (place, call) in whole.run.calls.enumerated() where place % step == first {
       guard let (run, place) = try watched(killingAt: call) else { return print(Tracer.skipped) }

@@ -72,7 +72,7 @@ import Testing
         size = names.reduce(0) { $0 + (TestFile.status(original.folder.file($1)).map { Int($0.st_size) } ?? 0) }
       var refused = 0, whole = 0
       // Larger disks have space for everything.
-      let step = TestTier.isFull ? size / 1_024 / 8 : size / 1_024
+      let step = TestTier.isFull ? size / 1_024 / 8 : 2 * size / 1_024
       for kilobytes in stride(from: size / 1_024 + 16, through: 7 * size / 1_024, by: step) {
         let place = MigratedStore.Place(store)
         System.mountDisk(at: place.folder.path, "size=\(kilobytes)k")

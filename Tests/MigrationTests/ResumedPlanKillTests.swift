@@ -42,7 +42,7 @@ private struct KilledStage {
   func run() throws {
     guard let whole = try watched(killingAt: nil) else { return print(Tracer.skipped) }
     demand(whole.run.isSuccess, "The process could not migrate: \(whole.run.lines.suffix(5))")
-    let step = TestTier.isFull ? 4 : 64, first = Int.random(in: 0..<step)
+    let step = TestTier.step(calls: whole.run.calls.count, kills: 16, full: 4), first = Int.random(in: 0..<step)
     var (kills, resumed) = (0, 0)
     for (place, call) in whole.run.calls.enumerated() where place % step == first {
       guard let (run, place) = try watched(killingAt: call) else { return print(Tracer.skipped) }

@@ -16,7 +16,7 @@ import Testing
   /// A process that finds the file already created opens it.
   @Test(arguments: MakingTests.stores)
   func RD1_processesThatCreateTheFileAtTheSameTimeCreateOne(store: FileStore) async throws {
-    let rounds = TestTier.count(12, full: 200)
+    let rounds = TestTier.count(6, full: 200)
     await withTaskGroup(of: Void.self) { group in
       for process in 0..<MakingTests.processes {
         group.addTask { [folder = folder.path] in

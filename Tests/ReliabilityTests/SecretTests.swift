@@ -357,8 +357,10 @@ private struct Secrets {
   private func damageFile() throws {
     let bytes = try TemporaryFolder.read(path)
     let marks = ["canary", "73417341", "Letter", "NzM0"].flatMap { TestBytes.places(of: Array($0.utf8), in: bytes) }
+    let step = TestTier.isFull ? 3 : 9
     for mark in marks {
-      for place in stride(from: max(0, mark - 30), to: min(bytes.count, mark + 40), by: 3) {
+      let first = max(0, mark - 30) + Int.random(in: 0..<step / 3) * 3
+      for place in stride(from: first, to: min(bytes.count, mark + 40), by: step) {
         var damaged = bytes
         damaged[place] ^= 0x11
         for (name, contents) in [("changed", damaged), ("cut", Array(bytes[..<place]))] {

@@ -13,6 +13,9 @@ package enum TestTier {
   /// The distance between the positions of a file, or the calls of a process, that a test harms; 1 in the full tier.
   package static func step(_ usual: Int) -> Int { isFull ? 1 : usual }
 
+  /// The distance between the calls of a process at which a test kills it, for about this many kills; `full` in the full tier.
+  package static func step(calls: Int, kills: Int, full: Int = 1) -> Int { isFull ? full : max(full, calls / kills) }
+
   /// The number of rounds of a test. The full tier prints it with the file of the test, for the table of `Scripts/test`.
   package static func count(_ usual: Int, full: Int, file: StaticString = #fileID) -> Int {
     guard isFull else { return usual }

@@ -16,10 +16,10 @@ import Testing
 
 /// Killed processes, power losses, failing calls and full disks while values are stored in external files.
 @Suite(.serialized) struct ExternalCrashTests {
-  /// 12 times, 500 with `HOLDFAST_TESTS=full`.
+  /// 6 times, 500 with `HOLDFAST_TESTS=full`.
   @Test(arguments: FileStore.all)
   func RA5_afterAKillEveryNamedFileIsCompleteAndNoOtherFileIsLeft(kind: FileStore) async throws {
-    let rounds = TestTier.count(12, full: 500)
+    let rounds = TestTier.count(6, full: 500)
     let gallery = try GalleryFolder(kind)
     let random = SeededGenerator("External data, kill \(kind), \(rounds) rounds")
     let child = await #expect(processExitsWith: .success, observing: [\.standardErrorContent, \.standardOutputContent]) {

@@ -89,18 +89,18 @@ struct SQLiteFaults {
     }
   }
 
-  /// A call fails in one of this many ways. Few calls fail in every way, the first twelve of many in every second one, and later ones in a
+  /// A call fails in one of this many ways. Few calls fail in every way, the first twelve of many in every third one, and later ones in a
   /// sample.
   private static func step(_ nth: Int, of count: Int) -> Int {
-    if TestTier.isFull || count <= 3 { return 1 }
-    return nth <= 12 ? 2 : count / 6 + 1
+    if TestTier.isFull || count <= 4 { return 1 }
+    return nth <= 12 ? 3 : count / 4 + 1
   }
 
   func run() throws {
     WatchedFileSystem.install()
     let (base, counts) = try measured()
     var random = SeededGenerator("RC2, \(journal), \(work)")
-    var cases = 0, way = Int.random(in: 0...1, using: &random)
+    var cases = 0, way = Int.random(in: 0...2, using: &random)
     for (call, code, number) in Self.failures {
       guard let count = counts[call] else { continue }
       for part in Self.parts(call, code) {

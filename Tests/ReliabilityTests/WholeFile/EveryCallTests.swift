@@ -54,8 +54,8 @@ struct EveryCall {
     guard let whole = try watched(killingAt: nil) else { return print(Tracer.skipped) }
     demand(whole.isSuccess && acknowledged() == 2, "The process could not save: \(whole.status)")
     var (kills, ends) = (0, 0)
-    // Every fourth call, from a random start, or all of them.
-    let step = TestTier.step(4), first = Int.random(in: 0..<step)
+    // About sixteen calls, from a random start, or all of them.
+    let step = TestTier.step(calls: whole.calls.count, kills: 16), first = Int.random(in: 0..<step)
     for (place, call) in whole.calls.enumerated() where place % step == first {
       var isKilled = false
       // Some processes end, because the number of calls of the system's libraries differs between runs, so others are tried.
