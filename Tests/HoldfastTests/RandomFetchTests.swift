@@ -14,7 +14,7 @@ import Testing
     try fill(context, &random)
     try context.save()
     let fresh = try place.context()
-    for number in 0..<400 {
+    for number in 0..<TestTier.count(200, full: 400) {
       let context = number % 2 == 0 ? context : fresh
       if number == 100 { try change(context, &random) }
       let all = try context.fetch(FetchRequest<Dog>())

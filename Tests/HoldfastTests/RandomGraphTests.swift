@@ -16,7 +16,7 @@ import Testing
 
   @Test(arguments: TestStore.withChild) func aContextTellsWhatPlainDictionariesTell(_ store: TestStore) throws {
     var random = SeededGenerator()
-    for round in 0..<TestTier.count(10, full: 80) {
+    for round in 0..<TestTier.count(5, full: 80) {
       let seed = random.next()
       do {
         try run(store, SeededGenerator(seed: seed))

@@ -14,7 +14,7 @@ import Testing
   @Test(arguments: TestStore.withChild, Policy.allCases)
   func RD9_aSaveWithConflictsGivesWhatTheModelGives(_ store: TestStore, _ policy: Policy) throws {
     var random = SeededGenerator()
-    for round in 0..<TestTier.count(12, full: 1500) {
+    for round in 0..<TestTier.count(6, full: 1500) {
       try MergeRound(store, policy, "seed \(random.seed), round \(round) on \(store), \(policy)").run(&random)
     }
   }
@@ -22,7 +22,7 @@ import Testing
   @Test(arguments: TestStore.withChild, Policy.allCases)
   func RD9_mergingTheOtherSavesBeforeSavingGivesTheSame(_ store: TestStore, _ policy: Policy) throws {
     var random = SeededGenerator()
-    for round in 0..<TestTier.count(12, full: 1500) {
+    for round in 0..<TestTier.count(6, full: 1500) {
       let title = "seed \(random.seed), round \(round) with merging on \(store), \(policy)"
       try MergeRound(store, policy, title, mergesBeforeSaving: true).run(&random)
     }
@@ -32,7 +32,7 @@ import Testing
   @Test(arguments: TestStore.withChild, Policy.allCases)
   func RD9_aClosureGivesWhatThePolicyThatItChoosesGives(_ store: TestStore, _ policy: Policy) throws {
     var random = SeededGenerator()
-    for round in 0..<TestTier.count(8, full: 800) {
+    for round in 0..<TestTier.count(4, full: 800) {
       let title = "seed \(random.seed), round \(round) with a closure on \(store), \(policy)"
       try MergeRound(store, policy, title, form: .closure).run(&random)
     }
@@ -42,7 +42,7 @@ import Testing
   @Test(arguments: TestStore.withChild, Policy.allCases)
   func RD9_resolvingTheConflictsOfARefusedSaveGivesTheSame(_ store: TestStore, _ policy: Policy) throws {
     var random = SeededGenerator()
-    for round in 0..<TestTier.count(8, full: 800) {
+    for round in 0..<TestTier.count(4, full: 800) {
       let title = "seed \(random.seed), round \(round) with refused saves on \(store), \(policy)"
       try MergeRound(store, policy, title, form: .refusal).run(&random)
     }
@@ -55,7 +55,7 @@ import Testing
       let store = try #require(TestStore(rawValue: store)), policy = try #require(Policy(rawValue: policy))
       let place = try store.makePlace(), other = OtherProcess(place), parties: [any MergeParty] = [other, ContextParty(place)]
       var random = SeededGenerator()
-      for round in 0..<TestTier.count(6, full: 300) {
+      for round in 0..<TestTier.count(3, full: 300) {
         let title = "seed \(random.seed), round \(round) of two processes on \(store), \(policy)"
         do {
           try MergeRound.fill(place, &random)
@@ -78,7 +78,7 @@ import Testing
   /// Without unsaved changes of its own, a context that merges has the same state as one that reads everything again.
   @Test(arguments: TestStore.withChild) func RD9_aContextThatMergesSeesWhatOthersSave(_ store: TestStore) throws {
     var random = SeededGenerator()
-    for round in 0..<TestTier.count(4, full: 100) {
+    for round in 0..<TestTier.count(2, full: 100) {
       let place = try store.makePlace()
       try MergeRound.fill(place, &random)
       let contexts = [try place.context(), try place.context()]

@@ -11,7 +11,7 @@ import Testing
   @Test(arguments: TestStore.allCases, Policy.allCases)
   func RD9_newObjectsWithTakenValuesGiveWhatTheModelGives(_ store: TestStore, _ policy: Policy) throws {
     var random = SeededGenerator()
-    for round in 0..<TestTier.count(12, full: 1500) {
+    for round in 0..<TestTier.count(6, full: 1500) {
       try run(store.makePlace(), policy, "seed \(random.seed), round \(round) on \(store), \(policy)", &random)
     }
   }

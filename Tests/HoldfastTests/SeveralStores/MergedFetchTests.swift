@@ -7,7 +7,7 @@ import Testing
 @Suite struct MergedFetchTests {
   @Test(arguments: StorePair.allCases) func twoStoresAnswerAsOneDoes(_ pair: StorePair) throws {
     var random = SeededGenerator()
-    for _ in 0..<3 {
+    for _ in 0..<TestTier.count(1, full: 3) {
       let twins = try TwinGraphs(pair, &random)
       for _ in 0..<40 { try twins.compare(RandomQuestion(&random), "HOLDFAST_SEED=\(random.seed)") }
       try twins.compareDictionaries("HOLDFAST_SEED=\(random.seed)")

@@ -12,7 +12,7 @@ import Testing
   @Test(arguments: [TestStore.memory, .sqlite, .binary, .weakest, .second])
   func aGraphSurvivesUnknownOutcomes(_ store: TestStore) throws {
     var random = SeededGenerator()
-    for round in 0..<TestTier.count(store == .memory ? 40 : 12, full: 200) {
+    for round in 0..<TestTier.count(store == .memory ? 20 : 6, full: 200) {
       let seed = random.next()
       do { try Program(store, seed).run() } catch {
         Issue.record("seed \(random.seed), round \(round), program \(seed) on \(store): \(error)")
