@@ -23,7 +23,7 @@ import Testing
         for place in image.sections.indices where image.sections[place].kind != 2 {
           // The info is a property list, whose reader has its own tests.
           let values: [UInt8] = image.sections[place].kind == 1 ? [0, 0xFF] : [0, 1, 0x7F, 0x80, 0xFF]
-          for byte in image.sections[place].bytes.indices {
+          for byte in Hostile.share(of: image.sections[place].bytes.indices) {
             for value in values {
               try hostile.tries("byte \(byte) of section \(place) became \(value)", image) { $0.sections[place].bytes[byte] = value }
             }
@@ -41,7 +41,7 @@ import Testing
           let section = image.sections[place]
           let fields = try RowsSection(section.bytes, count: Int(section.count), image.entity(place)).fields
           for field in fields {
-            for number in Hostile.numbers {
+            for number in Hostile.share(of: Hostile.numbers) {
               let isRefused = try hostile.tries("\(field) of section \(place) became \(number)", image) {
                 $0.sections[place].bytes.set(number, at: field.offset, byteCount: field.byteCount)
               }
@@ -60,7 +60,7 @@ import Testing
         for place in image.places(of: 4) + image.places(of: 5) {
           let numbers = VaryingNumbers(image.sections[place].bytes)
           for number in numbers.ranges.indices {
-            for (name, bytes) in VaryingNumbers.hostile(numbers.value(number)) {
+            for (name, bytes) in Hostile.share(of: VaryingNumbers.hostile(numbers.value(number))) {
               let isRefused = try hostile.tries("number \(number) of section \(place) became \(name)", image) {
                 $0.sections[place].bytes.replaceSubrange(numbers.ranges[number], with: bytes)
               }
@@ -80,7 +80,7 @@ import Testing
       try Hostile.measured { hostile in
         for place in image.places(of: 8) {
           for byte in image.sections[place].bytes.indices.dropLast() {
-            for number in 0..<512 as Range<UInt64> {
+            for number in Hostile.share(of: 0..<512 as Range<UInt64>, 16) {
               try hostile.tries("bytes \(byte) of section \(place) became \(number << 7)", image) {
                 $0.sections[place].bytes.set(number << 7, at: byte, byteCount: 2)
               }
@@ -97,7 +97,7 @@ import Testing
       let image = try Hostile.image()
       try Hostile.measured { hostile in
         for place in image.sections.indices {
-          for number in Hostile.numbers {
+          for number in Hostile.share(of: Hostile.numbers) {
             try hostile.tries("the count of section \(place) became \(number)", image) { $0.sections[place].count = number }
             try hostile.tries("the least of section \(place) became \(number)", image) { $0.sections[place].first = number }
             try hostile.tries("the largest of section \(place) became \(number)", image) { $0.sections[place].last = number }
@@ -106,7 +106,7 @@ import Testing
             }
           }
           // Truncated, or with extra bytes.
-          for count in 0..<image.sections[place].bytes.count where image.sections[place].kind != 2 {
+          for count in Hostile.share(of: 0..<image.sections[place].bytes.count) where image.sections[place].kind != 2 {
             let isRefused = try hostile.tries("section \(place) has only \(count) bytes", image) {
               $0.sections[place].bytes.removeLast($0.sections[place].bytes.count - count)
             }
@@ -172,6 +172,12 @@ private final class Hostile {
     0, 1, 2, 4, 8, 0x7F, 0x80, 0xFE, 0xFF, 0x7FFF, 0x8000, 0xFFFE, 0xFFFF, 1 << 31 - 1, 1 << 31, 1 << 31 + 1, 1 << 32 - 2, 1 << 32 - 1,
     1 << 32, 1 << 32 + 1, 1 << 53, 1 << 62, 1 << 62 + 1, 1 << 63 - 1, 1 << 63, 1 << 63 + 1, .max - 1, .max,
   ]
+
+  /// Every seventh element from a random start, or all in the full tier. Of few elements, at least one.
+  static func share<Elements: RandomAccessCollection>(of elements: Elements, _ usual: Int = 7) -> [Elements.Element] {
+    let step = max(1, min(TestTier.step(usual), elements.count)), first = Int.random(in: 0..<step)
+    return elements.enumerated().filter { $0.offset % step == first }.map(\.element)
+  }
 
   private var tried = 0
   private var refused = 0

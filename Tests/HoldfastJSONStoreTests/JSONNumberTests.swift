@@ -11,12 +11,13 @@ import Testing
 
   @Test func randomNumbersReadAsTheBitsThatWereWritten() {
     var random = SeededGenerator("Numbers")
-    for _ in 0..<200_000 {
+    let count = TestTier.count(20_000, full: 200_000)
+    for _ in 0..<count {
       let value = Double(bitPattern: random.next())
       if !value.isFinite { continue }
       #expect(real(value.description) == value, "\(value)")
     }
-    for _ in 0..<200_000 {
+    for _ in 0..<count {
       let value = Double(Int64.random(in: -1_000_000_000...1_000_000_000, using: &random)) / 1000
       #expect(real(value.description) == value, "\(value)")
     }
@@ -24,7 +25,7 @@ import Testing
 
   @Test func numbersAreWrittenByTheirShortestTexts() throws {
     var random = SeededGenerator("Written numbers")
-    for round in 0..<100_000 {
+    for round in 0..<TestTier.count(10_000, full: 100_000) {
       let digits = Double(Int64.random(in: -100_000_000...100_000_000, using: &random))
       let value =
         round % 2 == 0 ? digits / [1, 10, 100, 1000, 10_000, 100_000].randomElement(using: &random)! : Double(bitPattern: random.next())

@@ -21,8 +21,11 @@ import Testing
 
   @Test(arguments: ["values.json", "links.json", "lines.json"]) func changedSeedsAreReadOrRefused(_ name: String) throws {
     let bytes = try seed(name)
-    var numbers = SeededGenerator("Changed JSON seeds"), refused = 0
-    for _ in 0..<1_000 {
+    var numbers = SeededGenerator("Changed JSON seeds"), refused = 0, round = 0
+    let rounds = TestTier.count(200, full: 1_000)
+    // Further rounds follow until a file is accepted.
+    while round < rounds || refused == round && round < 1_000 {
+      round += 1
       var changed = bytes
       for _ in 0..<Int.random(in: 1...3, using: &numbers) {
         let place = Int.random(in: 0..<changed.count, using: &numbers)
@@ -40,6 +43,6 @@ import Testing
         return
       }
     }
-    #expect((800...999).contains(refused), "\(refused) of 1000 refused")
+    #expect((round * 8 / 10..<round).contains(refused), "\(refused) of \(round) refused")
   }
 }

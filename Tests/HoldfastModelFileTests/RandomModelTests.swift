@@ -1,5 +1,6 @@
 import HoldfastModelFile
 import HoldfastStore
+import TestSupport
 import Testing
 
 /// A model built in code is unchanged after being written to a file and read again, or it isn't written.
@@ -29,7 +30,7 @@ import Testing
 
   @Test func aModelComesBackFromItsFile() throws {
     let seed = UInt64.random(in: 0...UInt64.max / 2)
-    for number in 0..<400 {
+    for number in 0..<TestTier.count(100, full: 400) {
       let model = try RandomModels.model(seed: seed + UInt64(number), isOdd: false)
       let found = try violation(model, mayBeRefused: false)
       #expect(found == nil, "seed \(seed + UInt64(number)): \(found ?? "")")
@@ -38,15 +39,16 @@ import Testing
 
   @Test func anOddModelComesBackOrIsRefused() throws {
     let seed = UInt64.random(in: 0...UInt64.max / 2)
+    let count = TestTier.count(200, full: 600)
     var madeCount = 0
-    for number in 0..<600 {
+    for number in 0..<count {
       // Some declarations aren't valid models.
       guard let model = try? RandomModels.model(seed: seed + UInt64(number), isOdd: true) else { continue }
       madeCount += 1
       let found = try violation(model, mayBeRefused: true)
       #expect(found == nil, "seed \(seed + UInt64(number)): \(found ?? "")")
     }
-    #expect(madeCount > 50)
+    #expect(madeCount > count / 12)
   }
 
   /// Settings that a file can't represent, each with the word that names it.

@@ -163,7 +163,9 @@ import Testing
   @Test func theEndOfACDATASectionInATextIsRefusedWhereverItIs() throws {
     let bytes = Array(try ObjectComparison.text().utf8)
     let place = try #require(bytes.ranges(of: Array("Volume 2".utf8)).first).lowerBound
-    for offset in 0..<4_004 {
+    // At two offsets in a row, libxml2 receives the characters in two parts.
+    let step = TestTier.step(2)
+    for offset in stride(from: Int.random(in: 0..<step), to: 4_004, by: step) {
       var changed = bytes
       changed.insert(contentsOf: [UInt8](repeating: UInt8(ascii: "a"), count: offset) + Array("]]>".utf8), at: place)
       let results = [true, false].map { ObjectComparison.read(changed, lines: $0).result }

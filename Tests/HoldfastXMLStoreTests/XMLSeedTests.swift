@@ -22,8 +22,11 @@ import Testing
 
   @Test(arguments: ["values.xml", "links.xml", "identifier.xml", "objects.xml"]) func changedSeedsAreReadOrRefused(_ name: String) throws {
     let bytes = Array(try Data(contentsOf: Self.folder.appendingPathComponent(name)))
-    var numbers = SeededGenerator("Changed XML seeds"), refused = 0
-    for _ in 0..<1_000 {
+    var numbers = SeededGenerator("Changed XML seeds"), refused = 0, round = 0
+    let rounds = TestTier.count(200, full: 1_000)
+    // Further rounds follow until a file is accepted.
+    while round < rounds || refused == round && round < 1_000 {
+      round += 1
       var changed = bytes
       for _ in 0..<Int.random(in: 1...3, using: &numbers) {
         let place = Int.random(in: 0..<changed.count, using: &numbers)
@@ -41,6 +44,6 @@ import Testing
         return
       }
     }
-    #expect((800...999).contains(refused), "\(refused) of 1000 refused")
+    #expect((round * 8 / 10..<round).contains(refused), "\(refused) of \(round) refused")
   }
 }
