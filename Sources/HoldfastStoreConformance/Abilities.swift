@@ -68,7 +68,7 @@ package struct UndeclaredAbilities {
   private var results: [Result] = []
   /// The abilities with cases that need no other undeclared ability. Only these cases decide whether the ability works.
   private let tested: Set<String>
-  /// The abilities of which such a case has failed.
+  /// The abilities with such a case that has failed.
   private var failed: Set<String> = []
 
   /// - Parameter cases: The undeclared abilities that each case needs.

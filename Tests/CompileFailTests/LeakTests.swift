@@ -6,7 +6,7 @@ import Testing
 /// version in the place of another number, a switch without a default case over an enum that will grow, and queries that no store could
 /// evaluate. A case is a small file that imports the framework. `// EXPECT:` has a part of the compiler's message. `// ERROR:` has a part of
 /// the message about its own line; all other lines then have no error. A case without either must compile.
-@Suite(.serialized) struct LeakTests {
+@Suite(.serialized, .ownThreads) struct LeakTests {
   @Test(arguments: LeakCase.all) func theCompilerSaysWhatItShould(_ leak: LeakCase) throws {
     let output = try leak.compile(), marked = leak.marked
     if !marked.isEmpty {

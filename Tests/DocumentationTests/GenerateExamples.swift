@@ -97,7 +97,7 @@ enum FetchedKennel {
   }
 }
 
-@Suite(.serialized) struct GenerateTests {
+@Suite struct GenerateTests {
   @Test func theFetchedPropertyOfTheArticleHasItsPropertyAndItsDogs() throws {
     let model = try ManagedObjectModel.declared(by: [FetchedKennel.Dog.self])
     let file = try #require(ModelCode(model, name: "Kennel").files.first { $0.name == "Dog+Properties.swift" })

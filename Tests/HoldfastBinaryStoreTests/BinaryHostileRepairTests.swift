@@ -16,7 +16,7 @@ private func repair(_ bytes: [UInt8]) throws -> (report: RepairReport, bytes: [U
 }
 
 /// Repairs of files with valid digests whose directory contains impossible numbers (RX17).
-@Suite struct BinaryHostileRepairTests {
+@Suite(.ownThreads) struct BinaryHostileRepairTests {
   /// The sum of the counts is larger than any integer.
   @Test func RX17_anyCountOfUnreadableRowsIsReported() async {
     await #expect(processExitsWith: .success) {

@@ -15,7 +15,7 @@ import Testing
 /// Invalid lengths, counts and numbers within sections, in files with valid digests (RX17). ``BinaryDamageTests`` covers the directory.
 ///
 /// Each test runs in its own process, because it measures memory.
-@Suite struct BinaryHostileSectionTests {
+@Suite(.ownThreads) struct BinaryHostileSectionTests {
   @Test func RX17_anyByteOfAnySectionMayBeAnother() async {
     await #expect(processExitsWith: .success) {
       let image = try Hostile.image()

@@ -6,7 +6,7 @@ import Testing
 
 /// The memory that files with impossible lengths and counts take, as reported by the operating system. Runs in its own process, because
 /// other tests allocate memory at the same time.
-@Suite struct BinaryMemoryTests {
+@Suite(.ownThreads) struct BinaryMemoryTests {
   #if os(Linux)
     private static let numbers: [UInt64] = [
       0, 1, 1 << 31 - 1, 1 << 31, 1 << 31 + 1, 1 << 32 - 1, 1 << 32, 1 << 32 + 1, 1 << 62, 1 << 63 - 1, 1 << 63, .max - 1, .max,

@@ -11,7 +11,7 @@ import Testing
 #endif
 
 /// Several processes that save one file, and processes that are killed: RD1 and RA1, for files.
-@Suite struct FileProcessTests {
+@Suite(.ownThreads) struct FileProcessTests {
   private let folder = TemporaryFolder()
 
   /// Saves `count` times; each save adds one to the generation. The file is read only after a save reported a change, so an undetected

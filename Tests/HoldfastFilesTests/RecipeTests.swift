@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// The order of a save's calls, on a simulated disk and traced on the real system: RB7, RC4 and RC6.
-@Suite struct RecipeTests {
+@Suite(.ownThreads) struct RecipeTests {
   // MARK: RB7, simulated
 
   /// The calls of one save. The temporary file is called `temporary`.

@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastPropertyList
 import HoldfastStore
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -8,7 +9,7 @@ import Testing
 #endif
 
 /// Every length, count and offset in a binary property list. No value makes the reader trap or allocate memory.
-@Suite struct LengthFieldTests {
+@Suite(.ownThreads) struct LengthFieldTests {
   static let numbers: [UInt64] = [
     1 << 31 - 1, 1 << 31, 1 << 31 + 1, 1 << 32 - 1, 1 << 32, 1 << 32 + 1, 1 << 62, 1 << 63 - 1, 1 << 63, 1 << 63 + 1, .max - 1, .max,
     1 << 60 - 1, 1 << 61 + 3,

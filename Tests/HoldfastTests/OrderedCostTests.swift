@@ -5,7 +5,7 @@ import Testing
 @testable import Holdfast
 
 /// The cost of changes in long ordered relationships.
-@Suite(.serialized) struct OrderedCostTests {
+@Suite(.serialized, .ownThreads) struct OrderedCostTests {
   private static let model: ManagedObjectModel = {
     do {
       return try ManagedObjectModel(entities: [

@@ -11,7 +11,7 @@ import Testing
 #endif
 
 /// The memory and files that malicious files make the process use, as reported by the operating system.
-@Suite(.serialized) struct XMLWatchedTests {
+@Suite(.serialized, .ownThreads) struct XMLWatchedTests {
   #if os(Linux)
     /// Files that would take much memory to write are refused in little memory as well.
     static let large: [(String, String)] = [

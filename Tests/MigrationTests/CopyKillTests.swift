@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Copies to other stores that are killed at each of their system calls, traced by strace.
-@Suite struct CopyKillTests {
+@Suite(.ownThreads) struct CopyKillTests {
   @Test(arguments: [MigratedStore.json, .xml, .binary, .sqlite])
   func RA4_aProcessThatIsKilledAtAnyCallOfACopyLeavesTheFormerDestinationOrTheCopy(store: MigratedStore) async throws {
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {

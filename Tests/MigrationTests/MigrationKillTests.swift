@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Migrations that are killed at each of their system calls, traced by strace.
-@Suite struct MigrationKillTests {
+@Suite(.ownThreads) struct MigrationKillTests {
   @Test(arguments: MigratedStore.allCases)
   func RA4_aProcessThatIsKilledAtAnyCallOfAMigrationLeavesTheOldOrTheNewStore(store: MigratedStore) async throws {
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Migrations, plans and copies on disks of any size.
-@Suite(.serialized) struct MigrationSpaceTests {
+@Suite(.serialized, .ownThreads) struct MigrationSpaceTests {
   #if os(Linux)
     @Test(arguments: MigratedStore.allCases)
     func RC5_onADiskOfAnySizeAMigrationIsCompleteOrLeavesTheOldStore(store: MigratedStore) async throws {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Plans with a resumable stage that are killed at each of their system calls, traced by strace, and continued.
-@Suite struct ResumedPlanKillTests {
+@Suite(.ownThreads) struct ResumedPlanKillTests {
   /// The stores whose resumable stages save batch by batch.
   @Test(arguments: [MigratedStore.sqlite, .coreData])
   func RA4_aResumableStageThatIsKilledAtAnyCallMakesEachChangeOnce(store: MigratedStore) async throws {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Damaged stores give an answer or a typed error, never a trap. Each test runs in a separate process, so that a trap fails only that test.
-@Suite struct DamageTests {
+@Suite(.ownThreads) struct DamageTests {
   private let folder: TemporaryFolder
 
   init() throws { folder = TemporaryFolder() }

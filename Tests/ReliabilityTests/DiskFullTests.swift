@@ -11,7 +11,7 @@ import Testing
 #endif
 
 /// Saves without enough space: nothing is lost, and the same save succeeds when there is space.
-@Suite struct DiskFullTests {
+@Suite(.ownThreads) struct DiskFullTests {
   @Test(arguments: [SQLiteStoreOptions.JournalMode.wal, .delete])
   func aSaveBeyondTheMaximumFileSizeFailsAndLeavesTheContextUnchanged(journal: SQLiteStoreOptions.JournalMode) throws {
     let folder = TemporaryFolder()

@@ -15,7 +15,7 @@ import Testing
 
 /// Stores made by an attacker, opened by every entry point in a process with limited memory and processor time. Each gives a typed error or an
 /// answer, and only the store's own files change.
-@Suite struct HostileStoreTests {
+@Suite(.ownThreads) struct HostileStoreTests {
   /// A way of opening a store.
   enum Opening { case writable, readOnly, metadata, model }
 

@@ -11,7 +11,7 @@ import Testing
 #endif
 
 /// A process that saves to a SQLite store is killed at random instants: 45 times in total, 600 times with `HOLDFAST_TESTS=full`.
-@Suite(.serialized) struct KillTests {
+@Suite(.serialized, .ownThreads) struct KillTests {
   @Test func RA1_aKilledProcessLosesNoAcknowledgedSaveAndTearsNone() async throws {
     try await kill(rounds: TestTier.count(25, full: 500), journal: .wal)
   }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Several processes or threads create one store at the same time.
-@Suite(.serialized) struct MakingTests {
+@Suite(.serialized, .ownThreads) struct MakingTests {
   private static let stores: [FileStore] = FileStore.wholeFile + SQLiteStoreOptions.JournalMode.allCases.map { .sqlite($0) }
   private static let processes = 8
 

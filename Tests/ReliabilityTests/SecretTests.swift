@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Nothing that a user has entered appears in errors or logs.
-@Suite struct SecretTests {
+@Suite(.ownThreads) struct SecretTests {
   /// In a separate process, because a process has one logging system.
   @Test(arguments: FileStore.all) func RX19_noValueAppearsInErrorsOrLogs(store: FileStore) async throws {
     let folder = TemporaryFolder()

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Another process migrates the file of an open store, or replaces it with a file of another version of the model.
-@Suite(.serialized) struct OtherModelTests {
+@Suite(.serialized, .ownThreads) struct OtherModelTests {
   private let folder = TemporaryFolder()
   private static let wholeFiles = HistoryStore.allCases.filter { $0 != .sqlite }
 

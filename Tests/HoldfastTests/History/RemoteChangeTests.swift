@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Changes by other processes, which the store reports as they happen.
-@Suite(.serialized) struct RemoteChangeTests {
+@Suite(.serialized, .ownThreads) struct RemoteChangeTests {
   private let folder = TemporaryFolder()
 
   private static func model() throws -> ManagedObjectModel {

@@ -49,7 +49,7 @@ import Testing
   }
 
   /// Each process keeps its store open. Every round ends with the same state in both.
-  @Test(arguments: [TestStore.json, .xml, .binary, .sqlite], Policy.allCases)
+  @Test(.ownThreads, arguments: [TestStore.json, .xml, .binary, .sqlite], Policy.allCases)
   func RD9_twoProcessesGetWhatTheModelGives(_ store: TestStore, _ policy: Policy) async throws {
     await #expect(processExitsWith: .success) { [store = store.rawValue as String, policy = policy.rawValue as String] in
       let store = try #require(TestStore(rawValue: store)), policy = try #require(Policy(rawValue: policy))

@@ -15,7 +15,7 @@ import Testing
 #endif
 
 /// Killed processes, power losses, failing calls and full disks while values are stored in external files.
-@Suite(.serialized) struct ExternalCrashTests {
+@Suite(.serialized, .ownThreads) struct ExternalCrashTests {
   /// 6 times, 500 with `HOLDFAST_TESTS=full`.
   @Test(arguments: FileStore.all)
   func RA5_afterAKillEveryNamedFileIsCompleteAndNoOtherFileIsLeft(kind: FileStore) async throws {

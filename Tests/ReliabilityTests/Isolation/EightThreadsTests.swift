@@ -11,7 +11,7 @@ import Testing
 /// observes.
 ///
 /// Under the thread sanitizer they do so for a minute on each store.
-@Suite(.serialized) struct EightThreadsTests {
+@Suite(.serialized, .ownThreads) struct EightThreadsTests {
   private let folder = TemporaryFolder()
   private static let threads = 8
   private static let berths = 4

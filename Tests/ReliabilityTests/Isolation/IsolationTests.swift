@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Several writers read lists and append to them. The lists show how the transactions were isolated from each other.
-@Suite(.serialized) struct IsolationTests {
+@Suite(.serialized, .ownThreads) struct IsolationTests {
   private let folder = TemporaryFolder()
 
   private func registers(_ reading: Registers.Reading, writers: Int, transactions: Int = IsolationTests.fewTransactions) -> Registers {

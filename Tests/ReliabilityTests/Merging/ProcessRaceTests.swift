@@ -5,7 +5,7 @@ import Testing
 /// Two processes save random changes of one store under each merge policy. Afterwards, their logs must explain what the store contains.
 ///
 /// Set HOLDFAST_SEED to repeat the changes of both processes. How their saves alternate differs from run to run.
-@Suite(.serialized) struct ProcessRaceTests {
+@Suite(.serialized, .ownThreads) struct ProcessRaceTests {
   private let folder = TemporaryFolder()
 
   @Test(arguments: FileStore.all)

@@ -12,7 +12,7 @@ import Testing
 #endif
 
 /// The files that a killed process leaves beside a SQLite store are missing, old, damaged or another store's when it is opened.
-@Suite struct LeftFilesTests {
+@Suite(.ownThreads) struct LeftFilesTests {
   private let folder = TemporaryFolder()
   private var path: String { folder.file() }
   private var log: String { path + "-wal" }

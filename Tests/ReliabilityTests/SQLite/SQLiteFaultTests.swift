@@ -12,7 +12,7 @@ import Testing
 #endif
 
 /// Each call of SQLite to its file system fails in turn, each time with a new file.
-@Suite struct SQLiteFaultTests {
+@Suite(.ownThreads) struct SQLiteFaultTests {
   private let folder: TemporaryFolder
 
   init() throws { folder = TemporaryFolder() }

@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// Power losses during saves to SQLite. SQLite's writes are replayed on a simulated disk, and each state after a power loss is opened.
-@Suite struct SQLitePowerLossTests {
+@Suite(.ownThreads) struct SQLitePowerLossTests {
   private let folder: TemporaryFolder
 
   init() throws { folder = TemporaryFolder() }

@@ -11,7 +11,7 @@ import Testing
 #endif
 
 /// Seven processes read and save to one SQLite store, while an eighth is killed again and again.
-@Suite(.serialized) struct SharedDatabaseTests {
+@Suite(.serialized, .ownThreads) struct SharedDatabaseTests {
   private let folder = TemporaryFolder()
 
   @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)

@@ -13,7 +13,7 @@ import Testing
 #endif
 
 /// Stores that keep previous versions of their file, through the whole stack.
-@Suite(.serialized) struct BackupTests {
+@Suite(.serialized, .ownThreads) struct BackupTests {
   private let folder: TemporaryFolder
   private var path: String { folder.file("harbour") }
 

@@ -10,7 +10,7 @@ import Testing
 #endif
 
 /// The system calls of stores, traced by strace, and processes that are killed at each of them.
-@Suite struct EveryCallTests {
+@Suite(.ownThreads) struct EveryCallTests {
   private let folder: TemporaryFolder
 
   init() throws { folder = TemporaryFolder() }

@@ -8,7 +8,7 @@ import TestSupport
 
   /// The memory that opening and reading a whole-file store takes in the worst cases: rows without values, wide rows, unique values, links and
   /// long texts.
-  @Suite(.serialized) struct FileMemoryTests {
+  @Suite(.serialized, .ownThreads) struct FileMemoryTests {
     /// The main contents of a file.
     enum Shape: String, CaseIterable, Codable {
       case emptyRows, wideRows, uniqueNumbers, toOneLinks, manyToManyLinks, orderedLinks, longTexts

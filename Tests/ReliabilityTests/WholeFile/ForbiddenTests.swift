@@ -11,7 +11,7 @@ import Testing
 #endif
 
 /// Files and folders without permission to read or write. The tests drop their rights in a separate process, because root may do everything.
-@Suite struct ForbiddenTests {
+@Suite(.ownThreads) struct ForbiddenTests {
   private let folder: TemporaryFolder
 
   init() throws { folder = TemporaryFolder() }

@@ -13,7 +13,7 @@ import Testing
 
 /// Short transfers and failing synchronizations, through whole stores on this machine's file system. ``WholeFileFaultTests`` makes every call
 /// fail on a simulated disk.
-@Suite(.serialized) struct RealDiskTests {
+@Suite(.serialized, .ownThreads) struct RealDiskTests {
   private let folder: TemporaryFolder
 
   init() throws { folder = TemporaryFolder() }

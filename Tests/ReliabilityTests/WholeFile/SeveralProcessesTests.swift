@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Several processes save to one file. Each computes its changes from the values that it has read.
-@Suite(.serialized) struct SeveralProcessesTests {
+@Suite(.serialized, .ownThreads) struct SeveralProcessesTests {
   private let folder: TemporaryFolder
   private var path: String { folder.file("harbour") }
 

@@ -10,7 +10,7 @@ import Testing
 #endif
 
 /// Whole-file stores on real disks with little space or few inodes.
-@Suite(.serialized) struct SmallDiskTests {
+@Suite(.serialized, .ownThreads) struct SmallDiskTests {
   private let folder: TemporaryFolder
 
   init() throws { folder = TemporaryFolder() }

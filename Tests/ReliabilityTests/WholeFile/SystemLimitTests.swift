@@ -12,7 +12,7 @@ import Testing
 #endif
 
 /// Signals and process limits of the operating system, while whole-file stores open and save.
-@Suite(.serialized) struct SystemLimitTests {
+@Suite(.serialized, .ownThreads) struct SystemLimitTests {
   private let folder: TemporaryFolder
   private var path: String { folder.file("harbour") }
 

@@ -10,7 +10,7 @@ import Testing
 #endif
 
 /// Processes that save to one file are killed at random instants: 20 times, 500 with `HOLDFAST_TESTS=full`.
-@Suite(.serialized) struct WholeFileKillTests {
+@Suite(.serialized, .ownThreads) struct WholeFileKillTests {
   private static let rounds = TestTier.count(20, full: 500)
 
   private let folder: TemporaryFolder
