@@ -122,7 +122,7 @@ import Testing
       ("\"model\":{", "\"model\":{\"a\":1,\"a\":2,", "two members with the same name"),
       ("\"$order\":{\"books\":[", "\"$order\":{\"books\":[1,", "order keys"),
       ("\"$order\":{\"books\"", "\"$order\":{\"row\"", "isn't an ordered relationship"),
-    ])
+    ] as [(String, String, String)])
   func whatContradictsTheModelIsRefusedEvenUnverified(old: String, new: String, reason: String) throws {
     let text = String(decoding: whole, as: UTF8.self)
     let place = try #require(text.range(of: old), "\(old) is not in the file:\n\(text)")
