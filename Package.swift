@@ -180,8 +180,8 @@ let package = Package(
     .testTarget(
       name: "MigrationTests",
       dependencies: [
-        "TestSupport", "SQLiteTestSupport", "Holdfast", "HoldfastStore", "HoldfastJSONStore", "HoldfastXMLStore", "HoldfastBinaryStore",
-        "HoldfastSQLiteStore",
+        "TestSupport", "SQLiteTestSupport", "Holdfast", "HoldfastStore", "HoldfastAtomicStore", "HoldfastJSONStore", "HoldfastXMLStore",
+        "HoldfastBinaryStore", "HoldfastSQLiteStore",
         "HoldfastCoreData", "HoldfastModelFile", "HoldfastPropertyList", "HoldfastStoreConformance",
       ], exclude: ["Golden"]),
     .testTarget(

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #ifdef __APPLE__
@@ -40,6 +41,15 @@ int holdfast_allocate(int file, int64_t size) {
 #endif
   return result == -1 && (errno == EOPNOTSUPP || errno == ENOTSUP || errno == ENOSYS || errno == EINVAL) ? 0 : result;
 }
+
+const void *holdfast_map(int file, int64_t offset, size_t size) {
+  void *base = mmap(NULL, size, PROT_READ, MAP_SHARED, file, (off_t)offset);
+  return base == MAP_FAILED ? NULL : base;
+}
+
+void holdfast_unmap(const void *base, size_t size) { munmap((void *)base, size); }
+
+void holdfast_evict(const void *base, size_t size) { madvise((void *)base, size, MADV_DONTNEED); }
 
 #ifdef __APPLE__
 int holdfast_copy_attributes(int from, int to) { return fcopyfile(from, to, NULL, COPYFILE_ACL | COPYFILE_XATTR); }

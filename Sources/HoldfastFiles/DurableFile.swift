@@ -70,6 +70,9 @@ public final class DurableFile: Sendable {
     state.withLock { $0.folder = nil }
   }
 
+  /// The folder; nil once closed.
+  var openFolder: OpenFolder? { state.withLock { $0.folder } }
+
   // MARK: Reading
 
   /// Reads the file. The next replacement is based on this state.

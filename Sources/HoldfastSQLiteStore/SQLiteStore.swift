@@ -290,6 +290,7 @@ extension StoreDescription {
     return StoreDescription(
       type: SQLiteStore.storeType, at: .file(path), isReadOnly: chosen.isReadOnly,
       administration: ClosedFile.answers.bound(to: ClosedFile(path: path, options: chosen))
-    ) { SQLiteStore(path: path, options: chosen) }.relocatable { .sqlite(at: $0, options: chosen) }
+    ) { SQLiteStore(path: path, options: chosen) }
+    .relocatable({ .sqlite(at: $0, options: chosen) }, withSmallCaches: { .sqlite(at: $0, options: chosen.withSmallCaches) })
   }
 }

@@ -3,9 +3,9 @@ import Testing
 
 /// The number of files of each module that may use unsafe pointers. Lower a number when a file no longer needs one.
 private let allowedCounts = [
-  "HoldfastSupport": 9, "HoldfastStore": 21, "HoldfastPropertyList": 0, "HoldfastRowStore": 0, "HoldfastStoreWrappers": 0,
+  "HoldfastSupport": 9, "HoldfastStore": 22, "HoldfastPropertyList": 0, "HoldfastRowStore": 0, "HoldfastStoreWrappers": 0,
   "HoldfastStoreRecording": 0, "HoldfastCoreData": 0, "HoldfastEncryption": 2,
-  "HoldfastFiles": 8,
+  "HoldfastFiles": 9,
   "HoldfastAtomicStore": 23, "HoldfastMemoryStore": 0,
   "HoldfastJSONStore": 10, "HoldfastXMLStore": 13, "HoldfastBinaryStore": 15, "HoldfastSQLiteStore": 18, "HoldfastModelFile": 4,
   "HoldfastModelCode": 0,

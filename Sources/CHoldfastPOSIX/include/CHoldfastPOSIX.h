@@ -1,7 +1,9 @@
 // C library calls that Swift can't make in the same way on every platform: variadic functions, functions whose header
-// isn't visible to Swift, and calls that differ between Linux and Darwin. All return -1 and set errno on failure.
+// isn't visible to Swift, and calls that differ between Linux and Darwin. If nothing else is specified, they return -1 and set
+// errno on failure.
 #ifndef HOLDFAST_CPOSIX_H
 #define HOLDFAST_CPOSIX_H
+#include <stddef.h>
 #include <stdint.h>
 
 // Calls openat(2) with a mode.
@@ -21,4 +23,11 @@ int holdfast_allocate(int file, int64_t size);
 // Returns -1 if the source has an access control list that can't be copied, or if memory is exhausted. Skips other
 // attributes that can't be copied; on Darwin, returns -1 for these as well.
 int holdfast_copy_attributes(int from, int to);
+
+// Maps a range of a file for reading. Returns NULL on failure. The offset is a multiple of the page size.
+const void *holdfast_map(int file, int64_t offset, size_t size);
+void holdfast_unmap(const void *base, size_t size);
+
+// Evicts mapped pages from the memory of the process. They are read from the file when they are used again.
+void holdfast_evict(const void *base, size_t size);
 #endif

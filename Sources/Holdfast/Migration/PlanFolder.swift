@@ -39,7 +39,8 @@ struct PlanFolder {
   /// - Throws: ``/HoldfastStore/StoreError`` with code `locked` while a plan is working there.
   init?(beside description: StoreDescription, creates: Bool) throws {
     guard let path = description.location?.path.map({ URL(fileURLWithPath: $0).resolvingSymlinksInPath().path }),
-      let inFile = description.inFile,
+      // The rows of all stores in the folder are read and written once.
+      let inFile = description.inFileWithSmallCaches,
       description.administration.supports(ReplacementRequest.self)
     else {
       if creates { throw TemporaryStore.unsupported(description, MigrationRequest.operation) }

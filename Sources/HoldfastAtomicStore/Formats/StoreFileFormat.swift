@@ -94,9 +94,11 @@ extension StoreFileFormat {
   }
 
   /// Reads a file into tables.
-  func load(_ reader: FileReader, _ model: ManagedObjectModel, _ path: String, _ options: WholeFileOptions) throws -> LoadedStore {
+  func load(
+    _ reader: FileReader, _ model: ManagedObjectModel, _ path: String, _ options: WholeFileOptions, spillingTo spill: RowSpill? = nil
+  ) throws -> LoadedStore {
     let loader = TableLoader(
-      model: model, path: path, keySpace: keySpace, memory: RowMemory(options, fileByteCount: reader.byteCount))
+      model: model, path: path, keySpace: keySpace, memory: RowMemory(options, fileByteCount: reader.byteCount), spillingTo: spill)
     try read(reader, into: loader)
     var loaded = try loader.finish()
     try loaded.header.identify(reader, isVerified: loader.isVerified)

@@ -6,10 +6,7 @@ extension TableGeneration {
   /// Takes time proportional to the number of rows with the same root entity.
   public func forEachRow(of entity: EntityIndex, _ body: (RowPointer) throws -> Void) rethrows {
     let table = table(of: entity)
-    if table.rowCounts[entity] == 0 { return }
-    try table.forEachLocation { location in
-      if table.entity(location) == entity { try body(table.pointer(location)) }
-    }
+    if table.rowCounts[entity] > 0 { try table.forEachRow(of: entity, body) }
   }
 
   /// Calls `body` with the rows of an entity in a key range, ascending.

@@ -26,14 +26,21 @@ public final class TableLoader {
   private var memory: RowMemory?
   /// Receives everything instead of the tables; nil for tables.
   private let receiver: (any LoaderReceiver)?
+  /// Where rows go that are too many for the memory; nil if all stay there.
+  private let spill: RowSpill?
+  /// The options of the request that reads the file, checked for each batch. Defaults to none.
+  var options = RequestOptions.none
 
   /// Creates a loader without rows.
   public convenience init(model: ManagedObjectModel, path: String?, keySpace: KeySpace = .family) {
     self.init(model: model, path: path, keySpace: keySpace, memory: nil)
   }
 
-  init(model: ManagedObjectModel, path: String?, keySpace: KeySpace, memory: RowMemory?, passingTo receiver: (any LoaderReceiver)? = nil) {
-    self.receiver = receiver
+  init(
+    model: ManagedObjectModel, path: String?, keySpace: KeySpace, memory: RowMemory?, passingTo receiver: (any LoaderReceiver)? = nil,
+    spillingTo spill: RowSpill? = nil
+  ) {
+    (self.receiver, self.spill) = (receiver, spill)
     self.model = model
     self.path = path
     self.keySpace = keySpace
@@ -70,7 +77,8 @@ public final class TableLoader {
     if let excess = memory?.add(batch.count, batch.layout) {
       throw StoreError(.tooLarge, operation: "open the store", path: path, reason: excess)
     }
-    if let receiver { try receiver.take(batch, of: entity) } else { rows[entity].append(batch) }
+    try options.check("read the store")
+    if let receiver { try receiver.take(batch, of: entity) } else { rows[entity].append(spill?.kept(batch) ?? batch) }
   }
 
   /// Adds links of a many-to-many relationship, in any order.

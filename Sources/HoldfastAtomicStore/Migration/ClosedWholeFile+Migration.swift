@@ -17,7 +17,7 @@ extension ClosedWholeFile {
     defer { file.close() }
     let replacement = try file.beginReplacing(operation: operation)
     defer { replacement.abort() }
-    guard let (migrated, externalIDs) = try tables(of: replacement, mapping, operation) else { return }
+    guard let (migrated, externalIDs) = try tables(of: replacement, mapping, RowSpill(beside: file), operation) else { return }
     _ = try format.write(
       StoreImage(header: migrated.header, generation: migrated.generation, history: migrated.history?.migrated(mapping)), to: replacement,
       after: nil)
@@ -33,18 +33,28 @@ extension ClosedWholeFile {
 
   private typealias Migrated = (store: LoadedStore, externalIDs: Set<UUID>)
 
-  /// The tables of the new model, and the external files of the former one. Nil if the file is migrated already.
-  private func tables(of file: FileReplacement, _ mapping: MappingModel, _ operation: String) throws -> Migrated? {
+  /// The tables of the new model, without indexes of unique values, and the external files of the former one. Nil if the file is migrated
+  /// already.
+  private func tables(
+    of file: FileReplacement, _ mapping: MappingModel, _ spill: RowSpill, _ operation: String
+  ) throws -> Migrated? {
     // What it doesn't like, the other way may accept, or refuses with a reason.
-    if mapping.isRowByRow, let migrated = try? streamedTables(of: file, mapping, operation) { return migrated }
-    let loader = TableLoader(model: mapping.destination, path: path, keySpace: format.keySpace)
-    guard let ids = try copyTables(of: file, mapping, to: loader, operation) else { return nil }
+    if mapping.isRowByRow, let migrated = try? streamedTables(of: file, mapping, spill, operation) { return migrated }
+    let loader = loader(mapping.destination, spill)
+    guard let ids = try copyTables(of: file, mapping, to: loader, spill, operation) else { return nil }
     return (try TableMigration.finish(loader, path: path), ids)
   }
 
-  private func streamedTables(of file: FileReplacement, _ mapping: MappingModel, _ operation: String) throws -> Migrated? {
+  /// A loader of tables whose rows may be in a temporary file.
+  private func loader(_ model: ManagedObjectModel, _ spill: RowSpill) -> TableLoader {
+    TableLoader(model: model, path: path, keySpace: format.keySpace, memory: nil, spillingTo: spill)
+  }
+
+  private func streamedTables(
+    of file: FileReplacement, _ mapping: MappingModel, _ spill: RowSpill, _ operation: String
+  ) throws -> Migrated? {
     try file.read { reader -> Migrated? in
-      let loader = TableLoader(model: mapping.destination, path: path, keySpace: format.keySpace), hashes = ModelHashes(mapping.destination)
+      let loader = loader(mapping.destination, spill), hashes = ModelHashes(mapping.destination)
       let stream = StreamedMigration(mapping, to: loader) { header in
         var header = header
         (header.versionHashes, header.layoutHashes) = (hashes.version, hashes.layout)
@@ -69,26 +79,39 @@ extension ClosedWholeFile {
   ///
   /// - Returns: The external files of the former rows; nil if the file is migrated already.
   private func copyTables(
-    of file: FileReplacement, _ mapping: MappingModel, to loader: TableLoader, _ operation: String
+    of file: FileReplacement, _ mapping: MappingModel, to loader: TableLoader, _ spill: RowSpill, _ operation: String
   ) throws -> Set<UUID>? {
-    guard let found = try file.read({ try open($0, mapping) }) else {
+    guard let found = try file.read({ try load($0, mapping, spill) }) else {
       throw StoreError(.notFound, operation: operation, path: path, reason: "The file doesn't exist. Check the path.")
     }
-    guard let opened = found else { return nil }
-    let former = try opened.source.generation()
-    let schema = try loader.beginTables(try header(opened.header, opened.schema, nextKeys: opened.nextKeys, mapping, operation))
-    if let history = opened.history { loader.take(history: history) }
+    guard let loaded = found else { return nil }
+    let former = loaded.generation
+    let schema = try loader.beginTables(try header(loaded.header, former.schema, nextKeys: loaded.nextKeys, mapping, operation))
+    if let history = loaded.history { loader.take(history: history) }
     try TableMigration(mapping, former, to: loader, schema, path: path).run()
     var ids: Set<UUID> = []
     former.forEachExternalID { ids.insert($0) }
     return ids
   }
 
-  /// All rows are written to a new file.
+  /// All rows are written to a new file, and those that are too many for the memory to a temporary one as well.
   func estimate(_ request: MigrationEstimateRequest) throws -> MigrationEstimate {
-    let byteCount = try reading(MigrationEstimateRequest.operation) { Int64($0.byteCount) }
+    let byteCount = try reading(MigrationEstimateRequest.operation) { $0.byteCount } + request.defaultValueByteCount
     return MigrationEstimate(
-      rewrittenObjectCount: request.objectCounts.reduce(0, +), byteCount: byteCount + request.defaultValueByteCount)
+      rewrittenObjectCount: request.objectCounts.reduce(0, +), byteCount: byteCount + spilledByteCount(request, textByteCount: byteCount))
+  }
+
+  /// The approximate size of the rows in a temporary file, also of the former ones if their tables are needed.
+  private func spilledByteCount(_ request: MigrationEstimateRequest, textByteCount: Int64) -> Int64 {
+    let mapping = request.mapping
+    var new: Int64 = 0, former: Int64 = 0
+    for entity in mapping.entityMappings {
+      guard let source = entity.source else { continue }
+      let count = Int64(request.objectCounts[source.rawValue])
+      new += count * Int64(mapping.destination.entities[entity.destination].layout.fixedByteCount)
+      former += count * Int64(mapping.source.entities[source].layout.fixedByteCount)
+    }
+    return RowSpill.byteCount(rowByteCount: mapping.isRowByRow ? new + textByteCount : new + former + 2 * textByteCount)
   }
 
   /// Completes saves with external files that were interrupted. Their notes name attributes of the former model.
@@ -99,9 +122,9 @@ extension ClosedWholeFile {
     try store.close()
   }
 
-  /// Opens the file with the former model; nil if another process has already migrated it.
-  private func open(_ reader: FileReader, _ mapping: MappingModel) throws -> OpenedStore? {
-    do { return try format.opened(reader, mapping.source, path, options) } catch let error as StoreError
+  /// Reads the file with the former model; nil if another process has already migrated it.
+  private func load(_ reader: FileReader, _ mapping: MappingModel, _ spill: RowSpill) throws -> LoadedStore? {
+    do { return try format.load(reader, mapping.source, path, options, spillingTo: spill) } catch let error as StoreError
       where error.code == .incompatibleModel
     {
       reader.rewind()

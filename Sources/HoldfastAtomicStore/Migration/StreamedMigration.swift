@@ -83,10 +83,12 @@ final class StreamedMigration: LoaderReceiver {
     relationships[RelationshipPlace(entity: relationship.entityIndex, relationship: relationship.index)] ?? []
   }
 
-  /// Builds the new tables.
+  /// Builds the new tables, for writing them.
   func finish() throws -> LoadedStore {
     for case let (migration, builder)? in rows where builder.count > 0 { try loader.take(builder.seal(), of: migration.new.index) }
-    return try loader.finish()
+    var loaded = try loader.finish()
+    loaded.generation = loaded.generation.withoutUniqueIndexes()
+    return loaded
   }
 }
 

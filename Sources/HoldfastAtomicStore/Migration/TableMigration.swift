@@ -25,9 +25,13 @@ struct TableMigration {
     }
   }
 
-  /// Builds the tables after a migration. The former ones may be released before, so that their memory can be used again.
+  /// Builds the tables after a migration, for writing them. The former ones may be released before, so that their memory can be used again.
   static func finish(_ loader: TableLoader, path: String) throws -> LoadedStore {
-    do { return try loader.finish() } catch let error as StoreError {
+    do {
+      var loaded = try loader.finish()
+      loaded.generation = loaded.generation.withoutUniqueIndexes()
+      return loaded
+    } catch let error as StoreError {
       guard let cause = error.cause as? StoreError, cause.code == .constraintConflict else {
         throw StoreError(
           .general, operation: MigrationRequest.operation, path: path,
@@ -47,12 +51,14 @@ struct TableMigration {
   private func copyRows(_ entity: EntityMapping) throws {
     guard let source = entity.source, let rows = RowMigration(entity, mapping, former.schema.identity) else { return }
     let builder = RowBatchBuilder(layout: rows.new.layout, idPrefix: schema.prefixes[entity.destination])
-    var owned: [RelationshipIndex: Set<ObjectKey>] = [:]
+    var owned: [RelationshipIndex: KeySet] = [:]
     try former.forEachRow(of: source) { row in
       try rows.append(row, to: builder) { relationship, link in
         let path = "\(rows.new.name).\(relationship.name)"
         guard let target = try single(link, row, path) else { return nil }
-        if link.needsSingleOwner, !owned[relationship.index, default: []].insert(target).inserted { throw violation(path, Self.tooMany) }
+        if link.needsSingleOwner, !owned[relationship.index, default: KeySet()].insert(target.rawValue) {
+          throw violation(path, Self.tooMany)
+        }
         return target
       }
       if builder.isFull { try loader.take(builder.seal(), of: entity.destination) }
@@ -108,10 +114,10 @@ struct TableMigration {
   }
 
   private func copyLinks(_ relationship: ManagedObjectModel.Relationship) throws {
-    var links: [SaveRequest.Link] = [], owned: Set<ObjectKey> = []
+    var links: [SaveRequest.Link] = [], owned = KeySet()
     try forEachOwner(of: relationship) { link, owner, others in
       for other in others {
-        if link.needsSingleOwner && !owned.insert(other).inserted {
+        if link.needsSingleOwner && !owned.insert(other.rawValue) {
           throw violation("\(mapping.destination.entities[relationship.entityIndex].name).\(relationship.name)", Self.tooMany)
         }
         links.append(SaveRequest.Link(source: owner, target: other))

@@ -87,13 +87,43 @@ struct RowTable: Sendable {
   /// Calls `body` with each row of an entity in a key range, in ascending key order.
   func forEachRow(of entity: EntityIndex, keys: ClosedRange<ObjectKey>, _ body: (RowPointer) throws -> Void) rethrows {
     // Neighboring rows are mostly in one page, which the table keeps alive.
-    var number = -1, page: Unmanaged<RowBatch>?
+    var number = -1, page: Unmanaged<RowBatch>?, eviction = PageEviction(self)
     try directory.forEach(in: keys.rawValues) { _, location in
       if location.page != number {
+        if page != nil { eviction.evict(number) }
         number = location.page
         page = self.entity(location) == entity ? Unmanaged.passUnretained(batch(location)) : nil
       }
       if let page { try body(page._withUnsafeGuaranteedRef { $0.pointer(location.row) }) }
+    }
+    if page != nil { eviction.evict(number) }
+  }
+
+  /// Calls `body` with each row of an entity, in ascending key order.
+  func forEachRow(of entity: EntityIndex, _ body: (RowPointer) throws -> Void) rethrows {
+    var number = -1, eviction = PageEviction(self)
+    try forEachLocation { location in
+      guard self.entity(location) == entity else { return }
+      if location.page != number {
+        eviction.evict(number)
+        number = location.page
+      }
+      try body(pointer(location))
+    }
+    eviction.evict(number)
+  }
+
+  /// Evicts pages in a mapped file behind a loop over the rows. If the loop returns to pages often, they stay in memory.
+  private struct PageEviction {
+    private let pages: [Page?]
+    private var rest: Int
+
+    init(_ table: RowTable) { (pages, rest) = (table.pages, 2 * table.pages.count) }
+
+    mutating func evict(_ number: Int) {
+      if number < 0 || rest == 0 { return }
+      rest -= 1
+      pages[number]?.batch.evict()
     }
   }
 
@@ -205,6 +235,12 @@ struct RowTable: Sendable {
       self.row(key).map { $0.hasSameValues(as: row, in: constraint.slots, constraint.kinds) } ?? false
     }
   }
+
+  /// Reserves capacity for more values in the index of a constraint.
+  mutating func reserveValues(_ count: Int, at place: Int) { unique[place].reserve(count) }
+
+  /// Releases the indexes of all constraints. The table can only be read then.
+  mutating func releaseUniqueIndexes() { unique = unique.map { _ in UniqueIndex() } }
 
   /// Adds the values of rows in the table to the index of a constraint.
   ///

@@ -85,14 +85,23 @@ extension TableGeneration {
 }
 
 extension TableGeneration {
+  /// The same rows and links without the indexes of unique values, which writing a new file doesn't need. It can't be saved to.
+  func withoutUniqueIndexes() -> TableGeneration {
+    var tables = tables
+    for place in tables.indices { tables[place].releaseUniqueIndexes() }
+    return TableGeneration(schema: schema, number: number, tables: tables, adjacencies: adjacencies, orders: orders)
+  }
+
   /// Calls a closure with the name of each external file.
   func forEachExternalID(_ body: (UUID) -> Void) {
     for table in tables {
       for case let page? in table.pages {
         let slots = schema.model.entities[page.entity].externalSlots
-        for row in 0..<page.batch.count where !slots.isEmpty && page.isLive(row) {
+        if slots.isEmpty { continue }
+        for row in 0..<page.batch.count where page.isLive(row) {
           for slot in slots { if let id = page.batch.pointer(row).externalID(slot) { body(id) } }
         }
+        page.batch.evict()
       }
     }
   }

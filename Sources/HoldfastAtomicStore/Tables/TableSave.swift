@@ -18,6 +18,12 @@ struct TableSave {
   private var removed: [[SaveRequest.Link]]
   /// Rows whose values must be added to the index of a constraint.
   private var newValues: [NewValues] = []
+  /// The pages of new rows, if there are so many that the links of all of them would take too much memory at once.
+  private var insertedPages: [(entity: EntityIndex, batch: RowBatch)] = []
+  private let hasManyRows: Bool
+
+  /// The number of new rows from which links are collected one relationship after another.
+  private static let manyRows = 1 << 16
 
   private struct NewValues {
     var entity: EntityIndex
@@ -37,6 +43,8 @@ struct TableSave {
     losing = base.orders.map { _ in [] }
     added = Array(repeating: [], count: schema.adjacencyCount)
     removed = added
+    let count = request.entities.reduce(0) { $0 + $1.inserted.reduce(0) { $0 + $1.count } }
+    hasManyRows = count >= Self.manyRows
   }
 
   /// Returns the next generation.
@@ -138,8 +146,10 @@ struct TableSave {
 
   private mutating func insertRows() throws {
     for changes in request.entities {
-      let count = changes.inserted.reduce(0) { $0 + $1.count }
-      for link in schema.keySlots[changes.entity] { added[link.adjacency].reserveCapacity(added[link.adjacency].count + count) }
+      if !hasManyRows {
+        let count = changes.inserted.reduce(0) { $0 + $1.count }
+        for link in schema.keySlots[changes.entity] { added[link.adjacency].reserveCapacity(added[link.adjacency].count + count) }
+      }
       for batch in changes.inserted { try insert(page(batch, changes.entity), changes.entity) }
     }
   }
@@ -149,19 +159,27 @@ struct TableSave {
     let before = tables[table].count
     tables[table].adopt(batch, entity: entity)
     guard tables[table].count == before + batch.count else { throw repeatedKey(batch, entity) }
-    for link in schema.keySlots[entity] {
-      // Appending to a nested array checks two arrays each time.
-      var links: [SaveRequest.Link] = []
-      swap(&links, &added[link.adjacency])
-      for index in 0..<batch.count {
-        let row = batch.pointer(index)
-        if row.isPresent(link.slot) { links.append(SaveRequest.Link(source: row.key(link.slot), target: row.key)) }
-      }
-      swap(&links, &added[link.adjacency])
+    if hasManyRows {
+      insertedPages.append((entity, batch))
+    } else {
+      for link in schema.keySlots[entity] { collectLinks(link, batch) }
     }
     for place in schema.constraints[table].indices where schema.constraints[table][place].entities.contains(entity) {
       newValues.append(NewValues(entity: entity, constraint: place, batch: batch, rows: nil))
     }
+    batch.evict()
+  }
+
+  /// Collects the links of new rows in a slot.
+  private mutating func collectLinks(_ link: TableSchema.KeySlot, _ batch: RowBatch) {
+    // Appending to a nested array checks two arrays each time.
+    var links: [SaveRequest.Link] = []
+    swap(&links, &added[link.adjacency])
+    for index in 0..<batch.count {
+      let row = batch.pointer(index)
+      if row.isPresent(link.slot) { links.append(SaveRequest.Link(source: row.key(link.slot), target: row.key)) }
+    }
+    swap(&links, &added[link.adjacency])
   }
 
   /// If keys are unique in the entire store, throws if an inserted row has the key of a row in any table.
@@ -214,10 +232,13 @@ struct TableSave {
     var conflicts: [ConstraintConflict] = []
     for table in tables.indices {
       for (place, constraint) in schema.constraints[table].enumerated() {
-        let entries = newEntries(table, place, constraint)
-        if entries.isEmpty { continue }
+        let new = newValues.filter { schema.tableOfEntity[$0.entity] == table && $0.constraint == place }
+        if new.isEmpty { continue }
         var taken: [(key: ObjectKey, existing: ObjectKey)] = []
-        tables[table].enter(entries, constraint, at: place) { taken.append(($0, $1)) }
+        Self.forEachGroup(of: new, constraint) { entries, expectedCount in
+          tables[table].reserveValues(expectedCount, at: place)
+          tables[table].enter(entries, constraint, at: place) { taken.append(($0, $1)) }
+        }
         for (key, existing) in taken.sorted(by: { $0.key < $1.key }) {
           conflicts.append(ConstraintConflict(objectID: id(key, table), existing: id(existing, table), constraint: constraint.names))
         }
@@ -231,14 +252,28 @@ struct TableSave {
     }
   }
 
-  /// The hashes of the new values of a constraint. Missing and NaN values aren't indexed.
-  private func newEntries(_ table: Int, _ place: Int, _ constraint: TableSchema.Constraint) -> [UniqueIndex.Entry] {
-    let new = newValues.filter { schema.tableOfEntity[$0.entity] == table && $0.constraint == place }
-    var entries: [UniqueIndex.Entry] = []
-    entries.reserveCapacity(new.reduce(0) { $0 + ($1.rows?.count ?? $1.batch.count) })
+  /// The number of values from which a group is passed on. All values of a large store would take more memory than the index.
+  private static let groupSize = 1 << 18
+
+  /// Calls a closure with the hashes of the new values of a constraint, in groups, and with the number of values that it should expect from
+  /// then on. Missing and NaN values aren't indexed.
+  private static func forEachGroup(
+    of new: [NewValues], _ constraint: TableSchema.Constraint, _ body: (_ entries: [UniqueIndex.Entry], _ expectedCount: Int) -> Void
+  ) {
+    let rowCount = new.reduce(0) { $0 + ($1.rows?.count ?? $1.batch.count) }
+    var entries: [UniqueIndex.Entry] = [], groupRowCount = 0, remainingRowCount = rowCount
+    entries.reserveCapacity(min(rowCount, groupSize + groupSize / 16))
     func add(_ row: RowPointer) {
       guard let hash = Hashing.hash(row, constraint.slots, constraint.kinds, seed: Hashing.seed) else { return }
       entries.append(UniqueIndex.Entry(hash: hash, key: row.key))
+    }
+    func passOn() {
+      if entries.isEmpty { return }
+      // The remaining rows probably have as many values.
+      let share = Double(entries.count) / Double(max(groupRowCount, 1))
+      body(entries, entries.count + Int(share * Double(remainingRowCount)))
+      entries.removeAll(keepingCapacity: true)
+      groupRowCount = 0
     }
     for values in new {
       if let rows = values.rows {
@@ -246,8 +281,12 @@ struct TableSave {
       } else {
         for row in 0..<values.batch.count { add(values.batch.pointer(row)) }
       }
+      groupRowCount += values.rows?.count ?? values.batch.count
+      remainingRowCount -= values.rows?.count ?? values.batch.count
+      values.batch.evict()
+      if entries.count >= groupSize { passOn() }
     }
-    return entries
+    passOn()
   }
 
   private func id(_ key: ObjectKey, _ table: Int) -> ManagedObjectID {
@@ -262,7 +301,15 @@ struct TableSave {
   }
 
   private mutating func applyLinks() {
-    applyKeyLinks()
+    if hasManyRows {
+      for index in adjacencies.indices {
+        collectInsertedLinks(index)
+        applyKeyLinks(index)
+      }
+      insertedPages = []
+    } else {
+      applyKeyLinks()
+    }
     for changes in request.links {
       let relationship = schema.model.entities[changes.entity].relationships[changes.relationship]
       guard case .links(let forward, let backward) = schema.storage(of: relationship) else { continue }
@@ -287,13 +334,26 @@ struct TableSave {
     changes.removed = removed.sorted()
   }
 
-  private mutating func applyKeyLinks() {
-    for index in adjacencies.indices where !added[index].isEmpty || !removed[index].isEmpty {
-      if !removed[index].isEmpty || !adjacencies[index].fill(added[index], isExchanged: false) {
-        apply(index, added: LinkOrder.sorted(added[index]), removed: LinkOrder.sorted(removed[index]))
-      }
-      added[index] = []
-      removed[index] = []
+  private mutating func applyKeyLinks() { for index in adjacencies.indices { applyKeyLinks(index) } }
+
+  private mutating func applyKeyLinks(_ index: Int) {
+    if added[index].isEmpty && removed[index].isEmpty { return }
+    if !removed[index].isEmpty || !adjacencies[index].fill(added[index], isExchanged: false) {
+      apply(index, added: LinkOrder.sorted(added[index]), removed: LinkOrder.sorted(removed[index]))
+    }
+    added[index] = []
+    removed[index] = []
+  }
+
+  /// Collects the links of many new rows for one index.
+  private mutating func collectInsertedLinks(_ index: Int) {
+    let pages = insertedPages.compactMap { page in
+      schema.keySlots[page.entity].first { $0.adjacency == index }.map { (link: $0, batch: page.batch) }
+    }
+    added[index].reserveCapacity(added[index].count + pages.reduce(0) { $0 + $1.batch.count })
+    for (link, batch) in pages {
+      collectLinks(link, batch)
+      batch.evict()
     }
   }
 

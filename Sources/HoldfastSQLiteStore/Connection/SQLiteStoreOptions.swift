@@ -222,4 +222,11 @@ public struct SQLiteStoreOptions: Sendable, Hashable {
     self.indexAddition = indexAddition
     self.statementLogging = statementLogging
   }
+
+  /// The same options with at most 4 MiB of cached pages for each connection.
+  var withSmallCaches: SQLiteStoreOptions {
+    var options = self
+    options.cacheBytes = min(cacheBytes, 4 << 20)
+    return options
+  }
 }

@@ -26,6 +26,9 @@ public struct StoreDescription: Sendable {
   public var administration: StoreAnswers
   /// Describes a store of the same type, with the same options, in another file. Nil for a store that isn't a file.
   public private(set) var inFile: (@Sendable (_ path: String) -> StoreDescription)?
+  /// Like ``inFile``, with caches of a few megabytes, for a copy whose rows are read or written once and in order. Equal to ``inFile`` unless
+  /// the type of store has such caches.
+  public private(set) var inFileWithSmallCaches: (@Sendable (_ path: String) -> StoreDescription)?
   /// Creates the store without opening it.
   public var makeStore: @Sendable () -> any IncrementalStore
 
@@ -66,9 +69,16 @@ public struct StoreDescription: Sendable {
   }
 
   /// A copy of the description that can also describe such a store in another file; see ``inFile``. For factories of stores in files.
-  public func relocatable(_ describe: @escaping @Sendable (_ path: String) -> StoreDescription) -> StoreDescription {
+  ///
+  /// - Parameters:
+  ///   - describe: Describes the store in another file.
+  ///   - describeWithSmallCaches: The value of ``inFileWithSmallCaches``. Defaults to `describe`.
+  public func relocatable(
+    _ describe: @escaping @Sendable (_ path: String) -> StoreDescription,
+    withSmallCaches describeWithSmallCaches: (@Sendable (_ path: String) -> StoreDescription)? = nil
+  ) -> StoreDescription {
     var copy = self
-    copy.inFile = describe
+    (copy.inFile, copy.inFileWithSmallCaches) = (describe, describeWithSmallCaches ?? describe)
     return copy
   }
 
@@ -79,6 +89,7 @@ public struct StoreDescription: Sendable {
     var copy = self
     copy.makeStore = { [makeStore] in wrap(makeStore()) }
     if let inFile { copy.inFile = { path in inFile(path).wrapped(wrap) } }
+    if let inFileWithSmallCaches { copy.inFileWithSmallCaches = { path in inFileWithSmallCaches(path).wrapped(wrap) } }
     return copy
   }
 }

@@ -26,9 +26,14 @@ public final class RowBatch: @unchecked Sendable {  // because nothing writes to
   @usableFromInline let base: UnsafeMutableRawPointer
   /// The distance between the starts of two rows, in bytes.
   @usableFromInline let stride: Int
+  /// Evicts the bytes, and keeps their owner. Nil if they are the batch's own.
+  let eviction: Eviction?
 
-  /// Takes ownership of a builder's memory.
-  init(layout: RowLayout, idPrefix: ManagedObjectID?, count: Int, byteCount: Int, base: UnsafeMutableRawPointer) {
+  /// Takes ownership of a builder's memory, unless the bytes have another owner.
+  init(
+    layout: RowLayout, idPrefix: ManagedObjectID?, count: Int, byteCount: Int, base: UnsafeMutableRawPointer, eviction: Eviction? = nil
+  ) {
+    self.eviction = eviction
     self.layout = layout
     self.idPrefix = idPrefix
     self.count = count
@@ -37,7 +42,7 @@ public final class RowBatch: @unchecked Sendable {  // because nothing writes to
     stride = layout.fixedByteCount
   }
 
-  deinit { free(base) }
+  deinit { if eviction == nil { free(base) } }
 
   /// The row at an index. Use it only while the batch is alive.
   @inlinable @inline(__always) public func pointer(_ index: Int) -> RowPointer { RowPointer(UnsafeRawPointer(base) + index &* stride) }

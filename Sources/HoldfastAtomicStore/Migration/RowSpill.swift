@@ -1,0 +1,40 @@
+import HoldfastFiles
+import HoldfastStore
+
+/// Keeps the rows of a migration in a temporary file once they exceed a size, so that the memory doesn't depend on their number.
+///
+/// Rows stay in memory if the file can't be written, and in file systems other than the operating system's, such as an encrypted one.
+package final class RowSpill {
+  /// The size of the rows that stay in memory. Tests change it.
+  @TaskLocal package static var residentByteCount = 8 << 20
+
+  private let file: DurableFile
+  private var room = RowSpill.residentByteCount
+  private var scratch: ScratchFile?
+  private var isTried = false
+  /// The number of batches in the file.
+  private(set) var batchCount = 0
+
+  /// - Parameter file: The store's file. The temporary file is created in its folder, when it is needed.
+  init(beside file: DurableFile) { self.file = file }
+
+  /// A batch with the same rows, in the file if the rows so far exceed the size.
+  func kept(_ batch: RowBatch) -> RowBatch {
+    if room >= batch.byteCount {
+      room -= batch.byteCount
+      return batch
+    }
+    if !isTried { (scratch, isTried) = (ScratchFile(beside: file), true) }
+    guard let scratch else { return batch }
+    let moved = batch.copied { bytes in
+      guard let (base, segment) = scratch.append(bytes) else { return nil }
+      return (base, { segment.evict($0) })
+    }
+    guard let moved else { return batch }
+    batchCount += 1
+    return moved
+  }
+
+  /// The space that a migration's rows take in the file, in bytes.
+  static func byteCount(rowByteCount: Int64) -> Int64 { max(rowByteCount - Int64(residentByteCount), 0) }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import Holdfast
+import HoldfastAtomicStore
+import HoldfastBinaryStore
+import HoldfastJSONStore
+import HoldfastSQLiteStore
+import HoldfastStore
+import HoldfastXMLStore
+import Testing
+
+/// A store with as many objects as a measurement needs: companies, and people with a name, a number and a company.
+struct MigratedPeople: Codable, Sendable {
+  /// How the model changes.
+  enum Change: String, CaseIterable, Codable, Sendable {
+    /// Each row follows from one row.
+    case attribute
+    /// A person has several companies, so the links move from rows to tables of their own.
+    case toMany
+  }
+
+  let store: MigratedStore
+  let path: String
+
+  var description: StoreDescription {
+    let whole = WholeFileOptions(file: DurableFileOptions(maximumByteCount: 1 << 30))
+    return switch store {
+    case .json: .json(at: path, options: JSONStoreOptions(wholeFile: whole))
+    case .xml: .xml(at: path, options: XMLStoreOptions(wholeFile: whole))
+    case .binary: .binary(at: path, options: BinaryStoreOptions(wholeFile: whole))
+    case .sqlite, .coreData: .sqlite(at: path)
+    }
+  }
+
+  // MARK: Models
+
+  static func former() throws -> ManagedObjectModel { try model([], .toOne("company", to: "Company", inverse: "people")) }
+
+  static func changed(_ change: Change) throws -> ManagedObjectModel {
+    switch change {
+    case .attribute:
+      return try model([.init("note", .string, default: "none")], .toOne("company", to: "Company", inverse: "people"))
+    case .toMany:
+      return try model(
+        [], RelationshipDescription.toMany("companies", to: "Company", inverse: "people").renamed(from: "company"),
+        inverse: "companies")
+    }
+  }
+
+  private static func model(
+    _ attributes: [AttributeDescription], _ relationship: RelationshipDescription, inverse: String = "company"
+  ) throws -> ManagedObjectModel {
+    try ManagedObjectModel(
+      entities: [
+        EntityDescription(
+          "Company", attributes: [.init("name", .string)], relationships: [.toMany("people", to: "Person", inverse: inverse)]),
+        EntityDescription(
+          "Person", attributes: [.init("name", .string), .init("number", .integer64)] + attributes, relationships: [relationship]),
+      ])
+  }
+
+  // MARK: Filling and migrating
+
+  /// Creates the store with a number of people. Passes rows to it directly, which takes less memory than a context.
+  func fill(_ count: Int) throws {
+    let model = try Self.former(), store = description.makeStore()
+    let identity = try store.open(model: model, host: .none).identity
+    defer { try? store.close() }
+    func inserted(_ name: String, _ count: Int, _ values: (Int) -> [String: StoreValue]) throws
+      -> (changes: SaveRequest.EntityChanges, keys: [ObjectKey])
+    {
+      let entity = try #require(model.entity(named: name)), builder = RowBatchBuilder(entity: entity, identity: identity)
+      let keys = try store.reserveKeys(entity: entity.index, count: count).sorted()
+      var changes = SaveRequest.EntityChanges(entity: entity.index)
+      for (number, key) in keys.enumerated() {
+        let row = values(number)
+        try builder.append(key: key, version: 1, values: entity.slots.map { row[$0.name] ?? .null })
+        if builder.isFull { changes.inserted.append(builder.seal()) }
+      }
+      if builder.count > 0 { changes.inserted.append(builder.seal()) }
+      return (changes, keys)
+    }
+    let companies = try inserted("Company", count / 1_000 + 1) { ["name": .string("Company \($0)")] }
+    let people = try inserted("Person", count) { number in
+      let company = companies.keys[number % companies.keys.count]
+      return ["name": .string("Person \(number)"), "number": .int64(Int64(number)), "company": .int64(company.rawValue)]
+    }
+    _ = try store.prepare(SaveRequest(entities: [companies.changes, people.changes]), options: .none).commit()
+  }
+
+  func migrate(_ change: Change) throws {
+    try PersistentStoreCoordinator.migratePersistentStore(description, to: Self.changed(change))
+  }
+
+  /// Migrates by a plan whose code sets a value of each person.
+  func migrateByPlan() throws {
+    var plan = MigrationPlan(from: try Self.former())
+    plan.add(try Self.changed(.attribute), named: "notes") { stage in
+      try stage.forEach("Person") { old, new in
+        guard case .int64(let number) = old["number"] else { return }
+        try new.setValue("number \(number)", forKey: "note")
+      }
+    }
+    try PersistentStoreCoordinator.migratePersistentStore(description, with: plan)
+  }
+}

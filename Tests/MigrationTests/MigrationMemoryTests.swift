@@ -1,0 +1,92 @@
+import HoldfastAtomicStore
+import HoldfastStore
+import TestSupport
+import Testing
+
+#if os(Linux)
+  /// The memory that migrations take, as the operating system counts it. Each is measured in a process of its own.
+  @Suite(.serialized) struct MigrationMemoryTests {
+    /// 64 MB for 1,000,000 objects. The part that doesn't depend on their number is for buffers of files.
+    private static func limit(_ count: Int) -> Int { (8 << 20) + 56 * count }
+
+    @Test(arguments: [MigratedStore.json, .xml, .binary], MigratedPeople.Change.allCases)
+    func aMigrationOfAWholeFileTakes64MBForAMillionObjects(store: MigratedStore, change: MigratedPeople.Change) async throws {
+      if TestTier.isThreadSanitized { return }
+      let folder = TemporaryFolder(), people = MigratedPeople(store: store, path: folder.file("Store"))
+      let count = TestTier.count(200_000, full: 1_000_000), limit = Self.limit(count)
+      try people.fill(count)
+      let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+        [people = people as MigratedPeople, change = change as MigratedPeople.Change, count = count as Int, limit = limit as Int] in
+        let taken = try MeasuredMigration(people: people).taken(count) { try $0.migrate(change) }
+        demand(taken <= limit, "\(taken) bytes for \(count) people; the limit is \(limit) bytes.")
+        print("REPORT migration, \(people.store), \(change): \(taken >> 20) MiB for \(count) people, at most \(limit >> 20)")
+      }
+      report(child)
+      #expect(!folder.names.contains { $0.hasSuffix(".tmp") }, "\(folder.names)")
+    }
+
+    @Test(arguments: MigratedPeople.Change.allCases)
+    func aMigrationOfASQLiteFileTakesAtMost64MB(change: MigratedPeople.Change) async throws {
+      if TestTier.isThreadSanitized { return }
+      let folder = TemporaryFolder(), people = MigratedPeople(store: .sqlite, path: folder.file("Store"))
+      let count = TestTier.count(200_000, full: 1_000_000)
+      try people.fill(count)
+      let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+        [people = people as MigratedPeople, change = change as MigratedPeople.Change, count = count as Int] in
+        let taken = try MeasuredMigration(people: people).taken { try $0.migrate(change) }
+        demand(taken <= 64 << 20, "\(taken) bytes for \(count) people.")
+        print("REPORT migration, \(people.store), \(change): \(taken >> 20) MiB for \(count) people")
+      }
+      report(child)
+    }
+
+    @Test func aPlanWithCodeForASQLiteFileTakesAtMost64MB() async throws {
+      if TestTier.isThreadSanitized { return }
+      let folder = TemporaryFolder(), people = MigratedPeople(store: .sqlite, path: folder.file("Store"))
+      let count = TestTier.count(100_000, full: 1_000_000)
+      try people.fill(count)
+      let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+        [people = people as MigratedPeople, count = count as Int] in
+        let taken = try MeasuredMigration(people: people).taken { try $0.migrateByPlan() }
+        demand(taken <= 64 << 20, "\(taken) bytes for \(count) people.")
+        print("REPORT plan, \(people.store): \(taken >> 20) MiB for \(count) people")
+      }
+      report(child)
+    }
+
+    /// These stores have all objects in memory while code changes them, and save once.
+    @Test(arguments: [MigratedStore.json, .xml, .binary])
+    func aPlanWithCodeForAWholeFileTakesMemoryForAllObjects(store: MigratedStore) async throws {
+      if TestTier.isThreadSanitized { return }
+      let folder = TemporaryFolder(), people = MigratedPeople(store: store, path: folder.file("Store"))
+      let count = TestTier.count(20_000, full: 200_000)
+      try people.fill(count)
+      let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+        [people = people as MigratedPeople, count = count as Int] in
+        let taken = try MeasuredMigration(people: people).taken { try $0.migrateByPlan() }
+        demand(taken <= (64 << 20) + 2_000 * count, "\(taken) bytes for \(count) people.")
+        print("REPORT plan, \(people.store): \(taken >> 20) MiB for \(count) people")
+      }
+      report(child)
+    }
+  }
+
+  /// Runs in a separate process.
+  private struct MeasuredMigration {
+    let people: MigratedPeople
+
+    /// The memory that a migration of a whole file takes if as large a part of its rows stays in memory as of a million objects.
+    func taken(_ count: Int, _ migrate: (MigratedPeople) throws -> Void) throws -> Int {
+      try RowSpill.$residentByteCount.withValue(RowSpill.residentByteCount * count / 1_000_000) { try taken(migrate) }
+    }
+
+    /// The memory that a migration takes.
+    func taken(_ migrate: (MigratedPeople) throws -> Void) throws -> Int {
+      // Running code for the first time takes memory too, so a small store is migrated first.
+      let small = MigratedPeople(store: people.store, path: people.path + ".small")
+      try small.fill(1_000)
+      try migrate(small)
+      return try ProcessMemory.taken { try migrate(people) }
+    }
+  }
+#endif
