@@ -17,6 +17,8 @@ public final class FileReader {
   private let operation: String
   private let chunk: UnsafeMutableRawBufferPointer
   private var offset: Int64 = 0
+  /// Called before each chunk is read, with the number of bytes that were read. ``next()`` throws its errors. Defaults to nil.
+  public var progress: ((Int64) throws(StoreError) -> Void)?
   /// Whether the file was truncated after it was opened.
   private(set) var foundEarlyEnd = false
   private var isEnded = false
@@ -60,6 +62,7 @@ public final class FileReader {
     precondition(!isEnded, "A FileReader can be used only while the closure that receives it runs.")
     let wanted = Int(min(Int64(chunk.count), byteCount - offset))
     guard wanted > 0 else { return nil }
+    try progress?(offset)
     let piece = UnsafeMutableRawBufferPointer(rebasing: chunk[..<wanted])
     switch source {
     case .bytes(let bytes, _): piece.copyBytes(from: bytes[Int(offset)..<Int(offset) + wanted])

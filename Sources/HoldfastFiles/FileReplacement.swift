@@ -38,6 +38,10 @@ public final class FileReplacement {
   /// Set it before calling `commit`. Defaults to false.
   public var waitsForDisk = false
 
+  /// Called each time that bytes were written to the disk, about each megabyte, with the number of all bytes. An error ends the replacement.
+  /// Defaults to nil.
+  public var progress: ((Int64) throws(StoreError) -> Void)?
+
   /// The bytes of the new file after ``commit()``; nil before, and if it failed.
   public private(set) var committed: FileBytes?
 
@@ -295,6 +299,8 @@ public final class FileReplacement {
     var file = try openedTemporary()
     try performing { () throws(FileSystemError) in try file.append(bytes.bytes, folder) }
     temporary = file
+    guard let progress else { return }
+    do throws(StoreError) { try progress(byteCount) } catch { throw ending(error) }
   }
 
   private func openedTemporary() throws(StoreError) -> TemporaryFile {

@@ -21,6 +21,13 @@ enum MigrationExamples {
     }
   }
 
+  static func cancel(_ path: String, _ model: ManagedObjectModel) {
+    let task = Task {
+      try PersistentStoreCoordinator.migratePersistentStore(.sqlite(at: path), to: model) { share in print("\(Int(100 * share)) %") }
+    }
+    task.cancel()
+  }
+
   static func printPreview(_ path: String, _ model: ManagedObjectModel) throws {
     if let preview = try PersistentStoreCoordinator.previewMigration(of: .sqlite(at: path), to: model) {
       print(preview)

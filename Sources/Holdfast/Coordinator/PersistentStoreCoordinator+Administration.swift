@@ -64,7 +64,8 @@ extension PersistentStoreCoordinator {
   /// Replaces a store with a copy of another store, or creates it. The types may differ.
   ///
   /// If both have the same type, the copy has the source's UUID and object IDs, and a coordinator can't have a store and its copy open
-  /// together. Otherwise it is a store of its own, as after ``copyPersistentStore(_:to:model:)``. Metadata and external data are copied.
+  /// together. Otherwise it is a store of its own, as after ``copyPersistentStore(_:to:model:progress:)``. Metadata and external data are
+  /// copied.
   ///
   /// The copy contains one state of the source, which isn't changed. The previous store is unchanged until the copy is complete and
   /// durable.
@@ -72,25 +73,34 @@ extension PersistentStoreCoordinator {
   /// - Parameters:
   ///   - description: The store to replace. It doesn't need to exist.
   ///   - source: The store to copy. It isn't open in this process.
+  ///   - progress: Called from time to time with the completed share, from 0 to 1, on the calling thread. Defaults to nothing.
   /// - Throws: ``/HoldfastStore/StoreError``: the errors of ``destroyPersistentStore(_:)``, `notFound` when the source doesn't exist,
-  ///   `damaged` when the source is damaged, and `diskFull`. The previous store is unchanged then.
-  public static func replacePersistentStore(_ description: StoreDescription, withCopyOf source: StoreDescription) throws {
+  ///   `damaged` when the source is damaged, `diskFull`, and `cancelled` when the task was cancelled. The previous store is unchanged then.
+  public static func replacePersistentStore(
+    _ description: StoreDescription, withCopyOf source: StoreDescription, progress: @escaping @Sendable (Double) -> Void = { _ in }
+  ) throws {
     guard description.type == source.type, let location = source.location else {
-      _ = try StoreCopier(source, description, nil).run()
+      _ = try StoreCopier(source, description, nil, .reporting(to: progress)).run()
       return
     }
-    try perform(ReplacementRequest(source: location), description)
+    try perform(ReplacementRequest(source: location), description, .reporting(to: progress))
   }
 
   /// Moves a store to another location, where its type may be another one: copies it, then destroys the original. A store at the destination
   /// is replaced.
   ///
   /// When it is interrupted, the original exists, the complete copy, or both. External files of an original that was removed may remain.
-  /// Backups of the original are removed, not moved.
+  /// Backups of the original are removed, not moved. A task that is cancelled after the copy is complete still destroys the original.
   ///
-  /// - Throws: the errors of ``replacePersistentStore(_:withCopyOf:)`` and ``destroyPersistentStore(_:)``.
-  public static func movePersistentStore(_ description: StoreDescription, to destination: StoreDescription) throws {
-    try replacePersistentStore(destination, withCopyOf: description)
+  /// - Parameters:
+  ///   - description: The store to move. It isn't open in this process.
+  ///   - destination: Where it is moved.
+  ///   - progress: Called from time to time with the completed share, from 0 to 1, on the calling thread. Defaults to nothing.
+  /// - Throws: the errors of ``replacePersistentStore(_:withCopyOf:progress:)`` and ``destroyPersistentStore(_:)``.
+  public static func movePersistentStore(
+    _ description: StoreDescription, to destination: StoreDescription, progress: @escaping @Sendable (Double) -> Void = { _ in }
+  ) throws {
+    try replacePersistentStore(destination, withCopyOf: description, progress: progress)
     try destroyPersistentStore(description)
   }
 
@@ -98,7 +108,7 @@ extension PersistentStoreCoordinator {
   ///
   /// Objects keep their IDs if the store's UUID can be read. See ``/HoldfastStore/RepairRequest`` for what is recovered, and
   /// ``/HoldfastStore/RepairReport`` for what is counted. To use the result, check it, and then replace the damaged store with it
-  /// (``replacePersistentStore(_:withCopyOf:)``).
+  /// (``replacePersistentStore(_:withCopyOf:progress:)``).
   ///
   /// ```swift
   /// let report = try PersistentStoreCoordinator.repairPersistentStore(.sqlite(at: "dogs.sqlite"), to: .sqlite(at: "repaired.sqlite"))
@@ -109,29 +119,36 @@ extension PersistentStoreCoordinator {
   ///   - damaged: The damaged store. No process has it open.
   ///   - description: The new store, of the same type. There is nothing at its location.
   ///   - model: The model of the damaged store. Defaults to the one in the store. Core Data's stores need it.
+  ///   - progress: Called from time to time with the completed share, from 0 to 1, on the calling thread. Defaults to nothing.
   /// - Throws: ``/HoldfastStore/StoreError``: `damaged` when there is neither metadata nor a model, `incompatibleModel` when the model isn't
   ///   that of the store, `invalidPath` when there is something at the new location, `unsupportedRequest` when the types differ or the type
-  ///   of store can't be repaired, `locked`, `alreadyOpen`, `notFound`, `diskFull`. No new store exists then.
+  ///   of store can't be repaired, `locked`, `alreadyOpen`, `notFound`, `diskFull`, `cancelled` when the task was cancelled. No new store
+  ///   exists then.
   @discardableResult
   public static func repairPersistentStore(
-    _ damaged: StoreDescription, to description: StoreDescription, model: ManagedObjectModel? = nil
+    _ damaged: StoreDescription, to description: StoreDescription, model: ManagedObjectModel? = nil,
+    progress: @escaping @Sendable (Double) -> Void = { _ in }
   ) throws -> RepairReport {
     guard damaged.type == description.type, let source = damaged.location else {
       throw StoreError(
         .unsupportedRequest, operation: RepairRequest.operation, path: description.location?.description,
         reason: "The new store must have the type of the damaged one, \(damaged.type). Copy it to another type afterwards.")
     }
-    return try perform(RepairRequest(source: source, model: model), description)
+    return try perform(RepairRequest(source: source, model: model), description, .reporting(to: progress))
   }
 
   /// Performs a request of a store that isn't open.
-  static func perform<Request: StoreRequest>(_ request: Request, _ description: StoreDescription) throws -> Request.Answer {
+  static func perform<Request: StoreRequest>(
+    _ request: Request, _ description: StoreDescription, _ options: RequestOptions = .none
+  ) throws -> Request.Answer {
     let path = description.location?.description
     guard description.administration.supports(Request.self) else {
       throw StoreError(
         .unsupportedRequest, operation: Request.operation, path: path,
         reason: "A store of type \(description.type) doesn't support this while it is closed.")
     }
-    return try PersistentStore.wrapping(Request.operation, path) { try description.administration.perform(request) }
+    return try PersistentStore.wrapping(Request.operation, path) {
+      try description.administration.perform(request, options: options)
+    }
   }
 }

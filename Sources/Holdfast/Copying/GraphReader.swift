@@ -17,6 +17,8 @@ package final class GraphReader {
   private let view: any ReadView
   /// Why a value couldn't be read, where the reading code can't throw.
   var unread: (any Error)?
+  /// Receives the numbers of objects and owners that loops over all of them have passed; nil if nothing does.
+  var observer: ((Int) -> Void)?
   /// The keys of each root entity's family, ascending; empty for other entities.
   package private(set) var keys: [[ObjectKey]]
   /// The keys of each entity's own objects, ascending.
@@ -54,12 +56,32 @@ package final class GraphReader {
   /// The rank of an object of a family; nil if the object doesn't exist.
   func rank(_ key: ObjectKey, _ root: EntityIndex) -> Int? { keys[root.rawValue].rank(of: key) }
 
+  /// The number of objects and owners that ``observer`` receives if all rows and links are read once.
+  var passCount: Int {
+    linkRelationships.reduce(objectCount) { count, relationship in
+      model.entities[relationship.entityIndex].concreteIndexes.reduce(count) { $0 + ownKeys[$1.rawValue].count }
+    }
+  }
+
+  /// Throws in a cancelled task.
+  static func checkCancellation(_ operation: String = "read the store") throws(StoreError) {
+    guard Task.isCancelled else { return }
+    throw StoreError(
+      .cancelled, operation: operation, reason: "The task was cancelled. No store was changed.", cause: CancellationError())
+  }
+
   /// Calls a closure with each row of an entity, without subentities, in batches.
+  ///
+  /// - Throws: `cancelled` in a cancelled task, the errors of the store and those of the closure.
   package func forEachRow(of entity: ManagedObjectModel.Entity, _ body: @escaping (RowView) throws -> Void) throws {
     if ownKeys[entity.index.rawValue].isEmpty { return }
     let plan = FetchPlan(entity: entity.index, concreteEntities: [entity.index])
-    try store.fetch(
-      plan, in: view, options: .none, into: BatchClosure { batch, rows in try rows.forEach(in: batch) { try body(batch[$0]) } })
+    let sink = BatchClosure { [observer] batch, rows in
+      try GraphReader.checkCancellation()
+      try rows.forEach(in: batch) { try body(batch[$0]) }
+      observer?(rows.count(in: batch))
+    }
+    try store.fetch(plan, in: view, options: .none, into: sink)
   }
 
   /// Calls a closure with the rows of some objects of an entity, or its subentities, in any order.
@@ -99,8 +121,10 @@ package final class GraphReader {
   ) throws {
     let owners = model.entities[relationship.entityIndex].concreteIndexes.flatMap { ownKeys[$0.rawValue] }
     for start in stride(from: 0, to: owners.count, by: 1_024) {
+      try GraphReader.checkCancellation()
       let part = Array(owners[start..<min(start + 1_024, owners.count)])
       for (owner, targets) in zip(part, try targets(of: part, relationship)) where !targets.isEmpty { try body(owner, targets) }
+      observer?(part.count)
     }
   }
 

@@ -18,9 +18,7 @@ struct ObjectChunk {
   ///
   /// - Throws: `cancelled` in a cancelled task, besides the errors of the store.
   init(_ reader: GraphReader, _ entity: ManagedObjectModel.Entity, _ ranks: some Collection<Int>) throws {
-    if Task.isCancelled {
-      throw StoreError(.cancelled, operation: "compare the stores", reason: "The task was cancelled. The stores are unchanged.")
-    }
+    try GraphReader.checkCancellation("compare the stores")
     (self.reader, self.entity) = (reader, entity)
     let all = reader.keys[entity.rootIndex], keys = ranks.map { all[$0] }
     self.keys = keys

@@ -28,18 +28,20 @@ extension PersistentStoreCoordinator {
   ///   - source: The store to copy. It isn't changed.
   ///   - destination: Where the copy is made. Nothing exists there yet.
   ///   - model: The model of the source. Defaults to the one that the source contains.
+  ///   - progress: Called from time to time with the completed share, from 0 to 1, on the calling thread. Defaults to nothing.
   /// - Throws: ``/HoldfastStore/StoreError``: the errors of opening both stores; `alreadyOpen` while this process has one of them open;
-  ///   `unstorableValue` if the destination can't keep a value; `unsupportedRequest` if the destination exists, or isn't a file;
-  ///   ``/HoldfastStore/MigrationError`` with code `missingSourceModel` if the source contains no model.
+  ///   `unstorableValue` if the destination can't keep a value; `unsupportedRequest` if the destination exists, or isn't a file; `cancelled` if
+  ///   the task was cancelled. ``/HoldfastStore/MigrationError`` with code `missingSourceModel` if the source contains no model.
   @discardableResult public static func copyPersistentStore(
-    _ source: StoreDescription, to destination: StoreDescription, model: ManagedObjectModel? = nil
+    _ source: StoreDescription, to destination: StoreDescription, model: ManagedObjectModel? = nil,
+    progress: @escaping @Sendable (Double) -> Void = { _ in }
   ) throws -> StoreCopy {
     guard !exists(destination) else {
       throw StoreError(
         .unsupportedRequest, operation: StoreCopier.operation, path: destination.location?.description,
         reason: "There is a file already. To replace a store, use replacePersistentStore(_:withCopyOf:).")
     }
-    return try StoreCopier(source, destination, model).run()
+    return try StoreCopier(source, destination, model, .reporting(to: progress)).run()
   }
 
   /// Whether something is at the place of a store, readable or not.
@@ -53,7 +55,7 @@ extension PersistentStoreCoordinator {
   /// - Parameters:
   ///   - description: A store that isn't open.
   ///   - model: The model of the store. Defaults to the one that it contains.
-  /// - Throws: The errors of ``copyPersistentStore(_:to:model:)`` that concern the source.
+  /// - Throws: The errors of ``copyPersistentStore(_:to:model:progress:)`` that concern the source.
   public static func graphDigest(of description: StoreDescription, model: ManagedObjectModel? = nil) throws -> GraphDigest {
     try StoreCopier.reading(description, model) { reader, _ in try GraphDigest(reader) }
   }

@@ -7,27 +7,38 @@ struct StoreCopier {
   private let source: StoreDescription
   private let destination: StoreDescription
   private let model: ManagedObjectModel?
+  private let options: RequestOptions
 
-  init(_ source: StoreDescription, _ destination: StoreDescription, _ model: ManagedObjectModel?) {
-    (self.source, self.destination, self.model) = (source, destination, model)
+  /// - Parameter options: The options of the entire copy, which is cancelled between batches.
+  init(_ source: StoreDescription, _ destination: StoreDescription, _ model: ManagedObjectModel?, _ options: RequestOptions) {
+    (self.source, self.destination, self.model, self.options) = (source, destination, model, options)
   }
 
   func run() throws -> StoreCopy {
+    try options.check(Self.operation)
     let temporary = try TemporaryStore(beside: destination, to: Self.operation), place = temporary.description
     defer { temporary.remove() }
     let copy = try Self.reading(source, model) { try self.copy($0, $1.userInfo, to: place) }
-    try PersistentStoreCoordinator.perform(ReplacementRequest(source: place.location ?? .named(destination.type)), destination)
+    try options.check(Self.operation)
+    let replacement = ReplacementRequest(source: place.location ?? .named(destination.type))
+    try PersistentStoreCoordinator.perform(replacement, destination, .cancelledWithTask)
+    options.report(1)
     return copy
   }
 
   private func copy(_ reader: GraphReader, _ userInfo: [String: StoreValue], to place: StoreDescription) throws -> StoreCopy {
+    // Both stores are read, the source twice. The rest is for writing.
+    observe(reader, 0...0.25)
     let digest = try GraphDigest(reader)
     return try Self.opening(place, reader.model) { store, metadata in
       let identity = metadata.identity
       var copy = GraphCopy(reader, to: store, identity)
+      observe(reader, 0.25...0.5)
       try copy.run()
       if !userInfo.isEmpty { try store.setMetadata(userInfo) }
-      let found = try GraphDigest(try GraphReader(store, reader.model, identity))
+      let written = try GraphReader(store, reader.model, identity)
+      observe(written, 0.7...0.95)
+      let found = try GraphDigest(written)
       guard found == digest else {
         throw StoreError(
           .damaged, operation: Self.operation, path: destination.location?.description,
@@ -36,6 +47,17 @@ struct StoreCopier {
             + "The destination wasn't changed. Try again; if it fails again, report it as a mistake of Holdfast.")
       }
       return StoreCopy(digest, reader, identity, copy.keys)
+    }
+  }
+
+  /// Reports the progress of reading all objects.
+  private func observe(_ reader: GraphReader, _ shares: ClosedRange<Double>) {
+    if !options.reportsProgress { return }
+    let total = Double(max(reader.passCount, 1))
+    var done = 0
+    reader.observer = { [options] count in
+      done += count
+      options.report(shares.lowerBound + min(Double(done) / total, 1) * (shares.upperBound - shares.lowerBound))
     }
   }
 

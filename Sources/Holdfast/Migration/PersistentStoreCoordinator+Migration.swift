@@ -15,13 +15,29 @@ extension PersistentStoreCoordinator {
   /// one transaction. Other files are rewritten. In both cases, the store is either as before or completely migrated, whatever happens
   /// meanwhile.
   ///
-  /// - Throws: ``/HoldfastStore/MigrationError`` if the models can't be mapped, or the objects don't fit the new model.
+  /// - Parameters:
+  ///   - description: The store.
+  ///   - model: The new model.
+  ///   - progress: Called from time to time with the completed share, from 0 to 1, on the calling thread. Defaults to nothing.
+  /// - Throws: ``/HoldfastStore/MigrationError`` if the models can't be mapped, the objects don't fit the new model, or the task was cancelled.
   ///   ``/HoldfastStore/StoreError``: `alreadyOpen` while this process has the store open, `locked` while another process uses it,
   ///   `readOnly`, `diskFull`, and the errors of opening the store. The store is unchanged then, except with `durabilityUnknown` and
   ///   `outcomeUnknown`, which concern the last step.
-  public static func migratePersistentStore(_ description: StoreDescription, to model: ManagedObjectModel) throws {
+  public static func migratePersistentStore(
+    _ description: StoreDescription, to model: ManagedObjectModel, progress: @escaping @Sendable (Double) -> Void = { _ in }
+  ) throws {
     guard let mapping = try inferredMapping(for: description, try recoveredMetadata(of: description), to: model) else { return }
-    try perform(MigrationRequest(mapping), description)
+    try migrate(description, by: mapping, .reporting(to: progress))
+  }
+
+  /// Migrates a store by a mapping.
+  static func migrate(
+    _ description: StoreDescription, by mapping: MappingModel, _ options: RequestOptions = .cancelledWithTask
+  ) throws {
+    do { try perform(MigrationRequest(mapping), description, options) } catch let error as StoreError where error.code == .cancelled {
+      throw MigrationError(
+        .cancelled, path: description.location?.description, reason: "The task was cancelled. The store is unchanged.", cause: error)
+    }
   }
 
   /// The metadata of a store that will be migrated. If it can't be read because a migration was interrupted, that is undone first.
@@ -51,12 +67,12 @@ extension PersistentStoreCoordinator {
           })
       }
     }
-    try perform(MigrationRequest(mapping), description)
+    try migrate(description, by: mapping)
   }
 
   /// The mapping from a store's model to another version; nil if the store has that version already. Changes nothing.
   ///
-  /// - Throws: The errors of ``migratePersistentStore(_:to:)``.
+  /// - Throws: The errors of ``migratePersistentStore(_:to:progress:)``.
   public static func inferredMapping(for description: StoreDescription, to model: ManagedObjectModel) throws -> MappingModel? {
     try inferredMapping(for: description, try metadata(for: description), to: model)
   }

@@ -16,7 +16,7 @@ extension PersistentStoreCoordinator {
   ///   - description: A store that isn't open.
   ///   - model: The new model.
   /// - Returns: Nil if the store has that version of the model.
-  /// - Throws: The errors of ``migratePersistentStore(_:to:)``: for example, those of models that can't be mapped.
+  /// - Throws: The errors of ``migratePersistentStore(_:to:progress:)``: for example, those of models that can't be mapped.
   public static func previewMigration(of description: StoreDescription, to model: ManagedObjectModel) throws -> MigrationPreview? {
     guard let mapping = try inferredMapping(for: description, to: model) else { return nil }
     return try MigrationPreview(of: description, mapping)
@@ -40,7 +40,7 @@ extension PersistentStoreCoordinator {
     guard !stages.isEmpty, let location = description.location else { return [] }
     let temporary = try TemporaryStore(beside: description, to: MigrationRequest.operation), copy = temporary.description
     defer { temporary.remove() }
-    try perform(ReplacementRequest(source: location), copy)
+    try perform(ReplacementRequest(source: location), copy, .cancelledWithTask)
     do { return try stages.map { try preview($0, plan, copy, progress) } } catch var error as MigrationError {
       error.path = location.description
       throw error

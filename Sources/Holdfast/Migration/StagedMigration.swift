@@ -3,8 +3,8 @@ public import HoldfastStore
 extension PersistentStoreCoordinator {
   /// Migrates a store that isn't open through the stages of a plan. Does nothing if the store doesn't exist, or has the last version.
   ///
-  /// If no remaining stage has code, the store is migrated from version to version, as by ``migratePersistentStore(_:to:)``. A plan whose
-  /// remaining stages have code works on a copy beside the store, which finally takes its place.
+  /// If no remaining stage has code, the store is migrated from version to version, as by ``migratePersistentStore(_:to:progress:)``. A plan
+  /// whose remaining stages have code works on a copy beside the store, which finally takes its place.
   ///
   /// When the process ends in a plan with code, the store is as before, and the copy remains in a folder `.holdfast-….migration`. The next call
   /// continues behind the last stage that is complete, or in a resumable stage, if neither the store nor the names and versions of the stages
@@ -31,7 +31,7 @@ extension PersistentStoreCoordinator {
     guard stages.contains(where: { $0.body != nil }) else {
       // Each time for the version that the store has now: another process may migrate it, too, and nothing may go backwards.
       while let stage = plan.stages(after: try recoveredMetadata(of: description))?.first, stage.body == nil {
-        do { try perform(MigrationRequest(try plan.mapping(of: stage)), description) } catch var error as MigrationError {
+        do { try migrate(description, by: try plan.mapping(of: stage)) } catch var error as MigrationError {
           error.path = description.location?.description
           throw error
         }
@@ -91,7 +91,7 @@ struct StagedMigration {
       record.stages = Array(keys.prefix(count))
     } else {
       folder.clear()
-      try PersistentStoreCoordinator.perform(ReplacementRequest(source: location), try folder.newStore(0))
+      try PersistentStoreCoordinator.perform(ReplacementRequest(source: location), try folder.newStore(0), .cancelledWithTask)
       try folder.write(record)
     }
     do {
@@ -110,7 +110,8 @@ struct StagedMigration {
         .storeReplaced, operation: MigrationRequest.operation, path: location.description,
         reason: "Another process changed the store while the plan ran. Nothing was changed. Try again.", isRetryable: true)
     }
-    try PersistentStoreCoordinator.perform(ReplacementRequest(source: folder.store(record.store).location ?? location), description)
+    let replacement = ReplacementRequest(source: folder.store(record.store).location ?? location)
+    try PersistentStoreCoordinator.perform(replacement, description, .cancelledWithTask)
   }
 
   /// The number of stages that a store of the folder has passed; nil if it isn't one of these stages.
@@ -129,7 +130,7 @@ struct StagedMigration {
     let old = plan.versions[stage.source], new = plan.versions[stage.destination], former = folder.store(number)
     guard let body = stage.body else {
       // In place: the store has either version.
-      try PersistentStoreCoordinator.perform(MigrationRequest(try plan.mapping(of: stage)), former)
+      try PersistentStoreCoordinator.migrate(former, by: try plan.mapping(of: stage))
       return number
     }
     let strict = try plan.mapping(of: stage), relaxed = try strict.destinationWithoutNewConstraints(), model = relaxed ?? new
@@ -160,8 +161,7 @@ struct StagedMigration {
   private func checkConstraints(
     _ work: StoreDescription, from relaxed: ManagedObjectModel, to model: ManagedObjectModel, _ name: String
   ) throws {
-    do { try PersistentStoreCoordinator.perform(MigrationRequest(try MappingModel.inferred(from: relaxed, to: model)), work) } catch var
-      error
+    do { try PersistentStoreCoordinator.migrate(work, by: try MappingModel.inferred(from: relaxed, to: model)) } catch var error
       as MigrationError where error.code == .constraintViolation
     {
       error.reason = "After the stage \(name), objects don't fit the new model. Nothing was changed. Change or merge them in its code."
@@ -184,12 +184,12 @@ struct StagedMigration {
 
   private func migrate(_ former: StoreDescription, _ mapping: MappingModel, to work: StoreDescription) throws {
     guard let place = former.location else { return }
-    try PersistentStoreCoordinator.perform(ReplacementRequest(source: place), work)
-    do { try PersistentStoreCoordinator.perform(MigrationRequest(mapping), work) } catch let error as MigrationError
+    try PersistentStoreCoordinator.perform(ReplacementRequest(source: place), work, .cancelledWithTask)
+    do { try PersistentStoreCoordinator.migrate(work, by: mapping) } catch let error as MigrationError
       where error.code == .constraintViolation
     {
       // The code chooses which links remain.
-      try PersistentStoreCoordinator.perform(MigrationRequest(mapping.withoutUncertainLinks), work)
+      try PersistentStoreCoordinator.migrate(work, by: mapping.withoutUncertainLinks)
     }
   }
 

@@ -9,15 +9,18 @@ import HoldfastStore
 
 extension ClosedWholeFile {
   /// Reads the file with its former model, and replaces it by one of the new model, as a save does. Keeps backups like a save.
-  func migrate(_ mapping: MappingModel) throws {
-    let operation = MigrationRequest.operation
+  func migrate(_ mapping: MappingModel, _ request: RequestOptions) throws {
+    let operation = MigrationRequest.operation, progress = FileProgress(request, operation)
     try checkWritable(operation)
+    try progress.check()
     try finishSaves(mapping.source)
     let file = try DurableFile(path: path, options: options.file, operation: operation)
     defer { file.close() }
     let replacement = try file.beginReplacing(operation: operation)
     defer { replacement.abort() }
-    guard let (migrated, externalIDs) = try tables(of: replacement, mapping, RowSpill(beside: file), operation) else { return }
+    let run = Run(mapping: mapping, spill: RowSpill(beside: file), progress: progress)
+    guard let (migrated, externalIDs, byteCount) = try tables(of: replacement, run) else { return }
+    progress.observe(replacement, expecting: byteCount, 0.5...0.95)
     _ = try format.write(
       StoreImage(header: migrated.header, generation: migrated.generation, history: migrated.history?.migrated(mapping)), to: replacement,
       after: nil)
@@ -27,34 +30,48 @@ extension ClosedWholeFile {
     }
     try replacement.finish()
     replacement.waitsForDisk = true
+    try progress.check()
     try replacement.commit()
+    request.report(1)
     removeFiles(externalIDs, migrated.generation, migrated.header.storeUUID, file, operation)
   }
 
-  private typealias Migrated = (store: LoadedStore, externalIDs: Set<UUID>)
+  /// What all steps of a migration need.
+  private struct Run {
+    let mapping: MappingModel
+    let spill: RowSpill
+    let progress: FileProgress
+    var operation: String { progress.operation }
+  }
 
-  /// The tables of the new model, without indexes of unique values, and the external files of the former one. Nil if the file is migrated
-  /// already.
-  private func tables(
-    of file: FileReplacement, _ mapping: MappingModel, _ spill: RowSpill, _ operation: String
-  ) throws -> Migrated? {
-    // What it doesn't like, the other way may accept, or refuses with a reason.
-    if mapping.isRowByRow, let migrated = try? streamedTables(of: file, mapping, spill, operation) { return migrated }
-    let loader = loader(mapping.destination, spill)
-    guard let ids = try copyTables(of: file, mapping, to: loader, spill, operation) else { return nil }
-    return (try TableMigration.finish(loader, path: path), ids)
+  /// The new tables without indexes of unique values, the external files of the former rows, and the size of the former file.
+  private typealias Migrated = (store: LoadedStore, externalIDs: Set<UUID>, byteCount: Int64)
+
+  /// Nil if the file is migrated already.
+  private func tables(of file: FileReplacement, _ run: Run) throws -> Migrated? {
+    if run.mapping.isRowByRow {
+      do { if let migrated = try streamedTables(of: file, run) { return migrated } } catch {
+        // What it doesn't like, the other way may accept, or refuses with a reason.
+        try run.progress.check()
+      }
+    }
+    let loader = loader(run.mapping.destination, run)
+    guard let (ids, byteCount) = try copyTables(of: file, to: loader, run) else { return nil }
+    return (try TableMigration.finish(loader, path: path), ids, byteCount)
   }
 
   /// A loader of tables whose rows may be in a temporary file.
-  private func loader(_ model: ManagedObjectModel, _ spill: RowSpill) -> TableLoader {
-    TableLoader(model: model, path: path, keySpace: format.keySpace, memory: nil, spillingTo: spill)
+  private func loader(_ model: ManagedObjectModel, _ run: Run) -> TableLoader {
+    let loader = TableLoader(model: model, path: path, keySpace: format.keySpace, memory: nil, spillingTo: run.spill)
+    loader.options = run.progress.options
+    return loader
   }
 
-  private func streamedTables(
-    of file: FileReplacement, _ mapping: MappingModel, _ spill: RowSpill, _ operation: String
-  ) throws -> Migrated? {
-    try file.read { reader -> Migrated? in
-      let loader = loader(mapping.destination, spill), hashes = ModelHashes(mapping.destination)
+  private func streamedTables(of file: FileReplacement, _ run: Run) throws -> Migrated? {
+    let mapping = run.mapping
+    return try file.read { reader -> Migrated? in
+      run.progress.observe(reader, 0...0.5)
+      let loader = loader(mapping.destination, run), hashes = ModelHashes(mapping.destination)
       let stream = StreamedMigration(mapping, to: loader) { header in
         var header = header
         (header.versionHashes, header.layoutHashes) = (hashes.version, hashes.layout)
@@ -69,29 +86,33 @@ extension ClosedWholeFile {
       try header.identify(reader, isVerified: source.isVerified)
       var migrated = try stream.finish()
       let nextKeys = header.nextKeys(former.schema, largestKeys: stream.largestKeys)
-      migrated.header = try self.header(header, former.schema, nextKeys: nextKeys, mapping, operation)
+      migrated.header = try self.header(header, former.schema, nextKeys: nextKeys, mapping, run.operation)
       migrated.history = source.history
-      return (migrated, stream.externalIDs)
+      return (migrated, stream.externalIDs, reader.byteCount)
     } ?? nil
   }
 
   /// Copies all rows and links to a loader of the new model. The file's tables are released when it returns.
   ///
-  /// - Returns: The external files of the former rows; nil if the file is migrated already.
+  /// - Returns: The external files of the former rows, and the size of the former file; nil if the file is migrated already.
   private func copyTables(
-    of file: FileReplacement, _ mapping: MappingModel, to loader: TableLoader, _ spill: RowSpill, _ operation: String
-  ) throws -> Set<UUID>? {
-    guard let found = try file.read({ try load($0, mapping, spill) }) else {
-      throw StoreError(.notFound, operation: operation, path: path, reason: "The file doesn't exist. Check the path.")
+    of file: FileReplacement, to loader: TableLoader, _ run: Run
+  ) throws -> (externalIDs: Set<UUID>, byteCount: Int64)? {
+    let found = try file.read { reader in
+      run.progress.observe(reader, 0...0.5)
+      return (store: try load(reader, run), byteCount: reader.byteCount)
     }
-    guard let loaded = found else { return nil }
+    guard let found else {
+      throw StoreError(.notFound, operation: run.operation, path: path, reason: "The file doesn't exist. Check the path.")
+    }
+    guard let loaded = found.store else { return nil }
     let former = loaded.generation
-    let schema = try loader.beginTables(try header(loaded.header, former.schema, nextKeys: loaded.nextKeys, mapping, operation))
+    let schema = try loader.beginTables(try header(loaded.header, former.schema, nextKeys: loaded.nextKeys, run.mapping, run.operation))
     if let history = loaded.history { loader.take(history: history) }
-    try TableMigration(mapping, former, to: loader, schema, path: path).run()
+    try TableMigration(run.mapping, former, to: loader, schema, path: path).run()
     var ids: Set<UUID> = []
     former.forEachExternalID { ids.insert($0) }
-    return ids
+    return (ids, found.byteCount)
   }
 
   /// All rows are written to a new file, and those that are too many for the memory to a temporary one as well.
@@ -123,13 +144,13 @@ extension ClosedWholeFile {
   }
 
   /// Reads the file with the former model; nil if another process has already migrated it.
-  private func load(_ reader: FileReader, _ mapping: MappingModel, _ spill: RowSpill) throws -> LoadedStore? {
-    do { return try format.load(reader, mapping.source, path, options, spillingTo: spill) } catch let error as StoreError
+  private func load(_ reader: FileReader, _ run: Run) throws -> LoadedStore? {
+    do { return try format.load(reader, run.mapping.source, path, options, spillingTo: run.spill) } catch let error as StoreError
       where error.code == .incompatibleModel
     {
       reader.rewind()
       let header = try format.readHeader(reader)
-      if (try? header.check(mapping.destination, path)) != nil { return nil }
+      if (try? header.check(run.mapping.destination, path)) != nil { return nil }
       throw MigrationError(
         .missingMappingModel, path: path, reason: "The mapping is for another version of the model than that of the store.", cause: error)
     }

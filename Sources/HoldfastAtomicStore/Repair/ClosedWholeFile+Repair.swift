@@ -9,9 +9,10 @@ import HoldfastStore
 
 extension ClosedWholeFile {
   /// Creates the file from what can be read of a damaged one.
-  func repair(from source: StoreLocation, _ model: ManagedObjectModel?) throws -> RepairReport {
-    let operation = RepairRequest.operation
+  func repair(from source: StoreLocation, _ model: ManagedObjectModel?, _ request: RequestOptions) throws -> RepairReport {
+    let operation = RepairRequest.operation, progress = FileProgress(request, operation)
     try checkWritable(operation)
+    try progress.check()
     guard let format = format as? any RepairableFormat else {
       throw StoreError(
         .unsupportedRequest, operation: operation, path: path, reason: "A store of type \(format.storeType) can't be repaired.")
@@ -31,12 +32,15 @@ extension ClosedWholeFile {
       throw StoreError(
         .invalidPath, operation: operation, path: path, reason: "There is something at this path. Choose another one for the new store.")
     }
-    let found = try damaged.read(operation: operation) { reader in try located(at: original) { try format.recover(reader, model) } }
-    guard let recovered = found else {
+    let found = try damaged.read(operation: operation) { reader in
+      progress.observe(reader, 0...0.5)
+      return (contents: try located(at: original) { try format.recover(reader, model) }, byteCount: reader.byteCount)
+    }
+    guard let (recovered, byteCount) = found else {
       throw StoreError(.notFound, operation: operation, path: original, reason: "There is no file to repair. Check the path.")
     }
     let contents = recovered.loader.contents
-    let lost = try addFiles(contents, from: damaged, to: file)
+    let lost = try addFiles(contents, from: damaged, to: file, progress)
     var recovery = TableRecovery(contents, lostFiles: lost, recovered.report), (store, report) = try recovery.run()
     let generation = store.generation
     store.header.generation = min(store.header.generation + 1, StoreFileHeader.generations.upperBound)
@@ -44,22 +48,31 @@ extension ClosedWholeFile {
     for root in generation.schema.model.entities where root.rootIndex == root.index {
       store.header.nextKeys[root.name] = store.nextKeys[generation.schema.tableOfEntity[root.index]]
     }
+    progress.observe(replacement, expecting: byteCount, 0.5...0.75)
     _ = try format.write(StoreImage(header: store.header, generation: generation), to: replacement, after: nil)
     // The new file must be one that can be opened.
-    try replacement.finish { _ = try format.load($0, generation.schema.model, path, options) }
+    try replacement.finish { reader in
+      progress.observe(reader, 0.75...0.95)
+      _ = try format.load(reader, generation.schema.model, path, options)
+    }
     replacement.waitsForDisk = true
+    try progress.check()
     try replacement.commit()
+    request.report(1)
     return report
   }
 
   /// Copies the external files that rows name. Returns those that are missing or damaged.
-  private func addFiles(_ contents: TableLoader.Contents, from damaged: DurableFile, to file: DurableFile) throws -> Set<UUID> {
+  private func addFiles(
+    _ contents: TableLoader.Contents, from damaged: DurableFile, to file: DurableFile, _ progress: FileProgress
+  ) throws -> Set<UUID> {
     var lost: Set<UUID> = [], copied: Set<UUID> = []
-    let operation = RepairRequest.operation
+    let operation = progress.operation
     let old = ExternalDataFolder(damaged, storeUUID: contents.header.storeUUID, options: options)
     let new = ExternalDataFolder(file, storeUUID: contents.header.storeUUID, options: options)
     for entity in contents.schema.model.entities where !entity.externalSlots.isEmpty {
       for id in contents.rows[entity.index].flatMap({ $0.externalIDs(entity.externalSlots) }) where copied.insert(id).inserted {
+        try progress.check()
         do throws(StoreError) { _ = try old.read(id, operation: operation) } catch {
           guard [.missingExternalData, .damaged, .tooLarge].contains(error.code) else { throw error }
           lost.insert(id)

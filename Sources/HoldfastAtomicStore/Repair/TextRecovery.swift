@@ -152,6 +152,10 @@ public struct TextRecovery {
   }
 
   private func isReadable(_ run: DamagedText.Run, _ objects: ArraySlice<Range<Int>>) throws -> Bool {
+    if Task.isCancelled {
+      throw StoreError(
+        .cancelled, operation: RepairRequest.operation, path: path, reason: "The task was cancelled.", cause: CancellationError())
+    }
     do { try read(FileReader(text.document(text.shortHeader, [(run, objects)]), path: path), loader) } catch let error as StoreError {
       switch error.code {
       case .damaged, .newerFormat, .wrongType, .tooLarge, .notAStore, .unstorableValue, .incompatibleModel: return false

@@ -18,10 +18,10 @@ struct ClosedWholeFile: Sendable {
     .answering(MetadataChangeRequest.self) { file, request, _ in try file.setMetadata(request.userInfo) }
     .answering(StoredModelRequest.self) { file, _, _ in try file.model() }
     .answering(DestructionRequest.self) { file, _, _ in try file.destroy() }
-    .answering(ReplacementRequest.self) { file, request, _ in try file.replace(with: request.source) }
-    .answering(MigrationRequest.self) { file, request, _ in try file.migrate(request.mapping) }
+    .answering(ReplacementRequest.self) { file, request, options in try file.replace(with: request.source, options) }
+    .answering(MigrationRequest.self) { file, request, options in try file.migrate(request.mapping, options) }
     .answering(MigrationEstimateRequest.self) { file, request, _ in try file.estimate(request) }
-    .answering(RepairRequest.self) { file, request, _ in try file.repair(from: request.source, request.model) }
+    .answering(RepairRequest.self) { file, request, options in try file.repair(from: request.source, request.model, options) }
 
   // MARK: Metadata
 
@@ -68,9 +68,10 @@ struct ClosedWholeFile: Sendable {
     if let folder = present.folder(for: file, options) { try folder.remove(present.externalIDs, operation: operation) }
   }
 
-  private func replace(with source: StoreLocation) throws {
-    let operation = ReplacementRequest.operation
+  private func replace(with source: StoreLocation, _ request: RequestOptions) throws {
+    let operation = ReplacementRequest.operation, progress = FileProgress(request, operation)
     try checkWritable(operation)
+    try progress.check()
     guard let sourcePath = source.path else {
       throw StoreError(
         .unsupportedRequest, operation: operation, path: path,
@@ -83,18 +84,21 @@ struct ClosedWholeFile: Sendable {
     let replacement = try file.beginReplacing(operation: operation)
     defer { replacement.abort() }
     let present = try replacement.read { try contents($0) } ?? StoredContents()
-    let copied = try copy(original, to: replacement, operation)
+    let copied = try copy(original, to: replacement, progress)
     if let folder = copied.folder(for: file, options), let files = copied.folder(for: original, options) {
       try folder.add(copied.externalIDs, from: files, operation: operation)
     }
+    try progress.check()
     try replacement.commit()
+    request.report(1)
     if let folder = present.folder(for: file, options) {
       try folder.remove(present.externalIDs.subtracting(copied.externalIDs), operation: operation)
     }
   }
 
   /// Copies a file and verifies the copy.
-  private func copy(_ original: DurableFile, to replacement: FileReplacement, _ operation: String) throws -> StoredContents {
+  private func copy(_ original: DurableFile, to replacement: FileReplacement, _ progress: FileProgress) throws -> StoredContents {
+    let operation = progress.operation
     // The reader may restart if another process changes the file, so the bytes are copied after it has finished.
     let bytes = try original.read(operation: operation) { reader in
       _ = try located(at: original.path) { try format.readHeader(reader) }
@@ -103,9 +107,13 @@ struct ClosedWholeFile: Sendable {
     guard let bytes else {
       throw StoreError(.notFound, operation: operation, path: original.path, reason: "There is no file to copy. Check the path.")
     }
+    progress.observe(replacement, expecting: bytes.byteCount, 0...0.5)
     try replacement.write(bytes, operation: operation)
     var copied = StoredContents()
-    try replacement.finish { reader in try located(at: original.path) { copied = try verifiedContents(reader) } }
+    try replacement.finish { reader in
+      progress.observe(reader, 0.5...0.95)
+      try located(at: original.path) { copied = try verifiedContents(reader) }
+    }
     return copied
   }
 

@@ -68,13 +68,32 @@ extension SQLiteConnection {
     try run("PRAGMA synchronous=\(waits ? ConnectionSettings.fullSyncing : 1)")
   }
 
+  /// The number of pages that are copied between two checks of a request: some megabytes.
+  private static let copiedPageCount: Int32 = 1_000
+
   /// Copies this connection's database, in its current state, over that of another connection.
-  func copyDatabase(to other: SQLiteConnection, _ operation: String) throws(StoreError) {
+  ///
+  /// This connection is in a read transaction, so that all steps copy the same state.
+  ///
+  /// - Parameters:
+  ///   - request: The options of the request, which is cancelled between two steps.
+  ///   - shares: The shares of the request before and after copying.
+  func copyDatabase(
+    to other: SQLiteConnection, _ operation: String, _ request: RequestOptions, shares: ClosedRange<Double>
+  ) throws(StoreError) {
     guard let backup = sqlite3_backup_init(other.state.handle, "main", state.handle, "main") else {
       throw other.state.failure(sqlite3_errcode(other.state.handle))
     }
-    let stepped = sqlite3_backup_step(backup, -1)
+    var stepped = SQLiteResultCode.ok, cancellation: StoreError?
+    while stepped == SQLiteResultCode.ok && cancellation == nil {
+      do throws(StoreError) { try request.check(operation) } catch { cancellation = error }
+      if cancellation != nil { break }
+      stepped = sqlite3_backup_step(backup, request.isUnlimited ? -1 : Self.copiedPageCount)
+      let (left, all) = (sqlite3_backup_remaining(backup), sqlite3_backup_pagecount(backup))
+      request.report(shares.lowerBound + (shares.upperBound - shares.lowerBound) * (1 - Double(left) / Double(max(all, 1))))
+    }
     let finished = sqlite3_backup_finish(backup)
+    if let cancellation { throw cancellation }
     // A step that ends with `busy` or `locked` isn't repeated by finishing.
     guard stepped == SQLiteResultCode.done, finished == SQLiteResultCode.ok else {
       throw other.state.failure(stepped == SQLiteResultCode.done ? finished : stepped)

@@ -16,9 +16,10 @@ extension ClosedFile {
   /// such a process notices at its next request that the file was replaced.
   ///
   /// Two processes that want to migrate one file would wait for each other, so each attempt is short.
-  func migrate(_ mapping: MappingModel) throws {
+  func migrate(_ mapping: MappingModel, _ request: RequestOptions) throws {
     let operation = MigrationRequest.operation
     try checkWritable(operation)
+    try request.check(operation)
     try finishSaves(mapping.source)
     let deadline = ContinuousClock.now + options.busyTimeout
     while true {
@@ -27,9 +28,12 @@ extension ClosedFile {
       // Rows are read and written once, in order, so a large cache would only take memory.
       options.cacheBytes = min(options.cacheBytes, 16 << 20)
       options.busyTimeout = min(options.busyTimeout, .milliseconds(Int.random(in: 50...250)))
-      do { return try attempt(mapping, options, operation) } catch let error as StoreError
+      do { return try attempt(mapping, options, request, operation) } catch let error as StoreError
         where error.code == .locked && ContinuousClock.now < deadline
-      { sqlite3_sleep(.random(in: 20...200)) }
+      {
+        sqlite3_sleep(.random(in: 20...200))
+        try request.check(operation)
+      }
     }
   }
 
@@ -63,7 +67,9 @@ extension ClosedFile {
     try store.close()
   }
 
-  private func attempt(_ mapping: MappingModel, _ options: SQLiteStoreOptions, _ operation: String) throws {
+  private func attempt(
+    _ mapping: MappingModel, _ options: SQLiteStoreOptions, _ request: RequestOptions, _ operation: String
+  ) throws {
     try withDatabase(options, checkpointing: false) { database in
       let found = try reading(database, operation) { connection in
         let isMigrated = try look(connection, mapping, operation) == nil
@@ -72,20 +78,23 @@ extension ClosedFile {
       if found.0 { return }
       let writer = try database.writer(to: operation)
       if found.hasLog {
-        return removeFiles(try change(database, writer, mapping, options, operation), database.file.path)
+        let lost = try change(database, writer, mapping, options, request, shares: 0...0.95, operation)
+        request.report(1)
+        return removeFiles(lost, database.file.path)
       }
       // No other process writes until the file is replaced. An exclusive lock would also prevent copying it.
       try writer.begin(.immediate)
       defer { writer.rollback() }
       // Another process may have migrated the file.
       if try record(writer, operation).isCompatible(with: mapping.destination) { return }
-      try reading(database, operation) { try replace(database.file.path, $0, mapping, options, operation) }
+      try reading(database, operation) { try replace(database.file.path, $0, mapping, options, request, operation) }
     }
   }
 
   /// Migrates a copy beside the file, and renames it.
   private func replace(
-    _ path: String, _ original: SQLiteConnection, _ mapping: MappingModel, _ options: SQLiteStoreOptions, _ operation: String
+    _ path: String, _ original: SQLiteConnection, _ mapping: MappingModel, _ options: SQLiteStoreOptions, _ request: RequestOptions,
+    _ operation: String
   ) throws {
     let copy = Self.unusedPath(beside: path)
     var options = options
@@ -95,10 +104,11 @@ extension ClosedFile {
       do {
         defer { database.close() }
         let writer = try database.writer(to: operation)
-        try original.copyDatabase(to: writer, operation)
-        lost = try change(database, writer, mapping, options, operation)
+        try original.copyDatabase(to: writer, operation, request, shares: 0...0.25)
+        lost = try change(database, writer, mapping, options, request, shares: 0.25...0.95, operation)
       }
       try OperatingSystem.rename(copy, to: path, operation)
+      request.report(1)
       removeFiles(lost, path)
     } catch {
       try? OperatingSystem.remove([copy, copy + "-journal"], operation)
@@ -119,8 +129,11 @@ extension ClosedFile {
   }
 
   /// Changes a file in one transaction. Does nothing if it has the new model.
+  ///
+  /// - Parameter shares: The shares of the request before and after the change.
   private func change(
-    _ database: SQLiteDatabase, _ writer: SQLiteConnection, _ mapping: MappingModel, _ options: SQLiteStoreOptions, _ operation: String
+    _ database: SQLiteDatabase, _ writer: SQLiteConnection, _ mapping: MappingModel, _ options: SQLiteStoreOptions,
+    _ request: RequestOptions, shares: ClosedRange<Double>, _ operation: String
   ) throws -> LostFiles {
     // The connection's files refer to these names until they are closed.
     let names = TemporaryNames(beside: database.file.name)
@@ -135,15 +148,19 @@ extension ClosedFile {
       }
       lost.storeUUID = found.record.uuid
       try SQLiteFileSystem.placingTemporaryFiles(names) {
-        lost.ids = try lostFiles(found.schema, mapping, writer)
-        let target = found.isOwn ? StoreSchema.predicted(mapping.destination) : try foreign(found.schema, mapping, writer)
-        let maxima = try maximumKeys(found.schema, mapping, writer)
-        try FileMigration(
-          mapping: mapping, old: found.schema, new: target, connection: writer, options: options,
-          store: (lost.storeUUID, found.isOwn)
-        ).run()
-        try writePrimaryKeys(found.schema, target, mapping, maxima, writer)
-        try writeMetadata(found.record, found.isOwn, mapping, writer)
+        // Statements are stopped when the request is cancelled, but not the commit.
+        try writer.state.watch.obeying(request) {
+          lost.ids = try lostFiles(found.schema, mapping, writer)
+          let target = found.isOwn ? StoreSchema.predicted(mapping.destination) : try foreign(found.schema, mapping, writer)
+          let maxima = try maximumKeys(found.schema, mapping, writer)
+          let migration = FileMigration(
+            mapping: mapping, old: found.schema, new: target, connection: writer, options: options,
+            store: (lost.storeUUID, found.isOwn))
+          try migration.run { request.report(shares.lowerBound + $0 * (shares.upperBound - shares.lowerBound)) }
+          try writePrimaryKeys(found.schema, target, mapping, maxima, writer)
+          try writeMetadata(found.record, found.isOwn, mapping, writer)
+        }
+        try request.check(operation)
         try database.commit(writer)
       }
     } catch {

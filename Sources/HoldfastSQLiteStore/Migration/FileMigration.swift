@@ -21,15 +21,25 @@ struct FileMigration {
 
   private var former: FormerColumns { FormerColumns(mapping: mapping, schema: old) }
 
-  func run() throws {
+  /// Migrates the tables.
+  ///
+  /// - Parameter report: Receives the completed share, from 0 to 1, when a table or the indexes are complete.
+  func run(_ report: (Double) -> Void) throws {
     try new.check()
     try checkNames()
     let triggers = try dropTriggers()
     let copies = mapping.destination.entities.filter { $0.superentityIndex == nil }.map { FamilyCopy($0, mapping, former, new, store) }
     var kept: [FamilyCopy] = [], changed: [FamilyCopy] = []
     for copy in copies { if try addColumns(copy) { kept.append(copy) } else { changed.append(copy) } }
-    let names = temporaryNames(changed)
-    for copy in changed { try copyRows(copy, to: names[copy.root.index] ?? "") }
+    let names = temporaryNames(changed), sizes = try changed.map { try size(of: $0) }
+    // Indexes take about half of the time for the rows.
+    let all = max(1.5 * sizes.reduce(0, +), 1)
+    var done = 0.0
+    for (copy, size) in zip(changed, sizes) {
+      try copyRows(copy, to: names[copy.root.index] ?? "")
+      done += size
+      report(done / all)
+    }
     let links = new.namedLinks.map { LinkCopy($0, mapping, former, new) }
     let (keptLinks, changedLinks) = (links.filter(\.isIdentity), links.filter { !$0.isIdentity })
     for (place, copy) in changedLinks.enumerated() { try copyLinks(copy, to: "Z_HOLDFAST_JOIN_\(place)") }
@@ -40,6 +50,13 @@ struct FileMigration {
     try changeIndexes(keptTables: Set(kept.map { new.tables[$0.root.index].name }))
     try createTriggers(triggers)
     try HistoryMigration(mapping: mapping, old: old, new: new, connection: connection).run()
+    report(1)
+  }
+
+  /// About the number of rows that a copy reads: the largest key, which is found at once.
+  private func size(of copy: FamilyCopy) throws -> Double {
+    guard let table = copy.formerTable else { return 0 }
+    return Double(try connection.int64("SELECT MAX(Z_PK) FROM \(SQLName.quoted(table))") ?? 0)
   }
 
   // MARK: Rows
@@ -179,6 +196,7 @@ struct FileMigration {
         }
       }
     } catch {
+      if error.code == .cancelled { throw error }
       throw MigrationError(
         .inferredMappingModel, path: connection.path,
         reason: "The file has triggers that maintain derived attributes of the former model, and they don't fit the new one. Nothing was "

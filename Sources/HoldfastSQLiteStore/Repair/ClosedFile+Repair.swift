@@ -6,22 +6,25 @@ extension ClosedFile {
   ///
   /// The damaged file is copied, the new file is filled from the copy beside its later place, and then gets its name. So the file system
   /// needs room for both.
-  func repair(from source: StoreLocation, _ model: ManagedObjectModel?) throws -> RepairReport {
+  func repair(from source: StoreLocation, _ model: ManagedObjectModel?, _ request: RequestOptions) throws -> RepairReport {
     let operation = RepairRequest.operation
     try checkWritable(operation)
+    try request.check(operation)
     guard let original = source.path else {
       throw StoreError(
         .unsupportedRequest, operation: operation, path: path,
         reason: "The damaged store isn't a file: \(source). Only a store in a file can be repaired.")
     }
     let file = try unusedFile(operation)
-    let damaged = try DamagedFile(copying: original, beside: file, options)
+    let damaged = try DamagedFile(copying: original, beside: file, options, request)
     let copy = Self.unusedPath(beside: file)
     var copyOptions = options
     (copyOptions.createsIfMissing, copyOptions.journalMode, copyOptions.durability) = (true, .delete, .full)
     do {
-      let report = try fill(copy, copyOptions, from: damaged, at: original, file, model)
+      let report = try fill(copy, copyOptions, from: damaged, at: original, file, model, request)
+      try request.check(operation)
       try OperatingSystem.rename(copy, toUnused: file, operation)
+      request.report(1)
       return report
     } catch {
       try? OperatingSystem.remove([copy, copy + "-journal"], operation)
@@ -41,7 +44,7 @@ extension ClosedFile {
 
   private func fill(
     _ copy: String, _ options: SQLiteStoreOptions, from damaged: DamagedFile, at original: String, _ file: String,
-    _ model: ManagedObjectModel?
+    _ model: ManagedObjectModel?, _ request: RequestOptions
   ) throws -> RepairReport {
     let operation = RepairRequest.operation
     let pages: DamagedPages
@@ -51,17 +54,21 @@ extension ClosedFile {
     let writer = try database.writer(to: operation)
     do {
       try writer.begin(.exclusive)
-      var repair = FileRepair(TreeReader(pages), to: writer, model: model, path: original)
+      var repair = FileRepair(TreeReader(pages), to: writer, model: model, path: original, request)
       if let problem = damaged.problem { repair.report.notes.append(problem) }
-      let result = try repair.run()
-      if let schema = result.schema, !result.externalValues.isEmpty {
-        try checkFolders(Set(result.externalValues.map(\.id)), original, file, operation)
-        let old = ExternalDataFolder(path: original, storeUUID: result.storeUUID, options: self.options)
-        let new = ExternalDataFolder(path: file, storeUUID: result.storeUUID, options: self.options)
-        try RecoveredValues(schema, writer).addFiles(result.externalValues, from: old, to: new, &repair.report)
+      // Statements are stopped when the request is cancelled, but not the commit.
+      try writer.state.watch.obeying(request) {
+        let result = try repair.run()
+        if let schema = result.schema, !result.externalValues.isEmpty {
+          try checkFolders(Set(result.externalValues.map(\.id)), original, file, operation)
+          let old = ExternalDataFolder(path: original, storeUUID: result.storeUUID, options: self.options)
+          let new = ExternalDataFolder(path: file, storeUUID: result.storeUUID, options: self.options)
+          try RecoveredValues(schema, writer).addFiles(result.externalValues, from: old, to: new, &repair.report)
+        }
+        try repair.complete(result)
+        try check(writer)
       }
-      try repair.complete(result)
-      try check(writer)
+      try request.check(operation)
       try database.commit(writer)
       return repair.report
     } catch let error as FileSystemError {

@@ -25,10 +25,12 @@ final class DamagedFile {
 
   /// Copies a file, its log and its journal.
   ///
-  /// - Parameter beside: A path in the folder for the copy.
+  /// - Parameters:
+  ///   - beside: A path in the folder for the copy.
+  ///   - request: The options of the request, which is cancelled between two parts of the file.
   /// - Throws: `locked` if another process has the file open, `alreadyOpen` if this one has, `notFound`, `notAStore` for an empty file,
   ///   `failed` for a journal that names other files, and errors of reading and writing.
-  init(copying original: String, beside: String, _ options: SQLiteStoreOptions) throws {
+  init(copying original: String, beside: String, _ options: SQLiteStoreOptions, _ request: RequestOptions) throws {
     var options = options
     options.isReadOnly = true
     // While the file is registered, no connection of this process can lose its locks when the descriptor is closed.
@@ -45,7 +47,7 @@ final class DamagedFile {
     let copy = ClosedFile.unusedPath(beside: beside)
     path = copy
     do {
-      try Self.copy(file, to: copy)
+      try Self.copy(file, to: copy, request)
       problem = try Self.applyLogs(copy)
     } catch let error as FileSystemError {
       Self.remove(copy)
@@ -68,13 +70,13 @@ final class DamagedFile {
 
   private static let files = POSIXFileSystem()
 
-  private static func copy(_ file: SQLiteFile, to copy: String) throws {
+  private static func copy(_ file: SQLiteFile, to copy: String, _ request: RequestOptions) throws {
     let original = try files.openForReading(file.path, in: .workingDirectory)
     // Closing releases the lock.
     defer { try? files.close(original) }
     let before = identities(file)
     guard lock(original.number) else { throw inUse(file) }
-    try Self.copy(original, to: copy, beginning: mendedHeader(original, log: file.name.text + "-wal"))
+    try Self.copy(original, to: copy, beginning: mendedHeader(original, log: file.name.text + "-wal"), request)
     for suffix in ["-wal", "-journal"] {
       let companion: StoreFileHandle
       do throws(FileSystemError) { companion = try files.openForReading(file.name.text + suffix, in: .workingDirectory) } catch {
@@ -82,7 +84,7 @@ final class DamagedFile {
         throw error
       }
       defer { try? files.close(companion) }
-      try Self.copy(companion, to: copy + suffix)
+      try Self.copy(companion, to: copy + suffix, request)
     }
     // A process may have opened the file meanwhile.
     guard identities(file) == before else { throw inUse(file) }
@@ -98,12 +100,15 @@ final class DamagedFile {
   }
 
   /// - Parameter beginning: What the copy begins with, instead of as many bytes of the file.
-  private static func copy(_ original: StoreFileHandle, to path: String, beginning: [UInt8] = []) throws(FileSystemError) {
+  private static func copy(
+    _ original: StoreFileHandle, to path: String, beginning: [UInt8] = [], _ request: RequestOptions
+  ) throws {
     let copy = try files.create(path, in: .workingDirectory)
     defer { try? files.close(copy) }
     try files.writeAll(beginning.span.bytes, to: copy, at: 0)
     var offset = Int64(beginning.count)
     while true {
+      try request.check(operation)
       let bytes = try files.bytes(of: original, at: offset, count: 1 << 20)
       if bytes.isEmpty { return }
       try files.writeAll(bytes.span.bytes, to: copy, at: offset)

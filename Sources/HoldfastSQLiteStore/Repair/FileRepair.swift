@@ -17,6 +17,8 @@ struct FileRepair {
   let givenModel: ManagedObjectModel?
   /// The path of the damaged file, for errors.
   let path: String
+  /// The options of the request, which receive the progress.
+  let request: RequestOptions
   var report = RepairReport()
   var entries: [SchemaEntry] = []
   /// The definitions of tables by name.
@@ -38,8 +40,10 @@ struct FileRepair {
   /// The numbers of the entities in each table; empty if they aren't known.
   var numbers: [String: Set<Int64>] = [:]
 
-  init(_ reader: TreeReader, to connection: SQLiteConnection, model: ManagedObjectModel?, path: String) {
-    (self.reader, self.connection, givenModel, self.path) = (reader, connection, model, path)
+  init(
+    _ reader: TreeReader, to connection: SQLiteConnection, model: ManagedObjectModel?, path: String, _ request: RequestOptions
+  ) {
+    (self.reader, self.connection, givenModel, self.path, self.request) = (reader, connection, model, path, request)
   }
 
   /// What is known of the new file.

@@ -27,9 +27,10 @@ extension ClosedFile {
   /// Replaces the store with a copy of another one, or creates it.
   ///
   /// The copy is made beside the store and then renamed. If the process is killed meanwhile, the copy remains: `.holdfast-….tmp`.
-  func replace(with source: StoreLocation) throws {
+  func replace(with source: StoreLocation, _ request: RequestOptions) throws {
     let operation = ReplacementRequest.operation
     try checkWritable(operation)
+    try request.check(operation)
     guard let sourcePath = source.path else {
       throw StoreError(
         .unsupportedRequest, operation: operation, path: path,
@@ -41,7 +42,7 @@ extension ClosedFile {
       if exists(path) {
         try withExclusiveFile(operation) { file, replaced in
           try checkFolders(copied.externalIDs, connection.path, file, operation)
-          try install(connection, copied, at: file, like: try OperatingSystem.status(of: file).permissions, operation) {
+          try install(connection, copied, at: file, like: try OperatingSystem.status(of: file).permissions, request, operation) {
             try OperatingSystem.rename($0, to: file, operation)
           }
           try replaced.folder(for: file, options)?.remove(replaced.externalIDs.subtracting(copied.externalIDs), operation: operation)
@@ -49,7 +50,7 @@ extension ClosedFile {
       } else {
         let file = try resolved(operation)
         try checkFolders(copied.externalIDs, connection.path, file, operation)
-        try install(connection, copied, at: file, like: options.filePermissions, operation) {
+        try install(connection, copied, at: file, like: options.filePermissions, request, operation) {
           try OperatingSystem.rename($0, toUnused: file, operation)
         }
       }
@@ -58,8 +59,8 @@ extension ClosedFile {
 
   /// Copies a database to a file beside the destination, and its external files to their folder. Then puts the file in place.
   private func install(
-    _ original: SQLiteConnection, _ contents: StoredContents, at file: String, like permissions: UInt32, _ operation: String,
-    _ place: (_ copy: String) throws -> Void
+    _ original: SQLiteConnection, _ contents: StoredContents, at file: String, like permissions: UInt32, _ request: RequestOptions,
+    _ operation: String, _ place: (_ copy: String) throws -> Void
   ) throws {
     let copy = Self.unusedPath(beside: file)
     var copyOptions = options
@@ -68,7 +69,7 @@ extension ClosedFile {
     do {
       let database = try SQLiteDatabase(path: copy, options: copyOptions)
       defer { database.close() }
-      try original.copyDatabase(to: try database.writer(to: operation), operation)
+      try original.copyDatabase(to: try database.writer(to: operation), operation, request, shares: 0...0.95)
     } catch {
       try? OperatingSystem.remove([copy, copy + "-journal"], operation)
       throw error
@@ -77,7 +78,9 @@ extension ClosedFile {
       if let files = contents.folder(for: file, options), let others = contents.folder(for: original.path, options) {
         try files.add(contents.externalIDs, from: others, operation: operation)
       }
+      try request.check(operation)
       try place(copy)
+      request.report(1)
     } catch {
       try? OperatingSystem.remove([copy], operation)
       throw error

@@ -16,11 +16,11 @@ struct ClosedFile: Sendable {
     .answering(StoredModelRequest.self) { file, _, _ in try file.model() }
     .answering(CompactionRequest.self) { file, _, _ in try file.compact() }
     .answering(DestructionRequest.self) { file, _, _ in try file.destroy() }
-    .answering(ReplacementRequest.self) { file, request, _ in try file.replace(with: request.source) }
+    .answering(ReplacementRequest.self) { file, request, options in try file.replace(with: request.source, options) }
     .answering(RecoveryRequest.self) { file, _, _ in try file.rollBack() }
-    .answering(MigrationRequest.self) { file, request, _ in try file.migrate(request.mapping) }
+    .answering(MigrationRequest.self) { file, request, options in try file.migrate(request.mapping, options) }
     .answering(MigrationEstimateRequest.self) { file, request, _ in try file.estimate(request) }
-    .answering(RepairRequest.self) { file, request, _ in try file.repair(from: request.source, request.model) }
+    .answering(RepairRequest.self) { file, request, options in try file.repair(from: request.source, request.model, options) }
 
   /// Reads the metadata. Changes nothing in the file.
   func metadata() throws -> PersistentStoreMetadata {

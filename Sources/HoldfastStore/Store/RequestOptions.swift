@@ -1,4 +1,4 @@
-/// The deadline, the cancellation and the label of a request.
+/// The deadline, the cancellation, the label and the progress of a request.
 ///
 /// A store may ignore them. The framework checks them before each request, and when a fetch delivers rows. In a long computation, a store
 /// calls ``check(_:)`` at intervals. While it waits, for example for a server, it uses ``withCancellationHandler(_:operation:)`` and stops
@@ -18,9 +18,14 @@ public struct RequestOptions: Sendable {
     let cancellation: RequestCancellation?
     let label: String?
     let property: String?
+    let progress: (@Sendable (Double) -> Void)?
 
-    init(_ deadline: ContinuousClock.Instant?, _ cancellation: RequestCancellation?, _ label: String?, _ property: String?) {
+    init(
+      _ deadline: ContinuousClock.Instant?, _ cancellation: RequestCancellation?, _ label: String?, _ property: String?,
+      _ progress: (@Sendable (Double) -> Void)?
+    ) {
       (self.deadline, self.cancellation, self.label, self.property) = (deadline, cancellation, label, property)
+      self.progress = progress
     }
   }
 
@@ -37,11 +42,13 @@ public struct RequestOptions: Sendable {
   ///   - cancellation: Cancels the request. Defaults to nil, for a request that can't be cancelled.
   ///   - label: A name for logs and traces, such as the context's name. Defaults to nil.
   ///   - property: For logs and traces, the name of the property whose access sends the request. Defaults to nil.
+  ///   - progress: Receives what the store passes to ``report(_:)``. Defaults to nil.
   public init(
-    deadline: ContinuousClock.Instant? = nil, cancellation: RequestCancellation? = nil, label: String? = nil, property: String? = nil
+    deadline: ContinuousClock.Instant? = nil, cancellation: RequestCancellation? = nil, label: String? = nil, property: String? = nil,
+    progress: (@Sendable (Double) -> Void)? = nil
   ) {
-    let isEmpty = deadline == nil && cancellation == nil && label == nil && property == nil
-    contents = isEmpty ? nil : Contents(deadline, cancellation, label, property)
+    let isEmpty = deadline == nil && cancellation == nil && label == nil && property == nil && progress == nil
+    contents = isEmpty ? nil : Contents(deadline, cancellation, label, property, progress)
   }
 
   /// The time by which the request should end; nil without a deadline.
@@ -58,6 +65,14 @@ public struct RequestOptions: Sendable {
 
   /// Whether the request has neither a deadline nor a cancellation, so that ``check(_:)`` never throws.
   public var isUnlimited: Bool { contents.map { $0.deadline == nil && $0.cancellation == nil } ?? true }
+
+  /// Reports how far a long request is: a migration, a copy or a repair.
+  ///
+  /// - Parameter share: The share that is complete, from 0 to 1. Programs receive only greater ones than before.
+  public func report(_ share: Double) { contents?.progress?(min(max(share, 0), 1)) }
+
+  /// Whether ``report(_:)`` has a receiver.
+  public var reportsProgress: Bool { contents?.progress != nil }
 
   /// Throws if the request was cancelled or its deadline has passed.
   ///

@@ -1,0 +1,186 @@
+import Foundation
+import Holdfast
+import HoldfastStore
+import Synchronization
+import TestSupport
+import Testing
+
+/// The progress of migrations, copies and repairs, and their cancellation at each report of it.
+@Suite struct ProgressTests {
+  enum Operation: String, CaseIterable, Sendable {
+    case migration
+    /// A migration that needs the former tables.
+    case migrationOfLinks
+    /// A copy in a store of another type.
+    case copy
+    /// A copy in a store of the same type, over another one.
+    case replacement
+    case move
+    case repair
+  }
+
+  private let old: ManagedObjectModel
+  private let new: ManagedObjectModel
+  private let newLinks: ManagedObjectModel
+
+  init() throws {
+    func version(_ attributes: [AttributeDescription], _ relationship: RelationshipDescription) throws -> ManagedObjectModel {
+      let photo = AttributeDescription("photo", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true)
+      return try model(
+        EntityDescription(
+          "Dog", attributes: [photo] + attributes, relationships: [.toMany("walks", to: "Walk", inverse: relationship.name)]),
+        EntityDescription("Walk", relationships: [relationship]))
+    }
+    old = try version([], .toOne("dog", to: "Dog", inverse: "walks"))
+    new = try version([.init("note", .string, default: "?")], .toOne("dog", to: "Dog", inverse: "walks"))
+    newLinks = try version([], RelationshipDescription.toMany("dogs", to: "Dog", inverse: "walks").renamed(from: "dog"))
+  }
+
+  /// Two stores, and places for others.
+  private final class Places: Sendable {
+    let store: MigratedStore
+    let source: MigratedStore.Place
+    let other: MigratedStore.Place
+
+    init(_ operation: Operation, _ store: MigratedStore) {
+      self.store = store
+      source = MigratedStore.Place(store)
+      other = MigratedStore.Place(operation == .copy ? (store == .json ? .sqlite : .json) : store)
+    }
+
+    /// The contents of both folders, without the lock files, which contain nothing.
+    func snapshot() throws -> [[String: [UInt8]]] {
+      try [source, other].map { try $0.folder.snapshot().filter { !$0.key.hasSuffix(".lock") } }
+    }
+
+    /// Whether both stores are as before. A SQLite file may have another journal mode.
+    func areUnchanged(since before: [[String: [UInt8]]], _ digests: [GraphDigest?], _ model: ManagedObjectModel) throws -> Bool {
+      let after = try snapshot(), isDatabase = store == .sqlite || store == .coreData
+      if !isDatabase { return after == before }
+      return try after.map { $0.keys.sorted() } == before.map { $0.keys.sorted() } && self.digests(model) == digests
+    }
+
+    /// The digests of the stores; nil for one that doesn't exist.
+    func digests(_ model: ManagedObjectModel) throws -> [GraphDigest?] {
+      try [source, other].map { place in
+        place.folder.exists("Store") ? try PersistentStoreCoordinator.graphDigest(of: place.description, model: model) : nil
+      }
+    }
+  }
+
+  private func fill(_ places: Places, _ operation: Operation) throws {
+    try places.source.fill(old) { context in
+      for number in 0..<50 {
+        let dog = try context.add("Dog", "\(number)", ["photo": .data(Data(repeating: 1, count: number == 7 ? 200_000 : 10))])
+        try dog.setValue([try context.add("Walk", "\(number)")], forKey: "walks")
+      }
+    }
+    if operation == .replacement || operation == .move { try places.other.fill(old) { try $0.add("Dog", "former") } }
+  }
+
+  private func run(_ operation: Operation, _ places: Places, _ progress: @escaping @Sendable (Double) -> Void) throws {
+    let (source, other) = (places.source.description.migrating(from: [old]), places.other.description)
+    typealias Coordinator = PersistentStoreCoordinator
+    switch operation {
+    case .migration: try Coordinator.migratePersistentStore(source, to: new, progress: progress)
+    case .migrationOfLinks: try Coordinator.migratePersistentStore(source, to: newLinks, progress: progress)
+    case .copy: try Coordinator.copyPersistentStore(source, to: other, model: old, progress: progress)
+    case .replacement: try Coordinator.replacePersistentStore(other, withCopyOf: source, progress: progress)
+    case .move: try Coordinator.movePersistentStore(source, to: other, progress: progress)
+    case .repair: try Coordinator.repairPersistentStore(source, to: other, model: old, progress: progress)
+    }
+  }
+
+  /// The model of the store after an operation.
+  private func finalModel(_ operation: Operation) -> ManagedObjectModel {
+    switch operation {
+    case .migration: new
+    case .migrationOfLinks: newLinks
+    default: old
+    }
+  }
+
+  @Test(arguments: MigratedStore.allCases, Operation.allCases)
+  func aTaskThatIsCancelledAtAnyReportLeavesTheStoresAsTheyWere(store: MigratedStore, operation: Operation) async throws {
+    var number = 0, cancelled = 0
+    while true {
+      number += 1
+      let places = Places(operation, store), place = number
+      try fill(places, operation)
+      let digests = try places.digests(old), before = try places.snapshot()
+      let shares = Mutex<[Double]>([])
+      let task = Task {
+        try run(operation, places) { share in
+          let count = shares.withLock { shares in
+            shares.append(share)
+            return shares.count
+          }
+          if count == place { withUnsafeCurrentTask { $0?.cancel() } }
+        }
+      }
+      var code: String?
+      do { try await task.value } catch let error as StoreError { code = error.code.rawValue } catch let error as MigrationError {
+        code = error.code.rawValue
+      }
+      let found = shares.withLock { $0 }
+      #expect(found == found.sorted() && Set(found).count == found.count && found.allSatisfy { (0...1).contains($0) }, "\(found)")
+      if let code {
+        cancelled += 1
+        #expect(code == "cancelled", "report \(place)")
+        let names = [places.source, places.other].map(\.folder.names)
+        #expect(try places.areUnchanged(since: before, digests, old), "report \(place): \(names)")
+        continue
+      }
+      // The last report comes after the last step.
+      #expect(found.last == 1 && found.count <= place, "\(found)")
+      let result = operation == .migration || operation == .migrationOfLinks ? places.source : places.other
+      #expect(try result.contents(finalModel(operation)).count == 100)
+      if found.count < place { break }
+    }
+    #expect(cancelled > 0, "of \(number)")
+  }
+
+  /// A cancelled task doesn't begin.
+  @Test(arguments: MigratedStore.allCases, Operation.allCases)
+  func aCancelledTaskChangesNothing(store: MigratedStore, operation: Operation) async throws {
+    let places = Places(operation, store)
+    try fill(places, operation)
+    let before = try places.snapshot()
+    let task = Task {
+      while !Task.isCancelled { await Task.yield() }
+      try run(operation, places) { _ in Issue.record("A cancelled task reported its progress.") }
+    }
+    task.cancel()
+    await #expect(throws: (any Error).self) { try await task.value }
+    #expect(try places.snapshot() == before)
+  }
+
+  /// A statement that copies a large table is stopped, too.
+  @Test(arguments: MigratedPeople.Change.allCases) func aMigrationEndsAtItsDeadline(change: MigratedPeople.Change) throws {
+    let folder = TemporaryFolder(), people = MigratedPeople(store: .sqlite, path: folder.file("Store"))
+    try people.fill(100_000)
+    let digest = try PersistentStoreCoordinator.graphDigest(of: people.description)
+    let mapping = try MappingModel.inferred(from: MigratedPeople.former(), to: MigratedPeople.changed(change))
+    let error = #expect(throws: StoreError.self) {
+      let options = RequestOptions(deadline: ContinuousClock.now + .milliseconds(5))
+      try people.description.administration.perform(MigrationRequest(mapping), options: options)
+    }
+    #expect(error?.code == .timedOut)
+    #expect(try PersistentStoreCoordinator.graphDigest(of: people.description) == digest)
+    try people.migrate(change)
+  }
+
+  /// Opening a store in a cancelled task doesn't migrate it.
+  @Test(arguments: MigratedStore.allCases) func anAutomaticMigrationIsCancelledWithItsTask(store: MigratedStore) async throws {
+    let places = Places(.migration, store), new = new, old = old
+    try fill(places, .migration)
+    let before = try places.snapshot()
+    let task = Task {
+      while !Task.isCancelled { await Task.yield() }
+      try PersistentStoreCoordinator(model: new, store: places.source.description.migrating(from: [old])).close()
+    }
+    task.cancel()
+    await #expect(throws: (any Error).self) { try await task.value }
+    #expect(try places.snapshot() == before)
+  }
+}
