@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import HoldfastAtomicStore
 import HoldfastCoreData
 import HoldfastStore
 import SQLiteTestSupport
@@ -13,6 +14,16 @@ import Testing
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
       [store = store as MigratedStore] in
       try KilledMigration(store: store, .automatic).run()
+    }
+    report(child)
+  }
+
+  /// Rows that are too many for the memory are in a temporary file.
+  @Test(arguments: [MigratedStore.json, .xml, .binary])
+  func RA4_aProcessThatIsKilledAtAnyCallOfAMigrationThroughATemporaryFileLeavesTheOldOrTheNewStore(store: MigratedStore) async throws {
+    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+      [store = store as MigratedStore] in
+      try KilledMigration(store: store, .spilled).run()
     }
     report(child)
   }
@@ -42,6 +53,7 @@ import Testing
 struct KilledMigration {
   enum Kind {
     case automatic
+    case spilled
     case plan
     case mappingModel
   }
@@ -126,8 +138,10 @@ struct KilledMigration {
   }
 
   private func migrate(_ place: MigratedStore.Place) throws {
-    if kind == .automatic {
-      return try PersistentStoreCoordinator.migratePersistentStore(place.description.migrating(from: [old]), to: new)
+    if kind == .automatic || kind == .spilled {
+      return try RowSpill.$residentByteCount.withValue(kind == .spilled ? 0 : RowSpill.residentByteCount) {
+        try PersistentStoreCoordinator.migratePersistentStore(place.description.migrating(from: [old]), to: new)
+      }
     }
     var plan = MigrationPlan(from: old)
     if kind == .plan {
