@@ -15,7 +15,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
   ],
   targets: [
-    .target(name: "CBenchmarkSupport"),
+    .target(name: "CBenchmarkSupport", linkerSettings: [.linkedLibrary("sqlite3")]),
     .target(name: "BenchmarkData"),
     .target(name: "BenchmarkRunner", dependencies: ["BenchmarkData", "CBenchmarkSupport"]),
     .target(
@@ -25,7 +25,7 @@ let package = Package(
         .product(name: "HoldfastStore", package: "holdfast"), .product(name: "HoldfastMemoryStore", package: "holdfast"),
         .product(name: "HoldfastJSONStore", package: "holdfast"),
         .product(name: "HoldfastXMLStore", package: "holdfast"), .product(name: "HoldfastBinaryStore", package: "holdfast"),
-        .product(name: "HoldfastSQLiteStore", package: "holdfast"),
+        .product(name: "HoldfastSQLiteStore", package: "holdfast"), .product(name: "HoldfastCoreData", package: "holdfast"),
       ]),
     .executableTarget(
       name: "HoldfastBench",

@@ -40,4 +40,8 @@ int64_t holdfast_benchmark_read(int descriptor, void *bytes, uint64_t count, dou
 int holdfast_benchmark_wait(int pid);
 void holdfast_benchmark_kill(int pid);
 void holdfast_benchmark_close(int descriptor);
+
+// Opens a SQLite database, runs statements, and closes it. Writes the first column of the last row as a number, 0 without rows. Returns 0,
+// or SQLite's code with a message.
+int holdfast_benchmark_sql(const char *path, const char *script, int64_t *value, char *message, uint64_t size);
 #endif
