@@ -127,7 +127,7 @@ private struct KilledMaintenance {
 
   private func surveyRepair(_ places: Places, _ call: Tracer.Call, _ isKilled: Bool) throws -> Bool {
     let isDone = places.destination.folder.exists("Store")
-    demand(isDone || isKilled, "\(call): the repair ended, and there is no new store.")
+    demand(isDone || isKilled, "\(call): the repair ended, and no new store exists.")
     if isDone {
       demand(try places.destination.contents(zoo) == lines.all, "\(call): the new store has other contents.")
       return true

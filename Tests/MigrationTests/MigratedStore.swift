@@ -32,12 +32,18 @@ enum MigratedStore: String, CaseIterable, Codable, Sendable {
   final class Place: Sendable {
     let store: MigratedStore
     let folder = TemporaryFolder()
+    /// Whether a SQLite file has a log.
+    private let hasLog: Bool
 
-    init(_ store: MigratedStore) { self.store = store }
+    init(_ store: MigratedStore, hasLog: Bool = true) { (self.store, self.hasLog) = (store, hasLog) }
 
     var path: String { folder.file("Store") }
 
-    var description: StoreDescription { store.description(at: path) }
+    var description: StoreDescription {
+      hasLog
+        ? store.description(at: path)
+        : .sqlite(at: path, options: SQLiteStoreOptions(journalMode: .delete, storesExactDecimals: true))
+    }
 
     /// Opens the store with a model, changes and saves objects, and closes it. Removes what the model has no place for.
     func change(_ model: ManagedObjectModel, from former: [ManagedObjectModel] = [], _ body: (ManagedObjectContext) throws -> Void) throws {

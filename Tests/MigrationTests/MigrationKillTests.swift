@@ -18,6 +18,16 @@ import Testing
     report(child)
   }
 
+  /// A copy is migrated, and renamed.
+  @Test(arguments: [MigratedStore.sqlite, .coreData])
+  func RA4_aProcessThatIsKilledAtAnyCallOfAMigrationWithoutALogLeavesTheOldOrTheNewStore(store: MigratedStore) async throws {
+    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+      [store = store as MigratedStore] in
+      try KilledMigration(store: store, .withoutLog).run()
+    }
+    report(child)
+  }
+
   /// Rows that are too many for the memory are in a temporary file.
   @Test(arguments: [MigratedStore.json, .xml, .binary])
   func RA4_aProcessThatIsKilledAtAnyCallOfAMigrationThroughATemporaryFileLeavesTheOldOrTheNewStore(store: MigratedStore) async throws {
@@ -53,6 +63,7 @@ import Testing
 struct KilledMigration {
   enum Kind {
     case automatic
+    case withoutLog
     case spilled
     case plan
     case mappingModel
@@ -60,6 +71,7 @@ struct KilledMigration {
 
   private let store: MigratedStore
   private let kind: Kind
+  private var isPlan: Bool { kind == .plan || kind == .mappingModel }
   private let old: ManagedObjectModel
   private let new: ManagedObjectModel
   /// The contents before and after.
@@ -123,7 +135,7 @@ struct KilledMigration {
 
   /// Migrates a new store in a traced process.
   private func watched(killingAt call: Tracer.Call?) throws -> (run: Tracer.Run, place: MigratedStore.Place)? {
-    let place = MigratedStore.Place(store)
+    let place = MigratedStore.Place(store, hasLog: kind != .withoutLog)
     try apart {
       try place.fill(old) { context in
         let dog = try context.add("Dog", "a", ["age": 3, "gone": .data(Data(repeating: 7, count: 300_000))])
@@ -138,7 +150,7 @@ struct KilledMigration {
   }
 
   private func migrate(_ place: MigratedStore.Place) throws {
-    if kind == .automatic || kind == .spilled {
+    if !isPlan {
       return try RowSpill.$residentByteCount.withValue(kind == .spilled ? 0 : RowSpill.residentByteCount) {
         try PersistentStoreCoordinator.migratePersistentStore(place.description.migrating(from: [old]), to: new)
       }

@@ -42,9 +42,9 @@ import Testing
     let source: MigratedStore.Place
     let other: MigratedStore.Place
 
-    init(_ operation: Operation, _ store: MigratedStore) {
+    init(_ operation: Operation, _ store: MigratedStore, hasLog: Bool = true) {
       self.store = store
-      source = MigratedStore.Place(store)
+      source = MigratedStore.Place(store, hasLog: hasLog)
       other = MigratedStore.Place(operation == .copy ? (store == .json ? .sqlite : .json) : store)
     }
 
@@ -102,10 +102,20 @@ import Testing
 
   @Test(arguments: MigratedStore.allCases, Operation.allCases)
   func aTaskThatIsCancelledAtAnyReportLeavesTheStoresAsTheyWere(store: MigratedStore, operation: Operation) async throws {
+    try await cancelAtEachReport(operation) { Places(operation, store) }
+  }
+
+  /// The copy that is migrated is removed.
+  @Test(arguments: [MigratedStore.sqlite, .coreData], [Operation.migration, .migrationOfLinks])
+  func aMigrationWithoutALogIsCancelledAtAnyReport(store: MigratedStore, operation: Operation) async throws {
+    try await cancelAtEachReport(operation) { Places(operation, store, hasLog: false) }
+  }
+
+  private func cancelAtEachReport(_ operation: Operation, _ newPlaces: () -> Places) async throws {
     var number = 0, cancelled = 0
     while true {
       number += 1
-      let places = Places(operation, store), place = number
+      let places = newPlaces(), place = number
       try fill(places, operation)
       let digests = try places.digests(old), before = try places.snapshot()
       let shares = Mutex<[Double]>([])

@@ -243,6 +243,32 @@ import Testing
     #expect(!place.folder.exists("copy"))
   }
 
+  @Test(arguments: MigratedStore.allCases) func aFileThatIsNoStoreIsNotMigratedOrCopied(_ store: MigratedStore) throws {
+    let place = MigratedStore.Place(store), old = try model(EntityDescription("Dog"))
+    let new = try model(EntityDescription("Bee"), EntityDescription("Dog"))
+    switch store {
+    case .sqlite, .coreData: _ = try SQL.rows(place.path, "CREATE TABLE people (name)")
+    case .json: try place.folder.write("{\"people\":[]}", to: "Store")
+    case .xml: try place.folder.write("<?xml version=\"1.0\"?>\n<people/>\n", to: "Store")
+    case .binary: try place.folder.write("people", to: "Store")
+    }
+    var plan = MigrationPlan(from: old)
+    plan.add(new, named: "code") { _ in }
+    let before = try place.folder.snapshot(), description = place.description.migrating(from: [old]), other = MigratedStore.Place(.json)
+    let attempts: [() throws -> Void] = [
+      { try PersistentStoreCoordinator.migratePersistentStore(description, to: new) },
+      { [plan] in try PersistentStoreCoordinator.migratePersistentStore(description, with: plan) },
+      { _ = try PersistentStoreCoordinator.previewMigration(of: description, to: new) },
+      { _ = try PersistentStoreCoordinator.copyPersistentStore(description, to: other.description, model: old) },
+    ]
+    for attempt in attempts {
+      let error = #expect(throws: StoreError.self) { try attempt() }
+      #expect(error?.code == .notAStore && error?.path == place.path, "\(error as Any)")
+      #expect(try place.folder.snapshot() == before, "\(place.folder.names)")
+    }
+    #expect(other.folder.names.isEmpty)
+  }
+
   @Test(arguments: MigratedStore.allCases) func aMappingOfAnotherVersionIsRefused(_ store: MigratedStore) throws {
     let place = MigratedStore.Place(store), old = try model(EntityDescription("Dog")), other = try model(EntityDescription("Cat"))
     let new = try model(EntityDescription("Bee"), EntityDescription("Dog"))

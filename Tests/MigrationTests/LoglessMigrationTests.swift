@@ -1,0 +1,70 @@
+import Foundation
+import Holdfast
+import HoldfastSQLiteStore
+import HoldfastStore
+import SQLiteTestSupport
+import TestSupport
+import Testing
+
+/// Migrations of SQLite files without a log: another process may have the file open between two transactions, so a copy is migrated.
+@Suite struct LoglessMigrationTests {
+  private let old: ManagedObjectModel
+  private let new: ManagedObjectModel
+  private let refused: ManagedObjectModel
+
+  init() throws {
+    let photo = AttributeDescription("photo", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true)
+    old = try model(
+      EntityDescription("Dog", attributes: [photo], relationships: [.toMany("walks", to: "Walk", inverse: "dogs")]),
+      EntityDescription("Walk", relationships: [.toMany("dogs", to: "Dog", inverse: "walks")]))
+    new = try model(
+      EntityDescription(
+        "Dog", attributes: [photo, .init("note", .string, default: "?")], relationships: [.toMany("walks", to: "Walk", inverse: "dogs")]),
+      EntityDescription("Walk", relationships: [.toMany("dogs", to: "Dog", inverse: "walks")]))
+    refused = try model(
+      EntityDescription("Dog", attributes: [photo], relationships: [.toMany("walks", to: "Walk", inverse: "dogs")]),
+      EntityDescription("Walk", relationships: [.toOne("dogs", to: "Dog", inverse: "walks")]))
+  }
+
+  private func place(_ store: MigratedStore) throws -> MigratedStore.Place {
+    let place = MigratedStore.Place(store, hasLog: false)
+    try place.fill(old) { context in
+      let dogs = [try context.add("Dog", "a", ["photo": .data(Data(repeating: 7, count: 300_000))]), try context.add("Dog", "b")]
+      try context.add("Walk", "1").setValue(dogs, forKey: "dogs")
+    }
+    return place
+  }
+
+  private let lines = ["Dog a: note=? photo=300000 bytes 7 walks=[1]", "Dog b: note=? photo=nil walks=[1]", "Walk 1: dogs=[a b]"]
+
+  @Test(arguments: [MigratedStore.sqlite, .coreData]) func theFileIsReplacedByAMigratedCopy(store: MigratedStore) throws {
+    let place = try place(store), former = try #require(TestFile.status(place.path)).st_ino, names = place.folder.names
+    try PersistentStoreCoordinator.migratePersistentStore(place.description.migrating(from: [old]), to: new)
+    #expect(try #require(TestFile.status(place.path)).st_ino != former)
+    #expect(place.folder.names == names)
+    #expect(try place.contents(new) == lines)
+    #expect(try SQL.rows(place.path, "PRAGMA journal_mode") == [["delete"]])
+    #expect(try SQL.rows(place.path, "PRAGMA integrity_check") == [["ok"]])
+  }
+
+  @Test func aRefusedMigrationChangesNoByte() throws {
+    let place = try place(.sqlite), before = try place.folder.snapshot()
+    let error = #expect(throws: MigrationError.self) {
+      try PersistentStoreCoordinator.migratePersistentStore(place.description, to: refused)
+    }
+    #expect(error?.code == .constraintViolation)
+    #expect(try place.folder.snapshot() == before)
+  }
+
+  @Test(arguments: [MigratedStore.sqlite, .coreData]) func openingMigratesTheFile(store: MigratedStore) throws {
+    let place = try place(store)
+    #expect(try place.contents(new, from: [old]) == lines)
+  }
+
+  @Test func aPreviewEstimatesTheSpaceOfTheCopy() throws {
+    let place = try place(.sqlite), size = try #require(TestFile.size(place.path))
+    let preview = try #require(try PersistentStoreCoordinator.previewMigration(of: place.description, to: new))
+    #expect(try #require(preview.estimatedByteCount) >= Int64(size / 2))
+    #expect(try place.contents(old).count == 3)
+  }
+}
