@@ -8,7 +8,9 @@ struct HoldfastBench: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "holdfast-bench",
     abstract: "Measures the time and memory that Holdfast's stores use.",
-    subcommands: [Peer.self, Compare.self, Wrappers.self, Contexts.self, Properties.self, Migrations.self, Measure.self, MigrationStep.self])
+    subcommands: [
+      Peer.self, Compare.self, Wrappers.self, Contexts.self, Properties.self, Migrations.self, Measure.self, MigrationStep.self,
+    ])
 
   static func main() {
     // Informational log messages would disrupt the progress bar and be measured as part of the store.

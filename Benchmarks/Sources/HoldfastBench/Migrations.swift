@@ -151,7 +151,7 @@ struct MigrationStep: ParsableCommand {
 
   func validate() throws {
     guard MigrationCost.Step(rawValue: step) != nil, MigrationCost.stores.contains(store) else {
-      throw ValidationError("There is no step \(step) of \(store).")
+      throw ValidationError("The step \(step) or the store \(store) doesn't exist.")
     }
   }
 

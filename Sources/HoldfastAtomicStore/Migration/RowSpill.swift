@@ -35,6 +35,6 @@ package final class RowSpill {
     return moved
   }
 
-  /// The space that a migration's rows take in the file, in bytes.
+  /// The size of the temporary file for a migration's rows, in bytes.
   static func byteCount(rowByteCount: Int64) -> Int64 { max(rowByteCount - Int64(residentByteCount), 0) }
 }
