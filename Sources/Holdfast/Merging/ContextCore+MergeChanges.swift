@@ -117,7 +117,11 @@ extension ContextCore {
     if unmerged.isEmpty { return }
     let unchanged = unmerged.filter { !$0.hasChanges }
     unmerged.subtract(unchanged)
+    // Lists may show links that were set again here, and that the store doesn't have.
+    var lists: Set<OwnedList> = []
+    for object in unchanged { findLists(of: object, losing: object.committedRow, for: nil, &lists) }
     turnIntoFaults(unchanged)
+    for list in lists.sorted(by: { $0.place < $1.place }) where !unchanged.contains(list.owner) { readAgain(list.owner, list.index) }
   }
 
   /// Makes objects without unsaved changes be read again.

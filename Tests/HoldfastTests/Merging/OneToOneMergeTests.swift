@@ -71,4 +71,32 @@ import Testing
     try scene.saveOurs(policy)
     try scene.expectLink(policy != .rollback, age: policy.prefersOurs ? 9 : 5)
   }
+
+  /// Fido is in conflict, so the list of his owner is read again before he is.
+  @Test(arguments: TestStore.withChild, Policy.allCases)
+  func aListDoesNotKeepAnObjectThatWasLinkedAgainAndIsNotSaved(_ store: TestStore, _ policy: Policy) throws {
+    let place = try store.makePlace(), setup = try place.context()
+    setup.dog("Fido", owner: setup.person("Ann"))
+    setup.person("Bob")
+    try setup.save()
+    let (ours, theirs) = try place.twoContexts()
+    ours.automaticallyMergesChanges = true
+    let fido = try #require(try ours.fetch(FetchRequest<Dog>()).first), ann = try #require(fido.owner)
+    let bob = try #require(try ours.one(Person.self) { $0.name == "Bob" })
+    #expect(ann.dogs.count == 1 && bob.dogs.isEmpty)
+    fido.owner = bob
+    let theirFido = try #require(try theirs.fetch(FetchRequest<Dog>()).first)
+    theirFido.owner = nil
+    try theirs.save()
+    try ours.processPendingChanges()
+    #expect(fido.owner === bob && Array(bob.dogs) == [fido] && ann.dogs.isEmpty)
+    fido.owner = ann
+    #expect(Array(ann.dogs) == [fido] && bob.dogs.isEmpty)
+    ours.mergePolicy = policy.policy
+    try ours.save()
+    let owner = fido.owner?.name
+    #expect(ann.dogs.count == (owner == "Ann" ? 1 : 0) && bob.dogs.isEmpty && !ours.hasChanges)
+    try place.close()
+    #expect(try place.context().fetch(FetchRequest<Dog>()).map { $0.owner?.name } == [owner])
+  }
 }

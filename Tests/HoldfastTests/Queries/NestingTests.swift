@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import TestSupport
 import Testing
 
 /// The maximum nesting of predicates, and predicates with more, on threads with a small stack.
