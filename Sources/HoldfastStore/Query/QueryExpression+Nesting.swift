@@ -29,9 +29,23 @@ extension QueryExpression {
     }
   }
 
+  /// Whether the operands are leaves, if there are any. Most queries are one comparison of an attribute and a constant.
+  private var isFlat: Bool {
+    switch self {
+    case .constant, .property, .object, .count, .literal: true
+    case .comparison(let left, _, let right, _): left.isLeaf && right.isLeaf
+    case .remainder(let part, _), .between(let part, _, _), .membership(let part, _): part.isLeaf
+    case .and, .or, .not, .any, .all: false
+    }
+  }
+
   /// Whether a test succeeds for the expression or a nested one, at any depth.
   public func contains(where test: (QueryExpression) -> Bool) -> Bool {
-    var pending = [self]
+    if test(self) { return true }
+    // Without a list of the operands, which would be allocated.
+    if case .comparison(let left, _, let right, _) = self, left.isLeaf, right.isLeaf { return test(left) || test(right) }
+    var pending: [QueryExpression] = []
+    forEachOperand { pending.append($0) }
     while let next = pending.popLast() {
       if test(next) { return true }
       next.forEachOperand { pending.append($0) }
@@ -61,6 +75,7 @@ extension QueryExpression {
 
   /// The levels of nesting, and whether normalisation changes nothing. Uses the same amount of stack for every depth.
   private func measured() -> (levels: Int, isNormal: Bool) {
+    if isFlat { return (1, true) }
     var levels = 1
     var isNormal = true
     var pending: [(expression: QueryExpression, level: Int, isTruth: Bool)] = [(self, 1, true)]

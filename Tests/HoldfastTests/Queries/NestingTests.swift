@@ -125,6 +125,24 @@ import Testing
     #expect(counts == [3, 3, 9])
   }
 
+  @Test func `a single comparison has one level, and a search visits both of its operands`() {
+    let age = QueryExpression.property("age"), one = QueryExpression.constant(.int64(1))
+    let comparison = QueryExpression.comparison(age, .equalTo, one, [])
+    let others: [QueryExpression] = [.between(age, .int64(1), .int64(2)), .membership(age, [.int64(1)]), .remainder(age, 2), age, one]
+    for expression in [comparison, .comparison(one, .lessThan, age, [])] {
+      #expect(expression.nesting == 1)
+      for part in [expression, age, one] { #expect(expression.contains { $0 == part }) }
+      #expect(!expression.contains { $0 == .object })
+    }
+    for expression in others {
+      #expect(expression.nesting == 1, "\(expression)")
+      #expect(expression.contains { $0 == expression }, "\(expression)")
+    }
+    let computed = QueryExpression.comparison(.remainder(age, 2), .equalTo, one, [])
+    #expect(computed.nesting == 3)
+    for part in [computed, .remainder(age, 2), age, one] { #expect(computed.contains { $0 == part }, "\(part)") }
+  }
+
   @Test func `extending a predicate doesn't change the original`() {
     func isAge(_ age: Int) -> FetchPredicate<Dog> { FetchPredicate { $0.age == age } }
     let base = isAge(1) || isAge(2), first = base || isAge(3), second = base || isAge(4), both = first || second
