@@ -95,8 +95,10 @@ extension PersistentStoreCoordinator {
 
   func run(_ division: Planner.Division, _ query: FetchQuery, _ store: PersistentStore, _ stores: StoreSet, into sink: any RowSink) throws {
     if division.predicate == nil && !division.sorts && !division.windows {
+      // A look-up delivers at most one row, and the options were checked before the request.
+      let sink = division.isLookup ? sink : query.limiting(sink)
       return try stores.reading(store, .latest, "fetch \(query.entity.name)", query.options) {
-        try store.store.fetch(division.plan, in: $0, options: query.options, into: query.limiting(sink))
+        try store.store.fetch(division.plan, in: $0, options: query.options, into: sink)
       }
     }
     let residual = try Residual(division, query, model)

@@ -15,6 +15,8 @@
 public struct RequestOptions: Sendable {
   private final class Contents: Sendable {
     let deadline: ContinuousClock.Instant?
+    /// Whether there is a deadline. Tested first, because the size of an instant is known at run time only, which makes copies slow.
+    let hasDeadline: Bool
     let cancellation: RequestCancellation?
     let label: String?
     let property: String?
@@ -26,6 +28,7 @@ public struct RequestOptions: Sendable {
     ) {
       (self.deadline, self.cancellation, self.label, self.property) = (deadline, cancellation, label, property)
       self.progress = progress
+      hasDeadline = deadline != nil
     }
   }
 
@@ -64,7 +67,10 @@ public struct RequestOptions: Sendable {
   public var property: String? { contents?.property }
 
   /// Whether the request has neither a deadline nor a cancellation, so that ``check(_:)`` never throws.
-  public var isUnlimited: Bool { contents.map { $0.deadline == nil && $0.cancellation == nil } ?? true }
+  public var isUnlimited: Bool {
+    guard let contents else { return true }
+    return !contents.hasDeadline && contents.cancellation == nil
+  }
 
   /// Reports how far a long request is: a migration, a copy or a repair.
   ///
@@ -84,7 +90,7 @@ public struct RequestOptions: Sendable {
 
   private static func check(_ contents: Contents, _ operation: () -> String) throws(StoreError) {
     if contents.cancellation?.isCancelled == true { throw cancelled(operation()) }
-    if let deadline = contents.deadline, ContinuousClock.now > deadline {
+    if contents.hasDeadline, let deadline = contents.deadline, ContinuousClock.now > deadline {
       throw StoreError(
         .timedOut, operation: operation(), reason: "The deadline of the request has passed. Try again, or allow more time.",
         isRetryable: true)
