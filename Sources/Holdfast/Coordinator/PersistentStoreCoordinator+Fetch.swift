@@ -141,11 +141,11 @@ struct Residual {
 /// Passes rows on and collects them for the shared cache, unless there are too many.
 final class CachedRows: ReceivingSink {
   private let next: any RowSink
-  private var count = 0
+  @exclusivity(unchecked) private var count = 0
   var hasReceived: Bool { count > 0 }
-  private(set) var batches: [RowBatch] = []
+  @exclusivity(unchecked) private(set) var batches: [RowBatch] = []
   /// The collected batches. Sorted rows arrive one by one, and many of them from one batch.
-  private var known: Set<ObjectIdentifier> = []
+  @exclusivity(unchecked) private var known: Set<ObjectIdentifier> = []
 
   init(_ next: any RowSink) { self.next = next }
 

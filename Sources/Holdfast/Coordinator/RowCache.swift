@@ -123,9 +123,10 @@ private final class RowCacheGeneration {
     }
   }
 
-  private var entries = HashTable<Entry>()
-  private var batches: ContiguousArray<RowBatch> = []
-  private(set) var byteCount = 0
+  // The cache's lock prevents overlapping accesses, which the compiler would otherwise check at run time for each row.
+  @exclusivity(unchecked) private var entries = HashTable<Entry>()
+  @exclusivity(unchecked) private var batches: ContiguousArray<RowBatch> = []
+  @exclusivity(unchecked) private(set) var byteCount = 0
 
   init() {}
 

@@ -2,8 +2,8 @@ import HoldfastStore
 
 /// Collects the rows that a store delivers, as runs.
 final class RowCollector: ReceivingSink {
-  private(set) var runs: [RowRun] = []
-  private(set) var count = 0
+  @exclusivity(unchecked) private(set) var runs: [RowRun] = []
+  @exclusivity(unchecked) private(set) var count = 0
   var hasReceived: Bool { count > 0 }
 
   func append(_ batch: RowBatch, _ rows: RowSelection) {
