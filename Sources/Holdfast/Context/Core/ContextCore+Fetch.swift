@@ -210,14 +210,15 @@ extension ContextCore {
 /// Creates objects from rows, in groups of neighbours, while the rows are still in the processor's cache.
 final class ObjectSink: ReceivingSink {
   private let context: ContextCore
-  private var objects: ContiguousArray<ManagedObject> = []
-  var hasReceived: Bool { pendingCount > 0 || !objects.isEmpty }
+  @exclusivity(unchecked) private var objects: ContiguousArray<ManagedObject> = []
+  var hasReceived: Bool { first != nil || !objects.isEmpty }
   /// The rows of the next group. Rows of several entities are split into one group for each entity.
-  private var pending: [RowRun] = []
-  private var pendingCount = 0
+  @exclusivity(unchecked) private var first: RowRun?
+  @exclusivity(unchecked) private var rest: [RowRun] = []
+  @exclusivity(unchecked) private var pendingCount = 0
   /// The entities of the runs; empty while all runs are of ``pendingEntity``.
-  private var entities: [EntityIndex] = []
-  private var pendingEntity: EntityIndex = 0
+  @exclusivity(unchecked) private var entities: [EntityIndex] = []
+  @exclusivity(unchecked) private var pendingEntity: EntityIndex = 0
 
   init(_ context: ContextCore) { self.context = context }
 
@@ -234,11 +235,15 @@ final class ObjectSink: ReceivingSink {
   private func append(_ run: RowRun, _ entity: EntityIndex) {
     let count = run.count
     if pendingCount + count > RowGroup.size { makeObjects() }
-    if pending.isEmpty { pendingEntity = entity }
-    if entities.isEmpty && entity != pendingEntity { entities = Array(repeating: pendingEntity, count: pending.count) }
-    if entity != pendingEntity || !entities.isEmpty { entities.append(entity) }
-    pending.append(run)
     pendingCount += count
+    guard first != nil else {
+      first = run
+      pendingEntity = entity
+      return
+    }
+    if entities.isEmpty && entity != pendingEntity { entities = Array(repeating: pendingEntity, count: rest.count + 1) }
+    if !entities.isEmpty { entities.append(entity) }
+    rest.append(run)
   }
 
   /// Appends an object of the context after the objects of all rows received so far.
@@ -248,19 +253,21 @@ final class ObjectSink: ReceivingSink {
   }
 
   private func makeObjects() {
-    guard let first = pending.first else { return }
-    if entities.isEmpty {
-      context.materialize(RowGroup(first, Array(pending.dropFirst()), entity: pendingEntity, isFetched: true), into: &objects)
-    } else {
-      makeObjectsOfFamily()
-    }
-    pending.removeAll(keepingCapacity: true)
-    entities.removeAll(keepingCapacity: true)
+    guard let first else { return }
+    let rest = rest, entities = entities
+    self.first = nil
+    self.rest = []
+    self.entities = []
     pendingCount = 0
+    if entities.isEmpty {
+      context.materialize(RowGroup(first, rest, entity: pendingEntity, isFetched: true), into: &objects)
+    } else {
+      makeObjectsOfFamily([first] + rest, entities)
+    }
   }
 
   /// Neighbours of the same entity become siblings, even if rows of other entities are between them.
-  private func makeObjectsOfFamily() {
+  private func makeObjectsOfFamily(_ pending: [RowRun], _ entities: [EntityIndex]) {
     var made: [EntityIndex: ContiguousArray<ManagedObject>] = [:]
     for entity in Set(entities) {
       let runs = zip(pending, entities).filter { $0.1 == entity }.map(\.0)
