@@ -27,6 +27,7 @@ struct Planner {
   }
 
   func divide(_ query: FetchQuery) -> Division {
+    if let lookup = uniqueLookup(query) { return lookup }
     var extent = QueryExtent(capabilities)
     let (pushed, residual, isLookup) = predicates(query, &extent)
     var plan = FetchPlan(entity: query.entity.index, concreteEntities: query.concreteEntities, predicate: pushed)
@@ -111,9 +112,27 @@ struct Planner {
     return slot
   }
 
+  /// The division of a fetch whose only condition is an equality with a unique value; nil for other queries.
+  ///
+  /// The general division has the same result. It takes longer, and such fetches are frequent.
+  private func uniqueLookup(_ query: FetchQuery) -> Division? {
+    guard capabilities.uniqueLookups, case .rows = query.output, query.sorts.isEmpty, !query.isWindowed, let predicate = query.predicate,
+      isUniqueLookup(predicate, query.entity)
+    else { return nil }
+    let plan = FetchPlan(entity: query.entity.index, concreteEntities: query.concreteEntities, predicate: predicate)
+    return Division(plan: plan, isLookup: true)
+  }
+
   private func isUniqueLookup(_ expression: QueryExpression, _ entity: ManagedObjectModel.Entity) -> Bool {
-    guard let slot = equality(expression, entity) else { return false }
-    return entity.uniqueSlots.contains { $0.count == 1 && $0[0] == slot }
+    guard case .comparison(.property(let path), .equalTo, .constant(let value), []) = expression, path.rest.isEmpty, value != .null else {
+      return false
+    }
+    // Comparing a few names is faster than hashing one.
+    for (place, names) in entity.uniquenessConstraints.enumerated() where names.count == 1 && names[0] == path.first {
+      let slot = entity.uniqueSlots[place][0]
+      return builds(value, entity.layout.columns[slot]) && !incomparable.contains(slot, of: entity.index)
+    }
+    return false
   }
 
   /// Whether a constant can be looked up unchanged. The evaluator compares others, because it supports more pairs of types.
