@@ -156,7 +156,9 @@ extension UniqueLookup.Wanted {
 
 extension RowTable {
   /// The location of the row that has a value in the only slot of a constraint, or none.
-  func location(of wanted: UniqueLookup.Wanted, slot: SlotIndex, constraint: Int) -> RowLocation {
+  ///
+  /// Inlined, because calling a function of a table in an array copies the table.
+  @inline(__always) func location(of wanted: UniqueLookup.Wanted, slot: SlotIndex, constraint: Int) -> RowLocation {
     switch wanted {
     case .integer(let value):
       return first(hash: Hashing.fold(Hashing.seed ^ UInt64(bitPattern: value), Hashing.multiplier), constraint) {
@@ -169,7 +171,7 @@ extension RowTable {
     }
   }
 
-  private func location(of bytes: UnsafeRawBufferPointer, slot: SlotIndex, constraint: Int) -> RowLocation {
+  @inline(__always) private func location(of bytes: UnsafeRawBufferPointer, slot: SlotIndex, constraint: Int) -> RowLocation {
     first(hash: Hashing.hash(bytes, seed: Hashing.seed), constraint) { Bytes.equal($0.bytes(slot), bytes) }
   }
 
@@ -186,21 +188,20 @@ extension RowTable {
 }
 
 extension TableGeneration {
-  /// The rows of the plan's entities that a unique lookup finds.
-  func rows(matching lookup: UniqueLookup, _ plan: FetchPlan) throws -> [RowView] {
+  func forEachRow(matching lookup: UniqueLookup, _ plan: FetchPlan, _ body: (RowView) throws -> SinkDemand) throws {
     switch lookup.plan {
     case .index(let table, let constraint, let slot, let wanted):
       let location = tables[table].location(of: wanted, slot: slot, constraint: constraint)
-      guard !location.isNone, plan.concreteEntities.contains(tables[table].entity(location)) else { return [] }
-      return [tables[table].batch(location)[location.row]]
+      guard !location.isNone, plan.concreteEntities.contains(tables[table].entity(location)) else { return }
+      _ = try body(tables[table].batch(location)[location.row])
     case .probe(let table, let place, let probe):
       let constraint = schema.constraints[table][place]
       guard let hash = Hashing.hash(probe.pointer(0), constraint.slots, constraint.kinds, seed: Hashing.seed),
         let key = tables[table].key(like: probe.pointer(0), hash: hash, constraint, at: place),
         plan.concreteEntities.contains(tables[table].entity(tables[table].location(key)))
-      else { return [] }
-      return tables[table].view(key).map { [$0] } ?? []
-    case .scan: return try scan(lookup.plan, plan)
+      else { return }
+      if let row = tables[table].view(key) { _ = try body(row) }
+    case .scan: try scan(lookup.plan, plan, body)
     }
   }
 }

@@ -59,22 +59,22 @@ extension PagedGeneration: PlannedRows {
     try file.forEachPage(of: entity) { try body($0, .all) }
   }
 
-  func rows(matching lookup: UniqueLookup, _ plan: FetchPlan) throws -> [RowView] {
+  func forEachRow(matching lookup: UniqueLookup, _ plan: FetchPlan, _ body: (RowView) throws -> SinkDemand) throws {
     guard let (table, place) = lookup.plan.constraint, let digest = lookup.plan.digest(schema) else {
-      return try scan(lookup.plan, plan)
+      return try scan(lookup.plan, plan, body)
     }
-    guard let root = schema.tableOfEntity.firstIndex(of: table) else { return [] }
+    guard let root = schema.tableOfEntity.firstIndex(of: table) else { return }
     let constraint = schema.constraints[table][place]
     guard let keys = try file.keys(digest: digest, constraint: schema.number(ofConstraint: place, table: table)) else {
-      return try generation().rows(matching: lookup, plan)
+      return try generation().forEachRow(matching: lookup, plan, body)
     }
     for key in keys {
       guard let (row, entity) = try row(entity: schema.model.entities[root].rootIndex, key: key),
         constraint.entities.contains(entity), lookup.plan.isWanted(row.pointer, constraint)
       else { continue }
-      return plan.concreteEntities.contains(entity) ? [row] : []
+      if plan.concreteEntities.contains(entity) { _ = try body(row) }
+      return
     }
-    return []
   }
 }
 

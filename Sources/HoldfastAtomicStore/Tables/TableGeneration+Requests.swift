@@ -10,8 +10,8 @@ protocol PlannedRows {
   /// Calls `body` with all rows of an entity, without subentities, until it returns ``/HoldfastStore/SinkDemand/enough``.
   func forEachBatch(of entity: EntityIndex, _ body: (RowBatch, RowSelection) throws -> SinkDemand) throws
 
-  /// The rows of the plan's entities that a unique lookup finds.
-  func rows(matching lookup: UniqueLookup, _ plan: FetchPlan) throws -> [RowView]
+  /// Calls `body` with the rows of the plan's entities that a unique lookup finds, until it returns ``/HoldfastStore/SinkDemand/enough``.
+  func forEachRow(matching lookup: UniqueLookup, _ plan: FetchPlan, _ body: (RowView) throws -> SinkDemand) throws
 }
 
 extension TableGeneration: PlannedRows {
@@ -31,11 +31,10 @@ extension PlannedRows {
     guard plan.sorts.isEmpty, plan.offset == 0, plan.limit == nil else { throw TableError.undeclared("sorting, offset or limit") }
     guard let predicate = plan.predicate else { return try fetchAll(plan, into: sink) }
     let lookup = try UniqueLookup(predicate, entity: schema.model.entities[plan.entity], schema: schema)
-    let matches = try rows(matching: lookup, plan)
     switch plan.output {
-    case .rows:
-      for row in matches where try sink.take(row.batch, .one(row.index)) == .enough { return }
+    case .rows: try forEachRow(matching: lookup, plan) { try sink.take($0.batch, .one($0.index)) }
     case .keys:
+      let matches = try rows(matching: lookup, plan)
       for entity in plan.concreteEntities {
         let builder = RowBatchBuilder(layout: .keysOnly, idPrefix: schema.prefixes[entity])
         for row in matches where row.batch.idPrefix?.entityNumber == schema.prefixes[entity].entityNumber {
@@ -43,9 +42,18 @@ extension PlannedRows {
         }
         if builder.count > 0, try sink.take(builder.seal(), .all) == .enough { return }
       }
-    case .count: _ = try sink.take(.count(matches.count), .all)
+    case .count: _ = try sink.take(.count(try rows(matching: lookup, plan).count), .all)
     case .aggregates: throw TableError.undeclared("aggregates")
     }
+  }
+
+  private func rows(matching lookup: UniqueLookup, _ plan: FetchPlan) throws -> [RowView] {
+    var rows: [RowView] = []
+    try forEachRow(matching: lookup, plan) {
+      rows.append($0)
+      return .more
+    }
+    return rows
   }
 
   private func fetchAll(_ plan: FetchPlan, into sink: any RowSink) throws {
@@ -82,8 +90,8 @@ extension PlannedRows {
   }
 
   /// Scans all rows for those that match a lookup.
-  func scan(_ lookup: UniqueLookup.Plan, _ plan: FetchPlan) throws -> [RowView] {
-    guard case .scan(let predicate) = lookup else { return [] }
+  func scan(_ lookup: UniqueLookup.Plan, _ plan: FetchPlan, _ body: (RowView) throws -> SinkDemand) throws {
+    guard case .scan(let predicate) = lookup else { return }
     var found: [RowView] = []
     let source = EmptyEvaluationSource()
     for entity in plan.concreteEntities {
@@ -92,7 +100,7 @@ extension PlannedRows {
         return .more
       }
     }
-    return found
+    for row in found where try body(row) == .enough { return }
   }
 }
 
