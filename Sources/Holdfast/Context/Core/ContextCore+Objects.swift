@@ -42,9 +42,12 @@ extension ContextCore {
   }
 
   func entity(named name: String) throws -> ManagedObjectModel.Entity {
+    // Consecutive requests mostly name the same entity, and comparing names is faster than hashing one.
+    if let lastNamed, lastNamed.name == name { return lastNamed }
     guard let entity = persistentStoreCoordinator.model.entity(named: name) else {
       throw PersistenceError(.unknownEntity, reason: "The model has no entity \(name).")
     }
+    lastNamed = entity
     return entity
   }
 

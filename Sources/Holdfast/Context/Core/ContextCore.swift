@@ -51,6 +51,8 @@ import Synchronization
   @exclusivity(unchecked) var temporaryIDs: TemporaryIDs
   /// The class of the last inserted object, and its entity.
   @exclusivity(unchecked) var lastInserted: (type: ObjectIdentifier, entity: EntityIndex)?
+  /// The entity that was last found by its name.
+  @exclusivity(unchecked) var lastNamed: ManagedObjectModel.Entity?
   @exclusivity(unchecked) var changes: ChangeSet
   /// How often ``noteChange(_:)`` recorded a change. An object that is ``ObjectFlags/listed`` isn't counted again.
   @exclusivity(unchecked) var changeCount = 0
