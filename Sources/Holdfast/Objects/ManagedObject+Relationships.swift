@@ -8,7 +8,9 @@ extension ManagedObject {
   /// The destination of the to-one relationship in a slot, for accessors of typed subclasses. May be a fault.
   public final func toOne<Destination: ManagedObject>(_ slot: SlotIndex) -> Destination? {
     guard let link = toOneLink(slot) else { return probeDestination() }
-    return target(link).map { $0.typed() }
+    // Optional's map would look up types at run time.
+    guard let object = target(link) else { return nil }
+    return object.typed()
   }
 
   /// The ID of the destination of the to-one relationship in a slot; nil also if the destination is being deleted.

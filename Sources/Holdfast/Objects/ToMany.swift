@@ -133,7 +133,7 @@ extension ToMany: Collection {
     let targets = position.targets ?? owner.targets(index)
     precondition(position.place < targets.count, "An index of a to-many relationship was used after its last object.")
     let key = targets.withKeys { $0[position.place] }
-    let object = Iterator(owner, index, targets).object(position.place)
+    let object = TargetIterator(owner, index, targets).object(position.place)
     return (object ?? owner.context.strayObject(owner.plan.toMany[index].destination, key)).typed()
   }
 
@@ -162,59 +162,19 @@ extension ToMany: Collection {
 
   /// Iterates over the current objects.
   public struct Iterator: IteratorProtocol {
-    private let context: ContextCore
-    private let destination: EntityIndex
-    private let targets: TargetKeys
-    private let isTransient: Bool
-    /// All objects, if some are new: a save during the iteration replaces their keys.
-    private var objects: [ManagedObject]?
-    private var place = 0
+    private var targets: TargetIterator
 
-    init(_ owner: ManagedObject, _ index: Int, _ targets: TargetKeys) {
-      context = owner.context
-      destination = owner.plan.toMany[index].destination
-      self.targets = targets
-      isTransient = index < 0
-    }
-
-    init(_ owner: ManagedObject, _ index: Int) {
-      self.init(owner, index, owner.targets(index, readsTargets: true))
-      if targets.hasTemporaryKeys { objects = (0..<targets.count).compactMap { object($0) } }
-    }
+    fileprivate init(_ targets: TargetIterator) { self.targets = targets }
 
     /// The next object, perhaps a fault.
     public mutating func next() -> Destination? {
-      if let objects { return nextKnown(objects) }
-      while place < targets.count {
-        defer { place += 1 }
-        if let object = object(place) { return object.typed() }
-      }
-      return nil
-    }
-
-    private mutating func nextKnown(_ objects: [ManagedObject]) -> Destination? {
-      while place < objects.count {
-        defer { place += 1 }
-        if !objects[place].isDeleted && !objects[place].flags.contains(.detached) { return objects[place].typed() }
-      }
-      return nil
-    }
-
-    fileprivate func object(_ place: Int) -> ManagedObject? {
-      switch targets {
-      case .list(let keys) where isTransient: return context.linkedTarget(destination, keys[place])
-      case .list(let keys):
-        if place % RowGroup.size == 0 { context.readAhead(destination, keys[place..<Swift.min(place + RowGroup.size, keys.count)]) }
-        return context.target(destination, keys[place], nil, position: 0)
-      case .answer(let siblings, let range):
-        return context.target(
-          destination, siblings.answer?.targets[range.lowerBound + place] ?? 0, siblings, position: range.lowerBound + place)
-      }
+      guard let object = targets.next() else { return nil }
+      return object.typed()
     }
   }
 
   /// Creates an iterator.
-  public func makeIterator() -> Iterator { Iterator(owner, index) }
+  public func makeIterator() -> Iterator { Iterator(TargetIterator(owner, index)) }
 
   /// Always 0, so that it needs no store request.
   public var underestimatedCount: Int { 0 }
