@@ -87,7 +87,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     let collector = RowCollector(), rows = ParentRows(store, isKeys: false, collector)
     _ = try rows.append(object)
     _ = try rows.flush()
-    return collector.runs.first.map { $0.batch[0] }
+    return collector.first.map { $0.batch[0] }
   }
 
   private func readDerived(_ options: RequestOptions) throws {

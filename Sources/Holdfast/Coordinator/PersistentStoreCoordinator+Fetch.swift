@@ -50,7 +50,7 @@ extension PersistentStoreCoordinator {
       }
       let collector = RowCollector()
       try run(division, query, store, stores, into: collector)
-      guard let first = collector.runs.first, first.batch.layout.columns.count == 1 else {
+      guard let first = collector.first, first.batch.layout.columns.count == 1 else {
         throw StoreError(
           .damaged, operation: "count rows", path: store.locationDescription,
           reason: "The store's answer to a count isn't a single number (rule F6).")

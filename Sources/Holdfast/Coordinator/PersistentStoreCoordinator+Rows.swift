@@ -23,7 +23,7 @@ extension PersistentStoreCoordinator {
       for (store, keys) in stores.split(request.keys) { try read(FaultRequest(entity: request.entity, keys: keys), store) }
     }
     try check(collector)
-    for run in collector.runs { publish(run.batch, in: cache, readIn: epoch) }
+    collector.forEachRun { publish($0.batch, in: cache, readIn: epoch) }
     return collector
   }
 
@@ -96,7 +96,7 @@ extension PersistentStoreCoordinator {
 
   /// Refuses rows that don't match an entity, before they are read as rows of that entity.
   func check(_ collector: RowCollector) throws {
-    for run in collector.runs { _ = try checkedEntityIndex(of: run.batch) }
+    try collector.forEachRun { _ = try checkedEntityIndex(of: $0.batch) }
   }
 
   /// The entity of a batch's rows.

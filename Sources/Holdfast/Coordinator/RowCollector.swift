@@ -2,17 +2,26 @@ import HoldfastStore
 
 /// Collects the rows that a store delivers, as runs.
 final class RowCollector: ReceivingSink {
-  @exclusivity(unchecked) private(set) var runs: [RowRun] = []
+  /// The first run. Most results have no other runs, so they need no array.
+  @exclusivity(unchecked) private(set) var first: RowRun?
+  @exclusivity(unchecked) private(set) var rest: [RowRun] = []
   @exclusivity(unchecked) private(set) var count = 0
   var hasReceived: Bool { count > 0 }
+  var runs: [RowRun] { first.map { [$0] + rest } ?? [] }
 
   func append(_ batch: RowBatch, _ rows: RowSelection) {
     let run = RowRun(batch: batch, rows: rows)
     let size = run.count
-    if size > 0 {
-      runs.append(run)
-      count += size
-    }
+    if size == 0 { return }
+    if first == nil { first = run } else { rest.append(run) }
+    count += size
+  }
+
+  /// Calls a closure with every run, in order.
+  func forEachRun(_ body: (RowRun) throws -> Void) rethrows {
+    guard let first else { return }
+    try body(first)
+    for run in rest { try body(run) }
   }
 
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
@@ -22,7 +31,7 @@ final class RowCollector: ReceivingSink {
 
   /// Calls a closure with every row in order.
   func forEach(_ body: (RowBatch, Int) throws -> Void) rethrows {
-    for run in runs {
+    try forEachRun { run in
       switch run.rows {
       case .all: for index in 0..<run.batch.count { try body(run.batch, index) }
       case .one(let index): try body(run.batch, index)

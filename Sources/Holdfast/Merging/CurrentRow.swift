@@ -64,7 +64,8 @@ extension ContextCore {
     for (entity, keys) in keys.sorted(by: { $0.key < $1.key }) {
       for window in keys.sorted().windows(of: RowGroup.size) {
         let rows = try persistentStoreCoordinator.rows(FaultRequest(entity: entity, keys: Array(window)), requests.ofOthers)
-        for group in groups(rows.runs, entity) where group.entity == entity {
+        forEachGroup(of: rows, entity) { group in
+          if group.entity != entity { return }
           group.forEachRow { position, row in body(entity, CurrentRow(pointer: row, group: group, position: position)) }
         }
       }

@@ -77,13 +77,13 @@ extension ContextCore {
     checkIsolation()
     var found: ManagedObject?
     let request = FaultRequest(entity: entity, keys: keys)
-    for group in groups(try persistentStoreCoordinator.rows(request, in: pinnedStores(), requests.ofOthers).runs, entity) {
+    forEachGroup(of: try persistentStoreCoordinator.rows(request, in: pinnedStores(), requests.ofOthers), entity) { group in
       if keys.count > 1 { recentGroups.append(group) }
       attachFaults(group)
-      guard let key, let (row, place) = group.row(key) else { continue }
+      guard let key, let (row, place) = group.row(key) else { return }
       if let known = registered(group.entity, key) {
         found = known
-        continue
+        return
       }
       let object = make(group.entity, key)
       attach(object, row, group, place)
@@ -122,14 +122,18 @@ extension ContextCore {
     }.sortedUniquely()
   }
 
-  /// Groups rows by entity.
+  /// Calls a closure with the rows of a collector, as a group for each entity.
   ///
   /// - Parameter entity: The entity of all rows, unless it shares its root.
-  func groups(_ runs: [RowRun], _ entity: EntityIndex) -> [RowGroup] {
-    guard let first = runs.first else { return [] }
-    if !graph.entities[entity].sharesRoot { return [RowGroup(first, Array(runs.dropFirst()), entity: entity)] }
+  func forEachGroup(of rows: RowCollector, _ entity: EntityIndex, _ body: (RowGroup) -> Void) {
+    if let first = rows.first { forEachGroup(of: first, rows.rest, entity, body) }
+  }
+
+  /// Calls a closure with the rows of runs, as a group for each entity.
+  func forEachGroup(of first: RowRun, _ rest: [RowRun], _ entity: EntityIndex, _ body: (RowGroup) -> Void) {
+    if !graph.entities[entity].sharesRoot { return body(RowGroup(first, rest, entity: entity)) }
     var byEntity: [(entity: EntityIndex, runs: [RowRun])] = []
-    for run in runs {
+    for run in [first] + rest {
       guard let concrete = persistentStoreCoordinator.entityIndex(of: run.batch) else { continue }
       if let place = byEntity.firstIndex(where: { $0.entity == concrete }) {
         byEntity[place].runs.append(run)
@@ -137,7 +141,7 @@ extension ContextCore {
         byEntity.append((concrete, [run]))
       }
     }
-    return byEntity.map { RowGroup($0.runs[0], Array($0.runs.dropFirst()), entity: $0.entity) }
+    for (entity, runs) in byEntity { body(RowGroup(runs[0], Array(runs.dropFirst()), entity: entity)) }
   }
 
   /// Whether a registered object has the entity of its row. Removes the object from the registry if it doesn't.

@@ -81,7 +81,7 @@ extension ContextCore {
     // Siblings may be of any entity that the relationship can reference.
     let request = FaultRequest(entity: siblings?.entity ?? entity, keys: keys)
     let collector = try coordinator.rows(request, in: pinnedStores(), options(firing: slot, of: entity))
-    for group in groups(collector.runs, entity) {
+    forEachGroup(of: collector, entity) { group in
       if keys.count > 1 { recentGroups.append(group) }
       attachFaults(group)
     }
@@ -107,7 +107,7 @@ extension ContextCore {
       for window in keys.sorted().windows(of: RowGroup.size) {
         let request = FaultRequest(entity: entity, keys: Array(window))
         let collector = try persistentStoreCoordinator.rows(request, in: pinnedStores(), options ?? requests.ofOthers)
-        for group in groups(collector.runs, entity) { attachFaults(group) }
+        forEachGroup(of: collector, entity, attachFaults)
       }
     }
     awakenFulfilled()
@@ -150,9 +150,10 @@ extension ContextCore {
     // Objects that have rows stay in their groups: for a row in two groups, the destinations would be fetched twice.
     var runs: ArraySlice<RowRun> = []
     for batch in batches {
-      let missing = (0..<UInt32(batch.count)).filter { registered(entity, batch.pointer(Int($0)).key)?.row == nil }
-      if missing.isEmpty { continue }
-      runs += RowRun(batch: batch, rows: missing.count == batch.count ? .all : .rows(missing)).windows(of: RowGroup.size)
+      guard let run = missingRows(batch, entity) else { continue }
+      // Most objects have few destinations.
+      if batches.count == 1 && run.count <= RowGroup.size { return keep(run, [], entity) }
+      runs += run.windows(of: RowGroup.size)
     }
     while let first = runs.popFirst() {
       var (rest, count): ([RowRun], Int) = ([], first.count)
@@ -161,10 +162,24 @@ extension ContextCore {
         count += next.count
         runs.removeFirst()
       }
-      for group in groups([first] + rest, entity) {
-        recentGroups.append(group)
-        attachFaults(group)
-      }
+      keep(first, rest, entity)
+    }
+  }
+
+  /// The rows of a batch whose objects have no row yet; nil if there are none.
+  private func missingRows(_ batch: RowBatch, _ entity: EntityIndex) -> RowRun? {
+    func isMissing(_ index: Int) -> Bool { registered(entity, batch.pointer(index).key)?.row == nil }
+    let count = (0..<batch.count).count { isMissing($0) }
+    if count == 0 { return nil }
+    if count == batch.count { return RowRun(batch: batch, rows: .all) }
+    return RowRun(batch: batch, rows: .rows((0..<UInt32(batch.count)).filter { isMissing(Int($0)) }))
+  }
+
+  /// Keeps rows for objects created later, and attaches them to registered faults.
+  private func keep(_ first: RowRun, _ rest: [RowRun], _ entity: EntityIndex) {
+    forEachGroup(of: first, rest, entity) { group in
+      recentGroups.append(group)
+      attachFaults(group)
     }
   }
 

@@ -145,7 +145,7 @@ extension ContextCore {
     let entity = object.flags.entityIndex
     let found = try persistentStoreCoordinator.rows(
       FaultRequest(entity: entity, keys: [object.objectKey]), in: pinnedStores(), requests.ofOthers)
-    guard let run = found.runs.first, persistentStoreCoordinator.entityIndex(of: run.batch) == entity else {
+    guard let run = found.first, persistentStoreCoordinator.entityIndex(of: run.batch) == entity else {
       throw PersistenceError(.missingObject, objectID: object.id, reason: "No object has this ID; it was deleted.")
     }
     let fresh = run.pointer(0)
