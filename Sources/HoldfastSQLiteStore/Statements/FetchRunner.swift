@@ -51,7 +51,8 @@ struct FetchRunner {
       if isEmpty { return }
       if concrete.count > 1 { return try runFamily(plan, entity, into: sink) }
       let stream = RowStream(store.builder(try store.entity(concrete[0])), sink)
-      if try stream.run(try statement(plan, .rows, entity), store.decoders[concrete[0]]) { try stream.finish() }
+      let statement = try lookUp(plan, entity) ?? self.statement(plan, .rows, entity)
+      if try stream.run(statement, store.decoders[concrete[0]]) { try stream.finish() }
     case .keys:
       if isEmpty { return }
       if concrete.count > 1 { return try runFamily(plan, entity, into: sink) }
@@ -118,6 +119,22 @@ struct FetchRunner {
     query.append(limit: isWindowed ? plan.limit : nil, offset: isWindowed ? plan.offset : 0)
     let statement = try connection.statement(query.shape) { try sql(plan, selection, entity, sorts, isWindowed) }
     try statement.bind(query.bindings)
+    return statement
+  }
+
+  /// The statement for the rows of a plan whose only condition is that a property equals a constant; nil for other plans.
+  ///
+  /// Its shape is a number, so finding it needs no list of the query's components.
+  private func lookUp(_ plan: FetchPlan, _ entity: ManagedObjectModel.Entity) throws -> SQLiteStatement? {
+    guard case .comparison(.property(let path), .equalTo, .constant(let value), [])? = plan.predicate, path.rest.isEmpty,
+      plan.sorts.isEmpty, plan.limit == nil, plan.offset == 0, plan.concreteEntities[0] == entity.index,
+      !store.schema.tables[entity.index].isShared, let slot = entity.slot(named: path.first),
+      case .exact(let binding) = ConstantForm(value, for: OperandKind(entity.layout.columns[slot]))
+    else { return nil }
+    let statement = try connection.statement(StatementShape(.lookUp, entity: entity.index, slot: slot)) {
+      try sql(plan, .rows, entity, [], false)
+    }
+    try statement.bind(binding, at: 1)
     return statement
   }
 
@@ -214,16 +231,18 @@ extension SQLiteStatement {
   /// Binds values to the parameters, starting with the first.
   func bind(_ bindings: [SQLBinding]) throws {
     assert(bindings.count == parameterCount, "\(bindings.count) values for \(parameterCount) parameters of: \(sql)")
-    for (place, binding) in bindings.enumerated() {
-      switch binding {
-      case .null: bindNull(at: place + 1)
-      case .integer(let value): bind(value, at: place + 1)
-      case .real(let value): bind(value, at: place + 1)
-      case .text(let text): try bind(text, at: place + 1)
-      case .blob(let bytes): try bind(bytes, at: place + 1)
-      case .rawText(let bytes): try bytes.withUnsafeBytes { try bindText($0, .copied, at: place + 1) }
-      case .list(let list): bind(list, at: place + 1)
-      }
+    for (place, binding) in bindings.enumerated() { try bind(binding, at: place + 1) }
+  }
+
+  fileprivate func bind(_ binding: SQLBinding, at index: Int) throws {
+    switch binding {
+    case .null: bindNull(at: index)
+    case .integer(let value): bind(value, at: index)
+    case .real(let value): bind(value, at: index)
+    case .text(let text): try bind(text, at: index)
+    case .blob(let bytes): try bind(bytes, at: index)
+    case .rawText(let bytes): try bytes.withUnsafeBytes { try bindText($0, .copied, at: index) }
+    case .list(let list): bind(list, at: index)
     }
   }
 }

@@ -10,7 +10,7 @@ struct StatementShape: Equatable, Sendable {
 
   /// The purpose of a statement. Each purpose has its own encoding of shapes.
   enum Family: UInt8 {
-    case text, fetch, rowByKey, rowsByRange, targets, targetsByRange, targetRows, insert, update, familyByKey, familyByRange
+    case text, fetch, rowByKey, rowsByRange, targets, targetsByRange, targetRows, insert, update, familyByKey, familyByRange, lookUp
   }
 
   init(_ family: Family) {
@@ -23,6 +23,11 @@ struct StatementShape: Equatable, Sendable {
     head =
       UInt64(family.rawValue) | UInt64(UInt32(truncatingIfNeeded: entity.rawValue)) << 8
       | UInt64(truncatingIfNeeded: relationship.rawValue) << 40
+  }
+
+  /// The shape of a statement that depends only on an entity and one of its slots.
+  init(_ family: Family, entity: EntityIndex, slot: SlotIndex) {
+    self.init(family, entity: entity, relationship: RelationshipIndex(slot.rawValue))
   }
 
   /// The shape of a statement identified by its text.

@@ -1,3 +1,4 @@
+import Foundation
 import HoldfastStore
 import HoldfastStoreConformance
 import Testing
@@ -115,6 +116,37 @@ import Testing
     #expect(try names(.comparison(chip, .notEqualTo, one, [])) == ["Max", "Rex"])
     #expect(try context.count(Dog.self) { $0.chip == 1 } == 1)
     #expect(try context.fetchObjectIDs(Dog.self) { $0.chip == 1 }.count == 1)
+  }
+
+  @Test(arguments: TestStore.withChild) func `properties of every kind are looked up one after the other`(_ store: TestStore) throws {
+    let context = try store.makeKennelsOfTwo().context()
+    let dogs = try context.fetch(Dog.self, sortedBy: \.name), fido = dogs[0], rex = dogs[1]
+    let owner = try #require(fido.owner), uid = UUID(), born = Date(timeIntervalSinceReferenceDate: 100)
+    fido.born = born
+    fido.uid = uid
+    fido.weight = 2.5
+    fido.price = 12
+    fido.isGood = false
+    rex.owner = nil
+    try context.save()
+    func finds(
+      _ dogs: [Dog], @FetchPredicateBuilder<Dog> where conditions: (FetchPath<Dog, Dog>) -> FetchPredicate<Dog>
+    ) throws -> Bool {
+      try context.fetch(Dog.self, where: conditions) == dogs
+    }
+    for _ in 0..<2 {
+      #expect(try finds([fido]) { $0.name == "Fido" })
+      #expect(try finds([fido]) { $0.born == born })
+      #expect(try finds([fido]) { $0.uid == uid })
+      #expect(try finds([fido]) { $0.weight == 2.5 })
+      #expect(try finds([fido]) { $0.price == 12 })
+      #expect(try finds([fido]) { $0.isGood == false })
+      #expect(try finds([fido]) { $0.owner == owner })
+      #expect(try finds([fido]) { $0 == fido })
+      #expect(try finds([rex]) { $0.owner == nil })
+      #expect(try finds([rex]) { $0.name == "Rex" })
+      #expect(try finds([]) { $0.weight == 2 })
+    }
   }
 
   @Test(arguments: TestStore.allCases) func `a look-up and its relationships send one request each`(_ store: TestStore) throws {
