@@ -16,6 +16,18 @@ enum SQLName {
     "Z" + (name.utf8.contains(UInt8(ascii: ".")) ? upper(name.split(separator: ".").joined(separator: "_")) : upper(name))
   }
 
+  /// Names or expressions with a separator between them.
+  ///
+  /// Written by hand: the first `joined(separator:)` of a process creates types, which takes longer than SQLite takes to compile a statement.
+  static func list(_ texts: ArraySlice<String>, separator: String) -> String {
+    var list = texts.first ?? ""
+    for text in texts.dropFirst() {
+      list += separator
+      list += text
+    }
+    return list
+  }
+
   /// The name in upper case.
   static func upper(_ name: String) -> String {
     String(decoding: name.utf8.map { (97...122).contains($0) ? $0 - 32 : $0 }, as: UTF8.self)

@@ -81,8 +81,11 @@ struct QueryTranslator {
     case .comparison(let left, let op, let right, let folding): return try comparison(left, op, right, folding, &scope)
     case .between(let value, let lower, let upper):
       let operand = try operand(value, &scope)
-      let above = comparison(operand.sql, .greaterThanOrEqualTo, ConstantForm(lower, for: operand.kind), [])
-      return "(\(above) AND \(comparison(operand.sql, .lessThanOrEqualTo, ConstantForm(upper, for: operand.kind), [])))"
+      let least = ConstantForm(lower, for: operand.kind), greatest = ConstantForm(upper, for: operand.kind)
+      // For each row, SQLite evaluates the operand of BETWEEN once, and that of two comparisons twice.
+      if case .exact = least, case .exact = greatest { return "(\(operand.sql) BETWEEN \(placeholder()) AND \(placeholder()))" }
+      let above = comparison(operand.sql, .greaterThanOrEqualTo, least, [])
+      return "(\(above) AND \(comparison(operand.sql, .lessThanOrEqualTo, greatest, [])))"
     case .membership(let value, let list): return try membership(value, list, &scope)
     case .property:
       let operand = try operand(expression, &scope)
@@ -105,7 +108,7 @@ struct QueryTranslator {
     while parts.count > 1 {
       parts = stride(from: 0, to: parts.count, by: 8).map { start in
         let group = parts[start..<min(start + 8, parts.count)]
-        return group.count == 1 ? group[start] : "(\(group.joined(separator: " \(word) ")))"
+        return group.count == 1 ? group[start] : "(\(SQLName.list(group, separator: " \(word) ")))"
       }
     }
     return parts[0]
@@ -275,6 +278,7 @@ struct QueryTranslator {
         term.folding.isEmpty || operand.kind != .text ? operand.sql : "\(SQLFunctions.fold)(\(operand.sql), \(term.folding.rawValue))"
       terms.append("\(key) \(term.isAscending ? "ASC" : "DESC")")
     }
-    return (terms + ["\(scope.alias).Z_PK"]).joined(separator: ", ")
+    terms.append("\(scope.alias).Z_PK")
+    return SQLName.list(terms[...], separator: ", ")
   }
 }
