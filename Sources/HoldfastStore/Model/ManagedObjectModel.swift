@@ -30,6 +30,10 @@ public final class ManagedObjectModel: Sendable {
   public let composites: [CompositeDescription]
   /// The fetch request templates, as declared.
   public let fetchRequestTemplates: [FetchRequestDescription]
+  /// The digest of all entity names and version hashes: SHA-512 in base64.
+  ///
+  /// Core Data stores it as `NSStoreModelVersionHashesDigest`. It is computed once, because opening a SQLite store compares it.
+  public let versionDigest: String
   let indexByName: [String: EntityIndex]
 
   /// Creates a model from declarations.
@@ -58,6 +62,7 @@ public final class ManagedObjectModel: Sendable {
     self.fetchRequestTemplates = fetchRequestTemplates
     entities = ModelFreezer(ordered, composites).entities()
     orderedRelationships = ManagedObjectModel.orderedRelationships(entities)
+    versionDigest = ModelVersionHash.digest(entities.map { (name: $0.name, hash: $0.versionHash) })
     indexByName = Dictionary(uniqueKeysWithValues: entities.map { ($0.name, $0.index) })
   }
 

@@ -29,8 +29,16 @@ enum ModelVersionHash {
   }
 
   /// One digest of all hashes, including names.
-  static func digest(_ hashes: [String: [UInt8]]) -> String {
-    Base64.encode(SHA512.hash(byName(hashes).flatMap { Array($0.key.utf8) + $0.value }))
+  static func digest(_ hashes: [String: [UInt8]]) -> String { digest(hashes.map { (name: $0.key, hash: $0.value) }) }
+
+  /// One digest of all hashes, including names, in any order.
+  static func digest(_ hashes: [(name: String, hash: [UInt8])]) -> String {
+    var bytes: [UInt8] = []
+    for (name, hash) in hashes.sorted(by: { ModelOrder.bytewise($0.name, $1.name) }) {
+      bytes += name.utf8
+      bytes += hash
+    }
+    return Base64.encode(SHA512.hash(bytes))
   }
 
   /// One digest of all hashes, without names.
@@ -79,13 +87,6 @@ enum ModelVersionHash {
 }
 
 extension ManagedObjectModel {
-  /// The digest of all entity names and version hashes: SHA-512 in base64.
-  ///
-  /// Core Data stores it as `NSStoreModelVersionHashesDigest`.
-  public var versionDigest: String {
-    ModelVersionHash.digest(entityVersionHashesByName)
-  }
-
   /// The digest of all version hashes: SHA-256 in base64.
   ///
   /// Core Data stores it as `NSStoreModelVersionChecksumKey`.
