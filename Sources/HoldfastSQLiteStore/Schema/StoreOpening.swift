@@ -108,7 +108,8 @@ struct StoreOpening {
   /// by its table and name.
   private func missingIndexes(_ schema: StoreSchema, isOwn: Bool, _ connection: SQLiteConnection) throws -> [String] {
     if database.options.isReadOnly || !database.options.indexAddition.includes(ownStore: isOwn) { return [] }
-    if model.entities.allSatisfy(\.indexes.isEmpty) { return [] }
+    // A closure: the first use of a key path in a process creates it, and the types of its root and value.
+    if model.entities.allSatisfy({ $0.indexes.isEmpty }) { return [] }
     let wanted = schema.indexes.filter { $0.purpose == .fetch }
     let find = try connection.prepare(
       "SELECT 1 FROM sqlite_master WHERE type = 'index' AND tbl_name = ?1 "
