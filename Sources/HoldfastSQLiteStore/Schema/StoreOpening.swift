@@ -74,7 +74,7 @@ struct StoreOpening {
     let digest = model.versionDigest
     let isOurs = StoreOpening.contains(row.plist, MetadataRecord.layoutMark(of: model, digest: digest))
     if isOurs && MetadataRecord.holdsNothingOfTheUser(row.plist) {
-      let schema = StoreSchema.predicted(model)
+      let schema = StoreSchema.own(model)
       try row.schema.check(schema, isReadOnly: database.options.isReadOnly)
       return Found(record: row, schema: schema, userInfo: [:], missingIndexes: try missingIndexes(schema, isOwn: true, connection))
     }
@@ -84,7 +84,7 @@ struct StoreOpening {
     if !isOurs && (record.layoutHashes != nil || !StoreOpening.contains(row.plist, digest)) {
       try record.checkCompatibility(with: model, path: database.file.path)
     }
-    let schema = isOurs ? StoreSchema.predicted(model) : try StoreSchema.read(model, from: connection)
+    let schema = isOurs ? StoreSchema.own(model) : try StoreSchema.read(model, from: connection)
     try row.schema.check(schema, isReadOnly: database.options.isReadOnly)
     return Found(
       record: row, schema: schema, userInfo: record.userInfo, missingIndexes: try missingIndexes(schema, isOwn: record.isOwn, connection))
@@ -155,7 +155,7 @@ struct StoreOpening {
         .notAStore, operation: StoreOpening.operation, path: database.file.path,
         reason: "The file is empty. To create a store in it, open it for writing, with createsIfMissing.")
     }
-    let schema = StoreSchema.predicted(model)
+    let schema = StoreSchema.own(model)
     try schema.check()
     let writer = try database.writer(to: "create the store")
     do {

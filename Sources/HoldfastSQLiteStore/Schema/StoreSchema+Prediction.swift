@@ -1,6 +1,18 @@
 import HoldfastStore
+import Synchronization
 
 extension StoreSchema {
+  /// The schema that was predicted last. A program mostly opens stores of one model.
+  private static let latest = Mutex<StoreSchema?>(nil)
+
+  /// The layout of a store that this framework has created, as ``predicted(_:numbers:)`` returns it.
+  static func own(_ model: ManagedObjectModel) -> StoreSchema {
+    if let known = latest.withLock({ $0 }), known.model === model { return known }
+    let schema = predicted(model)
+    latest.withLock { $0 = schema }
+    return schema
+  }
+
   /// The layout of a new file. On disk: do not change.
   ///
   /// - Parameter numbers: The entity numbers by entity index. In a new file they are the index + 1.
