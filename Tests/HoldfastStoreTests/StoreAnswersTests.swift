@@ -50,6 +50,14 @@ import Testing
     expectRefusal(of: answers)
   }
 
+  @Test func theLastFunctionOfATypeAnswersItsRequests() throws {
+    let table = Answering.table.answering(Name.self) { _, _, _ in "first" }.answering(Sum.self) { _, sum, _ in sum.a * sum.b }
+      .answering(Name.self) { _, _, _ in "second" }
+    let answers = table.bound(to: Answering(offset: 10))
+    #expect(try answers.perform(Sum(a: 3, b: 4)) == 12 && answers.perform(Name()) == "second")
+    expectRefusal(of: Answering.table.bound(to: Answering(offset: 10)))
+  }
+
   @Test func aStoreWithoutAnswersRefusesEveryRequest() { expectRefusal(of: .none) }
 
   @Test func aTranslatingTableSupportsOnlyWhatTheWrappedStoreSupports() throws {

@@ -25,8 +25,10 @@ public struct AnswerTable<Store: Sendable>: Sendable {
     let answer: @Sendable (Store, Request, RequestOptions) throws -> Request.Answer
   }
 
-  /// The entries by type of request. Each is an ``Entry`` of that type.
-  private var entries: [ObjectIdentifier: any Sendable] = [:]
+  /// The entries, each an ``Entry`` of its type of request.
+  ///
+  /// A list, because it is short, and a process that opens a store for one row doesn't need to create a dictionary's type.
+  private var entries: [(type: ObjectIdentifier, entry: any Sendable)] = []
 
   /// Creates an empty table.
   public init() {}
@@ -36,7 +38,8 @@ public struct AnswerTable<Store: Sendable>: Sendable {
     _ type: Request.Type, _ answer: @escaping @Sendable (Store, Request, RequestOptions) throws -> Request.Answer
   ) -> AnswerTable {
     var table = self
-    table.entries[ObjectIdentifier(type)] = Entry(answer: answer)
+    table.entries.removeAll { $0.type == ObjectIdentifier(type) }
+    table.entries.append((ObjectIdentifier(type), Entry(answer: answer)))
     return table
   }
 
@@ -50,11 +53,16 @@ public struct AnswerTable<Store: Sendable>: Sendable {
     StoreAnswers(BoundTable(table: self, store: store, other: other))
   }
 
-  fileprivate func supports<Request: StoreRequest>(_ type: Request.Type) -> Bool { entries[ObjectIdentifier(type)] != nil }
+  fileprivate func supports<Request: StoreRequest>(_ type: Request.Type) -> Bool { entry(type) != nil }
+
+  private func entry<Request: StoreRequest>(_ type: Request.Type) -> (any Sendable)? {
+    for entry in entries where entry.type == ObjectIdentifier(type) { return entry.entry }
+    return nil
+  }
 
   fileprivate func answer<Request: StoreRequest>(_ store: Store, _ request: Request, _ options: RequestOptions) throws -> Request.Answer {
-    guard let entry = entries[ObjectIdentifier(Request.self)] as? Entry<Request> else { throw StoreAnswers.unsupported(Request.self) }
-    return try entry.answer(store, request, options)
+    guard let found = entry(Request.self) as? Entry<Request> else { throw StoreAnswers.unsupported(Request.self) }
+    return try found.answer(store, request, options)
   }
 }
 
