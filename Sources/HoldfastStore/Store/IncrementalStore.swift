@@ -299,19 +299,37 @@ public struct StoreMetadata: Sendable {
   /// The store's identity: its UUID, and the source of its object IDs.
   public var identity: StoreIdentity
   /// The user metadata.
-  public var userInfo: [String: StoreValue]
+  public var userInfo: [String: StoreValue] {
+    get { contents.userInfo }
+    set { contents = Contents(newValue, contents.incomparableSlots) }
+  }
   /// The attributes that the store can't compare, by entity; for example those that it encrypts.
   ///
   /// The store saves and returns their values like any others. The framework evaluates predicates, sort terms and aggregates of these
   /// attributes itself, and the plans that it sends contain none. It also checks their uniqueness constraints. A slot of an entity is
   /// incomparable for its superentities and subentities that have the slot, too. Derived attributes and relationships must be comparable;
   /// if one is listed, opening the store fails with code ``StoreError/Code/unsupportedModel``.
-  public var incomparableSlots: [EntityIndex: Set<SlotIndex>]
+  public var incomparableSlots: [EntityIndex: Set<SlotIndex>] {
+    get { contents.incomparableSlots }
+    set { contents = Contents(contents.userInfo, newValue) }
+  }
+
+  /// The dictionaries, behind one reference. Copying them one by one creates their types, which is noticeable when a process opens its first
+  /// store.
+  private var contents: Contents
+
+  private final class Contents: Sendable {
+    let userInfo: [String: StoreValue]
+    let incomparableSlots: [EntityIndex: Set<SlotIndex>]
+
+    init(_ userInfo: [String: StoreValue], _ incomparableSlots: [EntityIndex: Set<SlotIndex>]) {
+      (self.userInfo, self.incomparableSlots) = (userInfo, incomparableSlots)
+    }
+  }
 
   /// Creates store metadata.
   public init(identity: StoreIdentity, userInfo: [String: StoreValue] = [:], incomparableSlots: [EntityIndex: Set<SlotIndex>] = [:]) {
     self.identity = identity
-    self.userInfo = userInfo
-    self.incomparableSlots = incomparableSlots
+    contents = Contents(userInfo, incomparableSlots)
   }
 }
