@@ -104,10 +104,13 @@ public final class TracingStore: ForwardingStore {
   public func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
     try tracing(trace(.open)) { _ in
       let metadata = try base.open(model: model, host: host)
-      state.withLock { $0.model = model }
+      noteOpened(model)
       return metadata
     }
   }
+
+  /// Notes the model of a store that was opened without tracing, for the names in later traces.
+  package func noteOpened(_ model: ManagedObjectModel) { state.withLock { $0.model = model } }
 
   /// Traces the request and forwards it.
   public func close() throws { try tracing(trace(.close)) { _ in try base.close() } }

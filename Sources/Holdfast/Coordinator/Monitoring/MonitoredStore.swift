@@ -22,7 +22,12 @@ final class MonitoredStore: ForwardingStore {
 
   var answers: StoreAnswers { next.answers.intercepted(by: AnswerCounter(monitor: monitor)) }
 
-  func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata { try traced.open(model: model, host: host) }
+  func open(model: ManagedObjectModel, host: StoreHost) throws -> StoreMetadata {
+    if monitor.isObserved { return try traced.open(model: model, host: host) }
+    let metadata = try base.open(model: model, host: host)
+    traced.noteOpened(model)
+    return metadata
+  }
 
   func fetch(_ plan: FetchPlan, in view: any ReadView, options: RequestOptions, into sink: any RowSink) throws {
     monitor.countFetch()
