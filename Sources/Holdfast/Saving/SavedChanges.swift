@@ -92,7 +92,10 @@ final class SaveListeners: Sendable {
   private let listeners = Mutex(Listeners())
 
   deinit {
-    for reader in listeners.withLock({ $0.all }) { reader.queue?.end() }
+    // Under the lock, which no other thread uses any more: returning the list would create its type in every process.
+    listeners.withLock { listeners in
+      for reader in listeners.all { reader.queue?.end() }
+    }
   }
 
   /// Whether anyone listens to the saves of other contexts than the one with an inbox.
