@@ -25,8 +25,6 @@ final class XMLDocumentReader {
   private(set) var lacksUUID = false
   /// Whether the document has the document type of a store.
   var hasDocumentType = false
-  /// Whether the parser reported an event since it last read bytes.
-  @exclusivity(unchecked) var hasEvent = false
   /// Whether the document has ended.
   var isComplete: Bool { place == .end }
 

@@ -76,7 +76,6 @@ struct XMLParser {
   // `parse(_:)` keeps the reader alive.
   guard let context else { return }
   Unmanaged<XMLDocumentReader>.fromOpaque(context)._withUnsafeGuaranteedRef { reader in
-    reader.hasEvent = true
     if reader.failure != nil { return }
     do { try body(reader) } catch { reader.fail(error) }
   }
