@@ -75,14 +75,16 @@ struct PrivateRow {
   ///
   /// Replaced bytes are reclaimed when the block is full, and when the row is saved.
   ///
-  /// - Parameter layout: Evaluated only if the block is full. Getting the layout of an object's entity takes two retains and releases.
+  /// - Parameters:
+  ///   - layout: Evaluated only if the block is full. Getting the layout of an object's entity takes two retains and releases.
+  ///   - pool: Evaluated only if the block is full, for the same reason.
   mutating func set(
-    _ slot: SlotIndex, bytes: UnsafeRawBufferPointer, _ layout: @autoclosure () -> RowLayout, in pool: BlockPool
+    _ slot: SlotIndex, bytes: UnsafeRawBufferPointer, _ layout: @autoclosure () -> RowLayout, in pool: @autoclosure () -> BlockPool
   ) {
     let old = pointer.bytes(slot)
     var offset = old.baseAddress.map { $0 - UnsafeRawPointer(row) } ?? 0
     if old.isEmpty || bytes.count > old.count {
-      if Int(header.pointee.used) + bytes.count > Int(header.pointee.capacity) { return move(slot, bytes, layout(), pool) }
+      if Int(header.pointee.used) + bytes.count > Int(header.pointee.capacity) { return move(slot, bytes, layout(), pool()) }
       offset = Int(header.pointee.used)
       header.pointee.used += UInt32(bytes.count)
     }
