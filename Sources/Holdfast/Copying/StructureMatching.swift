@@ -35,7 +35,7 @@ final class StructureMatching {
   /// The colours, by side, root entity and rank.
   private var colours: [[[UInt64]]]
   /// The ranks of the objects that have a colour of both stores, by side and entity.
-  private(set) var open: [[[Int]]]
+  var open: [[[Int]]]
   /// The ranks of the objects that had a colour of one store only, by side and entity.
   private(set) var strays: [[[Int]]]
   /// What the owners of one-way links add to the colours of the destinations, by side, root entity and rank.
@@ -54,7 +54,7 @@ final class StructureMatching {
   private(set) var remainingReads: Int
 
   var model: ManagedObjectModel { readers[0].model }
-  private var concreteEntities: [ManagedObjectModel.Entity] { model.entities.filter { !$0.isAbstract } }
+  var concreteEntities: [ManagedObjectModel.Entity] { model.entities.filter { !$0.isAbstract } }
 
   init(_ first: GraphReader, _ second: GraphReader, _ pairs: ObjectPairs) {
     (readers, self.pairs) = ([first, second], pairs)
@@ -123,7 +123,7 @@ final class StructureMatching {
     colourPair(entity, first, second)
   }
 
-  private func colourPair(_ entity: ManagedObjectModel.Entity, _ first: Int, _ second: Int) {
+  func colourPair(_ entity: ManagedObjectModel.Entity, _ first: Int, _ second: Int) {
     let root = entity.rootIndex, colour = GraphHash.mixed(GraphHash.mixed(-1 - root.rawValue, 0), UInt64(first))
     for (side, rank) in [(Side.first, first), (.second, second)] {
       set(colour, Mark.paired, side, root, rank)
@@ -135,7 +135,7 @@ final class StructureMatching {
     if !oneWay[entity.index].isEmpty { settled[side.rawValue][entity.index].append(rank) }
   }
 
-  private func colourSingle(_ side: Side, _ entity: ManagedObjectModel.Entity, _ rank: Int) {
+  func colourSingle(_ side: Side, _ entity: ManagedObjectModel.Entity, _ rank: Int) {
     set(GraphHash.mixed(entity.index.rawValue, 5), Mark.stray, side, entity.rootIndex, rank)
     addSettled(side, entity, rank)
   }
@@ -143,46 +143,6 @@ final class StructureMatching {
   private func setStray(_ side: Side, _ entity: ManagedObjectModel.Entity, _ rank: Int) {
     strays[side.rawValue][entity.index].append(rank)
     colourSingle(side, entity, rank)
-  }
-
-  /// Step 1.
-  private func colourByValues() throws {
-    for entity in concreteEntities {
-      var colours: [[UInt64]] = []
-      for side in Side.allCases {
-        var found: [(rank: Int, colour: UInt64)] = []
-        let reader = readers[side.rawValue], pairs = pairs
-        try reader.forEachRow(of: entity) { row in
-          guard let rank = reader.rank(row.key, entity.rootIndex), pairs.isUnpaired(side, entity.rootIndex, rank) else { return }
-          found.append((rank, try Self.colour(of: row.pointer, entity, reader)))
-        }
-        found.sort { $0.rank < $1.rank }
-        open[side.rawValue][entity.index] = found.map(\.rank)
-        colours.append(found.map(\.colour))
-      }
-      for rank in readers[0].ranks(of: entity) where !pairs.isUnpaired(.first, entity.rootIndex, rank) {
-        if let partner = pairs.partner(.first, entity.rootIndex, rank) {
-          colourPair(entity, rank, partner)
-        } else {
-          colourSingle(.first, entity, rank)
-        }
-      }
-      for rank in readers[1].ranks(of: entity)
-      where !pairs.isUnpaired(.second, entity.rootIndex, rank) && pairs.partner(.second, entity.rootIndex, rank) == nil {
-        colourSingle(.second, entity, rank)
-      }
-      split(entity, colours, nil)
-    }
-  }
-
-  /// The colour of an object's values, without links and values that follow from other objects.
-  private static func colour(of row: RowPointer, _ entity: ManagedObjectModel.Entity, _ reader: GraphReader) throws -> UInt64 {
-    var colour = GraphHash.mixed(entity.index.rawValue, 6)
-    for attribute in entity.attributes where attribute.derivation == nil {
-      // Objects in attributes are links.
-      colour = GraphHash.mixed(colour, GraphHash.of(try reader.content(of: row, attribute, entity)) { _, _ in 1 })
-    }
-    return colour
   }
 
   // MARK: Refinement
@@ -289,7 +249,7 @@ final class StructureMatching {
   /// there are none, it becomes a stray.
   ///
   /// - Parameter former: The former colours; nil for the first ones.
-  @discardableResult private func split(
+  @discardableResult func split(
     _ entity: ManagedObjectModel.Entity, _ refined: [[UInt64]], _ former: [[UInt64]]?
   ) -> Bool {
     var members: [Member] = []
