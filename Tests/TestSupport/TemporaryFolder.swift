@@ -48,15 +48,20 @@ package final class TemporaryFolder: Sendable {
     try FileManager.default.createSymbolicLink(atPath: file(name), withDestinationPath: target)
   }
 
-  /// The name, permissions and bytes of everything in the folder. Call it only while no store has one of the files open.
+  /// The path in the folder, the permissions and the bytes of everything in the folder and its subfolders. Call it only while no store has one
+  /// of the files open.
   package func snapshot() throws -> [String: [UInt8]] {
     var contents: [String: [UInt8]] = [:]
-    for name in names {
+    func add(_ name: String) throws {
       var status = stat()
-      guard lstat(file(name), &status) == 0 else { continue }
+      guard lstat(file(name), &status) == 0 else { return }
       let mode = withUnsafeBytes(of: UInt32(status.st_mode)) { Array($0) }
       contents[name] = mode + (status.st_mode & S_IFMT == S_IFREG ? try TemporaryFolder.read(file(name)) : [])
+      if status.st_mode & S_IFMT == S_IFDIR {
+        for inner in TemporaryFolder.names(in: file(name)) { try add(name + "/" + inner) }
+      }
     }
+    for name in names { try add(name) }
     return contents
   }
 
