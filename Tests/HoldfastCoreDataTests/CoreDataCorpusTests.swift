@@ -162,6 +162,7 @@ import Testing
     let other = TemporaryFolder(), newer = try writeStoreWithoutModel(new, to: other), before = try other.snapshot()
     let error = #expect(throws: MigrationError.self) { try PersistentContainer(existing: .xml(at: newer), modelsAt: bundle) }
     #expect(error?.code == .missingSourceModel && error?.path == newer && error?.reason.contains(bundle) == true, "\(error as Any)")
+    #expect(error?.problems.map(\.path) == ["Dog"], "\(error as Any)")
     #expect(try other.snapshot() == before)
     let store = try StoreDescription.xml(at: path).migrating(fromVersionsAt: bundle)
     let migrated = try PersistentStoreCoordinator(model: new, store: store)

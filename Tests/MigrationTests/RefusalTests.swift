@@ -132,8 +132,10 @@ import Testing
       EntityDescription("Dog", attributes: [.init("colour", .string, isOptional: true), .init("unused", .string, isOptional: true)]),
       EntityDescription("Walk"))
     try place.fill(newer) { try $0.add("Dog", "a", ["colour": "red"]) }
-    let before = try place.folder.snapshot(), description = place.description.migrating(from: [newer])
+    let before = try place.folder.snapshot(), file = try TemporaryFolder.read(place.path)
+    let description = place.description.migrating(from: [newer])
     let error = #expect(throws: MigrationError.self) { try PersistentStoreCoordinator(model: older, store: description) }
+    #expect(try TemporaryFolder.read(place.path) == file)
     #expect(error?.code == .lossOfData && error?.coreDataCode == 134110 && error?.problems.map(\.path) == ["Dog.colour"])
     #expect(error?.description.contains("Dog.colour: 1 object would be removed or lose it.") == true && error?.path == place.path)
     if store != .coreData { #expect(try place.folder.snapshot() == before) }
@@ -275,7 +277,9 @@ import Testing
     try place.fill(old) { try $0.add("Dog", "a") }
     let before = try place.folder.snapshot(), mapping = try MappingModel.inferred(from: other, to: new)
     let error = #expect(throws: MigrationError.self) { try place.description.administration.perform(MigrationRequest(mapping)) }
-    #expect(error?.code == .missingMappingModel && error?.coreDataCode == 134140)
+    #expect(error?.code == .missingMappingModel && error?.coreDataCode == 134140 && error?.path == place.path)
+    #expect(error?.problems.map(\.path) == ["Cat", "Dog"] && error?.problems.first?.reason == "The model has it, and the store doesn't.")
+    #expect(error?.reason.contains("Use one for the store's version.") == true)
     #expect(try place.folder.snapshot() == before)
   }
 

@@ -92,13 +92,14 @@ struct StoreCopier {
     _ body: (any IncrementalStore, ManagedObjectModel, StoreMetadata) throws -> Result
   ) throws -> Result {
     // Opening some stores would create them.
-    do { _ = try PersistentStoreCoordinator.metadata(for: description) } catch let error as StoreError
+    var found: PersistentStoreMetadata?
+    do { found = try PersistentStoreCoordinator.metadata(for: description) } catch let error as StoreError
       where error.code == .unsupportedRequest
     {}
     let stored = try model ?? PersistentStoreCoordinator.cachedModel(for: description)
     guard let model = stored else {
-      throw MigrationError(
-        .missingSourceModel, path: description.location?.description,
+      throw MigrationError.missingSourceModel(
+        found, among: [], path: description.location?.description,
         reason: "The store doesn't contain its model. Pass the model with which it was created.")
     }
     return try opening(description, model) { store, metadata in try body(store, model, metadata) }

@@ -85,10 +85,13 @@ extension PersistentStoreCoordinator {
     // In a damaged file, the model may be another one than the hashes say.
     let candidates = (try storedModel(of: description).map { [$0] } ?? []) + description.formerModels
     guard let source = candidates.first(where: { metadata.isCompatible(with: $0) }) else {
-      throw MigrationError(
-        .missingSourceModel, path: path,
-        reason: "The store doesn't contain its model, and none of the \(description.formerModels.count) former models has its version "
-          + "hashes. Pass the model with which the store was created to migrating(from:).")
+      let count = description.formerModels.count
+      let former =
+        count == 0 ? "" : count == 1 ? ", and the former model doesn't fit it" : ", and none of the \(count) former models fits it"
+      throw MigrationError.missingSourceModel(
+        metadata, among: candidates, path: path,
+        reason: "The store doesn't contain its model\(former). Nothing was changed. Pass the model with which it was created to "
+          + "migrating(from:).")
     }
     do throws(MigrationError) { return try MappingModel.inferred(from: source, to: model) } catch {
       var error = error

@@ -152,7 +152,10 @@ extension ClosedWholeFile {
       let header = try format.readHeader(reader)
       if (try? header.check(run.mapping.destination, path)) != nil { return nil }
       throw MigrationError(
-        .missingMappingModel, path: path, reason: "The mapping is for another version of the model than that of the store.", cause: error)
+        .missingMappingModel, path: path,
+        reason:
+          "The mapping is for another version of the model than that of the store. Nothing was changed. Use one for the store's version.",
+        problems: ModelCompatibility.problems(header.versionHashes, layouts: header.layoutHashes, mapping.source), cause: error)
     }
   }
 

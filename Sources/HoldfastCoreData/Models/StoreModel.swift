@@ -47,20 +47,23 @@ extension ManagedObjectModel {
   ///   cause; ``/HoldfastStore/StoreError`` if the store's metadata can't be read.
   public static func model(of store: StoreDescription, modelsAt path: String? = nil) throws -> ManagedObjectModel {
     let metadata = try PersistentStoreCoordinator.metadata(for: store)
-    var found: ManagedObjectModel?
+    var found: ManagedObjectModel?, others: [ManagedObjectModel] = []
     if let path {
       try ModelVersions(path).forEach { model in
-        if metadata.isCompatible(with: model) { found = model }
+        if metadata.isCompatible(with: model) { found = model } else { others.append(model) }
         return found == nil
       }
     }
     var failure: (any Error)?
     for read in [{ try PersistentStoreCoordinator.cachedModel(for: store) }, { try cachedModel(of: store) }] where found == nil {
-      do { if let model = try read(), metadata.isCompatible(with: model) { found = model } } catch { failure = error }
+      do {
+        guard let model = try read() else { continue }
+        if metadata.isCompatible(with: model) { found = model } else { others.append(model) }
+      } catch { failure = error }
     }
     if let found { return found }
-    throw MigrationError(
-      .missingSourceModel, path: store.location?.description,
+    throw MigrationError.missingSourceModel(
+      metadata, among: others, path: store.location?.description,
       reason: "The store doesn't contain a readable model with its version hashes"
         + (path.map { ", and none of the versions at \($0) has them" } ?? "") + ". Pass the model with which it was created.",
       cause: failure)

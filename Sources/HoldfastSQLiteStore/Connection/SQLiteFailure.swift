@@ -124,7 +124,7 @@ struct SQLiteFailure: LocalizedError, CustomStringConvertible {
 
   private func reason(_ code: StoreError.Code) -> String {
     switch code {
-    case .notAStore: "The file is not a SQLite database."
+    case .notAStore: "The file isn't a SQLite database. Check the path."
     case .damaged: "The file is damaged. Restore it from a backup, or recover the readable part with repairPersistentStore."
     case .diskFull: "The disk is full, or the file has reached its size limit. Nothing was saved. Free some space and try again."
     case .inputOutput: "The operating system couldn't read or write the file."

@@ -180,7 +180,10 @@ extension ClosedFile {
     do { try record.checkCompatibility(with: mapping.source, path: path) } catch {
       if record.isCompatible(with: mapping.destination) { return nil }
       throw MigrationError(
-        .missingMappingModel, path: path, reason: "The mapping is for another version of the model than that of the store.", cause: error)
+        .missingMappingModel, path: path,
+        reason:
+          "The mapping is for another version of the model than that of the store. Nothing was changed. Use one for the store's version.",
+        problems: ModelCompatibility.problems(record.versionHashes, layouts: record.layoutHashes, mapping.source), cause: error)
     }
     // Another program may have migrated a file that this framework created.
     let isOwn = record.hasLayout(of: mapping.source)

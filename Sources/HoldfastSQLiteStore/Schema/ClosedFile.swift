@@ -129,7 +129,8 @@ struct ClosedFile: Sendable {
   func record(_ connection: SQLiteConnection, _ operation: String) throws -> MetadataRecord {
     let reader = MetadataReader(path: path, operation: operation)
     guard let row = try reader.row(connection) else {
-      throw StoreError(.notAStore, operation: operation, path: path, reason: "The database has no tables, so it isn't an object store.")
+      throw StoreError(
+        .notAStore, operation: operation, path: path, reason: "The database has no tables, so it isn't a store. Check the path.")
     }
     let record = try reader.record(row)
     try record.checkLayout(path: path)

@@ -53,7 +53,8 @@ struct MetadataReader {
       guard let failure = error.cause as? SQLiteFailure, failure.primaryCode == SQLiteResultCode.error else { throw error }
       if try connection.int64("SELECT COUNT(*) FROM sqlite_master") == 0 { return nil }
       throw StoreError(
-        .notAStore, operation: operation, path: path, reason: "The file is a SQLite database, but not an object store.", cause: error)
+        .notAStore, operation: operation, path: path, reason: "The file is a SQLite database, but not a store. Check the path.",
+        cause: error)
     }
   }
 }

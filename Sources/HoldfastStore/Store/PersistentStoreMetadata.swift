@@ -32,8 +32,11 @@ public struct PersistentStoreMetadata: Sendable, Hashable {
   /// Whether the store opens with a model: the version hashes of all entities are equal.
   ///
   /// If the store has layout hashes, they are compared as well.
-  public func isCompatible(with model: ManagedObjectModel) -> Bool {
-    ModelCompatibility.differing(entityVersionHashes, entityLayoutHashes, model).isEmpty
+  public func isCompatible(with model: ManagedObjectModel) -> Bool { differingEntities(from: model).isEmpty }
+
+  /// The names of the entities that differ from those of a model, sorted: other versions, and entities that only one of both has.
+  public func differingEntities(from model: ManagedObjectModel) -> [String] {
+    ModelCompatibility.differing(entityVersionHashes, entityLayoutHashes, model)
   }
 
   /// The digest that Core Data stores as `NSStoreModelVersionHashesDigest`; see ``ManagedObjectModel/versionDigest``.
@@ -69,6 +72,32 @@ public enum ModelCompatibility {
 }
 
 extension ModelCompatibility {
+  /// What differs between the model that a store was created with and another one, by entity, for errors of migrations.
+  ///
+  /// The parameters are those of ``check(_:layouts:_:path:)``.
+  public static func problems(
+    _ hashes: [String: [UInt8]], layouts: [String: [UInt8]]?, _ model: ManagedObjectModel
+  ) -> [MigrationError.Problem] {
+    differing(hashes, layouts, model).map { name in
+      MigrationError.Problem(name, reason(hashes[name], model.entity(named: name)?.versionHash))
+    }
+  }
+
+  private static func reason(_ stored: [UInt8]?, _ hash: [UInt8]?) -> String {
+    switch (stored, hash) {
+    case (let stored?, let hash?) where stored != hash:
+      "The store has another version of it. Its version hash is \(text(stored)), and that of the model is \(text(hash))."
+    case (_?, _?): "Its version hash is that of the model, but the rows of the store have another layout."
+    case (_?, nil): "The store has it, and the model doesn't."
+    default: "The model has it, and the store doesn't."
+    }
+  }
+
+  /// The beginning of a hash, in hexadecimal digits.
+  static func text(_ hash: [UInt8]) -> String {
+    hash.prefix(4).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() + "…"
+  }
+
   /// The names of the entities that differ, sorted.
   static func differing(_ hashes: [String: [UInt8]], _ layouts: [String: [UInt8]]?, _ model: ManagedObjectModel) -> [String] {
     var names = Set<String>()

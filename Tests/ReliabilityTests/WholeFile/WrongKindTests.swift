@@ -124,7 +124,7 @@ extension FileStore {
   /// The part of the error's reason that names the expected format.
   fileprivate var refusal: String {
     switch self {
-    case .sqlite: "not a SQLite database"
+    case .sqlite: "isn't a SQLite database"
     case .json: "isn't a JSON store"
     case .xml: "isn't an XML store"
     case .binary: "isn't a binary store"

@@ -1,3 +1,5 @@
+import HoldfastStore
+
 /// Selects versions for commands. A version that can't be read is an error; it is never replaced by another version or omitted.
 extension ModelSource {
   /// The version with a name. Defaults to the current version.
@@ -6,6 +8,23 @@ extension ModelSource {
     guard let name else { throw unreadableError("The current version, \(currentName), can't be read.", [currentName]) }
     if unreadable.contains(where: { $0.name == name }) { throw unreadableError("The version \(name) can't be read.", [name]) }
     throw CommandError(path: path, reason: "The version \(name) doesn't exist. The versions are \(readableNames).")
+  }
+
+  /// The version that a store was created with.
+  ///
+  /// - Throws: ``CommandError`` with the entities that differ from the most similar version, if there is none.
+  func version(of store: PersistentStoreMetadata, at storePath: String) throws(CommandError) -> Version {
+    let compared = versions.map { (version: $0, entities: store.differingEntities(from: $0.model)) }
+    guard let similar = compared.min(by: { $0.entities.count < $1.entities.count }) else {
+      throw unreadableError("None of the versions can be read.", unreadable.map(\.name))
+    }
+    if similar.entities.isEmpty { return similar.version }
+    let names = unreadable.map(\.name).joined(separator: ", ")
+    throw CommandError(
+      path: path,
+      reason: "None of the model's versions matches the store \(storePath). These entities differ from the most similar version, "
+        + "\(similar.version.name): \(similar.entities.joined(separator: ", "))."
+        + (names.isEmpty ? "" : " These versions can't be read: \(names).") + " Give the model with which the store was created.")
   }
 
   /// All versions.

@@ -31,18 +31,16 @@ public struct StoreSource: Sendable {
     let plain = try StoreFile(path: path), metadata = try plain.metadata()
     description = plain.writable
     if let modelPath {
-      let source = try ModelSource(path: modelPath)
-      guard let version = source.versions.first(where: { metadata.isCompatible(with: $0.model) }) else {
-        throw CommandError(path: modelPath, reason: "None of the model's versions matches the store \(path).")
-      }
-      (file, model, isModelDerived) = (plain, version.model, false)
+      (file, model, isModelDerived) = (plain, try ModelSource(path: modelPath).version(of: metadata, at: path).model, false)
     } else if derivesModel, try plain.keptModel() == nil, let deriving = plain.derivingModel(), let derived = try deriving.keptModel() {
       (file, model, isModelDerived) = (deriving, derived.model, true)
     } else {
       (file, model, isModelDerived) = (plain, try plain.requiredModel(), false)
       guard metadata.isCompatible(with: model) else {
         throw CommandError(
-          path: path, reason: "The model in the store isn't the one that it was created with. Pass the model with --model.")
+          path: path,
+          reason: "The model in the store isn't the one that it was created with. These entities differ: "
+            + "\(metadata.differingEntities(from: model).joined(separator: ", ")). Pass the model with --model.")
       }
     }
   }

@@ -105,8 +105,12 @@ public struct StoreFile: Sendable {
   }
 
   func requiredModel() throws(CommandError) -> ManagedObjectModel {
-    _ = try metadata()
+    let entities = try metadata().entityVersionHashes.keys.sorted().joined(separator: ", ")
     if let kept = try keptModel() { return kept.model }
-    throw CommandError(path: path, reason: "The store doesn't contain its model. Pass the model with --model.")
+    throw CommandError(
+      path: path,
+      reason:
+        "The store doesn't contain its model. Pass the model with --model\(entities.isEmpty ? "." : ": one with the entities \(entities).")"
+    )
   }
 }

@@ -62,10 +62,7 @@ public struct StoreReport: Codable, Sendable, Hashable {
     of file: StoreFile, _ metadata: PersistentStoreMetadata, given path: String?, _ notes: inout [String]
   ) throws(CommandError) -> (model: ManagedObjectModel, place: String)? {
     if let path {
-      let source = try ModelSource(path: path)
-      guard let version = source.versions.first(where: { metadata.isCompatible(with: $0.model) }) else {
-        throw CommandError(path: path, reason: "None of the model's versions matches the store \(file.path).")
-      }
+      let version = try ModelSource(path: path).version(of: metadata, at: file.path)
       return (version.model, "\(path), version \(version.name)")
     }
     do throws(CommandError) {

@@ -42,7 +42,9 @@ import Testing
     #expect(try StoreReport(path: fixture.path("zoo.sqlite"), modelPath: model).model == "\(model), version Zoo 2")
     try FileManager.default.removeItem(atPath: model + "/Zoo 2.xcdatamodel")
     try FileManager.default.removeItem(atPath: model + "/.xccurrentversion")
-    #expect(throws: CommandError.self) { try StoreReport(path: fixture.path("zoo.sqlite"), modelPath: model) }
+    let error = #expect(throws: CommandError.self) { try StoreReport(path: fixture.path("zoo.sqlite"), modelPath: model) }
+    #expect(error?.reason.contains("These entities differ from the most similar version, Zoo: Dog.") == true, "\(error as Any)")
+    #expect(error?.reason.hasSuffix("Give the model with which the store was created.") == true, "\(error as Any)")
   }
 
   @Test(arguments: ["nothing", "text.txt", "marked.txt", "broken.sqlite", "broken.json", "broken.xml", "broken.binary"])
