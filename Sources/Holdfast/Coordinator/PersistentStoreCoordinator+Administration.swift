@@ -50,7 +50,7 @@ extension PersistentStoreCoordinator {
   ///
   /// Remaining items contain no data of the store: the lock file of JSON, XML and binary stores, which must outlast the store, and empty
   /// folders of external data. The external files of a damaged store, or of one that another program created, remain as well, because their
-  /// names aren't known.
+  /// names aren't known. If the process is killed after the store's file was removed, the next call removes what is left.
   ///
   /// - Throws: ``/HoldfastStore/StoreError``: `notAStore` when the file isn't a store of this type, `locked` while another process uses it,
   ///   `alreadyOpen` while this process has it open, `readOnly`, `notPermitted`, and `unsupportedRequest` when the type of store doesn't
@@ -89,8 +89,11 @@ extension PersistentStoreCoordinator {
   /// Moves a store to another location, where its type may be another one: copies it, then destroys the original. A store at the destination
   /// is replaced.
   ///
-  /// When it is interrupted, the original exists, the complete copy, or both. External files of an original that was removed may remain.
-  /// Backups of the original are removed, not moved. A task that is cancelled after the copy is complete still destroys the original.
+  /// When it is interrupted, the original exists, the complete copy, or both. If the original exists, the same call can be repeated. If it
+  /// doesn't, its external files may remain; ``destroyPersistentStore(_:)`` for the original removes them. A task that is cancelled after the
+  /// copy is complete still destroys the original.
+  ///
+  /// Backups of the original are removed, not moved.
   ///
   /// - Parameters:
   ///   - description: The store to move. It isn't open in this process.

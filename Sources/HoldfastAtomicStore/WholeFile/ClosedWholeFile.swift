@@ -60,12 +60,18 @@ struct ClosedWholeFile: Sendable {
     try checkWritable(operation)
     guard let file = try openFolder(operation) else { return }
     defer { file.close() }
-    if try file.change(operation: operation) == .none { return }
+    if try file.change(operation: operation) == .none {
+      // An earlier attempt may have ended behind the file itself.
+      return StoredContents().folder(for: file, options).removeLeftFiles { [] }
+    }
     let removal = try file.beginReplacing(operation: operation)
     defer { removal.abort() }
-    let present = try removal.read { try contents($0) } ?? StoredContents()
-    try removal.commitRemoval()
-    if let folder = present.folder(for: file, options) { try folder.remove(present.externalIDs, operation: operation) }
+    let present = try removal.read { try contents($0) } ?? StoredContents(), folder = present.folder(for: file, options)
+    try folder.recording(present.externalIDs) {
+      try removal.commitRemoval()
+      try folder.remove(present.externalIDs, operation: operation)
+    }
+    folder.removeLeftFiles { [] }
   }
 
   private func replace(with source: StoreLocation, _ request: RequestOptions) throws {
@@ -84,14 +90,12 @@ struct ClosedWholeFile: Sendable {
     let replacement = try file.beginReplacing(operation: operation)
     defer { replacement.abort() }
     let present = try replacement.read { try contents($0) } ?? StoredContents()
-    let copied = try copy(original, to: replacement, progress)
-    if let folder = copied.folder(for: file, options), let files = copied.folder(for: original, options) {
-      try folder.add(copied.externalIDs, from: files, operation: operation)
-    }
-    try progress.check()
-    try replacement.commit()
-    request.report(1)
-    if let folder = present.folder(for: file, options) {
+    let copied = try copy(original, to: replacement, progress), folder = copied.folder(for: file, options)
+    try folder.recording(present.externalIDs.symmetricDifference(copied.externalIDs)) {
+      try folder.add(copied.externalIDs, from: copied.folder(for: original, options), operation: operation)
+      try progress.check()
+      try replacement.commit()
+      request.report(1)
       try folder.remove(present.externalIDs.subtracting(copied.externalIDs), operation: operation)
     }
   }
@@ -124,9 +128,9 @@ struct ClosedWholeFile: Sendable {
     var storeUUID = ""
     var externalIDs: Set<UUID> = []
 
-    /// The folder of external data; nil if the store has none.
-    func folder(for file: DurableFile, _ options: WholeFileOptions) -> ExternalDataFolder? {
-      externalIDs.isEmpty ? nil : ExternalDataFolder(file, storeUUID: storeUUID, options: options)
+    /// The folder of external data beside a file.
+    func folder(for file: DurableFile, _ options: WholeFileOptions) -> ExternalDataFolder {
+      ExternalDataFolder(file, storeUUID: storeUUID, options: options)
     }
   }
 

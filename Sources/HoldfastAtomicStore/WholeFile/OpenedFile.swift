@@ -101,7 +101,7 @@ final class OpenedFile: Sendable {
     return try files.read(request.id, operation: request.description(in: tables.schema.model))
   }
 
-  /// Removes external files that interrupted saves left behind.
+  /// Removes external files that interrupted saves, and interrupted replacements of the store, left behind.
   func collectFiles() {
     files?.collect { place, id in
       let model = tables.schema.model
@@ -109,6 +109,11 @@ final class OpenedFile: Sendable {
         entity.externalSlots.contains(slot)
       else { throw StoreError(.general, operation: "look for a file", path: path, reason: "The model has no such attribute.") }
       return try tables.source.row(entity: entity.index, key: place.key)?.pointer.externalID(slot) == id
+    }
+    files?.removeLeftFiles {
+      var ids: Set<UUID> = []
+      try tables.source.generation().forEachExternalID { ids.insert($0) }
+      return ids
     }
   }
 

@@ -14,6 +14,7 @@ extension ExternalDataFolder {
   /// - Throws: ``/HoldfastStore/StoreError``: the errors of ``read(_:operation:)`` in the other folder, `diskFull`, `notPermitted`,
   ///   `inputOutput`. Files that were copied remain.
   public func add(_ ids: Set<UUID>, from other: ExternalDataFolder, operation: String) throws(StoreError) {
+    if ids.isEmpty { return }
     for id in ids {
       let contents = try other.read(id, operation: operation)
       do throws(FileSystemError) { try add(contents, as: id) } catch { throw failure(error, operation: operation) }

@@ -29,6 +29,8 @@ public final class ExternalDataFolder: Sendable {
   let fileSystem: any StoreFileSystem
   private let path: String
   private let name: String
+  /// The name of the store's file.
+  var storeName: String { ResolvedFilePath(splitting: path).name }
   let storeUUID: String
   private let permissions: UInt32
   private let allowsSharedFolder: Bool

@@ -17,10 +17,18 @@ extension ClosedFile {
   func destroy() throws {
     let operation = DestructionRequest.operation
     try checkWritable(operation)
-    guard exists(path) else { return }
+    guard exists(path) else {
+      // An earlier attempt may have ended behind the file itself.
+      if let file = try? resolved(operation) { StoredContents().folder(for: file, options).removeLeftFiles { [] } }
+      return
+    }
     try withExclusiveFile(operation) { file, contents in
-      try OperatingSystem.remove([file] + CompanionFiles.suffixes.map { file + $0 }, operation)
-      try contents.folder(for: file, options)?.remove(contents.externalIDs, operation: operation)
+      let folder = contents.folder(for: file, options)
+      try folder.recording(contents.externalIDs) {
+        try OperatingSystem.remove([file] + CompanionFiles.suffixes.map { file + $0 }, operation)
+        try folder.remove(contents.externalIDs, operation: operation)
+      }
+      folder.removeLeftFiles { [] }
     }
   }
 
@@ -42,16 +50,21 @@ extension ClosedFile {
       if exists(path) {
         try withExclusiveFile(operation) { file, replaced in
           try checkFolders(copied.externalIDs, connection.path, file, operation)
-          try install(connection, copied, at: file, like: try OperatingSystem.status(of: file).permissions, request, operation) {
-            try OperatingSystem.rename($0, to: file, operation)
+          let folder = copied.folder(for: file, options)
+          try folder.recording(replaced.externalIDs.symmetricDifference(copied.externalIDs)) {
+            try install(connection, copied, at: file, like: try OperatingSystem.status(of: file).permissions, request, operation) {
+              try OperatingSystem.rename($0, to: file, operation)
+            }
+            try folder.remove(replaced.externalIDs.subtracting(copied.externalIDs), operation: operation)
           }
-          try replaced.folder(for: file, options)?.remove(replaced.externalIDs.subtracting(copied.externalIDs), operation: operation)
         }
       } else {
         let file = try resolved(operation)
         try checkFolders(copied.externalIDs, connection.path, file, operation)
-        try install(connection, copied, at: file, like: options.filePermissions, request, operation) {
-          try OperatingSystem.rename($0, toUnused: file, operation)
+        try copied.folder(for: file, options).recording(copied.externalIDs) {
+          try install(connection, copied, at: file, like: options.filePermissions, request, operation) {
+            try OperatingSystem.rename($0, toUnused: file, operation)
+          }
         }
       }
     }
@@ -75,9 +88,8 @@ extension ClosedFile {
       throw error
     }
     do {
-      if let files = contents.folder(for: file, options), let others = contents.folder(for: original.path, options) {
-        try files.add(contents.externalIDs, from: others, operation: operation)
-      }
+      try contents.folder(for: file, options).add(
+        contents.externalIDs, from: contents.folder(for: original.path, options), operation: operation)
       try request.check(operation)
       try place(copy)
       request.report(1)
@@ -94,9 +106,9 @@ extension ClosedFile {
     var storeUUID = ""
     var externalIDs: Set<UUID> = []
 
-    /// The folder of external data; nil if the store has none.
-    func folder(for file: String, _ options: SQLiteStoreOptions) -> ExternalDataFolder? {
-      externalIDs.isEmpty ? nil : ExternalDataFolder(path: file, storeUUID: storeUUID, options: options)
+    /// The folder of external data beside a file.
+    func folder(for file: String, _ options: SQLiteStoreOptions) -> ExternalDataFolder {
+      ExternalDataFolder(path: file, storeUUID: storeUUID, options: options)
     }
   }
 
@@ -136,16 +148,7 @@ extension ClosedFile {
     }
     guard model.entities.contains(where: { !$0.externalSlots.isEmpty }) else { return contents }
     let schema = record.hasLayout(of: model) ? StoreSchema.predicted(model) : try StoreSchema.read(model, from: connection)
-    for entity in model.entities {
-      for slot in entity.externalSlots {
-        let table = schema.tables[entity.index], column = SQLName.quoted(table.columns[slot])
-        let statement = try connection.prepare("SELECT \(column) FROM \(SQLName.quoted(table.name)) WHERE typeof(\(column)) = 'blob'")
-        defer { statement.reset() }
-        while try statement.step() {
-          if let id = MarkedColumn.file(statement.blob(0)) { contents.externalIDs.insert(id) }
-        }
-      }
-    }
+    contents.externalIDs = try ExternalFiles.all(model, schema, connection)
     return contents
   }
 

@@ -31,7 +31,7 @@ struct ExternalFiles: Sendable {
     }
   }
 
-  /// Removes external files that interrupted saves left behind.
+  /// Removes external files that interrupted saves, and interrupted replacements of the store, left behind.
   func collect(_ store: OpenStore) {
     folder.collect { place, id in
       guard let entity = store.model.entity(named: place.entity), let slot = entity.slot(named: place.attribute),
@@ -41,6 +41,25 @@ struct ExternalFiles: Sendable {
         try ExternalFiles.ids(entity, place.key, [slot], store, connection) == [id]
       }
     }
+    folder.removeLeftFiles {
+      try store.database.readers.withConnection(to: "look for files that no row names") { connection in
+        try ExternalFiles.all(store.model, store.schema, connection)
+      }
+    }
+  }
+
+  /// The file names in all rows.
+  static func all(_ model: ManagedObjectModel, _ schema: StoreSchema, _ connection: SQLiteConnection) throws -> Set<UUID> {
+    var ids: Set<UUID> = []
+    for entity in model.entities {
+      for slot in entity.externalSlots {
+        let table = schema.tables[entity.index], column = SQLName.quoted(table.columns[slot])
+        let statement = try connection.prepare("SELECT \(column) FROM \(SQLName.quoted(table.name)) WHERE typeof(\(column)) = 'blob'")
+        defer { statement.reset() }
+        while try statement.step() { if let id = MarkedColumn.file(statement.blob(0)) { ids.insert(id) } }
+      }
+    }
+    return ids
   }
 }
 

@@ -1,0 +1,77 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+// Files that remain when a process ends while it removes or replaces an entire store.
+
+extension ExternalDataFolder {
+  /// Calls a closure that removes a store's file, or replaces it with a copy of another store, and adds or removes external files.
+  ///
+  /// The names of these files are recorded until the closure returns. If it throws, or the process ends meanwhile, ``removeLeftFiles(_:)``
+  /// removes those that the store at the path doesn't name. If there is no space for the record, the closure is called all the same.
+  ///
+  /// - Parameter ids: The files that the closure adds or removes.
+  public func recording<Result>(_ ids: Set<UUID>, _ body: () throws -> Result) rethrows -> Result {
+    let note = ids.isEmpty ? nil : try? RemovalNote(ids, ofStoreNamed: storeName, storeUUID, folders(making: true), fileSystem)
+    let result = try body()
+    if let note, let folders = try? folders(making: false) { try? unlink(note.name, in: folders.support.handle) }
+    // The lock ends when nothing is left to do.
+    withExtendedLifetime(note) {}
+    return result
+  }
+
+  /// Removes the files that interrupted calls of ``recording(_:_:)`` left for a store at this path, whatever its UUID was.
+  ///
+  /// - Parameter named: Returns all files that the store at the path names now. Called only if there are such files, and at most once. If it
+  ///   throws, they remain.
+  public func removeLeftFiles(_ named: () throws -> Set<UUID>) {
+    guard let folders = try? folders(making: false), let names = try? fileSystem.names(in: folders.support.handle) else { return }
+    var used: Set<UUID>?
+    for name in names where RemovalNote.isOne(name) {
+      // A note that was interrupted while it was written names no files.
+      guard let note = RemovalNote(reading: name, folders, fileSystem), note.ids.isEmpty || note.storeName == storeName else { continue }
+      guard let current = try? used ?? named() else { return }
+      used = current
+      try? remove(Array(note.ids.subtracting(current)), note: name)
+      // Keep the lock until the files are removed, so that the next process to lock the note finds none.
+      withExtendedLifetime(note) {}
+    }
+  }
+}
+
+/// The record of the external files of a store that is being removed or replaced: `.holdfast-STOREUUID.0123456789abcdef.removal` in the support
+/// folder.
+///
+/// On disk: do not change. The first line is the name of the store's file, and each other one the uppercase UUID of an external file.
+private struct RemovalNote {
+  let storeName: String
+  let ids: Set<UUID>
+  private let file: NoteFile
+
+  var name: String { file.name }
+
+  private static let suffix = ".removal"
+
+  static func isOne(_ name: String) -> Bool { NoteFile.isOne(name, suffix: suffix) }
+
+  /// Writes a locked note and makes it and its name durable. Nil if there is no folder.
+  init?(
+    _ ids: Set<UUID>, ofStoreNamed storeName: String, _ storeUUID: String, _ folders: ExternalDataFolder.OpenFolders?,
+    _ fileSystem: any StoreFileSystem
+  ) throws(FileSystemError) {
+    guard let folders else { return nil }
+    (self.storeName, self.ids) = (storeName, ids)
+    let text = ([storeName] + ids.map(\.uuidString)).map { $0 + "\n" }.joined()
+    file = try NoteFile(text, of: storeUUID, suffix: Self.suffix, folders, fileSystem)
+  }
+
+  /// Reads a note whose writer has ended; nil if it is in use or unreadable.
+  init?(reading name: String, _ folders: ExternalDataFolder.OpenFolders, _ fileSystem: any StoreFileSystem) {
+    guard let file = NoteFile(reading: name, folders, fileSystem) else { return nil }
+    self.file = file
+    storeName = String(decoding: file.lines.first ?? [], as: UTF8.self)
+    ids = Set(file.lines.dropFirst().compactMap { UUID(uuidString: String(decoding: $0, as: UTF8.self)) })
+  }
+}
