@@ -1,3 +1,4 @@
+import Foundation
 import HoldfastStore
 import TestSupport
 import Testing

@@ -155,7 +155,7 @@ extension ClosedWholeFile {
         .missingMappingModel, path: path,
         reason:
           "The mapping is for another version of the model than that of the store. Nothing was changed. Use one for the store's version.",
-        problems: ModelCompatibility.problems(header.versionHashes, layouts: header.layoutHashes, mapping.source), cause: error)
+        problems: ModelCompatibility.problems(header.versionHashes, layouts: header.layoutHashes, run.mapping.source), cause: error)
     }
   }
 
