@@ -29,14 +29,42 @@ extension StoreFile {
     }
   }
 
+  /// Whether there are previous versions of the file beside it, which moving the store removes.
+  public var hasPreviousVersions: Bool { FileKind(path + "~1") != nil }
+
+  /// Throws if the store's type has no unused space.
+  public func requireCompactable() throws(CommandError) {
+    if isSQLite { return }
+    throw CommandError(
+      path: path, reason: "The store can't be compacted. Only SQLite stores have unused space, so nothing needs to be done.")
+  }
+
   /// Rebuilds the file without unused space.
   ///
+  /// - Parameter backup: Where the store is copied before. Defaults to no copy.
   /// - Returns: The size of the file in bytes, before and after.
   /// - Throws: ``CommandError`` if the store can't be compacted.
-  public func compact() throws(CommandError) -> (before: Int, after: Int) {
+  public func compact(backup: String? = nil) throws(CommandError) -> (before: Int, after: Int) {
+    try requireCompactable()
     let before = Self.byteCount(path)
-    try wrapping("The store can't be compacted.") { try PersistentStoreCoordinator.compact(writable) }
+    try keeping(backup) { () throws(CommandError) in
+      try wrapping("The store can't be compacted.") { try PersistentStoreCoordinator.compact(writable) }
+    }
     return (before, Self.byteCount(path))
+  }
+
+  /// Changes the store after copying it.
+  ///
+  /// - Parameters:
+  ///   - backup: Where the store is copied; nil for no copy.
+  ///   - change: The change.
+  /// - Throws: ``CommandError`` if the store can't be copied, or that of the change, with the path of the copy.
+  func keeping<Result>(_ backup: String?, _ change: () throws(CommandError) -> Result) throws(CommandError) -> Result {
+    guard let backup else { return try change() }
+    try copy(to: backup)
+    do throws(CommandError) { return try change() } catch {
+      throw CommandError(path: error.path, reason: "\(error.reason) A copy of the store is \(backup).", cause: error.cause)
+    }
   }
 
   private static func byteCount(_ path: String) -> Int {

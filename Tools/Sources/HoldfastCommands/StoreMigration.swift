@@ -62,13 +62,14 @@ public struct StoreMigration: Sendable {
   /// - Parameter backup: Where the store is copied before; nil for no copy.
   /// - Throws: ``CommandError`` if the backup exists, or the store can't be migrated. It is unchanged then.
   public func run(backup: String?) throws(CommandError) {
-    if let backup { try source.file.copy(to: backup) }
-    try source.wrapping("The store can't be migrated.") {
-      let description = source.description.migrating(from: [source.model])
-      switch way {
-      case .inferred(let model): try PersistentStoreCoordinator.migratePersistentStore(description, to: model)
-      // If no stages lead from the store's version to the last one, the losses of an inferred mapping were shown.
-      case .plan(let plan): try PersistentStoreCoordinator.migratePersistentStore(description.migrating(removingData: true), with: plan)
+    try source.file.keeping(backup) { () throws(CommandError) in
+      try source.wrapping("The store can't be migrated.") {
+        let description = source.description.migrating(from: [source.model])
+        switch way {
+        case .inferred(let model): try PersistentStoreCoordinator.migratePersistentStore(description, to: model)
+        // If no stages lead from the store's version to the last one, the losses of an inferred mapping were shown.
+        case .plan(let plan): try PersistentStoreCoordinator.migratePersistentStore(description.migrating(removingData: true), with: plan)
+        }
       }
     }
   }

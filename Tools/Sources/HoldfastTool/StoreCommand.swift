@@ -3,14 +3,6 @@ import Foundation
 import Holdfast
 import HoldfastCommands
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Darwin
-#endif
-
 struct Store: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Inspects, checks, compares, copies, migrates and repairs stores of Holdfast and Core Data.",
@@ -92,7 +84,9 @@ struct Store: ParsableCommand {
   }
 
   struct Copy: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Copies a store to a file of the same type, with external files.")
+    static let configuration = CommandConfiguration(
+      abstract: "Copies a store to a file of the same type, with external files.",
+      discussion: "There is no backup, because the store isn't changed, and nothing at the new path is replaced.")
     @Argument(help: "The store's file.", completion: .file()) var store: String
     @Argument(help: "The new file.", completion: .file()) var output: String
 
@@ -102,19 +96,32 @@ struct Store: ParsableCommand {
   }
 
   struct Move: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Moves a store to a file of the same type, with external files and logs.")
+    static let configuration = CommandConfiguration(
+      abstract: "Moves a store to a file of the same type, with external files and logs.",
+      discussion: """
+        There is no backup, because the new file contains everything before the old one is removed, and nothing at the new path is replaced. \
+        Previous versions beside the old file, such as zoo.json~1, are removed. If there are any, asks on a terminal, and otherwise needs --yes.
+        """)
     @Argument(help: "The store's file.", completion: .file()) var store: String
     @Argument(help: "The new file.", completion: .file()) var output: String
+    @OptionGroup var consent: Consent
 
     func run() throws {
-      try Output.asking { () throws(CommandError) in try StoreFile(path: store).move(to: output) }
+      let file = try Output.asking { () throws(CommandError) in try StoreFile(path: store) }
+      if file.hasPreviousVersions {
+        try consent.confirm("Previous versions of the store would be removed.", "Move it anyway?", "To remove them")
+      }
+      try Output.asking { () throws(CommandError) in try file.move(to: output) }
     }
   }
 
   struct Convert: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Copies a store to one of another type, and compares both.",
-      discussion: "The output's extension is .sqlite, .json, .xml or .binary. Its objects have other IDs.")
+      discussion: """
+        The output's extension is .sqlite, .json, .xml or .binary. Its objects have other IDs. There is no backup, because the store isn't \
+        changed, and nothing at the new path is replaced.
+        """)
     @OptionGroup var input: Source
     @Argument(help: "The new file.", completion: .file()) var output: String
 
@@ -145,27 +152,49 @@ struct Store: ParsableCommand {
       abstract: "Adds the objects of a JSON file or a folder of CSV files to a store: all of them, or none.",
       discussion: """
         The form is that of export. The objects get new IDs. If there is no store, it is created: its extension is .sqlite, .json, .xml or \
-        .binary.
+        .binary. If there is one, asks on a terminal, and otherwise needs --yes. Before, the store is copied to a file beside it, whose name \
+        contains -backup.
         """)
     @Argument(help: "The store's file.", completion: .file()) var store: String
     @Argument(help: "The exported file or folder.", completion: .file()) var input: String
     @Option(help: "The model. Defaults to the model in the store.", completion: .file()) var model: String?
+    @OptionGroup var consent: Consent
+    @OptionGroup var backup: Backup
 
     func run() throws {
-      let count = try Output.asking { () throws(CommandError) in
-        try StoreSource.importObjects(into: store, modelPath: model, from: input)
+      var copy: String?
+      if FileManager.default.fileExists(atPath: store) {
+        _ = try Output.asking { () throws(CommandError) in try StoreFile(path: store) }
+        try consent.confirm("Objects would be added to the store.", "Import them?", "To add them")
+        copy = backup.path(of: store)
       }
-      try Output.write(Data("\(count) objects imported\n".utf8))
+      let count = try Output.asking { () throws(CommandError) in
+        try StoreSource.importObjects(into: store, modelPath: model, from: input, backup: copy)
+      }
+      try Output.write(Data("\(count) objects imported\(Backup.sentence(copy))\n".utf8))
     }
   }
 
   struct Compact: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Rebuilds a SQLite store without unused space.")
+    static let configuration = CommandConfiguration(
+      abstract: "Rebuilds a SQLite store without unused space.",
+      discussion: """
+        Asks on a terminal, and otherwise needs --yes. Before, the store is copied to a file beside it, whose name contains -backup.
+        """)
     @Argument(help: "The store's file.", completion: .file()) var store: String
+    @OptionGroup var consent: Consent
+    @OptionGroup var backup: Backup
 
     func run() throws {
-      let sizes = try Output.asking { () throws(CommandError) in try StoreFile(path: store).compact() }
-      try Output.write(Data("\(sizes.before) bytes before, \(sizes.after) after\n".utf8))
+      let file = try Output.asking { () throws(CommandError) in
+        let file = try StoreFile(path: store)
+        try file.requireCompactable()
+        return file
+      }
+      try consent.confirm("The store's file would be rebuilt.", "Compact it?", "To rebuild it")
+      let copy = backup.path(of: store)
+      let sizes = try Output.asking { () throws(CommandError) in try file.compact(backup: copy) }
+      try Output.write(Data("\(sizes.before) bytes before, \(sizes.after) after\(Backup.sentence(copy))\n".utf8))
     }
   }
 
@@ -174,7 +203,7 @@ struct Store: ParsableCommand {
       abstract: "Creates a store from what can be read of a damaged one, which isn't changed.",
       discussion: """
         Shows what was recovered, and counts what wasn't. Exits with 2 if something is lost or may be wrong. No other process may have the \
-        damaged store open.
+        damaged store open. There is no backup, because nothing at the new path is replaced.
         """)
     @Argument(help: "The damaged store's file.", completion: .file()) var store: String
     @Argument(help: "The new file, of the same type.", completion: .file()) var output: String
@@ -204,8 +233,8 @@ struct Store: ParsableCommand {
     @Option(help: "A folder with Core Data's mapping models (.xcmappingmodel). They can't need code.", completion: .directory)
     var mappingModels: String?
     @Flag(help: "Only show what would be done.") var dryRun = false
-    @Flag(help: "Don't ask.") var yes = false
-    @Flag(help: "Don't copy the store before.") var noBackup = false
+    @OptionGroup var consent: Consent
+    @OptionGroup var backup: Backup
 
     func run() throws {
       let migration = try Output.asking { () throws(CommandError) in
@@ -215,20 +244,11 @@ struct Store: ParsableCommand {
       if migration.previews.isEmpty { return try Output.write(Data("The store already has this version.\n".utf8)) }
       try Output.write(Data((migration.previews.map { "\($0)\n" }.joined(separator: "\n")).utf8))
       if dryRun { return }
-      if migration.losesData && !yes { try confirm() }
-      let backup = noBackup ? nil : StoreSource.backupPath(of: store)
-      try Output.asking { () throws(CommandError) in try migration.run(backup: backup) }
-      let done = migration.objectCount.map { "\($0) objects migrated." } ?? "The store was migrated."
-      try Output.write(Data("\(done)\(backup.map { " The former store is \($0)." } ?? "")\n".utf8))
-    }
-
-    private func confirm() throws {
-      guard isatty(STDIN_FILENO) != 0 else {
-        Output.note("Data would be lost. To lose it, repeat the command with --yes.")
-        throw ExitCode(1)
-      }
-      print("Data would be lost. Migrate anyway? Type yes: ", terminator: "")
-      if readLine() != "yes" { throw ExitCode(1) }
+      if migration.losesData { try consent.confirm("Data would be lost.", "Migrate anyway?", "To lose it") }
+      let copy = backup.path(of: store)
+      try Output.asking { () throws(CommandError) in try migration.run(backup: copy) }
+      let done = migration.objectCount.map { "\($0) objects migrated" } ?? "The store was migrated"
+      try Output.write(Data("\(done)\(copy == nil ? "." : Backup.sentence(copy))\n".utf8))
     }
   }
 }

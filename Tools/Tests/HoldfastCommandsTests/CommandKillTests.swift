@@ -61,12 +61,19 @@ import Testing
       try fill(kind.description(at: path), Self.formerCount)
       // The first round shows how long it takes.
       let moment = round == 0 ? nil : Double.random(in: 0...longest)
-      let (duration, isKilled) = try run(["store", "import", path, "objects.json"], in: fixture, killingAfter: moment)
+      let (duration, isKilled) = try run(["store", "import", path, "objects.json", "--yes"], in: fixture, killingAfter: moment)
       longest = max(longest, duration)
       kills += isKilled ? 1 : 0
       let count = try objectCount(path)
       #expect(count == Self.formerCount + Self.importedCount || (isKilled && count == Self.formerCount), "\(kind), \(count) objects")
       if count > Self.formerCount { done += 1 }
+      // The copy that was made before is complete, if it exists.
+      let backup = path + "-backup"
+      if FileManager.default.fileExists(atPath: backup) {
+        #expect(try objectCount(backup) == Self.formerCount)
+      } else {
+        #expect(count == Self.formerCount, "\(kind)")
+      }
       // It can be imported afterwards.
       try StoreSource.importObjects(into: path, from: fixture.path("objects.json"))
       #expect(try objectCount(path) == count + Self.importedCount)

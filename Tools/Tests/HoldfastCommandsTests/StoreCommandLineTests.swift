@@ -60,7 +60,7 @@ import Testing
       let convert = try run("convert", "zoo.sqlite", name)
       #expect(try convert.status == 0 && convert.output == before && contents(name) == before, "\(convert)")
     }
-    let compact = try run("compact", "zoo.sqlite")
+    let compact = try run("compact", "zoo.sqlite", "--yes", "--no-backup")
     #expect(compact.status == 0 && compact.output.contains(" bytes before, ") && compact.errors.isEmpty, "\(compact)")
     #expect(try contents("zoo.sqlite") == before)
     expectFailure(try run("compact", "zoo.json"), "zoo.json", "The store can't be compacted.")
@@ -75,7 +75,9 @@ import Testing
       let imported = try contents("\(format).sqlite")
       #expect(imported.hasPrefix("5 objects, "))
       // Names of dogs are unique, so nothing is imported.
-      expectFailure(try run("import", "\(format).sqlite", name), "\(format).sqlite", "can't be saved")
+      let path = "\(format).sqlite", copy = "A copy of the store is \(format)-backup.sqlite."
+      expectFailure(try run("import", path, name, "--yes"), path, "can't be saved. The store is unchanged. \(copy)")
+      #expect(try contents("\(format)-backup.sqlite") == imported)
       #expect(try contents("\(format).sqlite") == imported)
       expectFailure(try run("export", "zoo.sqlite", name), name, "There is something at this path.")
     }

@@ -11,11 +11,12 @@ extension StoreSource {
   ///   - path: The path of the store. If nothing is there, it is created with the type of its extension.
   ///   - modelPath: The path of the model. Defaults to the model in the store.
   ///   - source: The exported file or folder.
+  ///   - backup: Where a store that exists is copied before. Defaults to no copy.
   /// - Returns: The number of objects.
   /// - Throws: ``CommandError`` with the place in the file if something doesn't fit the model, or the store can't be written. The store is
   ///   unchanged, or not created.
   @discardableResult public static func importObjects(
-    into path: String, modelPath: String? = nil, from source: String
+    into path: String, modelPath: String? = nil, from source: String, backup: String? = nil
   ) throws(CommandError) -> Int {
     let isNew = FileKind(path) == nil, model: ManagedObjectModel, description: StoreDescription
     if isNew {
@@ -29,6 +30,15 @@ extension StoreSource {
       (model, description) = (store.model, store.description)
     }
     let file = try ExchangeFile(path: source)
+    if isNew { return try save(file, model, description, at: path, isNew: true) }
+    return try StoreFile(path: path).keeping(backup) { () throws(CommandError) in
+      try save(file, model, description, at: path, isNew: false)
+    }
+  }
+
+  private static func save(
+    _ file: ExchangeFile, _ model: ManagedObjectModel, _ description: StoreDescription, at path: String, isNew: Bool
+  ) throws(CommandError) -> Int {
     do {
       let coordinator = try PersistentStoreCoordinator(model: model, store: description.migrating(automatically: false))
       do {

@@ -1,0 +1,44 @@
+import ArgumentParser
+import HoldfastCommands
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
+extension Store {
+  /// The options of commands that change a store.
+  struct Consent: ParsableArguments {
+    @Flag(help: "Don't ask.") var yes = false
+
+    /// Asks on a terminal. Without one, fails unless the user passed `--yes`.
+    ///
+    /// - Parameters:
+    ///   - consequence: What the command would do, as a sentence.
+    ///   - question: Whether to do it.
+    ///   - remedy: What `--yes` is for, as the beginning of a sentence: "To lose it".
+    func confirm(_ consequence: String, _ question: String, _ remedy: String) throws {
+      if yes { return }
+      guard isatty(STDIN_FILENO) != 0 else {
+        Output.note("\(consequence) \(remedy), repeat the command with --yes.")
+        throw ExitCode(1)
+      }
+      print("\(consequence) \(question) Type yes: ", terminator: "")
+      if readLine() != "yes" { throw ExitCode(1) }
+    }
+  }
+
+  /// The options of commands that copy a store before they change it.
+  struct Backup: ParsableArguments {
+    @Flag(help: "Don't copy the store before.") var noBackup = false
+
+    /// The path of the copy; nil for no copy.
+    func path(of store: String) -> String? { noBackup ? nil : StoreSource.backupPath(of: store) }
+
+    /// Names the copy, behind the result of a command.
+    static func sentence(_ backup: String?) -> String { backup.map { ". The former store is \($0)." } ?? "" }
+  }
+}
