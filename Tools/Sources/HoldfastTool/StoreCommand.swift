@@ -86,7 +86,7 @@ struct Store: ParsableCommand {
   struct Copy: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Copies a store to a file of the same type, with external files.",
-      discussion: "There is no backup, because the store isn't changed, and nothing at the new path is replaced.")
+      discussion: "No backup is needed, because the store isn't changed, and nothing at the new path is replaced.")
     @Argument(help: "The store's file.", completion: .file()) var store: String
     @Argument(help: "The new file.", completion: .file()) var output: String
 
@@ -99,7 +99,7 @@ struct Store: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Moves a store to a file of the same type, with external files and logs.",
       discussion: """
-        There is no backup, because the new file contains everything before the old one is removed, and nothing at the new path is replaced. \
+        No backup is needed, because the new file contains everything before the old one is removed, and nothing at the new path is replaced. \
         Previous versions beside the old file, such as zoo.json~1, are removed. If there are any, asks on a terminal, and otherwise needs --yes.
         """)
     @Argument(help: "The store's file.", completion: .file()) var store: String
@@ -119,7 +119,7 @@ struct Store: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Copies a store to one of another type, and compares both.",
       discussion: """
-        The output's extension is .sqlite, .json, .xml or .binary. Its objects have other IDs. There is no backup, because the store isn't \
+        The output's extension is .sqlite, .json, .xml or .binary. Its objects have other IDs. No backup is needed, because the store isn't \
         changed, and nothing at the new path is replaced.
         """)
     @OptionGroup var input: Source
@@ -203,7 +203,7 @@ struct Store: ParsableCommand {
       abstract: "Creates a store from what can be read of a damaged one, which isn't changed.",
       discussion: """
         Shows what was recovered, and counts what wasn't. Exits with 2 if something is lost or may be wrong. No other process may have the \
-        damaged store open. There is no backup, because nothing at the new path is replaced.
+        damaged store open. No backup is needed, because nothing at the new path is replaced.
         """)
     @Argument(help: "The damaged store's file.", completion: .file()) var store: String
     @Argument(help: "The new file, of the same type.", completion: .file()) var output: String
