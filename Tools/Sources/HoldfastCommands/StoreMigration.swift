@@ -43,10 +43,13 @@ public struct StoreMigration: Sendable {
     try source.requireModel()
     (self.source, self.way) = (source, way)
     previews = try source.wrapping("The store can't be migrated.") {
-      let description = source.description.migrating(from: [source.model])
-      return switch way {
-      case .inferred(let model): try PersistentStoreCoordinator.previewMigration(of: description, to: model).map { [$0] } ?? []
-      case .plan(let plan): try PersistentStoreCoordinator.previewMigration(of: description, with: plan)
+      switch way {
+      case .inferred(let model):
+        // Read-only, because opening a file of another program for writing may change its journal mode or add indexes.
+        let description = source.file.description.migrating(from: [source.model])
+        return try PersistentStoreCoordinator.previewMigration(of: description, to: model).map { [$0] } ?? []
+      case .plan(let plan):
+        return try PersistentStoreCoordinator.previewMigration(of: source.description.migrating(from: [source.model]), with: plan)
       }
     }
   }

@@ -108,7 +108,7 @@ import Testing
 
   /// To a model in which every entity has another attribute.
   @Test(arguments: samples) func aMigrationIsPreviewedWithTheRowsOfPlainSQLite(_ name: String) throws {
-    let model = try copy(name), facts = try #require(Self.facts[name]), all = try contents("Store.sqlite", model)
+    let model = try copy(name), facts = try #require(Self.facts[name]), before = try files()
     let old = try StoreSource(path: fixture.path("Store.sqlite"), modelPath: model.last).model
     var entities = old.declarations
     for place in entities.indices where entities[place].superentity == nil {
@@ -122,7 +122,7 @@ import Testing
     for (entity, count) in facts.counts where count > 0 {
       #expect(lines.contains("\(entity): \(count) \(count == 1 ? "object" : "objects")"), "\(entity): \(count)\n\(preview.output)")
     }
-    #expect(try contents("Store.sqlite", model) == all)
+    #expect(try files() == before)
     #expect(!FileManager.default.fileExists(atPath: fixture.path("Store-backup.sqlite")))
   }
 

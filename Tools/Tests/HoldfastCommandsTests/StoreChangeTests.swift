@@ -94,7 +94,9 @@ import Testing
     for place in entities.indices where entities[place].name == "Dog" { entities[place].indexes = [] }
     let old = try Fixture.model()
     let new = try ManagedObjectModel(entities: entities, composites: old.composites)
-    let before = try source.check(), migration = try StoreMigration(of: source, to: new)
+    let before = try source.check(), bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+    let migration = try StoreMigration(of: source, to: new)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == bytes)
     let preview = try #require(migration.previews.first)
     #expect(migration.losesData && migration.previews.count == 1)
     #expect(preview.losses.map(\.path) == ["Dog.rating"] && preview.objectCount == 5)
