@@ -32,7 +32,7 @@ struct LongTag {
   private(set) var attributeCount = 0
 
   /// Processes the bytes that the parser reads next.
-  mutating func update(_ bytes: UnsafeRawBufferPointer) {
+  mutating func update(_ bytes: some BidirectionalCollection<UInt8>) {
     let sign = UInt8(ascii: "<")
     guard bytes.count <= Self.leastByteCount, let first = bytes.firstIndex(of: sign), let last = bytes.lastIndex(of: sign) else {
       return count(bytes[...])
@@ -41,7 +41,7 @@ struct LongTag {
     if attributeCount <= Self.mostAttributes { count(bytes[last...]) }
   }
 
-  private mutating func count(_ bytes: Slice<UnsafeRawBufferPointer>) {
+  private mutating func count(_ bytes: some Sequence<UInt8>) {
     for byte in bytes {
       switch (place, byte) {
       case (_, UInt8(ascii: "<")): (place, gap, attributeCount) = (.beginning, 0, 0)

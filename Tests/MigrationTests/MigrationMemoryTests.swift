@@ -5,7 +5,7 @@ import Testing
 
 #if os(Linux)
   /// The memory that migrations take, as the operating system counts it. Each is measured in a process of its own.
-  @Suite(.serialized) struct MigrationMemoryTests {
+  @Suite(.serialized, .ownThreads) struct MigrationMemoryTests {
     /// 64 MB for 1,000,000 objects. The part that doesn't depend on their number is for buffers of files.
     private static func limit(_ count: Int) -> Int { (8 << 20) + 56 * count }
 

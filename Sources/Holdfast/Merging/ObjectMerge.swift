@@ -35,8 +35,10 @@ struct ObjectMerge {
   private var others: [PartnerLink] = []
   /// The one-to-one links to the object that phase 2 restores at their other ends, which aren't merged.
   private var restored: [PartnerLink] = []
+  /// The links that only lists have recorded: they were read before the object, or set again after its row was read.
+  private var listed: [PartnerLink] = []
 
-  /// A one-to-one link of two objects that aren't merged.
+  /// A link of an object that isn't merged.
   private struct PartnerLink {
     let owner: ManagedObject
     let relationship: ManagedObjectModel.Relationship
@@ -59,6 +61,7 @@ struct ObjectMerge {
     if current != nil, object.isUpdated {
       others = linksOfOthers(merged)
       restored = linksToRestore(merged)
+      listed = linksInLists
     }
     if !keepsChanges { return }
     if let current, object.isUpdated {
@@ -102,6 +105,9 @@ struct ObjectMerge {
   func setAgain() throws {
     if object.flags.contains(.detached) || object.isDeleted { return }
     restored.forEach(takeBackUnlessStored)
+    for link in listed where object.row.map({ !isLinked($0, link) }) ?? true {
+      context.forget(object, in: link.owner, link.relationship)
+    }
     for link in links where link.destination.map({ !$0.isDeleted && !$0.flags.contains(.detached) }) ?? true {
       object.setToOne(link.relationship, link.destination)
     }
@@ -229,7 +235,24 @@ struct ObjectMerge {
     }
   }
 
-  /// The destination of a one-to-one relationship at the last read or save, if it is in the context.
+  /// The recorded additions of the object to lists, for to-one relationships that the object doesn't record as changed.
+  private var linksInLists: [PartnerLink] {
+    object.entity.relationships.compactMap { relationship in
+      guard !relationship.isToMany, !isChanged(relationship.slot), let owner = formerPartner(of: object, relationship),
+        let inverse = context.persistentStoreCoordinator.model.inverse(of: relationship), inverse.isToMany,
+        owner.toMany?[inverse.toManyIndex].isRecorded(object.objectKey, isAddition: true) == true
+      else { return nil }
+      return PartnerLink(owner: owner, relationship: inverse, destination: object)
+    }
+  }
+
+  /// Whether a row of the object leads to the owner of a list.
+  private func isLinked(_ row: RowPointer, _ link: PartnerLink) -> Bool {
+    guard let inverse = context.persistentStoreCoordinator.model.inverse(of: link.relationship) else { return false }
+    return row.isPresent(inverse.slot) && row.key(inverse.slot) == link.owner.objectKey
+  }
+
+  /// The destination of a to-one relationship at the last read or save, if it is in the context.
   private func formerPartner(of owner: ManagedObject, _ relationship: ManagedObjectModel.Relationship) -> ManagedObject? {
     guard let row = owner.committedRow, row.isPresent(relationship.slot) else { return nil }
     return context.registered(relationship.destinationIndex, row.key(relationship.slot))

@@ -163,6 +163,8 @@ final class PolicyRace {
     guard let object = try pick(root(numbers[0]), numbers[1], context), !object.entity.relationships.isEmpty else { return }
     let relationship = object.entity.relationships[numbers[2] % object.entity.relationships.count]
     let target = try pick(model.model.destination(of: relationship).name, numbers[3], context)
+    // The second fetch may have merged the deletion of the object.
+    if object.isInaccessible { return }
     note("\(isAddition ? "link" : "unlink") \(object) \(relationship.name) \(target.map { "\($0)" } ?? "nil")", context)
     if !relationship.isToMany {
       object.setToOne(relationship, isAddition ? target : nil)

@@ -94,7 +94,7 @@ extension ContextCore {
   }
 
   /// Removes the record of a link whose other end was reverted. Reverting that record would add or remove the link a second time.
-  private func forget(_ target: ManagedObject, in owner: ManagedObject?, _ relationship: ManagedObjectModel.Relationship?) {
+  func forget(_ target: ManagedObject, in owner: ManagedObject?, _ relationship: ManagedObjectModel.Relationship?) {
     guard let relationship, relationship.isToMany, let owner, let states = owner.toMany else { return }
     // A record that remains shows that the list was read after another context had changed the link.
     if states[relationship.toManyIndex].forget(target.objectKey) { readAgain(owner, relationship.toManyIndex) }

@@ -4,8 +4,8 @@ import Testing
 
 @testable import Holdfast
 
-/// One-to-one links whose ends a context has read at different times. The other context takes Fido's collar away.
-@Suite struct OneToOneMergeTests {
+/// Links whose ends a context has read at different times: it has changed one, and the other context has removed the link.
+@Suite struct LinkEndMergeTests {
   typealias Policy = MergePolicyTests.Policy
 
   private struct Collared {
@@ -98,5 +98,29 @@ import Testing
     #expect(ann.dogs.count == (owner == "Ann" ? 1 : 0) && bob.dogs.isEmpty && !ours.hasChanges)
     try place.close()
     #expect(try place.context().fetch(FetchRequest<Dog>()).map { $0.owner?.name } == [owner])
+  }
+
+  /// The save reads the ordered list again, and compares the version of the item because its place changes.
+  @Test(arguments: TestStore.withChild, Policy.allCases)
+  func anOrderedListDoesNotKeepAnObjectThatWasLinkedAgainAndIsNotSaved(_ store: TestStore, _ policy: Policy) throws {
+    let lists = try Lists(store, ["a"], also: "other")
+    let (ours, theirs) = try lists.place.twoContexts()
+    ours.automaticallyMergesChanges = true
+    let list = try lists.list("list", ours), other = try lists.list("other", ours), item = try lists.item("a", ours)
+    let items = try lists.items(ours)
+    #expect(Array(items) == [item])
+    try other.ordered(forKey: "items").append(item)
+    #expect(items.isEmpty)
+    try lists.items(theirs).removeAll()
+    try theirs.save()
+    try ours.processPendingChanges()
+    try item.setValue(list, forKey: "list")
+    #expect(Array(items) == [item])
+    ours.mergePolicy = policy.policy
+    try ours.save()
+    let isLinked = try item.value(forKey: "list") != StoreValue.null
+    #expect(Array(items) == (isLinked ? [item] : []) && !ours.hasChanges)
+    #expect(try other.ordered(forKey: "items").isEmpty)
+    #expect(try lists.items(lists.reopened()).count == (isLinked ? 1 : 0))
   }
 }
