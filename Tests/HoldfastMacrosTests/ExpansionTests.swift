@@ -166,7 +166,7 @@
         """#)
       #expect(expansion.messages == [])
       for line in [
-        #".element("city", \.city, .length(1...40), .userInfo(["a": "b"])),"#, #".element("default", \.`default`, .range(-90...90)),"#,
+        #".element("city", \.city, .length(1 ... 40), .userInfo(["a": "b"])),"#, #".element("default", \.`default`, .range(-90 ... 90)),"#,
         "count += ManagedObject.slotCount(of: Double.self)",
       ] {
         #expect(expansion.contains(line), "\(line) in\n\(expansion.text)")
