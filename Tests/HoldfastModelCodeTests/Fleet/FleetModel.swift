@@ -40,7 +40,10 @@ enum FleetModel {
     templates += [limited, counted, FetchRequestDescription("all ports", entity: "Port")]
     return try ManagedObjectModel(
       entities: [ship, EntityDescription("Tanker", superentity: "Ship", attributes: [text("hull")]), port, voyage],
-      composites: [CompositeDescription("Berth", [AttributeDescription("number", .integer16), AttributeDescription("pier", .string)])],
+      composites: [
+        CompositeDescription(
+          "Berth", [AttributeDescription("number", .integer16), AttributeDescription("pier", .string, isOptional: true)])
+      ],
       fetchRequestTemplates: templates)
   }
 

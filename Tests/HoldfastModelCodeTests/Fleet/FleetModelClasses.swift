@@ -572,7 +572,7 @@ nonisolated struct Berth: CompositeAttributeValue {
   /// The elements.
   static let elements: CompositeElements<Berth> = [
     .element("number", \.number, .setting(\.isOptional, false)),
-    .element("pier", \.pier, .setting(\.isOptional, false)),
+    .element("pier", \.pier),
   ]
 
   /// The number of slots.
