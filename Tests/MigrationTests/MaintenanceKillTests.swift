@@ -5,7 +5,8 @@ import SQLiteTestSupport
 import TestSupport
 import Testing
 
-/// Repairs, compactions and replacements by a store of the same type that are killed at each of their system calls, traced by strace.
+/// Repairs, compactions and replacements by a store of the same type that are killed at their system calls, traced by strace: at each, or
+/// at 500 of more.
 @Suite struct MaintenanceKillTests {
   @Test(arguments: MigratedStore.allCases)
   func RA4_aProcessThatIsKilledAtAnyCallOfARepairLeavesTheDamagedStoreAndPerhapsANewOne(store: MigratedStore) async throws {
@@ -66,7 +67,9 @@ private struct KilledMaintenance {
   func run() throws {
     guard let whole = try watched(killingAt: nil) else { return print(Tracer.skipped) }
     demand(whole.run.isSuccess, "The process could not finish: \(whole.run.lines.suffix(5))")
-    let step = TestTier.step(16), first = Int.random(in: 0..<step)
+    // A repair of an SQLite file makes thousands of calls.
+    let count = whole.run.calls.count, step = TestTier.step(calls: count, kills: 8, full: max(1, count / 500))
+    let first = Int.random(in: 0..<step)
     var (kills, done) = (0, 0)
     for (place, call) in whole.run.calls.enumerated() where place % step == first {
       guard let (run, places) = try watched(killingAt: call) else { return print(Tracer.skipped) }
