@@ -1,6 +1,8 @@
 import Foundation
 import Holdfast
 import HoldfastCommands
+import HoldfastJSONStore
+import HoldfastSQLiteStore
 import HoldfastStore
 import Testing
 
