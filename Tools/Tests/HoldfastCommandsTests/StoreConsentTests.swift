@@ -93,7 +93,8 @@ import Testing
     #expect(
       refused.status == 1
         && refused.errors
-          == "holdfast: Previous versions of the store would be removed. To remove them, repeat the command with --yes.\n", "\(refused)")
+          == "holdfast: Previous versions of the store would be removed. To remove them, repeat the command with --yes.\n",
+      "\(refused)")
     #expect(try bytes("zoo.json") == file && exists("zoo.json~1") && !exists("new.json"))
     let done = try run(["move", "zoo.json", "new.json", "--yes"])
     #expect(try done.status == 0 && digest("new.json") == before && !exists("zoo.json") && !exists("zoo.json~1"), "\(done)")
