@@ -144,8 +144,9 @@ import Testing
         #expect(code == "cancelled", "report \(place)")
         let names = [places.source, places.other].map(\.folder.names)
         #expect(try places.areUnchanged(since: before, digests, old), "report \(place): \(names)")
+        let kept = try places.externalFiles()
         withKnownIssue("External files that were added remain until a store is opened or removed at the path.", isIntermittent: true) {
-          #expect(try places.externalFiles() == external, "report \(place)")
+          #expect(kept == external, "report \(place)")
         }
         continue
       }
