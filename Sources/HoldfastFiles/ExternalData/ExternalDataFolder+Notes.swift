@@ -12,7 +12,9 @@ extension ExternalDataFolder {
   /// The names of these files are recorded until the closure returns. If it throws, or the process ends meanwhile, ``removeLeftFiles(_:)``
   /// removes those that the store at the path doesn't name. If there is no space for the record, the closure is called all the same.
   ///
-  /// - Parameter ids: The files that the closure adds or removes.
+  /// - Parameters:
+  ///   - ids: The files that the closure adds or removes.
+  ///   - body: Changes the file and its external files.
   public func recording<Result>(_ ids: Set<UUID>, _ body: () throws -> Result) rethrows -> Result {
     let note = ids.isEmpty ? nil : try? RemovalNote(ids, ofStoreNamed: storeName, storeUUID, folders(making: true), fileSystem)
     let result = try body()
