@@ -36,7 +36,9 @@ extension PersistentStoreCoordinator {
   ) throws {
     do { try perform(MigrationRequest(mapping), description, options) } catch let error as StoreError where error.code == .cancelled {
       throw MigrationError(
-        .cancelled, path: description.location?.description, reason: "The task was cancelled. The store is unchanged.", cause: error)
+        .cancelled, path: description.location?.description,
+        reason: "The task was cancelled. The step that was running changed nothing. Migrate again.",
+        cause: error)
     }
   }
 
