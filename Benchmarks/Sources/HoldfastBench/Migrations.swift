@@ -17,7 +17,7 @@ struct Migrations: ParsableCommand {
   @Option(help: "The number of people in conversions.") var conversionSize = 100_000
   @Option(help: "The number of people in plans with code.") var planSize = 100_000
   @Option(help: "The number of rounds.") var rounds = 3
-  @Option(help: "A SQLite file of Core Data, of which a copy is opened. May be repeated.", completion: .file()) var coreData: [String] = []
+  @Option(help: "A SQLite file of Core Data. A copy of it is opened. May be repeated.", completion: .file()) var coreData: [String] = []
   @Option(help: "The model, or the folder of models, of Core Data's files without a model cache.", completion: .file()) var models: String?
   @Option(help: "The number of times that a file of Core Data is opened.") var openings = 200
 

@@ -246,7 +246,7 @@ struct ObjectMerge {
     }
   }
 
-  /// Whether a row of the object leads to the owner of a list.
+  /// Whether a row of the object references the owner of a list.
   private func isLinked(_ row: RowPointer, _ link: PartnerLink) -> Bool {
     guard let inverse = context.persistentStoreCoordinator.model.inverse(of: link.relationship) else { return false }
     return row.isPresent(inverse.slot) && row.key(inverse.slot) == link.owner.objectKey

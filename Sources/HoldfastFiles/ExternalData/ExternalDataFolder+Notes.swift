@@ -10,7 +10,7 @@ extension ExternalDataFolder {
   /// Calls a closure that removes a store's file, or replaces it with a copy of another store, and adds or removes external files.
   ///
   /// The names of these files are recorded until the closure returns. If it throws, or the process ends meanwhile, ``removeLeftFiles(_:)``
-  /// removes those that the store at the path doesn't name. If there is no space for the record, the closure is called all the same.
+  /// removes those that the store at the path doesn't name. If the disk is full, the closure is called without a record.
   ///
   /// - Parameters:
   ///   - ids: The files that the closure adds or removes.
@@ -58,7 +58,7 @@ private struct RemovalNote {
 
   static func isOne(_ name: String) -> Bool { NoteFile.isOne(name, suffix: suffix) }
 
-  /// Writes a locked note and makes it and its name durable. Nil if there is no folder.
+  /// Writes a locked note and makes it and its name durable. Nil without a folder.
   init?(
     _ ids: Set<UUID>, ofStoreNamed storeName: String, _ storeUUID: String, _ folders: ExternalDataFolder.OpenFolders?,
     _ fileSystem: any StoreFileSystem

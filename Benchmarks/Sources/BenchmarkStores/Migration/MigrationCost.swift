@@ -56,7 +56,7 @@ public struct MigrationCost: Sendable {
     case "xml": StoreKind.xml.describe(path)
     case "binary": StoreKind.binary.describe(path)
     case "sqlite": StoreKind.sqlite.describe(path)
-    default: preconditionFailure("There is no store \(store).")
+    default: preconditionFailure("The benchmark has no store \(store).")
     }
   }
 
@@ -107,7 +107,7 @@ public struct MigrationCost: Sendable {
     _ name: String, _ count: Int, _ model: ManagedObjectModel, _ store: any IncrementalStore, _ identity: StoreIdentity,
     _ values: (Int) -> [String: StoreValue]
   ) throws -> (changes: SaveRequest.EntityChanges, keys: [ObjectKey]) {
-    guard let entity = model.entity(named: name) else { preconditionFailure("There is no entity \(name).") }
+    guard let entity = model.entity(named: name) else { preconditionFailure("The model has no entity \(name).") }
     let keys = try store.reserveKeys(entity: entity.index, count: count).sorted()
     let builder = RowBatchBuilder(entity: entity, identity: identity)
     var changes = SaveRequest.EntityChanges(entity: entity.index)
