@@ -29,11 +29,55 @@ struct BackupRing {
 
   /// Removes all versions, even if there are more than the current maximum.
   func removeAll() throws(FileSystemError) {
-    var number = 1
-    while try node(name(number)) != nil {
+    for number in try numbers() { try folder.fileSystem.unlink(name(number), in: folder.directory) }
+  }
+
+  /// Moves all versions to the next numbers after those of another file. If that is interrupted, it can be repeated.
+  ///
+  /// The caller must hold the writer locks of both files.
+  func moveAll(behind other: BackupRing) throws(FileSystemError) {
+    let present = try other.numbers().count
+    // The oldest first, so that the others keep consecutive numbers, and get the same ones the next time.
+    for number in try numbers().reversed() {
+      try copy(number, to: other.name(present + number), in: other.folder)
       try folder.fileSystem.unlink(name(number), in: folder.directory)
-      number += 1
     }
+  }
+
+  /// Copies a version to another folder, durably.
+  private func copy(_ number: Int, to newName: String, in other: OpenFolder) throws(FileSystemError) {
+    let fileSystem = folder.fileSystem
+    let version = KeptFile(try fileSystem.openForReading(name(number), in: folder.directory), of: fileSystem)
+    let status = try fileSystem.status(of: version.handle)
+    var copy = try TemporaryFile(in: other)
+    do throws(FileSystemError) {
+      try copy.prepare(other, like: status, permissions: status.permissions, byteCount: status.identity.size)
+      var offset: Int64 = 0
+      while offset < status.identity.size {
+        let bytes = try fileSystem.bytes(
+          of: version.handle, at: offset, count: Int(min(Int64(WriteBuffer.capacity), status.identity.size - offset)))
+        if bytes.isEmpty { break }
+        try copy.append(bytes.span.bytes, other)
+        offset += Int64(bytes.count)
+      }
+      try other.fileSystem.synchronize(copy.handle)
+      try other.fileSystem.rename(copy.handle.name, to: newName, in: other.directory)
+      do throws(FileSystemError) { try other.fileSystem.synchronize(other.directory) } catch {
+        // Some file systems can't synchronize folders.
+        guard [ErrorNumber.invalid, ErrorNumber.notSupported].contains(error.number) else { throw error }
+      }
+    } catch {
+      copy.remove(other)
+      throw error
+    }
+    try other.fileSystem.close(copy.handle)
+  }
+
+  /// The numbers of all versions. A version after a gap doesn't count.
+  private func numbers() throws(FileSystemError) -> Range<Int> {
+    var end = 1
+    while try node(name(end)) != nil { end += 1 }
+    return 1..<end
   }
 
   private func name(_ number: Int) -> String { "\(folder.name)~\(number)" }

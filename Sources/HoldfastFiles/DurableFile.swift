@@ -180,7 +180,7 @@ public final class DurableFile: Sendable {
     return try usableFolder(operation)
   }
 
-  private func usableFolder(_ operation: String) throws(StoreError) -> OpenFolder {
+  func usableFolder(_ operation: String) throws(StoreError) -> OpenFolder {
     guard let folder = state.withLock({ $0.folder }) else {
       throw StoreError(.notOpen, operation: operation, path: path, reason: "The store was closed. Open it again.")
     }

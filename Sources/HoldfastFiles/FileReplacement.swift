@@ -11,7 +11,7 @@ public import HoldfastStore
 /// Invariants:
 /// 1. Until it has ended, it holds the writer lock.
 /// 2. A temporary file exists from the first bytes that reach the disk until the end, and not longer.
-/// 3. The store's file is unchanged until ``commit()`` renames the temporary file, or ``commitRemoval()`` removes the file.
+/// 3. The store's file is unchanged until ``commit()`` renames the temporary file, or ``commitRemoval(movingBackupsTo:)`` removes the file.
 /// 4. `atEnd` is called before the lock is released.
 /// 5. A file whose synchronization failed is closed and removed, and never synchronized again: the system may have marked pages as
 ///    clean that never reached the disk.
@@ -228,14 +228,18 @@ public final class FileReplacement {
 
   /// Removes the file and its backups durably instead of replacing it. The lock file remains. Does nothing if the file doesn't exist.
   ///
+  /// - Parameter copy: Another file, behind whose backups those of this one are moved; nil to remove them. The caller holds its lock. Defaults to
+  ///   nil.
   /// - Throws: ``/HoldfastStore/StoreError``. With code `durabilityUnknown`, the file is removed, but the disk didn't confirm it. With any
   ///   other code, the file still exists.
-  public func commitRemoval() throws(StoreError) {
+  public func commitRemoval(movingBackupsTo copy: DurableFile? = nil) throws(StoreError) {
     try checkWritable()
     precondition(temporary == nil && buffer.isEmpty, "A replacement that has new contents can't remove the file.")
+    let ring = BackupRing(folder, count: owner.options.backupCount)
+    let other = try copy.map { copy throws(StoreError) in BackupRing(try copy.usableFolder(operation), count: copy.options.backupCount) }
     try performing { () throws(FileSystemError) in
       TemporaryFile.removeStale(in: folder)
-      try BackupRing(folder, count: owner.options.backupCount).removeAll()
+      if let other { try ring.moveAll(behind: other) } else { try ring.removeAll() }
       if present != nil { try folder.fileSystem.unlink(folder.name, in: folder.directory) }
     }
     let unconfirmed = synchronizeFolder("The file is removed")

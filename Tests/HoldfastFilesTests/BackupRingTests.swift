@@ -112,6 +112,60 @@ import Testing
     #expect(cases >= 6)
   }
 
+  // MARK: Moves
+
+  /// Two files with three backups and one.
+  private func pair(_ disk: SimulatedFileSystem) throws -> (file: DurableFile, other: DurableFile) {
+    let file = try DurableFile(path: "/store", options: options(3, disk)), other = try DurableFile(path: "/copy", options: options(3, disk))
+    for save in UInt8(1)...4 { try file.replace([save]) }
+    for save in UInt8(11)...12 { try other.replace([save]) }
+    return (file, other)
+  }
+
+  private func remove(_ file: DurableFile, movingBackupsTo other: DurableFile) throws {
+    let removal = try file.beginReplacing()
+    defer { removal.abort() }
+    try other.withLock { _ in try removal.commitRemoval(movingBackupsTo: other) }
+  }
+
+  private func contents(_ disk: SimulatedFileSystem) -> [String: [UInt8]] {
+    let names = disk.names.filter { !$0.hasPrefix(".") || $0.hasSuffix(".tmp") }
+    return Dictionary(uniqueKeysWithValues: names.map { ($0, disk.contents(of: $0) ?? []) })
+  }
+
+  private static let moved: [String: [UInt8]] = ["copy": [12], "copy~1": [11], "copy~2": [3], "copy~3": [2], "copy~4": [1]]
+
+  @Test func theVersionsOfARemovedFileFollowThoseOfAnother() throws {
+    let disk = SimulatedFileSystem(), (file, other) = try pair(disk)
+    #expect(contents(disk).count == 6)
+    try remove(file, movingBackupsTo: other)
+    #expect(contents(disk) == Self.moved)
+    // The next save of the other file keeps three versions, and doesn't touch the fourth.
+    try other.replace([13])
+    #expect(contents(disk) == ["copy": [13], "copy~1": [12], "copy~2": [11], "copy~3": [3], "copy~4": [1]])
+    file.close()
+    other.close()
+    #expect(disk.openCount == 0)
+  }
+
+  @Test(arguments: [StoreFileOperation.openForReading, .read, .create, .write, .synchronize, .rename, .unlink])
+  func RC1_versionsWhoseMoveFailsAreMovedByTheNextAttempt(operation: StoreFileOperation) throws {
+    var failures = 0
+    for call in 1...12 {
+      let disk = SimulatedFileSystem(), (file, other) = try pair(disk)
+      disk.inject(FileFault(operation, nth: call, .error(EIO)))
+      if storeError({ try remove(file, movingBackupsTo: other) }) != nil { failures += 1 }
+      disk.clearFaults()
+      // Without the file, only the disk's confirmation was missing.
+      if disk.names.contains("store") { try remove(file, movingBackupsTo: other) }
+      #expect(contents(disk) == Self.moved, "\(call)")
+      file.close()
+      other.close()
+      #expect(disk.openCount == 0, "\(call)")
+    }
+    #expect(failures >= 3)
+  }
+
   @Test func RB1_noPowerLossLeavesATornFileOrBackup() throws {
     let disk = SimulatedFileSystem()
     disk.setContents(of: "store", TestImage.encode(1, byteCount: 40))

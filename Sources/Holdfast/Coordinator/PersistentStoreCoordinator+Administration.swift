@@ -56,7 +56,11 @@ extension PersistentStoreCoordinator {
   ///   `alreadyOpen` while this process has it open, `readOnly`, `notPermitted`, and `unsupportedRequest` when the type of store doesn't
   ///   support it. The store still exists then.
   public static func destroyPersistentStore(_ description: StoreDescription) throws {
-    try perform(DestructionRequest(), description)
+    try destroy(description, DestructionRequest())
+  }
+
+  private static func destroy(_ description: StoreDescription, _ request: DestructionRequest) throws {
+    try perform(request, description)
     // A plan that is working there finds that the store has changed.
     try? discardInterruptedMigration(of: description)
   }
@@ -93,7 +97,8 @@ extension PersistentStoreCoordinator {
   /// doesn't, its external files may remain; ``destroyPersistentStore(_:)`` for the original removes them. A task that is cancelled after the
   /// copy is complete still destroys the original.
   ///
-  /// Backups of the original are removed, not moved.
+  /// Backups of a JSON, XML or binary file are moved as well, and get the next numbers after those at the destination. If the types differ, they
+  /// are removed.
   ///
   /// - Parameters:
   ///   - description: The store to move. It isn't open in this process.
@@ -104,7 +109,8 @@ extension PersistentStoreCoordinator {
     _ description: StoreDescription, to destination: StoreDescription, progress: @escaping @Sendable (Double) -> Void = { _ in }
   ) throws {
     try replacePersistentStore(destination, withCopyOf: description, progress: progress)
-    try destroyPersistentStore(description)
+    let backups = description.type == destination.type ? destination.location : nil
+    try destroy(description, DestructionRequest(movingBackupsTo: backups))
   }
 
   /// Creates a store from what can be read of a damaged store, which isn't changed.

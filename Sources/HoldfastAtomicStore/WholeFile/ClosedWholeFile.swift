@@ -17,7 +17,7 @@ struct ClosedWholeFile: Sendable {
     .answering(MetadataRequest.self) { file, _, _ in try file.metadata() }
     .answering(MetadataChangeRequest.self) { file, request, _ in try file.setMetadata(request.userInfo) }
     .answering(StoredModelRequest.self) { file, _, _ in try file.model() }
-    .answering(DestructionRequest.self) { file, _, _ in try file.destroy() }
+    .answering(DestructionRequest.self) { file, request, _ in try file.destroy(movingBackupsTo: request.backupDestination?.path) }
     .answering(ReplacementRequest.self) { file, request, options in try file.replace(with: request.source, options) }
     .answering(MigrationRequest.self) { file, request, options in try file.migrate(request.mapping, options) }
     .answering(MigrationEstimateRequest.self) { file, request, _ in try file.estimate(request) }
@@ -55,7 +55,7 @@ struct ClosedWholeFile: Sendable {
 
   // MARK: Destroying and replacing
 
-  private func destroy() throws {
+  private func destroy(movingBackupsTo destination: String?) throws {
     let operation = DestructionRequest.operation
     try checkWritable(operation)
     guard let file = try openFolder(operation) else { return }
@@ -68,10 +68,17 @@ struct ClosedWholeFile: Sendable {
     defer { removal.abort() }
     let present = try removal.read { try contents($0) } ?? StoredContents(), folder = present.folder(for: file, options)
     try folder.recording(present.externalIDs) {
-      try removal.commitRemoval()
+      try commit(removal, movingBackupsTo: destination, operation)
       try folder.remove(present.externalIDs, operation: operation)
     }
     folder.removeLeftFiles { [] }
+  }
+
+  private func commit(_ removal: FileReplacement, movingBackupsTo destination: String?, _ operation: String) throws {
+    guard let destination else { return try removal.commitRemoval() }
+    let copy = try DurableFile(path: destination, options: options.file, operation: operation)
+    defer { copy.close() }
+    try copy.withLock(operation: operation) { _ in try removal.commitRemoval(movingBackupsTo: copy) }
   }
 
   private func replace(with source: StoreLocation, _ request: RequestOptions) throws {

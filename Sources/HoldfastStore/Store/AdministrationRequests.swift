@@ -60,9 +60,18 @@ public struct CompactionRequest: StoreRequest {
 /// - A file that isn't a store of this type isn't removed: the request throws ``StoreError/Code/notAStore``. A damaged store is removed.
 /// - While another process uses the store, the request throws ``StoreError/Code/locked``, as far as the store can detect that.
 /// - If it is interrupted, the store still exists completely, or the next request removes the remaining files.
+/// - A store that keeps previous versions of its file removes them as well, or moves them.
 public struct DestructionRequest: StoreRequest {
+  /// The location of a copy of the store, of the same type, to which its backups are moved; nil to remove them. Stores without backups ignore it.
+  ///
+  /// They get the next numbers after the backups that are there. The copy isn't open. If the request fails, some may have been moved; it can be
+  /// repeated.
+  public var backupDestination: StoreLocation?
+
   /// Creates a request.
-  public init() {}
+  ///
+  /// - Parameter backupDestination: Where the backups are moved. Defaults to nil: they are removed.
+  public init(movingBackupsTo backupDestination: StoreLocation? = nil) { self.backupDestination = backupDestination }
 
   /// Nothing.
   public typealias Answer = Void

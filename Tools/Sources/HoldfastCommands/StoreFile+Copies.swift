@@ -16,7 +16,7 @@ extension StoreFile {
     }
   }
 
-  /// Moves the store to another file of the same type, with its external files.
+  /// Moves the store to another file of the same type, with its external files, and with previous versions of the file.
   ///
   /// - Throws: The errors of ``copy(to:)``.
   public func move(to destination: String) throws(CommandError) {
@@ -28,9 +28,6 @@ extension StoreFile {
       try PersistentStoreCoordinator.movePersistentStore(writable, to: copy)
     }
   }
-
-  /// Whether there are previous versions of the file beside it, which moving the store removes.
-  public var hasPreviousVersions: Bool { FileKind(path + "~1") != nil }
 
   /// Throws if the store's type has no unused space.
   public func requireCompactable() throws(CommandError) {

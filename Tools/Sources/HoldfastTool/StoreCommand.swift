@@ -100,18 +100,13 @@ struct Store: ParsableCommand {
       abstract: "Moves a store to a file of the same type, with external files and logs.",
       discussion: """
         No backup is needed, because the new file contains everything before the old one is removed, and nothing at the new path is replaced. \
-        Previous versions beside the old file, such as zoo.json~1, are removed. If there are any, asks on a terminal, and otherwise needs --yes.
+        Previous versions beside the old file, such as zoo.json~1, are moved as well.
         """)
     @Argument(help: "The store's file.", completion: .file()) var store: String
     @Argument(help: "The new file.", completion: .file()) var output: String
-    @OptionGroup var consent: Consent
 
     func run() throws {
-      let file = try Output.asking { () throws(CommandError) in try StoreFile(path: store) }
-      if file.hasPreviousVersions {
-        try consent.confirm("Previous versions of the store would be removed.", "Move it anyway?", "To remove them")
-      }
-      try Output.asking { () throws(CommandError) in try file.move(to: output) }
+      try Output.asking { () throws(CommandError) in try StoreFile(path: store).move(to: output) }
     }
   }
 
