@@ -116,6 +116,14 @@ import Testing
     ("walks.@count == 2", "a"), ("walks.@count > friends.@count", "a"), ("ANY walks.minutes > 40", "a"), ("SOME walks.minutes < 40", "ab"),
     ("ALL walks.minutes < 40", "bc"), ("NONE walks.minutes > 40", "bc"), ("ANY friends.walks.minutes == 50", "b"),
     ("ANY friends.owner.name == 'Ann'", "b"), ("NOT ANY friends.friends.age == 3", "bc"),
+    ("name MATCHES 'r.x'", "b"), ("name matches[c] 'rex.*'", "bc"), ("NOT name MATCHES '.*e.*'", "a"),
+    ("name MATCHES '.*x' AND age > 3", "b"), ("age == 3 && home.city MATCHES 'R.*'", "a"), ("SELF.owner.name MATCHES 'A[a-z]+'", "a"),
+    ("name MATCHES '.*' && !(age == 3) AND !name MATCHES \"rex\"", "c"), ("home.city MATCHES '.*'", "a"),
+    ("SUBQUERY(walks, $w, $w.minutes > 40).@count > 0", "a"),
+    ("SUBQUERY(walks, $w, $w.minutes > 15 AND $w.minutes < 30).@count == 0", "ac"),
+    ("1 <= SUBQUERY(friends, $f, $f.age == 7).@count", "a"), ("SUBQUERY(friends.walks, $w, $w.minutes == 50).@count != 0", "b"),
+    ("subquery(friends, $f, SUBQUERY($f.walks, $w, $w.minutes == 50).@count > 0).@count >= 1", "b"),
+    ("0 == SUBQUERY(walks, $w, TRUEPREDICATE).@count OR age == 3", "ac"),
   ]
 
   @Test(arguments: MigratedStore.allCases) func filtersHoldForTheObjectsThatTheyDescribe(_ store: MigratedStore) throws {
@@ -143,12 +151,21 @@ import Testing
   @Test func filtersThatAreNotSupportedAreNamed() throws {
     let wrong = [
       "", "age", "age >", "> 3", "age > 3 4", "age == 3 AND", "(age == 3", "age == 3)", "age == {3}", "age BETWEEN {1}", "age IN 3",
-      "colour == 3", "owner.colour == 3", "age == 'three'", "name > 3", "name CONTAINS 3", "name MATCHES 'a.*'", "name LIKE 'a*b'",
+      "colour == 3", "owner.colour == 3", "age == 'three'", "name > 3", "name CONTAINS 3", "name LIKE 'a*b'",
       "name LIKE 'a?'", "name == 'open", "name ==[l] 'x'", "name ==[ 'x'", "name ==[c 'x'", "age NOT > 3", "walks.minutes > 3",
       "walks == nil", "ANY age > 3", "ANY walks == nil", "ANY walks.@count > 1", "ALL owner.name == 'x'", "uppercase(name) == 'X'",
       "age + 1 > 3", "age > $LIMIT", "walks.@sum.minutes > 3", "SELF == nil", "3 == 3", "friends..age == 3", "age == 1e999",
       "CAST('x', 'NSDate') == born", "born > CAST(3, 'NSNumber')", "SUBQUERY(walks, $w, $w.minutes > 3).@count > 1", "age ~ 3",
-      "15 < ANY walks.minutes", "name == in.x", "AND", "photo == 'x'", "owner.age IN {1}", "'x' CONTAINS name",
+      "name MATCHES 'a' OR age == 3", "(name MATCHES 'a')", "name MATCHES '('", "age MATCHES 'a'", "walks.tag MATCHES 'a'",
+      "name MATCHES[d] 'a'", "name MATCHES[l] 'a'", "name MATCHES 3", "name MATCHES owner.name", "name NOT MATCHES 'a'", "'a' MATCHES name",
+      "SUBQUERY(walks, $w, minutes > 3).@count > 0", "SUBQUERY(owner, $o, $o.name == 'x').@count > 0",
+      "SUBQUERY(walks, $w, $w.minutes > 3) > 0", "SUBQUERY(walks, w, w.minutes > 3).@count > 0",
+      "ANY SUBQUERY(walks, $w, TRUEPREDICATE).@count > 0",
+      "SUBQUERY(walks, $w, $w.minutes > owner.age).@count > 0", "SUBQUERY(walks, $w, $w.tag MATCHES 'a').@count > 0",
+      "SUBQUERY(walks.minutes, $w, TRUEPREDICATE).@count > 0", "SUBQUERY(walks, $w, $w == nil).@count > 0",
+      "SUBQUERY(walks, $w).@count > 0",
+      String(repeating: "SUBQUERY(friends, $f, ", count: 200), "15 < ANY walks.minutes", "name == in.x", "AND", "photo == 'x'",
+      "owner.age IN {1}", "'x' CONTAINS name",
       String(repeating: "(", count: 1_000) + "age == 3", String(repeating: "NOT ", count: 1_000) + "age == 3",
     ]
     for filter in wrong {
@@ -172,7 +189,8 @@ import Testing
       "nil",
       "YES", "==", "!=", "<", "=>", "[c]", "[", "]", "(", ")", "{", "}", ",", "AND", "OR", "NOT", "!", "ANY", "ALL", "NONE", "IN",
       "BETWEEN",
-      "LIKE", "CONTAINS", "CAST", "TRUEPREDICATE", "age == 3", "name LIKE 'a*'", ".", "..", "\\", "é", "\u{0}",
+      "LIKE", "CONTAINS", "CAST", "TRUEPREDICATE", "MATCHES", "SUBQUERY", "$w", "$w.minutes", ".@count", "name MATCHES 'a.*'",
+      "SUBQUERY(walks, $w, $w.minutes > 3).@count > 0", "age == 3", "name LIKE 'a*'", ".", "..", "\\", "é", "\u{0}",
     ]
     var random = SeededGenerator("Filters"), accepted = 0
     for _ in 0..<TestTier.count(2_000, full: 20_000) {

@@ -95,8 +95,13 @@ indirect enum TestExpression: Sendable {
   /// A function of predicates.
   case function(String, [TestExpression])
   case aggregate([TestExpression])
+  case conditional(TestPredicate, TestExpression, TestExpression)
+  case subquery(TestExpression, String, TestPredicate)
 
   static let source = TestExpression.variable("source")
+
+  static func text(_ text: String) -> TestExpression { .constant(.string(text)) }
+  static func number(_ number: Int64) -> TestExpression { .constant(.integer(number)) }
 
   var archive: [UInt8] {
     var objects: [PropertyList] = [.string("$null")]
@@ -113,7 +118,8 @@ indirect enum TestExpression: Sendable {
     func code(_ expression: TestExpression) -> PropertyList {
       switch expression {
       case .variable(let name): instance("NSVariableExpression", ["NSVariable": add(.string(name)), "NSExpressionType": .integer(2)])
-      case .constant(let value): instance("NSConstantValueExpression", ["NSConstantValue": add(value), "NSExpressionType": .integer(0)])
+      case .constant(let value):
+        instance("NSConstantValueExpression", ["NSConstantValue": code(constant: value), "NSExpressionType": .integer(0)])
       case .path(let operand, let path):
         instance(
           "NSKeyPathExpression",
@@ -130,7 +136,45 @@ indirect enum TestExpression: Sendable {
             "NSConstantValueExpression",
             ["NSConstantValueClassName": add(.string("_NSPredicateUtilities")), "NSExpressionType": .integer(0)]), selector, arguments)
       case .aggregate(let parts):
-        instance("NSAggregateExpression", ["NSCollection": list(parts.map(code)), "NSExpressionType": .integer(14)])
+        instance("NSAggregateExpression", ["NSCollection": list(parts.map { code($0) }), "NSExpressionType": .integer(14)])
+      case .conditional(let predicate, let first, let second):
+        instance(
+          "NSTernaryExpression",
+          [
+            "NSPredicate": code(predicate: predicate), "NSTrueExpression": code(first), "NSFalseExpression": code(second),
+            "NSExpressionType": .integer(20),
+          ])
+      case .subquery(let collection, let variable, let predicate):
+        instance(
+          "NSSubqueryExpression",
+          [
+            "NSExpression": code(collection), "NSVariable": add(.string(variable)), "NSSubpredicate": code(predicate: predicate),
+            "NSExpressionType": .integer(13),
+          ])
+      }
+    }
+    func code(constant: PropertyList) -> PropertyList {
+      switch constant {
+      case .null: .uid(0)
+      case .array(let values): list(values.map(add))
+      default: add(constant)
+      }
+    }
+    func code(predicate: TestPredicate) -> PropertyList {
+      switch predicate {
+      case .truth(let isTrue): instance(isTrue ? "NSTruePredicate" : "NSFalsePredicate", [:])
+      case .compound(let type, let parts):
+        instance(
+          "NSCompoundPredicate", ["NSCompoundPredicateType": .integer(type), "NSSubpredicates": list(parts.map { code(predicate: $0) })])
+      case .comparison(let left, let type, let right, let options, let modifier):
+        instance(
+          "NSComparisonPredicate",
+          [
+            "NSLeftExpression": code(left), "NSRightExpression": code(right),
+            "NSPredicateOperator": instance(
+              "NSPredicateOperator",
+              ["NSOperatorType": .integer(type), "NSOptions": .integer(options), "NSModifier": .integer(modifier)]),
+          ])
       }
     }
     func call(_ operand: PropertyList, _ selector: String, _ arguments: [TestExpression]) -> PropertyList {
@@ -138,7 +182,7 @@ indirect enum TestExpression: Sendable {
         "NSFunctionExpression",
         [
           "NSOperand": operand, "NSSelectorName": add(.string(selector)), "NSExpressionType": .integer(4),
-          "NSArguments": list(arguments.map(code)),
+          "NSArguments": list(arguments.map { code($0) }),
         ])
     }
     let root = code(self)
@@ -147,4 +191,17 @@ indirect enum TestExpression: Sendable {
       "$objects": .array(objects),
     ]).binary
   }
+}
+
+/// An archived `NSPredicate`.
+indirect enum TestPredicate: Sendable {
+  case truth(Bool)
+  /// NOT is 0, AND is 1, OR is 2.
+  case compound(Int64, [TestPredicate])
+  /// The numbers are those of `NSComparisonPredicate`.
+  case comparison(TestExpression, Int64, TestExpression, options: Int64 = 0, modifier: Int64 = 0)
+
+  static func not(_ part: TestPredicate) -> TestPredicate { .compound(0, [part]) }
+  static func and(_ parts: TestPredicate...) -> TestPredicate { .compound(1, parts) }
+  static func or(_ parts: TestPredicate...) -> TestPredicate { .compound(2, parts) }
 }

@@ -12,12 +12,16 @@ indirect enum MappingExpression: Sendable {
   case call(@Sendable ([StoreValue]) throws -> StoreValue, [MappingExpression])
   /// What a function computes of the list of a path.
   case reduction(MappingAggregate, MappingPath)
+  /// The first of two expressions if a condition holds, or else the second.
+  case conditional(MappingCondition, MappingExpression, MappingExpression)
 
   /// What an expression is read with.
   struct Scope {
     let model: ManagedObjectModel
     /// The source entity; nil if the mapping has none.
-    let entity: ManagedObjectModel.Entity?
+    var entity: ManagedObjectModel.Entity?
+    /// The name of the variable that is the source object.
+    var variable = "source"
     let mappingNames: Set<String>
     let policy: MappingPolicy?
   }
@@ -26,13 +30,21 @@ indirect enum MappingExpression: Sendable {
     switch archived {
     case .constant(let value): self = .constant(try Self.constant(value, archived.text))
     case .decimal(let number): self = .constant(.decimal(number))
-    case .variable, .keyPath: self = .path(try Self.path(archived, scope))
+    case .variable, .keyPath, .subquery: self = .path(try Self.path(archived, scope))
+    case .conditional(let predicate, let first, let second):
+      self = .conditional(
+        try MappingCondition(predicate, scope), try MappingExpression(first, scope), try MappingExpression(second, scope))
     case .method(.variable("manager"), let selector, let arguments): self = try Self.destinations(selector, arguments, scope, archived.text)
     case .method(.variable("entityPolicy"), let selector, let arguments):
       guard let function = scope.policy?.functions[selector] else {
         throw MappingProblem("The expression \(archived.text) calls \(selector), which isn't among the functions of the mapping's policy.")
       }
       self = .call(function, try Self.all(arguments, scope))
+    case .function("castObject:toType:", let arguments):
+      guard arguments.count == 2, case .constant(.string(let type)) = arguments[1], let function = MappingCast.function(type) else {
+        throw Self.unsupported(archived)
+      }
+      self = .call(function, [try MappingExpression(arguments[0], scope)])
     case .function(let selector, let arguments):
       if let aggregate = MappingAggregate(function: selector), arguments.count == 1 {
         self = try Self.reduction(aggregate, arguments[0], scope, archived)
@@ -55,13 +67,25 @@ indirect enum MappingExpression: Sendable {
   }
 
   private static func path(_ archived: ArchivedExpression, _ scope: Scope) throws(MappingProblem) -> MappingPath {
-    guard let entity = scope.entity else {
-      throw MappingProblem(
-        "The expression \(archived.text) refers to a source object, but the mapping has no source entity. Choose one in Xcode.")
-    }
     switch archived {
-    case .variable("source"): return MappingPath(entity)
-    case .keyPath(.variable("source"), let path): return try MappingPath(path, from: entity, scope.model)
+    case .variable(scope.variable):
+      guard let entity = scope.entity else {
+        throw MappingProblem("The expression refers to a source object, but the mapping has no source entity. Choose one in Xcode.")
+      }
+      return MappingPath(entity)
+    case .variable("source"):
+      throw MappingProblem("The condition of a SUBQUERY can't refer to $source. Name a policy in the mapping, and set the property there.")
+    case .keyPath(let start, let path):
+      var found = try Self.path(start, scope)
+      try found.append(path, scope.model)
+      return found
+    case .subquery(let collection, let variable, let predicate):
+      var found = try path(collection, scope), inner = scope
+      (inner.entity, inner.variable) = (found.entity, variable)
+      guard found.filter(try MappingCondition(predicate, inner)) else {
+        throw MappingProblem("The collection of \(archived.text) isn't a list of objects. Correct it in Xcode.")
+      }
+      return found
     default: throw unsupported(archived)
     }
   }
@@ -69,7 +93,10 @@ indirect enum MappingExpression: Sendable {
   private static func reduction(
     _ aggregate: MappingAggregate, _ list: ArchivedExpression, _ scope: Scope, _ archived: ArchivedExpression
   ) throws(MappingProblem) -> MappingExpression {
-    guard case .keyPath = list else { throw unsupported(archived) }
+    switch list {
+    case .keyPath, .subquery: break
+    default: throw unsupported(archived)
+    }
     let path = try path(list, scope)
     if aggregate == .count, let counted = path.counted { return .path(counted) }
     guard case .values(let values, _) = path.end, let type = values.type, aggregate.accepts(type) else {
@@ -126,6 +153,7 @@ indirect enum MappingExpression: Sendable {
     case .destinations: throw MappingProblem("The expression has objects instead of a value.")
     case .call(let function, let arguments): return try function(try arguments.map { try $0.value(old) })
     case .reduction(let aggregate, let path): return try aggregate.result(of: try path.values(from: old))
+    case .conditional(let condition, let first, let second): return try (condition.holds(old) ? first : second).value(old)
     }
   }
 
@@ -137,6 +165,8 @@ indirect enum MappingExpression: Sendable {
       return try run.objects(for: try path.objects(from: old), mappedBy: nil, as: entity)
     case .destinations(let path, let name):
       return try run.objects(for: try path.objects(from: old), mappedBy: name, as: entity)
+    case .conditional(let condition, let first, let second):
+      return try (condition.holds(old) ? first : second).objects(old, run, as: entity)
     case .constant(.null): return []
     case .constant, .call, .reduction: throw MappingProblem("The expression has a value instead of objects.")
     }
@@ -152,6 +182,8 @@ indirect enum MappingExpression: Sendable {
     case .destinations: hasObjects = true
     case .constant(.null): return nil
     case .constant, .reduction: hasObjects = false
+    case .conditional(_, let first, let second):
+      return first.problem(isRelationship: isRelationship) ?? second.problem(isRelationship: isRelationship)
     case .call(_, let arguments):
       if let problem = arguments.lazy.compactMap({ $0.problem(isRelationship: false) }).first { return problem }
       hasObjects = false

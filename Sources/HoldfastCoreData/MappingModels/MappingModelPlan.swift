@@ -13,8 +13,8 @@ struct MappingModelPlan: Sendable {
     let mapping: MappingModelFile.EntityMapping
     let source: ManagedObjectModel.Entity?
     let destination: ManagedObjectModel.Entity?
-    /// The condition that source objects fulfil; nil for all objects.
-    let filter: QueryExpression?
+    /// What source objects fulfil; nil for all objects.
+    let filter: MappingFilter?
     let policy: MappingPolicy?
     fileprivate(set) var isDirect = false
     /// The attributes that code sets, by name.
@@ -78,16 +78,16 @@ struct MappingModelPlan: Sendable {
       problem(path, "It has the policy \(name), whose code isn't part of the file. Pass a MappingPolicy under this name.")
     }
     let source = entity(mapping.sourceEntityName, former, "former"), destination = entity(mapping.destinationEntityName, model, "new")
-    var condition: QueryExpression?
+    var condition: MappingFilter?
     if let source, let text = mapping.sourceFilter { condition = filter(text, source, path) }
     steps.append(Step(mapping: mapping, source: source, destination: destination, filter: condition, policy: policy))
   }
 
-  /// The condition of a filter; nil if it holds for all objects, or isn't supported.
-  private mutating func filter(_ text: String, _ entity: ManagedObjectModel.Entity, _ path: String) -> QueryExpression? {
+  /// A filter; nil if it holds for all objects, or isn't supported.
+  private mutating func filter(_ text: String, _ entity: ManagedObjectModel.Entity, _ path: String) -> MappingFilter? {
     do throws(MappingProblem) {
-      let condition = try PredicateReader.condition(text, on: entity, in: former)
-      return condition == .literal(true) ? nil : condition
+      let filter = try PredicateReader.filter(text, on: entity, in: former)
+      return filter.query == .literal(true) && filter.patterns.isEmpty ? nil : filter
     } catch {
       problem(path, error.reason)
       return nil
@@ -226,6 +226,7 @@ struct MappingModelPlan: Sendable {
     switch expression {
     case .path(let found): (path, name) = (found, nil)
     case .destinations(let found, let mapping): (path, name) = (found, mapping)
+    case .conditional(_, let first, let second): return noDestinations(first, entity) ?? noDestinations(second, entity)
     default: return nil
     }
     let kinds = path.entity.concreteIndexes

@@ -81,10 +81,11 @@ final class MappingModelRun {
 
   private func insert(_ step: MappingModelPlan.Step) throws {
     guard let source = step.source, let destination = step.destination else { return }
-    let condition = try step.filter.map { try RowPredicate($0, entity: source, model: plan.former) }
+    let condition = try step.filter.map { try RowPredicate($0.query, entity: source, model: plan.former) }
     var ids: [ObjectKey: ManagedObjectID] = [:]
     try stage.forEachBatch(of: [source.index], savingEvery: nil) { _, batch in
-      let chosen = try condition.map { try stage.objects(batch, fulfilling: $0) } ?? batch
+      let found = try condition.map { try stage.objects(batch, fulfilling: $0) } ?? batch
+      let chosen = try found.filter { old in try step.filter?.patterns.allSatisfy { try $0.holds(old) } ?? true }
       let new = try chosen.map { old in
         let object = try stage.context.insert(entityNamed: destination.name)
         try setAttributes(of: object, old, step)

@@ -87,7 +87,7 @@ enum MappingNumber {
     }
   }
 
-  private var decimal: Decimal {
+  var decimal: Decimal {
     get throws {
       switch self {
       case .whole(let number): return try Self.parsed(number.description)

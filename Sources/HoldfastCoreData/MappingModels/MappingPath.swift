@@ -21,10 +21,17 @@ struct MappingPath: Sendable {
     "@unionOfObjects", "@unionOfArrays", "@unionOfSets", "@distinctUnionOfObjects", "@distinctUnionOfArrays", "@distinctUnionOfSets",
   ]
 
-  private var steps: [(name: String, isToMany: Bool)] = []
+  private struct Step {
+    var name: String
+    var isToMany: Bool
+    /// What holds for the objects that are kept; nil for all.
+    var condition: MappingCondition?
+  }
+
+  private var steps: [Step] = []
   private(set) var end = End.objects
   /// The entity of the objects, or of the object with the attribute.
-  let entity: ManagedObjectModel.Entity
+  private(set) var entity: ManagedObjectModel.Entity
 
   /// The source object itself.
   init(_ entity: ManagedObjectModel.Entity) { self.entity = entity }
@@ -33,7 +40,15 @@ struct MappingPath: Sendable {
   ///
   /// - Throws: ``MappingProblem`` if the former model doesn't have such properties.
   init(_ path: String, from entity: ManagedObjectModel.Entity, _ model: ManagedObjectModel) throws(MappingProblem) {
-    var entity = entity
+    self.entity = entity
+    try append(path, model)
+  }
+
+  /// Continues the path from its objects.
+  mutating func append(_ path: String, _ model: ManagedObjectModel) throws(MappingProblem) {
+    guard case .objects = end else {
+      throw MappingProblem("The key path \(path) follows a value, which has no properties. Correct it in Xcode.")
+    }
     var names = path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)[...]
     while let name = names.popFirst() {
       let rest = names.joined(separator: "."), isToMany = steps.contains { $0.isToMany }
@@ -48,7 +63,7 @@ struct MappingPath: Sendable {
       } else if name == "@count", names.isEmpty, isToMany {
         end = .count
       } else if let relationship = entity.relationship(named: name) {
-        steps.append((name, relationship.isToMany))
+        steps.append(Step(name: name, isToMany: relationship.isToMany))
         entity = model.destination(of: relationship)
       } else {
         let attribute = ([name] + names).joined(separator: ".")
@@ -64,7 +79,13 @@ struct MappingPath: Sendable {
         names = []
       }
     }
-    self.entity = entity
+  }
+
+  /// Keeps only the objects for which a condition holds. False if the path has no list of objects.
+  mutating func filter(_ condition: MappingCondition) -> Bool {
+    guard case .objects = end, let last = steps.indices.last, steps.contains(where: { $0.isToMany }) else { return false }
+    steps[last].condition = steps[last].condition.map { .and([$0, condition]) } ?? condition
+    return true
   }
 
   /// The path from each of several objects to the value that an operator reads.
@@ -104,7 +125,7 @@ struct MappingPath: Sendable {
     for step in steps {
       let next = try objects.flatMap { try step.isToMany ? $0.objects(step.name) : $0.object(step.name).map { [$0] } ?? [] }
       var seen: Set<ObjectKey> = []
-      objects = next.filter { seen.insert($0.key).inserted }
+      objects = try next.filter { try seen.insert($0.key).inserted && step.condition?.holds($0) != false }
     }
     return objects
   }

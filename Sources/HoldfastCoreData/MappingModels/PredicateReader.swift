@@ -2,16 +2,18 @@ import HoldfastStore
 
 /// Reads the text of a predicate: the filter of an entity mapping.
 ///
-/// It understands comparisons of key paths with constants and with each other, `ANY`, `ALL`, `NONE`, `@count`, lists, and `AND`, `OR`, `NOT`.
-/// Whatever else a predicate may have is an error.
+/// It understands comparisons of key paths with constants and with each other, `ANY`, `ALL`, `NONE`, `@count`, lists, `SUBQUERY` whose count is
+/// compared with 0, `AND`, `OR`, `NOT`, and `MATCHES` beside other conditions that all hold. Whatever else a predicate may have is an error.
 struct PredicateReader {
   /// Nesting is bounded, because the text is another program's.
   private static let maximumDepth = 40
 
-  private enum Operand {
+  enum Operand {
     case path([String])
     case value(StoreValue)
     case list([StoreValue])
+    /// The number of objects at a path that fulfil a condition.
+    case subquery([String], QueryExpression)
   }
 
   private enum Quantifier {
@@ -31,24 +33,30 @@ struct PredicateReader {
     var folding: TextFolding = []
   }
 
-  private let entity: ManagedObjectModel.Entity
-  private let model: ManagedObjectModel
-  private let tokens: [PredicateToken]
-  private var place = 0
+  /// The entity at which key paths begin.
+  var entity: ManagedObjectModel.Entity
+  /// The variable at which key paths begin, with its `$`; nil for the object itself.
+  var variable: String?
+  let model: ManagedObjectModel
+  let tokens: [PredicateToken]
+  var place = 0
+  var subqueryDepth = 0
 
-  /// The condition that a text describes.
+  /// The filter that a text describes.
   ///
   /// - Throws: ``MappingProblem`` if the text isn't supported, or the entity doesn't have its properties.
-  static func condition(
+  static func filter(
     _ text: String, on entity: ManagedObjectModel.Entity, in model: ManagedObjectModel
-  ) throws(MappingProblem) -> QueryExpression {
+  ) throws(MappingProblem) -> MappingFilter {
     do throws(MappingProblem) {
       var scanner = PredicateScanner(text)
       var reader = PredicateReader(entity: entity, model: model, tokens: try scanner.tokens())
-      let condition = try reader.disjunction(depth: 0)
+      let filter = try reader.filter()
       if reader.token != nil { throw MappingProblem("AND or OR is missing.") }
-      do throws(QueryError) { _ = try RowPredicate(condition, entity: entity, model: model) } catch { throw MappingProblem(error.reason) }
-      return condition
+      do throws(QueryError) { _ = try RowPredicate(filter.query, entity: entity, model: model) } catch {
+        throw MappingProblem(error.reason)
+      }
+      return filter
     } catch {
       let shown = text.count > 200 ? String(text.prefix(200)) + "…" : text
       throw MappingProblem("The filter \(shown) can't be used. \(error.reason) Change it in Xcode, or do the same in a policy.")
@@ -61,27 +69,27 @@ struct PredicateReader {
 
   // MARK: Tokens
 
-  private var token: PredicateToken? { place < tokens.count ? tokens[place] : nil }
+  var token: PredicateToken? { place < tokens.count ? tokens[place] : nil }
 
-  private mutating func accept(sign: String) -> Bool {
+  mutating func accept(sign: String) -> Bool {
     guard token == .sign(sign) else { return false }
     place += 1
     return true
   }
 
-  private mutating func accept(word: String) -> Bool {
+  mutating func accept(word: String) -> Bool {
     guard case .word(let found)? = token, found.uppercased() == word else { return false }
     place += 1
     return true
   }
 
-  private mutating func require(sign: String) throws(MappingProblem) {
+  mutating func require(sign: String) throws(MappingProblem) {
     if !accept(sign: sign) { throw MappingProblem("The sign \(sign) is missing.") }
   }
 
   // MARK: Conditions
 
-  private mutating func disjunction(depth: Int) throws(MappingProblem) -> QueryExpression {
+  mutating func disjunction(depth: Int) throws(MappingProblem) -> QueryExpression {
     var parts = [try conjunction(depth: depth)]
     while accept(word: "OR") || accept(sign: "||") { parts.append(try conjunction(depth: depth)) }
     return parts.count == 1 ? parts[0] : .or(parts)
@@ -93,7 +101,7 @@ struct PredicateReader {
     return parts.count == 1 ? parts[0] : .and(parts)
   }
 
-  private mutating func negation(depth: Int) throws(MappingProblem) -> QueryExpression {
+  mutating func negation(depth: Int) throws(MappingProblem) -> QueryExpression {
     if depth > Self.maximumDepth { throw MappingProblem("It is nested too deeply.") }
     if accept(word: "NOT") || accept(sign: "!") { return .not(try negation(depth: depth + 1)) }
     if accept(sign: "(") {
@@ -112,6 +120,10 @@ struct PredicateReader {
   private mutating func comparison(_ quantifier: Quantifier?) throws(MappingProblem) -> QueryExpression {
     let left = try operand(), comparison = try operation(), right = try operand()
     switch (left, comparison.kind, right) {
+    case (.subquery(let names, let condition), .ordinary(let op), .value(.int64(let number))) where quantifier == nil:
+      return try existence(names, condition, op, number)
+    case (.value(.int64(let number)), .ordinary(let op), .subquery(let names, let condition)) where quantifier == nil:
+      return try existence(names, condition, op.mirrored ?? op, number)
     case (.path(let first), .ordinary(let op), .path(let second)) where quantifier == nil:
       return .comparison(Self.value(first), op, Self.value(second), comparison.folding)
     case (.path(let names), _, .value), (.path(let names), _, .list):
@@ -128,7 +140,7 @@ struct PredicateReader {
     names.last == "@count" ? .count(path(names.dropLast())) : .property(path(names[...]))
   }
 
-  private static func path(_ names: ArraySlice<String>) -> PropertyPath { PropertyPath(dotted: names.joined(separator: ".")) }
+  static func path(_ names: ArraySlice<String>) -> PropertyPath { PropertyPath(dotted: names.joined(separator: ".")) }
 
   /// The condition that the values of a path fulfil, which may lead through several lists.
   private func condition(
@@ -169,7 +181,7 @@ struct PredicateReader {
   }
 
   /// The search that is equal to a pattern of LIKE with * at its ends.
-  private static func search(_ pattern: String) throws(MappingProblem) -> (ComparisonOperator, String) {
+  static func search(_ pattern: String) throws(MappingProblem) -> (ComparisonOperator, String) {
     let begins = pattern.hasPrefix("*"), ends = pattern.count > 1 && pattern.hasSuffix("*")
     let text = String(pattern.dropFirst(begins ? 1 : 0).dropLast(ends ? 1 : 0))
     if text.contains(where: { "*?\\".contains($0) }) {
@@ -187,6 +199,7 @@ struct PredicateReader {
 
   private mutating func operation() throws(MappingProblem) -> Comparison {
     let isNegated = accept(word: "NOT")
+    if case .word(let word)? = token, word.uppercased() == "MATCHES" { throw Self.misplacedPattern }
     guard let token, let kind = Self.kind(token) else { throw MappingProblem("A comparison is missing.") }
     place += 1
     if isNegated {
@@ -220,7 +233,7 @@ struct PredicateReader {
   }
 
   /// The options in square brackets after a comparison.
-  private mutating func folding() throws(MappingProblem) -> TextFolding {
+  mutating func folding() throws(MappingProblem) -> TextFolding {
     var folding: TextFolding = []
     guard accept(sign: "[") else { return folding }
     guard case .word(let letters)? = token else { throw MappingProblem("An option is missing.") }
@@ -242,7 +255,8 @@ struct PredicateReader {
 
   private mutating func operand() throws(MappingProblem) -> Operand {
     guard let token else { throw MappingProblem("A value is missing at the end.") }
-    if case .word(let word) = token, let names = try Self.names(word) {
+    if accept(word: "SUBQUERY") { return try subquery() }
+    if case .word(let word) = token, let names = try names(word) {
       place += 1
       if self.token == .sign("(") { throw MappingProblem("The function \(word) isn't supported.") }
       return .path(names)
@@ -289,12 +303,20 @@ struct PredicateReader {
   /// Words that aren't key paths. A property with such a name has a `#` before it.
   private static let reserved: Set<String> = [
     "AND", "OR", "NOT", "IN", "ANY", "SOME", "ALL", "NONE", "BETWEEN", "CONTAINS", "BEGINSWITH", "ENDSWITH", "LIKE", "MATCHES", "NULL",
-    "NIL", "TRUE", "YES", "FALSE", "NO", "CAST", "TRUEPREDICATE", "FALSEPREDICATE",
+    "NIL", "TRUE", "YES", "FALSE", "NO", "CAST", "TRUEPREDICATE", "FALSEPREDICATE", "SUBQUERY",
   ]
 
   /// The names of a key path from the object; nil for a reserved word.
-  private static func names(_ word: String) throws(MappingProblem) -> [String]? {
-    if reserved.contains(word.uppercased()) { return nil }
+  func names(_ word: String) throws(MappingProblem) -> [String]? {
+    if Self.reserved.contains(word.uppercased()) { return nil }
+    guard let variable else { return try Self.names(word) }
+    guard word.hasPrefix(variable + ".") else {
+      throw MappingProblem("The key paths in a SUBQUERY begin with \(variable), and \(word) doesn't continue it.")
+    }
+    return try Self.names(String(word.dropFirst(variable.count + 1)))
+  }
+
+  private static func names(_ word: String) throws(MappingProblem) -> [String] {
     var names = word.split(separator: ".", omittingEmptySubsequences: false).map { String($0.hasPrefix("#") ? $0.dropFirst() : $0) }
     if names[0].uppercased() == "SELF" { names.removeFirst() }
     let isPath = names.enumerated().allSatisfy { index, name in

@@ -28,6 +28,9 @@ struct PredicateScanner {
         tokens.append(.text(try text()))
       } else if Self.isDigit(next) || (next == "-" && character(1).map(Self.isDigit) == true) {
         tokens.append(.number(try number()))
+      } else if next == ".", character(1) == "@" {
+        // A key path after a bracket, which only the count of a subquery may have.
+        place += 1
       } else if next.isLetter || "_@#$".contains(next) {
         tokens.append(.word(taken { $0.isLetter || Self.isDigit($0) || "_@#$.".contains($0) }))
       } else {

@@ -21,6 +21,10 @@ package indirect enum ArchivedExpression: Sendable, Hashable {
   /// A method of the object of a variable. Only mapping models contain it.
   case method(ArchivedExpression, String, [ArchivedExpression])
   case aggregate([ArchivedExpression])
+  /// One of two values, chosen by a predicate. Only mapping models contain it.
+  case conditional(ArchivedPredicate, ArchivedExpression, ArchivedExpression)
+  /// The objects of a collection for which a predicate holds, in which a variable is each of them. Only mapping models contain it.
+  case subquery(ArchivedExpression, variable: String, ArchivedPredicate)
 
   /// The expression in a predicate's text, as Core Data describes it.
   package var text: String {
@@ -35,12 +39,14 @@ package indirect enum ArchivedExpression: Sendable, Hashable {
     case .method(let object, let name, let arguments):
       "FUNCTION(\(([object.text, ArchivedText.constant(.string(name))] + arguments.map(\.text)).joined(separator: ", ")))"
     case .aggregate(let parts): "{\(parts.map(\.text).joined(separator: ", "))}"
+    case .conditional(let predicate, let first, let second): "TERNARY(\(predicate.text), \(first.text), \(second.text))"
+    case .subquery(let collection, let variable, let predicate): "SUBQUERY(\(collection.text), $\(variable), \(predicate.text))"
     }
   }
 }
 
 /// A predicate, as archived (`NSPredicate`).
-indirect enum ArchivedPredicate: Equatable {
+package indirect enum ArchivedPredicate: Sendable, Hashable {
   /// Two expressions, the operator between them, and the quantifier before them: `ANY`, `ALL` or none.
   case comparison(quantifier: String, ArchivedExpression, ArchivedOperator, ArchivedExpression)
   case and([ArchivedPredicate])
@@ -49,7 +55,7 @@ indirect enum ArchivedPredicate: Equatable {
   case truth(Bool)
 
   /// The predicate's text.
-  var text: String {
+  package var text: String {
     switch self {
     case .comparison(let quantifier, let left, let comparison, let right): "\(quantifier)\(left.text) \(comparison.text) \(right.text)"
     case .and(let parts): parts.isEmpty ? "TRUEPREDICATE" : ArchivedPredicate.joined(parts, " AND ")
@@ -70,16 +76,16 @@ indirect enum ArchivedPredicate: Equatable {
 }
 
 /// The operator of a comparison, with its options in brackets.
-struct ArchivedOperator: Equatable {
+package struct ArchivedOperator: Sendable, Hashable {
   /// The texts of `NSComparisonPredicate.Operator`, by number.
   static let words: [Int: String] = [
     0: "<", 1: "<=", 2: ">", 3: ">=", 4: "==", 5: "!=", 6: "MATCHES", 7: "LIKE", 8: "BEGINSWITH", 9: "ENDSWITH", 10: "IN", 99: "CONTAINS",
     100: "BETWEEN",
   ]
 
-  let word: String
+  package let word: String
   /// The letters of the options: case, diacritics, normalisation and locale.
-  let options: String
+  package let options: String
 
   var text: String { options.isEmpty ? word : "\(word)[\(options)]" }
 }

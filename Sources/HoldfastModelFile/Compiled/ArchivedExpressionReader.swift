@@ -6,8 +6,8 @@ import HoldfastStore
 /// The reader has limits, because elements can be shared: a few objects could represent a very large expression.
 struct ArchivedExpressionReader {
   private static let largestDepth = 32
-  /// Whether expressions may call methods of variables, as in mapping models.
-  var allowsMethods = false
+  /// Whether expressions may have what only mapping models have: methods of variables, conditions and subqueries.
+  var isForMapping = false
   /// The number of elements that may still be read.
   private var budget = 20_000
 
@@ -80,6 +80,15 @@ struct ArchivedExpressionReader {
     case "NSConstantValueExpression": return try constant(part)
     case "NSFunctionExpression": return try function(part, depth)
     case "NSAggregateExpression": return .aggregate(try expressions(part, "NSCollection", depth))
+    case "NSTernaryExpression" where isForMapping:
+      return .conditional(
+        try predicate(try required(part, "NSPredicate"), depth: depth + 1),
+        try expression(try required(part, "NSTrueExpression"), depth: depth + 1),
+        try expression(try required(part, "NSFalseExpression"), depth: depth + 1))
+    case "NSSubqueryExpression" where isForMapping:
+      return .subquery(
+        try expression(try required(part, "NSExpression"), depth: depth + 1), variable: try part.requiredText("NSVariable"),
+        try predicate(try required(part, "NSSubpredicate"), depth: depth + 1))
     default: throw part.failure("Expressions of the class \(part.className.quoted) aren't supported.", .unsupported)
     }
   }
@@ -131,7 +140,7 @@ struct ArchivedExpressionReader {
   /// Reads a function call. All functions of predicates are methods of the same class; mapping models also call those of their policies.
   private mutating func function(_ part: ArchivedPart, _ depth: Int) throws(ModelFileError) -> ArchivedExpression {
     let operand = try required(part, "NSOperand"), name = try part.requiredText("NSSelectorName")
-    if allowsMethods, operand.className == "NSVariableExpression" {
+    if isForMapping, operand.className == "NSVariableExpression" {
       return .method(try expression(operand, depth: depth + 1), name, try expressions(part, "NSArguments", depth))
     }
     guard operand.className == "NSConstantValueExpression", try operand.text("NSConstantValueClassName") == "_NSPredicateUtilities" else {

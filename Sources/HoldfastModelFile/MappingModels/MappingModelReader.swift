@@ -22,7 +22,7 @@ struct MappingModelReader {
 
   init(_ root: ModelElement, _ options: ModelFileOptions) throws(ModelFileError) {
     self.options = options
-    expressions.allowsMethods = true
+    expressions.isForMapping = true
     let all = root.children(named: "object")
     mappingModels = all.filter { $0["type"] == "XDDEVMAPPINGMODEL" }
     for object in all { if let id = object["id"] { objects[id] = object } }

@@ -1,14 +1,14 @@
 /// Limits for regular expressions, so that Swift's `Regex` can compile them on a small stack.
 ///
 /// `Regex` compiles character classes by recursion, and a stack overflow terminates the process.
-enum PatternBound {
+package enum PatternBound {
   /// The maximum size of a pattern, in UTF-8 bytes.
   static let byteCount = 10_000
   /// The maximum nesting of character classes, and the maximum number of set operators in all classes.
   static let depth = 24
 
   /// Why a pattern is refused, or nil if it isn't.
-  static func problem(_ pattern: String) -> String? {
+  package static func problem(_ pattern: String) -> String? {
     let bytes = Array(pattern.utf8)
     if bytes.count > byteCount { return "The pattern has \(bytes.count) bytes; the maximum is \(byteCount). Shorten it." }
     var scan = PatternScan(bytes)
