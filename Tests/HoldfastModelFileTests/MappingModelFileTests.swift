@@ -139,15 +139,16 @@ import Testing
   private static let seeds = ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []).sorted()
 
   @Test func theSeedsAreMappingModels() throws {
-    #expect(Self.seeds.count >= 5)
+    #expect(Self.seeds.count >= 6)
     let files = try Self.seeds.map { try MappingModelFile(contentsOf: Self.folder.appendingPathComponent($0).path) }
     let expressions = files.flatMap(\.entityMappings).flatMap(\.attributeMappings).compactMap(\.expressionText)
     for text in [
       "$source.walks.@sum.minutes", "($source.age * 2)", "FUNCTION($entityPolicy, \"age:\", $source.age)", "{1.5, TRUE, $source}",
+      "TERNARY($source.age > 10, \"old\", \"young\")", "SUBQUERY($source.walks, $w, $w.minutes > 30).@count",
     ] {
       #expect(expressions.contains(text), "\(expressions)")
     }
-    #expect(files.flatMap(\.entityMappings).compactMap(\.sourceFilter) == ["image != nil AND size < 10"])
+    #expect(files.flatMap(\.entityMappings).compactMap(\.sourceFilter) == ["minutes > 3", "image != nil AND size < 10"])
   }
 
   @Test(arguments: seeds) func aSeedKeepsToTheRules(_ name: String) throws {

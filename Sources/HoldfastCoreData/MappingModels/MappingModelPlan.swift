@@ -30,15 +30,17 @@ struct MappingModelPlan: Sendable {
   private var names: Set<String> = []
   private var problems: [MigrationError.Problem] = []
 
-  /// Reads what is needed from mappings.
+  /// Reads what is needed from files.
   ///
   /// - Throws: ``/HoldfastStore/MigrationError`` with everything that doesn't fit the models, and what to do.
   init(
-    _ mappings: [MappingModelFile.EntityMapping], from former: ManagedObjectModel, to model: ManagedObjectModel,
-    _ policies: [String: MappingPolicy]
+    _ files: [MappingModelFile], from former: ManagedObjectModel, to model: ManagedObjectModel, _ policies: [String: MappingPolicy]
   ) throws {
     (self.former, self.model) = (former, model)
-    for mapping in mappings { addStep(mapping, policies) }
+    for file in files {
+      checkVersions(file.versions)
+      for mapping in file.entityMappings { addStep(mapping, policies) }
+    }
     for step in steps where !names.insert(step.mapping.name).inserted {
       problem(
         "entity mapping \(step.mapping.name)",
@@ -61,6 +63,19 @@ struct MappingModelPlan: Sendable {
   }
 
   // MARK: Entities
+
+  /// A compiled file belongs to two versions. With other ones, it could set values of properties that have another meaning.
+  private mutating func checkVersions(_ versions: MappingModelFile.Versions) {
+    guard case .hashes(let sources, let destinations) = versions else { return }
+    for (hashes, model, version) in [(sources, former, "former"), (destinations, self.model, "new")] {
+      for (name, hash) in hashes.sorted(by: { $0.key < $1.key }) {
+        guard let entity = model.entity(named: name), entity.versionHash != hash else { continue }
+        problem(
+          "entity \(name)",
+          "The mapping model was compiled for another version of the \(version) model's \(name). Compile it in Xcode with this version.")
+      }
+    }
+  }
 
   private mutating func addStep(_ mapping: MappingModelFile.EntityMapping, _ policies: [String: MappingPolicy]) {
     let path = "entity mapping \(mapping.name)"

@@ -25,7 +25,7 @@ extension MigrationPlan {
   /// - Parameters:
   ///   - model: The version. If the plan contains it, the mapping models are another way to it.
   ///   - former: An earlier version of the plan. Defaults to the version that was added last. Traps if the plan doesn't contain it.
-  ///   - paths: The paths of the `.xcmappingmodel` folders, or of the files in them. Several are used as one.
+  ///   - paths: The paths of the `.xcmappingmodel` folders, of the files in them, or of `.cdm` files. Several are used as one.
   ///   - policies: The code of the entity migration policies, by their class names with modules. Defaults to none.
   /// - Throws: `ModelFileError` if a file can't be read. ``/HoldfastStore/MigrationError`` with code
   ///   ``/HoldfastStore/MigrationError/Code/invalidMappingModel`` if the mapping models don't fit the two versions, or a policy is missing. The
@@ -42,7 +42,7 @@ extension MigrationPlan {
     _ model: ManagedObjectModel, after former: ManagedObjectModel?, named name: String, _ files: [MappingModelFile],
     _ policies: [String: MappingPolicy]
   ) throws {
-    let steps = try MappingModelPlan(files.flatMap(\.entityMappings), from: former ?? self.model, to: model, policies)
+    let steps = try MappingModelPlan(files, from: former ?? self.model, to: model, policies)
     // The policies are code, whose changes can't be seen.
     let fingerprint = files.flatMap(\.entityMappings).map(\.fingerprint).joined(separator: "\n")
     addStage(to: model, after: former, named: name, by: steps.rules, fingerprint: fingerprint) { stage in
@@ -61,12 +61,13 @@ extension MigrationPlan {
   /// ```
   ///
   /// Versions are ordered by their names, as Xcode shows them: "Moody", "Moody 2", "Moody 10". Versions that can't be read are left out, and so
-  /// are mapping models of other models, or of versions that aren't there.
+  /// are mapping models of other models, or of versions that aren't there. Compiled mapping models belong to the versions with the version hashes of
+  /// their entities.
   ///
   /// - Parameters:
   ///   - path: The path of an `.xcdatamodeld` or `.momd`.
   ///   - version: The name of the version to which stores are migrated. Defaults to the bundle's current one.
-  ///   - folder: The path of a folder whose `.xcmappingmodel` folders are used, also those in its subfolders.
+  ///   - folder: The path of a folder whose `.xcmappingmodel` folders and `.cdm` files are used, also those in its subfolders.
   ///   - policies: The code of the entity migration policies, by their class names with modules. Defaults to none.
   /// - Throws: The errors of ``add(_:after:mappingModelsAt:policies:)``, and `ModelFileError` if the version can't be read.
   public init(
@@ -84,9 +85,9 @@ extension MigrationPlan {
     var files: [MappingModelNames.Ends: [MappingModelFile]] = [:]
     for mappingPath in try MappingModelNames.paths(in: folder) {
       var ends: MappingModelNames.Ends?
-      let file = try MappingModelFile.read(contentsOf: mappingPath) { source, destination in
-        ends = MappingModelNames.Ends((source, destination), ofModelAt: path)
-        return ends.map { models[$0.source] != nil && models[$0.destination] != nil && $0.source != last } ?? false
+      let file = try MappingModelFile.read(contentsOf: mappingPath) {
+        ends = MappingModelNames.ends(of: $0, among: versions, ofModelAt: path)
+        return ends.map { $0.source != last } ?? false
       }
       if let file, let ends { files[ends, default: []].append(file) }
     }
@@ -142,6 +143,37 @@ enum MappingModelNames {
     static func < (a: Ends, b: Ends) -> Bool { (a.source, a.destination) < (b.source, b.destination) }
   }
 
+  /// The versions to which a mapping model belongs; nil if it belongs to another model.
+  static func ends(
+    of file: MappingModelFile.Versions, among versions: [(name: String, model: ManagedObjectModel)], ofModelAt path: String
+  ) -> Ends? {
+    switch file {
+    case .paths(let source, let destination):
+      guard let ends = Ends((source, destination), ofModelAt: path), versions.contains(where: { $0.name == ends.source }),
+        versions.contains(where: { $0.name == ends.destination })
+      else { return nil }
+      return ends
+    case .hashes(let source, let destination):
+      let sources = places(source, versions), destinations = places(destination, versions)
+      let pairs = sources.flatMap { first in destinations.filter { $0 != first }.map { (first, $0) } }
+      // Several pairs have the hashes if versions differ in other entities only: then the mapping model is that of neighbours, unless it would
+      // remove objects that the new version can have.
+      func cost(_ pair: (Int, Int)) -> (Int, Int) {
+        let (old, new) = (versions[pair.0].model, versions[pair.1].model)
+        let removed = old.entities.count { !$0.isAbstract && source[$0.name] == nil && new.entity(named: $0.name) != nil }
+        return (removed, abs(pair.0 - pair.1))
+      }
+      return pairs.min { cost($0) < cost($1) }.map { Ends(source: versions[$0.0].name, destination: versions[$0.1].name) }
+    }
+  }
+
+  /// The places of the versions that have entities with some version hashes.
+  private static func places(_ hashes: [String: [UInt8]], _ versions: [(name: String, model: ManagedObjectModel)]) -> [Int] {
+    versions.indices.filter { place in
+      !hashes.isEmpty && hashes.allSatisfy { versions[place].model.entity(named: $0.key)?.versionHash == $0.value }
+    }
+  }
+
   /// The last component of a path, without its extension.
   static func name(_ path: String) -> String {
     let last = path.split(separator: "/").last.map(String.init) ?? path
@@ -156,6 +188,6 @@ enum MappingModelNames {
       throw ModelFileError(
         .notFound, operation: "read the mapping models", path: folder, reason: "The folder can't be read. Check its path.", cause: error)
     }
-    return names.filter { $0.hasSuffix(MappingModelFile.ending) }.sorted().map { folder + "/" + $0 }
+    return names.filter { name in MappingModelFile.endings.contains { name.hasSuffix($0) } }.sorted().map { folder + "/" + $0 }
   }
 }

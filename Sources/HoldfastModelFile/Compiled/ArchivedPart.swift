@@ -75,6 +75,19 @@ struct ArchivedPart {
   /// The boolean of a key. Archives omit false.
   func flag(_ key: String) throws(ModelFileError) -> Bool { try integer(key) ?? 0 != 0 }
 
+  /// The bytes of a key; nil if there are none.
+  func bytes(_ key: String) throws(ModelFileError) -> [UInt8]? {
+    guard let reference = instance[key] else { return nil }
+    do throws(PropertyListError) {
+      switch try archive.propertyListValue(of: reference, limits: PropertyListLimits(bytes: 1 << 16, depth: 1)) {
+      case .null: return nil
+      case .data(let bytes): return bytes
+      default: break
+      }
+    } catch { throw failure(error, under: key) }
+    throw failure("The value of \(key) isn't bytes.")
+  }
+
   // MARK: Other objects
 
   /// The object of a key; nil if there is none.

@@ -8,7 +8,7 @@ import HoldfastStore
 #endif
 
 /// Reads the objects of an `xcmapping.xml`, which is a Core Data XML store.
-struct MappingModelReader {
+struct MappingModelReader: MappingModelSource {
   private let options: ModelFileOptions
   /// The objects by their IDs.
   private var objects: [String: ModelElement] = [:]
@@ -33,19 +33,17 @@ struct MappingModelReader {
     }
   }
 
-  /// The paths of the two versions.
-  var modelPaths: (source: String, destination: String) {
-    (text(mappingModels[0], "sourcemodelpath") ?? "", text(mappingModels[0], "destinationmodelpath") ?? "")
+  var versions: MappingModelFile.Versions {
+    .paths(source: text(mappingModels[0], "sourcemodelpath") ?? "", destination: text(mappingModels[0], "destinationmodelpath") ?? "")
   }
 
-  mutating func read() throws(ModelFileError) -> (source: String, destination: String, [MappingModelFile.EntityMapping]) {
-    let model = mappingModels[0]
+  mutating func read() throws(ModelFileError) -> [MappingModelFile.EntityMapping] {
     var mappings: [(number: Int, mapping: MappingModelFile.EntityMapping)] = []
-    for object in try targets(model, "entitymappings") {
+    for object in try targets(mappingModels[0], "entitymappings") {
       mappings.append((Int(text(object, "mappingnumber") ?? "") ?? 0, try entityMapping(object)))
     }
     mappings.sort { ($0.number, $0.mapping.name) < ($1.number, $1.mapping.name) }
-    return (modelPaths.source, modelPaths.destination, mappings.map(\.mapping))
+    return mappings.map(\.mapping)
   }
 
   private mutating func entityMapping(_ object: ModelElement) throws(ModelFileError) -> MappingModelFile.EntityMapping {

@@ -225,7 +225,7 @@ struct Store: ParsableCommand {
       completion: .file()) var model: String?
     @Option(help: "The new model.", completion: .file()) var to: String
     @Option(help: "The version of the new model. Defaults to the current one.") var version: String?
-    @Option(help: "A folder with Core Data's mapping models (.xcmappingmodel). They can't need code.", completion: .directory)
+    @Option(help: "A folder with Core Data's mapping models (.xcmappingmodel or .cdm). They can't need code.", completion: .directory)
     var mappingModels: String?
     @Flag(help: "Only show what would be done.") var dryRun = false
     @OptionGroup var consent: Consent
