@@ -128,9 +128,11 @@ import Testing
 
   /// The files contain no model, so one is derived from their objects.
   @Test func anXMLStoreIsCheckedConvertedExportedAndCopied() throws {
-    // One of the stores has two objects with one number, and so no unambiguous links.
-    let paths = Corpus.paths("xml/things-rb", [".xml"]).filter { !$0.hasSuffix("/Database.xml") }
-    #expect(paths.count == 3)
+    // Two of the stores were changed by hand: one has two objects with one number, and links of the other lead to objects of wrong entities.
+    let paths = Corpus.paths("xml/things-rb", [".xml"]).filter { path in
+      !["/Database.xml", "-bb2f5daa59.xml"].contains { path.hasSuffix($0) }
+    }
+    #expect(paths.count == 2)
     for (number, path) in paths.enumerated() {
       let name = "Store\(number).xml", data = try Data(contentsOf: URL(fileURLWithPath: path)), output = "Converted\(number)"
       try data.write(to: URL(fileURLWithPath: fixture.path(name)))
