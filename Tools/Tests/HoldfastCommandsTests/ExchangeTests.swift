@@ -106,6 +106,17 @@ import Testing
     #expect(try StoreSource(path: copy).check().objectCount == 2 * count)
   }
 
+  @Test(arguments: ExchangeFormat.allCases, Fixture.Kind.allCases)
+  func objectsOfEveryTypeOfStoreAreExportedAndImported(format: ExchangeFormat, kind: Fixture.Kind) throws {
+    let fixture = try Fixture(), path = fixture.path("zoo"), copy = fixture.path("copy.\(kind.rawValue.lowercased())")
+    try fixture.writeStore(kind.description(at: path))
+    let exported = fixture.path(format == .json ? "objects.json" : "objects"), model = try write(try Fixture.model(), fixture)
+    let count = try StoreSource(path: path).export(to: exported)
+    #expect(try count == 5 && StoreSource.importObjects(into: copy, modelPath: model, from: exported) == count)
+    let difference = try StoreDifference(try StoreSource(path: path), copy, by: .structure).difference
+    #expect(difference.isEmpty, "\(difference)")
+  }
+
   @Test(arguments: ExchangeFormat.allCases) func numbersAreExactInEveryBit(format: ExchangeFormat) throws {
     let fixture = try Fixture(), source = fixture.path("source.json"), copy = fixture.path("copy.json")
     let model = try ManagedObjectModel(entities: [

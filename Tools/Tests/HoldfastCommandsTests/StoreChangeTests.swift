@@ -225,4 +225,29 @@ import Testing
     #expect(try StoreSource(path: second).check() == StoreSource(path: output).check())
     #expect(throws: CommandError.self) { try StoreRepair(path: fixture.path("missing.sqlite"), output: fixture.path("third.sqlite")) }
   }
+
+  @Test(arguments: Fixture.Kind.allCases) func storesOfEveryTypeAreRecovered(kind: Fixture.Kind) throws {
+    let fixture = try Fixture(), name = kind.rawValue.lowercased(), path = fixture.path("zoo.\(name)"), url = URL(fileURLWithPath: path)
+    try fixture.writeStore(kind.description(at: path))
+    let digest = try StoreSource(path: path).check(), intact = fixture.path("intact.\(name)")
+    #expect(try StoreRepair(path: path, output: intact).report.isComplete && StoreSource(path: intact).check() == digest)
+
+    var bytes = try Data(contentsOf: url), modelPath: String?
+    switch kind {
+    case .sqlite:
+      bytes.replaceSubrange(0..<4096, with: Data(count: 4096))
+      modelPath = try fixture.writeModel()
+    // Such a file has one digest, so any value may be damaged.
+    case .json, .xml:
+      let place = try #require(bytes.range(of: Data("Fido".utf8)))
+      bytes.replaceSubrange(place, with: Data("Fida".utf8))
+    case .binary: bytes[bytes.count - 1] ^= 1
+    }
+    try bytes.write(to: url)
+    let error = #expect(throws: CommandError.self) { try StoreSource(path: path, modelPath: modelPath).check() }
+    #expect(error?.path == path, "\(error as Any)")
+    let output = fixture.path("repaired.\(name)"), report = try StoreRepair(path: path, output: output, modelPath: modelPath).report
+    #expect(report.objectCounts == ["Dog": 2, "Walk": 3] && !report.isComplete, "\(report)")
+    #expect(try StoreSource(path: output).check().objectCount == 5 && Data(contentsOf: url) == bytes)
+  }
 }
