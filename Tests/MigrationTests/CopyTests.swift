@@ -94,16 +94,26 @@ import Testing
   }
 
   @Test(arguments: Pair.all) func aStoreIsReplacedByAndMovedToEveryOtherType(_ pair: Pair) throws {
-    if pair.source == .coreData { return }
     let model = try everything(), source = MigratedStore.Place(pair.source), destination = MigratedStore.Place(pair.destination)
     try fill(source, model)
     try destination.change(model) { try $0.add("Owner", "replaced") }
-    let digest = try PersistentStoreCoordinator.graphDigest(of: source.description)
-    #expect(throws: StoreError.self) { try PersistentStoreCoordinator.copyPersistentStore(source.description, to: destination.description) }
-    try PersistentStoreCoordinator.replacePersistentStore(destination.description, withCopyOf: source.description)
-    #expect(try PersistentStoreCoordinator.graphDigest(of: destination.description) == digest)
-    try PersistentStoreCoordinator.movePersistentStore(source.description, to: destination.description)
-    #expect(try PersistentStoreCoordinator.graphDigest(of: destination.description) == digest)
+    // Another program's file contains no model.
+    let given = pair.source == .coreData ? model : nil
+    let digest = try PersistentStoreCoordinator.graphDigest(of: source.description, model: given)
+    #expect(throws: StoreError.self) {
+      try PersistentStoreCoordinator.copyPersistentStore(source.description, to: destination.description, model: given)
+    }
+    if given != nil, pair.destination != .sqlite {
+      let before = try destination.folder.snapshot()
+      let error = #expect(throws: MigrationError.self) {
+        try PersistentStoreCoordinator.replacePersistentStore(destination.description, withCopyOf: source.description)
+      }
+      #expect(try error?.code == .missingSourceModel && destination.folder.snapshot() == before, "\(destination.folder.names)")
+    }
+    try PersistentStoreCoordinator.replacePersistentStore(destination.description, withCopyOf: source.description, model: given)
+    #expect(try PersistentStoreCoordinator.graphDigest(of: destination.description, model: given) == digest)
+    try PersistentStoreCoordinator.movePersistentStore(source.description, to: destination.description, model: given)
+    #expect(try PersistentStoreCoordinator.graphDigest(of: destination.description, model: given) == digest)
     #expect(!source.folder.exists("Store"))
   }
 

@@ -77,14 +77,17 @@ extension PersistentStoreCoordinator {
   /// - Parameters:
   ///   - description: The store to replace. It doesn't need to exist.
   ///   - source: The store to copy. It isn't open in this process.
+  ///   - model: The model of the source. Defaults to the one that the source contains. It is only needed if the types differ.
   ///   - progress: Called from time to time with the completed share, from 0 to 1, on the calling thread. Defaults to nothing.
   /// - Throws: ``/HoldfastStore/StoreError``: the errors of ``destroyPersistentStore(_:)``, `notFound` when the source doesn't exist,
-  ///   `damaged` when the source is damaged, `diskFull`, and `cancelled` when the task was cancelled. The previous store is unchanged then.
+  ///   `damaged` when the source is damaged, `diskFull`, and `cancelled` when the task was cancelled. If the types differ, also the errors of
+  ///   ``copyPersistentStore(_:to:model:progress:)``. The previous store is unchanged then.
   public static func replacePersistentStore(
-    _ description: StoreDescription, withCopyOf source: StoreDescription, progress: @escaping @Sendable (Double) -> Void = { _ in }
+    _ description: StoreDescription, withCopyOf source: StoreDescription, model: ManagedObjectModel? = nil,
+    progress: @escaping @Sendable (Double) -> Void = { _ in }
   ) throws {
     guard description.type == source.type, let location = source.location else {
-      _ = try StoreCopier(source, description, nil, .reporting(to: progress)).run()
+      _ = try StoreCopier(source, description, model, .reporting(to: progress)).run()
       return
     }
     try perform(ReplacementRequest(source: location), description, .reporting(to: progress))
@@ -103,12 +106,14 @@ extension PersistentStoreCoordinator {
   /// - Parameters:
   ///   - description: The store to move. It isn't open in this process.
   ///   - destination: Where it is moved.
+  ///   - model: The model of the store. Defaults to the one that it contains. It is only needed if the types differ.
   ///   - progress: Called from time to time with the completed share, from 0 to 1, on the calling thread. Defaults to nothing.
-  /// - Throws: the errors of ``replacePersistentStore(_:withCopyOf:progress:)`` and ``destroyPersistentStore(_:)``.
+  /// - Throws: the errors of ``replacePersistentStore(_:withCopyOf:model:progress:)`` and ``destroyPersistentStore(_:)``.
   public static func movePersistentStore(
-    _ description: StoreDescription, to destination: StoreDescription, progress: @escaping @Sendable (Double) -> Void = { _ in }
+    _ description: StoreDescription, to destination: StoreDescription, model: ManagedObjectModel? = nil,
+    progress: @escaping @Sendable (Double) -> Void = { _ in }
   ) throws {
-    try replacePersistentStore(destination, withCopyOf: description, progress: progress)
+    try replacePersistentStore(destination, withCopyOf: description, model: model, progress: progress)
     let backups = description.type == destination.type ? destination.location : nil
     try destroy(description, DestructionRequest(movingBackupsTo: backups))
   }
@@ -117,7 +122,7 @@ extension PersistentStoreCoordinator {
   ///
   /// Objects keep their IDs if the store's UUID can be read. See ``/HoldfastStore/RepairRequest`` for what is recovered, and
   /// ``/HoldfastStore/RepairReport`` for what is counted. To use the result, check it, and then replace the damaged store with it
-  /// (``replacePersistentStore(_:withCopyOf:progress:)``).
+  /// (``replacePersistentStore(_:withCopyOf:model:progress:)``).
   ///
   /// ```swift
   /// let report = try PersistentStoreCoordinator.repairPersistentStore(.sqlite(at: "dogs.sqlite"), to: .sqlite(at: "repaired.sqlite"))

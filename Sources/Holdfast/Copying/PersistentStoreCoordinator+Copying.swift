@@ -39,7 +39,7 @@ extension PersistentStoreCoordinator {
     guard !exists(destination) else {
       throw StoreError(
         .unsupportedRequest, operation: StoreCopier.operation, path: destination.location?.description,
-        reason: "There is a file already. To replace a store, use replacePersistentStore(_:withCopyOf:).")
+        reason: "There is a file already. To replace a store, use replacePersistentStore(_:withCopyOf:model:progress:).")
     }
     return try StoreCopier(source, destination, model, .reporting(to: progress)).run()
   }
