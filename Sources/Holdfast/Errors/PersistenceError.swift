@@ -82,7 +82,8 @@ public struct PersistenceError: Error, Sendable {
     public static let constraintConflict = Code(rawValue: "constraintConflict")
     /// Properties couldn't be read and returned placeholders, which the changes may depend on; see ``FaultErrorPolicy``.
     public static let unreadValues = Code(rawValue: "unreadValues")
-    /// A context was released with unsaved changes, and not all of them could be kept; see ``ManagedObjectContext``.
+    /// A context was released with unsaved changes, and not all of them could be kept; see ``ManagedObjectContext``. Or an object was changed
+    /// after others had removed it; see ``ManagedObject/isInaccessible``.
     public static let lostChanges = Code(rawValue: "lostChanges")
     /// A callback of a save, such as ``ManagedObject/willSave()``, saved the context.
     public static let saveInProgress = Code(rawValue: "saveInProgress")

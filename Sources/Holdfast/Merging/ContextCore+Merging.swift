@@ -152,6 +152,7 @@ extension ContextCore {
     observers?.noteRemoval(object)
     changes.forgetRefusedValues(object)
     detach(object)
+    object.flags.insert(.inaccessible)
     object.flags.subtract([.inserted, .updated, .deleted, .propagated])
   }
 

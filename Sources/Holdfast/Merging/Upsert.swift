@@ -90,6 +90,7 @@ struct Upsert {
     context.observers?.noteRemoval(object)
     context.changes.forgetRefusedValues(object)
     context.detach(object)
+    object.flags.insert(.inaccessible)
     object.flags.subtract([.inserted, .updated, .deleted, .propagated])
   }
 }

@@ -84,8 +84,8 @@ extension ManagedObject {
     throw PersistenceError(
       .missingObject, objectID: id, property: key,
       reason:
-        "The object has left the graph: its deletion was saved, its context was reset, or its insertion was rolled back. Fetch or insert "
-        + "another.")
+        "The object has left the graph: its deletion was saved, another context or process deleted it, its context was reset, or its "
+        + "insertion was rolled back. Fetch or insert another.")
   }
 
   /// The value converted to the attribute's type. Changes nothing.
@@ -327,7 +327,7 @@ extension ManagedObject {
       throw refusal(.foreignObject, "An object is of another context; find it in this one by its objectID.")
     }
     guard !target.flags.contains(.detached) else {
-      throw refusal(.foreignObject, "An object has left the graph: it was deleted and saved, or its context was reset.")
+      throw refusal(.foreignObject, "An object has left the graph: it was deleted, or its context was reset.")
     }
     guard plan.toMany[relationship.toManyIndex].leads(toEntity: target.flags.entityIndex) else {
       throw refusal(.wrongType, "An object is a \(target.entity.name).")

@@ -79,6 +79,7 @@ extension ManagedObject {
       precondition(
         link.leads(toEntity: target.flags.entityIndex),
         "A relationship to \(context.entities[link.destination].name) was set to a \(target.entity.name).")
+      if !context.canBeLinked(target) { return }
     }
     context.holdingAwakening { change(link, target) }
   }
@@ -194,6 +195,7 @@ extension ManagedObject {
   final func link(_ index: Int, _ target: ManagedObject) {
     let link = plan.toMany[index]
     check(target, link)
+    if !context.canBeLinked(target) { return }
     if link.inverseSlot >= 0 { return target.setInverse(of: link, to: self) }
     context.holdingAwakening {
       if index < 0 { leaveFormerPartners(target, index, link) }

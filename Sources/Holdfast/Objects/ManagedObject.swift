@@ -197,6 +197,8 @@ open class ManagedObject {
   /// store error the object is still a fault, and the next access tries again.
   ///
   /// Also true for an object that has left the graph: its deletion was saved, its context was reset, or its insertion was rolled back.
+  /// Changing it then is a programming error and traps. If others removed it (a merge found that it was deleted, or a save merged it with an
+  /// object that has the same unique values), changing it makes the next save throw ``PersistenceError/Code/lostChanges``.
   public final var isInaccessible: Bool { !flags.isDisjoint(with: [.inaccessible, .detached]) }
 
   /// The row, read if the object is a fault.
@@ -254,6 +256,8 @@ public struct ManagedObjectSeed {
   /// The delete rules have been applied.
   static let propagated = ObjectFlags(rawValue: 128)
   /// The object has left the graph: the context was reset, or the object's insertion was rolled back or deletion saved.
+  ///
+  /// Together with ``inaccessible``, it left the graph because of what others did, which the program can't know.
   static let detached = ObjectFlags(rawValue: 256)
   /// The object belongs to an ``AccessorProbe``, which records what its accessors name.
   static let probe = ObjectFlags(rawValue: 512)

@@ -197,7 +197,7 @@ extension ContextCore {
     changes.removeAll()
     lockedObjects = []
     forgetOutdatedLists()
-    lostObject = nil
+    loss = nil
     deletions.revert()
     discardUncertainSave()
     acknowledgeFaultErrors()
@@ -278,7 +278,7 @@ extension ContextCore {
     lockedObjects = []
     unmerged = []
     outdatedLists = []
-    lostObject = nil
+    loss = nil
     deletions.removeAll()
     uncertainSave = nil
     acknowledgeFaultErrors()

@@ -32,7 +32,7 @@ extension ContextCore {
     guard let part = uncertainSave?.part else { return }
     let object = (part.inserted + part.updated + part.deleted).first?.id
     rollback()
-    lostObject = object
+    loss = object.map { .lostChanges($0) }
   }
 
   /// Retains the changed objects that the program still references.
@@ -54,7 +54,7 @@ extension ContextCore {
   /// Records that an object that isn't kept alive is being released.
   func noteLoss(of object: ManagedObject) {
     changes.forgetRefusedValues(object)
-    if lostObject == nil && hasLoss(object) { lostObject = object.id }
+    if loss == nil && hasLoss(object) { loss = .lostChanges(object.id) }
   }
 
   /// Whether changes are lost with an object.
@@ -71,7 +71,7 @@ extension ContextCore {
 
   /// Throws if changes were lost.
   func refuseLoss() throws {
-    if let lostObject { throw PersistenceError.lostChanges(lostObject) }
+    if let loss { throw loss }
   }
 }
 

@@ -16,8 +16,8 @@ import Synchronization
   weak var handle: ManagedObjectContext?
   /// Whether ``handle`` was released. Changed objects aren't kept alive then.
   var isReleased = false
-  /// An object whose unsaved changes were lost since the last rollback, because the context was released; nil if there is none.
-  var lostObject: ManagedObjectID?
+  /// Why changes were lost since the last rollback; nil if none were. Saves are refused.
+  var loss: PersistenceError?
   var transactionAuthor: String?
   var mergePolicy = MergePolicy.error
   /// The generation that the context reads; nil for the newest rows.
@@ -191,6 +191,7 @@ import Synchronization
 
   /// Adds an object to the list of changed objects.
   func noteChange(_ object: ManagedObject) {
+    if object.flags.contains(.detached) { return noteLateChange(of: object) }
     if object.flags.isDisjoint(with: [.inserted, .deleted]) { object.flags.insert(.updated) }
     if object.flags.contains(.listed) { return }
     changeCount += 1
@@ -200,9 +201,6 @@ import Synchronization
       object.flags.insert(.listed)
       return
     }
-    precondition(
-      !object.flags.contains(.detached),
-      "A removed object was changed: it was deleted and saved, or its context was reset or rolled back.")
     object.flags.insert(.listed)
     if !isReleased { changes.append(object) }
   }

@@ -1,0 +1,83 @@
+import HoldfastStore
+import HoldfastStoreConformance
+import Testing
+
+@testable import Holdfast
+
+/// Changes of objects that others have removed from the context.
+@Suite struct LateChangeTests {
+  enum Change: CaseIterable {
+    case attribute, toOne, toMany, destination, member, friend, listed
+
+    /// Changes a removed dog, or links one that is left with it.
+    func make(_ removed: Dog, _ rest: Dog, _ owner: Person) {
+      switch self {
+      case .attribute: removed.age = 9
+      case .toOne: removed.owner = owner
+      case .toMany: removed.friends.insert(rest)
+      case .destination: rest.collar?.dog = removed
+      case .member: owner.dogs.insert(removed)
+      case .friend: rest.friends.insert(removed)
+      case .listed: rest.owner?.dogs.insert(removed)
+      }
+    }
+  }
+
+  /// - Parameter wasChanged: Whether the removed object had changes, which the policy discards.
+  @Test(arguments: TestStore.withChild, [false, true])
+  func theNextSaveThrowsIfAnObjectWasChangedAfterOthersDeletedIt(_ store: TestStore, _ wasChanged: Bool) throws {
+    for change in Change.allCases {
+      let place = try store.makePlace(), setup = try place.context()
+      let comment = Comment(rawValue: "\(change)")
+      let fido = setup.dog("Fido", age: 3), rex = setup.dog("Rex")
+      rex.collar = setup.insert(Collar.self)
+      rex.owner = setup.person("Bob")
+      _ = (fido, setup.person("Ann"))
+      try setup.save()
+      let (ours, theirs) = try place.twoContexts(.mergeByPropertyStoreTrump)
+      ours.automaticallyMergesChanges = true
+      let removed = try #require(try ours.one(Dog.self) { $0.name == "Fido" })
+      let rest = try #require(try ours.one(Dog.self) { $0.name == "Rex" })
+      let ann = try #require(try ours.one(Person.self) { $0.name == "Ann" })
+      #expect(rest.collar?.dog === rest && rest.owner?.name == "Bob" && removed.age == 3, comment)
+      if wasChanged { removed.age = 4 }
+      theirs.delete(try #require(try theirs.one(Dog.self) { $0.name == "Fido" }))
+      try theirs.save()
+      try ours.processPendingChanges()
+      #expect(removed.isInaccessible && !ours.hasChanges, comment)
+
+      change.make(removed, rest, ann)
+      #expect(ours.hasChanges, comment)
+      let error = #expect(throws: PersistenceError.self) { try ours.save() }
+      #expect(error?.code == .lostChanges && error?.objectID == removed.id, comment)
+      ours.rollback()
+      #expect(!ours.hasChanges && !removed.hasChanges && rest.collar?.dog === rest && rest.friends.isEmpty && ann.dogs.isEmpty, comment)
+      rest.age = 5
+      try ours.save()
+      try place.close()
+      let saved = try place.context()
+      #expect(try saved.fetch(Dog.self).map(\.age) == [5], comment)
+      #expect(try saved.one(Dog.self) { $0.name == "Rex" }?.collar != nil, comment)
+    }
+  }
+
+  @Test(arguments: TestStore.allCases) func theNextSaveThrowsIfAnObjectWasChangedAfterASaveMergedItWithAnother(_ store: TestStore) throws {
+    let place = try store.makePlace(), context = try place.context()
+    context.mergePolicy = .mergeByPropertyObjectTrump
+    let dogs = ["First", "Second"].map { name -> Dog in
+      let dog = context.dog(name)
+      dog.chip = 7
+      return dog
+    }
+    try context.save()
+    let merged = try #require(dogs.first { $0.isInaccessible }), kept = try #require(dogs.first { !$0.isInaccessible })
+    #expect(!context.hasChanges)
+    merged.age = 9
+    let error = #expect(throws: PersistenceError.self) { try context.save() }
+    #expect(error?.code == .lostChanges && error?.objectID == merged.id)
+    context.rollback()
+    kept.age = 4
+    try context.save()
+    #expect(try place.context().fetch(Dog.self).map(\.age) == [4])
+  }
+}
