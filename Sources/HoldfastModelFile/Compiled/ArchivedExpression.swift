@@ -87,7 +87,7 @@ package struct ArchivedOperator: Sendable, Hashable {
   /// The letters of the options: case, diacritics, normalisation and locale.
   package let options: String
 
-  var text: String { options.isEmpty ? word : "\(word)[\(options)]" }
+  package var text: String { options.isEmpty ? word : "\(word)[\(options)]" }
 }
 
 /// The texts of expressions.
