@@ -36,12 +36,36 @@ struct BackupRing {
   ///
   /// The caller must hold the writer locks of both files.
   func moveAll(behind other: BackupRing) throws(FileSystemError) {
-    let present = try other.numbers().count
+    let numbers = try numbers(), present = try other.numbers().count
+    // An interrupted attempt may have copied the last one and not removed it. Then the other's numbers have no gap any more.
+    if numbers.count == 1 {
+      for number in try other.numbers() where try isVersion(1, equalTo: number, of: other) {
+        return try folder.fileSystem.unlink(name(1), in: folder.directory)
+      }
+    }
     // The oldest first, so that the others keep consecutive numbers, and get the same ones the next time.
-    for number in try numbers().reversed() {
+    for number in numbers.reversed() {
       try copy(number, to: other.name(present + number), in: other.folder)
       try folder.fileSystem.unlink(name(number), in: folder.directory)
     }
+  }
+
+  /// Whether a version has the same contents as one of another file.
+  private func isVersion(_ number: Int, equalTo otherNumber: Int, of other: BackupRing) throws(FileSystemError) -> Bool {
+    let fileSystem = folder.fileSystem, otherSystem = other.folder.fileSystem
+    let version = KeptFile(try fileSystem.openForReading(name(number), in: folder.directory), of: fileSystem)
+    let second = KeptFile(try otherSystem.openForReading(other.name(otherNumber), in: other.folder.directory), of: otherSystem)
+    let size = try fileSystem.status(of: version.handle).identity.size
+    guard try otherSystem.status(of: second.handle).identity.size == size else { return false }
+    var offset: Int64 = 0
+    while offset < size {
+      let count = Int(min(Int64(WriteBuffer.capacity), size - offset))
+      let bytes = try fileSystem.bytes(of: version.handle, at: offset, count: count)
+      let others = try otherSystem.bytes(of: second.handle, at: offset, count: count)
+      if bytes.isEmpty || bytes != others { return false }
+      offset += Int64(bytes.count)
+    }
+    return true
   }
 
   /// Copies a version to another folder, durably.
