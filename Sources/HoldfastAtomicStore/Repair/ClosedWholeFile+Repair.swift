@@ -39,49 +39,59 @@ extension ClosedWholeFile {
     guard let (recovered, byteCount) = found else {
       throw StoreError(.notFound, operation: operation, path: original, reason: "There is no file to repair. Check the path.")
     }
-    let contents = recovered.loader.contents
-    let lost = try addFiles(contents, from: damaged, to: file, progress)
-    var recovery = TableRecovery(contents, lostFiles: lost, recovered.report), (store, report) = try recovery.run()
-    let generation = store.generation
-    store.header.generation = min(store.header.generation + 1, StoreFileHeader.generations.upperBound)
-    store.header.lineage = []
-    for root in generation.schema.model.entities where root.rootIndex == root.index {
-      store.header.nextKeys[root.name] = store.nextKeys[generation.schema.tableOfEntity[root.index]]
+    let contents = recovered.loader.contents, storeUUID = contents.header.storeUUID
+    let new = ExternalDataFolder(file, storeUUID: storeUUID, options: options)
+    let old = ExternalDataFolder(damaged, storeUUID: storeUUID, options: options)
+    return try new.recording(contents.externalIDs) { change in
+      let lost = try addFiles(contents.externalIDs, from: old, as: change, progress)
+      var recovery = TableRecovery(contents, lostFiles: lost, recovered.report), (store, report) = try recovery.run()
+      let generation = store.generation
+      store.header.generation = min(store.header.generation + 1, StoreFileHeader.generations.upperBound)
+      store.header.lineage = []
+      for root in generation.schema.model.entities where root.rootIndex == root.index {
+        store.header.nextKeys[root.name] = store.nextKeys[generation.schema.tableOfEntity[root.index]]
+      }
+      progress.observe(replacement, expecting: byteCount, 0.5...0.75)
+      _ = try format.write(StoreImage(header: store.header, generation: generation), to: replacement, after: nil)
+      // The new file must be one that can be opened.
+      try replacement.finish { reader in
+        progress.observe(reader, 0.75...0.95)
+        _ = try format.load(reader, generation.schema.model, path, options)
+      }
+      replacement.waitsForDisk = true
+      try progress.check()
+      try change.place { try replacement.commit() }
+      request.report(1)
+      return report
     }
-    progress.observe(replacement, expecting: byteCount, 0.5...0.75)
-    _ = try format.write(StoreImage(header: store.header, generation: generation), to: replacement, after: nil)
-    // The new file must be one that can be opened.
-    try replacement.finish { reader in
-      progress.observe(reader, 0.75...0.95)
-      _ = try format.load(reader, generation.schema.model, path, options)
-    }
-    replacement.waitsForDisk = true
-    try progress.check()
-    try replacement.commit()
-    request.report(1)
-    return report
   }
 
   /// Copies the external files that rows name. Returns those that are missing or damaged.
   private func addFiles(
-    _ contents: TableLoader.Contents, from damaged: DurableFile, to file: DurableFile, _ progress: FileProgress
+    _ ids: Set<UUID>, from old: ExternalDataFolder, as change: ExternalDataChange, _ progress: FileProgress
   ) throws -> Set<UUID> {
-    var lost: Set<UUID> = [], copied: Set<UUID> = []
-    let operation = progress.operation
-    let old = ExternalDataFolder(damaged, storeUUID: contents.header.storeUUID, options: options)
-    let new = ExternalDataFolder(file, storeUUID: contents.header.storeUUID, options: options)
-    for entity in contents.schema.model.entities where !entity.externalSlots.isEmpty {
-      for id in contents.rows[entity.index].flatMap({ $0.externalIDs(entity.externalSlots) }) where copied.insert(id).inserted {
-        try progress.check()
-        do throws(StoreError) { _ = try old.read(id, operation: operation) } catch {
-          guard [.missingExternalData, .damaged, .tooLarge].contains(error.code) else { throw error }
-          lost.insert(id)
-          continue
-        }
-        try new.add([id], from: old, operation: operation)
+    var lost: Set<UUID> = []
+    for id in ids {
+      try progress.check()
+      do throws(StoreError) { _ = try old.read(id, operation: progress.operation) } catch {
+        guard [.missingExternalData, .damaged, .tooLarge].contains(error.code) else { throw error }
+        lost.insert(id)
+        continue
       }
+      try change.add([id], from: old, operation: progress.operation)
     }
     return lost
+  }
+}
+
+extension TableLoader.Contents {
+  /// The external files that rows name.
+  fileprivate var externalIDs: Set<UUID> {
+    var ids: Set<UUID> = []
+    for entity in schema.model.entities where !entity.externalSlots.isEmpty {
+      for batch in rows[entity.index] { ids.formUnion(batch.externalIDs(entity.externalSlots)) }
+    }
+    return ids
   }
 }
 

@@ -67,8 +67,8 @@ struct ClosedWholeFile: Sendable {
     let removal = try file.beginReplacing(operation: operation)
     defer { removal.abort() }
     let present = try removal.read { try contents($0) } ?? StoredContents(), folder = present.folder(for: file, options)
-    try folder.recording(present.externalIDs) {
-      try commit(removal, movingBackupsTo: destination, operation)
+    try folder.recording(present.externalIDs) { change in
+      try change.place { try commit(removal, movingBackupsTo: destination, operation) }
       try folder.remove(present.externalIDs, operation: operation)
     }
     folder.removeLeftFiles { [] }
@@ -98,10 +98,10 @@ struct ClosedWholeFile: Sendable {
     defer { replacement.abort() }
     let present = try replacement.read { try contents($0) } ?? StoredContents()
     let copied = try copy(original, to: replacement, progress), folder = copied.folder(for: file, options)
-    try folder.recording(present.externalIDs.symmetricDifference(copied.externalIDs)) {
-      try folder.add(copied.externalIDs, from: copied.folder(for: original, options), operation: operation)
+    try folder.recording(present.externalIDs.symmetricDifference(copied.externalIDs)) { change in
+      try change.add(copied.externalIDs, from: copied.folder(for: original, options), operation: operation)
       try progress.check()
-      try replacement.commit()
+      try change.place { try replacement.commit() }
       request.report(1)
       try folder.remove(present.externalIDs.subtracting(copied.externalIDs), operation: operation)
     }

@@ -9,19 +9,28 @@
 extension ExternalDataFolder {
   /// Calls a closure that removes a store's file, or replaces it with a copy of another store, and adds or removes external files.
   ///
-  /// The names of these files are recorded until the closure returns. If it throws, or the process ends meanwhile, ``removeLeftFiles(_:)``
-  /// removes those that the store at the path doesn't name. If the disk is full, the closure is called without a record.
+  /// The names of these files are recorded until the closure returns. If it throws before the store's file is in place, the files that it
+  /// has added are removed. If it throws later, or the process ends meanwhile, ``removeLeftFiles(_:)`` removes those that the store at the
+  /// path doesn't name. If the disk is full, the closure is called without a record.
   ///
   /// - Parameters:
   ///   - ids: The files that the closure adds or removes.
   ///   - body: Changes the file and its external files.
-  public func recording<Result>(_ ids: Set<UUID>, _ body: () throws -> Result) rethrows -> Result {
+  public func recording<Result>(_ ids: Set<UUID>, _ body: (ExternalDataChange) throws -> Result) throws -> Result {
     let note = ids.isEmpty ? nil : try? RemovalNote(ids, ofStoreNamed: storeName, storeUUID, folders(making: true), fileSystem)
-    let result = try body()
-    if let note, let folders = try? folders(making: false) { try? unlink(note.name, in: folders.support.handle) }
     // The lock ends when nothing is left to do.
-    withExtendedLifetime(note) {}
-    return result
+    defer { withExtendedLifetime(note) {} }
+    let change = ExternalDataChange(self)
+    do {
+      let result = try body(change)
+      if let note, let folders = try? folders(making: false) { try? unlink(note.name, in: folders.support.handle) }
+      return result
+    } catch {
+      if let added = change.added {
+        if let note { try? remove(Array(added), note: note.name) } else { try? remove(added, operation: "remove added files") }
+      }
+      throw error
+    }
   }
 
   /// Removes the files that interrupted calls of ``recording(_:_:)`` left for a store at this path, whatever its UUID was.

@@ -12,8 +12,8 @@ extension ExternalDataFolder {
   /// Copies files from another store's folder, durably. Files that already exist with the same contents are kept.
   ///
   /// - Throws: ``/HoldfastStore/StoreError``: the errors of ``read(_:operation:)`` in the other folder, `diskFull`, `notPermitted`,
-  ///   `inputOutput`. Files that were copied remain.
-  public func add(_ ids: Set<UUID>, from other: ExternalDataFolder, operation: String) throws(StoreError) {
+  ///   `inputOutput`. Files that were copied remain; ``ExternalDataChange`` removes them.
+  func add(_ ids: Set<UUID>, from other: ExternalDataFolder, operation: String) throws(StoreError) {
     if ids.isEmpty { return }
     for id in ids {
       let contents = try other.read(id, operation: operation)
@@ -35,6 +35,17 @@ extension ExternalDataFolder {
     }
     try unlink(id.uuidString, in: folders.data.handle)
     try write(contents.bytes, as: id, folders)
+  }
+
+  /// Whether there is an item with a file's name.
+  func contains(_ id: UUID) -> Bool {
+    do throws(FileSystemError) {
+      guard let folders = try folders(making: false) else { return false }
+      _ = try fileSystem.status(of: id.uuidString, in: folders.data.handle)
+      return true
+    } catch {
+      return error.number != ErrorNumber.notFound
+    }
   }
 
   /// Removes files of a store that no longer exists or no longer names them. Files that don't exist are ignored.

@@ -142,24 +142,35 @@ enum OperatingSystem {
   }
 
   /// Renames a file in its folder, replacing any file that has the new name. Waits until that is on the disk.
+  ///
+  /// - Throws: `durabilityUnknown` if the file has its new name, but the disk didn't confirm it. Otherwise nothing was changed.
   static func rename(_ path: String, to newPath: String, _ operation: String) throws(StoreError) {
-    do throws(FileSystemError) {
-      try files.rename(path, to: newPath, in: .workingDirectory)
-      try synchronizeFolder(of: newPath)
-    } catch {
+    do throws(FileSystemError) { try files.rename(path, to: newPath, in: .workingDirectory) } catch {
       throw StoreError(error, operation: operation, path: newPath)
     }
+    do throws(FileSystemError) { try synchronizeFolder(of: newPath) } catch { throw unconfirmed(error, operation, newPath) }
   }
 
   /// Renames a file in its folder, to a name that doesn't exist. Waits until that is on the disk.
+  ///
+  /// - Throws: `durabilityUnknown` if the file has its new name, but the disk didn't confirm it. Otherwise nothing was changed.
   static func rename(_ path: String, toUnused newPath: String, _ operation: String) throws(StoreError) {
+    do throws(FileSystemError) { try files.link(path, to: newPath, in: .workingDirectory) } catch {
+      throw StoreError(error, operation: operation, path: newPath)
+    }
     do throws(FileSystemError) {
-      try files.link(path, to: newPath, in: .workingDirectory)
       try files.unlink(path, in: .workingDirectory)
       try synchronizeFolder(of: newPath)
     } catch {
-      throw StoreError(error, operation: operation, path: newPath)
+      throw unconfirmed(error, operation, newPath)
     }
+  }
+
+  private static func unconfirmed(_ error: FileSystemError, _ operation: String, _ path: String) -> StoreError {
+    StoreError(
+      .durabilityUnknown, operation: operation, path: path,
+      reason: "The new file is in place, but the disk didn't confirm it: \(error.reason) (errno \(error.number)). "
+        + "A power loss may bring back the previous state. Check the disk and try again.", cause: error)
   }
 
   private static func synchronizeFolder(of path: String) throws(FileSystemError) {

@@ -21,9 +21,9 @@ extension ClosedFile {
     var copyOptions = options
     (copyOptions.createsIfMissing, copyOptions.journalMode, copyOptions.durability) = (true, .delete, .full)
     do {
-      let report = try fill(copy, copyOptions, from: damaged, at: original, file, model, request)
-      try request.check(operation)
-      try OperatingSystem.rename(copy, toUnused: file, operation)
+      let report = try fill(copy, copyOptions, from: damaged, at: original, file, model, request) {
+        try OperatingSystem.rename(copy, toUnused: file, operation)
+      }
       request.report(1)
       return report
     } catch {
@@ -42,9 +42,10 @@ extension ClosedFile {
     return file
   }
 
+  /// Fills a database, copies its external files, and calls a closure that puts the closed database in place.
   private func fill(
     _ copy: String, _ options: SQLiteStoreOptions, from damaged: DamagedFile, at original: String, _ file: String,
-    _ model: ManagedObjectModel?, _ request: RequestOptions
+    _ model: ManagedObjectModel?, _ request: RequestOptions, _ place: () throws -> Void
   ) throws -> RepairReport {
     let operation = RepairRequest.operation
     let pages: DamagedPages
@@ -57,19 +58,25 @@ extension ClosedFile {
       var repair = FileRepair(TreeReader(pages), to: writer, model: model, path: original, request)
       if let problem = damaged.problem { repair.report.notes.append(problem) }
       // Statements are stopped when the request is cancelled, but not the commit.
-      try writer.state.watch.obeying(request) {
-        let result = try repair.run()
-        if let schema = result.schema, !result.externalValues.isEmpty {
-          try checkFolders(Set(result.externalValues.map(\.id)), original, file, operation)
-          let old = ExternalDataFolder(path: original, storeUUID: result.storeUUID, options: self.options)
-          let new = ExternalDataFolder(path: file, storeUUID: result.storeUUID, options: self.options)
-          try RecoveredValues(schema, writer).addFiles(result.externalValues, from: old, to: new, &repair.report)
+      let watch = writer.state.watch, result = try watch.obeying(request) { try repair.run() }
+      let files = Set(result.externalValues.map(\.id))
+      try checkFolders(files, original, file, operation)
+      let old = ExternalDataFolder(path: original, storeUUID: result.storeUUID, options: self.options)
+      let new = ExternalDataFolder(path: file, storeUUID: result.storeUUID, options: self.options)
+      try new.recording(files) { change in
+        try watch.obeying(request) {
+          if let schema = result.schema {
+            try RecoveredValues(schema, writer).addFiles(result.externalValues, from: old, as: change, request, &repair.report)
+          }
+          try repair.complete(result)
+          try check(writer)
         }
-        try repair.complete(result)
-        try check(writer)
+        try request.check(operation)
+        try database.commit(writer)
+        database.close()
+        try request.check(operation)
+        try change.place(place)
       }
-      try request.check(operation)
-      try database.commit(writer)
       return repair.report
     } catch let error as FileSystemError {
       writer.rollback()

@@ -77,16 +77,18 @@ struct RecoveredValues {
   /// Copies external files, and clears values whose files are missing or damaged.
   ///
   /// - Throws: Errors of the new file's folder.
-  func addFiles(_ values: [ExternalValue], from damaged: ExternalDataFolder, to new: ExternalDataFolder, _ report: inout RepairReport)
-    throws
-  {
+  func addFiles(
+    _ values: [ExternalValue], from damaged: ExternalDataFolder, as change: ExternalDataChange, _ request: RequestOptions,
+    _ report: inout RepairReport
+  ) throws {
     for value in values {
+      try request.check(RepairRequest.operation)
       do throws(StoreError) { _ = try damaged.read(value.id, operation: RepairRequest.operation) } catch {
         guard [.missingExternalData, .damaged, .tooLarge].contains(error.code) else { throw error }
         try clear(schema.model.entities[value.entity], value.slot, value.key, &report)
         continue
       }
-      try new.add([value.id], from: damaged, operation: RepairRequest.operation)
+      try change.add([value.id], from: damaged, operation: RepairRequest.operation)
     }
   }
 

@@ -24,7 +24,8 @@ extension ClosedFile {
     }
     try withExclusiveFile(operation) { file, contents in
       let folder = contents.folder(for: file, options)
-      try folder.recording(contents.externalIDs) {
+      try folder.recording(contents.externalIDs) { change in
+        change.cannotBeUndone()
         try OperatingSystem.remove([file] + CompanionFiles.suffixes.map { file + $0 }, operation)
         try folder.remove(contents.externalIDs, operation: operation)
       }
@@ -51,8 +52,9 @@ extension ClosedFile {
         try withExclusiveFile(operation) { file, replaced in
           try checkFolders(copied.externalIDs, connection.path, file, operation)
           let folder = copied.folder(for: file, options)
-          try folder.recording(replaced.externalIDs.symmetricDifference(copied.externalIDs)) {
-            try install(connection, copied, at: file, like: try OperatingSystem.status(of: file).permissions, request, operation) {
+          try folder.recording(replaced.externalIDs.symmetricDifference(copied.externalIDs)) { change in
+            let permissions = try OperatingSystem.status(of: file).permissions
+            try install(connection, copied, at: file, like: permissions, change, request, operation) {
               try OperatingSystem.rename($0, to: file, operation)
             }
             try folder.remove(replaced.externalIDs.subtracting(copied.externalIDs), operation: operation)
@@ -61,8 +63,8 @@ extension ClosedFile {
       } else {
         let file = try resolved(operation)
         try checkFolders(copied.externalIDs, connection.path, file, operation)
-        try copied.folder(for: file, options).recording(copied.externalIDs) {
-          try install(connection, copied, at: file, like: options.filePermissions, request, operation) {
+        try copied.folder(for: file, options).recording(copied.externalIDs) { change in
+          try install(connection, copied, at: file, like: options.filePermissions, change, request, operation) {
             try OperatingSystem.rename($0, toUnused: file, operation)
           }
         }
@@ -72,8 +74,8 @@ extension ClosedFile {
 
   /// Copies a database to a file beside the destination, and its external files to their folder. Then puts the file in place.
   private func install(
-    _ original: SQLiteConnection, _ contents: StoredContents, at file: String, like permissions: UInt32, _ request: RequestOptions,
-    _ operation: String, _ place: (_ copy: String) throws -> Void
+    _ original: SQLiteConnection, _ contents: StoredContents, at file: String, like permissions: UInt32, _ change: ExternalDataChange,
+    _ request: RequestOptions, _ operation: String, _ place: (_ copy: String) throws -> Void
   ) throws {
     let copy = Self.unusedPath(beside: file)
     var copyOptions = options
@@ -88,10 +90,9 @@ extension ClosedFile {
       throw error
     }
     do {
-      try contents.folder(for: file, options).add(
-        contents.externalIDs, from: contents.folder(for: original.path, options), operation: operation)
+      try change.add(contents.externalIDs, from: contents.folder(for: original.path, options), operation: operation)
       try request.check(operation)
-      try place(copy)
+      try change.place { try place(copy) }
       request.report(1)
     } catch {
       try? OperatingSystem.remove([copy], operation)

@@ -1,0 +1,75 @@
+import Foundation
+import HoldfastFiles
+import HoldfastStore
+import TestSupport
+import Testing
+
+/// External files that are copied for an entire store, when the copy fails.
+@Suite struct ExternalDataChangeTests {
+  private let folder = TemporaryFolder()
+  /// The files of the source.
+  private let ids = [UUID(), UUID(), UUID()]
+  private let files: ExternalDataFolder
+  private let source: ExternalDataFolder
+
+  init() throws {
+    func made(_ name: String, in folder: TemporaryFolder) -> ExternalDataFolder {
+      ExternalDataFolder(
+        path: folder.file(name), name: name, storeUUID: UUID().uuidString, options: ExternalDataOptions(), permissions: 0o600)
+    }
+    (self.files, source) = (made("copy", in: folder), made("source", in: folder))
+    for id in ids { try folder.write("a value", to: ".source_SUPPORT/_EXTERNAL_DATA/\(id)") }
+    // The destination has one of them already.
+    try folder.write("a value", to: ".copy_SUPPORT/_EXTERNAL_DATA/\(ids[0])")
+  }
+
+  private func names(_ ids: some Sequence<UUID>) -> [String] { ids.map(\.uuidString).sorted() }
+  private var copied: [String] { TemporaryFolder.names(in: folder.file(".copy_SUPPORT/_EXTERNAL_DATA")) }
+  private var notes: [String] { TemporaryFolder.names(in: folder.file(".copy_SUPPORT")).filter { $0.hasSuffix(".removal") } }
+
+  private func copy(place: () throws -> Void) throws {
+    try files.recording(Set(ids)) { change in
+      try change.add(Set(ids), from: source, operation: "copy files")
+      #expect(copied == names(ids) && notes.count == 1)
+      try change.place(place)
+    }
+  }
+
+  private func failure(_ code: StoreError.Code) -> StoreError { StoreError(code, operation: "copy files", reason: "The test throws it.") }
+
+  @Test func aCopyThatSucceedsKeepsItsFiles() throws {
+    try copy {}
+    #expect(copied == names(ids) && notes.isEmpty)
+  }
+
+  @Test func aCopyThatFailsRemovesOnlyTheFilesThatItAdded() throws {
+    let error = #expect(throws: StoreError.self) { try copy { throw failure(.cancelled) } }
+    #expect(error?.code == .cancelled && copied == names(ids.prefix(1)) && notes.isEmpty)
+  }
+
+  @Test func aCopyThatCannotReadAFileRemovesTheOthers() throws {
+    try FileManager.default.removeItem(atPath: folder.file(".source_SUPPORT/_EXTERNAL_DATA/\(ids[2])"))
+    let error = #expect(throws: StoreError.self) { try copy {} }
+    #expect(error?.code == .missingExternalData)
+    #expect(copied == names(ids.prefix(1)) && notes.isEmpty)
+  }
+
+  /// The new store may be in place, so it may need its files. The next call decides.
+  @Test func aCopyWhoseOutcomeTheDiskDidNotConfirmKeepsItsFiles() throws {
+    #expect(throws: StoreError.self) { try copy { throw failure(.durabilityUnknown) } }
+    #expect(copied == names(ids) && notes.count == 1)
+    files.removeLeftFiles { Set(ids.prefix(2)) }
+    #expect(copied == names(ids.prefix(2)) && notes.isEmpty)
+  }
+
+  @Test func anErrorAfterTheStoreIsInPlaceKeepsItsFiles() throws {
+    let error = #expect(throws: StoreError.self) {
+      try files.recording(Set(ids)) { change in
+        try change.add(Set(ids), from: source, operation: "copy files")
+        try change.place {}
+        throw failure(.inputOutput)
+      }
+    }
+    #expect(error?.code == .inputOutput && copied == names(ids) && notes.count == 1)
+  }
+}
