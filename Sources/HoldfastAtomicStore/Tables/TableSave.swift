@@ -195,6 +195,7 @@ struct TableSave {
             throw TableError.repeatedKey(schema.model.entities[changes.entity], key)
           }
         }
+        batch.evict()
       }
     }
   }
