@@ -42,14 +42,19 @@ int holdfast_allocate(int file, int64_t size) {
   return result == -1 && (errno == EOPNOTSUPP || errno == ENOTSUP || errno == ENOSYS || errno == EINVAL) ? 0 : result;
 }
 
-const void *holdfast_map(int file, int64_t offset, size_t size) {
-  void *base = mmap(NULL, size, PROT_READ, MAP_SHARED, file, (off_t)offset);
+void *holdfast_reserve(size_t size) {
+  void *base = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANON, -1, 0);
   return base == MAP_FAILED ? NULL : base;
 }
 
-void holdfast_unmap(const void *base, size_t size) { munmap((void *)base, size); }
+void holdfast_release(void *base, size_t size) { munmap(base, size); }
 
-void holdfast_evict(const void *base, size_t size) { madvise((void *)base, size, MADV_DONTNEED); }
+int holdfast_open_pages(void *base, size_t size) { return mprotect(base, size, PROT_READ | PROT_WRITE); }
+
+void holdfast_close_pages(void *base, size_t size) {
+  // A new mapping in the same place has no memory, which MADV_DONTNEED doesn't ensure on Darwin.
+  if (mmap(base, size, PROT_NONE, MAP_PRIVATE | MAP_ANON | MAP_FIXED, -1, 0) == MAP_FAILED) mprotect(base, size, PROT_NONE);
+}
 
 #ifdef __APPLE__
 int holdfast_copy_attributes(int from, int to) { return fcopyfile(from, to, NULL, COPYFILE_ACL | COPYFILE_XATTR); }

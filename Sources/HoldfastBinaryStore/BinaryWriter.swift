@@ -161,6 +161,7 @@ struct BinaryWriter {
     var rows: [RowPointer] = [], bytesCount = 0
     try generation.forEachRow(of: entity.index, keys: keys) { row in
       let rowBytesCount = BinaryWriter.byteCount(row, byteSlots)
+      var isPut = false
       if let first = rows.first, let last = rows.last,
         (rows.count + 1) * fixed + bytesCount + rowBytesCount > BinaryWriter.usualByteCount
       {
@@ -169,9 +170,11 @@ struct BinaryWriter {
           first.key.rawValue...last.key.rawValue)
         rows.removeAll(keepingCapacity: true)
         bytesCount = 0
+        isPut = true
       }
       rows.append(row)
       bytesCount += rowBytesCount
+      return isPut
     }
     guard let first = rows.first, let last = rows.last else { return }
     try put(

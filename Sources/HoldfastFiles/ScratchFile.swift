@@ -1,75 +1,100 @@
 internal import CHoldfastPOSIX
+public import HoldfastStore
 
-/// A temporary file without a name, whose bytes are mapped into memory as they are written.
+/// A temporary file without a name, whose pieces are read into memory again when they are used.
 ///
-/// Mapped bytes can be evicted from memory, and are read again when they are used. The file takes space on the disk until it is released with
-/// all its segments. When the process ends, nothing remains of it.
+/// The file takes space on the disk until it is released with all its pieces. When the process ends, nothing remains of it.
 ///
-/// Not thread-safe, except for the segments.
+/// Not thread-safe.
 public final class ScratchFile {
-  private let handle: StoreFileHandle
-  private var segment: Segment?
-  /// The offset of the segment in the file.
-  private var start: Int64 = 0
-  /// The number of bytes of the segment that are used.
-  private var used = 0
+  private let file: OpenFile
+  private var byteCount: Int64 = 0
 
-  private static let segmentByteCount = 16 << 20
-  /// A multiple of the page size of every system.
-  private static let alignment = 1 << 16
+  /// The first failure of reading a piece. Its bytes were zero from then on, so what was made of them is wrong.
+  public var failure: FileSystemError? { file.failure }
+
+  /// The open file, which its pieces keep.
+  fileprivate final class OpenFile {
+    let handle: StoreFileHandle
+    var failure: FileSystemError?
+
+    init(_ handle: StoreFileHandle) { self.handle = handle }
+    deinit { try? POSIXFileSystem().close(handle) }
+  }
 
   /// Creates the file in the folder of another one. Only its owner can access it.
   ///
   /// - Returns: Nil if the file can't be created, or if the other one isn't a file of the operating system: what is in an encrypted file
   ///   must not be in another one.
-  public init?(beside file: DurableFile) {
-    guard file.options.fileSystem is POSIXFileSystem, let folder = file.openFolder else { return nil }
+  public init?(beside other: DurableFile) {
+    guard other.options.fileSystem is POSIXFileSystem, let folder = other.openFolder else { return nil }
     let fileSystem = POSIXFileSystem(), name = TemporaryName.random(for: folder.name)
-    do throws(FileSystemError) { handle = try fileSystem.create(name, in: folder.directory) } catch { return nil }
-    // If that fails, `deinit` closes the file.
+    guard let handle = try? fileSystem.create(name, in: folder.directory) else { return nil }
+    file = OpenFile(handle)
     do throws(FileSystemError) { try fileSystem.unlink(name, in: folder.directory) } catch { return nil }
   }
 
-  deinit { try? POSIXFileSystem().close(handle) }
-
   /// Appends bytes.
   ///
-  /// - Returns: Their address, which is aligned to 8 bytes, and the segment that must be kept while they are used. Nil if they can't be
-  ///   written, for example because the disk is full.
-  public func append(_ bytes: UnsafeRawBufferPointer) -> (base: UnsafeRawPointer, segment: Segment)? {
-    let count = (bytes.count + 7) & ~7
-    guard let segment = segment(for: count) else { return nil }
-    do throws(FileSystemError) { try POSIXFileSystem().writeAll(bytes.bytes, to: handle, at: start + Int64(used)) } catch { return nil }
-    defer { used += count }
-    return (segment.base + used, segment)
+  /// - Returns: The piece of the file that has them. Nil if they can't be written, for example because the disk is full.
+  public func append(_ bytes: UnsafeRawBufferPointer) -> Piece? {
+    guard let piece = Piece(file, at: byteCount, bytes) else { return nil }
+    do throws(FileSystemError) { try POSIXFileSystem().writeAll(bytes.bytes, to: file.handle, at: byteCount) } catch { return nil }
+    byteCount += Int64(bytes.count)
+    return piece
   }
 
-  /// A segment with room for a number of bytes; nil if it can't be mapped.
-  private func segment(for count: Int) -> Segment? {
-    if let segment, used + count <= segment.byteCount { return segment }
-    let byteCount = max(Self.segmentByteCount, (count + Self.alignment - 1) / Self.alignment * Self.alignment)
-    let next = start + Int64(segment?.byteCount ?? 0)
-    guard let base = holdfast_map(handle.number, next, byteCount) else { return nil }
-    let mapped = Segment(base, byteCount)
-    (segment, start, used) = (mapped, next, 0)
-    return mapped
-  }
+  /// A range of the file, and addresses for its bytes.
+  ///
+  /// Using the bytes ends the process unless ``load()`` was called since the last ``evict()``: they would be wrong.
+  public final class Piece: RowBatchMemory, @unchecked Sendable {  // because the file isn't thread-safe, and says so
+    /// The address of the bytes, aligned to pages.
+    public let base: UnsafeRawPointer
+    private let file: OpenFile
+    private let offset: Int64
+    private let count: Int
+    private let digest: UInt64
+    /// The number of bytes of addresses: whole pages of every system.
+    private let reservedByteCount: Int
+    private var isLoaded = false
 
-  /// A range of the file in memory.
-  public final class Segment: @unchecked Sendable {  // because nothing writes to the bytes through this address
-    fileprivate let base: UnsafeRawPointer
-    fileprivate let byteCount: Int
+    private static let alignment = 1 << 16
 
-    fileprivate init(_ base: UnsafeRawPointer, _ byteCount: Int) { (self.base, self.byteCount) = (base, byteCount) }
+    fileprivate init?(_ file: OpenFile, at offset: Int64, _ bytes: UnsafeRawBufferPointer) {
+      let byteCount = (max(bytes.count, 1) + Piece.alignment - 1) / Piece.alignment * Piece.alignment
+      guard let base = holdfast_reserve(byteCount) else { return nil }
+      (self.base, reservedByteCount, self.file, self.offset) = (UnsafeRawPointer(base), byteCount, file, offset)
+      (count, digest) = (bytes.count, ContentDigest.value(of: bytes))
+    }
 
-    deinit { holdfast_unmap(base, byteCount) }
+    deinit { holdfast_release(memory, reservedByteCount) }
 
-    /// Evicts bytes of the segment from memory, and others of the same pages.
-    public func evict(_ bytes: UnsafeRawBufferPointer) {
-      guard let address = bytes.baseAddress else { return }
-      let offset = address - base, first = offset & ~(ScratchFile.alignment - 1)
-      let end = min((offset + bytes.count + ScratchFile.alignment - 1) & ~(ScratchFile.alignment - 1), byteCount)
-      if first < end { holdfast_evict(base + first, end - first) }
+    private var memory: UnsafeMutableRawPointer { UnsafeMutableRawPointer(mutating: base) }
+
+    /// Reads the bytes, unless they are in memory. If they can't be read, they are zero, and the file has a ``ScratchFile/failure``.
+    public func load() { if !isLoaded { read() } }
+
+    private func read() {
+      let result = holdfast_open_pages(memory, reservedByteCount)
+      precondition(result == 0, "There isn't enough memory to read \(count) bytes of a temporary file.")
+      isLoaded = true
+      let bytes = UnsafeMutableRawBufferPointer(start: memory, count: count)
+      do throws(FileSystemError) {
+        guard try POSIXFileSystem().fill(bytes, from: file.handle, at: offset) == count,
+          // A disk that fails later than a write returns may lose the bytes without another error.
+          ContentDigest.value(of: UnsafeRawBufferPointer(bytes)) == digest
+        else { throw FileSystemError(.read, name: file.handle.name, number: ErrorNumber.wrongContents) }
+      } catch {
+        memory.initializeMemory(as: UInt8.self, repeating: 0, count: count)
+        file.failure = file.failure ?? error
+      }
+    }
+
+    /// Removes the bytes from memory.
+    public func evict() {
+      if !isLoaded { return }
+      holdfast_close_pages(memory, reservedByteCount)
+      isLoaded = false
     }
   }
 }

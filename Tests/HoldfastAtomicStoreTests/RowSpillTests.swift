@@ -39,15 +39,42 @@ import Testing
       }
       #expect(spill.batchCount == moved && moved >= 15 && moved < 20)
       for (before, after) in zip(batches, kept) {
-        after.evict()
+        after.load()
         #expect(rows(after) == rows(before) && after.layout == before.layout)
         #expect(after.idPrefix == before.idPrefix && after.pointer(7).key == before.pointer(7).key)
         after.evict()
+        after.load()
         #expect(after[99].values == before[99].values)
+        after.evict()
       }
       #expect(folder.names.isEmpty, "\(folder.names)")
     }
   }
+
+  #if os(Linux)
+    @Test func rowsThatCannotBeReadAreEmptyAndAnError() throws {
+      let folder = TemporaryFolder(), file = try DurableFile(path: folder.file("store"))
+      defer { file.close() }
+      let batches = try batches(3)
+      try RowSpill.$residentByteCount.withValue(0) {
+        let spill = RowSpill(beside: file), kept = batches.map { spill.kept($0) }
+        try spill.verifying {}
+        #expect(folder.truncateUnnamedFiles() == 1)
+        let error = #expect(throws: StoreError.self) {
+          try spill.verifying {
+            for batch in kept { batch.load() }
+            #expect(kept.allSatisfy { batch in rows(batch).allSatisfy { $0 == [.null, .null] } })
+          }
+        }
+        #expect(error?.code == .inputOutput && error?.path == file.path, "\(String(describing: error))")
+        // An error that may follow from it isn't thrown.
+        let other = #expect(throws: StoreError.self) {
+          try spill.verifying { () throws -> Void in throw StoreError(.damaged, operation: "read rows", reason: "") }
+        }
+        #expect(other?.code == .inputOutput)
+      }
+    }
+  #endif
 
   @Test func rowsStayInMemoryInOtherFileSystems() throws {
     struct Other: ForwardingFileSystem { let base: any StoreFileSystem = POSIXFileSystem() }

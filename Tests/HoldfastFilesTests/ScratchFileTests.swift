@@ -4,35 +4,64 @@ import HoldfastStore
 import TestSupport
 import Testing
 
-/// Temporary files whose bytes are mapped into memory.
+/// Temporary files whose pieces are read again when they are used.
 @Suite struct ScratchFileTests {
+  private func piece(_ byte: UInt8, _ count: Int, in scratch: ScratchFile) throws -> ScratchFile.Piece {
+    let piece = [UInt8](repeating: byte, count: count).withUnsafeBytes { scratch.append($0) }
+    return try #require(piece, "\(count) bytes weren't written.")
+  }
+
+  private func bytes(_ piece: ScratchFile.Piece, _ count: Int) -> UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(start: piece.base, count: count)
+  }
+
   @Test func bytesAreTheSameAfterTheyWereEvicted() throws {
     let folder = TemporaryFolder(), file = try DurableFile(path: folder.file("store"))
     defer { file.close() }
-    var pieces: [(byte: UInt8, count: Int, base: UnsafeRawPointer, segment: ScratchFile.Segment)] = []
+    var pieces: [(byte: UInt8, count: Int, piece: ScratchFile.Piece)] = []
     do {
       let scratch = try #require(ScratchFile(beside: file))
       #expect(folder.names.isEmpty, "\(folder.names)")
-      // More than one segment, and a piece that is larger than one.
-      for (number, count) in [1, 8, 100_000, 7 << 20, 20 << 20, 0, 9 << 20, 3].enumerated() {
-        let byte = UInt8(number + 1), bytes = [UInt8](repeating: byte, count: count)
-        guard let (base, segment) = bytes.withUnsafeBytes({ scratch.append($0) }) else {
-          Issue.record("\(count) bytes weren't written.")
-          return
-        }
-        #expect(Int(bitPattern: base) % 8 == 0)
-        pieces.append((byte, count, base, segment))
+      for (number, count) in [1, 8, 100_000, 1 << 16, 20 << 20, 0, 9 << 20, 3].enumerated() {
+        pieces.append((UInt8(number + 1), count, try piece(UInt8(number + 1), count, in: scratch)))
       }
     }
-    // The segments outlast the file.
+    // The pieces outlast the file.
     for _ in 0..<2 {
-      for (byte, count, base, segment) in pieces {
-        let bytes = UnsafeRawBufferPointer(start: base, count: count)
-        #expect(bytes.allSatisfy { $0 == byte }, "\(count) bytes")
-        segment.evict(bytes)
+      for (byte, count, piece) in pieces {
+        #expect(Int(bitPattern: piece.base) % 8 == 0)
+        piece.load()
+        piece.load()
+        #expect(bytes(piece, count).allSatisfy { $0 == byte }, "\(count) bytes")
+        piece.evict()
+        piece.evict()
       }
     }
     #expect(folder.names.isEmpty, "\(folder.names)")
+  }
+
+  #if os(Linux)
+    @Test func bytesThatAreLostAreZeroAndAFailure() throws {
+      let folder = TemporaryFolder(), file = try DurableFile(path: folder.file("store"))
+      defer { file.close() }
+      let scratch = try #require(ScratchFile(beside: file))
+      let lost = try piece(1, 1_000, in: scratch)
+      #expect(folder.truncateUnnamedFiles() == 1)
+      // Behind the gap.
+      let kept = try piece(2, 1_000, in: scratch)
+      kept.load()
+      #expect(bytes(kept, 1_000).allSatisfy { $0 == 2 } && scratch.failure == nil)
+      lost.load()
+      #expect(bytes(lost, 1_000).allSatisfy { $0 == 0 } && scratch.failure?.number == ErrorNumber.wrongContents)
+    }
+  #endif
+
+  @Test func usingEvictedBytesEndsTheProcess() async {
+    await #expect(processExitsWith: .failure) {
+      let folder = TemporaryFolder(), file = try DurableFile(path: folder.file("store"))
+      let piece = [UInt8](repeating: 1, count: 8).withUnsafeBytes { ScratchFile(beside: file)?.append($0) }
+      if let piece { print(piece.base.load(as: UInt8.self)) }
+    }
   }
 
   @Test func nothingIsWrittenBesideAFileOfAnotherFileSystem() throws {

@@ -2,6 +2,7 @@ import Foundation
 import Holdfast
 import HoldfastAtomicStore
 import HoldfastStore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -26,6 +27,28 @@ import Testing
     }
     #expect(!folder.names.contains { $0.hasSuffix(".tmp") }, "\(folder.names)")
   }
+
+  #if os(Linux)
+    /// Disks fail. The error is that of the temporary file, not one of the rows that were made of its bytes.
+    @Test(arguments: [MigratedStore.json, .xml, .binary], MigratedPeople.Change.allCases)
+    func aTemporaryFileThatCannotBeReadIsAnError(store: MigratedStore, change: MigratedPeople.Change) throws {
+      let folder = TemporaryFolder(), people = MigratedPeople(store: store, path: folder.file("Store")), truncated = Mutex(0)
+      try people.fill(50_000)
+      let before = try folder.snapshot()
+      let error = #expect(throws: StoreError.self) {
+        try RowSpill.$residentByteCount.withValue(0) {
+          // Half of the work is done when all rows were read.
+          try PersistentStoreCoordinator.migratePersistentStore(people.description, to: MigratedPeople.changed(change)) { share in
+            if share >= 0.5 { truncated.withLock { $0 += folder.truncateUnnamedFiles() } }
+          }
+        }
+      }
+      #expect(truncated.withLock { $0 } > 0)
+      #expect(error?.code == .inputOutput && error?.reason.contains("temporary file") == true, "\(String(describing: error))")
+      #expect(try folder.snapshot() == before)
+      try people.migrate(change)
+    }
+  #endif
 
   /// Objects of the former model that violate a rule of the new one are found in the file as in memory.
   @Test(arguments: [MigratedStore.json, .xml, .binary])

@@ -68,11 +68,25 @@ package final class TemporaryFolder: Sendable {
   /// The number of this process's file descriptors that refer to the folder or to files in it.
   package var openDescriptors: Int {
     TemporaryFolder.names(in: "/proc/self/fd").count { name in
-      var target = [CChar](repeating: 0, count: 4096)
-      let count = readlink("/proc/self/fd/" + name, &target, target.count)
-      let file = String(decoding: target.prefix(max(count, 0)).map(UInt8.init(bitPattern:)), as: UTF8.self)
+      let file = TemporaryFolder.target(ofDescriptor: name)
       return file == path || file.hasPrefix(path + "/")
     }
+  }
+
+  /// Truncates the open files without a name that were created in the folder. Returns their number.
+  @discardableResult package func truncateUnnamedFiles() -> Int {
+    TemporaryFolder.names(in: "/proc/self/fd").count { name in
+      let file = TemporaryFolder.target(ofDescriptor: name)
+      guard file.hasPrefix(path + "/"), file.hasSuffix(" (deleted)"), let descriptor = Int32(name) else { return false }
+      return ftruncate(descriptor, 0) == 0
+    }
+  }
+
+  /// The path of an open file, which ends in `(deleted)` if it has no name anymore.
+  private static func target(ofDescriptor name: String) -> String {
+    var target = [CChar](repeating: 0, count: 4096)
+    let count = readlink("/proc/self/fd/" + name, &target, target.count)
+    return String(decoding: target.prefix(max(count, 0)).map(UInt8.init(bitPattern:)), as: UTF8.self)
   }
 
   /// The names in a folder, sorted. It calls the operating system alone, so a forked process may use it.

@@ -24,10 +24,13 @@ int holdfast_allocate(int file, int64_t size);
 // attributes that can't be copied; on Darwin, returns -1 for these as well.
 int holdfast_copy_attributes(int from, int to);
 
-// Maps a range of a file for reading. Returns NULL on failure. The offset is a multiple of the page size.
-const void *holdfast_map(int file, int64_t offset, size_t size);
-void holdfast_unmap(const void *base, size_t size);
+// Reserves addresses without memory. Using them is a fault. Returns NULL on failure. The size is a multiple of the page size.
+void *holdfast_reserve(size_t size);
+void holdfast_release(void *base, size_t size);
 
-// Evicts mapped pages from the memory of the process. They are read from the file when they are used again.
-void holdfast_evict(const void *base, size_t size);
+// Makes reserved addresses usable. Their bytes are zero.
+int holdfast_open_pages(void *base, size_t size);
+
+// Returns the memory of reserved addresses to the system. Using them is a fault again.
+void holdfast_close_pages(void *base, size_t size);
 #endif

@@ -19,21 +19,32 @@ extension ClosedWholeFile {
     let replacement = try file.beginReplacing(operation: operation)
     defer { replacement.abort() }
     let run = Run(mapping: mapping, spill: RowSpill(beside: file), progress: progress)
-    guard let (migrated, externalIDs, byteCount) = try tables(of: replacement, run) else { return }
-    progress.observe(replacement, expecting: byteCount, 0.5...0.95)
-    _ = try format.write(
-      StoreImage(header: migrated.header, generation: migrated.generation, history: migrated.history?.migrated(mapping)), to: replacement,
-      after: nil)
-    var memory = RowMemory(options, fileByteCount: replacement.byteCount)
-    if let excess = memory.add(migrated.generation) {
-      throw StoreError(.unstorableValue, operation: operation, path: path, reason: excess)
-    }
+    guard let (lost, storeUUID) = try run.spill.verifying({ try write(to: replacement, run) }) else { return }
     try replacement.finish()
     replacement.waitsForDisk = true
     try progress.check()
     try replacement.commit()
     request.report(1)
-    removeFiles(externalIDs, migrated.generation, migrated.header.storeUUID, file, operation)
+    // A file that can't be removed remains, and no row names it.
+    try? ExternalDataFolder(file, storeUUID: storeUUID, options: options).remove(lost, operation: operation)
+  }
+
+  /// Writes the new file.
+  ///
+  /// - Returns: The external files of values that the new model has no place for, and the store's UUID. Nil if the file is already migrated.
+  private func write(to replacement: FileReplacement, _ run: Run) throws -> (lost: Set<UUID>, storeUUID: String)? {
+    guard let (migrated, externalIDs, byteCount) = try tables(of: replacement, run) else { return nil }
+    run.progress.observe(replacement, expecting: byteCount, 0.5...0.95)
+    _ = try format.write(
+      StoreImage(header: migrated.header, generation: migrated.generation, history: migrated.history?.migrated(run.mapping)),
+      to: replacement, after: nil)
+    var memory = RowMemory(options, fileByteCount: replacement.byteCount)
+    if let excess = memory.add(migrated.generation) {
+      throw StoreError(.unstorableValue, operation: run.operation, path: path, reason: excess)
+    }
+    var lost = externalIDs
+    if !lost.isEmpty { migrated.generation.forEachExternalID { lost.remove($0) } }
+    return (lost, migrated.header.storeUUID)
   }
 
   /// What all steps of a migration need.
@@ -53,6 +64,7 @@ extension ClosedWholeFile {
       do { if let migrated = try streamedTables(of: file, run) { return migrated } } catch {
         // What it doesn't like, the other way may accept, or refuses with a reason.
         try run.progress.check()
+        if let failure = run.spill.failure { throw failure }
       }
     }
     let loader = loader(run.mapping.destination, run)
@@ -188,17 +200,5 @@ extension ClosedWholeFile {
       header.nextKeys = header.nextKeys.mapValues { _ in next }
     }
     return header
-  }
-
-  /// Removes the external files of values that the new model has no place for, after the migration has succeeded. A file that can't be removed
-  /// remains, and no row names it.
-  private func removeFiles(
-    _ former: Set<UUID>, _ migrated: TableGeneration, _ storeUUID: String, _ file: DurableFile, _ operation: String
-  ) {
-    var lost = former
-    if lost.isEmpty { return }
-    migrated.forEachExternalID { lost.remove($0) }
-    if lost.isEmpty { return }
-    try? ExternalDataFolder(file, storeUUID: storeUUID, options: options).remove(lost, operation: operation)
   }
 }

@@ -26,13 +26,31 @@ package final class RowSpill {
     }
     if !isTried { (scratch, isTried) = (ScratchFile(beside: file), true) }
     guard let scratch else { return batch }
-    let moved = batch.copied { bytes in
-      guard let (base, segment) = scratch.append(bytes) else { return nil }
-      return (base, { segment.evict($0) })
-    }
-    guard let moved else { return batch }
+    guard let moved = batch.copied({ scratch.append($0) }) else { return batch }
     batchCount += 1
     return moved
+  }
+
+  /// The first failure of reading the file; nil if there was none.
+  var failure: StoreError? {
+    scratch?.failure.map { error in
+      StoreError(
+        error, operation: MigrationRequest.operation, path: file.path,
+        reason: "The temporary file of the migration can't be read: \(ErrorNumber.describe(error.number)). The store is unchanged. "
+          + "Check the disk, then try again.")
+    }
+  }
+
+  /// Calls a closure that uses the rows. If some of them couldn't be read, throws that failure instead of other errors.
+  func verifying<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      let result = try body()
+      if let failure { throw failure }
+      return result
+    } catch {
+      if let failure { throw failure }
+      throw error
+    }
   }
 
   /// The size of the temporary file for a migration's rows, in bytes.

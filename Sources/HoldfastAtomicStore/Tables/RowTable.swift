@@ -85,18 +85,20 @@ struct RowTable: Sendable {
   func forEachLocation(_ body: (RowLocation) throws -> Void) rethrows { try directory.forEach { try body($1) } }
 
   /// Calls `body` with each row of an entity in a key range, in ascending key order.
-  func forEachRow(of entity: EntityIndex, keys: ClosedRange<ObjectKey>, _ body: (RowPointer) throws -> Void) rethrows {
+  ///
+  /// - Parameter body: Returns whether it doesn't need the rows before this one anymore. Those that it needs stay in memory, also after the
+  ///   last row.
+  func forEachRow(of entity: EntityIndex, keys: ClosedRange<ObjectKey>, _ body: (RowPointer) throws -> Bool) rethrows {
     // Neighboring rows are mostly in one page, which the table keeps alive.
     var number = -1, page: Unmanaged<RowBatch>?, eviction = PageEviction(self)
     try directory.forEach(in: keys.rawValues) { _, location in
       if location.page != number {
-        if page != nil { eviction.evict(number) }
         number = location.page
         page = self.entity(location) == entity ? Unmanaged.passUnretained(batch(location)) : nil
+        if page != nil { eviction.use(number) }
       }
-      if let page { try body(page._withUnsafeGuaranteedRef { $0.pointer(location.row) }) }
+      if let page, try body(page._withUnsafeGuaranteedRef { $0.pointer(location.row) }) { eviction.evictUsed(except: number) }
     }
-    if page != nil { eviction.evict(number) }
   }
 
   /// Calls `body` with each row of an entity, in ascending key order.
@@ -113,10 +115,12 @@ struct RowTable: Sendable {
     eviction.evict(number)
   }
 
-  /// Evicts pages in a mapped file behind a loop over the rows. If the loop returns to pages often, they stay in memory.
+  /// Evicts pages in a file behind a loop over the rows. If the loop returns to pages often, they stay in memory.
   private struct PageEviction {
     private let pages: [Page?]
     private var rest: Int
+    /// The pages in a file that the loop has used and may still need.
+    private var used: [Int] = []
 
     init(_ table: RowTable) { (pages, rest) = (table.pages, 2 * table.pages.count) }
 
@@ -124,6 +128,14 @@ struct RowTable: Sendable {
       if number < 0 || rest == 0 { return }
       rest -= 1
       pages[number]?.batch.evict()
+    }
+
+    mutating func use(_ number: Int) { if pages[number]?.batch.isEvictable == true { used.append(number) } }
+
+    mutating func evictUsed(except number: Int) {
+      if used.isEmpty { return }
+      for other in used where other != number { evict(other) }
+      used = used.last == number ? [number] : []
     }
   }
 
@@ -157,9 +169,10 @@ struct RowTable: Sendable {
   /// The row at a location from the directory.
   @inline(__always) func pointer(_ location: RowLocation) -> RowPointer { batch(location).pointer(location.row) }
 
-  /// The page of a location from the directory.
+  /// The page of a location from the directory, in memory.
   @inline(__always) func batch(_ location: RowLocation) -> RowBatch {
     guard let page = pages[location.page] else { preconditionFailure("The directory of a table points to a released page.") }
+    page.batch.load()
     return page.batch
   }
 
@@ -294,10 +307,12 @@ struct RowTable: Sendable {
       var copies: [RowBatch] = []
       for number in numbers {
         guard let page = pages[number], page.entity == entity else { continue }
+        page.batch.load()
         for row in 0..<page.batch.count where page.isLive(row) {
           builder.append(page.batch.pointer(row))
           if builder.isFull { copies.append(builder.seal()) }
         }
+        page.batch.evict()
       }
       if builder.count > 0 { copies.append(builder.seal()) }
       return (entity, copies)

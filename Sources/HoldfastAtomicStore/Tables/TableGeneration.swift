@@ -66,6 +66,7 @@ extension TableGeneration {
     let table = table(of: entity)
     for (number, page) in table.pages.enumerated() {
       guard let page, page.entity == entity else { continue }
+      page.batch.load()
       if try body(page.batch, table.liveRows(number)) == .enough { return }
     }
   }
@@ -98,6 +99,7 @@ extension TableGeneration {
       for case let page? in table.pages {
         let slots = schema.model.entities[page.entity].externalSlots
         if slots.isEmpty { continue }
+        page.batch.load()
         for row in 0..<page.batch.count where page.isLive(row) {
           for slot in slots { if let id = page.batch.pointer(row).externalID(slot) { body(id) } }
         }

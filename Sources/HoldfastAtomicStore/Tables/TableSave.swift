@@ -157,6 +157,7 @@ struct TableSave {
   private mutating func insert(_ batch: RowBatch, _ entity: EntityIndex) throws {
     let table = schema.tableOfEntity[entity]
     let before = tables[table].count
+    batch.load()
     tables[table].adopt(batch, entity: entity)
     guard tables[table].count == before + batch.count else { throw repeatedKey(batch, entity) }
     if hasManyRows {
@@ -189,6 +190,7 @@ struct TableSave {
     var taken = KeySet()
     for changes in request.entities {
       for batch in changes.inserted {
+        batch.load()
         for index in 0..<batch.count {
           let key = batch.pointer(index).key
           if !taken.insert(key.rawValue) || filled.contains(where: { !$0.location(key).isNone }) {
@@ -204,6 +206,7 @@ struct TableSave {
     var seen: Set<ObjectKey> = []
     for changes in request.entities where schema.tableOfEntity[changes.entity] == schema.tableOfEntity[entity] {
       for batch in changes.inserted {
+        batch.load()
         for row in 0..<batch.count {
           let key = batch.pointer(row).key
           if base.table(of: entity).row(key) != nil || !seen.insert(key).inserted {
@@ -222,7 +225,9 @@ struct TableSave {
     let prefix = schema.prefixes[entity]
     if batch.idPrefix == prefix, batch.idPrefix?.entityNumber == prefix.entityNumber { return batch }
     let builder = RowBatchBuilder(entity: described, identity: schema.identity)
+    batch.load()
     for index in 0..<batch.count { builder.append(batch.pointer(index)) }
+    batch.evict()
     return builder.seal()
   }
 
@@ -277,6 +282,7 @@ struct TableSave {
       groupRowCount = 0
     }
     for values in new {
+      values.batch.load()
       if let rows = values.rows {
         for row in rows { add(values.batch.pointer(row)) }
       } else {
@@ -353,6 +359,7 @@ struct TableSave {
     }
     added[index].reserveCapacity(added[index].count + pages.reduce(0) { $0 + $1.batch.count })
     for (link, batch) in pages {
+      batch.load()
       collectLinks(link, batch)
       batch.evict()
     }

@@ -26,14 +26,15 @@ public final class RowBatch: @unchecked Sendable {  // because nothing writes to
   @usableFromInline let base: UnsafeMutableRawPointer
   /// The distance between the starts of two rows, in bytes.
   @usableFromInline let stride: Int
-  /// Evicts the bytes, and keeps their owner. Nil if they are the batch's own.
-  let eviction: Eviction?
+  /// The memory of rows that are in a file; nil if it is the batch's own.
+  @usableFromInline let memory: (any RowBatchMemory)?
 
   /// Takes ownership of a builder's memory, unless the bytes have another owner.
   init(
-    layout: RowLayout, idPrefix: ManagedObjectID?, count: Int, byteCount: Int, base: UnsafeMutableRawPointer, eviction: Eviction? = nil
+    layout: RowLayout, idPrefix: ManagedObjectID?, count: Int, byteCount: Int, base: UnsafeMutableRawPointer,
+    memory: (any RowBatchMemory)? = nil
   ) {
-    self.eviction = eviction
+    self.memory = memory
     self.layout = layout
     self.idPrefix = idPrefix
     self.count = count
@@ -42,9 +43,9 @@ public final class RowBatch: @unchecked Sendable {  // because nothing writes to
     stride = layout.fixedByteCount
   }
 
-  deinit { if eviction == nil { free(base) } }
+  deinit { if memory == nil { free(base) } }
 
-  /// The row at an index. Use it only while the batch is alive.
+  /// The row at an index. Use it only while the batch is alive, and its rows are in memory; see ``load()``.
   @inlinable @inline(__always) public func pointer(_ index: Int) -> RowPointer { RowPointer(UnsafeRawPointer(base) + index &* stride) }
 
   /// The row at an index, which keeps the batch alive.
