@@ -102,7 +102,7 @@ extension MigrationPreview {
   init(of description: StoreDescription, _ mapping: MappingModel, stage: String? = nil) throws {
     let clock = ContinuousClock(), start = clock.now
     let coordinator = try PersistentStoreCoordinator(
-      model: mapping.source, store: description.with(configuration: nil).migrating(automatically: false))
+      model: mapping.source, store: description.readOnly().with(configuration: nil).migrating(automatically: false))
     let isWhole: Bool, opening: Duration, reading: Duration, counts: [Int]
     do {
       let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
@@ -131,7 +131,7 @@ extension MigrationPreview {
   /// What a migration of a store that isn't open would lose.
   static func losses(of description: StoreDescription, _ mapping: MappingModel) throws -> [Loss] {
     let coordinator = try PersistentStoreCoordinator(
-      model: mapping.source, store: description.with(configuration: nil).migrating(automatically: false))
+      model: mapping.source, store: description.readOnly().with(configuration: nil).migrating(automatically: false))
     defer { try? coordinator.close() }
     return try losses(mapping, ManagedObjectContext(coordinator: coordinator, classes: []))
   }

@@ -7,7 +7,7 @@ public import HoldfastStore
 #endif
 
 extension PersistentStoreCoordinator {
-  /// What a migration to a model would do to a store. Changes no data; opening the store may move its log into the file.
+  /// What a migration to a model would do to a store. Opens the store read-only, so it changes no file.
   ///
   /// Counts the store's objects with one request for each entity, and one for each removed property. Reads some thousand objects to estimate the
   /// time.
@@ -22,8 +22,9 @@ extension PersistentStoreCoordinator {
     return try MigrationPreview(of: description, mapping)
   }
 
-  /// What a plan would do to a store, stage by stage. Runs the plan on a copy beside the store, including its code, and removes the copy. So it
-  /// finds objects that violate rules of the new versions, and takes at least as long as the migration.
+  /// What a plan would do to a store, stage by stage. Runs the plan on a copy beside the store, including its code, and removes the copy.
+  ///
+  /// So it finds objects that violate rules of the new versions, and takes at least as long as the migration. The store's files don't change.
   ///
   /// - Parameters:
   ///   - description: A store that isn't open.

@@ -220,5 +220,8 @@ extension StoreDescription {
     ) {
       WholeFileStore(format: format, at: path, options: options)
     }
+    var readOnly = options
+    readOnly.file.isReadOnly = true
+    self = readable { [readOnly] in WholeFileStore(format: format, at: path, options: readOnly) }
   }
 }

@@ -31,6 +31,8 @@ public struct StoreDescription: Sendable {
   public private(set) var inFileWithSmallCaches: (@Sendable (_ path: String) -> StoreDescription)?
   /// Creates the store without opening it.
   public var makeStore: @Sendable () -> any IncrementalStore
+  /// Creates the store so that it changes no file, without opening it; nil if the type of store can't do that.
+  public private(set) var makeReadOnlyStore: (@Sendable () -> any IncrementalStore)?
 
   /// Creates a description.
   public init(
@@ -82,12 +84,31 @@ public struct StoreDescription: Sendable {
     return copy
   }
 
+  /// A copy of the description that can also create the store read-only; see ``readOnly()``. For factories of stores.
+  ///
+  /// - Parameter makeReadOnlyStore: The value of ``makeReadOnlyStore``.
+  public func readable(_ makeReadOnlyStore: @escaping @Sendable () -> any IncrementalStore) -> StoreDescription {
+    var copy = self
+    copy.makeReadOnlyStore = makeReadOnlyStore
+    return copy
+  }
+
+  /// A copy of the description that opens the store read-only. JSON, XML, binary, document and SQLite stores then create, change and remove
+  /// no file. Returns the same description if the type of store has no such option.
+  public func readOnly() -> StoreDescription {
+    guard let makeReadOnlyStore else { return self }
+    var copy = self
+    (copy.isReadOnly, copy.makeStore) = (true, makeReadOnlyStore)
+    return copy
+  }
+
   /// A copy of the description whose stores are wrapped, for example to record their requests.
   ///
   /// Requests to the closed store aren't affected.
   public func wrapped(_ wrap: @escaping @Sendable (any IncrementalStore) -> any IncrementalStore) -> StoreDescription {
     var copy = self
     copy.makeStore = { [makeStore] in wrap(makeStore()) }
+    if let makeReadOnlyStore { copy.makeReadOnlyStore = { wrap(makeReadOnlyStore()) } }
     if let inFile { copy.inFile = { path in inFile(path).wrapped(wrap) } }
     if let inFileWithSmallCaches { copy.inFileWithSmallCaches = { path in inFileWithSmallCaches(path).wrapped(wrap) } }
     return copy
