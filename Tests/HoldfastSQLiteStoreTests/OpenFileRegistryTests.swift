@@ -1,3 +1,4 @@
+import Foundation
 import HoldfastStore
 import TestSupport
 import Testing
@@ -50,6 +51,18 @@ import Testing
       #expect(new.file.node != file.node)
     }
     withExtendedLifetime(registration) {}
+  }
+
+  /// Other code of the process may have a file open, which would lose its locks.
+  @Test func aFileThatTheProcessHasOpenIsFoundAmongItsDescriptors() throws {
+    TestFile.write([1, 2, 3], to: folder.file())
+    let node = try #require(OperatingSystem.node(of: folder.file()))
+    #expect(OperatingSystem.status(ofOpenFile: node) == nil)
+    let handle = try #require(FileHandle(forReadingAtPath: folder.file()))
+    TestFile.move(folder.file(), to: folder.file("moved"))
+    #expect(OperatingSystem.status(ofOpenFile: node) != nil)
+    try handle.close()
+    #expect(OperatingSystem.status(ofOpenFile: node) == nil)
   }
 
   @Test func aFailedOpeningIsForgotten() {

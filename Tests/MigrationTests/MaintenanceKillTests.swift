@@ -67,7 +67,9 @@ private struct KilledMaintenance {
   func run() throws {
     guard let whole = try watched(killingAt: nil) else { return print(Tracer.skipped) }
     demand(whole.run.isSuccess, "The process could not finish: \(whole.run.lines.suffix(5))")
-    // A repair of an SQLite file makes thousands of calls.
+    // Not one for each descriptor that the process may have.
+    let locking = whole.run.calls.count { $0.name == "fcntl" }
+    demand(locking < 1_000, "\(operation) of \(store) makes \(locking) calls of fcntl.")
     let count = whole.run.calls.count, step = TestTier.step(calls: count, kills: 8, full: max(1, count / 500))
     let first = Int.random(in: 0..<step)
     var (kills, done) = (0, 0)

@@ -94,14 +94,22 @@ enum OperatingSystem {
   static func closeFolder(_ descriptor: Int32) { close(descriptor) }
 
   /// The status of a file that this process has open, wherever the file is now; nil if no descriptor of it is found.
-  ///
-  /// It checks the first 65,536 descriptors. The system assigns the lowest free ones. Most of them aren't open, so the check for that throws no
-  /// error.
   static func status(ofOpenFile node: FileNode) -> StoreFileStatus? {
-    for descriptor in 0..<min(getdtablesize(), 65_536) where fcntl(descriptor, F_GETFD) >= 0 {
+    for descriptor in openDescriptors {
       if let status = try? files.status(of: StoreFileHandle(descriptor, name: "")), status.identity.node == node { return status }
     }
     return nil
+  }
+
+  /// The open descriptors of the process, as Linux lists them.
+  ///
+  /// Without the list, it checks the first 65,536 that the process may have. The system assigns the lowest free ones.
+  private static var openDescriptors: [Int32] {
+    if let folder = try? files.openDirectory("/proc/self/fd") {
+      defer { try? files.close(folder) }
+      if let names = try? files.names(in: folder) { return names.compactMap { Int32($0) } }
+    }
+    return (0..<min(getdtablesize(), 65_536)).filter { fcntl($0, F_GETFD) >= 0 }
   }
 
   /// Runs `body` with the descriptor of a log that no other process has open. Returns whether that was possible and `body` succeeded.
