@@ -81,7 +81,8 @@ extension PersistentStoreCoordinator {
   ///   - progress: Called from time to time with the completed share, from 0 to 1, on the calling thread. Defaults to nothing.
   /// - Throws: ``/HoldfastStore/StoreError``: the errors of ``destroyPersistentStore(_:)``, `notFound` when the source doesn't exist,
   ///   `damaged` when the source is damaged, `diskFull`, and `cancelled` when the task was cancelled. If the types differ, also the errors of
-  ///   ``copyPersistentStore(_:to:model:progress:)``. The previous store is unchanged then.
+  ///   ``copyPersistentStore(_:to:model:progress:)``. The previous store is unchanged then, except with `durabilityUnknown`: the copy is in
+  ///   place, but the disk didn't confirm it.
   public static func replacePersistentStore(
     _ description: StoreDescription, withCopyOf source: StoreDescription, model: ManagedObjectModel? = nil,
     progress: @escaping @Sendable (Double) -> Void = { _ in }
@@ -137,7 +138,7 @@ extension PersistentStoreCoordinator {
   /// - Throws: ``/HoldfastStore/StoreError``: `damaged` when there is neither metadata nor a model, `incompatibleModel` when the model isn't
   ///   that of the store, `invalidPath` when there is something at the new location, `unsupportedRequest` when the types differ or the type
   ///   of store can't be repaired, `locked`, `alreadyOpen`, `notFound`, `diskFull`, `cancelled` when the task was cancelled. No new store
-  ///   exists then.
+  ///   exists then, except with `durabilityUnknown`.
   @discardableResult
   public static func repairPersistentStore(
     _ damaged: StoreDescription, to description: StoreDescription, model: ManagedObjectModel? = nil,

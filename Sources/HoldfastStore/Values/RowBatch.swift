@@ -12,7 +12,7 @@
 /// batches, and a managed object refers to one row.
 ///
 /// ``RowBatchBuilder`` creates batches of about 64 KiB. A sealed batch never changes, so threads can share it without locks.
-public final class RowBatch: @unchecked Sendable {  // because nothing writes to the bytes after initialisation
+public final class RowBatch: @unchecked Sendable {  // because the rows never change; those in a file are used on one thread
   /// The layout of the rows.
   public let layout: RowLayout
   /// The prefix of the rows' object IDs: an ID of the entity with key 0.
