@@ -290,7 +290,7 @@ if Context.environment["HOLDFAST_OPTIMIZED"] != nil {
     // Nothing imports a test target, so its module needs no pass of its own.
     let module = target.type == .test ? ["-no-emit-module-separately-wmo"] : []
     target.swiftSettings?.append(
-      .unsafeFlags(optimization + module + ["-whole-module-optimization", "-num-threads", "2", "-gnone"]))
+      .unsafeFlags(optimization + module + ["-whole-module-optimization", "-num-threads", "2"]))
   }
 }
 
