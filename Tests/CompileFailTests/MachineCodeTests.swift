@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -98,16 +99,29 @@ import Testing
 
 /// The assembly code of a program.
 enum MachineCode {
+  /// The code of the programs that were compiled. Several functions of each program are compared.
+  private static let compiled = Mutex<[String: String]>([:])
+
   /// The instructions of a function of a file, compiled with optimization against the modules beside the test bundle.
   static func instructions(of function: String, in source: String) throws -> [String] {
-    let folder = TemporaryFolder(), file = folder.file("Source.swift"), assembly = folder.file("Source.s")
-    try folder.write(source, to: "Source.swift")
-    let modules = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("Modules").path
-    let flags = ["-emit-assembly", "-O", "-wmo", "-parse-as-library", "-swift-version", "6", "-I", modules]
-    let errors = try Program.run("/usr/bin/env", ["swiftc"] + flags + [file, "-o", assembly]).errors
-    let lines = try #require(try? String(contentsOfFile: assembly, encoding: .utf8), "\(errors)").split(separator: "\n")
+    let lines = try assembly(of: source).split(separator: "\n")
     let start = try #require(lines.firstIndex { !$0.hasPrefix("\t") && $0.contains(function) && $0.contains(":") })
     let body = lines[(start + 1)...].prefix { !$0.contains("cfi_endproc") }
     return body.filter { $0.hasPrefix("\t") && !$0.hasPrefix("\t.") }.map { String($0.dropFirst()) }
+  }
+
+  /// Tests that need the same program at the same time wait for one compiler.
+  private static func assembly(of source: String) throws -> String {
+    try compiled.withLock { compiled in
+      if let known = compiled[source] { return known }
+      let folder = TemporaryFolder(), file = folder.file("Source.swift"), assembly = folder.file("Source.s")
+      try folder.write(source, to: "Source.swift")
+      let modules = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("Modules").path
+      let flags = ["-emit-assembly", "-O", "-wmo", "-parse-as-library", "-swift-version", "6", "-I", modules]
+      let errors = try Program.run("/usr/bin/env", ["swiftc"] + flags + [file, "-o", assembly]).errors
+      let code = try #require(try? String(contentsOfFile: assembly, encoding: .utf8), "\(errors)")
+      compiled[source] = code
+      return code
+    }
   }
 }
