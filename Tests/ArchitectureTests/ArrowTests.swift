@@ -51,7 +51,7 @@ private let everywhere: Set<String> = [
 
   @Test func theManifestDeclaresNoArrowThatIsNotAllowed() throws {
     // What the examples share is at the top of everything.
-    for target in try describedTargets()
+    for target in try Self.describedTargets.get()
     where ["library", "system-target"].contains(target.type) && !["CSVStore", "LogStore"].contains(target.name) {
       let known = try #require(allowed[target.name], "There is a new target \(target.name); say here what it may depend on.")
       let found = Set(target.targetDependencies).union(target.productDependencies)
@@ -95,7 +95,7 @@ private let everywhere: Set<String> = [
   }
 
   @Test func onlyTestsDependOnExamples() throws {
-    let targets = try describedTargets()
+    let targets = try Self.describedTargets.get()
     let examples = Set(targets.filter { $0.type == "executable" || ["CSVStore", "LogStore"].contains($0.name) }.map(\.name))
       .subtracting(["HoldfastGenerate"])
     #expect(examples == ["CSVStore", "LogStore"])
@@ -107,7 +107,7 @@ private let everywhere: Set<String> = [
   // MARK: Reading
 
   private struct Described: Decodable {
-    struct Target: Decodable {
+    struct Target: Decodable, Sendable {
       var name: String
       var type: String
       var targetDependencies: [String]
@@ -131,12 +131,12 @@ private let everywhere: Set<String> = [
   }
 
   /// A build folder of its own, since the one in use is locked while tests run.
-  private func describedTargets() throws -> [Described.Target] {
+  private static let describedTargets = Result {
     let scratch = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-describe-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: scratch) }
     let outcome = try Program.run(
       "/usr/bin/env",
-      ["swift", "package", "--package-path", Self.root.path, "--scratch-path", scratch.path, "describe", "--type", "json"])
+      ["swift", "package", "--package-path", root.path, "--scratch-path", scratch.path, "describe", "--type", "json"])
     return try JSONDecoder().decode(Described.self, from: Data(outcome.output.utf8)).targets
   }
 

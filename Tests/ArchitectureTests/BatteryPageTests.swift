@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Compares the numbers of the reliability battery in the tests with the table in `Tests/ReliabilityTests/README.md`.
@@ -6,7 +7,7 @@ import Testing
   private static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
 
   @Test func thePageListsEachNumberOfTheBatteryWithItsSuites() throws {
-    let checks = try suitesInTests(), rows = try suitesOnPage()
+    let checks = suitesInTests(), rows = try suitesOnPage()
     #expect(checks["RE1"] != nil, "No numbers were found in the tests.")
     #expect(Set(rows.keys) == Set(checks.keys))
     for (number, suites) in checks {
@@ -15,12 +16,15 @@ import Testing
   }
 
   /// The suites with functions of each number. A suite has the name of its file.
-  private func suitesInTests() throws -> [String: Set<String>] {
+  private func suitesInTests() -> [String: Set<String>] {
     var suites: [String: Set<String>] = [:]
     let files = FileManager.default.enumerator(at: Self.tests, includingPropertiesForKeys: nil)
     for file in (files?.allObjects ?? []).compactMap({ $0 as? URL }) where file.pathExtension == "swift" {
-      let text = try String(contentsOf: file, encoding: .utf8)
-      for match in text.matches(of: /func (R[A-Z][0-9]+)_/) {
+      // A search of all files with a regular expression takes long.
+      let bytes = TestFile.read(file.path), keyword = Array("func ".utf8)
+      for place in TestBytes.places(of: keyword + [UInt8(ascii: "R")], in: bytes) {
+        let name = String(decoding: bytes[(place + keyword.count)...].prefix(12), as: UTF8.self)
+        guard let match = name.prefixMatch(of: /(R[A-Z][0-9]+)_/) else { continue }
         suites[String(match.output.1), default: []].insert(file.deletingPathExtension().lastPathComponent)
       }
     }

@@ -1,27 +1,29 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite struct ThreadTests {
-  /// The names and texts of the tests' files, without this one.
-  private static func sources() throws -> [(name: String, text: String)] {
+  /// The names and bytes of the tests' files, without this one.
+  private static func sources() throws -> [(name: String, bytes: [UInt8])] {
     let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     let files = try #require(FileManager.default.enumerator(at: tests, includingPropertiesForKeys: nil)).compactMap { $0 as? URL }
     let sources = files.filter { $0.pathExtension == "swift" && $0.lastPathComponent != "ThreadTests.swift" }
     #expect(sources.count > 100)
-    return try sources.map { (name: $0.lastPathComponent, text: try String(contentsOf: $0, encoding: .utf8)) }
+    return sources.map { (name: $0.lastPathComponent, bytes: TestFile.read($0.path)) }
   }
 
   /// Blocks of the global queue share the threads of Swift's tasks. Blocks that waited there have stopped the whole run, so tests use
   /// `startThread` and `onThread`.
   @Test func noTestRunsBlocksOnTheThreadsOfTasks() throws {
-    let found = try Self.sources().filter { $0.text.contains(/DispatchQueue\.(global\(|concurrentPerform)/) }
+    let calls = ["DispatchQueue.global(", "DispatchQueue.concurrentPerform"]
+    let found = try Self.sources().filter { source in calls.contains { TestBytes.contain(source.bytes, $0) } }
     #expect(found.map(\.name).filter { $0 != "Threads.swift" } == [])
   }
 
   /// Each test of a serialized suite waits behind all tests that haven't begun, unless the suite has threads of its own.
   @Test func serializedSuitesHaveThreadsOfTheirOwn() throws {
-    let serialized = try Self.sources().filter { $0.text.contains("@Suite(.serialized") }
+    let serialized = try Self.sources().filter { TestBytes.contain($0.bytes, "@Suite(.serialized") }
     #expect(serialized.count > 10)
-    #expect(serialized.filter { $0.text.contains("@Suite(.serialized)") }.map(\.name) == [])
+    #expect(serialized.filter { TestBytes.contain($0.bytes, "@Suite(.serialized)") }.map(\.name) == [])
   }
 }

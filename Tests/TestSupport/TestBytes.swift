@@ -12,6 +12,14 @@ package enum TestBytes {
     return (0...bytes.count - part.count).filter { bytes[$0] == first && bytes[$0..<$0 + part.count].elementsEqual(part) }
   }
 
+  /// Whether bytes contain a text.
+  package static func contain(_ bytes: [UInt8], _ text: String) -> Bool {
+    let part = Array(text.utf8)
+    guard let first = part.first else { return true }
+    return part.count <= bytes.count
+      && (0...bytes.count - part.count).contains { bytes[$0] == first && bytes[$0..<$0 + part.count].elementsEqual(part) }
+  }
+
   /// Bytes without a short period, different for each seed.
   package static func pattern(_ seed: Int64, _ count: Int) -> [UInt8] {
     (0..<Int64(count)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ seed &* 17 &+ $0 >> 8) }
