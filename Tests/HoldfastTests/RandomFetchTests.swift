@@ -14,9 +14,9 @@ import Testing
     try fill(context, &random)
     try context.save()
     let fresh = try place.context()
-    for number in 0..<TestTier.count(200, full: 400) {
+    for number in 0..<TestTier.count(100, full: 400) {
       let context = number % 2 == 0 ? context : fresh
-      if number == 100 { try change(context, &random) }
+      if number == (TestTier.isFull ? 100 : 50) { try change(context, &random) }
       let all = try context.fetch(FetchRequest<Dog>())
       let expression = predicate(&random, depth: 2)
       var request = FetchRequest<Dog>(where: FetchPredicate(expression))

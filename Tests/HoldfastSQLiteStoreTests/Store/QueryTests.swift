@@ -66,7 +66,7 @@ import Testing
   @Test func `random sorts and windows return the rows in the order of the reference`() throws {
     print("seed \(QueryTests.seed)")
     var graph = try graph(seed: QueryTests.seed)
-    for round in 0..<400 {
+    for round in 0..<TestTier.count(200, full: 400) {
       let entity = graph.tested.model.entities[round % 4 == 0 ? 1 : 0]
       let sorts = graph.random.sorts(entity)
       let order = try RowOrder(sorts, entity: entity, model: graph.tested.model)
@@ -97,7 +97,7 @@ import Testing
     let entity = try graph.tested.entity("Item")
     let numbers = ["i16", "r", "f", "d", "b"].compactMap { entity.slot(named: $0) }
     let others = entity.slotIndexes.filter { entity.slots[$0].columnType != .toOne(destination: 0) }
-    for round in 0..<300 {
+    for round in 0..<TestTier.count(150, full: 300) {
       let groupBy = (0..<graph.random.random.next() % 3).map { _ in graph.random.pick(Array(entity.slotIndexes)) }
       let columns: [AggregateColumn] =
         groupBy.map { .group(slot: $0) } + [

@@ -11,7 +11,7 @@ import Testing
 
   @Test(arguments: TestStore.allCases) func `derived values equal those recomputed from all objects`(_ store: TestStore) throws {
     var random = SeededGenerator()
-    for round in 0..<(store == .memory ? 12 : 5) {
+    for round in 0..<(store == .memory ? TestTier.count(6, full: 12) : TestTier.count(2, full: 5)) {
       let seed = random.next()
       do {
         try run(store, SeededGenerator(seed: seed), contextCount: round % 2 + 1)

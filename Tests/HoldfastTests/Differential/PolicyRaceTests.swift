@@ -17,17 +17,17 @@ import Testing
   private static let stores: [TestStore] = [.memory, .json, .xml, .binary, .sqlite, .weakest, .second]
 
   @Test(arguments: stores) func RH4_whatContextsWithPoliciesSaveIsSound(_ store: TestStore) {
-    run(store, PolicyRace.Setup(), count: TestTier.count(15, full: 1500))
+    run(store, PolicyRace.Setup(), count: TestTier.count(8, full: 1500))
   }
 
   @Test(arguments: stores) func RH4_contextsThatInsertTheSameUniqueValuesSaveThemOnce(_ store: TestStore) {
-    run(store, PolicyRace.Setup(hasUniqueValues: true), count: TestTier.count(15, full: 1500))
+    run(store, PolicyRace.Setup(hasUniqueValues: true), count: TestTier.count(8, full: 1500))
   }
 
   /// Children push their changes into a context that races with others.
   @Test(arguments: stores, [false, true])
   func RH4_whatChildContextsSaveInARaceIsSound(_ store: TestStore, _ hasUniqueValues: Bool) {
-    run(store, PolicyRace.Setup(hasUniqueValues: hasUniqueValues, hasChildren: true), count: TestTier.count(8, full: 750))
+    run(store, PolicyRace.Setup(hasUniqueValues: hasUniqueValues, hasChildren: true), count: TestTier.count(4, full: 750))
   }
 
   private func run(_ store: TestStore, _ setup: PolicyRace.Setup, count: Int) {

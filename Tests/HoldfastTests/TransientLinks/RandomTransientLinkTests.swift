@@ -59,7 +59,7 @@ import Testing
 
   @Test(arguments: [TestStore.memory, .sqlite, .weakest, .second]) func aContextTellsWhatPlainDictionariesTell(_ store: TestStore) throws {
     var random = SeededGenerator()
-    for round in 0..<25 {
+    for round in 0..<TestTier.count(10, full: 25) {
       let seed = random.next()
       do {
         try run(store, SeededGenerator(seed: seed))
