@@ -160,13 +160,13 @@ import Testing
     }
   }
 
-  /// The first of every tenth model that the tests use. All are used with `HOLDFAST_TESTS=full`.
-  private static let first = Int.random(in: 0..<TestTier.step(10))
+  /// The first of every twentieth model that is compiled, and of every tenth that is formatted. All are with `HOLDFAST_TESTS=full`.
+  private static let first = Int.random(in: 0..<TestTier.step(20))
 
   @Test(.enabled(if: !models.isEmpty, "HOLDFAST_CORPUS isn't set."), arguments: models)
   func classesOfRealModelsCompile(_ path: String) throws {
     let number = Self.models.firstIndex(of: path) ?? 0
-    guard number % TestTier.step(10) == Self.first, let code = try Self.code(of: path) else { return }
+    guard number % TestTier.step(20) == Self.first, let code = try Self.code(of: path) else { return }
     let messages = try SwiftTools.compile(code.singleFile.text, isolation: number.isMultiple(of: 3) ? "MainActor" : "nonisolated")
     #expect(!messages.contains("error:"), "\(path):\n\(messages.prefix(4000))")
   }
@@ -186,7 +186,7 @@ import Testing
   /// Longer lines have names or text that can't be broken, or are comments.
   @Test func codeWithoutLongLinesIsFormatted() throws {
     var codes = [ModelCode(try FullModel.model(), name: "Full"), ModelCode(try FleetModel.model(), name: "Fleet")]
-    for number in stride(from: Self.first, to: Self.models.count, by: TestTier.step(10)) {
+    for number in stride(from: Self.first % TestTier.step(10), to: Self.models.count, by: TestTier.step(10)) {
       if let code = try Self.code(of: Self.models[number]) { codes.append(code) }
     }
     var texts: [String] = []

@@ -200,7 +200,7 @@ private let everySet: [TextFolding] = [[], .caseInsensitive, .diacriticInsensiti
   func everyOperationAgreesWithTheModel(seed: UInt64) {
     print("TextFolding seed: \(seed)")
     var text = RandomText(seed: seed)
-    for _ in 0..<2_000 {
+    for _ in 0..<TestTier.count(500, full: 2_000) {
       let folding = everySet.randomElement(using: &text.generator)!
       let bytes = text.next()
       let other = Bool.random(using: &text.generator) ? text.part(of: bytes) : text.next()
