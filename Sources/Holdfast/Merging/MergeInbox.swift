@@ -41,8 +41,10 @@ final class MergeInbox: Sendable {
   /// Adds changes, and schedules that the context takes them.
   func add(_ changes: SavedChanges) {
     let isFirst = contents.withLock { contents in
-      contents.changes.append(changes)
-      contents.count += changes.count
+      if !contents.cover(changes) {
+        contents.changes.append(changes)
+        contents.count += changes.count
+      }
       if contents.count > MergeInbox.limit { contents.summarize() }
       defer { contents.isScheduled = true }
       return !contents.isScheduled
@@ -76,6 +78,13 @@ final class MergeInbox: Sendable {
 }
 
 extension MergeInbox.Contents {
+  /// Whether a waiting note that any object of the store may have changed makes further changes needless: another such note.
+  ///
+  /// Merging reads the newest rows, so one note is enough. A SQLite store without a history reports every commit of another process by one.
+  fileprivate func cover(_ note: SavedChanges) -> Bool {
+    note.isNote && changes.contains { $0.isNote && $0.storeIdentifier == note.storeIdentifier }
+  }
+
   fileprivate mutating func summarize() {
     var stores: [String] = []
     for change in changes where !stores.contains(change.storeIdentifier) { stores.append(change.storeIdentifier) }
@@ -87,6 +96,9 @@ extension MergeInbox.Contents {
 extension SavedChanges {
   /// The number of IDs, and an estimate of the size of the rest.
   var count: Int { inserted.count + updated.count + deleted.count + 10 }
+
+  /// Whether it has no IDs, and any object of the store may have changed.
+  fileprivate var isNote: Bool { mayIncludeOthers && inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
 }
 
 extension ContextIsolation {

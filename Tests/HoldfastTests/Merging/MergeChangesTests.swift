@@ -412,6 +412,25 @@ import Testing
     #expect(two.fido.name == "Max")
   }
 
+  /// A store that knows only of commits reports each of them. Merging reads the newest rows, so one report is enough.
+  @Test func reportsWithoutIDsAreMergedOnce() throws {
+    let two = try Two(.memory, .error)
+    two.ours.automaticallyMergesChanges = true
+    let inbox = try #require(two.ours.core.inbox)
+    let store = try #require(two.ours.persistentStoreCoordinator.persistentStores.first).identifier
+    let note = SavedChanges(storeIdentifier: store, contextName: "", mayIncludeOthers: true)
+    let named = SavedChanges(storeIdentifier: store, contextName: "", updated: [two.fido.objectID], mayIncludeOthers: true)
+    let other = SavedChanges(storeIdentifier: "another", contextName: "", mayIncludeOthers: true)
+    for changes in [named] + Array(repeating: note, count: 1000) + [other, named, note, other] { inbox.add(changes) }
+    let waiting = inbox.takeAll()
+    #expect(waiting == [named, note, other, named])
+    inbox.putBack(waiting[...])
+    two.theirFido.name = "Max"
+    try two.theirs.save()
+    try two.ours.processPendingChanges()
+    #expect(two.fido.name == "Max" && inbox.isEmpty)
+  }
+
   @Test func aMergeThatCannotReadKeepsItsChangesForTheNext() throws {
     let place = try TestStore.sqlite.makePlace(), setup = try place.context()
     setup.dog("Fido")
