@@ -63,6 +63,7 @@ extension ManagedObjectContext {
   ///   later changes are saved. If it doesn't, everything is saved. In both cases, no object is inserted twice.
   /// - ``refresh(_:mergeChanges:)`` and ``refreshAllObjects()`` ask for the outcome, too.
   /// - If the store can't report the outcome, these methods throw `outcomeUnknown`. Nothing is lost.
+  /// - With ``automaticallyMergesChanges``, the changes of others are merged when the outcome is known.
   /// - ``resolveUncertainSave(wasCommitted:)`` sets the outcome.
   /// - ``rollback()`` discards all changes. The objects of the save become faults, whose next access reads the stored rows.
   /// - ``reset()`` discards all changes and objects.

@@ -11,10 +11,10 @@ extension ContextCore {
     tellChanges()
   }
 
-  /// Merges the changes that wait in the inbox. Does nothing while the context is being saved.
+  /// Merges the changes that wait in the inbox. Does nothing while the context is being saved, or the outcome of its last save is unknown.
   func mergeWaitingChanges() throws {
-    guard let inbox, !inbox.isEmpty, !isSaving else { return }
-    try settleUncertainSave()
+    // A fetch works without the outcome, which the store may not be able to report. The next save requests it before it merges.
+    guard let inbox, !inbox.isEmpty, !isSaving, !hasUncertainSave else { return }
     var waiting = inbox.takeAll()[...]
     defer { if !waiting.isEmpty { inbox.putBack(waiting) } }
     // Rows that are merged are the newest ones. So merging a change can set links of objects that a later one names.

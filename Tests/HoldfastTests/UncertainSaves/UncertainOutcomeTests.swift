@@ -166,6 +166,29 @@ import Testing
     #expect(!context.hasChanges)
   }
 
+  /// The bug: a fetch requested the outcome to merge the changes, and failed if the store couldn't report it.
+  @Test(arguments: [Loss.withoutCommitting, .afterCommitting], [false, true])
+  func aContextThatMergesFetchesBeforeTheOutcomeIsKnown(_ loss: Loss, _ reportsOutcomes: Bool) throws {
+    let stack = try LossyStack(.sqlite, reportsOutcomes: reportsOutcomes), context = stack.context
+    let rex = context.dog("rex"), max = context.dog("max")
+    try context.save()
+    context.automaticallyMergesChanges = true
+    rex.age = 5
+    stack.saveInVain(loss)
+    let other = try stack.another()
+    try #require(try other.one(Dog.self) { $0.name == "max" }).age = 7
+    try other.save()
+    stack.recorder.clear()
+    #expect(try context.fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])) == [max, rex])
+    try context.processPendingChanges()
+    #expect(context.hasUncertainSave && rex.age == 5 && max.age == 1 && stack.recorder.savingRequests == [0, 0, 0])
+    context.resolveUncertainSave(wasCommitted: loss.isCommitted)
+    try context.processPendingChanges()
+    #expect(max.age == 7 && rex.age == 5 && rex.hasChanges != loss.isCommitted)
+    try context.save()
+    #expect(try stack.another().fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])).map(\.age) == [7, 5])
+  }
+
   @Test func aStoreThatWasRemovedIsReported() throws {
     let pack = try LossyPack(), context = try pack.context()
     context.dog("rex")
