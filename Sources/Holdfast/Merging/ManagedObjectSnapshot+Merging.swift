@@ -67,18 +67,31 @@ private struct SnapshotMerge<Object: ManagedObject> {
   }
 
   /// Whether a field was changed in the snapshot.
-  func isChanged(_ place: Int) -> Bool { ours[place] != nil && ours[place] != base[place] }
+  func isChanged(_ place: Int) -> Bool { ours[place] != nil && SnapshotMerge.differ(ours[place], base[place]) }
 
   /// Whether a field was changed in the object, to another value than that of the snapshot.
   func isChangedElsewhere(_ place: Int) -> Bool {
     guard let own = ours[place] else { return false }
-    return theirs[place] != base[place] && (base[place] != nil || theirs[place] != own)
+    return SnapshotMerge.differ(theirs[place], base[place]) && (base[place] != nil || SnapshotMerge.differ(theirs[place], own))
+  }
+
+  /// Whether two values differ, as rows compare them: by their bytes.
+  ///
+  /// For `==`, NaN differs from itself, and texts are equal that differ in their normalization.
+  private static func differ(_ first: StoreValue?, _ second: StoreValue?) -> Bool {
+    switch (first, second) {
+    case (.string(let a)?, .string(let b)?), (.uri(let a)?, .uri(let b)?): return !a.utf8.elementsEqual(b.utf8)
+    case (.float(let a)?, .float(let b)?): return a != b && a.bitPattern != b.bitPattern
+    case (.double(let a)?, .double(let b)?), (.date(let a)?, .date(let b)?): return a != b && a.bitPattern != b.bitPattern
+    case (let a?, let b?): return a != b && !(a.isNaN && b.isNaN)
+    default: return first != second
+    }
   }
 
   var isChangedElsewhere: Bool { names.indices.contains { isChangedElsewhere($0) } }
 
   func set(_ isIncluded: (Int) -> Bool) throws {
-    for place in names.indices where isIncluded(place) && ours[place] != theirs[place] {
+    for place in names.indices where isIncluded(place) && SnapshotMerge.differ(ours[place], theirs[place]) {
       if let value = ours[place] { try object.setValue(value, forKeyPath: names[place]) }
     }
   }
@@ -86,7 +99,9 @@ private struct SnapshotMerge<Object: ManagedObject> {
   func resolution(_ policy: MergePolicy) throws -> MergeResolution {
     switch policy.rule {
     case .always(.error):
-      let overlaps = names.indices.contains { isChanged($0) && isChangedElsewhere($0) && ours[$0] != theirs[$0] }
+      let overlaps = names.indices.contains {
+        isChanged($0) && isChangedElsewhere($0) && SnapshotMerge.differ(ours[$0], theirs[$0])
+      }
       return overlaps ? .error : .mergeByPropertyObjectTrump
     case .always(let resolution): return resolution
     case .custom(let resolve):

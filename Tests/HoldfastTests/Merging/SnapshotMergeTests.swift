@@ -45,6 +45,39 @@ import Testing
     #expect(fido.age == 4)
   }
 
+  /// The bug: NaN doesn't equal itself, so an unchanged one counted as changed in the snapshot and in the object.
+  @Test func anUnchangedNaNIsNotAChange() throws {
+    let context = try TestStore.memory.makePlace().context(), fido = context.dog("Fido", age: 3)
+    (fido.weight, fido.born) = (Double.nan, Date(timeIntervalSinceReferenceDate: .nan))
+    for policy in [MergePolicy.error, .rollback, .mergeByPropertyStoreTrump, .custom { _ in .error }] {
+      var draft = try ManagedObjectSnapshot(fido)
+      draft.age += 1
+      try draft.apply(to: fido, mergingBy: policy)
+      #expect(fido.age == draft.age && fido.weight?.isNaN == true)
+    }
+    // Another value in its place is a change.
+    var draft = try ManagedObjectSnapshot(fido)
+    draft.weight = 7
+    fido.weight = 5
+    #expect(try #require(throws: PersistenceError.self) { try draft.apply(to: fido, mergingBy: .error) }.code == .conflict)
+    try draft.apply(to: fido, mergingBy: .mergeByPropertyObjectTrump)
+    #expect(fido.weight == 7)
+  }
+
+  /// The bug: equal texts with other code points weren't a change, so the edit was lost.
+  @Test(arguments: TestStore.allCases, [MergePolicy.error, .overwrite])
+  func aTextWithOtherCodePointsIsAChange(_ store: TestStore, _ policy: MergePolicy) throws {
+    let place = try store.makePlace(), context = try place.context(), fido = context.dog("Ren\u{E9}")
+    try context.save()
+    var draft = try ManagedObjectSnapshot(fido)
+    draft.name = "Rene\u{301}"
+    fido.age = 9
+    try draft.apply(to: fido, mergingBy: policy)
+    try context.save()
+    let saved = try place.context().fetch(FetchRequest<Dog>())
+    #expect(saved.map { Array($0.name.utf8) } == [Array("Rene\u{301}".utf8)])
+  }
+
   // MARK: Saves of other contexts
 
   private typealias Two = MergePolicyTests.Two
