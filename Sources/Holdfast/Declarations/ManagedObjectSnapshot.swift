@@ -44,12 +44,14 @@ public import HoldfastStore
 
   /// Sets the values of an object, except for derived ones and those that aren't set. Sends at most one store request.
   ///
+  /// A relationship isn't set to an object that the context is deleting or has deleted, and keeps its destination.
+  ///
   /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/foreignObject`` if a destination isn't in a store of the object's context,
   ///   ``PersistenceError/Code/wrongType`` if a value doesn't fit the model. Properties before it are set then.
   public func apply(to object: Object) throws {
     for case (let field, let value?) in zip(SnapshotLayout.of(Object.self).fields, values) {
       if case .attribute(let attribute)? = object.entity.property(named: field.name), attribute.derivation != nil { continue }
-      try object.setValue(value, forKeyPath: field.name)
+      try object.setSnapshotValue(value, forKeyPath: field.name)
     }
   }
 

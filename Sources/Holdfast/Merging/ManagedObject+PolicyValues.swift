@@ -1,6 +1,6 @@
 import HoldfastStore
 
-/// The values that a custom merge policy returns; see ``MergeResolution/values(_:)``.
+/// The values that a custom merge policy returns, see ``MergeResolution/values(_:)``, and those of snapshots.
 extension ManagedObject {
   /// Sets the values of a policy, in the same order in each run. ``checkSettable(_:forKey:)`` has accepted them before any object changed.
   ///
@@ -18,6 +18,12 @@ extension ManagedObject {
         try setValue(.objectID(remaining), forKey: name)
       }
     }
+  }
+
+  /// Sets a value of a snapshot. A reference to an object that was deleted since isn't set, because saving it would store a missing key.
+  final func setSnapshotValue(_ value: StoreValue, forKeyPath path: String) throws {
+    if case .objectID(let id) = value, entity.anyRelationship(named: path) != nil, context.isDeleted(id) { return }
+    try setValue(value, forKeyPath: path)
   }
 
   /// The saved objects to which values of a policy set to-one relationships. Reads those whose entity only their rows determine.

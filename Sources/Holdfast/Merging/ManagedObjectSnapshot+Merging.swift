@@ -92,7 +92,7 @@ private struct SnapshotMerge<Object: ManagedObject> {
 
   func set(_ isIncluded: (Int) -> Bool) throws {
     for place in names.indices where isIncluded(place) && SnapshotMerge.differ(ours[place], theirs[place]) {
-      if let value = ours[place] { try object.setValue(value, forKeyPath: names[place]) }
+      if let value = ours[place] { try object.setSnapshotValue(value, forKeyPath: names[place]) }
     }
   }
 

@@ -141,6 +141,25 @@ import Testing
     #expect(saved.name == "Draft" && saved.age == 3 && saved.weight == 5 && saved.notes == "old")
   }
 
+  /// The bug: the key of the missing object was saved.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func aSnapshotDoesNotReferenceAnObjectThatWasDeleted(_ store: TestStore, _ isSaved: Bool) throws {
+    let place = try store.makePlace(), context = try place.context(), ann = context.person("Ann"), fido = context.dog("Fido", owner: ann)
+    try context.save()
+    var draft = try ManagedObjectSnapshot(fido)
+    draft.notes = "edited"
+    context.delete(ann)
+    if isSaved { try context.save() }
+    try draft.apply(to: fido)
+    #expect(fido.owner == nil && fido.notes == "edited")
+    try draft.apply(to: fido, mergingBy: .overwrite)
+    let copy = try context.insert(draft)
+    #expect(fido.owner == nil && copy.owner == nil && copy.notes == "edited")
+    try context.save()
+    let saved = try place.context().fetch(FetchRequest<Dog>())
+    #expect(saved.map(\.notes) == ["edited", "edited"] && saved.allSatisfy { $0.toOneID(Dog.Slot.owner) == nil })
+  }
+
   // MARK: Decisions
 
   @Test func contradictionsAreErrorsAndOtherChangesAreMerged() throws {
