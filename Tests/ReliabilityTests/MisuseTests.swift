@@ -94,6 +94,14 @@ import Testing
     Misuse.expect("A limit or offset is negative.", child)
   }
 
+  @Test func aNegativeLimitOfAHistoryTraps() async {
+    let child = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let (context, _) = try Misuse.contexts()
+      _ = try context.persistentStoreCoordinator.fetchHistory(limit: -1)
+    }
+    Misuse.expect("The limit of a history request is negative.", child)
+  }
+
   // MARK: Deleted and reset objects
 
   @Test func anObjectIsNotChangedAfterItsContextWasReset() async {

@@ -45,25 +45,31 @@ extension PersistentStoreCoordinator {
   ///   - isIncluded: Whether a change is included. Transactions without included changes are left out. Defaults to all changes.
   /// - Throws: ``/HoldfastStore/StoreError`` with code ``/HoldfastStore/StoreError/Code/stateUnavailable`` (134301) if transactions after the token
   ///   were deleted, or the token isn't of this history: take the ``currentPersistentHistoryToken()``, then read the objects, and continue with it;
-  ///   ``/HoldfastStore/StoreError/Code/unsupportedRequest`` if no store keeps a history; others if a store can't be read.
+  ///   ``/HoldfastStore/StoreError/Code/unsupportedRequest`` if no store keeps a history; others if a store can't be read. The error of
+  ///   `isIncluded`.
   public func fetchHistory(
     after token: PersistentHistoryToken? = nil, since date: Date? = nil, author: String? = nil, limit: Int? = nil,
     where isIncluded: (PersistentHistoryChange) throws -> Bool = { _ in true }
   ) throws -> PersistentHistory {
+    precondition(limit ?? 0 >= 0, "The limit of a history request is negative.")
     var result = PersistentHistory(transactions: [], token: token ?? PersistentHistoryToken())
-    var lists: [ArraySlice<PersistentHistoryTransaction>] = []
+    var found: [(store: PersistentStore, transactions: [HistoryTransaction])] = []
     try refuseForeign(token, HistoryRequest.operation)
     try forEachHistory(HistoryRequest.operation) { store in
-      let found = try store.monitored.answers.perform(
+      let answer = try store.monitored.answers.perform(
         HistoryRequest(
           after: token?.states[store.identifier], since: date?.timeIntervalSinceReferenceDate, author: author, limit: limit))
-      result.token.states[store.identifier] = found.state
-      lists.append(
-        try found.transactions.compactMap { transaction in
-          var own = PersistentHistoryTransaction(transaction, of: store)
-          own.changes = try own.changes.filter(isIncluded)
-          return own.changes.isEmpty && !transaction.changes.isEmpty ? nil : own
-        }[...])
+      result.token.states[store.identifier] = answer.state
+      found.append((store, answer.transactions))
+    }
+    // Not in the requests, where errors are those of a store.
+    let lists = try found.map { store, transactions -> ArraySlice<PersistentHistoryTransaction> in
+      let included = try transactions.compactMap { transaction -> PersistentHistoryTransaction? in
+        var own = PersistentHistoryTransaction(transaction, of: store)
+        own.changes = try own.changes.filter(isIncluded)
+        return own.changes.isEmpty && !transaction.changes.isEmpty ? nil : own
+      }
+      return included[...]
     }
     result.transactions = merged(lists)
     return result

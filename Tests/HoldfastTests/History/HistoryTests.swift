@@ -133,6 +133,15 @@ import Testing
     #expect(changes.map(\.removedDestinations) == [[:], [:], ["friends": [rex]], ["friends": [fido]]])
   }
 
+  /// The bug: the error was reported as an unknown one of the store.
+  @Test(arguments: HistoryStore.allCases) func anErrorOfThePredicateIsThrown(_ store: HistoryStore) throws {
+    struct Refusal: Error {}
+    let coordinator = try store.coordinator(HistoryModel.model(), folder)
+    _ = try HistoryModel.fill(coordinator, 2)
+    #expect(throws: Refusal.self) { try coordinator.fetchHistory { _ in throw Refusal() } }
+    #expect(try coordinator.fetchHistory { _ in false }.transactions.isEmpty && coordinator.fetchHistory().transactions.count == 2)
+  }
+
   @Test(arguments: HistoryStore.allCases) func aPageOfNothingHasAValidToken(_ store: HistoryStore) throws {
     let coordinator = try store.coordinator(HistoryModel.model(), folder), tokens = try HistoryModel.fill(coordinator, 3)
     try coordinator.deleteHistory(upTo: tokens[1])
