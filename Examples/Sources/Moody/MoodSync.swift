@@ -14,6 +14,8 @@ final class MoodSync {
   let container: PersistentContainer
   private let connection: Connection
   private var coordinator: PersistentStoreCoordinator { container.persistentStoreCoordinator }
+  /// The number of answers to earlier requests during this synchronization.
+  private var lateAnswers = 0
   /// Called between the steps. It throws where a test interrupts the synchronization.
   var interruption: () throws -> Void = {}
 
@@ -30,6 +32,7 @@ final class MoodSync {
   /// - Throws: ``NetworkError`` without an answer of the remote, and the errors of the store. Call it again later: it repeats what isn't
   ///   certain to be done.
   func synchronize() throws {
+    lateAnswers = 0
     // With a token from the start, deleted history is always noticed.
     if progress.token == nil { try beginAgain(with: nil) }
     do {
@@ -57,7 +60,11 @@ final class MoodSync {
       return true
     }
     // The answer to an earlier request. Its changes were applied, and others after them.
-    if batch.start != progress.position { return true }
+    if batch.start != progress.position {
+      lateAnswers += 1
+      if lateAnswers == 10 { throw NetworkError.noAnswer }
+      return true
+    }
     if batch.changes.isEmpty { return false }
     try interruption()
     let context = container.newContext()

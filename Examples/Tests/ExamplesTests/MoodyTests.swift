@@ -163,6 +163,22 @@ import Testing
     #expect(history.transactions.count == 2)
   }
 
+  /// The bug: the device requested the changes again and again.
+  @Test func aDeviceThatGetsOnlyLateAnswersGivesUp() throws {
+    let folder = TemporaryFolder(), remote = Remote(), isLate = Mutex(false)
+    let phone = try MoodSync(path: folder.path + "/phone.sqlite", connection: Connection(to: remote))
+    let tablet = try MoodSync(
+      path: folder.path + "/tablet.sqlite", connection: Connection(to: remote) { isLate.withLock { $0 } ? .answerLate : nil })
+    try paint(phone, "grey")
+    for device in [phone, tablet] { try device.synchronize() }
+    isLate.withLock { $0 = true }
+    #expect(throws: NetworkError.noAnswer) { try tablet.synchronize() }
+    isLate.withLock { $0 = false }
+    try paint(phone, "gold")
+    for device in [phone, tablet] { try device.synchronize() }
+    #expect(try colors(tablet) == ["gold"])
+  }
+
   /// The token and the position are in the store, so a device continues where an earlier run has ended. Each run opens the store.
   @Test func aDeviceContinuesInItsNextRun() throws {
     let folder = TemporaryFolder(), remote = Remote()
