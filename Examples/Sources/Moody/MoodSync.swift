@@ -69,10 +69,12 @@ final class MoodSync {
     try interruption()
     let context = container.newContext()
     context.transactionAuthor = MoodSync.downloader
-    // An object that was changed on this device keeps its change, which the next upload sends. The history has the changes from before the
-    // objects were read. Those since then are conflicts, and the policy keeps them.
-    let pending = try pendingChanges(context).identifiers
+    // An object that was changed on this device keeps its change, which the next upload sends. The context reads a state from before the
+    // history is read. So the history has all changes in that state. Later ones are conflicts, and the policy keeps them.
+    try context.setQueryGeneration(from: .current)
+    let pending = try pendingChanges(container.newContext()).identifiers
     context.mergePolicy = .mergeByPropertyStoreTrump
+    try interruption()
     let last = Dictionary(batch.changes.map { ($0.id, $0) }, uniquingKeysWith: { $1 })
     for change in batch.changes where last[change.id] == change && !pending.contains(change.id) { try context.apply(change) }
     try interruption()

@@ -233,8 +233,8 @@ import Testing
     }
   }
 
-  /// A change between reading a downloaded mood and saving it isn't lost.
-  @Test func aChangeDuringADownloadIsKeptAndUploaded() throws {
+  /// A change after the history was read, or after the downloaded mood was read, isn't lost.
+  @Test(arguments: [2, 3]) func aChangeDuringADownloadIsKeptAndUploaded(_ interruption: Int) throws {
     let folder = TemporaryFolder(), remote = Remote()
     let phone = try MoodSync(path: folder.path + "/phone.sqlite", connection: Connection(to: remote))
     let tablet = try MoodSync(path: folder.path + "/tablet.sqlite", connection: Connection(to: remote))
@@ -248,8 +248,7 @@ import Testing
     for device in [phone, tablet] { try device.synchronize() }
     try change(phone) { $0.date = Date(timeIntervalSinceReferenceDate: 5) }
     try phone.synchronize()
-    // The second interruption of a download comes after the mood was read.
-    var steps = 2
+    var steps = interruption
     tablet.interruption = {
       steps -= 1
       if steps == 0 { try change(tablet) { $0.colors = "gold" } }
