@@ -37,6 +37,8 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   // MARK: Before the commit
 
   func prepare(_ options: RequestOptions) throws {
+    // The store may have saved the deletion of an object that is inserted again. The object would be lost when the outcome is known.
+    if parent.hasUncertainSave, request.entities.contains(where: insertsDeleted) { try parent.settleUncertainSave() }
     var expected: [(key: ObjectKey, entity: EntityIndex, version: RowVersion)] = []
     for changes in request.entities {
       for updated in changes.updated {
@@ -53,6 +55,11 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
     mixed = Set(objects.filter(store.children.hasOwnChanges))
     try readDerived(options)
     try readPartners(options)
+  }
+
+  /// Whether an object is inserted again that the parent is deleting or has deleted.
+  private func insertsDeleted(_ changes: SaveRequest.EntityChanges) -> Bool {
+    changes.inserted.contains { batch in (0..<batch.count).contains { parent.isDeleted(changes.entity, batch.pointer($0).key) } }
   }
 
   /// Reads the parent's objects that the save changes. Unchanged objects whose rows are older than those that the child has read are read

@@ -189,6 +189,21 @@ import Testing
     #expect(try stack.another().fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])).map(\.age) == [7, 5])
   }
 
+  /// The bug: the object left the parent with the deletion that the store had saved, and the child's changes were lost.
+  @Test(arguments: Loss.allCases) func aChildKeepsAnObjectWhoseDeletionMayBeSaved(_ loss: Loss) throws {
+    let stack = try LossyStack(.sqlite), parent = stack.context, rex = parent.dog("rex")
+    try parent.save()
+    let child = ManagedObjectContext(parent: parent), own = try child.existingDog(rex.objectID)
+    own.age = 5
+    parent.delete(rex)
+    stack.saveInVain(loss)
+    child.mergePolicy = .mergeByPropertyObjectTrump
+    try child.save()
+    #expect(!parent.hasUncertainSave && parent.hasChanges)
+    try parent.save()
+    #expect(try stack.another().fetch(FetchRequest<Dog>()).map(\.age) == [5])
+  }
+
   @Test func aStoreThatWasRemovedIsReported() throws {
     let pack = try LossyPack(), context = try pack.context()
     context.dog("rex")
