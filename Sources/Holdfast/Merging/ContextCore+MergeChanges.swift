@@ -151,8 +151,11 @@ extension ContextCore {
   }
 
   private func objects(ofStore identifier: String) -> [ManagedObject] {
-    let stores = persistentStoreCoordinator.storeSet
-    return registeredObjects.filter { $0.objectKey >= 0 && stores.store(ofKey: $0.objectKey)?.identifier == identifier }
+    // The reports of a parent name its first store, and concern objects of all. Other changes name the store of the objects.
+    let sets = [persistentStoreCoordinator.storeSet, storeCoordinator.storeSet]
+    return registeredObjects.filter { object in
+      object.objectKey >= 0 && sets.contains { $0.store(ofKey: object.objectKey)?.identifier == identifier }
+    }
   }
 
   /// The objects with to-one relationships to deleted objects. Changes that aren't announced by a save may not name them, although the store

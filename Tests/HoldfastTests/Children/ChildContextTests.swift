@@ -1281,6 +1281,25 @@ import Testing
     #expect(try stack.context().fetch(FetchRequest<Dog>(sortedBy: [.ascending(\.name)])).map(\.age) == [10, 11])
   }
 
+  /// The bug: only a report of the first store had an effect.
+  @Test(arguments: StorePair.allCases) func aChildMergesReportsWithoutIDsOfEachStore(_ pair: StorePair) throws {
+    let stack = try StorePack(pair), setup = try stack.context(), child = try ManagedObjectContext(parent: stack.context())
+    let dogs = try stack.stores.map { store -> Dog in
+      let dog = setup.dog("Dog")
+      try setup.assign(dog, to: store)
+      return dog
+    }
+    try setup.save()
+    let own = try dogs.map { try child.existingDog($0.objectID) }
+    for (place, store) in stack.stores.enumerated() {
+      dogs[place].name = "Changed"
+      try setup.save()
+      #expect(own[place].name == "Dog")
+      try child.mergeChanges(from: SavedChanges(storeIdentifier: store.identifier, contextName: "", mayIncludeOthers: true))
+      #expect(own[place].name == "Changed")
+    }
+  }
+
   // MARK: Random programs
 
   /// Random changes in one of several children, which push to their parents, compared with the same changes made in one context.
