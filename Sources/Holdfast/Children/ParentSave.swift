@@ -282,6 +282,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   /// Inserts an object that the parent had deleted, without its to-one relationships.
   private func insertAgain(_ object: ManagedObject, _ row: RowView, _ layout: RowLayout) {
     for relationship in object.entity.toManyRelationships { removeTargets(of: object, relationship) }
+    parent.changes.forgetRefusedValues(object)
     for slot in layout.slots where layout.kinds[slot] != .key { object.copy(slot, of: row.pointer) }
     again.append((object, row))
   }
@@ -333,6 +334,8 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
           if let relationship = entity.relationship(inSlot: slot) {
             set(relationship, of: object, row)
           } else {
+            // The parent may have set a value that couldn't be encoded.
+            parent.changes.forgetRefusedValues(object, slot)
             object.copy(slot, of: row)
           }
         }

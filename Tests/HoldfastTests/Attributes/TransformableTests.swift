@@ -109,6 +109,19 @@ import Testing
     #expect(try reopened(place).colour == Colour(red: 1, green: 2, blue: 3))
   }
 
+  /// The bug: the save of the parent reported the value that the child had replaced.
+  @Test(arguments: TestStore.allCases) func aChildReplacesAValueOfItsParentThatCannotBeEncoded(_ store: TestStore) throws {
+    let place = try store.makeAtlas(), parent = try place.context(), spot = parent.spot("A")
+    try parent.save()
+    let child = ManagedObjectContext(parent: parent), own = try #require(try child.spot(named: "A"))
+    spot.colour = Self.black
+    own.colour = Self.red
+    try child.save()
+    #expect(spot.colour == Self.red)
+    try parent.save()
+    #expect(try reopened(place).colour == Self.red)
+  }
+
   @Test func whatCannotBeEncodedIsGivenUpWithTheChanges() throws {
     let context = try TestStore.memory.makeAtlas().context()
     let spot = context.spot("A")
