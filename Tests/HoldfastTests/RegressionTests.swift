@@ -132,6 +132,25 @@ extension TestStore.Place {
     #expect(found.age == 2)
   }
 
+  /// The bug: a context that began to merge while a save was being prepared received its changes without the owners that lose deleted objects,
+  /// and kept their lists.
+  @Test(arguments: TestStore.allCases) func `a context that begins to merge during a save reads lists of deleted objects again`(
+    _ store: TestStore
+  ) throws {
+    let place = try store.makePlace(), hook = CommitHook(), filling = try place.context(), owner = filling.person("Ann")
+    for name in ["rex", "max"] { filling.dog(name, owner: owner) }
+    try filling.save()
+    let (saving, _) = try place.recording { HookedStore($0, hook) }
+    let merging = try ManagedObjectContext(coordinator: saving.persistentStoreCoordinator, classes: Kennel.classes)
+    let ann = try #require(try merging.one(Person.self) { $0.name == "Ann" })
+    #expect(ann.dogs.count == 2)
+    hook.beforeCommit = { merging.automaticallyMergesChanges = true }
+    saving.delete(try #require(try saving.one(Dog.self) { $0.name == "rex" }))
+    try saving.save()
+    try merging.processPendingChanges()
+    #expect(ann.dogs.count == 1 && ann.dogs.map(\.name) == ["max"])
+  }
+
   /// The bug: SQLite delivered the rows of a limited fetch in the order of an index if it couldn't evaluate the entire predicate, so the
   /// limit selected other objects than in other stores.
   @Test(arguments: TestStore.allCases) func `a limit without sort descriptors selects the first objects by key`(_ store: TestStore) throws {

@@ -10,6 +10,7 @@ extension SaveOperation {
   func findOtherEnds() throws {
     let isHeard = !coordinator.saveListeners.isEmpty(besides: context.inbox) || context.observers?.hearSaves == true
     let hasChildren = context.children.map { !$0.isEmpty } ?? false
+    for part in parts { part.namesOtherEnds = isHeard }
     if !isHeard && !hasChildren { return }
     for part in parts { part.otherEnds = try (isHeard ? otherEnds(part.deleted) : []) + ownersWithoutInverse(part) }
   }

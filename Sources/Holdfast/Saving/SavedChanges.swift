@@ -156,8 +156,8 @@ extension StoreChanges {
       storeIdentifier: store.identifier, contextName: context.requests.label ?? "", inserted: inserted.map(savedID) + others.inserted,
       updated: updatedIDs() + others.updated, deleted: deleted.map(savedID) + others.deleted,
       mayIncludeOthers: others.mayIncludeOthers)
-    // The store's own changes don't name the owners of their objects.
-    if others.isEmpty { changes.announcer.value = ObjectIdentifier(coordinator) }
+    // The store's own changes don't name the owners of their objects. Nor do those of a save that had no listener when it was prepared.
+    if others.isEmpty && namesOtherEnds { changes.announcer.value = ObjectIdentifier(coordinator) }
     return changes
   }
 }

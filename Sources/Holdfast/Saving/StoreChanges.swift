@@ -25,6 +25,8 @@ final class StoreChanges {
   var derived: DerivedValues?
   /// The objects whose relationships lose deleted objects; found only for notifications.
   var otherEnds: [ManagedObjectID] = []
+  /// Whether ``otherEnds`` were found for notifications of the coordinator. A listener may have been added since.
+  var namesOtherEnds = false
   /// The save that the store has prepared.
   var prepared: (any PreparedSave)?
   /// Whether the store has the changes.
