@@ -9,6 +9,16 @@ struct CompanionFiles {
   /// The suffixes of the database's name.
   static let suffixes = ["-journal", "-wal", "-shm"]
 
+  /// The paths of a database's files.
+  static func paths(of database: String) -> [String] { suffixes.map { database + $0 } }
+
+  /// Removes what a former database left at a path where no file is now. SQLite would apply its log or journal to the next database there.
+  ///
+  /// Does nothing if another process has created a file meanwhile.
+  static func removeLeft(at path: String, _ operation: String) throws(StoreError) {
+    if OperatingSystem.node(of: path) == nil { try OperatingSystem.remove(paths(of: path), operation) }
+  }
+
   /// The name under which SQLite opens the database.
   let databaseName: String
 

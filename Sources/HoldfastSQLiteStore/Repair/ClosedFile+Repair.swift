@@ -22,6 +22,7 @@ extension ClosedFile {
     (copyOptions.createsIfMissing, copyOptions.journalMode, copyOptions.durability) = (true, .delete, .full)
     do {
       let report = try fill(copy, copyOptions, from: damaged, at: original, file, model, request) {
+        try CompanionFiles.removeLeft(at: file, operation)
         try OperatingSystem.rename(copy, toUnused: file, operation)
       }
       request.report(1)

@@ -61,7 +61,7 @@ final class DamagedFile {
   deinit { Self.remove(path) }
 
   private static func remove(_ path: String) {
-    try? OperatingSystem.remove([path] + CompanionFiles.suffixes.map { path + $0 }, operation)
+    try? OperatingSystem.remove([path] + CompanionFiles.paths(of: path), operation)
   }
 
   private static func size(_ path: String) -> Int64 { (try? OperatingSystem.status(of: path).identity.size) ?? 0 }

@@ -26,7 +26,7 @@ extension ClosedFile {
       let folder = contents.folder(for: file, options)
       try folder.recording(contents.externalIDs) { change in
         change.cannotBeUndone()
-        try OperatingSystem.remove([file] + CompanionFiles.suffixes.map { file + $0 }, operation)
+        try OperatingSystem.remove([file] + CompanionFiles.paths(of: file), operation)
         try folder.remove(contents.externalIDs, operation: operation)
       }
       folder.removeLeftFiles { [] }
@@ -55,6 +55,8 @@ extension ClosedFile {
           try folder.recording(replaced.externalIDs.symmetricDifference(copied.externalIDs)) { change in
             let permissions = try OperatingSystem.status(of: file).permissions
             try install(connection, copied, at: file, like: permissions, change, request, operation) {
+              // A file that can't be opened still has its log or journal, which SQLite would apply to the new one.
+              try OperatingSystem.remove(CompanionFiles.paths(of: file), operation)
               try OperatingSystem.rename($0, to: file, operation)
             }
             try folder.remove(replaced.externalIDs.subtracting(copied.externalIDs), operation: operation)
@@ -65,6 +67,7 @@ extension ClosedFile {
         try checkFolders(copied.externalIDs, connection.path, file, operation)
         try copied.folder(for: file, options).recording(copied.externalIDs) { change in
           try install(connection, copied, at: file, like: options.filePermissions, change, request, operation) {
+            try CompanionFiles.removeLeft(at: file, operation)
             try OperatingSystem.rename($0, toUnused: file, operation)
           }
         }
