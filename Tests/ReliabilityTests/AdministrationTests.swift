@@ -182,6 +182,58 @@ import Testing
     #expect(try images(destination) == expected(seed: 1) + [nil])
   }
 
+  /// SQLite applies a log to any database with its name.
+  @Test func `a log that a removed store left isn't applied to a copy`() throws {
+    let kind = FileStore.sqlite(.wal), source = try gallery(kind, "a.store", seed: 1), destination = description(kind, "b.store")
+    let log = try logOfAChange(to: try gallery(kind, "b.store", seed: 7), "b.store")
+    for place in [
+      { try PersistentStoreCoordinator.replacePersistentStore(destination, withCopyOf: source) },
+      { _ = try PersistentStoreCoordinator.repairPersistentStore(source, to: destination) },
+      { try PersistentStoreCoordinator.movePersistentStore(source, to: destination) },
+    ] as [() throws -> Void] {
+      try PersistentStoreCoordinator.destroyPersistentStore(destination)
+      for suffix in ["-wal", "-journal", "-shm"] { try log.write(to: URL(fileURLWithPath: folder.file("b.store" + suffix))) }
+      try place()
+      #expect(try images(destination) == expected(seed: 1))
+      #expect(try !files.contains("b.store-journal"))
+    }
+  }
+
+  @Test func `the log of a damaged store isn't applied to the copy that replaces it`() throws {
+    let kind = FileStore.sqlite(.wal), good = try gallery(kind, "a.store", seed: 1), damaged = try gallery(kind, "b.store", seed: 7)
+    let log = try logOfAChange(to: damaged, "b.store"), url = URL(fileURLWithPath: folder.file("b.store"))
+    var bytes = try Data(contentsOf: url)
+    for place in 100..<400 { bytes[place] = 0xff }
+    try bytes.write(to: url)
+    try log.write(to: URL(fileURLWithPath: url.path + "-wal"))
+    try PersistentStoreCoordinator.replacePersistentStore(damaged, withCopyOf: good)
+    #expect(try images(damaged) == expected(seed: 1))
+  }
+
+  /// Changes and closes a store with a log, and returns the log that a killed process would have left.
+  private func logOfAChange(to store: StoreDescription, _ name: String) throws -> Data {
+    let context = try Gallery.context(store)
+    Gallery.insert(9, nil, context)
+    try context.save()
+    let log = try Data(contentsOf: URL(fileURLWithPath: folder.file(name + "-wal")))
+    try context.persistentStoreCoordinator.close()
+    #expect(log.count > 4096)
+    return log
+  }
+
+  @Test(arguments: stores)
+  func `a store isn't moved to its own file, which would then be destroyed`(kind: FileStore) throws {
+    let store = try gallery(kind, "a.store", seed: 1)
+    try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: folder.file("a.store"))
+    var destinations = [store, description(kind, "./a.store"), description(kind, "link")]
+    for other in FileStore.wholeFile where other != kind { destinations.append(description(other, "a.store")) }
+    for destination in destinations {
+      let error = try #require(throws: StoreError.self) { try PersistentStoreCoordinator.movePersistentStore(store, to: destination) }
+      #expect(error.code == .invalidPath, "\(error)")
+      #expect(try images(store) == expected(seed: 1))
+    }
+  }
+
   @Test(arguments: stores)
   func `a moved store is only at its destination`(kind: FileStore) throws {
     let source = try gallery(kind, "a.store", seed: 1)

@@ -109,11 +109,18 @@ extension PersistentStoreCoordinator {
   ///   - destination: Where it is moved.
   ///   - model: The model of the store. Defaults to the one that it contains. It is only needed if the types differ.
   ///   - progress: Called from time to time with the completed share, from 0 to 1, on the calling thread. Defaults to nothing.
-  /// - Throws: the errors of ``replacePersistentStore(_:withCopyOf:model:progress:)`` and ``destroyPersistentStore(_:)``.
+  /// - Throws: the errors of ``replacePersistentStore(_:withCopyOf:model:progress:)`` and ``destroyPersistentStore(_:)``, and `invalidPath` if
+  ///   both descriptions are of the same file.
   public static func movePersistentStore(
     _ description: StoreDescription, to destination: StoreDescription, model: ManagedObjectModel? = nil,
     progress: @escaping @Sendable (Double) -> Void = { _ in }
   ) throws {
+    // The copy would be destroyed with the original.
+    if destination.isInSameFile(as: description) {
+      throw StoreError(
+        .invalidPath, operation: "move the store", path: destination.location?.description,
+        reason: "The store is in this file already. Choose another path. To change its type, copy it to another path first.")
+    }
     try replacePersistentStore(destination, withCopyOf: description, model: model, progress: progress)
     let backups = description.type == destination.type ? destination.location : nil
     try destroy(description, DestructionRequest(movingBackupsTo: backups))
