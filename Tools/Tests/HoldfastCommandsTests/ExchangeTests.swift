@@ -152,6 +152,52 @@ import Testing
     try coordinator.close()
   }
 
+  /// A program's own identifier, as SwiftUI's `Identifiable` needs it.
+  @Test(arguments: ExchangeFormat.allCases) func anAttributeWithTheNameIDIsKeptBesideTheObjectsID(format: ExchangeFormat) throws {
+    let fixture = try Fixture(), source = fixture.path("source.json"), copy = fixture.path("copy.json")
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription(
+        "Note", attributes: [.init("id", .uuid)], relationships: [.toMany("tags", to: "Tag", inverse: "note", isOrdered: true)]),
+      EntityDescription("Tag", attributes: [.init("name", .string)], relationships: [.toOne("note", to: "Note", inverse: "tags")]),
+    ])
+    let coordinator = try PersistentStoreCoordinator(model: model, store: .json(at: source))
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
+    for _ in 0..<2 {
+      let note = try context.insert(entityNamed: "Note"), tag = try context.insert(entityNamed: "Tag")
+      try note.setValue(.uuid(UUID()), forKey: "id")
+      try tag.setValue(.string("a"), forKey: "name")
+      try note.setValue([tag], forKey: "tags")
+    }
+    try context.save()
+    try coordinator.close()
+    let exported = fixture.path(format == .json ? "objects.json" : "objects"), file = try write(model, fixture)
+    try StoreSource(path: source).export(to: exported)
+    if format == .csv {
+      #expect(try String(contentsOfFile: exported + "/Note.csv", encoding: .utf8).hasPrefix("_id,id,tags\r\nNote/"))
+      #expect(try String(contentsOfFile: exported + "/Tag.csv", encoding: .utf8).hasPrefix("id,name\r\nTag/"))
+    }
+    #expect(try StoreSource.importObjects(into: copy, modelPath: file, from: exported) == 4)
+    let difference = try StoreDifference(try StoreSource(path: source), copy, by: .structure).difference
+    #expect(difference.isEmpty, "\(difference)")
+  }
+
+  @Test(arguments: ExchangeFormat.allCases) func textIsExactInEveryScalar(format: ExchangeFormat) throws {
+    let fixture = try Fixture(), source = fixture.path("source.json"), copy = fixture.path("copy.json")
+    let model = try ManagedObjectModel(entities: [EntityDescription("Text", attributes: [.init("text", .string)])])
+    // A combining mark is one character with a quotation mark, a comma or the end of a line.
+    let texts = ["a\"\u{301}b", "\"\u{200D}", ",\u{20DD}", "\r\n\u{301}", "\u{301}", "\u{FEFF}a", "\r", "\"\"", "e\u{301}", "\u{E9}"]
+    let coordinator = try PersistentStoreCoordinator(model: model, store: .json(at: source))
+    let context = try ManagedObjectContext(coordinator: coordinator, classes: [])
+    for text in texts { try context.insert(entityNamed: "Text").setValue(.string(text), forKey: "text") }
+    try context.save()
+    try coordinator.close()
+    let exported = fixture.path(format == .json ? "objects.json" : "objects"), file = try write(model, fixture)
+    try StoreSource(path: source).export(to: exported)
+    #expect(try StoreSource.importObjects(into: copy, modelPath: file, from: exported) == texts.count)
+    let difference = try StoreDifference(try StoreSource(path: source), copy, by: .structure).difference
+    #expect(difference.isEmpty, "\(difference)")
+  }
+
   @Test func aDecimalNumberOfAnotherProgramKeepsItsDigits() throws {
     let fixture = try Fixture(), copy = fixture.path("copy.json"), input = fixture.path("objects.json")
     let file = try write(try Self.everything(), fixture)
@@ -163,6 +209,18 @@ import Testing
     for value in [",0.12345678901234567890123456789,", ",9007199254740993,", ",-7,", ",1.0,"] {
       #expect(things.contains(value), "\(things)")
     }
+  }
+
+  @Test(arguments: [
+    ("decimal", "123456789012345678901234567890123456789012345.5"), ("decimal", "1e999"), ("float", "1e39"), ("real", "-1e309"),
+    ("date", "2023-02-29T00:00:00Z"), ("date", "2024-01-01T24:00:00Z"), ("date", "2024-01-01T10:61:00+02:00"), ("date", "seconds:1e999"),
+  ]) func aValueThatItsTypeCannotRepresentIsRefusedInsteadOfChanged(name: String, value: String) throws {
+    let fixture = try Fixture(), copy = fixture.path("copy.json"), input = fixture.path("objects.json")
+    let file = try write(try Self.everything(), fixture)
+    try Data(#"{"Thing": [{"\#(name)": "\#(value)"}]}"#.utf8).write(to: URL(fileURLWithPath: input))
+    let error = #expect(throws: CommandError.self) { try StoreSource.importObjects(into: copy, modelPath: file, from: input) }
+    #expect("\(error as Any)".contains("The value of \(name) isn't of type"), "\(error as Any)")
+    #expect(!FileManager.default.fileExists(atPath: copy))
   }
 
   @Test func aFileIsReadableAndEachLinkIsInItOnce() throws {
@@ -187,6 +245,7 @@ import Testing
     ("Walk.csv", "id,dog\r\nWalk/1,Dog/7", "refers to Dog/7"), ("Walk.csv", "id,dog\r\nWalk/1,Walk/1", "isn't a Dog"),
     ("Animal.csv", "id\r\n1", "has no entity Animal"), ("Dog.csv", "", "must name the columns"),
     ("Dog.csv", "id,id\r\n1,2", "A column has"), ("x.json", "{\"Dog\":[{\"rating\":1e400}]}", "isn't JSON"),
+    ("Dog.csv", "id,rating\r\nDog/1,1e999", "isn't of type double"),
     ("Dog.csv", "id,walkCount\r\n1,2", "no attribute or relationship walkCount"), ("Dog.csv", "id,rating\r\n1,7", "can't be saved"),
     ("Dog.csv", "id,name\r\n1,Fido", "can't be saved"), ("x.json", "[]", "isn't JSON"),
     ("x.json", "{\"Dog\":[{\"name\":[1]}]}", "isn't JSON"),

@@ -10,7 +10,11 @@ enum CSVText {
     let isPlain =
       !text.isEmpty && !text.unicodeScalars.contains { ",\"\r\n".unicodeScalars.contains($0) }
       && text.first?.isWhitespace == false && text.last?.isWhitespace == false
-    return isPlain ? text : "\"\(text.replacing("\"", with: "\"\""))\""
+    if isPlain { return text }
+    // A quotation mark and a combining mark are one character.
+    var quoted = String.UnicodeScalarView()
+    for scalar in text.unicodeScalars { quoted.append(contentsOf: scalar == "\"" ? [scalar, scalar] : [scalar]) }
+    return "\"\(String(quoted))\""
   }
 
   /// A record with the number of the line on which it begins, from 1.

@@ -4,16 +4,14 @@ import HoldfastStore
 
 /// The form of exported objects, which other programs can read, and import reads again.
 ///
-/// Every object has an `id`, its entity's name and a number: `Dog/7`. Objects refer to each other by it. Values are text, except that JSON
-/// has its own numbers and truth values; the text of each value is that of ``ExchangeText``. Each link is exported once, at one of its ends.
+/// Every object has an `id`, its entity's name and a number: `Dog/7`. Objects refer to each other by it. If a property of the entity has this
+/// name, it is `_id`. Values are text, except that JSON has its own numbers and truth values; the text of each value is that of
+/// ``ExchangeText``. Each link is exported once, at one of its ends.
 public enum ExchangeFormat: String, Sendable, CaseIterable {
   /// One file: an object with a list of objects for each entity. A missing member is nil.
   case json
   /// A folder with a file for each entity. An empty field is nil, and `""` an empty text.
   case csv
-
-  /// The name of the column or member with the object's ID.
-  static let idName = "id"
 
   /// The format that a path's extension names: JSON for `.json`, otherwise a folder of CSV files.
   public init(path: String) { self = path.lowercased().hasSuffix(".json") ? .json : .csv }
@@ -32,6 +30,16 @@ extension ManagedObjectModel {
 
   /// The attributes of an entity that are exported. Values of derived ones follow from others.
   func exchangedAttributes(of entity: Entity) -> [Attribute] { entity.attributes.filter { $0.derivation == nil } }
+}
+
+extension ManagedObjectModel.Entity {
+  /// The name of the column or member with an object's ID: `id`, after as many underscores as no property has.
+  var exchangedIDName: String {
+    let names = Set(attributes.map(\.name) + relationships.map(\.name))
+    var name = "id"
+    while names.contains(name) { name = "_" + name }
+    return name
+  }
 }
 
 /// The text of values in exported files. Reading it returns exactly the same value.
@@ -61,8 +69,8 @@ enum ExchangeText {
     case .integer16: Int16(text).map { .int16($0) }
     case .integer32: Int32(text).map { .int32($0) }
     case .integer64: Int64(text).map { .int64($0) }
-    case .float: Float(text).map { .float($0) }
-    case .double: Double(text).map { .double($0) }
+    case .float: number(text).map { .float($0) }
+    case .double: number(text).map { .double($0) }
     case .decimal: decimal(text).map { .decimal($0) }
     case .string: .string(text)
     case .uri: .uri(text)
@@ -73,10 +81,26 @@ enum ExchangeText {
     }
   }
 
-  /// Foundation's parser ignores what follows a number.
+  /// A number that isn't too large for its type, for which the standard library returns infinity.
+  private static func number<Number: BinaryFloatingPoint & LosslessStringConvertible>(_ text: String) -> Number? {
+    guard let number = Number(text), number.isFinite || !text.contains(where: \.isNumber) else { return nil }
+    return number
+  }
+
+  /// Foundation's parser ignores what follows a number, and digits for which a decimal number has no room.
   private static func decimal(_ text: String) -> Decimal? {
-    guard text == "NaN" || text.wholeMatch(of: /[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?/) != nil else { return nil }
-    return Decimal(string: text)
+    if text == "NaN" { return .nan }
+    guard text.wholeMatch(of: /[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?/) != nil, let number = Decimal(string: text) else {
+      return nil
+    }
+    return digits("\(number)") == digits(text) ? number : nil
+  }
+
+  /// The digits of a number from the first to the last one that isn't 0.
+  private static func digits(_ text: String) -> Substring {
+    var digits = Substring(text.prefix { $0 != "e" && $0 != "E" }.filter(\.isNumber)).drop { $0 == "0" }
+    while digits.last == "0" { digits.removeLast() }
+    return digits
   }
 
   // MARK: Dates
@@ -96,8 +120,10 @@ enum ExchangeText {
   }
 
   static func seconds(_ text: String) -> Double? {
-    if text.hasPrefix(prefix) { return Double(text.dropFirst(prefix.count)) }
+    if text.hasPrefix(prefix) { return number(String(text.dropFirst(prefix.count))) }
     guard let match = text.wholeMatch(of: /([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]+)?(Z|[+-][0-9]{2}:?[0-9]{2})/),
+      // Foundation's parser accepts a 30 February, and returns a day in March.
+      let local = try? Date("\(match.output.1)Z", strategy: .iso8601), local.formatted(.iso8601).dropLast() == match.output.1,
       let whole = try? Date(String(match.output.1 + match.output.3), strategy: .iso8601)
     else { return nil }
     let fraction = match.output.2.flatMap { Double("0\($0)") } ?? 0

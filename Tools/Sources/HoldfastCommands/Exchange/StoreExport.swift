@@ -76,7 +76,7 @@ private struct StoreExport {
     for entity in concreteEntities {
       let file = try Output(destination + "/\(entity.name).csv")
       let names = model.exchangedAttributes(of: entity).map(\.name) + model.exchangedRelationships(of: entity).map(\.name)
-      try file.write(CSVText.line([ExchangeFormat.idName] + names))
+      try file.write(CSVText.line([entity.exchangedIDName] + names))
       count += try forEachObject(of: entity) { object in
         try file.write(
           CSVText.line(
@@ -121,7 +121,7 @@ private struct StoreExport {
   }
 
   private func fields(_ object: ManagedObject) throws -> [(name: String, field: Field)] {
-    var fields: [(String, Field)] = [(ExchangeFormat.idName, .reference(reference(object.objectID)))]
+    var fields: [(String, Field)] = [(object.entity.exchangedIDName, .reference(reference(object.objectID)))]
     for attribute in model.exchangedAttributes(of: object.entity) {
       fields.append((attribute.name, try field(object.value(forKeyPath: attribute.name).storeValue ?? .null)))
     }

@@ -82,7 +82,7 @@ private struct StoreImport {
       try checkNames(record, entity)
       try setAttributes(of: object, record)
       imported.append(Imported(object: object, record: record))
-      guard case .text(let id)? = record.fields[ExchangeFormat.idName] else { continue }
+      guard case .text(let id)? = record.fields[entity.exchangedIDName] else { continue }
       guard objects.updateValue(object, forKey: id) == nil else { throw record.failure("Another object has the id \(id), too.") }
     }
     // An attribute with an object's ID needs the permanent one.
@@ -96,7 +96,7 @@ private struct StoreImport {
   }
 
   private func checkNames(_ record: ExchangeFile.Record, _ entity: ManagedObjectModel.Entity) throws {
-    for name in record.fields.keys.sorted() where name != ExchangeFormat.idName {
+    for name in record.fields.keys.sorted() where name != entity.exchangedIDName {
       let isKnown = entity.attributes.contains { $0.name == name && $0.derivation == nil } || entity.relationship(named: name) != nil
       if !isKnown { throw record.failure("\(entity.name) has no attribute or relationship \(name) that can be set.") }
     }
