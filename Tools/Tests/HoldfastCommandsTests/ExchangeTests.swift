@@ -198,6 +198,42 @@ import Testing
     #expect(difference.isEmpty, "\(difference)")
   }
 
+  @Test(arguments: Fixture.Kind.allCases) func anExportHasOneStateOfAStoreThatAnotherProcessChanges(kind: Fixture.Kind) async throws {
+    let fixture = try Fixture(), store = kind.description(at: fixture.path("source"))
+    let entities = ["A", "M", "Z"].map { EntityDescription($0, attributes: [.init("number", .integer64, default: 0)]) }
+    let model = try ManagedObjectModel(entities: entities)
+    try Self.change(store, model) { context in
+      for (name, count) in ["A": 1, "M": 2_000, "Z": 1] { for _ in 0..<count { _ = try context.insert(entityNamed: name) } }
+      try context.save()
+    }
+    async let changes: Void = Self.change(store, model) { context in
+      for number in 1...100 {
+        for name in ["A", "Z"] {
+          let object = try context.fetch(FetchRequest<ManagedObject>(entityName: name)).first
+          try object?.setValue(.int64(Int64(number)), forKey: "number")
+        }
+        try context.save()
+      }
+    }
+    for round in 0..<8 {
+      let result = try CommandProcess(["store", "export", "source", "\(round).json"], in: fixture)
+      #expect(result.status == 0, "\(result.errors)")
+      let data = try Data(contentsOf: URL(fileURLWithPath: fixture.path("\(round).json")))
+      let objects = try JSONSerialization.jsonObject(with: data) as? [String: [[String: Any]]]
+      let first = objects?["A"]?.first?["number"] as? Int, last = objects?["Z"]?.first?["number"] as? Int
+      #expect(first != nil && first == last && objects?["M"]?.count == 2_000)
+    }
+    try await changes
+  }
+
+  private static func change(
+    _ store: StoreDescription, _ model: ManagedObjectModel, _ body: @Sendable (ManagedObjectContext) throws -> Void
+  ) throws {
+    let coordinator = try PersistentStoreCoordinator(model: model, store: store)
+    try body(try ManagedObjectContext(coordinator: coordinator, classes: []))
+    try coordinator.close()
+  }
+
   @Test func aDecimalNumberOfAnotherProgramKeepsItsDigits() throws {
     let fixture = try Fixture(), copy = fixture.path("copy.json"), input = fixture.path("objects.json")
     let file = try write(try Self.everything(), fixture)

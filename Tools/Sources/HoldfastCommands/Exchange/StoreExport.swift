@@ -32,6 +32,8 @@ private struct StoreExport {
 
   private let coordinator: PersistentStoreCoordinator
   private let context: ManagedObjectContext
+  /// The state of the store from which all objects are read, because they refer to each other.
+  private let generation: QueryGenerationToken?
   private let destination: String
   private let format: ExchangeFormat
 
@@ -40,6 +42,8 @@ private struct StoreExport {
   init(_ coordinator: PersistentStoreCoordinator, _ destination: String, _ format: ExchangeFormat) throws {
     (self.coordinator, self.destination, self.format) = (coordinator, destination, format)
     context = try ManagedObjectContext(coordinator: coordinator, classes: [])
+    try context.setQueryGeneration(from: .current)
+    generation = context.queryGenerationToken
   }
 
   func run() throws -> Int {
@@ -109,6 +113,7 @@ private struct StoreExport {
       let objects = Dictionary(try context.fetch(batch).map { ($0.objectID, $0) }, uniquingKeysWith: { first, _ in first })
       for id in part { if let object = objects[id] { try body(object) } }
       context.reset()
+      try context.setQueryGeneration(from: generation)
     }
     return ids.count
   }
