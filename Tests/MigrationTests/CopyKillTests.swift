@@ -83,8 +83,12 @@ private struct KilledCopy {
   }
 
   private func copy(_ places: Places) throws {
-    if isMove { return try PersistentStoreCoordinator.movePersistentStore(places.source.description, to: places.destination.description) }
-    try PersistentStoreCoordinator.replacePersistentStore(places.destination.description, withCopyOf: places.source.description)
+    let (source, destination) = (places.source.description, places.destination.description)
+    if isMove {
+      try PersistentStoreCoordinator.movePersistentStore(source, to: destination)
+    } else {
+      try PersistentStoreCoordinator.replacePersistentStore(destination, withCopyOf: source)
+    }
   }
 
   /// Whether the destination is the copy.

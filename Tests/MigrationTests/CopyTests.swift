@@ -112,9 +112,14 @@ import Testing
     }
     try PersistentStoreCoordinator.replacePersistentStore(destination.description, withCopyOf: source.description, model: given)
     #expect(try PersistentStoreCoordinator.graphDigest(of: destination.description, model: given) == digest)
-    try PersistentStoreCoordinator.movePersistentStore(source.description, to: destination.description, model: given)
+    var former: ManagedObjectID?, found: ManagedObjectID?
+    try source.change(model) { former = try $0.tagged("Owner", "p").objectID }
+    let copy = try PersistentStoreCoordinator.movePersistentStore(source.description, to: destination.description, model: given)
     #expect(try PersistentStoreCoordinator.graphDigest(of: destination.description, model: given) == digest)
     #expect(!source.folder.exists("Store"))
+    try destination.change(model) { found = try $0.tagged("Owner", "p").objectID }
+    let old = try #require(former), isSameType = source.description.type == destination.description.type
+    #expect(isSameType ? copy == nil && found == old : found != nil && copy?.objectID(for: old) == found)
   }
 
   @Test(arguments: MigratedStore.allCases) func aDigestChangesWithEveryValueAndLink(_ store: MigratedStore) throws {

@@ -91,7 +91,7 @@ import Testing
       { try PersistentStoreCoordinator.replacePersistentStore(description, withCopyOf: other) },
       { try PersistentStoreCoordinator.replacePersistentStore(other, withCopyOf: description) },
       { try PersistentStoreCoordinator.movePersistentStore(description, to: other) },
-    ] {
+    ] as [() throws -> Void] {
       let error = try #require(throws: StoreError.self) { try attempt() }
       #expect(error.code == .alreadyOpen, "\(error)")
     }
@@ -109,7 +109,7 @@ import Testing
       { try PersistentStoreCoordinator.destroyPersistentStore(self.description(kind, "letter.store")) },
       { try PersistentStoreCoordinator.replacePersistentStore(self.description(kind, "letter.store"), withCopyOf: source) },
       { try PersistentStoreCoordinator.replacePersistentStore(source, withCopyOf: self.description(kind, "letter.store")) },
-    ] {
+    ] as [() throws -> Void] {
       let error = try #require(throws: StoreError.self) { try attempt() }
       #expect(error.code == .notAStore && error.path == path, "\(error)")
     }
@@ -257,7 +257,7 @@ import Testing
     for attempt in [
       { try PersistentStoreCoordinator.destroyPersistentStore(readOnly) },
       { try PersistentStoreCoordinator.replacePersistentStore(readOnly, withCopyOf: other) },
-    ] {
+    ] as [() throws -> Void] {
       let error = try #require(throws: StoreError.self) { try attempt() }
       #expect(error.code == .readOnly, "\(error)")
     }
@@ -272,7 +272,7 @@ import Testing
       { try PersistentStoreCoordinator.destroyPersistentStore(.memory()) },
       { try PersistentStoreCoordinator.replacePersistentStore(.memory(), withCopyOf: .memory()) },
       { try PersistentStoreCoordinator.replacePersistentStore(json, withCopyOf: .memory()) },
-    ] {
+    ] as [() throws -> Void] {
       let error = try #require(throws: StoreError.self) { try attempt() }
       #expect(error.code == .unsupportedRequest, "\(error)")
     }
@@ -290,7 +290,7 @@ import Testing
       for attempt in [
         { try PersistentStoreCoordinator.destroyPersistentStore(store) },
         { try PersistentStoreCoordinator.replacePersistentStore(store, withCopyOf: other) },
-      ] {
+      ] as [() throws -> Void] {
         do {
           try attempt()
           preconditionFailure("The store was destroyed or replaced.")

@@ -79,19 +79,21 @@ extension PersistentStoreCoordinator {
   ///   - source: The store to copy. It isn't open in this process.
   ///   - model: The model of the source. Defaults to the one that the source contains. It is only needed if the types differ.
   ///   - progress: Called from time to time with the completed share, from 0 to 1, on the calling thread. Defaults to nothing.
+  /// - Returns: The object IDs in the copy; nil if both have the same type, because the copy has the source's object IDs.
   /// - Throws: ``/HoldfastStore/StoreError``: the errors of ``destroyPersistentStore(_:)``, `notFound` when the source doesn't exist,
   ///   `damaged` when the source is damaged, `diskFull`, and `cancelled` when the task was cancelled. If the types differ, also the errors of
   ///   ``copyPersistentStore(_:to:model:progress:)``. The previous store is unchanged then, except with `durabilityUnknown`: the copy is in
   ///   place, but the disk didn't confirm it.
+  @discardableResult
   public static func replacePersistentStore(
     _ description: StoreDescription, withCopyOf source: StoreDescription, model: ManagedObjectModel? = nil,
     progress: @escaping @Sendable (Double) -> Void = { _ in }
-  ) throws {
+  ) throws -> StoreCopy? {
     guard description.type == source.type, let location = source.location else {
-      _ = try StoreCopier(source, description, model, .reporting(to: progress)).run()
-      return
+      return try StoreCopier(source, description, model, .reporting(to: progress)).run()
     }
     try perform(ReplacementRequest(source: location), description, .reporting(to: progress))
+    return nil
   }
 
   /// Moves a store to another location, where its type may be another one: copies it, then destroys the original. A store at the destination
@@ -109,21 +111,24 @@ extension PersistentStoreCoordinator {
   ///   - destination: Where it is moved.
   ///   - model: The model of the store. Defaults to the one that it contains. It is only needed if the types differ.
   ///   - progress: Called from time to time with the completed share, from 0 to 1, on the calling thread. Defaults to nothing.
+  /// - Returns: The object IDs at the destination; nil if the types are equal, because the IDs remain.
   /// - Throws: the errors of ``replacePersistentStore(_:withCopyOf:model:progress:)`` and ``destroyPersistentStore(_:)``, and `invalidPath` if
   ///   both descriptions are of the same file.
+  @discardableResult
   public static func movePersistentStore(
     _ description: StoreDescription, to destination: StoreDescription, model: ManagedObjectModel? = nil,
     progress: @escaping @Sendable (Double) -> Void = { _ in }
-  ) throws {
+  ) throws -> StoreCopy? {
     // The copy would be destroyed with the original.
     if destination.isInSameFile(as: description) {
       throw StoreError(
         .invalidPath, operation: "move the store", path: destination.location?.description,
         reason: "The store is in this file already. Choose another path. To change its type, copy it to another path first.")
     }
-    try replacePersistentStore(destination, withCopyOf: description, model: model, progress: progress)
+    let copy = try replacePersistentStore(destination, withCopyOf: description, model: model, progress: progress)
     let backups = description.type == destination.type ? destination.location : nil
     try destroy(description, DestructionRequest(movingBackupsTo: backups))
+    return copy
   }
 
   /// Creates a store from what can be read of a damaged store, which isn't changed.
