@@ -298,10 +298,17 @@ import Testing
           precondition(error.code == .locked && error.isRetryable, "\(error)")
         }
       }
+      do {
+        try PersistentStoreCoordinator.movePersistentStore(store, to: AdministrationTests.description(kind, at: folder + "/c.store"))
+        preconditionFailure("The store was moved.")
+      } catch let error as StoreError {
+        precondition(error.code == .locked && error.reason.contains("The copy is complete: \(folder)/c.store."), "\(error)")
+      }
     }
     try user?.end()
     user = nil
     #expect(try images(description) == expected(seed: 1))
+    #expect(try images(self.description(kind, "c.store")) == expected(seed: 1))
     try PersistentStoreCoordinator.destroyPersistentStore(description)
     #expect(!TemporaryFolder.exists(folder.file("a.store")))
   }

@@ -113,7 +113,7 @@ extension PersistentStoreCoordinator {
   ///   - progress: Called from time to time with the completed share, from 0 to 1, on the calling thread. Defaults to nothing.
   /// - Returns: The object IDs at the destination; nil if the types are equal, because the IDs remain.
   /// - Throws: the errors of ``replacePersistentStore(_:withCopyOf:model:progress:)`` and ``destroyPersistentStore(_:)``, and `invalidPath` if
-  ///   both descriptions are of the same file.
+  ///   both descriptions are of the same file. If only the original can't be destroyed, the copy remains, and the error says so.
   @discardableResult
   public static func movePersistentStore(
     _ description: StoreDescription, to destination: StoreDescription, model: ManagedObjectModel? = nil,
@@ -127,7 +127,10 @@ extension PersistentStoreCoordinator {
     }
     let copy = try replacePersistentStore(destination, withCopyOf: description, model: model, progress: progress)
     let backups = description.type == destination.type ? destination.location : nil
-    try destroy(description, DestructionRequest(movingBackupsTo: backups))
+    do { try destroy(description, DestructionRequest(movingBackupsTo: backups)) } catch var error as StoreError {
+      error.reason += " The copy is complete: \(destination.location?.description ?? destination.type). Both stores exist now."
+      throw error
+    }
     return copy
   }
 
