@@ -55,8 +55,15 @@ struct GraphCopy {
 
   // MARK: Rows
 
+  /// A row of the source with its key in the destination, and those of its external values that are read already.
+  private struct Row {
+    let key: ObjectKey
+    let row: RowView
+    let files: [SlotIndex: Data]
+  }
+
   private func copyRows(of entity: ManagedObjectModel.Entity, _ save: inout SaveRequest, _ byteCount: inout Int) throws {
-    var rows: [(key: ObjectKey, row: RowView)] = [], part = save, size = byteCount
+    var rows: [Row] = [], part = save, size = byteCount
     func flush() throws {
       if rows.isEmpty { return }
       part.entities.append(try inserting(&rows, entity))
@@ -66,43 +73,52 @@ struct GraphCopy {
     }
     try reader.forEachRow(of: entity) { row in
       guard let key = self.key(row.key, entity.rootIndex) else { return }
-      rows.append((key, row))
-      size += self.byteCount(row.pointer, entity)
+      // A store that saves everything at once reads its files last.
+      let files = savesInParts ? try self.files(row.pointer, entity) : [:]
+      rows.append(Row(key: key, row: row, files: files))
+      size += self.byteCount(row.pointer, entity) + files.values.reduce(0) { $0 + $1.count }
       if savesInParts && size > Self.partByteCount { try flush() }
     }
     try flush()
     (save, byteCount) = (part, size)
   }
 
-  /// The approximate size of a row in bytes, with the default maximum for values in external files, which aren't read here.
+  /// The values of a row in external files.
+  private func files(_ row: RowPointer, _ entity: ManagedObjectModel.Entity) throws -> [SlotIndex: Data] {
+    var files: [SlotIndex: Data] = [:]
+    for slot in entity.externalSlots where row.isExternal(slot) {
+      files[slot] = try reader.bytes(row, slot, of: entity)
+    }
+    return files
+  }
+
+  /// The approximate size of a row in bytes, without values in external files.
   private func byteCount(_ row: RowPointer, _ entity: ManagedObjectModel.Entity) -> Int {
     var size = entity.layout.fixedByteCount
     for slot in entity.layout.slots where entity.layout.kinds[slot] == .bytes && row.isPresent(slot) {
-      size += row.isExternal(slot) ? 1 << 20 : row.bytes(slot).count
+      size += row.isExternal(slot) ? 0 : row.bytes(slot).count
     }
     return size
   }
 
   /// The rows of an entity as part of a save, which requires ascending keys.
-  private func inserting(
-    _ rows: inout [(key: ObjectKey, row: RowView)], _ entity: ManagedObjectModel.Entity
-  ) throws -> SaveRequest.EntityChanges {
+  private func inserting(_ rows: inout [Row], _ entity: ManagedObjectModel.Entity) throws -> SaveRequest.EntityChanges {
     var changes = SaveRequest.EntityChanges(entity: entity.index)
     let builder = RowBatchBuilder(entity: entity, identity: identity)
-    for (key, row) in rows.sorted(by: { $0.key < $1.key }) {
-      try append(row.pointer, key, entity, to: builder)
+    rows.sort { $0.key > $1.key }
+    // Each is released when it is appended, because its files may be large.
+    while let row = rows.popLast() {
+      try append(row, entity, to: builder)
       if builder.isFull { changes.inserted.append(builder.seal()) }
     }
-    rows = []
     if builder.count > 0 { changes.inserted.append(builder.seal()) }
     return changes
   }
 
-  private func append(
-    _ row: RowPointer, _ key: ObjectKey, _ entity: ManagedObjectModel.Entity, to builder: RowBatchBuilder
-  ) throws {
+  private func append(_ source: Row, _ entity: ManagedObjectModel.Entity, to builder: RowBatchBuilder) throws {
+    let row = source.row.pointer
     // Core Data's files can have rows with version 0.
-    builder.beginRow(key: key, version: max(row.version, 1))
+    builder.beginRow(key: source.key, version: max(row.version, 1))
     for slot in entity.layout.slots {
       guard row.isPresent(slot) else {
         builder.appendNull()
@@ -118,7 +134,7 @@ struct GraphCopy {
       case .attribute:
         if entity.layout.kinds[slot] != .bytes {
           builder.append(cellOf: row, slot)
-        } else if row.isExternal(slot), let bytes = try reader.bytes(row, slot, of: entity) {
+        } else if row.isExternal(slot), let bytes = try source.files[slot] ?? reader.bytes(row, slot, of: entity) {
           _ = builder.appendValue(.data(bytes), entity.layout.columns[slot])
         } else {
           builder.append(bytesOf: row, slot)
