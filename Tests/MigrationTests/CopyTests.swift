@@ -191,6 +191,27 @@ import Testing
     #expect(!place.folder.exists("Store"))
   }
 
+  @Test(arguments: Pair.all) func aStoreThatAnotherProcessChangesWhileItIsMovedIsNotDestroyed(_ pair: Pair) throws {
+    let model = try model(EntityDescription("Dog")), source = MigratedStore.Place(pair.source)
+    let destination = MigratedStore.Place(pair.destination), url = URL(fileURLWithPath: source.path)
+    try source.fill(model) { try $0.add("Dog", "early") }
+    let before = try Data(contentsOf: url)
+    try source.change(model) { try $0.add("Dog", "late") }
+    let after = try Data(contentsOf: url)
+    try before.write(to: url)
+    // The last report is the one of the complete copy.
+    let error = #expect(throws: StoreError.self) {
+      try PersistentStoreCoordinator.movePersistentStore(source.description, to: destination.description, model: model) { share in
+        if share == 1 { try? after.write(to: url, options: .atomic) }
+      }
+    }
+    #expect(error?.code == .storeReplaced && error?.isRetryable == true && error?.path == source.path, "\(error as Any)")
+    #expect(try source.contents(model) == ["Dog early:", "Dog late:"])
+    try PersistentStoreCoordinator.movePersistentStore(source.description, to: destination.description, model: model)
+    #expect(try destination.contents(model) == ["Dog early:", "Dog late:"])
+    #expect(!source.folder.exists("Store"))
+  }
+
   @Test func aFileThatIsNoStoreIsNotOverwritten() throws {
     let source = MigratedStore.Place(.json), destination = MigratedStore.Place(.sqlite)
     try fill(source, try everything())

@@ -89,11 +89,21 @@ extension PersistentStoreCoordinator {
     _ description: StoreDescription, withCopyOf source: StoreDescription, model: ManagedObjectModel? = nil,
     progress: @escaping @Sendable (Double) -> Void = { _ in }
   ) throws -> StoreCopy? {
+    try replace(description, withCopyOf: source, model, progress).copy
+  }
+
+  /// Replaces a store. Returns also the state of the source's file in which it was copied; nil if another process changed it meanwhile.
+  private static func replace(
+    _ description: StoreDescription, withCopyOf source: StoreDescription, _ model: ManagedObjectModel?,
+    _ progress: @escaping @Sendable (Double) -> Void
+  ) throws -> (copy: StoreCopy?, state: FileState?) {
     guard description.type == source.type, let location = source.location else {
-      return try StoreCopier(source, description, model, .reporting(to: progress)).run()
+      let (copy, state) = try StoreCopier(source, description, model, .reporting(to: progress)).run()
+      return (copy, state)
     }
+    let state = FileState(source.resolvedPath)
     try perform(ReplacementRequest(source: location), description, .reporting(to: progress))
-    return nil
+    return (nil, state)
   }
 
   /// Moves a store to another location, where its type may be another one: copies it, then destroys the original. A store at the destination
@@ -113,7 +123,8 @@ extension PersistentStoreCoordinator {
   ///   - progress: Called from time to time with the completed share, from 0 to 1, on the calling thread. Defaults to nothing.
   /// - Returns: The object IDs at the destination; nil if the types are equal, because the IDs remain.
   /// - Throws: the errors of ``replacePersistentStore(_:withCopyOf:model:progress:)`` and ``destroyPersistentStore(_:)``, and `invalidPath` if
-  ///   both descriptions are of the same file. If only the original can't be destroyed, the copy remains, and the error says so.
+  ///   both descriptions are of the same file. The code is `storeReplaced` if another process changed the store while it was copied. If only
+  ///   the original can't be destroyed, the copy remains, and the error says so.
   @discardableResult
   public static func movePersistentStore(
     _ description: StoreDescription, to destination: StoreDescription, model: ManagedObjectModel? = nil,
@@ -125,7 +136,13 @@ extension PersistentStoreCoordinator {
         .invalidPath, operation: "move the store", path: destination.location?.description,
         reason: "The store is in this file already. Choose another path. To change its type, copy it to another path first.")
     }
-    let copy = try replacePersistentStore(destination, withCopyOf: description, model: model, progress: progress)
+    let (copy, state) = try replace(destination, withCopyOf: description, model, progress)
+    guard let state, state == FileState(description.resolvedPath) else {
+      throw StoreError(
+        .storeReplaced, operation: "move the store", path: description.location?.description,
+        reason: "Another process changed the store while it was copied. Both stores exist, and the copy may lack the change. Move it again.",
+        isRetryable: true)
+    }
     let backups = description.type == destination.type ? destination.location : nil
     do { try destroy(description, DestructionRequest(movingBackupsTo: backups)) } catch var error as StoreError {
       error.reason += " The copy is complete: \(destination.location?.description ?? destination.type). Both stores exist now."

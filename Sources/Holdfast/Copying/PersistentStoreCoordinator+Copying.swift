@@ -41,7 +41,7 @@ extension PersistentStoreCoordinator {
         .unsupportedRequest, operation: StoreCopier.operation, path: destination.location?.description,
         reason: "There is a file already. To replace a store, use replacePersistentStore(_:withCopyOf:model:progress:).")
     }
-    return try StoreCopier(source, destination, model, .reporting(to: progress)).run()
+    return try StoreCopier(source, destination, model, .reporting(to: progress)).run().copy
   }
 
   /// Whether something is at the place of a store, readable or not.

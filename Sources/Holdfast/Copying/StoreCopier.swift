@@ -14,16 +14,28 @@ struct StoreCopier {
     (self.source, self.destination, self.model, self.options) = (source, destination, model, options)
   }
 
-  func run() throws -> StoreCopy {
+  /// Copies the store.
+  ///
+  /// - Returns: The copy, and the state of the source's file when it was closed; nil if another process changed it while it was copied.
+  func run() throws -> (copy: StoreCopy, state: FileState?) {
     try options.check(Self.operation)
     let temporary = try TemporaryStore(beside: destination, to: Self.operation), place = temporary.description
     defer { temporary.remove() }
-    let copy = try Self.reading(source, model) { try self.copy($0, $1.userInfo, to: place) }
+    let path = source.resolvedPath, before = FileState(path)
+    var isSame = true
+    let copy = try Self.openingExisting(source, model) { store, model, metadata in
+      // Opening may change a file of rows. A file whose rows are all in memory may have been read before opening ended.
+      let opened = store.capabilities.residentRows ? before : FileState(path)
+      let copy = try self.copy(try GraphReader(store, model, metadata.identity), metadata.userInfo, to: place)
+      isSame = FileState(path) == opened
+      return copy
+    }
+    let state = isSame ? FileState(path) : nil
     try options.check(Self.operation)
     let replacement = ReplacementRequest(source: place.location ?? .named(destination.type))
     try PersistentStoreCoordinator.perform(replacement, destination, .cancelledWithTask)
     options.report(1)
-    return copy
+    return (copy, state)
   }
 
   private func copy(_ reader: GraphReader, _ userInfo: [String: StoreValue], to place: StoreDescription) throws -> StoreCopy {

@@ -13,8 +13,10 @@ struct FileState: Codable, Equatable {
     guard let path else { return }
     for name in [path, path + "-wal"] {
       guard let found = try? FileManager.default.attributesOfItem(atPath: name) else { continue }
-      let time = (found[.modificationDate] as? Date)?.timeIntervalSinceReferenceDate ?? 0
-      values.append("\(name) \(found[.systemFileNumber] ?? 0) \(found[.size] ?? 0) \(time)")
+      let time = (found[.modificationDate] as? Date)?.timeIntervalSinceReferenceDate ?? 0, size = "\(found[.size] ?? 0)"
+      // Readers create an empty log.
+      if name != path && size == "0" { continue }
+      values.append("\(name) \(found[.systemFileNumber] ?? 0) \(size) \(time)")
     }
   }
 }
