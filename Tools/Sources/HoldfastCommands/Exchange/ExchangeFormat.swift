@@ -81,13 +81,13 @@ enum ExchangeText {
     }
   }
 
-  /// A number that isn't too large for its type, for which the standard library returns infinity.
+  /// Nil for a number that is too large for its type. The standard library returns infinity.
   private static func number<Number: BinaryFloatingPoint & LosslessStringConvertible>(_ text: String) -> Number? {
     guard let number = Number(text), number.isFinite || !text.contains(where: \.isNumber) else { return nil }
     return number
   }
 
-  /// Foundation's parser ignores what follows a number, and digits for which a decimal number has no room.
+  /// Foundation's parser ignores what follows a number, and rounds a number with too many digits.
   private static func decimal(_ text: String) -> Decimal? {
     if text == "NaN" { return .nan }
     guard text.wholeMatch(of: /[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?/) != nil, let number = Decimal(string: text) else {
