@@ -191,6 +191,21 @@ import Testing
     #expect(!place.folder.exists("Store"))
   }
 
+  @Test(arguments: Pair.all) func aStoreThatAnotherProcessCreatesDuringACopyIsNotReplaced(_ pair: Pair) throws {
+    let model = try model(EntityDescription("Dog")), source = MigratedStore.Place(pair.source)
+    let other = MigratedStore.Place(pair.destination), destination = MigratedStore.Place(pair.destination)
+    try source.fill(model) { try $0.add("Dog", "a") }
+    try other.fill(model) { try $0.add("Dog", "other") }
+    let bytes = try Data(contentsOf: URL(fileURLWithPath: other.path)), url = URL(fileURLWithPath: destination.path)
+    let error = #expect(throws: StoreError.self) {
+      try PersistentStoreCoordinator.copyPersistentStore(source.description, to: destination.description, model: model) { _ in
+        try? bytes.write(to: url)
+      }
+    }
+    #expect(error?.code == .unsupportedRequest && error?.path == destination.path, "\(error as Any)")
+    #expect(try destination.contents(model) == ["Dog other:"])
+  }
+
   @Test(arguments: Pair.all) func aStoreThatAnotherProcessChangesWhileItIsMovedIsNotDestroyed(_ pair: Pair) throws {
     let model = try model(EntityDescription("Dog")), source = MigratedStore.Place(pair.source)
     let destination = MigratedStore.Place(pair.destination), url = URL(fileURLWithPath: source.path)

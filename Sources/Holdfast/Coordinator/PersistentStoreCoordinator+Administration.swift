@@ -140,7 +140,7 @@ extension PersistentStoreCoordinator {
     guard let state, state == FileState(description.resolvedPath) else {
       throw StoreError(
         .storeReplaced, operation: "move the store", path: description.location?.description,
-        reason: "Another process changed the store while it was copied. Both stores exist, and the copy may lack the change. Move it again.",
+        reason: "Another process changed the store while it was copied. Both stores exist, and the copy may lack changes. Move it again.",
         isRetryable: true)
     }
     let backups = description.type == destination.type ? destination.location : nil

@@ -36,18 +36,18 @@ extension PersistentStoreCoordinator {
     _ source: StoreDescription, to destination: StoreDescription, model: ManagedObjectModel? = nil,
     progress: @escaping @Sendable (Double) -> Void = { _ in }
   ) throws -> StoreCopy {
-    guard !exists(destination) else {
-      throw StoreError(
-        .unsupportedRequest, operation: StoreCopier.operation, path: destination.location?.description,
-        reason: "There is a file already. To replace a store, use replacePersistentStore(_:withCopyOf:model:progress:).")
-    }
-    return try StoreCopier(source, destination, model, .reporting(to: progress)).run().copy
+    try checkIsUnused(destination)
+    // Another process may create a store there during the copy.
+    return try StoreCopier(source, destination, model, .reporting(to: progress)).run { try checkIsUnused(destination) }.copy
   }
 
-  /// Whether something is at the place of a store, readable or not.
-  private static func exists(_ description: StoreDescription) -> Bool {
-    if let path = description.location?.path, FileManager.default.fileExists(atPath: path) { return true }
-    return (try? metadata(for: description)) != nil
+  /// Throws if something is at the place of a store, readable or not.
+  private static func checkIsUnused(_ description: StoreDescription) throws {
+    let hasFile = description.location?.path.map { FileManager.default.fileExists(atPath: $0) } ?? false
+    guard hasFile || (try? metadata(for: description)) != nil else { return }
+    throw StoreError(
+      .unsupportedRequest, operation: StoreCopier.operation, path: description.location?.description,
+      reason: "There is a file already. To replace a store, use replacePersistentStore(_:withCopyOf:model:progress:).")
   }
 
   /// The digest of a store's objects, which is equal for a store and its copies.

@@ -16,8 +16,9 @@ struct StoreCopier {
 
   /// Copies the store.
   ///
+  /// - Parameter willPlace: Called before the complete copy takes its place. Its error ends the copy. Defaults to nothing.
   /// - Returns: The copy, and the state of the source's file when it was closed; nil if another process changed it while it was copied.
-  func run() throws -> (copy: StoreCopy, state: FileState?) {
+  func run(_ willPlace: () throws -> Void = {}) throws -> (copy: StoreCopy, state: FileState?) {
     try options.check(Self.operation)
     let temporary = try TemporaryStore(beside: destination, to: Self.operation), place = temporary.description
     defer { temporary.remove() }
@@ -32,6 +33,7 @@ struct StoreCopier {
     }
     let state = isSame ? FileState(path) : nil
     try options.check(Self.operation)
+    try willPlace()
     let replacement = ReplacementRequest(source: place.location ?? .named(destination.type))
     try PersistentStoreCoordinator.perform(replacement, destination, .cancelledWithTask)
     options.report(1)
