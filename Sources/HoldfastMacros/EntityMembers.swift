@@ -85,7 +85,8 @@
       var arguments = ["\"\(property.name)\"", "\\\(entity.name).\(property.reference)"] + property.arguments
       if property.kind == .value, let initial = property.initial {
         if initial.kind == .literal { arguments.append("default: \(initial.text)") }
-        if initial.kind == .member { arguments.append("initially: \(initial.text)") }
+        // With the type, because `.none` for the parameter, an optional, would be nil.
+        if initial.kind == .member { arguments.append("initially: \(initial.text) as \(property.type.text)") }
       }
       return "\(function)(\(arguments.joined(separator: ", ")))"
     }

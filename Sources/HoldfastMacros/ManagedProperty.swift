@@ -42,13 +42,14 @@
       guard ManagedProperty.isManaged(variable), variable.isVar, variable.bindings.count == 1, let binding = variable.bindings.first,
         let pattern = binding.pattern.as(IdentifierPatternSyntax.self)
       else { return nil }
-      let initial = binding.initializer.map { InitialValue(expression: $0.value) }
-      guard let type = binding.typeAnnotation?.type.trimmedDescription ?? initial?.type else { return nil }
+      let written = binding.initializer.map { InitialValue(expression: $0.value) }
+      guard let type = binding.typeAnnotation?.type.trimmedDescription ?? written?.type else { return nil }
       let attribute = variable.attribute(named: "Attribute"), relationship = variable.attribute(named: "Relationship")
       let options = MacroArguments((attribute ?? relationship)?.arguments)
       self.variable = variable
       self.type = TypeText(type)
-      self.initial = initial
+      let isNone = self.type.isOptional && written?.text == ".none"
+      initial = isNone ? InitialValue(expression: ExprSyntax(NilLiteralExprSyntax())) : written
       reference = pattern.identifier.text
       name = options.string("name") ?? reference.filter { $0 != "`" }
       arguments = options.texts(except: ["name"])

@@ -221,6 +221,21 @@
       #expect(receipt.number == 7 && receipt.total == 6)
     }
 
+    @Entity final class Gate: ManagedObject {
+      enum Lock: Int16, CaseIterable, AttributeValue { case chain, none, bolt }
+      var lock: Lock = .none
+      var secondLock: Lock? = .bolt
+    }
+
+    @Test func aCaseNamedNoneIsADefaultValueAndNotNil() throws {
+      let entity = try #require(try ManagedObjectModel.declared(by: [Gate.self]).declarations.first)
+      let defaults = entity.attributes.sorted { $0.name < $1.name }.map(\.defaultValue)
+      #expect(defaults == [.int16(1), .int16(2)])
+      let context = try PersistentContainer(for: Gate.self, store: .memory()).newContext()
+      let gate = Gate(context: context)
+      #expect(gate.lock == Gate.Lock.none && gate.secondLock == .bolt && Gate.Snapshot().lock == Gate.Lock.none)
+    }
+
     // MARK: Snapshots
 
     @Test func aSnapshotIsEncodedByNameAndAppliedAgain() async throws {

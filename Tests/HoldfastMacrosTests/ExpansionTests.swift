@@ -92,7 +92,7 @@
         #"declaration.isAbstract = true"#, #"declaration.configurations = ["all"]"#,
         #"declaration.uniquenessConstraints.append(["rank", "home.city"])"#,
         #"declaration.indexes.append(FetchIndexDescription("rank_born", ["rank", "born"]))"#,
-        #"declaration.properties.append(.property("born", \Animal.born, initially: .now))"#,
+        #"declaration.properties.append(.property("born", \Animal.born, initially: .now as Date))"#,
         #"open override class var entityName: String { "Beast" }"#, "open override func setComputedDefaults() {",
         "public enum Slots {", "public static var born: SlotIndex { SlotIndex(Being.SlotCounts.slots) }",
         "public static var order: SlotIndex { born.advanced(by: slotCount(of: Date.self)) }",
@@ -145,6 +145,18 @@
         "public convenience init(context managedObjectContext: ManagedObjectContext, milk: Double, born: Date? = nil) {",
         "if let born { self.born = born }",
         "fileprivate convenience init(context managedObjectContext: ManagedObjectContext, secret: Int) {",
+      ] {
+        #expect(expansion.contains(line), "\(line) in\n\(expansion.text)")
+      }
+    }
+
+    @Test func noneOfAnOptionalIsNil() {
+      let expansion = Expansion(
+        "@Entity final class Cow: ManagedObject {\n  var age: Int? = .none\n  var owner: Farmer? = .none\n  var lock: Lock = .none\n}")
+      for line in [
+        #"declaration.properties.append(.property("age", \Cow.age))"#, #"declaration.properties.append(.property("owner", \Cow.owner))"#,
+        #"declaration.properties.append(.property("lock", \Cow.lock, initially: .none as Lock))"#,
+        "age: Int? = nil, owner: Farmer? = nil, lock: Lock? = nil) {",
       ] {
         #expect(expansion.contains(line), "\(line) in\n\(expansion.text)")
       }
