@@ -112,7 +112,8 @@
       return switch property.kind {
       case .value: initial.kind != .literal
       case .transformable: true
-      case .codable, .transient: property.type.isOptional
+      case .codable: property.type.isOptional || !initial.isLiteralOrCollection
+      case .transient: property.type.isOptional
       case .toMany, .transientToOne, .transientToMany: false
       }
     }

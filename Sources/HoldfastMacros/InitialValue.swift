@@ -29,6 +29,9 @@
       return .computed
     }
 
+    /// Whether its text is a literal or an array or a dictionary of members, which are cheap to make and the same each time.
+    var isLiteralOrCollection: Bool { kind == .literal || (kind == .member && !isMember(expression)) }
+
     private func isMember(_ expression: ExprSyntax) -> Bool { expression.is(MemberAccessExprSyntax.self) }
 
     private var isLiteral: Bool {

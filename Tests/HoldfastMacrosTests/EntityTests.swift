@@ -236,6 +236,21 @@
       #expect(gate.lock == Gate.Lock.none && gate.secondLock == .bolt && Gate.Snapshot().lock == Gate.Lock.none)
     }
 
+    @Entity final class Ticket: ManagedObject {
+      struct Code: Codable, Equatable {
+        var number = Int.random(in: 1...1_000_000_000)
+      }
+      @Attribute(.codable) var code = Code()
+    }
+
+    @Test(arguments: stores.indices) func aComputedCodableValueStaysTheSame(_ store: Int) throws {
+      let folder = TemporaryFolder(), container = try PersistentContainer(for: Ticket.self, store: EntityTests.stores[store](folder))
+      let context = container.newContext(), ticket = Ticket(context: context), code = ticket.code
+      #expect(ticket.code == code)
+      try context.save()
+      #expect(try container.newContext().fetchOne(Ticket.self)?.code == code)
+    }
+
     // MARK: Snapshots
 
     @Test func aSnapshotIsEncodedByNameAndAppliedAgain() async throws {

@@ -162,6 +162,21 @@
       }
     }
 
+    @Test func aComputedCodableValueIsMadeOnceForEachObject() {
+      let expansion = Expansion(
+        #"""
+        @Entity final class Cow: ManagedObject {
+          @Attribute(.codable) var notes: [String] = []
+          @Attribute(.codable) var title: Title = "Cow"
+          @Attribute(.codable) var token: Token = .random
+          @Attribute(.codable) var made = Made()
+        }
+        """#)
+      #expect(
+        expansion.contains(
+          "override func setComputedDefaults() { super.setComputedDefaults() token = .random made = Made() }"), "\(expansion.text)")
+    }
+
     @Test func anInitialValueIsOneOperand() {
       let expansion = Expansion(
         "@Entity final class Cow: ManagedObject {\n  @Attribute(.codable) var size: Size = isBig ? .big : .small\n}")
