@@ -32,6 +32,7 @@
       let reference: String
       let type: String
       let initial: String
+      let modifiers: DeclModifierListSyntax
       /// The arguments of `@Attribute`.
       let options: [String]
 
@@ -40,15 +41,18 @@
     }
 
     /// The initializers that the struct needs and the compiler doesn't add: it adds none that are public, and none beside others.
+    ///
+    /// The type of an element that isn't public may not be public either. So an initializer with this element isn't public.
     private static func initializers(of type: StructDeclSyntax, _ access: String, _ elements: [Element]) -> [DeclSyntax] {
       let own = type.memberBlock.members.compactMap { $0.decl.as(InitializerDeclSyntax.self) }
       let hasEmpty = own.contains { $0.signature.parameterClause.parameters.isEmpty }
       if hasEmpty || (own.isEmpty && access.isEmpty) { return [] }
-      let empty: DeclSyntax = "\(raw: access)init() {}"
-      if !own.isEmpty || elements.isEmpty { return [empty] }
-      let parameters = elements.map { "\($0.reference): \($0.type) = \($0.initial)" }.joined(separator: ", ")
-      let lines = elements.map { "  self.\($0.reference) = \($0.reference)\n" }.joined()
-      return [empty, "\(raw: access)init(\(raw: parameters)) {\n\(raw: lines)}"]
+      let empty: DeclSyntax = "\(raw: access)init() {}", visible = elements.filter { !$0.modifiers.isPrivate }
+      if !own.isEmpty || visible.isEmpty { return [empty] }
+      let isWide = visible.allSatisfy { $0.modifiers.isVisible(with: access) }
+      let parameters = visible.map { "\($0.reference): \($0.type) = \($0.initial)" }.joined(separator: ", ")
+      let lines = visible.map { "  self.\($0.reference) = \($0.reference)\n" }.joined()
+      return [empty, "\(raw: isWide ? access : "")init(\(raw: parameters)) {\n\(raw: lines)}"]
     }
 
     package static func expansion(
@@ -85,7 +89,7 @@
         }
         return Element(
           name: pattern.identifier.text.filter { $0 != "`" }, reference: pattern.identifier.text, type: type,
-          initial: initial?.text ?? "nil", options: options(of: variable, &problems))
+          initial: initial?.text ?? "nil", modifiers: variable.modifiers, options: options(of: variable, &problems))
       }
     }
 

@@ -72,5 +72,14 @@
       }
       return ""
     }
+
+    /// Whether all code that sees a declaration with an access such as `public ` also sees one with these modifiers.
+    func isVisible(with access: String) -> Bool {
+      switch access {
+      case "public ": self.access == access
+      case "package ": self.access != ""
+      default: !isPrivate
+      }
+    }
   }
 #endif

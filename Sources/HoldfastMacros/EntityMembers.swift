@@ -142,8 +142,8 @@
       if visible.count < all.count, all.contains(where: { $0.isRequired && $0.variable.modifiers.isPrivate }) {
         return ("fileprivate ", all)
       }
-      let wide = visible.filter { $0.variable.modifiers.access == entity.access }
-      return visible.allSatisfy { !$0.isRequired || $0.variable.modifiers.access == entity.access } ? (entity.access, wide) : ("", visible)
+      let wide = visible.filter { $0.variable.modifiers.isVisible(with: entity.access) }
+      return wide.filter(\.isRequired).count == visible.filter(\.isRequired).count ? (entity.access, wide) : ("", visible)
     }
 
     private var snapshot: String { "\(access)typealias Snapshot = ManagedObjectSnapshot<\(entity.name)>" }

@@ -140,11 +140,18 @@
         @Entity final class Calf: ManagedObject {
           private var secret: Int
         }
+        @Entity final class Bull: ManagedObject {
+          public var weight: Double
+          package var age: Int?
+          public private(set) var tag = 0
+          private(set) var name = ""
+        }
         """#)
       for line in [
         "public convenience init(context managedObjectContext: ManagedObjectContext, milk: Double, born: Date? = nil) {",
         "if let born { self.born = born }",
         "fileprivate convenience init(context managedObjectContext: ManagedObjectContext, secret: Int) {",
+        #"ManagedObjectContext, weight: Double, age: Int? = nil, tag: Int = 0, name: String = "") {"#,
       ] {
         #expect(expansion.contains(line), "\(line) in\n\(expansion.text)")
       }
@@ -204,8 +211,8 @@
       let expansion = Expansion(
         #"""
         @Composite public struct Place {
-          var city: String?
-          var point = Point()
+          public var city: String?
+          public var point = Point()
         }
         """#)
       #expect(expansion.messages == [])
@@ -214,8 +221,8 @@
           == Expansion.flat(
             #"""
             public struct Place {
-              var city: String?
-              var point = Point()
+              public var city: String?
+              public var point = Point()
 
               public static let elements: CompositeElements<Place> = [
                 .element("city", \.city),
@@ -241,6 +248,28 @@
             extension Place: CompositeAttributeValue {
             }
             """#))
+    }
+
+    @Test func theInitializerOfACompositeIsAsAccessibleAsItsElements() {
+      let expansion = Expansion(
+        #"""
+        @Composite public struct Place {
+          public var city: String?
+          var point = Point()
+          private var secret = 0
+        }
+        @Composite package struct Area {
+          public var size = 0.0
+        }
+        """#)
+      #expect(expansion.messages == [])
+      for line in [
+        "public init() { }", "point: Point = Point()) { self.city = city self.point = point }", "package init(size: Double = 0.0) {",
+        #".element("secret", \.secret),"#,
+      ] {
+        #expect(expansion.contains(line), "\(line) in\n\(expansion.text)")
+      }
+      #expect(!expansion.contains("public init(city") && !expansion.contains("secret: Int"))
     }
   }
 #endif
