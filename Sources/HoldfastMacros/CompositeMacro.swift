@@ -15,6 +15,11 @@
         problems.error("notAStruct", at: node, "@Composite is for structs.")
         return []
       }
+      if let parameters = type.genericParameterClause {
+        problems.error(
+          "generic", at: parameters, "A generic struct can't be a composite attribute: a model has one composite for each struct.")
+        return []
+      }
       let elements = elements(of: type, &problems), access = type.modifiers.access
       let list = elements.map { "  .element(\($0.arguments.joined(separator: ", "))),\n" }.joined()
       let counts = elements.map { "  count += ManagedObject.slotCount(of: \($0.type).self)\n" }.joined()

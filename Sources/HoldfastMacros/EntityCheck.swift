@@ -15,11 +15,12 @@
     }
 
     mutating func check(_ type: ClassDeclSyntax, _ node: AttributeSyntax) {
+      checkGeneric(type)
       checkSuperclass(type)
       checkFinal(type, node)
       for member in type.memberBlock.members {
         if let variable = member.decl.as(VariableDeclSyntax.self) { check(variable) }
-        if let list = member.decl.as(MacroExpansionDeclSyntax.self), ["Unique", "Index"].contains(list.macroName.text) { check(list) }
+        if let list = member.decl.as(MacroExpansionDeclSyntax.self), list.isEntityList { check(list) }
         if let condition = member.decl.as(IfConfigDeclSyntax.self) { check(condition) }
       }
     }
@@ -27,21 +28,22 @@
     private mutating func check(_ list: MacroExpansionDeclSyntax) {
       for argument in list.arguments {
         let elements = argument.expression.as(ArrayExprSyntax.self)?.elements
-        if let elements, elements.allSatisfy({ $0.expression.is(KeyPathExprSyntax.self) }) { continue }
+        if let elements, elements.allSatisfy({ $0.expression.as(KeyPathExprSyntax.self)?.hasOnlyNames == true }) { continue }
         problems.error(
           "notKeyPaths", at: argument, "Write each list as an array of key paths, because the macro reads the names in the text.")
       }
     }
 
     private mutating func check(_ condition: IfConfigDeclSyntax) {
-      let members = condition.clauses.compactMap { $0.elements?.as(MemberBlockItemListSyntax.self) }.flatMap { Array($0) }
-      let isManaged = members.contains { member in
-        member.decl.is(MacroExpansionDeclSyntax.self) || member.decl.as(VariableDeclSyntax.self).map(ManagedProperty.isManaged) == true
-      }
-      if isManaged {
+      if condition.hasManagedProperties {
         problems.error(
           "conditional", at: condition, "The properties of an entity can't depend on #if: a store has the same for all programs.")
       }
+    }
+
+    private mutating func checkGeneric(_ type: ClassDeclSyntax) {
+      guard let parameters = type.genericParameterClause else { return }
+      problems.error("generic", at: parameters, "A generic class can't be an entity: a model has one entity for each class.")
     }
 
     private mutating func checkSuperclass(_ type: ClassDeclSyntax) {
@@ -225,6 +227,29 @@
           + "value, which it then reads as.",
         .replace(
           type, by: TypeSyntax("\(raw: type.trimmedDescription)?").with(\.trailingTrivia, type.trailingTrivia), "Make it optional"))
+    }
+  }
+
+  extension MacroExpansionDeclSyntax {
+    /// Whether it is `#Unique` or `#Index`.
+    fileprivate var isEntityList: Bool { ["Unique", "Index"].contains(macroName.text) }
+  }
+
+  extension IfConfigDeclSyntax {
+    /// Whether a clause has properties that would be managed, or `#Unique` or `#Index`.
+    fileprivate var hasManagedProperties: Bool {
+      clauses.compactMap { $0.elements?.as(MemberBlockItemListSyntax.self) }.flatMap { Array($0) }.contains { member in
+        if let condition = member.decl.as(IfConfigDeclSyntax.self) { return condition.hasManagedProperties }
+        if let list = member.decl.as(MacroExpansionDeclSyntax.self) { return list.isEntityList }
+        return member.decl.as(VariableDeclSyntax.self).map(ManagedProperty.isManaged) ?? false
+      }
+    }
+  }
+
+  extension KeyPathExprSyntax {
+    /// Whether it has no subscripts.
+    fileprivate var hasOnlyNames: Bool {
+      components.allSatisfy { if case .subscript = $0.component { false } else { true } }
     }
   }
 

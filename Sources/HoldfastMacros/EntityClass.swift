@@ -43,17 +43,18 @@
         .flatMap { expansion in
           expansion.arguments.compactMap { argument in
             argument.expression.as(ArrayExprSyntax.self)?.elements.compactMap { element in
-              element.expression.as(KeyPathExprSyntax.self).map { path(of: $0, own) }
+              element.expression.as(KeyPathExprSyntax.self).map { path(of: $0, declaration.name.text, own) }
             }
           }
         }
     }
 
-    /// The path of names of a key path.
-    private static func path(of keyPath: KeyPathExprSyntax, _ own: [String: String]) -> String {
-      let names = keyPath.components.compactMap { component -> String? in
+    /// The path of names of a key path. Its root may be the class with the types around it, as in `\Farm.Dog.name`.
+    private static func path(of keyPath: KeyPathExprSyntax, _ type: String, _ own: [String: String]) -> String {
+      var names = keyPath.components.compactMap { component -> String? in
         if case .property(let property) = component.component { property.declName.baseName.text.filter { $0 != "`" } } else { nil }
       }
+      if keyPath.root != nil, let end = names.lastIndex(of: type) { names.removeFirst(end + 1) }
       return ([own[names.first ?? ""] ?? names.first ?? ""] + names.dropFirst()).joined(separator: ".")
     }
   }

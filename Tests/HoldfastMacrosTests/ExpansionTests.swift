@@ -85,13 +85,20 @@
           var born: Date = .now
           @Attribute(name: "rank") var order: Int?
           #Unique<Animal>([\.order, \.home?.city])
-          #Index<Animal>([\.born], [\.order, \.born])
+          #Index<Animal>([\.born], [\.order, \.born], [\Zoo.Animal.born, \Animal.order])
+          #if DEBUG
+            #warning("A build for tests.")
+            static var count = 0
+            var text: String { "" }
+          #endif
         }
         """#)
+      #expect(expansion.messages == [])
       for line in [
         #"declaration.isAbstract = true"#, #"declaration.configurations = ["all"]"#,
         #"declaration.uniquenessConstraints.append(["rank", "home.city"])"#,
         #"declaration.indexes.append(FetchIndexDescription("rank_born", ["rank", "born"]))"#,
+        #"declaration.indexes.append(FetchIndexDescription("born_rank", ["born", "rank"]))"#,
         #"declaration.properties.append(.property("born", \Animal.born, initially: .now as Date))"#,
         #"open override class var entityName: String { "Beast" }"#, "open override func setComputedDefaults() {",
         "public enum Slots {", "public static var born: SlotIndex { SlotIndex(Being.SlotCounts.slots) }",
