@@ -5,7 +5,7 @@ import Testing
 /// The compiler refuses each way of sending an object, a context or a pointer to a row to another thread. It also refuses an index or a
 /// version in the place of another number, a switch without a default case over an enum that will grow, and queries that no store could
 /// evaluate. A case is a small file that imports the framework. `// ERROR:` has a part of the message about its line; all other lines have no
-/// error.
+/// error. `// OPTIONS:` has options of the compiler.
 @Suite(.serialized, .ownThreads) struct LeakTests {
   @Test(arguments: LeakCase.all) func theCompilerSaysWhatItShould(_ leak: LeakCase) throws {
     let output = try leak.compile(), marked = leak.marked, found = LeakCase.errors(in: output)
@@ -32,6 +32,11 @@ struct LeakCase: CustomTestStringConvertible, Sendable {
   let source: String
 
   var testDescription: String { name }
+
+  /// The rest of the first line that begins with a text.
+  private func comment(_ start: String) -> String? {
+    source.split(separator: "\n").first { $0.hasPrefix(start) }.map { $0.dropFirst(start.count).trimmingCharacters(in: .whitespaces) }
+  }
 
   /// The expected message of each line, by the line's number in the compiled file.
   var marked: [Int: String] {
@@ -81,12 +86,13 @@ struct LeakCase: CustomTestStringConvertible, Sendable {
     try (LeakCase.prelude + source).write(to: file, atomically: true, encoding: .utf8)
     defer { try? FileManager.default.removeItem(at: file) }
     let build = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+    let options = comment("// OPTIONS:")?.split(separator: " ").map(String.init) ?? []
     return try Program.run(
       "/usr/bin/env",
       [
         "swiftc", "-emit-sil", "-o", "/dev/null", "-swift-version", "6", "-parse-as-library", "-I",
-        build.appendingPathComponent("Modules").path, file.path,
-      ]
+        build.appendingPathComponent("Modules").path,
+      ] + options + [file.path]
     ).errors
   }
 }

@@ -138,7 +138,7 @@ public struct CompositeElement<Root>: Sendable {
   /// An element with a single value.
   ///
   /// The options are for classes that declare their entities, such as `.length(1...40)`. An element can't be unique by itself.
-  @inlinable public static func attribute<Value: AttributeValue & SendableMetatype>(
+  @inlinable public static func attribute<Value: AttributeValue>(
     _ name: String, _ keyPath: any WritableKeyPath<Root, Value> & Sendable, _ options: AttributeOption...
   ) -> CompositeElement { single(name, keyPath, options) }
 
@@ -152,7 +152,7 @@ public struct CompositeElement<Root>: Sendable {
     _ name: String, _ keyPath: any WritableKeyPath<Root, Value> & Sendable, _ options: AttributeOption...
   ) -> CompositeElement { nested(name, keyPath, options) }
 
-  @inlinable static func single<Value: AttributeValue & SendableMetatype>(
+  @inlinable static func single<Value: AttributeValue>(
     _ name: String, _ keyPath: any WritableKeyPath<Root, Value> & Sendable, _ options: [AttributeOption]
   ) -> CompositeElement {
     let access = StoredPart(keyPath)
@@ -188,7 +188,7 @@ public struct CompositeElement<Root>: Sendable {
 /// One name for all kinds of elements, for generated code: the type of the key path decides.
 extension CompositeElement {
   /// An element with a single value.
-  @inlinable public static func element<Value: AttributeValue & SendableMetatype>(
+  @inlinable public static func element<Value: AttributeValue>(
     _ name: String, _ keyPath: any WritableKeyPath<Root, Value> & Sendable, _ options: AttributeOption...
   ) -> CompositeElement { single(name, keyPath, options) }
 

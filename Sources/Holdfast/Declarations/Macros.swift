@@ -96,6 +96,8 @@
 
   /// Makes a struct the type of composite attributes: its stored properties are the elements. Requires the trait `Macros`.
   ///
+  /// In a module whose default isolation is the main actor, write `@Composite nonisolated struct`.
+  ///
   /// ```swift
   /// @Composite struct Place {
   ///   @Attribute(.length(1...40)) var city: String?

@@ -10,7 +10,9 @@ import HoldfastStore
 ///
 /// A property of non-optional type reads a missing value as the type's zero: 0, false, "", the reference date, no bytes, or the UUID of
 /// zeros. Required values are checked when the object is saved, never by a trap.
-public protocol AttributeValue {
+///
+/// A type that conforms where it is declared is nonisolated, also in modules whose default isolation is the main actor.
+public protocol AttributeValue: SendableMetatype {
   /// The attribute types that the type can read and write.
   static var attributeTypes: AttributeTypeSet { get }
   /// Reads a slot of a row.

@@ -34,7 +34,9 @@ import HoldfastStore
 ///                  ▼                ▼ │
 ///              (no object)       updated ──delete──▶ deleted ──save──▶ (no object)
 /// ```
-open class ManagedObject {
+///
+/// The class is explicitly nonisolated, so its subclasses are nonisolated also in modules whose default isolation is the main actor.
+open nonisolated class ManagedObject {
   /// The core of the context that the object belongs to.
   @usableFromInline final let context: ContextCore
   /// The current row, sealed or private; nil while the object is a fault.
