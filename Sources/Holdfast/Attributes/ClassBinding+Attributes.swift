@@ -49,7 +49,7 @@ extension ClassBinding {
 
 extension AttributeTransformer {
   /// The type of the values.
-  fileprivate var madeType: Any.Type { Value.self }
+  var madeType: Any.Type { Value.self }
 }
 
 /// The wrapped type of an optional type, or the type itself if it isn't optional.

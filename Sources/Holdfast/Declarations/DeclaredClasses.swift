@@ -50,6 +50,7 @@ struct DeclaredClasses {
   /// - Throws: ``PersistenceError`` if inverses contradict each other; ``/HoldfastStore/ModelError`` if the model is invalid.
   mutating func model() throws -> ManagedObjectModel {
     let inverses = inverses(), composites = composites()
+    checkTransformers()
     try throwProblems()
     let names = Set(declarations.flatMap(\.configurations)).sorted()
     let configurations = names.map { name in
@@ -86,6 +87,22 @@ struct DeclaredClasses {
       }
     }
     return composites
+  }
+
+  /// Reports `Codable` types in different types that have the same name, because a transformer is found by the name.
+  private mutating func checkTransformers() {
+    var types: [String: Any.Type] = [:]
+    for declaration in declarations {
+      for property in declaration.properties {
+        guard case .attribute(let attribute) = property.kind, let (name, transformer) = attribute.transformer else { continue }
+        let type = transformer.madeType
+        if let known = types.updateValue(type, forKey: name), known != type {
+          problems.append(
+            "\(declaration.type).\(property.name): Another Codable type is also named \(type). Rename one of both, or declare one attribute "
+              + "as `.transformable(by:)` with a registered CodableTransformer.")
+        }
+      }
+    }
   }
 
   /// Registers the transformers of `Codable` attributes, unless others have their names.

@@ -144,6 +144,28 @@ import Testing
     #expect(try reason(Placed.self).contains("Placed.there: Another struct is also named Point and has other elements."))
   }
 
+  private enum Shop {
+    struct Settings: Codable { var a = 0 }
+  }
+
+  private enum House {
+    struct Settings: Codable { var b = "" }
+  }
+
+  @Test func twoCodableTypesWithOneNameAreNamed() throws {
+    final class Owner: ManagedObject {
+      var house: House.Settings? { self[property: TransformableSlot(0)] }
+      var same: House.Settings? { self[property: TransformableSlot(1)] }
+      var shop: Shop.Settings? { self[property: TransformableSlot(2)] }
+      override class var declaration: EntityDeclaration? {
+        EntityDeclaration(
+          Owner.self, [.codable("house", \Owner.house), .codable("same", \Owner.same), .codable("shop", \Owner.shop)])
+      }
+    }
+    let text = try reason(Owner.self)
+    #expect(text.contains("Owner.shop: Another Codable type is also named Settings.") && !text.contains("Owner.same"))
+  }
+
   final class Knot: ManagedObject {
     var first: Knot? { self[property: 0] }
     var second: Knot? { self[property: 1] }
