@@ -15,6 +15,7 @@
     }
 
     mutating func check(_ type: ClassDeclSyntax, _ node: AttributeSyntax) {
+      checkName(type)
       checkGeneric(type)
       checkSuperclass(type)
       checkFinal(type, node)
@@ -39,6 +40,16 @@
         problems.error(
           "conditional", at: condition, "The properties of an entity can't depend on #if: a store has the same for all programs.")
       }
+    }
+
+    /// The types that the macro adds to each class. In the class, their names are theirs.
+    private static let memberTypes: Set<String> = ["Slots", "SlotCounts", "Snapshot"]
+
+    private mutating func checkName(_ type: ClassDeclSyntax) {
+      guard EntityCheck.memberTypes.contains(type.name.text) else { return }
+      problems.error(
+        "memberTypeAsClass", at: type.name,
+        "\(type.name.text) is a type in each class with @Entity. Rename the class; `@Entity(name:)` keeps the name of the entity.")
     }
 
     private mutating func checkGeneric(_ type: ClassDeclSyntax) {
@@ -138,6 +149,11 @@
 
     private mutating func checkType(_ property: ManagedProperty) {
       guard let binding = property.variable.bindings.first else { return }
+      if let name = property.type.names.first(where: EntityCheck.memberTypes.contains) {
+        problems.error(
+          "memberType", at: binding.typeAnnotation.map { Syntax($0.type) } ?? Syntax(binding),
+          "\(name) is a type in each class with @Entity. Write the other type with its module: Module.\(name).")
+      }
       if property.type.text.hasSuffix("!"), let type = binding.typeAnnotation?.type {
         problems.error(
           "implicitlyUnwrapped", at: type, "A property that can be nil has an optional type.",

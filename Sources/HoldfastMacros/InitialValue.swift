@@ -109,6 +109,11 @@
 
     var isToMany: Bool { unqualified.hasPrefix("ToMany<") || isOrdered }
 
+    /// The names in the type, each with the names before its last dot: `ToMany` and `Farm.Dog` in `ToMany<Farm.Dog>?`.
+    var names: [String] {
+      text.split { !$0.isLetter && !$0.isNumber && $0 != "_" && $0 != "." }.map(String.init)
+    }
+
     /// The element of an array or a set.
     var element: String? {
       let text = wrapped

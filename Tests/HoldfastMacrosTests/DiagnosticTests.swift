@@ -119,6 +119,15 @@
         "@Entity final class Box<Value>: ManagedObject {}",
         "1:24 error: A generic class can't be an entity: a model has one entity for each class."),
       Mistake(
+        "@Entity final class Snapshot: ManagedObject {}",
+        "1:21 error: Snapshot is a type in each class with @Entity. Rename the class; `@Entity(name:)` keeps the name of the entity."),
+      .property(
+        "var last: Snapshot?",
+        "2:13 error: Snapshot is a type in each class with @Entity. Write the other type with its module: Module.Snapshot."),
+      .property(
+        "@Relationship var all: ToMany<Snapshot>",
+        "2:26 error: Snapshot is a type in each class with @Entity. Write the other type with its module: Module.Snapshot."),
+      Mistake(
         "@Composite struct Box<Value> {}",
         "1:22 error: A generic struct can't be a composite attribute: a model has one composite for each struct."),
       Mistake(

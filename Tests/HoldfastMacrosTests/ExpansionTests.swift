@@ -135,6 +135,11 @@
       }
     }
 
+    @Test func aTypeWithItsModuleMayBeNamedLikeAMember() {
+      let expansion = Expansion("@Entity final class Cow: ManagedObject {\n  var last: Farm.Snapshot?\n}")
+      #expect(expansion.messages == [] && expansion.contains("slotCount(of: Farm.Snapshot?.self)"), "\(expansion.text)")
+    }
+
     @Test func theInitializerLeavesOutWhatItsCallersCannotSee() {
       let expansion = Expansion(
         #"""
