@@ -90,7 +90,7 @@
     // MARK: Properties
 
     private mutating func check(_ variable: VariableDeclSyntax) {
-      guard checkIsManaged(variable), checkForm(variable), let property = ManagedProperty(variable) else { return }
+      guard checkIsManaged(variable), checkForm(variable), let property = ManagedProperty(variable), checkToMany(property) else { return }
       checkType(property)
       checkRelationship(property)
       checkInitialValue(property)
@@ -147,6 +147,31 @@
       return true
     }
 
+    /// Reports a to-many relationship that is an array or a set, or optional.
+    private mutating func checkToMany(_ property: ManagedProperty) -> Bool {
+      guard let binding = property.variable.bindings.first, let type = binding.typeAnnotation?.type else { return true }
+      var corrected = binding
+      corrected.initializer = nil
+      func correct(_ text: String, _ message: String) -> Correction {
+        corrected.typeAnnotation?.type = TypeSyntax("\(raw: text)").with(\.trailingTrivia, binding.trailingTrivia)
+        return .replace(binding, by: corrected, message)
+      }
+      if property.type.isToMany, let last = property.type.text.last, "?!".contains(last) {
+        problems.error(
+          "optionalToMany", at: type, "A to-many relationship isn't optional: without objects it is empty.",
+          correct(String(property.type.text.dropLast()), "Make it not optional"))
+        return false
+      }
+      if property.variable.attribute(named: "Relationship") != nil, let element = property.type.element {
+        problems.error(
+          "arrayRelationship", at: type,
+          "A to-many relationship has the type ToMany<\(element)>, or OrderedToMany<\(element)> if its objects have an order.",
+          correct("ToMany<\(element)>", "Make it a to-many relationship"))
+        return false
+      }
+      return true
+    }
+
     private mutating func checkType(_ property: ManagedProperty) {
       guard let binding = property.variable.bindings.first else { return }
       if let name = property.type.names.first(where: EntityCheck.memberTypes.contains) {
@@ -161,15 +186,17 @@
             type, by: TypeSyntax("\(raw: property.type.text.dropLast())?").with(\.trailingTrivia, type.trailingTrivia), "Make it optional"))
       }
       guard property.kind == .value, property.type.isCollection else { return }
-      guard let element = property.type.element, !property.type.isOptional, binding.initializer == nil,
-        let annotation = binding.typeAnnotation
-      else {
+      guard let element = property.type.element, let annotation = binding.typeAnnotation else {
         problems.error("collection", at: binding, "A collection isn't an attribute. Add `@Attribute(.codable)`.")
         return
       }
+      let message = "A collection isn't an attribute. For objects, use ToMany<\(element)>; for values, add `@Attribute(.codable)`."
+      if property.type.isOptional || binding.initializer != nil {
+        problems.error("collection", at: annotation.type, message)
+        return
+      }
       problems.error(
-        "collection", at: annotation.type,
-        "A collection isn't an attribute. For objects, use ToMany<\(element)>; for values, add `@Attribute(.codable)`.",
+        "collection", at: annotation.type, message,
         .replace(
           annotation.type, by: TypeSyntax("ToMany<\(raw: element)>").with(\.trailingTrivia, annotation.type.trailingTrivia),
           "Make it a to-many relationship"))

@@ -53,6 +53,16 @@
         "2:14 error: A collection isn't an attribute. For objects, use ToMany<Walk>; for values, add `@Attribute(.codable)`.",
         corrected: "var walks: ToMany<Walk>"),
       .property(
+        "var tags: [String] = []",
+        "2:13 error: A collection isn't an attribute. For objects, use ToMany<String>; for values, add `@Attribute(.codable)`."),
+      .property(
+        #"@Relationship(deleteRule: .cascade, inverse: \Walk.dog) var walks: [Walk] = []"#,
+        "2:70 error: A to-many relationship has the type ToMany<Walk>, or OrderedToMany<Walk> if its objects have an order.",
+        corrected: #"@Relationship(deleteRule: .cascade, inverse: \Walk.dog) var walks: ToMany<Walk>"#),
+      .property(
+        "@Relationship var walks: ToMany<Walk>?", "2:28 error: A to-many relationship isn't optional: without objects it is empty.",
+        corrected: "@Relationship var walks: ToMany<Walk>"),
+      .property(
         "var walks: ToMany<Walk>",
         "2:3 warning: A to-many relationship has an inverse. Name it here, or write `@Relationship` if the other class does, or if there is "
           + "none.", corrected: #"@Relationship(inverse: \<#Class#>.<#property#>) var walks: ToMany<Walk>"#),
