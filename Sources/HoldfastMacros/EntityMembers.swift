@@ -68,6 +68,8 @@
       for names in entity.indexes {
         lines.append("declaration.indexes.append(FetchIndexDescription(\"\(names.joined(separator: "_"))\", \(list(names))))")
       }
+      // A variable that isn't changed is a warning.
+      if lines.count == 1 { lines[0] = "let declaration = EntityDeclaration(\(entity.name).self)" }
       return "\(entity.overriddenAccess)override class var declaration: EntityDeclaration? {\n"
         + (lines + ["return declaration"]).map { "  \($0)\n" }.joined() + "}"
     }

@@ -124,7 +124,8 @@
         "@Entity final class Dog: ManagedObject {\n  #if DEBUG\n  #if os(Linux)\n  var age = 1\n  #endif\n  #endif\n}",
         "2:3 error: The properties of an entity can't depend on #if: a store has the same for all programs."),
       .property(
-        "#Index<Dog>([\\.names[0]])", "2:15 error: Write each list as an array of key paths, because the macro reads the names in the text."),
+        "#Index<Dog>([\\.names[0]])", "2:15 error: Write each list as an array of key paths, because the macro reads the names in the text."
+      ),
       Mistake(
         "@Entity final class Box<Value>: ManagedObject {}",
         "1:24 error: A generic class can't be an entity: a model has one entity for each class."),

@@ -252,13 +252,17 @@
     }
 
     @Test(arguments: stores.indices) func unusualDeclarationsKeepTheirValues(_ store: Int) throws {
-      let folder = TemporaryFolder(), container = try PersistentContainer(for: Oddities.Gadget.self, store: EntityTests.stores[store](folder))
+      let folder = TemporaryFolder()
+      let container = try PersistentContainer(
+        for: Oddities.Gadget.self, Oddities.Plain.self, store: EntityTests.stores[store](folder))
       let context = container.newContext()
+      let plain = Oddities.Plain(context: context)
       let whole = Oddities.Gadget(context: context, number: 3, class: "a", size: Oddities.Size(width: 2, measure: .foot))
       whole.parts.append(Oddities.Gadget(context: context, number: 4))
       try context.save()
       let part = try #require(try container.newContext().fetchOne(Oddities.Gadget.self) { $0.number == 4 })
       #expect(part.lock == Oddities.Lock.none && part.in == .bolt && part.made == .distantPast && part.size.measure == .metre)
+      #expect(plain.lock == Oddities.Lock.none && plain.made == .distantPast)
       #expect(part.whole?.class == "a" && part.whole?.size.measure == .foot && part.text == "4")
       let entities = try ManagedObjectModel.declared(by: [Oddities.Gadget.self]).declarations
       #expect(entities.first { $0.name == "Gadget" }?.indexes.map(\.properties) == [["number", "made"], ["size.width"]])

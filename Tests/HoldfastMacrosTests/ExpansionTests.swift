@@ -169,6 +169,17 @@
       }
     }
 
+    @Test func aClassWithoutPropertiesHasASlotCountAndAConstantDeclaration() {
+      let expansion = Expansion("@Entity final class Calf: Cow {}")
+      for line in [
+        "enum Slots { }", "static var slots: Int { Cow.SlotCounts.slots }",
+        "override class var declaration: EntityDeclaration? { let declaration = EntityDeclaration(Calf.self) return declaration }",
+        "convenience init(context managedObjectContext: ManagedObjectContext) {",
+      ] {
+        #expect(expansion.contains(line), "\(line) in\n\(expansion.text)")
+      }
+    }
+
     @Test func noneOfAnOptionalIsNil() {
       let expansion = Expansion(
         "@Entity final class Cow: ManagedObject {\n  var age: Int? = .none\n  var owner: Farmer? = .none\n  var lock: Lock = .none\n}")

@@ -4,32 +4,47 @@
 
   /// Public types, and declarations that are legal but unusual: what the macros add to them compiles.
   public enum Oddities {
+    /// An enumeration with a case that an optional has, too.
     public enum Lock: Int16, CaseIterable, AttributeValue { case chain, none, bolt }
 
     enum Measure: String, CaseIterable, AttributeValue { case metre, foot }
 
+    /// A composite whose elements aren't all public.
     @Composite public struct Size {
+      /// A public element.
       public var width = 0.0
       var measure = Measure.metre
       private var secret = 0
     }
 
+    /// A class that other modules may inherit from.
     @Entity(isAbstract: true) open class Thing: ManagedObject {
+      /// A constant of the type.
       public var made: Date = .distantPast
       var lock: Lock = .none
     }
 
-    // A comment before the attribute,
+    /// A class without properties.
+    @Entity public final class Plain: Thing {}
+
+    /// A class with comments between its words.
     @Entity
-    // one behind it,
-    public /* and one within */ final class Gadget: Thing {
+    // between attribute and class
+    public
+      // between its modifiers
+      final class Gadget: Thing
+    {
+      /// A required property.
       @Attribute(.range(0...9))  // one digit
       // between attribute and property
       public var number: Int  // behind the property
+      /// A property with the name of a keyword.
       public var `class`: String? = .none
       var `in`: Oddities.Lock? = .bolt
       fileprivate var hidden = Lock.chain
+      /// A property that this module sets.
       public private(set) var size = Size()
+      /// An optional without its mark.
       @Relationship(inverse: \Oddities.Gadget.parts) public var whole: Optional<Gadget>
       @Relationship(deleteRule: .cascade) var parts: ToMany<Gadget>
       #if DEBUG || true
