@@ -70,7 +70,20 @@
 
     private static func elements(of type: StructDeclSyntax, _ problems: inout Problems) -> [Element] {
       type.memberBlock.members.compactMap { member in
-        guard let variable = member.decl.as(VariableDeclSyntax.self), ManagedProperty.isManaged(variable) else { return nil }
+        if let condition = member.decl.as(IfConfigDeclSyntax.self), condition.hasManagedProperties {
+          problems.error(
+            "conditional", at: condition,
+            "The elements of a composite attribute can't depend on #if: a store has the same for all programs.")
+        }
+        guard let variable = member.decl.as(VariableDeclSyntax.self) else { return nil }
+        guard ManagedProperty.isManaged(variable) else {
+          if let observer = variable.observer {
+            problems.error("observer", at: observer, "An element can't have observers: reading the attribute would call them.")
+          } else if let attribute = variable.attribute(named: "Attribute") {
+            problems.error("notStored", at: attribute, "Only a stored property is an element.")
+          }
+          return nil
+        }
         guard variable.isVar else {
           problems.error(
             "constant", at: variable.bindingSpecifier, "An element is a variable: its value is read from a store.", .makeVariable(variable))

@@ -108,9 +108,7 @@
     /// Reports observers, and macros on properties that aren't managed.
     private mutating func checkIsManaged(_ variable: VariableDeclSyntax) -> Bool {
       if ManagedProperty.isManaged(variable) { return true }
-      if let block = variable.bindings.first?.accessorBlock, case .accessors(let list) = block.accessors,
-        let observer = list.first(where: { [.keyword(.willSet), .keyword(.didSet)].contains($0.accessorSpecifier.tokenKind) })
-      {
+      if let observer = variable.observer {
         problems.error(
           "observer", at: observer,
           "A managed property can't have observers: its value also changes without its setter. Use onChange of the context, or willSave().")
@@ -280,7 +278,7 @@
 
   extension IfConfigDeclSyntax {
     /// Whether a clause has properties that would be managed, or `#Unique` or `#Index`.
-    fileprivate var hasManagedProperties: Bool {
+    var hasManagedProperties: Bool {
       clauses.compactMap { $0.elements?.as(MemberBlockItemListSyntax.self) }.flatMap { Array($0) }.contains { member in
         if let condition = member.decl.as(IfConfigDeclSyntax.self) { return condition.hasManagedProperties }
         if let list = member.decl.as(MacroExpansionDeclSyntax.self) { return list.isEntityList }

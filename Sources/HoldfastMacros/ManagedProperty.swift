@@ -66,12 +66,11 @@
 
     /// Whether a variable of a class with `@Entity` is managed: a stored property of objects.
     static func isManaged(_ variable: VariableDeclSyntax) -> Bool {
-      let excluded: Set<Keyword> = [.static, .class, .lazy, .weak, .unowned, .override]
-      let modifiers = variable.modifiers.compactMap { modifier -> Keyword? in
-        if case .keyword(let keyword) = modifier.name.tokenKind { keyword } else { nil }
-      }
-      return excluded.isDisjoint(with: modifiers) && variable.bindings.allSatisfy { $0.accessorBlock == nil }
+      !variable.hasModifier(of: unmanaged.union([.override])) && variable.bindings.allSatisfy { $0.accessorBlock == nil }
     }
+
+    /// The modifiers of stored properties that aren't managed.
+    static let unmanaged: Set<Keyword> = [.static, .class, .lazy, .weak, .unowned]
   }
 
   /// The arguments of a macro.
@@ -113,6 +112,18 @@
 
   extension VariableDeclSyntax {
     var isVar: Bool { bindingSpecifier.tokenKind == .keyword(.var) }
+
+    func hasModifier(of keywords: Set<Keyword>) -> Bool {
+      modifiers.contains { if case .keyword(let keyword) = $0.name.tokenKind { keywords.contains(keyword) } else { false } }
+    }
+
+    /// Its first `willSet` or `didSet`; nil for a property that isn't managed without them.
+    var observer: AccessorDeclSyntax? {
+      guard !hasModifier(of: ManagedProperty.unmanaged), let block = bindings.first?.accessorBlock,
+        case .accessors(let list) = block.accessors
+      else { return nil }
+      return list.first { [.keyword(.willSet), .keyword(.didSet)].contains($0.accessorSpecifier.tokenKind) }
+    }
 
     func attribute(named name: String) -> AttributeSyntax? { attributes.first(named: name) }
   }

@@ -147,6 +147,14 @@
       Mistake(
         "@Composite struct Place { let city: String? }", "1:27 error: An element is a variable: its value is read from a store.",
         corrected: "@Composite struct Place { var city: String? }"),
+      Mistake(
+        "@Composite struct Place {\n  #if DEBUG\n  var x = 0.0\n  #endif\n}",
+        "2:3 error: The elements of a composite attribute can't depend on #if: a store has the same for all programs."),
+      Mistake(
+        "@Composite struct Place {\n  var x = 0.0 { didSet {} }\n}",
+        "2:17 error: An element can't have observers: reading the attribute would call them."),
+      Mistake(
+        "@Composite struct Place {\n  @Attribute(.range(0...1)) var x: Double { 0 }\n}", "2:3 error: Only a stored property is an element."),
       Mistake("@Composite struct Place { var x = 0.0, y = 0.0 }", "1:27 error: Declare each element on its own."),
       Mistake(
         "@Composite struct Place { var city = name() }",

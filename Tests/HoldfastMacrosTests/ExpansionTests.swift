@@ -122,14 +122,17 @@
           var title: String { "Cow" }
           static var shared: Int = 3
           lazy var cache = 3
+          weak var screen: Screen? { didSet {} }
         }
         """#)
+      #expect(expansion.messages == [])
       for line in [
         "self[property: TransformableSlot(Slots.colour)]", "self[property: TransformableSlot(Slots.notes)] ?? []",
         "self[property: Slots.isSelected] ?? false", "self[property: Slots.leader] = newValue", "self[property: Slots.herd] = newValue",
         #".transformable("colour", \Cow.colour, .transformable(by: "Colour"))"#, #".codable("notes", \Cow.notes, .codable)"#,
         #".transient("isSelected", \Cow.isSelected, .transient)"#, #".property("leader", \Cow.leader, .transient)"#,
         #"var title: String { "Cow" }"#, "static var shared: Int = 3", "lazy var cache = 3",
+        "weak var screen: Screen? { didSet {} }",
       ] {
         #expect(expansion.contains(line), "\(line) in\n\(expansion.text)")
       }
