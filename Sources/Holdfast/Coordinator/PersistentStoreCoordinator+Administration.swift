@@ -124,7 +124,7 @@ extension PersistentStoreCoordinator {
   /// - Returns: The object IDs at the destination; nil if the types are equal, because the IDs remain.
   /// - Throws: the errors of ``replacePersistentStore(_:withCopyOf:model:progress:)`` and ``destroyPersistentStore(_:)``, and `invalidPath` if
   ///   both descriptions are of the same file. The code is `storeReplaced` if another process changed the store while it was copied. If only
-  ///   the original can't be destroyed, the copy remains, and the error says so.
+  ///   the original can't be destroyed, the copy remains, and the error names it.
   @discardableResult
   public static func movePersistentStore(
     _ description: StoreDescription, to destination: StoreDescription, model: ManagedObjectModel? = nil,
@@ -145,7 +145,7 @@ extension PersistentStoreCoordinator {
     }
     let backups = description.type == destination.type ? destination.location : nil
     do { try destroy(description, DestructionRequest(movingBackupsTo: backups)) } catch var error as StoreError {
-      error.reason += " The copy is complete: \(destination.location?.description ?? destination.type). Both stores exist now."
+      error.reason += " The copy is complete: \(destination.location?.description ?? destination.type)."
       throw error
     }
     return copy
