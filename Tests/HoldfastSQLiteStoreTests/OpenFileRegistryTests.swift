@@ -124,4 +124,24 @@ import Testing
     database.close()
     #expect(try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(journalMode: mode)).count() == 1)
   }
+
+  /// What the registry prevents: when a process closes any descriptor of a file, the system drops all locks of the process on that file.
+  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
+  func RD4_withoutTheRegistryAnotherProcessGetsTheLock(mode: SQLiteStoreOptions.JournalMode) async throws {
+    let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(journalMode: mode))
+    try database.writer.begin(.immediate)
+    try database.writer.run("INSERT INTO item (name) VALUES ('ours')")
+    // The locks of a log are in its index.
+    _ = try TemporaryFolder.read(folder.file() + (mode == .wal ? "-shm" : ""))
+
+    await #expect(processExitsWith: .success) { [path = folder.file() as String] in
+      let other = try SQLiteDatabase.opened(path: path, options: SQLiteStoreOptions(busyTimeout: .seconds(0.05)))
+      let error = storeError { () throws(StoreError) in try other.writer.begin(.immediate) }
+      precondition(error?.code != .locked, "\(String(describing: error))")
+      // The process ends without closing the file, as if it were killed.
+      _ = Unmanaged.passRetained(other)
+    }
+    database.writer.rollback()
+    database.close()
+  }
 }
