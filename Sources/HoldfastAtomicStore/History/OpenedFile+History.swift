@@ -50,7 +50,7 @@ extension OpenedFile {
       if let limit = request.limit, transactions.count >= limit { return false }
       let kept = try transaction(number, text, HistoryRequest.operation)
       if let since = request.since, kept.time < since { return true }
-      if let author = request.author, kept.author != author { return true }
+      if let author = request.author, kept.author?.utf8.elementsEqual(author.utf8) != true { return true }
       changeCount += kept.changeCount
       if changeCount > KeptTransaction.limit { throw tooLarge() }
       transactions.append(

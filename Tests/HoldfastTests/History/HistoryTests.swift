@@ -133,6 +133,17 @@ import Testing
     #expect(changes.map(\.removedDestinations) == [[:], [:], ["friends": [rex]], ["friends": [fido]]])
   }
 
+  /// The bug: whole-file stores compared the characters of authors.
+  @Test(arguments: HistoryStore.allCases) func authorsAreComparedByTheirCodePoints(_ store: HistoryStore) throws {
+    let coordinator = try store.coordinator(HistoryModel.model(), folder), authors = ["Ren\u{E9}", "Rene\u{301}"]
+    for author in authors {
+      let context = try HistoryModel.context(coordinator, author: author)
+      _ = try HistoryModel.insert("Dog", "Fido", context)
+      try context.save()
+    }
+    #expect(try authors.map { try coordinator.fetchHistory(author: $0).transactions.map(\.transactionNumber) } == [[1], [2]])
+  }
+
   /// The bug: the error was reported as an unknown one of the store.
   @Test(arguments: HistoryStore.allCases) func anErrorOfThePredicateIsThrown(_ store: HistoryStore) throws {
     struct Refusal: Error {}
