@@ -79,20 +79,25 @@ extension Snippet {
 /// The sources that must contain the snippets.
 struct CompiledSources: Sendable {
   private let files: [[String]]
+  /// The places of each line, by the line without its indentation.
+  private let places: [Substring: [(file: Int, line: Int)]]
 
   init(_ sources: [String]) {
     files = sources.map { $0.split(separator: "\n", omittingEmptySubsequences: false).map(String.init) }
+    var places: [Substring: [(file: Int, line: Int)]] = [:]
+    for (file, lines) in files.enumerated() {
+      for (number, line) in lines.enumerated() { places[line.drop { $0 == " " }, default: []].append((file, number)) }
+    }
+    self.places = places
   }
 
   /// Why no source contains a snippet line by line, or nil if one does. The source may indent it further.
   func problem(with snippet: Snippet) -> String? {
     var most = 0
-    for file in files {
-      for start in file.indices {
-        let matching = matchingLines(snippet.lines, file[start...])
-        if matching == snippet.lines.count { return nil }
-        most = max(most, matching)
-      }
+    for place in places[snippet.lines.first?.drop { $0 == " " } ?? ""] ?? [] {
+      let matching = matchingLines(snippet.lines, files[place.file][place.line...])
+      if matching == snippet.lines.count { return nil }
+      most = max(most, matching)
     }
     let place = snippet.line + 1 + most
     return "\(snippet.file):\(place): The example isn't in a compiled file. The first line that differs is: "
