@@ -7,7 +7,7 @@ import Testing
 
 /// Repairs, compactions and replacements by a store of the same type that are killed at their system calls, traced by strace: at each, or
 /// at 500 of more.
-@Suite struct MaintenanceKillTests {
+@Suite(.ownThreads) struct MaintenanceKillTests {
   @Test(arguments: MigratedStore.allCases)
   func RA4_aProcessThatIsKilledAtAnyCallOfARepairLeavesTheDamagedStoreAndPerhapsANewOne(store: MigratedStore) async throws {
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Processes that are killed while they remove or replace a store with external files. Later calls finish what they left.
-@Suite struct InterruptedRemovalTests {
+@Suite(.ownThreads) struct InterruptedRemovalTests {
   @Test(arguments: FileStore.all)
   func RA4_whatRemainsOfAStoreWhoseDestructionIsKilledIsRemovedByTheNextOneOrByANewStore(kind: FileStore) async throws {
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) { [kind = kind as FileStore] in
