@@ -14,9 +14,10 @@ import Testing
 
 /// Commands that change or create a store are killed at random instants.
 @Suite(.serialized) struct CommandKillTests {
-  private static let rounds = ProcessInfo.processInfo.environment["HOLDFAST_TESTS"] == "full" ? 60 : 6
+  private static let isFull = ProcessInfo.processInfo.environment["HOLDFAST_TESTS"] == "full"
+  private static let rounds = isFull ? 60 : 6
   private static let formerCount = 10
-  private static let importedCount = 2_000
+  private static let importedCount = isFull ? 2_000 : 500
 
   private func model() throws -> ManagedObjectModel {
     try ManagedObjectModel(entities: [EntityDescription("Number", attributes: [.init("value", .integer64)])])
