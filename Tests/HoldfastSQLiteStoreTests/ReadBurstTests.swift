@@ -135,7 +135,7 @@ import Testing
 
   /// The watcher ends transactions of idle connections on its own thread. Closing must still find all connections.
   @Test func aDatabaseThatIsClosedWhileABurstIsEndedIsFreeAtOnce() throws {
-    for round in 0..<150 {
+    for round in 0..<TestTier.count(50, full: 150) {
       let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(durability: .normal))
       for _ in 0..<60 { _ = try Self.count(database) }
       usleep(UInt32(9_900 + round % 40 * 20))
@@ -161,7 +161,7 @@ import Testing
 
   /// The thread that ends the transaction closes the connection before the pool is closed, or finds none.
   @Test func aDatabaseThatIsClosedWhileAnUnusableConnectionIsClosedIsFreeAtOnce() throws {
-    for _ in 0..<150 {
+    for _ in 0..<TestTier.count(50, full: 150) {
       let database = try SQLiteDatabase.make(folder.file(), SQLiteStoreOptions(durability: .normal))
       try breakIdleConnection(database)
       let begins = DispatchSemaphore(value: 0), hasEnded = DispatchSemaphore(value: 0)
