@@ -120,44 +120,50 @@ import Testing
     try await cancelAtEachReport(operation) { Places(operation, store, hasLog: false) }
   }
 
+  /// Cancels at each report, or at about eight of them from a random one.
   private func cancelAtEachReport(_ operation: Operation, _ newPlaces: () -> Places) async throws {
-    var number = 0, cancelled = 0
-    while true {
-      number += 1
-      let places = newPlaces(), place = number
-      try fill(places, operation)
-      let digests = try places.digests(old), before = try places.snapshot(), external = try places.externalFiles()
-      let shares = Mutex<[Double]>([])
-      let task = Task {
-        try run(operation, places) { share in
-          let count = shares.withLock { shares in
-            shares.append(share)
-            return shares.count
-          }
-          if count == place { withUnsafeCurrentTask { $0?.cancel() } }
-        }
-      }
-      var code: String?
-      do { try await task.value } catch let error as StoreError { code = error.code.rawValue } catch let error as MigrationError {
-        code = error.code.rawValue
-      }
-      let found = shares.withLock { $0 }
-      #expect(found == found.sorted() && Set(found).count == found.count && found.allSatisfy { (0...1).contains($0) }, "\(found)")
-      if let code {
-        cancelled += 1
-        #expect(code == "cancelled", "report \(place)")
-        let names = [places.source, places.other].map(\.folder.names)
-        #expect(try places.areUnchanged(since: before, digests, old), "report \(place): \(names)")
-        #expect(try places.externalFiles() == external, "report \(place)")
-        continue
-      }
-      // The last report comes after the last step.
-      #expect(found.last == 1 && found.count <= place, "\(found)")
-      let result = operation == .migration || operation == .migrationOfLinks ? places.source : places.other
-      #expect(try result.contents(finalModel(operation)).count == 100)
-      if found.count < place { break }
+    let count = try await perform(operation, newPlaces(), cancellingAt: .max).reports, step = TestTier.step(calls: count, kills: 8)
+    var cancelled = 0
+    for report in stride(from: Int.random(in: 1...step), through: count, by: step) {
+      if try await perform(operation, newPlaces(), cancellingAt: report).isCancelled { cancelled += 1 }
     }
-    #expect(cancelled > 0, "of \(number)")
+    #expect(cancelled > 0, "of \(count)")
+  }
+
+  /// Performs an operation in a task that is cancelled at a report, and checks the stores. Returns the number of reports as well.
+  private func perform(
+    _ operation: Operation, _ places: Places, cancellingAt place: Int
+  ) async throws -> (isCancelled: Bool, reports: Int) {
+    try fill(places, operation)
+    let digests = try places.digests(old), before = try places.snapshot(), external = try places.externalFiles()
+    let shares = Mutex<[Double]>([])
+    let task = Task {
+      try run(operation, places) { share in
+        let count = shares.withLock { shares in
+          shares.append(share)
+          return shares.count
+        }
+        if count == place { withUnsafeCurrentTask { $0?.cancel() } }
+      }
+    }
+    var code: String?
+    do { try await task.value } catch let error as StoreError { code = error.code.rawValue } catch let error as MigrationError {
+      code = error.code.rawValue
+    }
+    let found = shares.withLock { $0 }
+    #expect(found == found.sorted() && Set(found).count == found.count && found.allSatisfy { (0...1).contains($0) }, "\(found)")
+    if let code {
+      #expect(code == "cancelled", "report \(place)")
+      let names = [places.source, places.other].map(\.folder.names)
+      #expect(try places.areUnchanged(since: before, digests, old), "report \(place): \(names)")
+      #expect(try places.externalFiles() == external, "report \(place)")
+      return (true, found.count)
+    }
+    // The last report comes after the last step.
+    #expect(found.last == 1 && found.count <= place, "\(found)")
+    let result = operation == .migration || operation == .migrationOfLinks ? places.source : places.other
+    #expect(try result.contents(finalModel(operation)).count == 100)
+    return (false, found.count)
   }
 
   /// A cancelled task doesn't begin.
