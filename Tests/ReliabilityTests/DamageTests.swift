@@ -12,7 +12,7 @@ import Testing
 
   @Test func RE2_aFileTruncatedAtAnyLengthIsAnErrorOrAnAnswer() async throws {
     try Harbour.makeFile(folder.file("whole"))
-    let job = Job("Cut files", folder, rounds: 40)
+    let job = Job("Cut files", folder, rounds: 20, full: 200)
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent, \.standardErrorContent]) {
       [job = job as Job] in
       let damaged = job.folder + "/harbour.sqlite"
@@ -38,7 +38,7 @@ import Testing
 
   @Test func RE1_aFileWithRandomBytesChangedIsAnErrorOrAnAnswer() async throws {
     try Harbour.makeFile(folder.file("whole"))
-    let job = Job("Changed bytes", folder, rounds: 300)
+    let job = Job("Changed bytes", folder, rounds: 150, full: 1500)
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent, \.standardErrorContent]) {
       [job = job as Job] in
       let damaged = job.folder + "/harbour.sqlite"
@@ -70,7 +70,7 @@ import Testing
       for _ in 0..<12 { try Voyage.saveNext(context) }
       abort()
     }
-    let job = Job("Changed log", folder, rounds: 100)
+    let job = Job("Changed log", folder, rounds: 50, full: 500)
     let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent, \.standardErrorContent]) {
       [job = job as Job] in
       let damaged = job.folder + "/harbour.sqlite"
@@ -200,10 +200,10 @@ struct Job: Codable {
   let seed: UInt64
   let rounds: Int
 
-  init(_ purpose: String, _ folder: TemporaryFolder, rounds: Int) {
+  init(_ purpose: String, _ folder: TemporaryFolder, rounds: Int, full: Int) {
     self.folder = folder.path
     seed = SeededGenerator(purpose).seed
-    self.rounds = TestTier.count(rounds, full: 5 * rounds)
+    self.rounds = TestTier.count(rounds, full: full)
   }
 
   var random: SeededGenerator { SeededGenerator(seed: seed) }
