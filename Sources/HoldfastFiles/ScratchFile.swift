@@ -57,6 +57,7 @@ public final class ScratchFile {
     /// The number of bytes of addresses: whole pages of every system.
     private let reservedByteCount: Int
     private var isLoaded = false
+    private var isReadable = true
 
     private static let alignment = 1 << 16
 
@@ -72,7 +73,12 @@ public final class ScratchFile {
     private var memory: UnsafeMutableRawPointer { UnsafeMutableRawPointer(mutating: base) }
 
     /// Reads the bytes, unless they are in memory. If they can't be read, they are zero, and the file has a ``ScratchFile/failure``.
-    public func load() { if !isLoaded { read() } }
+    ///
+    /// - Returns: Whether they could be read.
+    @discardableResult public func load() -> Bool {
+      if !isLoaded { read() }
+      return isReadable
+    }
 
     private func read() {
       let result = holdfast_open_pages(memory, reservedByteCount)
@@ -87,6 +93,7 @@ public final class ScratchFile {
       } catch {
         memory.initializeMemory(as: UInt8.self, repeating: 0, count: count)
         file.failure = file.failure ?? error
+        isReadable = false
       }
     }
 

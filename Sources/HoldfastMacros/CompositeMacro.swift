@@ -65,7 +65,7 @@
       conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
     ) throws -> [ExtensionDeclSyntax] {
       guard declaration.is(StructDeclSyntax.self), !protocols.isEmpty else { return [] }
-      return [try ExtensionDeclSyntax("extension \(type.trimmed): CompositeAttributeValue {}")]
+      return [try ExtensionDeclSyntax("extension \(type.trimmed): nonisolated CompositeAttributeValue {}")]
     }
 
     private static func elements(of type: StructDeclSyntax, _ problems: inout Problems) -> [Element] {

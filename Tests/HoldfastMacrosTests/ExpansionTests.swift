@@ -271,7 +271,7 @@
               }
             }
 
-            extension Place: CompositeAttributeValue {
+            extension Place: nonisolated CompositeAttributeValue {
             }
             """#))
     }

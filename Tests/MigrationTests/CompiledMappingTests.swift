@@ -87,7 +87,7 @@ import Testing
     let contents = try place.contents(new)
     #expect(
       contents == [
-        "Dog d: age=nil double=6 owner=p title=Rex", "Dog e: age=nil double=22 owner=nil title=Odie", "Person p: dogs=[d]",
+        "Dog d: age=nil double=6 title=Rex owner=p", "Dog e: age=nil double=22 title=Odie owner=nil", "Person p: dogs=[d]",
         "Veteran e: name=Odie",
       ])
   }

@@ -86,6 +86,8 @@ struct RowTable: Sendable {
 
   /// Calls `body` with each row of an entity in a key range, in ascending key order.
   ///
+  /// Rows in a file that can't be read are left out.
+  ///
   /// - Parameter body: Returns whether it doesn't need the rows before this one anymore. Those that it needs stay in memory, also after the
   ///   last row.
   func forEachRow(of entity: EntityIndex, keys: ClosedRange<ObjectKey>, _ body: (RowPointer) throws -> Bool) rethrows {
@@ -94,23 +96,24 @@ struct RowTable: Sendable {
     try directory.forEach(in: keys.rawValues) { _, location in
       if location.page != number {
         number = location.page
-        page = self.entity(location) == entity ? Unmanaged.passUnretained(batch(location)) : nil
+        page = self.entity(location) == entity && batch(location).load() ? Unmanaged.passUnretained(batch(location)) : nil
         if page != nil { eviction.use(number) }
       }
       if let page, try body(page._withUnsafeGuaranteedRef { $0.pointer(location.row) }) { eviction.evictUsed(except: number) }
     }
   }
 
-  /// Calls `body` with each row of an entity, in ascending key order.
+  /// Calls `body` with each row of an entity, in ascending key order. Rows in a file that can't be read are left out.
   func forEachRow(of entity: EntityIndex, _ body: (RowPointer) throws -> Void) rethrows {
-    var number = -1, eviction = PageEviction(self)
+    var number = -1, isReadable = true, eviction = PageEviction(self)
     try forEachLocation { location in
       guard self.entity(location) == entity else { return }
       if location.page != number {
         eviction.evict(number)
         number = location.page
+        isReadable = batch(location).load()
       }
-      try body(pointer(location))
+      if isReadable { try body(pointer(location)) }
     }
     eviction.evict(number)
   }
@@ -307,7 +310,7 @@ struct RowTable: Sendable {
       var copies: [RowBatch] = []
       for number in numbers {
         guard let page = pages[number], page.entity == entity else { continue }
-        page.batch.load()
+        if !page.batch.load() { continue }
         for row in 0..<page.batch.count where page.isLive(row) {
           builder.append(page.batch.pointer(row))
           if builder.isFull { copies.append(builder.seal()) }

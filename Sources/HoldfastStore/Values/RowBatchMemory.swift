@@ -5,8 +5,10 @@ public protocol RowBatchMemory: AnyObject, Sendable {
 
   /// Reads the rows, unless they are in memory.
   ///
-  /// If they can't be read, all their bytes are zero, so they are rows without values. The owner of the file knows of the failure.
-  func load()
+  /// If they can't be read, all their bytes are zero, so they are rows without values and keys. The owner of the file knows of the failure.
+  ///
+  /// - Returns: Whether they could be read.
+  @discardableResult func load() -> Bool
 
   /// Removes the rows from memory.
   func evict()
@@ -28,7 +30,9 @@ extension RowBatch {
   public var isEvictable: Bool { memory != nil }
 
   /// Reads rows in a file, unless they are in memory. Call it before pointers to the rows are used, on one thread at a time.
-  @inlinable @inline(__always) public func load() { if let memory { memory.load() } }
+  ///
+  /// - Returns: False if they can't be read; see ``RowBatchMemory/load()``.
+  @discardableResult @inlinable @inline(__always) public func load() -> Bool { memory?.load() ?? true }
 
   /// Evicts rows in a file from memory. Pointers to them can't be used until ``load()`` is called. Call it after a loop over the rows.
   public func evict() { if let memory { memory.evict() } }
