@@ -197,7 +197,7 @@ final class ContextObservers {
     guard hearChanges else { return }
     noted = []
     otherEnds = []
-    for object in objects {
+    for object in objects where !object.flags.contains(.detached) {
       if object.isInserted { invalidated.append(object.id) } else { refreshed.append(object.id) }
     }
     refreshed += toldOtherEnds.subtracting(objects.lazy.map(\.id))

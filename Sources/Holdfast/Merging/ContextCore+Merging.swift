@@ -153,7 +153,7 @@ extension ContextCore {
     changes.forgetRefusedValues(object)
     detach(object)
     object.flags.insert(.inaccessible)
-    object.flags.subtract([.inserted, .updated, .deleted, .propagated])
+    object.flags.subtract([.inserted, .updated, .deleted, .noted, .propagated])
   }
 
   /// Makes an object that the other side deleted a new object with the same ID.

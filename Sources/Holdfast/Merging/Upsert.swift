@@ -91,6 +91,6 @@ struct Upsert {
     context.changes.forgetRefusedValues(object)
     context.detach(object)
     object.flags.insert(.inaccessible)
-    object.flags.subtract([.inserted, .updated, .deleted, .propagated])
+    object.flags.subtract([.inserted, .updated, .deleted, .noted, .propagated])
   }
 }

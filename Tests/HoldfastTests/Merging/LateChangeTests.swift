@@ -52,6 +52,13 @@ import Testing
       #expect(error?.code == .lostChanges && error?.objectID == removed.id, comment)
       ours.rollback()
       #expect(!ours.hasChanges && !removed.hasChanges && rest.collar?.dog === rest && rest.friends.isEmpty && ann.dogs.isEmpty, comment)
+      #expect(removed.isInaccessible && removed.age == 0 && removed.owner == nil, comment)
+
+      change.make(removed, rest, ann)
+      let second = #expect(throws: PersistenceError.self) { try ours.save() }
+      #expect(second?.code == .lostChanges && second?.objectID == removed.id, comment)
+      ours.rollback()
+      #expect(!ours.hasChanges && rest.collar?.dog === rest && rest.friends.isEmpty && ann.dogs.isEmpty, comment)
       rest.age = 5
       try ours.save()
       try place.close()
@@ -59,6 +66,35 @@ import Testing
       #expect(try saved.fetch(Dog.self).map(\.age) == [5], comment)
       #expect(try saved.one(Dog.self) { $0.name == "Rex" }?.collar != nil, comment)
     }
+  }
+
+  @Test(arguments: TestStore.withChild) func aResetDiscardsALateChange(_ store: TestStore) throws {
+    let place = try store.makePlace(), (ours, removed, _) = try removing(place)
+    removed.age = 4
+    try ours.processPendingChanges()
+    removed.age = 9
+    ours.reset()
+    #expect(!ours.hasChanges && removed.isInaccessible && removed.age == 0)
+    removed.age = 9
+    let error = #expect(throws: PersistenceError.self) { try ours.save() }
+    #expect(error?.code == .lostChanges && error?.objectID == removed.id)
+    ours.rollback()
+    try ours.save()
+  }
+
+  /// A context that will merge that another one has deleted Fido; with Fido and Rex.
+  private func removing(_ place: TestStore.Place) throws -> (ours: ManagedObjectContext, removed: Dog, rest: Dog) {
+    let setup = try place.context()
+    _ = (setup.dog("Fido", age: 3), setup.dog("Rex", age: 2))
+    try setup.save()
+    let (ours, theirs) = try place.twoContexts(.mergeByPropertyStoreTrump)
+    ours.automaticallyMergesChanges = true
+    let removed = try #require(try ours.one(Dog.self) { $0.name == "Fido" })
+    let rest = try #require(try ours.one(Dog.self) { $0.name == "Rex" })
+    #expect(removed.age == 3 && rest.age == 2)
+    theirs.delete(try #require(try theirs.one(Dog.self) { $0.name == "Fido" }))
+    try theirs.save()
+    return (ours, removed, rest)
   }
 
   @Test(arguments: TestStore.allCases) func theNextSaveThrowsIfAnObjectWasChangedAfterASaveMergedItWithAnother(_ store: TestStore) throws {

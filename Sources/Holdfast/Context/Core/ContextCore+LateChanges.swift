@@ -9,6 +9,11 @@ extension ContextCore {
     precondition(
       object.flags.contains(.inaccessible),
       "A removed object was changed: it was deleted and saved, or its context was reset or rolled back.")
+    if !isReleased && !object.flags.contains(.inList) {
+      // A rollback or reset reverts the change. Otherwise, repeating it could have no effect, and wouldn't be noticed.
+      object.flags.insert(.inList)
+      changes.append(object)
+    }
     if loss != nil { return }
     loss = PersistenceError(
       .lostChanges, objectID: object.id,

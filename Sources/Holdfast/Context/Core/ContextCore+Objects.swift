@@ -217,8 +217,8 @@ extension ContextCore {
     if object.isInserted {
       detach(object)
     } else {
-      // An object that was changed while its row was unreadable has no row to revert to.
-      let isUnread = object.flags.isSuperset(of: [.inaccessible, .hasPrivateRow])
+      // An object that was changed while its row was unreadable has no row to revert to. One that others removed keeps its empty row.
+      let isUnread = object.flags.isSuperset(of: [.inaccessible, .hasPrivateRow]) && !object.flags.contains(.detached)
       object.dropPrivateRow(isUnread ? nil : object.committedRow)
       if isUnread { object.flags.remove(.inaccessible) }
       revertLinks(object)
@@ -270,6 +270,7 @@ extension ContextCore {
     let changesForChildren = children.map { noteDiscarding(in: $0) }
     let everything = registeredObjects
     observers?.noteReset(of: everything)
+    for object in changes.objects where object.flags.contains(.detached) { revert(object) }
     for object in everything {
       detach(object)
       object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated])
