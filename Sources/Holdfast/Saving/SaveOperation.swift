@@ -59,6 +59,8 @@ final class SaveOperation {
     try processPendingChanges()
     try callWillSave()
     try callValidation()
+    // Callbacks may have changed objects that others have removed since.
+    try context.refuseLoss()
     try context.holdingAwakening { try completePairs() }
     collectChanges()
     if inserted.isEmpty && updated.isEmpty && deleted.isEmpty {

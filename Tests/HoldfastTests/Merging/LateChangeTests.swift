@@ -82,6 +82,21 @@ import Testing
     try ours.save()
   }
 
+  /// The save merges the deletion before it calls the handler.
+  @Test(arguments: TestStore.withChild, [false, true]) func aSaveThrowsIfItsHandlerChangesAnObjectThatOthersHaveRemoved(
+    _ store: TestStore, _ isLink: Bool
+  ) throws {
+    let place = try store.makePlace(), (ours, removed, rest) = try removing(place)
+    let observation = ours.onWillSave { _ in if isLink { removed.friends.insert(rest) } else { removed.age = 9 } }
+    rest.age = 7
+    let error = #expect(throws: PersistenceError.self) { try ours.save() }
+    #expect(error?.code == .lostChanges && error?.objectID == removed.id)
+    withExtendedLifetime(observation) {}
+    ours.rollback()
+    #expect(rest.age == 2 && rest.friendOf.isEmpty)
+    #expect(try place.context().fetch(Dog.self).map(\.age) == [2])
+  }
+
   /// A context that will merge that another one has deleted Fido; with Fido and Rex.
   private func removing(_ place: TestStore.Place) throws -> (ours: ManagedObjectContext, removed: Dog, rest: Dog) {
     let setup = try place.context()
