@@ -97,6 +97,24 @@ import Testing
     #expect(try place.context().fetch(Dog.self).map(\.age) == [2])
   }
 
+  @Test(arguments: TestStore.withChild) func anOrderedListIsReplacedWithoutObjectsThatOthersHaveRemoved(_ store: TestStore) throws {
+    let lists = try Lists(store, ["a", "b"]), (ours, theirs) = try lists.place.twoContexts(.mergeByPropertyStoreTrump)
+    ours.automaticallyMergesChanges = true
+    let removed = try lists.item("a", ours), rest = try lists.item("b", ours)
+    theirs.delete(try lists.item("a", theirs))
+    try theirs.save()
+    try ours.processPendingChanges()
+    #expect(removed.isInaccessible)
+    let items = try ours.insert(entityNamed: "List").ordered(forKey: "items")
+    items.replaceAll(with: [removed, rest])
+    try items.append(Lists.newItem("c", ours))
+    #expect(try items.count == 2 && Lists.names(of: items) == ["b", "c"])
+    let error = #expect(throws: PersistenceError.self) { try ours.save() }
+    #expect(error?.code == .lostChanges && error?.objectID == removed.id)
+    ours.rollback()
+    #expect(try Lists.names(of: lists.items(ours)) == ["b"])
+  }
+
   /// A context that will merge that another one has deleted Fido; with Fido and Rex.
   private func removing(_ place: TestStore.Place) throws -> (ours: ManagedObjectContext, removed: Dog, rest: Dog) {
     let setup = try place.context()
