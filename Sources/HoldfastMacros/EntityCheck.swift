@@ -42,8 +42,10 @@
       }
     }
 
-    /// The types that the macro adds to each class. In the class, their names are theirs.
-    private static let memberTypes: Set<String> = ["Slots", "SlotCounts", "Snapshot"]
+    /// The types that the macro adds to each class, and those of `ManagedObject`. In the class, their names are theirs.
+    private static let memberTypes: Set<String> = [
+      "Slots", "SlotCounts", "Snapshot", "TransformableSlot", "TransientIndex", "TransientLinkIndex",
+    ]
 
     private mutating func checkName(_ type: ClassDeclSyntax) {
       guard EntityCheck.memberTypes.contains(type.name.text) else { return }

@@ -67,7 +67,7 @@ struct SwiftNames: Sendable {
     "ManagedObjectContext", "ManagedObjectID", "ManagedObjectModel", "ManagedObjectSnapshot", "Optional", "OrderedToMany", "Properties",
     "PropertyDeclaration", "Protocol", "RelationshipOption", "Self", "Sequence", "Slots", "SlotCounts", "SlotIndex", "Snapshot",
     "StoreValue",
-    "String", "ToMany", "ToManyIndex", "Type", "URL", "UUID", "Void",
+    "String", "ToMany", "ToManyIndex", "TransformableSlot", "TransientIndex", "TransientLinkIndex", "Type", "URL", "UUID", "Void",
   ]
 
   /// Properties of `ManagedObject`, methods without parameters, and names that a property can't have even in backticks.

@@ -133,6 +133,9 @@
         "@Entity final class Snapshot: ManagedObject {}",
         "1:21 error: Snapshot is a type in each class with @Entity. Rename the class; `@Entity(name:)` keeps the name of the entity."),
       .property(
+        "var last: TransientIndex?",
+        "2:13 error: TransientIndex is a type in each class with @Entity. Write the other type with its module: Module.TransientIndex."),
+      .property(
         "var last: Snapshot?",
         "2:13 error: Snapshot is a type in each class with @Entity. Write the other type with its module: Module.Snapshot."),
       .property(

@@ -107,6 +107,7 @@ import Testing
       EntityDescription(
         "Date", attributes: ["default", "isFault", "init", "value"].map { AttributeDescription($0, .string, isOptional: true) }),
       EntityDescription("Data", managedObjectClassName: "Shop.Item"), EntityDescription("Other", managedObjectClassName: "Item"),
+      EntityDescription("TransientIndex"),
     ])
     let code = ModelCode(model, name: "my shop")
     let text = code.singleFile.text
@@ -114,7 +115,8 @@ import Testing
       "final class DateObject: ManagedObject {", #"static var entityName: String { "Date" }"#, "var `default`: String? {",
       "var isFaultAttribute: String? {", "var initAttribute: String? {", "var value: String? {",
       #".property("isFault", \DateObject.isFaultAttribute)"#,
-      "final class Item: ManagedObject {", "final class Other: ManagedObject {", "enum My_shopModelClasses {",
+      "final class Item: ManagedObject {", "final class Other: ManagedObject {", "final class TransientIndexObject: ManagedObject {",
+      "enum My_shopModelClasses {",
     ] { #expect(text.contains(line), "\(line) isn't in\n\(text)") }
   }
 
