@@ -116,10 +116,15 @@ import Testing
     func dog(_ name: String) -> EntityDescription { EntityDescription("Dog", attributes: [.init(name, .string, isOptional: true)]) }
     let cat = EntityDescription("Cat")
     let versions = try [model(dog("a")), model(dog("b")), model(dog("b"), cat), model(dog("d"), cat)]
-    try ModelBundle.write(
-      Dictionary(uniqueKeysWithValues: try zip(["Zoo", "Zoo 2", "Zoo 3", "Zoo 4"], versions).map { ($0, try ModelDocument($1)) }),
-      currentVersion: "Zoo 4", to: folder.file("Zoo.xcdatamodeld"))
+    try write(versions, to: folder)
     return versions
+  }
+
+  private func write(_ versions: [ManagedObjectModel], to folder: TemporaryFolder) throws {
+    let names = ["Zoo", "Zoo 2", "Zoo 3", "Zoo 4"].prefix(versions.count)
+    try ModelBundle.write(
+      Dictionary(uniqueKeysWithValues: try zip(names, versions).map { ($0, try ModelDocument($1)) }),
+      currentVersion: "Zoo \(versions.count)", to: folder.file("Zoo.xcdatamodeld"))
   }
 
   private func map(
@@ -161,6 +166,16 @@ import Testing
     let plan = try MigrationPlan(versionsAt: folder.file("Zoo.xcdatamodeld"), mappingModelsAt: folder.path)
     #expect(try migrated(zoo[1], "b", plan) == ["Dog x: d=kept"])
     #expect(try migrated(zoo[2], "b", cats: true, plan) == ["Cat y:", "Dog x: d=nil"])
+  }
+
+  /// The bug: the file belonged to the second version and the first, and a migration to the third removed the names.
+  @Test func aFileThatFitsAPredecessorAndASuccessorIsThatOfTheSuccessor() throws {
+    func dog(_ name: String) -> EntityDescription { EntityDescription("Dog", attributes: [.init(name, .string, isOptional: true)]) }
+    let folder = TemporaryFolder(), zoo = try [model(dog("a")), model(dog("b")), model(dog("a"), EntityDescription("Cat"))]
+    try write(zoo, to: folder)
+    _ = try map(zoo[1], zoo[2], "a", .path(.source, "b"), hasCats: false).write(to: folder, "2 to 3")
+    let plan = try MigrationPlan(versionsAt: folder.file("Zoo.xcdatamodeld"), mappingModelsAt: folder.path)
+    #expect(try migrated(zoo[1], "b", plan) == ["Dog x: a=kept"])
   }
 
   // MARK: What isn't supported

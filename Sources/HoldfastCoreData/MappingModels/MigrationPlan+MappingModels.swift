@@ -157,11 +157,11 @@ enum MappingModelNames {
       let sources = places(source, versions), destinations = places(destination, versions)
       let pairs = sources.flatMap { first in destinations.filter { $0 != first }.map { (first, $0) } }
       // Several pairs have the hashes if versions differ in other entities only: then the mapping model is that of neighbours, unless it would
-      // remove objects that the new version can have.
-      func cost(_ pair: (Int, Int)) -> (Int, Int) {
+      // remove objects that the new version can have. A version's successor comes before its predecessor.
+      func cost(_ pair: (Int, Int)) -> (Int, Int, Int) {
         let (old, new) = (versions[pair.0].model, versions[pair.1].model)
         let removed = old.entities.count { !$0.isAbstract && source[$0.name] == nil && new.entity(named: $0.name) != nil }
-        return (removed, abs(pair.0 - pair.1))
+        return (removed, abs(pair.0 - pair.1), pair.0 < pair.1 ? 0 : 1)
       }
       return pairs.min { cost($0) < cost($1) }.map { Ends(source: versions[$0.0].name, destination: versions[$0.1].name) }
     }
