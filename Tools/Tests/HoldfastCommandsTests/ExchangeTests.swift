@@ -247,6 +247,14 @@ import Testing
     }
   }
 
+  /// The bug: an exported NaN whose payload isn't 0 was refused as a number that is too large.
+  @Test func aNaNWithAPayloadIsImported() throws {
+    let fixture = try Fixture(), copy = fixture.path("copy.json"), input = fixture.path("objects.json")
+    let file = try write(try Self.everything(), fixture), text = "\(Double(nan: 5, signaling: false))"
+    try Data(#"{"Thing": [{"real": "\#(text)", "float": "\#(text)"}]}"#.utf8).write(to: URL(fileURLWithPath: input))
+    #expect(try StoreSource.importObjects(into: copy, modelPath: file, from: input) == 1, "\(text)")
+  }
+
   @Test(arguments: [
     ("decimal", "123456789012345678901234567890123456789012345.5"), ("decimal", "1e999"), ("float", "1e39"), ("real", "-1e309"),
     ("date", "2023-02-29T00:00:00Z"), ("date", "2024-01-01T24:00:00Z"), ("date", "2024-01-01T10:61:00+02:00"), ("date", "seconds:1e999"),

@@ -81,9 +81,9 @@ enum ExchangeText {
     }
   }
 
-  /// Nil for a number that is too large for its type. The standard library returns infinity.
+  /// Nil for a number that is too large for its type. The standard library returns infinity. The text of a NaN can have digits.
   private static func number<Number: BinaryFloatingPoint & LosslessStringConvertible>(_ text: String) -> Number? {
-    guard let number = Number(text), number.isFinite || !text.contains(where: \.isNumber) else { return nil }
+    guard let number = Number(text), !number.isInfinite || !text.contains(where: \.isNumber) else { return nil }
     return number
   }
 
