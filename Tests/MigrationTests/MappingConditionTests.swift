@@ -201,6 +201,7 @@ import Testing
   private static let failures: [(expression: TestExpression, reason: String)] = [
     (cast(path("rate"), "NSString"), "can't be cast to NSString"), (cast(path("opened"), "NSString"), "can't be cast to NSString"),
     (cast(.text("010"), "NSNumber"), "can't be cast to NSNumber"), (cast(.text("ten"), "NSNumber"), "can't be cast to NSNumber"),
+    (cast(.text(String(repeating: "9", count: 400) + ".5"), "NSNumber"), "can't be cast to NSNumber"),
     (cast(.text("1,5"), "NSDecimalNumber"), "can't be cast to NSDecimalNumber"),
     (cast(.text("tomorrow"), "NSDate"), "can't be cast to NSDate"),
     (.conditional(.comparison(path("rate"), 4, .text("high")), .number(1), .number(2)), "values of different types"),

@@ -51,7 +51,8 @@ enum MappingCast {
   /// Core Data reads a leading zero as that of an octal number, so such a text is refused.
   private static func number(_ text: String) -> StoreValue? {
     if text.wholeMatch(of: /[+-]?(0|[1-9][0-9]*)/) != nil { return Int64(text).map { .int64($0) } }
-    guard text.wholeMatch(of: /[+-]?[0-9]*\.[0-9]+/) != nil, let number = Double(text) else { return nil }
+    // The standard library returns infinity for a number that is too large.
+    guard text.wholeMatch(of: /[+-]?[0-9]*\.[0-9]+/) != nil, let number = Double(text), number.isFinite else { return nil }
     return .double(number)
   }
 
