@@ -199,6 +199,15 @@ import Testing
     }
   }
 
+  /// A destruction removes the database first. A damaged one may still have its log.
+  @Test func `a log that a killed destruction left is removed by the next one`() throws {
+    let kind = FileStore.sqlite(.wal), store = try gallery(kind, "a.store", seed: 1), log = try logOfAChange(to: store, "a.store")
+    try PersistentStoreCoordinator.destroyPersistentStore(store)
+    for suffix in ["-wal", "-journal", "-shm"] { try log.write(to: URL(fileURLWithPath: folder.file("a.store" + suffix))) }
+    try PersistentStoreCoordinator.destroyPersistentStore(store)
+    #expect(try files == [])
+  }
+
   @Test func `the log of a damaged store isn't applied to the copy that replaces it`() throws {
     let kind = FileStore.sqlite(.wal), good = try gallery(kind, "a.store", seed: 1), damaged = try gallery(kind, "b.store", seed: 7)
     let log = try logOfAChange(to: damaged, "b.store"), url = URL(fileURLWithPath: folder.file("b.store"))

@@ -19,7 +19,9 @@ extension ClosedFile {
     try checkWritable(operation)
     guard exists(path) else {
       // An earlier attempt may have ended behind the file itself.
-      if let file = try? resolved(operation) { StoredContents().folder(for: file, options).removeLeftFiles { [] } }
+      guard let file = try? resolved(operation) else { return }
+      if CompanionFiles.paths(of: file).contains(where: exists) { try CompanionFiles.removeLeft(at: file, operation) }
+      StoredContents().folder(for: file, options).removeLeftFiles { [] }
       return
     }
     try withExclusiveFile(operation) { file, contents in
