@@ -246,6 +246,23 @@ import Testing
     }
   }
 
+  /// The bug: only the binary store keeps the sign and the payload of NaN, so the copy counted as damaged.
+  @Test func everyNaNIsCopied() throws {
+    let model = try model(EntityDescription("N", attributes: [.init("x", .double), .init("y", .float)]))
+    let source = MigratedStore.Place(.binary)
+    try source.fill(model) {
+      try $0.add("N", "a", ["x": .double(-Double.nan), "y": .float(-Float.nan)])
+      try $0.add("N", "b", ["x": .double(Double(nan: 5, signaling: false)), "y": .float(Float(nan: 5, signaling: false))])
+    }
+    for store in [MigratedStore.json, .xml, .binary] {
+      let destination = MigratedStore.Place(store)
+      try PersistentStoreCoordinator.copyPersistentStore(source.description, to: destination.description)
+      let difference = try PersistentStoreCoordinator.difference(
+        between: source.description, and: destination.description, matching: .structure)
+      #expect(difference.isEmpty, "\(store): \(difference)")
+    }
+  }
+
   /// A value that the destination can't keep.
   @Test func aValueThatTheDestinationRefusesLeavesNothingBehind() throws {
     let model = try model(EntityDescription("N", attributes: [.init("x", .double)]))

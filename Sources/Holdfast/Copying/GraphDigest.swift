@@ -51,6 +51,14 @@ public struct GraphDigest: Sendable, Hashable, CustomStringConvertible {
   }
 }
 
+extension RowPointer {
+  /// The bits of a real number, without what only some stores keep: the sign of zero, and the sign and payload of NaN.
+  func comparableBits(_ slot: SlotIndex) -> UInt64 {
+    let number = real(slot)
+    return number.isNaN ? Double.nan.bitPattern : (number + 0.0).bitPattern
+  }
+}
+
 extension GraphReader {
   /// What a digest contains of a row.
   func record(of row: RowPointer, _ entity: ManagedObjectModel.Entity) throws -> [UInt8] {
@@ -67,8 +75,8 @@ extension GraphReader {
         switch entity.layout.kinds[slot] {
         case .bytes where row.isExternal(slot): record.append(bytes: try bytes(row, slot, of: entity) ?? Data())
         case .bytes: record.append(bytes: row.bytes(slot))
-        // Some stores keep a negative zero, and others a zero. The count distinguishes a number from a missing one.
-        case .real: record.append(8, UInt64((row.real(slot) + 0.0).bitPattern))
+        // The count distinguishes a number from a missing one.
+        case .real: record.append(8, row.comparableBits(slot))
         default: record.append(8, UInt64(bitPattern: row.integer(slot)))
         }
       }

@@ -69,8 +69,7 @@ extension GraphReader {
     if attribute.type == .objectID, let (root, rank) = object(in: row, slot) { return .objects(root, [rank], isOrdered: true) }
     switch entity.layout.kinds[slot] {
     case .bytes: return .bytes(try bytes(row, slot, of: entity).map { Array($0) } ?? [])
-    // Some stores keep a negative zero, and others a zero.
-    case .real: return .number((row.real(slot) + 0.0).bitPattern)
+    case .real: return .number(row.comparableBits(slot))
     default: return .number(UInt64(bitPattern: row.integer(slot)))
     }
   }
