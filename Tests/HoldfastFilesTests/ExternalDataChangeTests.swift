@@ -72,4 +72,20 @@ import Testing
     }
     #expect(error?.code == .inputOutput && copied == names(ids) && notes.count == 1)
   }
+
+  /// Another process that opens the former store meanwhile doesn't need them, and removes what interrupted copies left.
+  @Test func filesOfAnInterruptedCopyStayWhileTheyAreCopiedAgain() throws {
+    #expect(throws: StoreError.self) { try copy { throw failure(.durabilityUnknown) } }
+    let other = ExternalDataFolder(
+      path: folder.file("copy"), name: "copy", storeUUID: UUID().uuidString, options: ExternalDataOptions(), permissions: 0o600)
+    try files.recording(Set(ids)) { change in
+      try change.add(Set(ids), from: source, operation: "copy files")
+      other.removeLeftFiles { [] }
+      #expect(copied == names(ids))
+      try change.place {}
+    }
+    #expect(notes.count == 1)
+    other.removeLeftFiles { Set(ids.prefix(2)) }
+    #expect(copied == names(ids.prefix(2)) && notes.isEmpty)
+  }
 }

@@ -20,7 +20,7 @@ extension ExternalDataFolder {
     let note = ids.isEmpty ? nil : try? RemovalNote(ids, ofStoreNamed: storeName, storeUUID, folders(making: true), fileSystem)
     // The lock ends when nothing is left to do.
     defer { withExtendedLifetime(note) {} }
-    let change = ExternalDataChange(self)
+    let change = ExternalDataChange(self, note: note?.name)
     do {
       let result = try body(change)
       if let note, let folders = try? folders(making: false) { try? unlink(note.name, in: folders.support.handle) }
@@ -50,13 +50,29 @@ extension ExternalDataFolder {
       withExtendedLifetime(note) {}
     }
   }
+
+  /// The notes of interrupted calls of ``recording(_:_:)`` for a store at this path, locked. While they are, no process removes the files
+  /// that they name.
+  ///
+  /// - Parameter own: The name of the running call's note, or nil.
+  func leftNotes(except own: String?) throws(FileSystemError) -> [RemovalNote] {
+    guard let folders = try folders(making: false), let names = try? fileSystem.names(in: folders.support.handle) else { return [] }
+    var notes: [RemovalNote] = []
+    for name in names where RemovalNote.isOne(name) && name != own {
+      // A running change of another store in the folder can take long.
+      guard let note = RemovalNote(reading: name, folders, fileSystem, locks: false), note.storeName == storeName else { continue }
+      try note.lock()
+      notes.append(note)
+    }
+    return notes
+  }
 }
 
 /// The record of the external files of a store that is being removed or replaced: `.holdfast-STOREUUID.0123456789abcdef.removal` in the support
 /// folder.
 ///
 /// On disk: do not change. The first line is the name of the store's file, and each other one the uppercase UUID of an external file.
-private struct RemovalNote {
+struct RemovalNote {
   let storeName: String
   let ids: Set<UUID>
   private let file: NoteFile
@@ -79,10 +95,15 @@ private struct RemovalNote {
   }
 
   /// Reads a note whose writer has ended; nil if it is in use or unreadable.
-  init?(reading name: String, _ folders: ExternalDataFolder.OpenFolders, _ fileSystem: any StoreFileSystem) {
-    guard let file = NoteFile(reading: name, folders, fileSystem) else { return nil }
+  ///
+  /// - Parameter locks: Whether to lock the note. If not, its writer may use it. Defaults to true.
+  init?(reading name: String, _ folders: ExternalDataFolder.OpenFolders, _ fileSystem: any StoreFileSystem, locks: Bool = true) {
+    guard let file = NoteFile(reading: name, folders, fileSystem, locks: locks) else { return nil }
     self.file = file
     storeName = String(decoding: file.lines.first ?? [], as: UTF8.self)
     ids = Set(file.lines.dropFirst().compactMap { UUID(uuidString: String(decoding: $0, as: UTF8.self)) })
   }
+
+  /// Locks a note that was read without that. Waits for a process that removes the files.
+  func lock() throws(FileSystemError) { try file.lock() }
 }

@@ -51,19 +51,24 @@ final class NoteFile {
   }
 
   /// Reads a note whose writer doesn't use it anymore; nil if it does, or the note is unreadable.
-  init?(reading name: String, _ folders: ExternalDataFolder.OpenFolders, _ fileSystem: any StoreFileSystem) {
+  ///
+  /// - Parameter locks: Whether to lock the note. If not, its writer may use it. Defaults to true.
+  init?(reading name: String, _ folders: ExternalDataFolder.OpenFolders, _ fileSystem: any StoreFileSystem, locks: Bool = true) {
     self.name = name
     guard let handle = try? fileSystem.openForReading(name, in: folders.support.handle) else { return nil }
     file = LockedFile(handle, of: fileSystem)
     guard let status = try? fileSystem.status(of: handle), status.kind == .regular,
       (0...Self.maximumByteCount).contains(status.identity.size),
-      (try? fileSystem.lock(handle, timeout: .zero)) != nil,
+      !locks || (try? fileSystem.lock(handle, timeout: .zero)) != nil,
       let bytes = try? fileSystem.bytes(of: handle, at: 0, count: Int(status.identity.size))
     else { return nil }
     // The last line is incomplete if it has no line break.
     let end = (bytes.lastIndex(of: UInt8(ascii: "\n")) ?? -1) + 1
     lines = bytes[..<end].split(separator: UInt8(ascii: "\n"))
   }
+
+  /// Locks a note that was read without that. Waits for a process that uses it.
+  func lock() throws(FileSystemError) { try file.lock() }
 }
 
 /// An open file that is unlocked and closed when the last reference is released.
@@ -75,6 +80,8 @@ private final class LockedFile {
     self.handle = handle
     self.fileSystem = fileSystem
   }
+
+  func lock() throws(FileSystemError) { try fileSystem.lock(handle, timeout: .seconds(10)) }
 
   deinit {
     try? fileSystem.unlock(handle)
