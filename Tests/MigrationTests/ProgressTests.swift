@@ -177,7 +177,9 @@ import Testing
       try run(operation, places) { _ in Issue.record("A cancelled task reported its progress.") }
     }
     task.cancel()
-    await #expect(throws: (any Error).self) { try await task.value }
+    let error = await #expect(throws: (any Error).self) { try await task.value }
+    let code = (error as? StoreError)?.code.rawValue ?? (error as? MigrationError)?.code.rawValue
+    #expect(code == "cancelled", "\(error as Any)")
     #expect(try places.snapshot() == before)
   }
 
@@ -206,7 +208,8 @@ import Testing
       try PersistentStoreCoordinator(model: new, store: places.source.description.migrating(from: [old])).close()
     }
     task.cancel()
-    await #expect(throws: (any Error).self) { try await task.value }
+    let error = await #expect(throws: MigrationError.self) { try await task.value }
+    #expect(error?.code == .cancelled)
     #expect(try places.snapshot() == before)
   }
 }
