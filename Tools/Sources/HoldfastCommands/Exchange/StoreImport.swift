@@ -43,7 +43,8 @@ extension StoreSource {
       let coordinator = try PersistentStoreCoordinator(model: model, store: description.migrating(automatically: false))
       do {
         let count = try StoreImport(coordinator, file).run()
-        try coordinator.close()
+        // The objects are saved, also if this fails.
+        try? coordinator.close()
         return count
       } catch {
         try? coordinator.close()
@@ -51,7 +52,16 @@ extension StoreSource {
         throw error
       }
     } catch let error as CommandError { throw error } catch {
-      throw CommandError(path: path, reason: "The objects can't be saved. The store is unchanged.", cause: error)
+      throw CommandError(path: path, reason: "The objects can't be saved.\(isNew ? "" : outcome(error))", cause: error)
+    }
+  }
+
+  /// What a failed save of the import means for the store.
+  private static func outcome(_ error: any Error) -> String {
+    switch (error as? StoreError)?.code {
+    case .durabilityUnknown?: " The store has them, but the disk didn't confirm it. Check the disk, and don't import them again."
+    case .outcomeUnknown?: " The store may have them. Look before you import them again."
+    default: " The store is unchanged."
     }
   }
 }
