@@ -62,7 +62,7 @@ struct ClosedWholeFile: Sendable {
     defer { file.close() }
     if try file.change(operation: operation) == .none {
       // An earlier attempt may have ended behind the file itself.
-      return StoredContents().folder(for: file, options).removeLeftFiles { [] }
+      return removeLeftFiles(StoredContents().folder(for: file, options), of: file, operation)
     }
     let removal = try file.beginReplacing(operation: operation)
     defer { removal.abort() }
@@ -71,7 +71,15 @@ struct ClosedWholeFile: Sendable {
       try change.place { try commit(removal, movingBackupsTo: destination, operation) }
       try folder.remove(present.externalIDs, operation: operation)
     }
-    folder.removeLeftFiles { [] }
+    removeLeftFiles(folder, of: file, operation)
+  }
+
+  /// Removes the external files that interrupted changes left of a store that doesn't exist. Not if it was created meanwhile.
+  private func removeLeftFiles(_ folder: ExternalDataFolder, of file: DurableFile, _ operation: String) {
+    folder.removeLeftFiles {
+      if try file.change(operation: operation) == .none { return [] }
+      throw StoreError(.storeReplaced, operation: operation, path: path, reason: "Another process has created the store again.")
+    }
   }
 
   private func commit(_ removal: FileReplacement, movingBackupsTo destination: String?, _ operation: String) throws {

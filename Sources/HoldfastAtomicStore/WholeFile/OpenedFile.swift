@@ -104,6 +104,7 @@ final class OpenedFile: Sendable {
   /// Removes external files that interrupted saves, and interrupted replacements of the store, left behind.
   func collectFiles() {
     files?.collect { place, id in
+      try checkIsCurrent()
       let model = tables.schema.model
       guard let entity = model.entity(named: place.entity), let slot = entity.slot(named: place.attribute),
         entity.externalSlots.contains(slot)
@@ -111,10 +112,21 @@ final class OpenedFile: Sendable {
       return try tables.source.row(entity: entity.index, key: place.key)?.pointer.externalID(slot) == id
     }
     files?.removeLeftFiles {
+      try checkIsCurrent()
       var ids: Set<UUID> = []
       try tables.source.generation().forEachExternalID { ids.insert($0) }
       return ids
     }
+  }
+
+  /// Throws if another process has changed the store since it was read, so that the tables may lack the names of files.
+  ///
+  /// Called with a locked note of files. So the change that wrote it has ended, and none that begins now uses them.
+  private func checkIsCurrent() throws {
+    if try file.change() == .none { return }
+    throw StoreError(
+      .storeReplaced, operation: "look for files that no row names", path: path,
+      reason: "Another process has changed the store since it was read. The next opening looks for them.")
   }
 
   /// Reads everything. A file that was opened page by page, and not saved since, is compared with its tables.

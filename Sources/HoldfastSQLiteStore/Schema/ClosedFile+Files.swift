@@ -21,7 +21,7 @@ extension ClosedFile {
       // An earlier attempt may have ended behind the file itself.
       guard let file = try? resolved(operation) else { return }
       if CompanionFiles.paths(of: file).contains(where: exists) { try CompanionFiles.removeLeft(at: file, operation) }
-      StoredContents().folder(for: file, options).removeLeftFiles { [] }
+      removeLeftFiles(StoredContents().folder(for: file, options), of: file, operation)
       return
     }
     try withExclusiveFile(operation) { file, contents in
@@ -31,7 +31,15 @@ extension ClosedFile {
         try OperatingSystem.remove([file] + CompanionFiles.paths(of: file), operation)
         try folder.remove(contents.externalIDs, operation: operation)
       }
-      folder.removeLeftFiles { [] }
+      removeLeftFiles(folder, of: file, operation)
+    }
+  }
+
+  /// Removes the external files that interrupted changes left of a store that doesn't exist. Not if it was created meanwhile.
+  private func removeLeftFiles(_ folder: ExternalDataFolder, of file: String, _ operation: String) {
+    folder.removeLeftFiles {
+      if OperatingSystem.node(of: file) == nil { return [] }
+      throw StoreError(.storeReplaced, operation: operation, path: path, reason: "Another process has created the store again.")
     }
   }
 

@@ -42,9 +42,16 @@ struct ExternalFiles: Sendable {
       }
     }
     folder.removeLeftFiles {
-      try store.database.readers.withConnection(to: "look for files that no row names") { connection in
+      let ids = try store.database.readers.withConnection(to: "look for files that no row names") { connection in
         try ExternalFiles.all(store.model, store.schema, connection)
       }
+      // Files of a store that has replaced this one remain.
+      guard let files = store.database.files, !files.isMoved else {
+        throw StoreError(
+          .storeReplaced, operation: "look for files that no row names", path: store.path,
+          reason: "Another process has replaced the store since it was opened. The next opening looks for them.")
+      }
+      return ids
     }
   }
 

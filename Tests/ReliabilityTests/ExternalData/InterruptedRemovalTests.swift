@@ -1,7 +1,9 @@
 import Foundation
 import Holdfast
+import HoldfastAtomicStore
 import HoldfastFiles
 import HoldfastStore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -48,6 +50,47 @@ import Testing
     #expect(try Gallery.photos(context).map(\.image) == [Gallery.bytes(1, 3000), Gallery.bytes(2, 3000)])
     try context.persistentStoreCoordinator.close()
     #expect(gallery.files == names.sorted() && gallery.notes.count == 1)
+  }
+
+  /// The rows that were read don't name the files of a store that another process puts in place meanwhile.
+  @Test(arguments: FileStore.wholeFile) func aStoreThatIsReplacedWhileItIsOpenedKeepsItsFiles(kind: FileStore) throws {
+    let gallery = try GalleryFolder(kind), place = URL(fileURLWithPath: gallery.path)
+    _ = try gallery.make([nil])
+    let former = try Data(contentsOf: place)
+    let names = try gallery.make([Gallery.bytes(1, 3000)]).compactMap(\.self), new = try Data(contentsOf: place)
+    try #require(names.count == 1 && gallery.files == names)
+    try former.write(to: place)
+    // An earlier attempt to replace the store was interrupted.
+    try TemporaryFolder.write(
+      Array("gallery.store\n\(names[0])\n".utf8), to: "\(gallery.support)/.holdfast-\(UUID().uuidString).0123456789abcdef.removal")
+    let fileSystem = ReplacingFileSystem { try? new.write(to: place, options: .atomic) }
+    let options = WholeFileOptions(file: DurableFileOptions(fileSystem: fileSystem), externalData: Gallery.small)
+    try Gallery.context(kind.description(at: gallery.path, options)).persistentStoreCoordinator.close()
+    #expect(fileSystem.hasReplaced && gallery.files == names)
+    let context = try gallery.open()
+    #expect(try Gallery.photos(context).map(\.image) == [nil, Gallery.bytes(1, 3000)])
+    try context.persistentStoreCoordinator.close()
+    #expect(gallery.files == names && gallery.notes.isEmpty)
+  }
+}
+
+/// Calls a closure before the names in a support folder are listed for the first time.
+private final class ReplacingFileSystem: ForwardingFileSystem {
+  let base: any StoreFileSystem = POSIXFileSystem()
+  private let replace: Mutex<(@Sendable () -> Void)?>
+
+  init(_ replace: @escaping @Sendable () -> Void) { self.replace = Mutex(replace) }
+
+  var hasReplaced: Bool { replace.withLock { $0 == nil } }
+
+  func names(in directory: StoreFileHandle) throws(FileSystemError) -> [String] {
+    if directory.name.hasSuffix("_SUPPORT") {
+      replace.withLock { replace in
+        replace?()
+        replace = nil
+      }
+    }
+    return try base.names(in: directory)
   }
 }
 
