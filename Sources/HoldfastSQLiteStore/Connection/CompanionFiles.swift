@@ -16,7 +16,10 @@ struct CompanionFiles {
   ///
   /// Does nothing if another process has created a file meanwhile.
   static func removeLeft(at path: String, _ operation: String) throws(StoreError) {
-    if OperatingSystem.node(of: path) == nil { try OperatingSystem.remove(paths(of: path), operation) }
+    // Found before the look at the file: those of a database that is created after it aren't among them.
+    let left = paths(of: path).filter { OperatingSystem.node(of: $0) != nil }
+    if left.isEmpty || OperatingSystem.node(of: path) != nil { return }
+    try OperatingSystem.remove(left, operation)
   }
 
   /// The name under which SQLite opens the database.
