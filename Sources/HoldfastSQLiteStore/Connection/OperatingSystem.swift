@@ -105,9 +105,11 @@ enum OperatingSystem {
   ///
   /// Without the list, it checks the first 65,536 that the process may have. The system assigns the lowest free ones.
   private static var openDescriptors: [Int32] {
-    if let folder = try? files.openDirectory("/proc/self/fd") {
+    // The list of the process is empty, without an error, once its first thread has ended.
+    if let folder = try? files.openDirectory("/proc/thread-self/fd") {
       defer { try? files.close(folder) }
-      if let names = try? files.names(in: folder) { return names.compactMap { Int32($0) } }
+      let numbers = ((try? files.names(in: folder)) ?? []).compactMap { Int32($0) }
+      if numbers.contains(folder.number) { return numbers }
     }
     return (0..<min(getdtablesize(), 65_536)).filter { fcntl($0, F_GETFD) >= 0 }
   }
