@@ -37,9 +37,9 @@ import Testing
       let before = try folder.snapshot()
       let error = #expect(throws: StoreError.self) {
         try RowSpill.$residentByteCount.withValue(0) {
-          // Half of the work is done when all rows were read.
+          // Rows are read until half of the work is done. The file of a binary store is so small that its writing is reported late.
           try PersistentStoreCoordinator.migratePersistentStore(people.description, to: MigratedPeople.changed(change)) { share in
-            if share >= 0.5 { truncated.withLock { $0 += folder.truncateUnnamedFiles() } }
+            if share >= 0.3 { truncated.withLock { $0 += folder.truncateUnnamedFiles() } }
           }
         }
       }
