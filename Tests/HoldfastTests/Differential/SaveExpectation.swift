@@ -67,10 +67,12 @@ struct SaveExpectation {
     var changes: [Change] = []
     for object in context.updatedObjects {
       if object.row == nil || object.isInaccessible { unread.insert(object.objectID) }
-      if object.row == nil || object.isInaccessible || !object.changesItsRow { continue }
+      // An object of which only links have changed is inserted again, with its unique values, if others have deleted it.
+      let isWritten = object.changesItsRow || before.things[object.objectID] == nil
+      if object.row == nil || object.isInaccessible || !isWritten { continue }
       let base = try object.committedValues(forKeys: RaceContents.names(of: object.entity))
       let change = Change(object: object, base: base, ours: try RaceContents.values(of: object))
-      updated[object.objectID] = change
+      if object.changesItsRow { updated[object.objectID] = change }
       changes.append(change)
     }
     // The policy may revert a deletion. Then changes from before it are merged.
