@@ -83,6 +83,9 @@ import Testing
   @Test func everyStoreIsMigratedAndKeepsTheFormerOne() throws {
     for store in try stores() {
       let source = try store.source, digest = try source.check()
+      // An entity that was renamed has its former name in the table that the facts were read from.
+      let former = try StoreReport(path: store.path, modelPath: store.modelPath).entities
+      #expect(former.reduce(0) { $0 + ($1.rows ?? 0) } == store.rowCount, "\(store.name)")
       var entities = source.model.declarations
       for place in entities.indices where entities[place].superentity == nil {
         entities[place].attributes.append(AttributeDescription("holdfastNote", .string, isOptional: true, default: "new"))
@@ -98,13 +101,15 @@ import Testing
       try migration.run(backup: backup)
       #expect(try StoreSource(path: backup, modelPath: store.modelPath).check() == digest, "\(store.name)")
       let report = try StoreReport(path: store.path, modelPath: model)
-      for entity in report.entities { #expect(entity.rows == store.rows[entity.name] ?? 0, "\(store.name) \(entity.name)") }
+      var expected = Dictionary(uniqueKeysWithValues: former.map { ($0.name, $0.rows) })
+      expected["AAAHoldfast"] = 0
+      #expect(Dictionary(uniqueKeysWithValues: report.entities.map { ($0.name, $0.rows) }) == expected, "\(store.name)")
     }
   }
 
   @Test(arguments: [
     "Moody 2.moody", "Moody 5.moody", "Bookmarks_V1.sqlite", "Bookmarks_V4.sqlite", "SampleModel_V1.sqlite",
-    "CoreDataMigration_Example_3.sqlite", "SyncMetadata_V3.sqlite", "SampleStore2.1.sqlite", "Model.sqlite.v1.original",
+    "CoreDataMigration_Example_3.sqlite", "SyncMetadata_V3.sqlite", "Model.sqlite.v1.original",
   ]) func objectsAreExportedAndImportedAgain(name: String) throws {
     let store = try store(named: name), source = try store.source
     for (format, exported, kind) in [(ExchangeFormat.json, "objects.json", "sqlite"), (.csv, "objects", "binary")] {
