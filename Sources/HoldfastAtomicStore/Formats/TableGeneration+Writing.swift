@@ -11,10 +11,8 @@ extension TableGeneration {
 
   /// Calls `body` with the rows of an entity in a key range, ascending.
   ///
-  /// Takes time proportional to the number of rows in the range.
-  ///
-  /// - Parameter body: Returns whether it doesn't need the rows before this one anymore. Those that it needs stay in memory, also after the
-  ///   last row.
+  /// Takes time proportional to the number of rows in the range. `body` returns whether it doesn't need the rows before this one anymore. Those
+  /// that it needs stay in memory, also after the last row.
   public func forEachRow(of entity: EntityIndex, keys: ClosedRange<ObjectKey>, _ body: (RowPointer) throws -> Bool) rethrows {
     let table = table(of: entity)
     if table.rowCounts[entity] > 0 { try table.forEachRow(of: entity, keys: keys, body) }
