@@ -202,7 +202,7 @@ import Testing
           if attribute.isOptional && !entity.uniquenessConstraints.contains(where: { $0.contains(attribute.name) }) { continue }
           try object.setValue(Self.value(attribute.type), forKey: attribute.name)
         }
-        for relationship in entity.relationships where !relationship.isOptional {
+        for relationship in entity.relationships where !relationship.canBeEmpty {
           guard let target = try objects(model.destination(of: relationship)).first(where: { $0 !== object }) else { continue }
           if relationship.isToMany {
             try object.setValue([target], forKey: relationship.name)

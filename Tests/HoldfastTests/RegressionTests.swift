@@ -430,7 +430,8 @@ extension TestStore.Place {
       EntityDescription(
         "Team", attributes: [AttributeDescription("name", .string, isOptional: true)],
         relationships: [
-          .toMany("members", to: "Member", inverse: "team", isOptional: false), .toOne("captain", to: "Member", inverse: "captainOf"),
+          .toMany("members", to: "Member", inverse: "team", isOptional: false, minCount: 1),
+          .toOne("captain", to: "Member", inverse: "captainOf"),
         ]),
       EntityDescription(
         "Member", relationships: [.toOne("team", to: "Team", inverse: "members"), .toMany("captainOf", to: "Team", inverse: "captain")]),
@@ -528,17 +529,17 @@ extension TestStore.Place {
       for member in members where try member.value(forKey: "number") == .int64(0) { context.delete(member) }
       let teams = loadsTeams ? try context.fetch(FetchRequest<ManagedObject>(entityName: "Team")) : []
       let error = try #require(throws: PersistenceError.self) { try context.save() }
-      #expect(error.coreDataCode == 1570 && error.property == "members")
+      #expect(error.coreDataCode == 1580 && error.property == "members")
       withExtendedLifetime(teams) {}
     }
   }
 
   /// The bug: a team whose deleted members belonged to two entities failed validation once per entity. The save reported several
-  /// errors (1560) instead of one (1570).
+  /// errors (1560) instead of one (1580).
   @Test(arguments: TestStore.allCases)
   func `a team that loses members of two entities isn't reported twice`(_ store: TestStore) throws {
     let model = try ManagedObjectModel(entities: [
-      EntityDescription("Team", relationships: [.toMany("members", to: "Member", inverse: "team", isOptional: false)]),
+      EntityDescription("Team", relationships: [.toMany("members", to: "Member", inverse: "team", isOptional: false, minCount: 1)]),
       EntityDescription("Member", relationships: [.toOne("team", to: "Team", inverse: "members")]),
       EntityDescription("Captain", superentity: "Member"),
     ])
@@ -550,7 +551,7 @@ extension TestStore.Place {
     try context.save()
     members.forEach(context.delete)
     let error = try #require(throws: PersistenceError.self) { try context.save() }
-    #expect(error.coreDataCode == 1570 && error.objectID == team.objectID && error.failures.isEmpty)
+    #expect(error.coreDataCode == 1580 && error.objectID == team.objectID && error.failures.isEmpty)
   }
 
   /// The bug: deleting a member failed validation, because its team, which another context had deleted, had too few members.
@@ -578,7 +579,8 @@ extension TestStore.Place {
 
   private static func teams(_ rule: DeleteRule) throws -> ManagedObjectModel {
     try ManagedObjectModel(entities: [
-      EntityDescription("Team", relationships: [.toMany("members", to: "Member", inverse: "team", isOptional: false, deleteRule: rule)]),
+      EntityDescription(
+        "Team", relationships: [.toMany("members", to: "Member", inverse: "team", isOptional: false, deleteRule: rule, minCount: 1)]),
       EntityDescription(
         "Member", attributes: [AttributeDescription("number", .integer64, isOptional: true)],
         relationships: [.toOne("team", to: "Team", inverse: "members")]),

@@ -205,6 +205,31 @@ private final class Box: ManagedObject {}
     try context.save()
   }
 
+  /// As Apple's documentation of `NSRelationshipDescription` and the stores of Core Data's users show: an empty relationship is refused only
+  /// if it isn't optional and has a minimum.
+  @Test(arguments: TestStore.allCases) func toManyRelationshipsCanBeEmptyIfTheyAreOptionalOrHaveNoMinimum(store: TestStore) throws {
+    for (isOptional, minCount, count) in [
+      (true, 0, 0), (true, 2, 0), (true, 2, 1), (false, 0, 0), (false, 2, 0), (false, 2, 1), (false, 2, 2),
+    ] {
+      let model = try ManagedObjectModel(entities: [
+        EntityDescription(
+          "Team", relationships: [.toMany("members", to: "Member", inverse: "team", isOptional: isOptional, minCount: minCount)]),
+        EntityDescription("Member", relationships: [.toOne("team", to: "Team", inverse: "members")]),
+      ])
+      let context = try store.makePlace(model: model, classes: []).context()
+      let team = try context.insert(entityNamed: "Team")
+      for _ in 0..<count { try team.toMany(forKey: "members").insert(context.insert(entityNamed: "Member")) }
+      let isRefused = count < minCount && !(isOptional && count == 0)
+      if isRefused {
+        let error = try #require(throws: PersistenceError.self) { try context.save() }
+        #expect(error.coreDataCode == 1580 && error.property == "members" && error.validation?.bound == .int64(2))
+      } else {
+        try context.save()
+      }
+      #expect(team.isInserted == isRefused)
+    }
+  }
+
   @Test(arguments: TestStore.allCases) func allFailuresOfAllObjectsComeTogetherAndNothingIsSaved(store: TestStore) throws {
     let context = try Self.context(store)
     let kept = context.insert(Tie.self)

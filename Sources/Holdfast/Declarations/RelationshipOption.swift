@@ -5,7 +5,8 @@ public struct RelationshipOption {
   /// Changes the relationship's description.
   let apply: (inout RelationshipDescription) -> Void
 
-  /// An object can't be saved without a destination.
+  /// An object can't be saved without a destination. For to-many relationships, use ``count(_:)-(PartialRangeFrom<Int>)``: as in Core Data,
+  /// those that are only required can be empty.
   public static var required: RelationshipOption { RelationshipOption { $0.isOptional = false } }
 
   /// A number of destinations in a range, for to-many relationships. If the range contains 0, there may also be none.

@@ -119,7 +119,7 @@ extension MappingInference {
 
   private mutating func checkNewRelationship(_ relationship: Relationship, _ path: String) {
     let hasObjects = destination.entities[relationship.entityIndex].concreteIndexes.contains { sources[$0.rawValue] != nil }
-    if relationship.isOptional || !hasObjects { return }
+    if relationship.canBeEmpty || !hasObjects { return }
     problem(path, "It is required and new, and existing objects have no destination. Make it optional, or use a plan with code.")
   }
 

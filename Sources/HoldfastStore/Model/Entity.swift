@@ -232,11 +232,11 @@ extension ManagedObjectModel {
     public let isToMany: Bool
     /// Whether a destination may have several sources: the inverse is to-many, or there is none.
     public let inverseIsToMany: Bool
-    /// Whether an object can be saved without a destination object.
+    /// Whether it is optional in the model; see ``RelationshipDescription/isOptional``.
     public let isOptional: Bool
     /// What happens to destination objects when the object is deleted.
     public let deleteRule: DeleteRule
-    /// The minimum number of objects unless a to-many relationship is empty, or 0 for none.
+    /// The minimum number of objects in a to-many relationship, or 0 for none. An optional relationship can also be empty.
     public let minCount: Int
     /// The maximum number of objects in a to-many relationship, or 0 for no bound.
     public let maxCount: Int
@@ -253,6 +253,10 @@ extension ManagedObjectModel {
     /// True for exactly one side: the first, by naming rank of the entities and then by relationship name.
     public let namesLinks: Bool
 
+    /// Whether an object can be saved without a destination object.
+    ///
+    /// As in Core Data, a to-many relationship needs objects only if it isn't optional and has a minimum count.
+    public var canBeEmpty: Bool { isOptional || isToMany && minCount <= 0 }
     /// Whether links are separate pairs, and not a key in a row.
     ///
     /// True if both sides are to-many, or the relationship is to-many and has no inverse.

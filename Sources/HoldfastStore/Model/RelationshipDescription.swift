@@ -30,6 +30,8 @@ public struct RelationshipDescription: Sendable, Hashable {
   /// Whether the relationship can have any number of destination objects. If false, it has at most one.
   public var isToMany: Bool
   /// Whether an object can be saved without a destination object.
+  ///
+  /// As in Core Data, a to-many relationship that isn't optional can be empty too, unless it has a ``minCount``.
   public var isOptional: Bool
   /// Whether the relationship is kept in memory only. Defaults to false.
   ///
@@ -38,7 +40,7 @@ public struct RelationshipDescription: Sendable, Hashable {
   public var isTransient: Bool
   /// What happens to destination objects when the object is deleted.
   public var deleteRule: DeleteRule
-  /// The minimum number of objects in a nonempty to-many relationship, or 0 for no minimum.
+  /// The minimum number of objects in a to-many relationship, or 0 for no minimum. An optional relationship can also be empty.
   ///
   /// Old models have 1 for a to-one relationship, which has no effect except on the version hash.
   public var minCount: Int

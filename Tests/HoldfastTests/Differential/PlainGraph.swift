@@ -144,11 +144,11 @@ struct PlainGraph {
 
   private func failure(_ tag: Int, _ relationship: Relationship) -> PersistenceError.Code? {
     let count = targets(tag, relationship).count
-    if count == 0 {
+    if !relationship.isToMany {
       let isHeld = held[[String(tag), relationship.name]] != nil
-      return relationship.isOptional || isHeld ? nil : .missingMandatoryValue
+      return relationship.isOptional || isHeld || count > 0 ? nil : .missingMandatoryValue
     }
-    if !relationship.isToMany { return nil }
+    if count == 0 && relationship.isOptional { return nil }
     if count < relationship.minCount { return .tooFewObjects }
     return relationship.maxCount > 0 && count > relationship.maxCount ? .tooManyObjects : nil
   }

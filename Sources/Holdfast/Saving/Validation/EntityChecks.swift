@@ -8,9 +8,9 @@ final class EntityChecks: @unchecked Sendable {  // because nothing changes afte
   private let others: [SlotCheck]
   let groups: [GroupCheck]
   let transients: [TransientCheck]
-  /// Transient relationships that are required or have a minimum or maximum count.
+  /// Transient relationships that require a destination or have a minimum or maximum count.
   let transientLinks: [ManagedObjectModel.Relationship]
-  /// To-many relationships that are required or have a minimum or maximum count.
+  /// To-many relationships that have a minimum or maximum count.
   let counted: [ManagedObjectModel.Relationship]
   /// Relationships whose inverse is a to-many relationship that requires objects. Deleting an object of this entity removes it from there.
   let losing: [ManagedObjectModel.Relationship]
@@ -21,11 +21,11 @@ final class EntityChecks: @unchecked Sendable {  // because nothing changes afte
     others = slots.filter { $0.hasRule && $0.range == nil }
     groups = entity.composites.compactMap { GroupCheck($0, entity) }
     transients = entity.transientAttributes.compactMap { TransientCheck($0) }
-    transientLinks = entity.transientRelationships.filter { !$0.isOptional || $0.isToMany && ($0.minCount > 0 || $0.maxCount > 0) }
-    counted = entity.toManyRelationships.filter { !$0.isOptional || $0.minCount > 0 || $0.maxCount > 0 }
+    transientLinks = entity.transientRelationships.filter { !$0.canBeEmpty || $0.isToMany && ($0.minCount > 0 || $0.maxCount > 0) }
+    counted = entity.toManyRelationships.filter { $0.minCount > 0 || $0.maxCount > 0 }
     losing = entity.relationships.filter { relationship in
       guard let inverse = model.inverse(of: relationship) else { return false }
-      return relationship.deleteRule != .noAction && inverse.isToMany && (!inverse.isOptional || inverse.minCount > 0)
+      return relationship.deleteRule != .noAction && inverse.isToMany && inverse.minCount > 0
     }
     quick = QuickChecks(
       slots, wordCount: (entity.layout.columns.count + 63) / 64,
