@@ -21,8 +21,10 @@
       let sorted = entity.sorted
       var lines: [String] = []
       var before: ManagedProperty?
+      // In `Slots`, the name of the function would be that of a property with this name.
+      let prefix = sorted.contains { $0.reference == "slotCount" } ? "ManagedObject." : ""
       for property in sorted where property.hasSlots {
-        lines.append("\(access)static var \(property.reference): SlotIndex { \(start(after: before)) }")
+        lines.append("\(access)static var \(property.reference): SlotIndex { \(start(after: before, prefix)) }")
         before = property
       }
       lines += indexes(sorted.filter { $0.kind == .toMany }, "ToManyIndex", "toMany")
@@ -32,13 +34,13 @@
       return "\(access)enum Slots {\n" + lines.map { "  \($0)\n" }.joined() + "}"
     }
 
-    private func start(after property: ManagedProperty?) -> String {
+    private func start(after property: ManagedProperty?, _ prefix: String) -> String {
       guard let property else { return "SlotIndex(\(entity.superclass).SlotCounts.slots)" }
-      return "\(property.reference).advanced(by: \(slotCount(of: property)))"
+      return "\(property.reference).advanced(by: \(slotCount(of: property, prefix)))"
     }
 
-    private func slotCount(of property: ManagedProperty) -> String {
-      property.isTransformed ? "1" : "slotCount(of: \(property.type.text).self)"
+    private func slotCount(of property: ManagedProperty, _ prefix: String = "") -> String {
+      property.isTransformed ? "1" : "\(prefix)slotCount(of: \(property.type.text).self)"
     }
 
     private func indexes(_ properties: [ManagedProperty], _ type: String, _ count: String) -> [String] {

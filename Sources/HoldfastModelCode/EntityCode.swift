@@ -143,9 +143,12 @@ struct EntityCode {
 
   private var slots: String {
     var lines: [String] = []
+    // In `Slots`, the name of the function would be that of a property with this name.
+    let prefix = (attributes.map(\.name) + relationships.map(\.name)).contains("slotCount") ? "ManagedObject." : ""
     for (index, property) in placed.enumerated() {
       let start =
-        index == 0 ? "SlotIndex(\(superclass).SlotCounts.slots)" : "\(placed[index - 1].name).advanced(by: \(placed[index - 1].count))"
+        index == 0
+        ? "SlotIndex(\(superclass).SlotCounts.slots)" : "\(placed[index - 1].name).advanced(by: \(prefix)\(placed[index - 1].count))"
       lines.append(SwiftText.member("\(access)static var \(property.name): SlotIndex", start, margin: 4))
     }
     func list(_ names: [String], _ type: String, _ count: String) {

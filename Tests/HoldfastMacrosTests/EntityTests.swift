@@ -262,6 +262,7 @@
       try context.save()
       let part = try #require(try container.newContext().fetchOne(Oddities.Gadget.self) { $0.number == 4 })
       #expect(part.lock == Oddities.Lock.none && part.in == .bolt && part.made == .distantPast && part.size.measure == .metre)
+      #expect(part.slotCount == 3 && Oddities.Gadget.Slots.whole == Oddities.Gadget.Slots.slotCount.advanced(by: 1))
       #expect(plain.lock == Oddities.Lock.none && plain.made == .distantPast)
       #expect(part.whole?.class == "a" && part.whole?.size.measure == .foot && part.text == "4")
       let entities = try ManagedObjectModel.declared(by: [Oddities.Gadget.self]).declarations

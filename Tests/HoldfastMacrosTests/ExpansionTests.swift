@@ -143,6 +143,16 @@
       #expect(expansion.messages == [] && expansion.contains("slotCount(of: Farm.Snapshot?.self)"), "\(expansion.text)")
     }
 
+    @Test func aPropertyMayBeNamedLikeTheFunctionThatCountsSlots() {
+      let expansion = Expansion("@Entity final class Garage: ManagedObject {\n  var slotCount = 3\n  var town = \"\"\n}")
+      for line in [
+        "static var town: SlotIndex { slotCount.advanced(by: ManagedObject.slotCount(of: Int.self)) }",
+        "static var slots: Int { Slots.town.rawValue + slotCount(of: String.self) }",
+      ] {
+        #expect(expansion.contains(line), "\(line) in\n\(expansion.text)")
+      }
+    }
+
     @Test func theInitializerLeavesOutWhatItsCallersCannotSee() {
       let expansion = Expansion(
         #"""

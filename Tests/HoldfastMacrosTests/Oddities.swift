@@ -44,6 +44,8 @@
       fileprivate var hidden = Lock.chain
       /// A property that this module sets.
       public private(set) var size = Size()
+      /// A property with the name of a function of the macro's code.
+      var slotCount = 3
       /// An optional without its mark.
       @Relationship(inverse: \Oddities.Gadget.parts) public var whole: Optional<Gadget>
       @Relationship(deleteRule: .cascade) var parts: ToMany<Gadget>

@@ -120,6 +120,17 @@ import Testing
     ] { #expect(text.contains(line), "\(line) isn't in\n\(text)") }
   }
 
+  @Test func aPropertyMayBeNamedLikeTheFunctionThatCountsSlots() throws {
+    let model = try ManagedObjectModel(entities: [
+      EntityDescription("Garage", attributes: [AttributeDescription("slotCount", .integer16), AttributeDescription("town", .string)]),
+      EntityDescription("Tower", superentity: "Garage", attributes: [AttributeDescription("height", .double)]),
+    ])
+    let text = ModelCode(model, name: "Town").singleFile.text
+    #expect(text.contains("static var town: SlotIndex { slotCount.advanced(by: ManagedObject.slotCount(of: Int16.self)) }"), "\(text)")
+    let messages = try SwiftTools.compile(text)
+    #expect(!messages.contains("error:"), "\(messages)")
+  }
+
   @Test func filesAreWrittenOnceOrWheneverTheyDiffer() throws {
     let folder = TemporaryFolder(), path = folder.file("classes"), code = ModelCode(try kennel(), name: "Kennel")
     #expect(try code.outdatedFiles(in: path) == code.files.map(\.name) && code.write(to: path) == code.files.map(\.name))
