@@ -31,6 +31,11 @@
     }
 
     @Entity(
+      uniquenessConstraints: [["title", "code"]],
+      indexes: [
+        FetchIndexDescription("newest", elements: [FetchIndexElement("made", isAscending: false), FetchIndexElement("title")]),
+        FetchIndexDescription("area", elements: [FetchIndexElement("single", kind: .rTree)]),
+      ],
       fetchedProperties: [
         FetchedPropertyDescription(
           "namesakes", FetchRequestDescription("namesakes", entity: "Record", predicateFormat: "title == $FETCH_SOURCE.title"))
@@ -96,6 +101,10 @@
             fetchedProperties: [
               FetchedPropertyDescription(
                 "namesakes", FetchRequestDescription("namesakes", entity: "Record", predicateFormat: "title == $FETCH_SOURCE.title"))
+            ], uniquenessConstraints: [["title", "code"]],
+            indexes: [
+              FetchIndexDescription("newest", elements: [FetchIndexElement("made", isAscending: false), FetchIndexElement("title")]),
+              FetchIndexDescription("area", elements: [FetchIndexElement("single", kind: .rTree)]),
             ], versionHashModifier: "2", userInfo: ["note": "kept"]),
           EntityDescription(
             "Room", attributes: [.composite("mark", "Mark", isOptional: true)],
