@@ -94,6 +94,28 @@ private let everywhere: Set<String> = [
     }
   }
 
+  /// The table in CONTRIBUTING.md has the imports of each module, and folders that exist.
+  @Test func thePageForContributorsHasTheImportsOfEachModule() throws {
+    let page = try String(contentsOf: Self.root.appendingPathComponent("CONTRIBUTING.md"), encoding: .utf8)
+    let targets = try Self.describedTargets.get()
+    var found: Set<String> = []
+    for line in page.split(separator: "\n") {
+      let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+      guard cells.count == 3, let target = targets.first(where: { "`\($0.name)`" == cells[0] }) else { continue }
+      found.insert(target.name)
+      // Without the names of packages and what is in parentheses.
+      let names = cells[2].replacing(/\([^)]*\)/, with: "").split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+      let modules = names.filter { $0.first?.isUppercase == true && !$0.contains(" ") }
+        .map { $0 == "Holdfast" || $0.hasPrefix("CHoldfast") ? $0 : "Holdfast" + $0 }
+      // The macros are a dependency of the trait.
+      #expect(Set(modules).symmetricDifference(target.targetDependencies).subtracting(["HoldfastMacrosPlugin"]) == [], "\(target.name)")
+      for folder in cells[1].matches(of: /([A-Za-z]+)\//).map({ "Sources/\(target.name)/\($0.1)" }) {
+        #expect(FileManager.default.fileExists(atPath: Self.root.appendingPathComponent(folder).path), "\(folder)")
+      }
+    }
+    #expect(found.isSuperset(of: allowed.keys.filter { $0.hasPrefix("Holdfast") }))
+  }
+
   @Test func onlyTestsDependOnExamples() throws {
     let targets = try Self.describedTargets.get()
     let examples = Set(targets.filter { $0.type == "executable" || ["CSVStore", "LogStore"].contains($0.name) }.map(\.name))
