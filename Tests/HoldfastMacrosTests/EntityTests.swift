@@ -305,6 +305,14 @@
       #expect(throws: DecodingError.self) { try JSONDecoder().decode(Ranch.Cow.Snapshot.self, from: Data(#"{"tag": "x"}"#.utf8)) }
     }
 
+    @Test func aTransientPropertyOfASnapshotTraps() async {
+      let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+        _ = Ranch.Cow.Snapshot().isSelected
+      }
+      let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+      #expect(message.contains("A snapshot of Cow has no member isSelected"), "\(message)")
+    }
+
     @Test func aSnapshotOfADeletedObjectIsAnError() async throws {
       let container = try PersistentContainer(for: Ranch.Cow.self, store: .memory())
       let id = try await container.performBackgroundTask { context in

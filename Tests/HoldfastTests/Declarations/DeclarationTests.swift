@@ -185,6 +185,23 @@ import Testing
     #expect(try reason(Knot.self).contains("Knot.third: Its inverse Knot.second is the inverse of another relationship."))
   }
 
+  final class Fence: ManagedObject {
+    var post: Post? { self[property: 0] }
+    override class var declaration: EntityDeclaration? {
+      EntityDeclaration(Fence.self, [.property("post", \Fence.post, inverse: \Post.computed)])
+    }
+  }
+
+  final class Post: ManagedObject {
+    /// Of the type of a relationship, but none.
+    var computed: Fence? { nil }
+    override class var declaration: EntityDeclaration? { EntityDeclaration(Post.self, []) }
+  }
+
+  @Test func anInverseThatIsNotDeclaredIsNamed() throws {
+    #expect(try reason(Fence.self).contains("Fence.post: Its inverse isn't a relationship that Post declares."))
+  }
+
   @Test func anAccessorWithAnotherSlotIsFoundWhenTheClassIsBound() throws {
     final class Wrong: ManagedObject {
       var age: Int {
