@@ -172,6 +172,7 @@ private struct Keeping: LogHandler {
     #expect(lines.all.map { $0.metadata["db.operation.name"] } == ["reserveKeys", "prepare", "commit", "fetch"])
     #expect(lines.all.allSatisfy { $0.level == .debug && $0.metadata["db.system.name"] == "sqlite" })
     #expect(lines.all.last?.metadata["db.collection.name"] == "Pet" && lines.all.last?.metadata["db.response.returned_rows"] == "1")
+    #expect(lines.all.allSatisfy { $0.metadata["holdfast.duration"].flatMap(Double.init).map { $0 > 0 } ?? false })
     #expect(!lines.all.contains { "\($0)".contains("Ann") })
     try coordinator.close()
     #expect(throws: StoreError.self) { _ = try reading(coordinator).fetch(Pet.self) }
@@ -179,6 +180,19 @@ private struct Keeping: LogHandler {
     other.logRequests(to: logger, level: .trace, slow: .zero)
     _ = try reading(other).count(Owner.self)
     #expect(lines.all.last?.level == .warning)
+  }
+
+  @Test func theLoggedRequestOfAFaultNamesItsPropertyAndItsRows() throws {
+    let folder = TemporaryFolder(), filled = try container("sqlite", folder).persistentStoreCoordinator, lines = Lines()
+    try fill(filled)
+    try filled.close()
+    let coordinator = try container("sqlite", folder).persistentStoreCoordinator
+    coordinator.logRequests(to: Logger(label: "test") { _ in Keeping(lines) })
+    let context = try reading(coordinator), pets = try context.fetch(Pet.self, sortedBy: \.name)
+    #expect(pets[0].owner?.name == "Ann")
+    let metadata = try #require(lines.all.last?.metadata)
+    #expect(metadata["db.operation.name"] == "rows" && metadata["holdfast.property"] == "name" && metadata["holdfast.label"] == "list")
+    #expect(metadata["holdfast.requested_rows"] == "2" && metadata["db.response.returned_rows"] == "2", "\(metadata)")
   }
 
   @Test func anObserverThatIsReleasedReceivesNothing() throws {
