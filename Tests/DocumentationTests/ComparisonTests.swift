@@ -132,6 +132,16 @@
       #expect(found == expected)
     }
 
+    @Test func theCompilerReportsAnInverseThatPointsToAnotherClass() throws {
+      let owner = #"""
+        @Entity final class Owner: ManagedObject {
+          @Relationship(inverse: \Walk.dog) var walks: ToMany<Walk>
+        } // 1
+        """#
+      let found = try reported(Self.classes + owner, "-typecheck")
+      #expect(found == [1])
+    }
+
     @Test func openingTheStoreReportsWhatTheCompilerCannot() throws {
       let contents = MemoryStoreContents()
       do { _ = try PersistentContainer(for: Dog.self, Walk.self, store: .memory(contents: contents)) }
