@@ -7,10 +7,11 @@ struct Properties: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Measure typed properties of a Swift class, and of managed objects by hand and with macros.",
     discussion: """
-      Prints the tables of the section "Properties" of the article on costs. First, the nanoseconds of processor time for one access: the \
-      least of all rounds, each over an array of 1,000 objects in memory; and the allocations per access. Second, the processor times of \
-      W1, W2 and W5 of classes with macros as ratios to those of classes by hand, the least of all rounds, and the numbers of allocations. \
-      A program that was compiled without macros prints neither column of macros nor ratios; `make properties` compiles it with macros.
+      Prints the figures of the section "Properties" of the article on costs. First, the nanoseconds of processor time for one access: the \
+      least of all rounds, each over an array of 1,000 objects in memory; the allocations per access; and the time for reading an `Int` \
+      without the array. Second, the processor times of W1, W2 and W5 of classes with macros as ratios to those of classes by hand, the \
+      least of all rounds, and the numbers of allocations. A program that was compiled without macros prints neither column of macros nor \
+      ratios; `make properties` compiles it with macros.
       """)
 
   @Option(help: "The number of rounds.") var rounds = 9
@@ -29,10 +30,12 @@ struct Properties: ParsableCommand {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("holdfast-properties-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: folder) }
     let properties = try PropertyCost(), classes = try ClassCost(size: size, folder: folder.path)
+    let parameter = properties.readOfParameter(rounds: rounds, passes: passes)
     let accesses = properties.accesses(rounds: rounds, passes: passes)
     let ratios = try ClassCost.stores.map { try classes.ratios($0, rounds: workloadRounds) }
     // Counting allocations slows down everything, so it comes last.
     printAccesses(accesses, properties.allocations(passes: min(passes, 100)))
+    print("Reading an `Int` in a function that receives the object: \(time(parameter)) ns\n")
     try printRatios(ratios, classes)
   }
 

@@ -16,7 +16,8 @@ import Testing
 
   @Test("Every access has a time for every class")
   func times() throws {
-    let cost = try PropertyCost(), accesses = cost.accesses(rounds: 1, passes: 1)
+    let cost = try PropertyCost(), parameter = cost.readOfParameter(rounds: 2, passes: 1), accesses = cost.accesses(rounds: 1, passes: 1)
+    #expect(parameter.isFinite && parameter >= 0)
     #expect(accesses.count == 7 && accesses.allSatisfy { $0.plain >= 0 && $0.handwritten.isFinite })
     #expect(accesses.allSatisfy { ($0.macros?.isFinite ?? false) == PropertyCost.hasMacros })
   }

@@ -79,6 +79,20 @@ public struct PropertyCost {
     }
   }
 
+  /// The nanoseconds of processor time for reading an `Int` in a function that receives the object: the least of all rounds.
+  ///
+  /// An array's objects are retained and released at each access, and a parameter isn't. Call it before ``accesses(rounds:passes:)``, which
+  /// writes.
+  public func readOfParameter(rounds: Int, passes: Int) -> Double {
+    let count = passes * PropertyCost.count
+    let times = (0..<rounds).map { _ in
+      let mark = Mark.begin()
+      let sum = PropertyAccess.readInt(of: handwritten[0], times: count)
+      return mark.figure("", check: UInt64(truncatingIfNeeded: sum)).cpuSeconds * 1e9 / Double(count)
+    }
+    return times.min() ?? 0
+  }
+
   /// The numbers of allocations per access of managed objects, the larger of both classes; nil where they can't be counted.
   ///
   /// Call it last: counting slows down the process.

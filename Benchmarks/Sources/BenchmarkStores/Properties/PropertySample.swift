@@ -97,4 +97,11 @@ enum PropertyAccess: String, CaseIterable {
     }
     return sum
   }
+
+  /// Reads an `Int` of one object several times. Specialised, as ``run(_:passes:)``.
+  @inline(never) static func readInt<Sample: PropertySample>(of object: Sample, times: Int) -> Int {
+    var sum = 0
+    for _ in 0..<times { sum &+= object.whole }
+    return sum
+  }
 }
