@@ -45,6 +45,10 @@ extension ManagedObjectContext {
   ///
   /// Merge changes of one store in the order in which they were saved. ``automaticallyMergesChanges`` does all of this by itself.
   ///
+  /// A policy, and an object that becomes a fault, are called in the middle of the merge. There, ``save()`` throws
+  /// ``PersistenceError/Code/saveInProgress``; merging, discarding changes, a rollback and a reset trap. ``ManagedObject/awakeFromFetch()``
+  /// and handlers of ``onChange(_:)`` are called after the merge, and may do all of that.
+  ///
   /// - Parameter changes: Changes received from ``PersistentStoreCoordinator/savedChanges(bufferingNewest:)``, those of a transaction in the
   ///   history (``PersistentHistoryTransaction/savedChanges``), or made of IDs from elsewhere, such as another process. IDs of unknown
   ///   stores, entities and objects are ignored. An updated object that doesn't exist any more counts as deleted.

@@ -48,8 +48,8 @@ extension ManagedObjectContext {
   ///
   /// - Throws: ``PersistenceError`` with code ``PersistenceError/Code/noStoreForEntity`` or ``PersistenceError/Code/missingStore`` if no store accepts an
   ///   object, ``PersistenceError/Code/externalRelationship`` if it references an object of another store, or
-  ///   ``PersistenceError/Code/saveInProgress`` in a callback of a save; the store's error, such as ``/HoldfastStore/StoreError/Code/readOnly``
-  ///   or ``/HoldfastStore/StoreError/Code/timedOut``. No ID changes then.
+  ///   ``PersistenceError/Code/saveInProgress`` in a callback of a save or merge; the store's error, such as
+  ///   ``/HoldfastStore/StoreError/Code/readOnly`` or ``/HoldfastStore/StoreError/Code/timedOut``. No ID changes then.
   public func obtainPermanentIDs<Object: ManagedObject>(for objects: some Sequence<Object>) throws {
     try core.obtainPermanentIDs(for: objects.map { $0 })
   }

@@ -5,9 +5,9 @@ extension ContextCore {
   /// Merges saved changes into the objects of the context.
   func mergeChanges(from changes: SavedChanges) throws {
     checkIsolation()
-    precondition(!isSaving, "Changes were merged in a callback of a save.")
+    precondition(!isSaving, "Changes were merged in a callback of a save or merge.")
     try settleUncertainSave()
-    try merge(changes)
+    try whileMerging { try merge(changes) }
     tellChanges()
   }
 
@@ -17,13 +17,26 @@ extension ContextCore {
     guard let inbox, !inbox.isEmpty, !isSaving, !hasUncertainSave else { return }
     var waiting = inbox.takeAll()[...]
     defer { if !waiting.isEmpty { inbox.putBack(waiting) } }
-    // Rows that are merged are the newest ones. So merging a change can set links of objects that a later one names.
-    if !changes.isEmpty { for changes in waiting.dropFirst() { refreshUnchanged(changes) } }
-    while let changes = waiting.first {
-      try merge(changes)
-      waiting.removeFirst()
+    try whileMerging {
+      // Rows that are merged are the newest ones. So merging a change can set links of objects that a later one names.
+      if !self.changes.isEmpty { for changes in waiting.dropFirst() { refreshUnchanged(changes) } }
+      while let changes = waiting.first {
+        try merge(changes)
+        waiting.removeFirst()
+      }
     }
     tellChanges()
+  }
+
+  /// Runs a closure in which callbacks, such as a policy, can't save the context, merge, roll back or reset it.
+  ///
+  /// Objects are awakened afterwards, when they can do all of that.
+  private func whileMerging(_ body: () throws -> Void) throws {
+    try holdingAwakening { () throws -> Void in
+      isSaving = true
+      defer { isSaving = false }
+      try body()
+    }
   }
 
   private func merge(_ changes: SavedChanges) throws {

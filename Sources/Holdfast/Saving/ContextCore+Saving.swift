@@ -10,8 +10,8 @@ extension ContextCore {
     if isSaving {
       throw PersistenceError(
         .saveInProgress,
-        reason: "The context is being saved; a callback of the save can't save it again. Save it when save() has returned, "
-          + "or in a handler of onSave.")
+        reason: "The context is being saved or is merging changes; a callback can't save it meanwhile. Save it when the call has returned, "
+          + "or in a handler of onSave or onChange.")
     }
     try refuseLoss()
     try settleUncertainSave()

@@ -21,7 +21,7 @@ extension ContextCore {
   /// Pins the context to a generation, or unpins it.
   func setQueryGeneration(from token: QueryGenerationToken?, timeLimit: Duration?) throws {
     checkIsolation()
-    precondition(!isSaving, "A context was pinned in a callback of its own save.")
+    precondition(!isSaving, "A context was pinned in a callback of its own save or merge.")
     if let views = token?.views {
       guard views.places === places else {
         throw PersistenceError(

@@ -152,7 +152,9 @@ extension ContextCore {
   func obtainPermanentIDs(for objects: [ManagedObject]) throws {
     checkIsolation()
     if isSaving {
-      throw PersistenceError(.saveInProgress, reason: "A callback of a save requested permanent IDs. The objects have them after the save.")
+      throw PersistenceError(
+        .saveInProgress,
+        reason: "A callback of a save or merge requested permanent IDs. The objects have them after a save; request them after a merge.")
     }
     let new = ContiguousArray(
       Set(objects).filter { object in
@@ -186,7 +188,7 @@ extension ContextCore {
   /// Reverts all changes, removes new objects from the graph, and acknowledges fault errors.
   func rollback() {
     checkIsolation()
-    precondition(!isSaving, "A context was rolled back in a callback of its own save.")
+    precondition(!isSaving, "A context was rolled back in a callback of its own save or merge.")
     recentGroups.removeAll()
     let new = changes.objects.filter { $0.isInserted && hearsOfFault($0) }
     for object in new { object.willTurnIntoFault() }
@@ -261,7 +263,7 @@ extension ContextCore {
   /// Discards all changes and removes every object from the context.
   func reset() {
     checkIsolation()
-    precondition(!isSaving, "A context was reset in a callback of its own save.")
+    precondition(!isSaving, "A context was reset in a callback of its own save or merge.")
     recentGroups.removeAll()
     leaveGeneration()
     let told = registeredObjects.filter(hearsOfFault)

@@ -8,7 +8,7 @@ extension ContextCore {
   /// Sets the outcome of a save that failed with `outcomeUnknown`. Does nothing if there is none.
   func resolveUncertainSave(wasCommitted: Bool) {
     checkIsolation()
-    precondition(!isSaving, "The outcome of a save was set in a callback of another save.")
+    precondition(!isSaving, "The outcome of a save was set in a callback of another save or of a merge.")
     guard let uncertain = uncertainSave else { return }
     uncertainSave = nil
     if wasCommitted { complete(uncertain, SaveReceipt()).tell() }

@@ -69,7 +69,7 @@ import Synchronization
   lazy var patterns = PatternCache()
   /// The coordinator's count of removed stores at the last check.
   @exclusivity(unchecked) var removalCount: Int
-  /// Whether a save is in progress.
+  /// Whether a save or a merge is in progress. Its callbacks can't begin another one, nor roll the context back or reset it.
   var isSaving = false
   /// The save whose outcome is unknown; nil if there is none.
   var uncertainSave: UncertainSave?
