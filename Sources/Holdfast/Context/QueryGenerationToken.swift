@@ -32,6 +32,9 @@ extension ManagedObjectContext {
   /// relationships. Objects whose rows were read before keep them, and so do lists of relationships; ``refreshAllObjects()`` makes them be
   /// read again.
   ///
+  /// A context that is pinned to a former generation also reads objects that it has deleted and saved since. They are other instances than
+  /// those that were deleted. Saving a change of one is a conflict, because the store doesn't have the object any more.
+  ///
   /// After these methods, a pinned context reads the newest generation, which the next request begins: ``save()`` of changes, even if it
   /// fails, ``resolveConflicts(of:using:)``, ``mergeChanges(from:)``, automatic merging, and ``reset()``. The requests of a save read the
   /// newest rows: delete rules, validation and conflicts take into account what others have saved. ``rollback()`` and

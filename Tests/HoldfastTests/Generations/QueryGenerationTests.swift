@@ -185,6 +185,52 @@ import Testing
     #expect(zoe.name == "Zoe II" && !zoe.isInaccessible)
   }
 
+  /// Fetches, relationships and the overlay of unsaved changes agree. In the newest generation, the object is missing again.
+  @Test(arguments: stores) func aFormerGenerationHasWhatTheContextHasDeletedSince(_ store: TestStore) throws {
+    let kennels = try Kennels(store), context = kennels.ours
+    try context.setQueryGeneration(from: .current)
+    let token = try #require(context.queryGenerationToken), before = try KennelState(context)
+    let ann = try #require(try context.one(Person.self) { $0.name == "Ann" })
+    let rex = try #require(try context.one(Dog.self) { $0.name == "Rex" }), id = rex.objectID
+    #expect(ann.dogs.count == 2)
+    context.delete(rex)
+    try context.save()
+    #expect(try ann.dogs.map(\.name) == ["Fido"] && namesOfDogs(context) == ["Fido"])
+    try context.setQueryGeneration(from: token)
+    #expect(try ann.dogs.map(\.name).sorted() == ["Fido", "Rex"] && namesOfDogs(context) == ["Fido", "Rex"])
+    context.dog("Zoe", owner: ann)
+    #expect(try namesOfDogs(context) == ["Fido", "Rex", "Zoe"])
+    #expect(try context.count(for: FetchRequest<Dog>()) == 3 && context.fetchObjectIDs(FetchRequest<Dog>()).count == 3)
+    context.rollback()
+    try context.refreshAllObjects()
+    #expect(try KennelState(context) == before)
+    let again = try context.dog(of: id)
+    #expect(again !== rex && again.name == "Rex" && again.owner === ann && rex.isInaccessible)
+    again.age = 9
+    let error = try #require(throws: PersistenceError.self) { try context.save() }
+    #expect(error.code == .conflict && error.objectIDs == [id])
+    context.rollback()
+    try context.setQueryGeneration(from: nil)
+    try context.refreshAllObjects()
+    #expect(try namesOfDogs(context) == ["Fido"] && ann.dogs.map(\.name) == ["Fido"])
+    #expect(again.name == "" && again.isInaccessible)
+  }
+
+  /// The deletion isn't saved, so it is a change like others.
+  @Test(arguments: stores) func aFormerGenerationDoesNotHaveWhatTheContextIsDeleting(_ store: TestStore) throws {
+    let kennels = try Kennels(store), context = kennels.ours
+    try context.setQueryGeneration(from: .current)
+    let token = try #require(context.queryGenerationToken)
+    context.delete(try #require(try context.one(Dog.self) { $0.name == "Fido" }))
+    try context.save()
+    context.delete(try #require(try context.one(Dog.self) { $0.name == "Rex" }))
+    try context.setQueryGeneration(from: token)
+    #expect(try namesOfDogs(context) == ["Fido"])
+    #expect(try context.one(Person.self) { $0.name == "Ann" }?.dogs.map(\.name) == ["Fido"])
+    try context.save()
+    #expect(try kennels.place.context().count(for: FetchRequest<Dog>()) == 0)
+  }
+
   // MARK: Tokens
 
   @Test(arguments: stores) func contextsShareAGeneration(_ store: TestStore) throws {

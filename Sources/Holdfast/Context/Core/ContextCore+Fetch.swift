@@ -182,9 +182,16 @@ extension ContextCore {
   /// ``readOutdatedLists()`` afterwards.
   func showAgain(_ entity: EntityIndex, _ keys: Set<ObjectKey>) {
     if keys.isEmpty || !deletions.forgetSaved(keys, root: graph.entities[entity].root) { return }
-    // Lists that were read before the deletion still have them.
+    readListsAgain { $0.leads(toEntity: entity) }
+  }
+
+  /// Shows all objects again whose deletion this context has saved or merged. Sends no request, as ``showAgain(_:_:)``.
+  func showAllAgain() { if deletions.forgetSaved() { readListsAgain { _ in true } } }
+
+  /// Makes lists be read again: those that were read before a deletion still have the objects.
+  private func readListsAgain(where isIncluded: (LinkPlan) -> Bool) {
     for object in registeredObjects where !object.isInserted && !object.flags.contains(.detached) && object.row != nil {
-      for index in 0..<object.plan.toManyCount where object.plan.toMany[index].leads(toEntity: entity) {
+      for index in 0..<object.plan.toManyCount where isIncluded(object.plan.toMany[index]) {
         if object.toMany?[index].isMoved == true {
           outdatedLists.insert(OwnedList(owner: object, index: index))
         } else {

@@ -33,6 +33,8 @@ extension ContextCore {
     pin = views.map { GenerationPin(views: $0, timeLimit: timeLimit) }
     recentGroups.removeAll()
     forgetMissing()
+    // A former generation contains objects that the context has deleted since.
+    if token?.views != nil { showAllAgain() }
   }
 
   /// Begins a generation. If there are too many, releases the context's own one first.

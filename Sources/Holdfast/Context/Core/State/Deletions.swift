@@ -121,6 +121,20 @@ final class Deletions {
     return true
   }
 
+  /// Forgets all saved deletions. Returns whether there are any.
+  func forgetSaved() -> Bool {
+    var isAnyForgotten = false
+    for root in roots where savedCounts[root.rawValue] > 0 {
+      let pending = keys(root: root, from: savedCounts[root.rawValue])
+      isAnyForgotten = true
+      generation += 1
+      lists[root.rawValue].removeAll()
+      savedCounts[root.rawValue] = 0
+      for key in pending { insert(key, root: root) }
+    }
+    return isAnyForgotten
+  }
+
   /// Removes the pending deletions.
   func revert() {
     unpropagated = []
