@@ -82,6 +82,32 @@ import Testing
     try ours.save()
   }
 
+  /// Other objects keep their transient links in a rollback.
+  @Test(arguments: TestStore.withChild) func aRollbackDiscardsLateTransientLinks(_ store: TestStore) throws {
+    let place = try store.makePlace(model: Web.model, classes: Web.classes), setup = try place.context()
+    _ = (setup.node("a"), setup.node("b"))
+    try setup.save()
+    let (ours, theirs) = try place.twoContexts(.mergeByPropertyStoreTrump)
+    ours.automaticallyMergesChanges = true
+    let removed = try #require(try ours.node(named: "a")), rest = try #require(try ours.node(named: "b"))
+    rest.mate = rest
+    try ours.save()
+    theirs.delete(try #require(try theirs.node(named: "a")))
+    try theirs.save()
+    try ours.processPendingChanges()
+    #expect(removed.isInaccessible)
+    for _ in 0..<2 {
+      removed.pick = rest
+      removed.next = rest
+      removed.peers.insert(rest)
+      let error = #expect(throws: PersistenceError.self) { try ours.save() }
+      #expect(error?.code == .lostChanges && error?.objectID == removed.id)
+      ours.rollback()
+      #expect(removed.pick == nil && removed.next == nil && removed.peers.isEmpty && !removed.hasChanges)
+      #expect(rest.pickedBy.isEmpty && rest.previous == nil && rest.peers.isEmpty && rest.mate == rest && !ours.hasChanges)
+    }
+  }
+
   /// The save merges the deletion before it calls the handler.
   @Test(arguments: TestStore.withChild, [false, true]) func aSaveThrowsIfItsHandlerChangesAnObjectThatOthersHaveRemoved(
     _ store: TestStore, _ isLink: Bool

@@ -224,8 +224,15 @@ extension ContextCore {
       object.dropPrivateRow(isUnread ? nil : object.committedRow)
       if isUnread { object.flags.remove(.inaccessible) }
       revertLinks(object)
+      if object.flags.contains(.detached) { forgetLateTransients(object) }
     }
     object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated, .toldDeleted])
+  }
+
+  /// Discards transient values and links that an object got after it had left the graph. Objects in the graph keep theirs in a rollback.
+  private func forgetLateTransients(_ object: ManagedObject) {
+    object.forgetTransients()
+    object.forgetTransientLinks()
   }
 
   /// Reverts the recorded changes of to-many relationships since the last save.
