@@ -62,7 +62,8 @@ extension ContextCore {
     if !namesOwners { updated.formUnion(objects(leadingTo: changes.deleted).subtracting(deleted)) }
     // Links to them may have changed without a new version of their rows.
     let owners = updated.filter { $0.hasChanges || lockedObjects.contains($0) }
-    // An object whose version the next save compares keeps the row whose values were used.
+    // An object whose version the next save compares keeps the row whose values were used. It is read again if there is no such save.
+    if !lockedObjects.isEmpty { unmerged.formUnion(lockedObjects.intersection(updated.union(deleted))) }
     updated.subtract(lockedObjects)
     let changed = updated.filter(\.hasChanges)
     // First, because merging the others can change their links.
@@ -125,10 +126,11 @@ extension ContextCore {
     return merges.map(\.object)
   }
 
-  /// Makes objects be read again that weren't merged because of a conflict, and that have no unsaved changes any more.
+  /// Makes objects be read again that weren't merged because of a conflict, and that have no unsaved changes any more. Not those whose
+  /// versions the next save compares.
   func refreshUnmerged() {
     if unmerged.isEmpty { return }
-    let unchanged = unmerged.filter { !$0.hasChanges }
+    let unchanged = unmerged.filter { !$0.hasChanges && !lockedObjects.contains($0) }
     unmerged.subtract(unchanged)
     // Lists may show links that were set again here, and that the store doesn't have.
     var lists: Set<OwnedList> = []

@@ -205,6 +205,71 @@ import Testing
     }
   }
 
+  /// A refused save and one without changes don't end it.
+  @Test(arguments: TestStore.allCases) func aConflictIsDetectedUntilTheObjectIsAFaultOrTheContextHasNoChanges(_ store: TestStore) throws {
+    let ends: [(people: Int, end: (Two) throws -> Void)] = [
+      (1, { $0.ours.rollback() }), (1, { $0.ours.reset() }), (2, { try $0.ours.refresh($0.fido, mergeChanges: false) }),
+    ]
+    for (people, end) in ends {
+      let two = try Two(store, .mergeByPropertyObjectTrump)
+      try two.ours.detectConflicts(for: two.fido)
+      two.theirFido.age = 10
+      try two.theirs.save()
+      try two.ours.save()
+      let ann = two.ours.person("Ann"), id = two.fido.objectID
+      for _ in 0..<2 {
+        let error = try #require(throws: PersistenceError.self) { try two.ours.save() }
+        #expect(error.code == .conflict && error.objectIDs == [id] && ann.isInserted)
+      }
+      try end(two)
+      two.ours.person("Bob")
+      try two.ours.save()
+      #expect(try two.place.context().count(for: FetchRequest<Person>()) == people)
+    }
+  }
+
+  @Test(arguments: TestStore.allCases) func aConflictIsNotDetectedForAnObjectThatDoesNotExist(_ store: TestStore) throws {
+    let two = try Two(store, .error)
+    try two.ours.refresh(two.fido, mergeChanges: false)
+    two.theirs.delete(two.theirFido)
+    try two.theirs.save()
+    let error = try #require(throws: PersistenceError.self) { try two.ours.detectConflicts(for: two.fido) }
+    #expect(error.code == .missingObject && error.objectID == two.fido.objectID)
+    two.ours.person("Ann")
+    try two.ours.save()
+  }
+
+  /// Until then it keeps the values on which other changes depend.
+  @Test(arguments: TestStore.allCases, [false, true])
+  func anObjectWhoseConflictIsDetectedIsReadAgainWhenTheContextIsRolledBack(_ store: TestStore, _ deletes: Bool) throws {
+    let two = try Two(store, .error)
+    two.ours.automaticallyMergesChanges = true
+    try two.ours.detectConflicts(for: two.fido)
+    if deletes { two.theirs.delete(two.theirFido) } else { two.theirFido.age = 10 }
+    try two.theirs.save()
+    try two.ours.processPendingChanges()
+    #expect(two.fido.age == 3)
+    two.ours.rollback()
+    #expect(two.fido.age == (deletes ? 0 : 10) && two.fido.isInaccessible == deletes)
+    two.ours.person("Ann")
+    try two.ours.save()
+  }
+
+  /// The save of the child succeeds, because only a later one of the parent can be in conflict.
+  @Test(arguments: TestStore.allCases) func aConflictThatAChildDetectsFailsTheSaveOfItsParent(_ store: TestStore) throws {
+    let two = try Two(store, .error), child = ManagedObjectContext(parent: two.ours)
+    try child.detectConflicts(for: child.existingDog(two.fido.objectID))
+    let ann = child.person("Ann")
+    try child.save()
+    two.theirFido.age = 10
+    try two.theirs.save()
+    let error = try #require(throws: PersistenceError.self) { try two.ours.save() }
+    #expect(error.code == .conflict && error.objectIDs == [two.fido.objectID] && !ann.objectID.isTemporaryID)
+    try two.ours.resolveConflicts(of: error, using: .mergeByPropertyStoreTrump)
+    try two.ours.save()
+    #expect(try two.place.context().count(for: FetchRequest<Person>()) == 1)
+  }
+
   @Test func aConflictIsDetectedInAStoreWithoutChanges() throws {
     let model = try ManagedObjectModel(
       entities: [

@@ -26,7 +26,7 @@ import Synchronization
   @exclusivity(unchecked) var inbox: MergeInbox?
   /// The objects whose versions the next save compares although they are unchanged.
   @exclusivity(unchecked) var lockedObjects: Set<ManagedObject> = []
-  /// Objects that changes of others weren't merged into, because of a conflict; see ``refreshUnmerged()``.
+  /// Objects that changes of others weren't merged into, because of a conflict or of a version to compare; see ``refreshUnmerged()``.
   @exclusivity(unchecked) var unmerged: Set<ManagedObject> = []
   /// Lists that had a new order when objects were shown again; see ``readOutdatedLists()``.
   @exclusivity(unchecked) var outdatedLists: Set<OwnedList> = []
