@@ -1,3 +1,4 @@
+import HoldfastMemoryStore
 import Synchronization
 import Testing
 
@@ -43,6 +44,43 @@ import Testing
     try two.ours.save()
     let saved = try #require(try two.saved())
     #expect(saved.name == "Ours" && saved.notes == "by them" && saver.codes.count == 1)
+  }
+
+  enum Misuse: String, CaseIterable, Codable, Sendable { case rollback, reset, discardChanges, mergeChanges }
+
+  /// Misuses a context that is being merged.
+  private final class Misuser: @unchecked Sendable {  // because a test uses it on one thread
+    private weak var context: ManagedObjectContext?
+
+    init(_ context: ManagedObjectContext) { self.context = context }
+
+    func make(_ misuse: Misuse) throws {
+      switch misuse {
+      case .rollback: context?.rollback()
+      case .reset: context?.reset()
+      case .discardChanges: try context?.discardChanges(of: [ManagedObjectID]())
+      case .mergeChanges: try context?.mergeChanges(from: SavedChanges(storeIdentifier: "", contextName: ""))
+      }
+    }
+  }
+
+  @Test(arguments: Misuse.allCases) func aPolicyThatDiscardsTheChangesOfAContextThatIsMergedTraps(_ misuse: Misuse) async {
+    await #expect(processExitsWith: .failure) { [misuse = misuse as Misuse] in
+      let coordinator = try PersistentStoreCoordinator(model: Kennel.model, store: .memory())
+      let ours = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+      let theirs = try ManagedObjectContext(coordinator: coordinator, classes: Kennel.classes)
+      let fido = ours.dog("Fido"), misuser = Misuser(ours)
+      try ours.save()
+      ours.automaticallyMergesChanges = true
+      ours.mergePolicy = .custom { _ in
+        try misuser.make(misuse)
+        return .rollback
+      }
+      try theirs.existingDog(fido.objectID).name = "Theirs"
+      try theirs.save()
+      fido.name = "Ours"
+      try ours.processPendingChanges()
+    }
   }
 
   /// Saves the context each time it gets or loses its row. Counts all dogs before, unless it has no row.

@@ -101,6 +101,26 @@ import Testing
     #expect(saved.age == 10 && saved.notes == "again")
   }
 
+  // MARK: After a failed save
+
+  /// The error names the objects, and everything else can be saved without their changes.
+  @Test(arguments: TestStore.allCases) func theOtherChangesOfAFailedSaveCanBeSaved(_ store: TestStore) throws {
+    let two = try Two(store, .error) { context, _ in context.dog("Rex", age: -1) }
+    let rex = try #require(try two.ours.one(Dog.self) { $0.name == "Rex" }), ann = two.ours.person("Ann")
+    two.theirFido.name = "Theirs"
+    try two.theirs.save()
+    two.fido.name = "Ours"
+    two.fido.owner = ann
+    rex.name = "Max"
+    let error = try #require(throws: PersistenceError.self) { try two.ours.save() }
+    #expect(error.code == .conflict && error.objectIDs == [two.fido.objectID])
+    try two.ours.discardChanges(of: error.objectIDs)
+    #expect(two.fido.name == "Theirs" && two.fido.owner == nil && ann.dogs.isEmpty && rex.name == "Max" && ann.isInserted)
+    try two.ours.save()
+    let context = try two.place.context()
+    #expect(try namesOfDogs(context) == ["Max", "Theirs"] && context.count(for: FetchRequest<Person>()) == 1)
+  }
+
   // MARK: Conflicts that never end
 
   /// Another context, which causes a new conflict each time a policy has resolved one.
