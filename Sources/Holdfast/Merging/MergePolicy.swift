@@ -42,7 +42,7 @@ public struct MergePolicy: Sendable {
   /// - Parameter resolve: Decides what to do. Each attempt to save calls it once for each object in conflict, before any of them is changed.
   ///   It isn't called if both sides deleted the object, or if this context changed only links that other objects' rows contain. If it
   ///   throws, the save throws the conflict with this error as its cause, and no object changes. When saved changes are merged, such an
-  ///   object isn't merged, and its next save is the conflict.
+  ///   object isn't merged, and its next save is the conflict. It can't save the context, merge further changes, roll it back or reset it.
   public static func custom(_ resolve: @escaping @Sendable (MergeConflict) throws -> MergeResolution) -> MergePolicy {
     MergePolicy(.custom(resolve))
   }
