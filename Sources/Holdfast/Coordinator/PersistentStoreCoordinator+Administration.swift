@@ -89,21 +89,11 @@ extension PersistentStoreCoordinator {
     _ description: StoreDescription, withCopyOf source: StoreDescription, model: ManagedObjectModel? = nil,
     progress: @escaping @Sendable (Double) -> Void = { _ in }
   ) throws -> StoreCopy? {
-    try replace(description, withCopyOf: source, model, progress).copy
-  }
-
-  /// Replaces a store. Returns also the state of the source's file in which it was copied; nil if another process changed it meanwhile.
-  private static func replace(
-    _ description: StoreDescription, withCopyOf source: StoreDescription, _ model: ManagedObjectModel?,
-    _ progress: @escaping @Sendable (Double) -> Void
-  ) throws -> (copy: StoreCopy?, state: FileState?) {
     guard description.type == source.type, let location = source.location else {
-      let (copy, state) = try StoreCopier(source, description, model, .reporting(to: progress)).run()
-      return (copy, state)
+      return try StoreCopier(source, description, model, .reporting(to: progress)).run()
     }
-    let state = FileState(source.resolvedPath)
     try perform(ReplacementRequest(source: location), description, .reporting(to: progress))
-    return (nil, state)
+    return nil
   }
 
   /// Moves a store to another location, where its type may be another one: copies it, then destroys the original. A store at the destination
@@ -130,21 +120,28 @@ extension PersistentStoreCoordinator {
     _ description: StoreDescription, to destination: StoreDescription, model: ManagedObjectModel? = nil,
     progress: @escaping @Sendable (Double) -> Void = { _ in }
   ) throws -> StoreCopy? {
+    let operation = "move the store"
     // The copy would be destroyed with the original.
     if destination.isInSameFile(as: description) {
       throw StoreError(
-        .invalidPath, operation: "move the store", path: destination.location?.description,
+        .invalidPath, operation: operation, path: destination.location?.description,
         reason: "The store is in this file already. Choose another path. To change its type, copy it to another path first.")
     }
-    let (copy, state) = try replace(destination, withCopyOf: description, model, progress)
-    guard let state, state == FileState(description.resolvedPath) else {
-      throw StoreError(
-        .storeReplaced, operation: "move the store", path: description.location?.description,
-        reason: "Another process changed the store while it was copied. Both stores exist, and the copy may lack changes. Move it again.",
-        isRetryable: true)
+    let isSameType = description.type == destination.type
+    if !isSameType {
+      try RequestOptions.cancelledWithTask.check(operation)
+      try StoreCopier.settle(description, model)
     }
-    let backups = description.type == destination.type ? destination.location : nil
-    do { try destroy(description, DestructionRequest(movingBackupsTo: backups)) } catch var error as StoreError {
+    // Before the copy, so that no change is missed.
+    let state = description.resolvedPath.map { StoreFileState(ofFileAt: $0) }
+    let copy = try replacePersistentStore(destination, withCopyOf: description, model: model, progress: progress)
+    let destruction = DestructionRequest(movingBackupsTo: isSameType ? destination.location : nil, expecting: state)
+    do { try destroy(description, destruction) } catch let error as StoreError where error.code == .storeReplaced {
+      throw StoreError(
+        .storeReplaced, operation: operation, path: description.location?.description,
+        reason: "Another process changed the store while it was copied. Both stores exist, and the copy may lack changes. Move it again.",
+        cause: error, isRetryable: true)
+    } catch var error as StoreError {
       error.reason += " The copy is complete: \(destination.location?.description ?? destination.type)."
       throw error
     }

@@ -37,8 +37,13 @@ extension PersistentStoreCoordinator {
     progress: @escaping @Sendable (Double) -> Void = { _ in }
   ) throws -> StoreCopy {
     try checkIsUnused(destination)
-    // Another process may create a store there during the copy.
-    return try StoreCopier(source, destination, model, .reporting(to: progress)).run { try checkIsUnused(destination) }.copy
+    do { return try StoreCopier(source, destination, model, .reporting(to: progress)).run(expecting: .missing) } catch let error as StoreError
+      where error.code == .storeReplaced
+    {
+      // Another process may have created a store there during the copy.
+      try checkIsUnused(destination)
+      throw error
+    }
   }
 
   /// Throws if something is at the place of a store, readable or not.

@@ -16,28 +16,19 @@ struct StoreCopier {
 
   /// Copies the store.
   ///
-  /// - Parameter willPlace: Called before the complete copy takes its place. Its error ends the copy. Defaults to nothing.
-  /// - Returns: The copy, and the state of the source's file when it was closed; nil if another process changed it while it was copied.
-  func run(_ willPlace: () throws -> Void = {}) throws -> (copy: StoreCopy, state: FileState?) {
+  /// - Parameter state: The state that the destination's file must have when the copy takes its place. Defaults to nil: any.
+  func run(expecting state: StoreFileState? = nil) throws -> StoreCopy {
     try options.check(Self.operation)
     let temporary = try TemporaryStore(beside: destination, to: Self.operation), place = temporary.description
     defer { temporary.remove() }
-    let path = source.resolvedPath, before = FileState(path)
-    var isSame = true
     let copy = try Self.openingExisting(source, model) { store, model, metadata in
-      // Opening may change a file of rows. A file whose rows are all in memory may have been read before opening ended.
-      let opened = store.capabilities.residentRows ? before : FileState(path)
-      let copy = try self.copy(try GraphReader(store, model, metadata.identity), metadata.userInfo, to: place)
-      isSame = FileState(path) == opened
-      return copy
+      try self.copy(try GraphReader(store, model, metadata.identity), metadata.userInfo, to: place)
     }
-    let state = isSame ? FileState(path) : nil
     try options.check(Self.operation)
-    try willPlace()
-    let replacement = ReplacementRequest(source: place.location ?? .named(destination.type))
+    let replacement = ReplacementRequest(source: place.location ?? .named(destination.type), expecting: state)
     try PersistentStoreCoordinator.perform(replacement, destination, .cancelledWithTask)
     options.report(1)
-    return (copy, state)
+    return copy
   }
 
   private func copy(_ reader: GraphReader, _ userInfo: [String: StoreValue], to place: StoreDescription) throws -> StoreCopy {
@@ -76,6 +67,12 @@ struct StoreCopier {
   }
 
   // MARK: Opening
+
+  /// Opens and closes a store that exists. That completes interrupted saves, moves a log into the file and adds missing indexes, so opening and
+  /// closing it again changes nothing in the file.
+  static func settle(_ description: StoreDescription, _ model: ManagedObjectModel?) throws {
+    try openingExisting(description, model) { _, _, _ in }
+  }
 
   /// Opens a store that exists, reads one state of it, and closes it afterwards.
   static func reading<Result>(

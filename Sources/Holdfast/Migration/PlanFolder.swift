@@ -18,7 +18,7 @@ struct PlanFolder {
   /// What is done.
   struct Record: Codable {
     /// The state of the store that was copied.
-    var source: FileState
+    var source: StoreFileState
     /// The stages that are done, in order.
     var stages: [String] = []
     /// The number of the store after these stages.

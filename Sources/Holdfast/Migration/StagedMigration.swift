@@ -82,7 +82,7 @@ struct StagedMigration {
 
   private func run(_ stages: [MigrationPlan.Stage], _ location: StoreLocation, in folder: PlanFolder) throws {
     // Before the copy, so that no change is missed.
-    let state = FileState(folder.storePath), keys = stages.map { plan.key($0) }
+    let state = StoreFileState(ofFileAt: folder.storePath), keys = stages.map { plan.key($0) }
     var record = PlanFolder.Record(source: state)
     if let found = folder.record, folder.exists(found), found.source == state, keys.starts(with: found.stages),
       let count = try doneCount(stages, atLeast: found.stages.count, folder.store(found.store))
@@ -105,13 +105,14 @@ struct StagedMigration {
       error.path = location.description
       throw error
     }
-    guard FileState(folder.storePath) == state else {
+    let replacement = ReplacementRequest(source: folder.store(record.store).location ?? location, expecting: state)
+    do { try PersistentStoreCoordinator.perform(replacement, description, .cancelledWithTask) } catch let error as StoreError
+      where error.code == .storeReplaced
+    {
       throw StoreError(
         .storeReplaced, operation: MigrationRequest.operation, path: location.description,
-        reason: "Another process changed the store while the plan ran. Nothing was changed. Try again.", isRetryable: true)
+        reason: "Another process changed the store while the plan ran. Nothing was changed. Try again.", cause: error, isRetryable: true)
     }
-    let replacement = ReplacementRequest(source: folder.store(record.store).location ?? location)
-    try PersistentStoreCoordinator.perform(replacement, description, .cancelledWithTask)
   }
 
   /// The number of stages that a store of the folder has passed; nil if it isn't one of these stages.

@@ -17,8 +17,10 @@ struct ClosedWholeFile: Sendable {
     .answering(MetadataRequest.self) { file, _, _ in try file.metadata() }
     .answering(MetadataChangeRequest.self) { file, request, _ in try file.setMetadata(request.userInfo) }
     .answering(StoredModelRequest.self) { file, _, _ in try file.model() }
-    .answering(DestructionRequest.self) { file, request, _ in try file.destroy(movingBackupsTo: request.backupDestination?.path) }
-    .answering(ReplacementRequest.self) { file, request, options in try file.replace(with: request.source, options) }
+    .answering(DestructionRequest.self) { file, request, _ in try file.destroy(request) }
+    .answering(ReplacementRequest.self) { file, request, options in
+      try file.replace(with: request.source, expecting: request.expectedState, options)
+    }
     .answering(MigrationRequest.self) { file, request, options in try file.migrate(request.mapping, options) }
     .answering(MigrationEstimateRequest.self) { file, request, _ in try file.estimate(request) }
     .answering(RepairRequest.self) { file, request, options in try file.repair(from: request.source, request.model, options) }
@@ -55,20 +57,26 @@ struct ClosedWholeFile: Sendable {
 
   // MARK: Destroying and replacing
 
-  private func destroy(movingBackupsTo destination: String?) throws {
+  private func destroy(_ request: DestructionRequest) throws {
     let operation = DestructionRequest.operation
     try checkWritable(operation)
-    guard let file = try openFolder(operation) else { return }
+    guard let file = try openFolder(operation) else {
+      try request.expectedState?.verify(fileAt: path, operation: operation)
+      return
+    }
     defer { file.close() }
     if try file.change(operation: operation) == .none {
+      try request.expectedState?.verify(fileAt: file.path, operation: operation)
       // An earlier attempt may have ended behind the file itself.
       return removeLeftFiles(StoredContents().folder(for: file, options), of: file, operation)
     }
     let removal = try file.beginReplacing(operation: operation)
     defer { removal.abort() }
+    // Only under the lock, which a save may have held until now.
+    try request.expectedState?.verify(fileAt: file.path, operation: operation)
     let present = try removal.read { try contents($0) } ?? StoredContents(), folder = present.folder(for: file, options)
     try folder.recording(present.externalIDs) { change in
-      try change.place { try commit(removal, movingBackupsTo: destination, operation) }
+      try change.place { try commit(removal, movingBackupsTo: request.backupDestination?.path, operation) }
       try folder.remove(present.externalIDs, operation: operation)
     }
     removeLeftFiles(folder, of: file, operation)
@@ -89,7 +97,7 @@ struct ClosedWholeFile: Sendable {
     try copy.withLock(operation: operation) { _ in try removal.commitRemoval(movingBackupsTo: copy) }
   }
 
-  private func replace(with source: StoreLocation, _ request: RequestOptions) throws {
+  private func replace(with source: StoreLocation, expecting state: StoreFileState?, _ request: RequestOptions) throws {
     let operation = ReplacementRequest.operation, progress = FileProgress(request, operation)
     try checkWritable(operation)
     try progress.check()
@@ -104,6 +112,7 @@ struct ClosedWholeFile: Sendable {
     defer { file.close() }
     let replacement = try file.beginReplacing(operation: operation)
     defer { replacement.abort() }
+    try state?.verify(fileAt: file.path, operation: operation)
     let present = try replacement.read { try contents($0) } ?? StoredContents()
     let copied = try copy(original, to: replacement, progress), folder = copied.folder(for: file, options)
     try folder.recording(present.externalIDs.symmetricDifference(copied.externalIDs)) { change in

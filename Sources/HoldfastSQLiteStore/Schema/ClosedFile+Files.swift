@@ -9,22 +9,27 @@ import HoldfastStore
 
 // Removing and replacing entire stores.
 //
-// Both first make sure that no other process is using the file. With a log, that is so if this connection can remove the log: SQLite
-// refuses while another process has the file open. Without a log, they hold SQLite's exclusive lock, and other processes notice at their
-// next request that the file was replaced.
+// Both hold SQLite's exclusive lock on the file until they are done. With a log, no other process has the file open then, because each keeps
+// a lock that excludes this one. Without a log, other processes notice at their next request that the file was replaced.
 extension ClosedFile {
   /// Removes the store's files: first the database, then the external files that its rows name.
-  func destroy() throws {
+  ///
+  /// - Parameter state: The state that the file must have; nil for any.
+  func destroy(expecting state: StoreFileState?) throws {
     let operation = DestructionRequest.operation
     try checkWritable(operation)
     guard exists(path) else {
       // An earlier attempt may have ended behind the file itself.
-      guard let file = try? resolved(operation) else { return }
+      guard let file = try? resolved(operation) else {
+        try state?.verify(fileAt: path, operation: operation)
+        return
+      }
+      try state?.verify(fileAt: file, operation: operation)
       if CompanionFiles.paths(of: file).contains(where: exists) { try CompanionFiles.removeLeft(at: file, operation) }
       removeLeftFiles(StoredContents().folder(for: file, options), of: file, operation)
       return
     }
-    try withExclusiveFile(operation) { file, contents in
+    try withExclusiveFile(in: state, operation) { file, contents in
       let folder = contents.folder(for: file, options)
       try folder.recording(contents.externalIDs) { change in
         change.cannotBeUndone()
@@ -46,7 +51,9 @@ extension ClosedFile {
   /// Replaces the store with a copy of another one, or creates it.
   ///
   /// The copy is made beside the store and then renamed. If the process is killed meanwhile, the copy remains: `.holdfast-….tmp`.
-  func replace(with source: StoreLocation, _ request: RequestOptions) throws {
+  ///
+  /// - Parameter state: The state that the file to replace must have; nil for any.
+  func replace(with source: StoreLocation, expecting state: StoreFileState?, _ request: RequestOptions) throws {
     let operation = ReplacementRequest.operation
     try checkWritable(operation)
     try request.check(operation)
@@ -59,7 +66,7 @@ extension ClosedFile {
     try original.readOnly(operation) { connection in
       let copied = try original.contents(connection, operation)
       if exists(path) {
-        try withExclusiveFile(operation) { file, replaced in
+        try withExclusiveFile(in: state, operation) { file, replaced in
           try checkFolders(copied.externalIDs, connection.path, file, operation)
           let folder = copied.folder(for: file, options)
           try folder.recording(replaced.externalIDs.symmetricDifference(copied.externalIDs)) { change in
@@ -77,11 +84,21 @@ extension ClosedFile {
         try checkFolders(copied.externalIDs, connection.path, file, operation)
         try copied.folder(for: file, options).recording(copied.externalIDs) { change in
           try install(connection, copied, at: file, like: options.filePermissions, change, request, operation) {
-            try CompanionFiles.removeLeft(at: file, operation)
-            try OperatingSystem.rename($0, toUnused: file, operation)
+            try place($0, atUnused: file, expecting: state, operation)
           }
         }
       }
+    }
+  }
+
+  /// Renames a copy to a path where no file is.
+  private func place(_ copy: String, atUnused file: String, expecting state: StoreFileState?, _ operation: String) throws(StoreError) {
+    try state?.verify(fileAt: file, operation: operation)
+    try CompanionFiles.removeLeft(at: file, operation)
+    do throws(StoreError) { try OperatingSystem.rename(copy, toUnused: file, operation) } catch {
+      // Another process may have created the store just now.
+      if error.code != .durabilityUnknown { try state?.verify(fileAt: file, operation: operation) }
+      throw error
     }
   }
 
@@ -126,24 +143,41 @@ extension ClosedFile {
     }
   }
 
-  /// Runs a closure while no other process uses the file. Passes the path without links.
+  /// Runs a closure while no other process uses the file. Passes the path without links. The log is empty then.
   ///
   /// A damaged store is accepted. Its external files aren't known then and remain.
   ///
-  /// - Throws: `notAStore` if the file isn't a store, and `locked` if another process uses it.
-  private func withExclusiveFile(_ operation: String, _ body: (_ path: String, StoredContents) throws -> Void) throws {
+  /// - Parameter state: The state that the file must have; nil for any.
+  /// - Throws: `notAStore` if the file isn't a store, `locked` if another process uses it, and `storeReplaced` if it has another state.
+  private func withExclusiveFile(
+    in state: StoreFileState?, _ operation: String, _ body: (_ path: String, StoredContents) throws -> Void
+  ) throws {
     var options = options
     (options.createsIfMissing, options.journalMode) = (false, .delete)
     try withDatabase(options, checkpointing: false) { database in
-      let contents = try ignoringDamage { try reading(database, operation) { try self.contents($0, operation) } }
-      let writer = try ignoringDamage { () throws(StoreError) in
-        let writer = try database.writer(to: operation)
-        try writer.begin(.exclusive)
-        return writer
-      }
-      defer { writer?.rollback() }
+      let writer = try ignoringDamage { try lock(database, operation) }
+      // Before the log is moved into the file, which changes both.
+      try state?.verify(fileAt: database.file.path, operation: operation)
+      let contents = try writer.flatMap { writer in try ignoringDamage { try self.contents(writer, operation) } }
+      if let writer { _ = try ignoringDamage { try moveLog(writer) } }
       try body(database.file.path, contents ?? StoredContents())
     }
+  }
+
+  /// Begins a transaction, and excludes other connections from the file until the database is closed, also after the transaction.
+  private func lock(_ database: SQLiteDatabase, _ operation: String) throws(StoreError) -> SQLiteConnection {
+    let writer = try database.openedWriter()
+    writer.operation = operation
+    // Converting the file to a rollback journal would exclude others as well, but only for a moment.
+    try writer.run("PRAGMA locking_mode=EXCLUSIVE")
+    try writer.begin(.exclusive)
+    return writer
+  }
+
+  /// Ends the transaction and moves the log into the file. Otherwise it couldn't be removed before the file is replaced.
+  private func moveLog(_ writer: SQLiteConnection) throws(StoreError) {
+    writer.rollback()
+    _ = try writer.int64("PRAGMA wal_checkpoint(TRUNCATE)")
   }
 
   private func ignoringDamage<Result>(_ body: () throws -> Result) throws -> Result? {

@@ -15,8 +15,10 @@ struct ClosedFile: Sendable {
     .answering(MetadataChangeRequest.self) { file, request, _ in try file.setMetadata(request.userInfo) }
     .answering(StoredModelRequest.self) { file, _, _ in try file.model() }
     .answering(CompactionRequest.self) { file, _, _ in try file.compact() }
-    .answering(DestructionRequest.self) { file, _, _ in try file.destroy() }
-    .answering(ReplacementRequest.self) { file, request, options in try file.replace(with: request.source, options) }
+    .answering(DestructionRequest.self) { file, request, _ in try file.destroy(expecting: request.expectedState) }
+    .answering(ReplacementRequest.self) { file, request, options in
+      try file.replace(with: request.source, expecting: request.expectedState, options)
+    }
     .answering(RecoveryRequest.self) { file, _, _ in try file.rollBack() }
     .answering(MigrationRequest.self) { file, request, options in try file.migrate(request.mapping, options) }
     .answering(MigrationEstimateRequest.self) { file, request, _ in try file.estimate(request) }

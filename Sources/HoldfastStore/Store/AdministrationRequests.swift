@@ -61,17 +61,25 @@ public struct CompactionRequest: StoreRequest {
 /// - While another process uses the store, the request throws ``StoreError/Code/locked``, as far as the store can detect that.
 /// - If it is interrupted, the store still exists completely, or the next request removes the remaining files.
 /// - A store that keeps previous versions of its file removes them as well, or moves them.
+/// - If the store's file doesn't have the ``expectedState``, the request throws ``StoreError/Code/storeReplaced``, and nothing is changed.
 public struct DestructionRequest: StoreRequest {
   /// The location of a copy of the store, of the same type, to which its backups are moved; nil to remove them. Stores without backups ignore it.
   ///
   /// They get the next numbers after the backups that are there. The copy isn't open. If the request fails, some may have been moved; it can be
   /// repeated.
   public var backupDestination: StoreLocation?
+  /// The state that the file must have; nil for any. A store in a file must verify it while its lock excludes other processes, with
+  /// ``StoreFileState/verify(fileAt:operation:)``.
+  public var expectedState: StoreFileState?
 
   /// Creates a request.
   ///
-  /// - Parameter backupDestination: Where the backups are moved. Defaults to nil: they are removed.
-  public init(movingBackupsTo backupDestination: StoreLocation? = nil) { self.backupDestination = backupDestination }
+  /// - Parameters:
+  ///   - backupDestination: Where the backups are moved. Defaults to nil: they are removed.
+  ///   - expectedState: The state that the file must have. Defaults to nil: any.
+  public init(movingBackupsTo backupDestination: StoreLocation? = nil, expecting expectedState: StoreFileState? = nil) {
+    (self.backupDestination, self.expectedState) = (backupDestination, expectedState)
+  }
 
   /// Nothing.
   public typealias Answer = Void
@@ -84,12 +92,22 @@ public struct DestructionRequest: StoreRequest {
 /// - The source isn't changed. Its copy contains all its rows, metadata and external data, from one state.
 /// - If it fails or is interrupted, the previous store is unchanged. The copy is durable after the request.
 /// - A file that isn't a store of this type isn't replaced: the request throws ``StoreError/Code/notAStore``.
+/// - If the file to replace doesn't have the ``expectedState``, the request throws ``StoreError/Code/storeReplaced``, and nothing is changed.
 public struct ReplacementRequest: StoreRequest {
   /// The location of the store to copy.
   public var source: StoreLocation
+  /// The state that the file to replace must have; nil for any. With ``StoreFileState/missing``, nothing is replaced. A store in a file
+  /// must verify it while its lock excludes other processes, with ``StoreFileState/verify(fileAt:operation:)``.
+  public var expectedState: StoreFileState?
 
   /// Creates a request.
-  public init(source: StoreLocation) { self.source = source }
+  ///
+  /// - Parameters:
+  ///   - source: The location of the store to copy.
+  ///   - expectedState: The state that the file to replace must have. Defaults to nil: any.
+  public init(source: StoreLocation, expecting expectedState: StoreFileState? = nil) {
+    (self.source, self.expectedState) = (source, expectedState)
+  }
 
   /// Nothing.
   public typealias Answer = Void

@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import HoldfastStore
 
 /// What needs no model.
 extension StoreFile {
@@ -11,8 +12,9 @@ extension StoreFile {
       throw CommandError(path: destination, reason: "There is something at this path. Choose another one.")
     }
     try wrapping("The store can't be copied to \(destination).") {
-      guard let copy = writable.inFile?(destination) else { return }
-      try PersistentStoreCoordinator.replacePersistentStore(copy, withCopyOf: writable)
+      guard let copy = writable.inFile?(destination), let location = writable.location else { return }
+      // Another process may create a store there at this moment.
+      try copy.administration.perform(ReplacementRequest(source: location, expecting: .missing))
     }
   }
 
