@@ -37,9 +37,8 @@ extension PersistentStoreCoordinator {
     progress: @escaping @Sendable (Double) -> Void = { _ in }
   ) throws -> StoreCopy {
     try checkIsUnused(destination)
-    do { return try StoreCopier(source, destination, model, .reporting(to: progress)).run(expecting: .missing) } catch let error as StoreError
-      where error.code == .storeReplaced
-    {
+    let copier = StoreCopier(source, destination, model, .reporting(to: progress))
+    do { return try copier.run(expecting: .missing) } catch let error as StoreError where error.code == .storeReplaced {
       // Another process may have created a store there during the copy.
       try checkIsUnused(destination)
       throw error
