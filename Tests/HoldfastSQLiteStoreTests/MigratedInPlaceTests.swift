@@ -1,5 +1,6 @@
 import Foundation
 import Holdfast
+import HoldfastPropertyList
 import HoldfastSQLiteStore
 import HoldfastStore
 import SQLiteTestSupport
@@ -10,18 +11,33 @@ import Testing
 @Suite struct MigratedInPlaceTests {
   private let folder = TemporaryFolder()
 
-  /// The bytes of the metadata of a file with a further entity, as hexadecimal digits.
-  private func migratedMetadata() throws -> String {
-    let path = folder.file("Migrated.sqlite")
-    var entities = try HistoryModel.model().declarations
-    entities.append(EntityDescription("Aardvark", attributes: [AttributeDescription("name", .string, isOptional: true)]))
-    try PersistentStoreCoordinator(model: ManagedObjectModel(entities: entities), store: .sqlite(at: path)).close()
-    return try SQL.rows(path, "SELECT hex(Z_PLIST) FROM Z_METADATA")[0][0]
+  /// The entries of the metadata of a new file.
+  private func entries(_ model: ManagedObjectModel, _ name: String) throws -> [String: PropertyList] {
+    let path = folder.file(name)
+    try PersistentStoreCoordinator(model: model, store: .sqlite(at: path)).close()
+    let digits = Array(try SQL.rows(path, "SELECT hex(Z_PLIST) FROM Z_METADATA")[0][0].utf8)
+    let bytes = stride(from: 0, to: digits.count, by: 2).compactMap { place in
+      UInt8(String(decoding: digits[place...place + 1], as: UTF8.self), radix: 16)
+    }
+    return try #require(try PropertyList(binary: bytes).dictionary)
   }
 
-  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases)
-  func aFileThatAnotherProgramMigratesIsNotWrittenTo(_ journal: SQLiteStoreOptions.JournalMode) async throws {
-    let path = folder.file("Kennel.sqlite"), metadata = try migratedMetadata()
+  /// The bytes of the metadata of a file with a further entity, as hexadecimal digits.
+  ///
+  /// - Parameter keepsOurs: Whether the entries of this framework are those of the former model, as of a program that doesn't know them.
+  private func migratedMetadata(keepsOurs: Bool) throws -> String {
+    let model = try HistoryModel.model(), aardvark = AttributeDescription("name", .string, isOptional: true)
+    let larger = try ManagedObjectModel(entities: model.declarations + [EntityDescription("Aardvark", attributes: [aardvark])])
+    var list = try entries(larger, "Migrated.sqlite")
+    if keepsOurs {
+      for (key, value) in try entries(model, "Former.sqlite") where key.hasPrefix("_Holdfast") { list[key] = value }
+    }
+    return PropertyList.dictionary(list).binary.map { String(format: "%02X", $0) }.joined()
+  }
+
+  @Test(arguments: SQLiteStoreOptions.JournalMode.allCases, [false, true])
+  func aFileThatAnotherProgramMigratesIsNotWrittenTo(_ journal: SQLiteStoreOptions.JournalMode, keepsOurs: Bool) async throws {
+    let path = folder.file("Kennel.sqlite"), metadata = try migratedMetadata(keepsOurs: keepsOurs)
     let description = StoreDescription.sqlite(at: path, options: SQLiteStoreOptions(journalMode: journal))
     let coordinator = try PersistentStoreCoordinator(model: HistoryModel.model(), store: description)
     let context = try HistoryModel.context(coordinator), fido = try HistoryModel.insert("Dog", "Fido", context)

@@ -395,7 +395,7 @@ final class OpenedFiles: Sendable {
     _ model: ManagedObjectModel, _ metadata: [UInt8], _ uuid: String, _ connection: SQLiteConnection
   ) throws(StoreError) {
     let digest = model.versionDigest
-    if StoreOpening.contains(metadata, MetadataRecord.layoutMark(of: model, digest: digest)) { return }
+    if MetadataRecord.isMarked(metadata, for: model, digest: digest) { return }
     let record: MetadataRecord
     do { record = try MetadataRecord(uuid: uuid, bytes: metadata) } catch {
       throw StoreError(
@@ -403,7 +403,7 @@ final class OpenedFiles: Sendable {
         reason: "The metadata can't be read. Nothing was written. Close the store, and repair the file.", cause: error)
     }
     // As when a file is opened.
-    if record.layoutHashes == nil && StoreOpening.contains(metadata, digest) { return }
+    if record.layoutHashes == nil && MetadataRecord.hasDigest(metadata, digest) { return }
     do throws(StoreError) { try record.checkCompatibility(with: model, path: file.path) } catch {
       guard error.code == .incompatibleModel else { throw error }
       throw StoreError(

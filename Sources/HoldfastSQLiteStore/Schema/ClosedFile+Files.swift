@@ -190,7 +190,8 @@ extension ClosedFile {
   private func contents(_ connection: SQLiteConnection, _ operation: String) throws -> StoredContents {
     let record = try record(connection, operation)
     var contents = StoredContents(storeUUID: record.uuid)
-    guard let model = try record.model(path: path) else {
+    // Another program that has migrated the file may have kept the former model.
+    guard let model = try record.model(path: path), record.isCompatible(with: model) else {
       contents.externalIDs = try namedFiles(connection)
       return contents
     }

@@ -71,6 +71,20 @@ struct MetadataRecord: Sendable {
     return "Holdfast \(knownLayout) " + (layout.isEmpty ? "" : layout + " ") + digest
   }
 
+  /// Whether the bytes of a list contain the mark and the digest of a model, without decoding them.
+  ///
+  /// Another program that migrates the file replaces the digest, but may keep the mark.
+  static func isMarked(_ bytes: [UInt8], for model: ManagedObjectModel, digest: String) -> Bool {
+    hasDigest(bytes, digest) && StoreOpening.contains(bytes, layoutMark(of: model, digest: digest))
+  }
+
+  /// Whether the bytes of a list contain the digest of all version hashes as an entry.
+  ///
+  /// The mark contains the digest as well. But in a binary property list, the byte before a text of this length is the length.
+  static func hasDigest(_ bytes: [UInt8], _ digest: String) -> Bool {
+    StoreOpening.contains(bytes, String(Unicode.Scalar(UInt8(digest.utf8.count))) + digest)
+  }
+
   /// Refuses a file with a layout of a newer version of this framework. A file without the mark has Core Data's layout.
   func checkLayout(path: String?) throws(StoreError) {
     guard let words = list[Key.layout]?.string?.split(separator: " "), words.count > 1, words[0] == "Holdfast", let version = Int(words[1]),
@@ -86,6 +100,7 @@ struct MetadataRecord: Sendable {
   private enum Key {
     static let type = "NSStoreType"
     static let autoVacuum = "_NSAutoVacuumLevel"
+    static let digest = "NSStoreModelVersionHashesDigest"
     static let layout = "_HoldfastLayout"
     static let model = "_HoldfastModel"
     static let maximumHistory = "_HoldfastMaximumHistory"
@@ -132,8 +147,14 @@ struct MetadataRecord: Sendable {
   /// Whether this framework created the file.
   var isOwn: Bool { list[Key.layout] != nil }
 
-  /// The layout hashes of the model's entities; nil if another program created the file.
-  var layoutHashes: [String: [UInt8]]? { metadata[Key.layout] == nil ? nil : metadata.layoutHashes }
+  /// The layout hashes of the model's entities; nil if another program created the file, or has migrated it since.
+  var layoutHashes: [String: [UInt8]]? { isMarkCurrent ? metadata.layoutHashes : nil }
+
+  /// Whether the mark is for the model that the file has.
+  private var isMarkCurrent: Bool {
+    guard let mark = list[Key.layout]?.string, let digest = list[Key.digest]?.string else { return false }
+    return mark.hasSuffix(" " + digest)
+  }
 
   /// The version hashes of the model with which the file was created, by entity name.
   var versionHashes: [String: [UInt8]] { metadata.versionHashes ?? [:] }

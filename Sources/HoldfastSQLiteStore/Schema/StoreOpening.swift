@@ -72,7 +72,7 @@ struct StoreOpening {
     let reader = MetadataReader(path: database.file.path, operation: StoreOpening.operation)
     guard let row = try reader.row(connection) else { return nil }
     let digest = model.versionDigest
-    let isOurs = StoreOpening.contains(row.plist, MetadataRecord.layoutMark(of: model, digest: digest))
+    let isOurs = MetadataRecord.isMarked(row.plist, for: model, digest: digest)
     if isOurs && MetadataRecord.holdsNothingOfTheUser(row.plist) {
       let schema = StoreSchema.own(model)
       try row.schema.check(schema, isReadOnly: database.options.isReadOnly)
@@ -81,7 +81,7 @@ struct StoreOpening {
     let record = try reader.record(row)
     try record.checkLayout(path: database.file.path)
     // The mark covers all hashes together. In another program's file, the digest does.
-    if !isOurs && (record.layoutHashes != nil || !StoreOpening.contains(row.plist, digest)) {
+    if !isOurs && (record.layoutHashes != nil || !MetadataRecord.hasDigest(row.plist, digest)) {
       try record.checkCompatibility(with: model, path: database.file.path)
     }
     let schema = isOurs ? StoreSchema.own(model) : try StoreSchema.read(model, from: connection)

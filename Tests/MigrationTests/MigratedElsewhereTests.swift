@@ -1,0 +1,70 @@
+import Foundation
+import Holdfast
+import HoldfastCoreData
+import HoldfastPropertyList
+import HoldfastStore
+import SQLiteTestSupport
+import TestSupport
+import Testing
+
+/// SQLite files that another program has migrated in place, after Holdfast created or migrated them. It doesn't know Holdfast's entries in the
+/// metadata, and keeps them.
+@Suite struct MigratedElsewhereTests {
+  private let first: ManagedObjectModel
+  private let second: ManagedObjectModel
+  private let third: ManagedObjectModel
+
+  init() throws {
+    // Models with external values also have layout hashes, which other programs don't know.
+    func zoo(_ photo: String, _ attributes: [AttributeDescription] = []) throws -> ManagedObjectModel {
+      let photo = AttributeDescription(photo, .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true).renamed(from: "photo")
+      return try model(EntityDescription("Dog", attributes: [photo] + attributes))
+    }
+    first = try zoo("photo")
+    second = try zoo("image")
+    third = try zoo("image", [.init("note", .string, default: "?")])
+  }
+
+  private func entries(_ place: MigratedStore.Place) throws -> [String: PropertyList] {
+    let text = try #require(try SQL.rows(place.path, "SELECT hex(Z_PLIST) FROM Z_METADATA").first?.first), digits = Array(text.utf8)
+    let bytes = stride(from: 0, to: digits.count, by: 2).compactMap { place in
+      UInt8(String(decoding: digits[place...place + 1], as: UTF8.self), radix: 16)
+    }
+    return try #require(try PropertyList(binary: bytes).dictionary)
+  }
+
+  /// A file of the second version with Holdfast's entries for the first one.
+  ///
+  /// - Parameter hasMark: Whether Holdfast created the file, and not another program.
+  private func migratedFile(hasMark: Bool) throws -> MigratedStore.Place {
+    let former = MigratedStore.Place(.sqlite), place = MigratedStore.Place(.sqlite)
+    try former.fill(first) { try $0.add("Dog", "a") }
+    try place.fill(second) { try $0.add("Dog", "a", ["image": .data(Data(repeating: 7, count: 300_000))]) }
+    var list = try entries(place)
+    for (key, value) in try entries(former) where key.hasPrefix("_Holdfast") { list[key] = value }
+    if !hasMark { list["_HoldfastLayout"] = nil }
+    let coded = PropertyList.dictionary(list).binary.map { String(format: "%02X", $0) }.joined()
+    _ = try SQL.rows(place.path, "UPDATE Z_METADATA SET Z_PLIST = x'\(coded)'")
+    _ = try SQL.rows(place.path, "PRAGMA wal_checkpoint(TRUNCATE)")
+    return place
+  }
+
+  @Test(arguments: [false, true]) func theFormerVersionIsRefusedAndTheNewOneOpens(hasMark: Bool) throws {
+    let place = try migratedFile(hasMark: hasMark)
+    let error = #expect(throws: StoreError.self) { try PersistentStoreCoordinator(model: first, store: place.description) }
+    #expect(error?.code == .incompatibleModel, "\(error as Any)")
+    #expect(throws: MigrationError.self) { try PersistentContainer(existing: place.description) }
+    #expect(try place.contents(second) == ["Dog a: image=300000 bytes 7"])
+    #expect(try place.contents(third, from: [second]) == ["Dog a: image=300000 bytes 7 note=?"])
+  }
+
+  @Test(arguments: [false, true]) func externalFilesAreCopiedAndRemovedWithTheStore(hasMark: Bool) throws {
+    let place = try migratedFile(hasMark: hasMark), copy = MigratedStore.Place(.sqlite)
+    try PersistentStoreCoordinator.replacePersistentStore(copy.description, withCopyOf: place.description)
+    #expect(try copy.contents(second) == ["Dog a: image=300000 bytes 7"])
+    func externalFiles() -> [String] { place.folder.namesOfAllLevels.filter { $0.contains("_EXTERNAL_DATA/") } }
+    #expect(!externalFiles().isEmpty)
+    try PersistentStoreCoordinator.destroyPersistentStore(place.description)
+    #expect(externalFiles().isEmpty && !place.folder.exists("Store"))
+  }
+}
