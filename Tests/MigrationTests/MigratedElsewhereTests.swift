@@ -7,8 +7,8 @@ import SQLiteTestSupport
 import TestSupport
 import Testing
 
-/// SQLite files that another program has migrated in place, after Holdfast created or migrated them. It doesn't know Holdfast's entries in the
-/// metadata, and keeps them.
+/// SQLite files that Holdfast and another program migrate in turn. The other program doesn't know Holdfast's entries in the metadata, and keeps
+/// them.
 @Suite struct MigratedElsewhereTests {
   private let first: ManagedObjectModel
   private let second: ManagedObjectModel
@@ -66,5 +66,26 @@ import Testing
     #expect(!externalFiles().isEmpty)
     try PersistentStoreCoordinator.destroyPersistentStore(place.description)
     #expect(externalFiles().isEmpty && !place.folder.exists("Store"))
+  }
+
+  // MARK: Files of another program
+
+  /// The other program's copy of the model would be that of the former version.
+  @Test(arguments: [false, true]) func aMigratedFileOfAnotherProgramContainsItsModel(hasCode: Bool) throws {
+    let place = MigratedStore.Place(.coreData)
+    try place.fill(first) { try $0.add("Dog", "a", ["photo": .data(Data(repeating: 7, count: 300_000))]) }
+    _ = try SQL.rows(place.path, "INSERT INTO Z_MODELCACHE VALUES (x'00')")
+    #expect(try PersistentStoreCoordinator.cachedModel(for: place.description) == nil)
+    var plan = MigrationPlan(from: first)
+    if hasCode { plan.add(second, named: "code") { _ in } } else { plan.add(second) }
+    try PersistentStoreCoordinator.migratePersistentStore(place.description.migrating(from: [first]), with: plan)
+    #expect(try SQL.rows(place.path, "SELECT count(*) FROM Z_MODELCACHE") == [["0"]])
+    let container = try PersistentContainer(existing: place.description)
+    #expect(container.persistentStoreCoordinator.model.versionDigest == second.versionDigest)
+    try container.persistentStoreCoordinator.close()
+    #expect(try entries(place)["_HoldfastLayout"] == nil)
+    // No former model is needed any more.
+    #expect(try place.contents(third) == ["Dog a: image=300000 bytes 7 note=?"])
+    #expect(try entries(place)["_HoldfastLayout"] == nil)
   }
 }

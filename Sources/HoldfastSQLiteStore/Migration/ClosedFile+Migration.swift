@@ -254,7 +254,7 @@ extension ClosedFile {
     let update = try writer.prepare("UPDATE Z_METADATA SET Z_PLIST = ?1 WHERE Z_VERSION = 1")
     try update.bind(record.bytes, at: 1)
     try update.run()
-    // The cache has the former model, and a store without one is valid.
+    // The cache has the former model, and a store without one is valid. The new model is in the record.
     if !isOwn, try writer.int64("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'Z_MODELCACHE'") != nil {
       try writer.runScript("DELETE FROM Z_MODELCACHE")
     }

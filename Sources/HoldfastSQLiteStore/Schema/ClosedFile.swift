@@ -32,7 +32,7 @@ struct ClosedFile: Sendable {
       entityLayoutHashes: record.layoutHashes, userInfo: record.userInfo)
   }
 
-  /// The model stored in the file; nil if another program created the file.
+  /// The model stored in the file; nil if another program created the file, and this framework hasn't migrated it.
   func model() throws -> ManagedObjectModel? { try readRecord(StoredModelRequest.operation).model(path: path) }
 
   /// The content of `Z_MODELCACHE`; nil if the table or row is missing.

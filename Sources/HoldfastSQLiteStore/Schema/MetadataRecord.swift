@@ -32,7 +32,7 @@ struct MetadataRecord: Sendable {
     metadata[Key.model] = .data(try model.canonicalJSON())
   }
 
-  /// The model stored in the file; nil if another program created the file.
+  /// The model stored in the file; nil if another program created the file, and this framework hasn't migrated it.
   ///
   /// - Throws: ``StoreError`` with code `damaged` if it can't be read.
   func model(path: String?) throws(StoreError) -> ManagedObjectModel? {
@@ -54,11 +54,13 @@ struct MetadataRecord: Sendable {
 
   /// Replaces the model by another version of it.
   ///
-  /// - Parameter hasOwnLayout: Whether this framework laid out the tables. Another program's file doesn't get a model of this framework.
+  /// Another program's file gets a model as well: the one in Core Data's model cache is the former one.
+  ///
+  /// - Parameter hasOwnLayout: Whether this framework laid out the tables.
   mutating func migrate(to model: ManagedObjectModel, hasOwnLayout: Bool) throws {
     metadata.setModel(model)
     metadata[Key.layout] = hasOwnLayout ? .string(MetadataRecord.layoutMark(of: model, digest: model.versionDigest)) : nil
-    metadata[Key.model] = hasOwnLayout ? .data(try model.canonicalJSON()) : nil
+    metadata[Key.model] = .data(try model.canonicalJSON())
   }
 
   /// The bytes to store.

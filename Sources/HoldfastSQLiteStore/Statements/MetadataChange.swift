@@ -16,7 +16,7 @@ struct MetadataChange {
   }
 
   /// Updates the model stored in the file: rules, defaults, and everything else that doesn't affect version hashes. A file of another
-  /// program contains none.
+  /// program contains none until it is migrated.
   func refreshModel() throws {
     let bytes = try store.model.canonicalJSON()
     try store.writing("update the store's model") { writer in
