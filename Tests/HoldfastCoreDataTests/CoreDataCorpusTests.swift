@@ -5,6 +5,7 @@ import HoldfastModelFile
 import HoldfastSQLiteStore
 import HoldfastStore
 import HoldfastXMLStore
+import SQLiteTestSupport
 import TestSupport
 import Testing
 
@@ -71,6 +72,8 @@ import Testing
       }
       entities.append(EntityDescription("AAAHoldfast"))
       let new = try ManagedObjectModel(entities: entities, composites: old.composites)
+      // They maintain derived attributes.
+      let find = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name", triggers = try SQL.rows(file, find)
       do {
         let coordinator = try PersistentStoreCoordinator(model: new, store: .sqlite(at: file).migrating(from: [old]))
         var after = try counts(coordinator)
@@ -80,6 +83,11 @@ import Testing
         _ = try context.insert(entityNamed: "AAAHoldfast")
         try context.save()
         try coordinator.close()
+        #expect(try SQL.rows(file, find) == triggers, "\(path)")
+        // Core Data's copy of the former model is replaced by ours of the new one.
+        let container = try PersistentContainer(existing: .sqlite(at: file, isReadOnly: true))
+        #expect(container.persistentStoreCoordinator.model.versionDigest == new.versionDigest, "\(path)")
+        try container.persistentStoreCoordinator.close()
       } catch { Issue.record("\(path): \(error)") }
     }
   }

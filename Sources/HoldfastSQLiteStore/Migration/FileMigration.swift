@@ -184,11 +184,14 @@ struct FileMigration {
     return triggers.map(\.sql)
   }
 
-  /// Creates the triggers again, and compiles each statement that would run one.
+  /// Creates the triggers again, except for those of attributes that are removed or no longer derived. Compiles each statement that would run
+  /// one.
   private func createTriggers(_ statements: [String]) throws {
     if statements.isEmpty { return }
+    let lost = DerivedTrigger(lostDerivedColumns())
+    let kept = statements.filter { sql in !SQLTokens.withTokens(of: sql) { lost.recognises($0) } }
     do throws(StoreError) {
-      for sql in statements { try connection.runScript(sql) }
+      for sql in kept { try connection.runScript(sql) }
       try SchemaCheck(reading: connection).check(new, isReadOnly: false)
       for table in Set(new.tables.map { SQLName.quoted($0.name) }) {
         for sql in ["INSERT INTO \(table) DEFAULT VALUES", "UPDATE \(table) SET Z_OPT = Z_OPT", "DELETE FROM \(table)"] {
@@ -202,6 +205,31 @@ struct FileMigration {
         reason: "The file has triggers that maintain derived attributes of the former model, and they don't fit the new one. Nothing was "
           + "changed. Copy the store with copyPersistentStore, and migrate the copy.", cause: error)
     }
+  }
+
+  /// The columns of derived attributes that are removed or no longer derived, by table, in upper case. Entities of a family share columns.
+  private func lostDerivedColumns() -> [String: Set<String>] {
+    var lost: [String: Set<String>] = [:], kept: [String: Set<String>] = [:]
+    for (entity, table) in zip(mapping.source.entities, old.tables) {
+      let name = SQLName.upper(table.name), sources = derivedSources(entity)
+      for attribute in entity.derivedAttributes {
+        let column = SQLName.upper(table.columns[attribute.slot])
+        if sources.contains(attribute.slot) {
+          kept[name, default: []].insert(column)
+        } else {
+          lost[name, default: []].insert(column)
+        }
+      }
+    }
+    for (name, columns) in kept { lost[name]?.subtract(columns) }
+    return lost
+  }
+
+  /// The slots of a former entity from which derived attributes of the new one take their values.
+  private func derivedSources(_ entity: ManagedObjectModel.Entity) -> [SlotIndex] {
+    guard let target = mapping.destination(of: entity.index) else { return [] }
+    let values = mapping.mapping(of: target).values
+    return mapping.destination.entities[target].derivedAttributes.compactMap { values[$0.slot.rawValue].source }
   }
 
   // MARK: Indexes

@@ -130,6 +130,67 @@ import Testing
     #expect(try SQL.rows(folder.file(), "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name") == before)
   }
 
+  // MARK: Migrations
+
+  private func triggers(_ folder: TemporaryFolder) throws -> [[String]] {
+    try SQL.rows(folder.file(), "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name")
+  }
+
+  /// Both tables are copied, because their rows get a value.
+  @Test func `a migration keeps triggers, and counts stay correct`() throws {
+    let folder = TemporaryFolder(), model = try Self.books()
+    try makeFile(folder, model)
+    var entities = model.declarations
+    for place in entities.indices where ["Book", "Page"].contains(entities[place].name) {
+      entities[place].attributes.append(AttributeDescription("note", .string, default: .string("?")))
+    }
+    let new = try ManagedObjectModel(entities: entities), before = try triggers(folder)
+    try PersistentStoreCoordinator.migratePersistentStore(.sqlite(at: folder.file()), to: new)
+    #expect(try triggers(folder) == before && before.count == 5)
+    try exercise(folder, new)
+  }
+
+  /// They would fail, or overwrite a value that belongs to the program now.
+  @Test(arguments: [false, true]) func `a migration removes the triggers of an attribute that is no longer derived`(isKept: Bool) throws {
+    let folder = TemporaryFolder(), model = try Self.books()
+    try makeFile(folder, model)
+    var entities = model.declarations
+    let book = try #require(entities.firstIndex { $0.name == "Book" })
+    entities[book].attributes.removeAll { $0.name == "pagesCount" }
+    if isKept { entities[book].attributes.append(AttributeDescription("pagesCount", .integer64, isOptional: true)) }
+    let new = try ManagedObjectModel(entities: entities)
+    try PersistentStoreCoordinator.migratePersistentStore(.sqlite(at: folder.file()), to: new)
+    #expect(try triggers(folder).isEmpty)
+    let coordinator = try PersistentStoreCoordinator(model: new, store: .sqlite(at: folder.file()))
+    let context = try ManagedObjectContext(coordinator: coordinator), object = try context.insert(entityNamed: "Book")
+    if isKept { try object.setValue(.int64(7), forKey: "pagesCount") }
+    try object.toMany(forKey: "pages").insert(try context.insert(entityNamed: "Page"))
+    try context.save()
+    try coordinator.close()
+    if isKept { #expect(try SQL.rows(folder.file(), "SELECT ZPAGESCOUNT FROM ZBOOK") == [["7"]]) }
+  }
+
+  @Test func `triggers that don't fit the new model end the migration, and the file is unchanged`() throws {
+    let folder = TemporaryFolder(), model = try Self.books()
+    try makeFile(folder, model)
+    var entities = model.declarations
+    let book = try #require(entities.firstIndex { $0.name == "Book" }), page = try #require(entities.firstIndex { $0.name == "Page" })
+    // The triggers name its column.
+    entities[page].relationships[0].name = "volume"
+    entities[page].relationships[0].renamingIdentifier = "book"
+    for place in entities[book].relationships.indices where entities[book].relationships[place].name == "pages" {
+      entities[book].relationships[place].inverse = "volume"
+    }
+    let new = try ManagedObjectModel(entities: entities), before = try Data(contentsOf: URL(fileURLWithPath: folder.file()))
+    let error = #expect(throws: MigrationError.self) {
+      try PersistentStoreCoordinator.migratePersistentStore(.sqlite(at: folder.file()), to: new)
+    }
+    #expect(error?.path == folder.file() && error?.reason.contains("The file has triggers") == true, "\(error as Any)")
+    #expect(error?.reason.contains("Copy the store with copyPersistentStore") == true)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: folder.file())) == before)
+    try exercise(folder, model)
+  }
+
   @Test func `new files have no triggers`() throws {
     let folder = TemporaryFolder()
     try PersistentStoreCoordinator(model: try Self.books(), store: .sqlite(at: folder.file())).close()
