@@ -23,17 +23,28 @@ import Testing
     }
     report(child)
   }
+
+  /// The files are copied, and not their objects. The original is removed afterwards.
+  @Test(arguments: [MigratedStore.json, .xml, .binary])
+  func RA4_aProcessThatIsKilledAtAnyCallOfAMoveToTheSameTypeLeavesTheOriginalOrTheCopy(store: MigratedStore) async throws {
+    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+      [store = store as MigratedStore] in
+      try KilledCopy(source: store, destination: store, isMove: true).run()
+    }
+    report(child)
+  }
 }
 
 /// Runs in a separate process.
 private struct KilledCopy {
+  let source: MigratedStore
   let destination: MigratedStore
   let isMove: Bool
   private let zoo: ManagedObjectModel
   private let lines = (former: ["Dog former: photo=nil walks=[]"], copy: ["Dog a: photo=300000 bytes 7 walks=[1]", "Walk 1: dog=a"])
 
-  init(destination: MigratedStore, isMove: Bool) throws {
-    (self.destination, self.isMove) = (destination, isMove)
+  init(source: MigratedStore = .sqlite, destination: MigratedStore, isMove: Bool) throws {
+    (self.source, self.destination, self.isMove) = (source, destination, isMove)
     zoo = try model(
       EntityDescription(
         "Dog", attributes: [.init("photo", .binaryData, isOptional: true, allowsExternalBinaryDataStorage: true)],
@@ -42,7 +53,7 @@ private struct KilledCopy {
   }
 
   private struct Places {
-    let source = MigratedStore.Place(.sqlite)
+    let source: MigratedStore.Place
     let destination: MigratedStore.Place
   }
 
@@ -61,13 +72,13 @@ private struct KilledCopy {
     }
     demand(kills > 0, "No kills")
     print(
-      "REPORT RA4, \(isMove ? "move" : "copy") to \(destination), from call \(first), each \(step): killed at \(kills) of \(whole.run.calls.count) calls, "
+      "REPORT RA4, \(isMove ? "move" : "copy") of \(source) to \(destination), from call \(first), each \(step): killed at \(kills) of \(whole.run.calls.count) calls, "
         + "\(copied) were done")
   }
 
   /// Copies a store over another one in a traced process.
   private func watched(killingAt call: Tracer.Call?) throws -> (run: Tracer.Run, places: Places)? {
-    let places = Places(destination: MigratedStore.Place(destination))
+    let places = Places(source: MigratedStore.Place(source), destination: MigratedStore.Place(destination))
     try apart {
       try places.source.fill(zoo) { context in
         let dog = try context.add("Dog", "a", ["photo": .data(Data(repeating: 7, count: 300_000))])

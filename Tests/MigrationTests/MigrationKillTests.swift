@@ -48,6 +48,16 @@ import Testing
     report(child)
   }
 
+  /// Without code, the store itself is migrated from version to version.
+  @Test(arguments: MigratedStore.allCases)
+  func RA4_aProcessThatIsKilledAtAnyCallOfAPlanWithoutCodeLeavesAStoreOfOneOfItsVersions(store: MigratedStore) async throws {
+    let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+      [store = store as MigratedStore] in
+      try KilledMigration(store: store, .versions).run()
+    }
+    report(child)
+  }
+
   /// A mapping model also inserts objects, which are saved before the others are changed.
   @Test(arguments: MigratedStore.allCases)
   func RA4_aProcessThatIsKilledAtAnyCallOfAMappingModelLeavesTheOldOrTheNewStore(store: MigratedStore) async throws {
@@ -66,13 +76,15 @@ struct KilledMigration {
     case withoutLog
     case spilled
     case plan
+    case versions
     case mappingModel
   }
 
   private let store: MigratedStore
   private let kind: Kind
-  private var isPlan: Bool { kind == .plan || kind == .mappingModel }
   private let old: ManagedObjectModel
+  /// A version between the old and the new one.
+  private let middle: ManagedObjectModel
   private let new: ManagedObjectModel
   /// The contents before and after.
   private let lines: (old: [String], new: [String])
@@ -99,6 +111,8 @@ struct KilledMigration {
         "Dog", attributes: [AttributeDescription("years", .integer64).renamed(from: "age"), .init("name", .string, default: "?")],
         relationships: [.toMany("walks", to: "Walk", inverse: "dogs")]),
       EntityDescription("Walk", relationships: [RelationshipDescription.toMany("dogs", to: "Dog", inverse: "walks").renamed(from: "dog")]))
+    let tag = AttributeDescription("tag", .string, isOptional: true)
+    middle = try ManagedObjectModel(entities: old.declarations + [EntityDescription("Ant", attributes: [tag])])
   }
 
   private func writeMappingModel() throws {
@@ -150,18 +164,20 @@ struct KilledMigration {
   }
 
   private func migrate(_ place: MigratedStore.Place) throws {
-    if !isPlan {
+    var plan = MigrationPlan(from: old)
+    switch kind {
+    case .automatic, .withoutLog, .spilled:
       return try RowSpill.$residentByteCount.withValue(kind == .spilled ? 0 : RowSpill.residentByteCount) {
         try PersistentStoreCoordinator.migratePersistentStore(place.description.migrating(from: [old]), to: new)
       }
-    }
-    var plan = MigrationPlan(from: old)
-    if kind == .plan {
+    case .plan:
       plan.add(new, named: "names") { stage in
         try stage.forEach("Dog") { old, new in try new.setValue("\(old["gone"])".count > 3 ? "?" : "", forKey: "name") }
       }
-    } else {
-      try plan.add(new, mappingModelsAt: [mappings.file("Mapping.xcmappingmodel")])
+    case .versions:
+      plan.add(middle)
+      plan.add(new)
+    case .mappingModel: try plan.add(new, mappingModelsAt: [mappings.file("Mapping.xcmappingmodel")])
     }
     try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan)
   }
@@ -175,7 +191,8 @@ struct KilledMigration {
       where error.code == .incompatibleModel
     {}
     demand(isNew || isKilled, "\(call): the migration ended, but the store isn't migrated.")
-    if !isNew { demand(try place.contents(old) == lines.old, "\(call): the old store has other contents.") }
+    // Opening a store of the version between migrates it back, which loses no object.
+    if !isNew { demand(try place.contents(old, from: [middle]) == lines.old, "\(call): the old store has other contents.") }
     try migrate(place)
     demand(try place.contents(new) == lines.new, "\(call): the new store has other contents.")
     if store != .coreData || isNew { return isNew }

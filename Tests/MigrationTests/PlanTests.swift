@@ -266,6 +266,33 @@ import Testing
     #expect(try place.folder.snapshot() == before, "\(place.folder.names)")
   }
 
+  /// The copies are removed, because no stage is resumable.
+  @Test(arguments: MigratedStore.allCases) func aPlanThatIsCancelledAtAnyReportLeavesTheStoreAsItWas(_ store: MigratedStore) async throws {
+    let whole = MigratedStore.Place(store), reports = Mutex(0)
+    try fill(whole, first)
+    try PersistentStoreCoordinator.migratePersistentStore(whole.description, with: plan()) { _ in reports.withLock { $0 += 1 } }
+    let count = reports.withLock { $0 }
+    try #require(count > 0)
+    for report in 1...count {
+      let place = MigratedStore.Place(store), number = Mutex(0)
+      try fill(place, first)
+      let before = try place.folder.snapshot(), description = place.description, cancelled = plan()
+      let task = Task {
+        try PersistentStoreCoordinator.migratePersistentStore(description, with: cancelled) { _ in
+          let isChosen = number.withLock { number in
+            number += 1
+            return number == report
+          }
+          if isChosen { withUnsafeCurrentTask { $0?.cancel() } }
+        }
+      }
+      let error = await #expect(throws: (any Error).self, "report \(report)") { try await task.value }
+      let code = (error as? StoreError)?.code.rawValue ?? (error as? MigrationError)?.code.rawValue
+      #expect(code == "cancelled", "report \(report): \(error as Any)")
+      #expect(try place.folder.snapshot() == before, "report \(report): \(place.folder.names)")
+    }
+  }
+
   @Test(arguments: MigratedStore.allCases) func stagesWithoutCodeAreSkippedOrDoneOneByOne(_ store: MigratedStore) throws {
     // The last version can't be inferred from the first one: `b` would be a new required attribute.
     let versions = try [
