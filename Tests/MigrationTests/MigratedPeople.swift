@@ -2,10 +2,12 @@ import Foundation
 import Holdfast
 import HoldfastAtomicStore
 import HoldfastBinaryStore
+import HoldfastCoreData
 import HoldfastJSONStore
 import HoldfastSQLiteStore
 import HoldfastStore
 import HoldfastXMLStore
+import TestSupport
 import Testing
 
 /// A store with as many objects as a measurement needs: companies, and people with a name, a number and a company.
@@ -100,6 +102,21 @@ struct MigratedPeople: Codable, Sendable {
         try new.setValue("number \(number)", forKey: "note")
       }
     }
+    try PersistentStoreCoordinator.migratePersistentStore(description, with: plan)
+  }
+
+  /// Migrates by a mapping model with an expression for a value of each person.
+  func migrateByMappingModel() throws {
+    typealias Property = MappingModelText.Property
+    let note = TestExpression.function("uppercase:", [.path(.source, "name")]).archive
+    var text = MappingModelText()
+    text.map("Company", to: "Company", attributes: [Property("name")], relationships: [Property("people")])
+    text.map(
+      "Person", to: "Person", attributes: [Property("name"), Property("note", expression: note), Property("number")],
+      relationships: [Property("company")])
+    var plan = MigrationPlan(from: try Self.former())
+    let folder = TemporaryFolder(), new = try Self.changed(.attribute), path = try text.write(to: folder)
+    try withExtendedLifetime(folder) { try plan.add(new, mappingModelsAt: [path]) }
     try PersistentStoreCoordinator.migratePersistentStore(description, with: plan)
   }
 }

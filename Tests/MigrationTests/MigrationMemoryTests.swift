@@ -54,6 +54,21 @@ import Testing
       report(child)
     }
 
+    /// Its mappings insert no objects.
+    @Test func aMappingModelForASQLiteFileTakesAtMost64MB() async throws {
+      if TestTier.isThreadSanitized { return }
+      let folder = TemporaryFolder(), people = MigratedPeople(store: .sqlite, path: folder.file("Store"))
+      let count = TestTier.count(100_000, full: 1_000_000)
+      try people.fill(count)
+      let child = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+        [people = people as MigratedPeople, count = count as Int] in
+        let taken = try MeasuredMigration(people: people).taken { try $0.migrateByMappingModel() }
+        demand(taken <= 64 << 20, "\(taken) bytes for \(count) people.")
+        print("REPORT mapping model, \(people.store): \(taken >> 20) MiB for \(count) people")
+      }
+      report(child)
+    }
+
     /// These stores have all objects in memory while code changes them, and save once.
     @Test(arguments: [MigratedStore.json, .xml, .binary])
     func aPlanWithCodeForAWholeFileTakesMemoryForAllObjects(store: MigratedStore) async throws {

@@ -106,6 +106,23 @@ import Testing
     #expect(try contents("Store.sqlite", model) == all && contents("Store-backup.sqlite", model) == all)
   }
 
+  /// The models of these stores allow every object twice.
+  @Test(arguments: [
+    "CoreDataMigrationRevised/stores/CoreDataMigration_Example_3.sqlite", "duckduckgo/Tests/BookmarksTests/Resources/Bookmarks_V1.sqlite",
+    "objcio-Moody/MigrationsTests/Moody 2.moody",
+  ]) func objectsAreAddedToAStoreWithABackup(_ name: String) throws {
+    _ = try copy("sqlite/" + name)
+    let count = try #require(Self.facts["sqlite/" + name]).objectCount, all = try contents("Store.sqlite")
+    #expect(try run(["export", "Store.sqlite", "objects.json"]).status == 0)
+    let before = try files(), refused = try run(["import", "Store.sqlite", "objects.json"])
+    #expect(refused.status == 1 && refused.errors.contains("--yes"), "\(refused)")
+    #expect(try files() == before)
+    let done = try run(["import", "Store.sqlite", "objects.json", "--yes"])
+    #expect(done.status == 0 && done.output == "\(count) objects imported. The former store is Store-backup.sqlite.\n", "\(done)")
+    #expect(try contents("Store.sqlite").hasPrefix("\(2 * count) objects, digest "))
+    #expect(try contents("Store-backup.sqlite") == all)
+  }
+
   /// To a model in which every entity has another attribute.
   @Test(arguments: samples) func aMigrationIsPreviewedWithTheRowsOfPlainSQLite(_ name: String) throws {
     let model = try copy(name), facts = try #require(Self.facts[name]), before = try files()
@@ -127,7 +144,7 @@ import Testing
   }
 
   /// The files contain no model, so one is derived from their objects.
-  @Test func anXMLStoreIsCheckedConvertedExportedAndCopied() throws {
+  @Test func anXMLStoreIsCheckedConvertedExportedCopiedAndMoved() throws {
     // Two of the stores were changed by hand: one has two objects with one number, and links of the other lead to objects of wrong entities.
     let paths = Corpus.paths("xml/things-rb", [".xml"]).filter { path in
       !["/Database.xml", "-bb2f5daa59.xml"].contains { path.hasSuffix($0) }
@@ -146,6 +163,7 @@ import Testing
       #expect(try run(["export", name, "objects\(number).json"]).output == "\(count) objects\n", "\(path)")
       #expect(try exportedCounts("objects\(number).json").values.reduce(0, +) == count, "\(path)")
       #expect(try run(["copy", name, "copy\(number).xml"]).status == 0 && contents("copy\(number).xml") == all, "\(path)")
+      #expect(try run(["move", "copy\(number).xml", "moved\(number).xml"]).status == 0 && contents("moved\(number).xml") == all, "\(path)")
       #expect(try Data(contentsOf: URL(fileURLWithPath: fixture.path(name))) == data)
     }
   }
