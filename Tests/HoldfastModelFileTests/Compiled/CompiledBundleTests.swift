@@ -58,6 +58,16 @@ import Testing
     #expect(Self.failure(folder)?.path?.hasSuffix("VersionInfo.plist") == true)
   }
 
+  @Test func aVersionThatCannotBeReadDoesNotHideTheOthers() throws {
+    let folder = try Self.bundle(Self.info)
+    try folder.write("no model", to: "Zoo.momd/Zoo 2.mom")
+    let bundle = try CompiledModelBundle(contentsOf: folder.file("Zoo.momd"))
+    #expect(bundle.versionNames == ["Zoo", "Zoo 2"])
+    #expect(try bundle.version("Zoo").model == CompiledModel(bytes: ZooArchive().bytes()).model)
+    let error = #expect(throws: ModelFileError.self) { try bundle.version() }
+    #expect(error?.path == folder.file("Zoo.momd/Zoo 2.mom"), "\(error as Any)")
+  }
+
   @Test func aMissingFileIsNamed() {
     let error = #expect(throws: ModelFileError.self) { try CompiledModel(contentsOf: "/nowhere/Zoo.mom") }
     #expect(error?.code == .notFound && error?.path == "/nowhere/Zoo.mom")

@@ -1,6 +1,8 @@
 import Foundation
+import Holdfast
 import HoldfastCommands
 import HoldfastModelFile
+import HoldfastSQLiteStore
 import HoldfastStore
 import Testing
 
@@ -84,5 +86,16 @@ import Testing
     let report = ModelReport(try ModelSource(path: try oldModel(fixture)))
     #expect(report.currentVersion == "Zoo 2")
     #expect(report.text().contains("version Zoo 2 (current): can't be read."), "\(report.text())")
+  }
+
+  @Test func aStoreOfAnotherVersionIsReadWithIt() throws {
+    let fixture = try Fixture(), model = try oldModel(fixture), path = fixture.path("old.sqlite"), newer = fixture.path("new.sqlite")
+    try PersistentStoreCoordinator(model: Fixture.model(rating: 4), store: .sqlite(at: path)).close()
+    #expect(try StoreSource(path: path, modelPath: model).check().objectCount == 0)
+    try fixture.writeStore(.sqlite(at: newer))
+    let before = try Data(contentsOf: URL(fileURLWithPath: newer))
+    let error = try #require(throws: CommandError.self) { try StoreSource(path: newer, modelPath: model) }
+    #expect(error.reason.contains("These entities differ") && error.reason.contains("These versions can't be read: Zoo 2."), "\(error)")
+    #expect(try Data(contentsOf: URL(fileURLWithPath: newer)) == before)
   }
 }
