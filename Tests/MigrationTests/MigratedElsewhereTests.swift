@@ -68,6 +68,18 @@ import Testing
     #expect(externalFiles().isEmpty && !place.folder.exists("Store"))
   }
 
+  /// The hashes differ from those of the former model, but they aren't damaged.
+  @Test(arguments: [false, true]) func aRepairNeedsTheNewVersion(hasMark: Bool) throws {
+    let place = try migratedFile(hasMark: hasMark), repaired = MigratedStore.Place(.sqlite)
+    let error = #expect(throws: StoreError.self) {
+      try PersistentStoreCoordinator.repairPersistentStore(place.description, to: repaired.description, model: first)
+    }
+    #expect(error?.code == .incompatibleModel && !repaired.folder.exists("Store"), "\(error as Any)")
+    let report = try PersistentStoreCoordinator.repairPersistentStore(place.description, to: repaired.description, model: second)
+    #expect(report.unreadableCount == 0 && report.objectCount == 1, "\(report)")
+    #expect(try repaired.contents(second) == ["Dog a: image=300000 bytes 7"])
+  }
+
   // MARK: Files of another program
 
   /// The other program's copy of the model would be that of the former version.

@@ -28,9 +28,9 @@ struct RecoveredMetadata {
     if given == nil { try found?.checkLayout(path: path) }
     let kept = try? found?.model(path: path)
     if let found, let given {
-      // A hash may be damaged, but not in the same way as the model.
+      // A hash may be damaged, but not in the same way as the model. If none is, another program has migrated the file, and kept the model.
       do { try found.checkCompatibility(with: given, path: path) } catch {
-        if kept?.versionDigest != given.versionDigest { throw error }
+        if kept?.versionDigest != given.versionDigest || found.hasHashes(ofOtherModelThan: given) { throw error }
         hasDamagedHashes = true
       }
     }

@@ -161,6 +161,12 @@ struct MetadataRecord: Sendable {
   /// The version hashes of the model with which the file was created, by entity name.
   var versionHashes: [String: [UInt8]] { metadata.versionHashes ?? [:] }
 
+  /// Whether the version hashes are those of another model, and undamaged, so that the list contains their digest.
+  func hasHashes(ofOtherModelThan model: ManagedObjectModel) -> Bool {
+    let found = PersistentStoreMetadata(storeUUID: uuid, type: SQLiteStore.storeType, entityVersionHashes: versionHashes, userInfo: [:])
+    return found.versionDigest != model.versionDigest && found.versionDigest == list[Key.digest]?.string
+  }
+
   // MARK: The user's metadata
 
   /// The user's metadata, without the lists and dictionaries of other programs.
