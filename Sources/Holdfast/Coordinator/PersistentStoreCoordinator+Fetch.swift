@@ -28,7 +28,7 @@ extension PersistentStoreCoordinator {
     let cache = cache(of: stores), epoch = cache.epoch
     let cached = CachedRows(sink)
     try run(query, store, stores, into: cached)
-    for batch in cached.batches { publish(batch, in: cache, readIn: epoch) }
+    cached.forEachBatch { publish($0, in: cache, readIn: epoch) }
   }
 
   /// Counts the objects that match a query.
@@ -143,7 +143,9 @@ final class CachedRows: ReceivingSink {
   private let next: any RowSink
   @exclusivity(unchecked) private var count = 0
   var hasReceived: Bool { count > 0 }
-  @exclusivity(unchecked) private(set) var batches: [RowBatch] = []
+  /// The first collected batch. Most results have no other one, so they need no array.
+  @exclusivity(unchecked) private var first: RowBatch?
+  @exclusivity(unchecked) private var rest: [RowBatch] = []
   /// The collected batches. Sorted rows arrive one by one, and many of them from one batch.
   @exclusivity(unchecked) private var known: Set<ObjectIdentifier> = []
 
@@ -152,11 +154,17 @@ final class CachedRows: ReceivingSink {
   func take(_ batch: RowBatch, _ rows: RowSelection) throws -> SinkDemand {
     count += RowRun(batch: batch, rows: rows).count
     if count > RowCache.largestPublication {
-      batches = []
-    } else if batches.last !== batch, isNew(batch, rows) {
-      batches.append(batch)
+      (first, rest) = (nil, [])
+    } else if (rest.last ?? first) !== batch, isNew(batch, rows) {
+      if first == nil { first = batch } else { rest.append(batch) }
     }
     return try next.take(batch, rows)
+  }
+
+  /// Calls a closure with each collected batch.
+  func forEachBatch(_ body: (RowBatch) -> Void) {
+    if let first { body(first) }
+    for batch in rest { body(batch) }
   }
 
   /// Whether a batch wasn't collected yet. A batch that arrives entirely arrives only once.

@@ -58,7 +58,7 @@ struct StoreMerge {
       let view = try reader.view(store, residual.relationshipPaths.isEmpty ? nil : .consistent)
       try residual.run(division, query, store, view, reader, coordinator.model, into: received)
     }
-    for batch in cached?.batches ?? [] { coordinator.publish(batch, in: cache, readIn: epoch) }
+    cached?.forEachBatch { coordinator.publish($0, in: cache, readIn: epoch) }
     return received.hasEnough ? .enough : .more
   }
 
