@@ -168,6 +168,16 @@ extension ContextCore {
     group.forEachRow { position, row in objects.append(object(row, group, position)) }
   }
 
+  /// The object of a run of one row, if the context has it with a row, which it keeps; nil otherwise.
+  ///
+  /// The result is that of ``materialize(_:into:)``. Look-ups often find such objects, and they need no group.
+  func knownObject(of run: RowRun, _ entity: EntityIndex) -> ManagedObject? {
+    guard run.count == 1, !hasDeleted(entity), let known = registered(entity, run.pointer(0).key), known.flags.entityIndex == entity,
+      known.row != nil, !known.isInaccessible
+    else { return nil }
+    return known
+  }
+
   /// Shows objects again that this context has deleted, and that others have inserted again since: they have newest rows.
   func showAgain(_ group: RowGroup) {
     if deletions.isEmpty(root: graph.entities[group.entity].root) || !readsNewest { return }
@@ -267,6 +277,7 @@ final class ObjectSink: ReceivingSink {
     self.entities = []
     pendingCount = 0
     if entities.isEmpty {
+      if rest.isEmpty, let known = context.knownObject(of: first, pendingEntity) { return objects.append(known) }
       context.materialize(RowGroup(first, rest, entity: pendingEntity, isFetched: true), into: &objects)
     } else {
       makeObjectsOfFamily([first] + rest, entities)
