@@ -279,7 +279,7 @@ final class SaveRunner {
     try run("DELETE FROM \(table) WHERE \(near) = ?1 AND \(far) = ?2", changes.removed)
     if changes.added.isEmpty { return }
     try withoutIndexes(ofTable: side.table, rowCount: changes.added.count) {
-      try run("INSERT OR IGNORE INTO \(table) (\(near), \(far)) VALUES (?1, ?2)", changes.added)
+      try LinkInsertion(writer: writer, table: table, near: near, far: far).run(changes.added)
     }
   }
 

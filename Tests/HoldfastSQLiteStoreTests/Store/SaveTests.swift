@@ -152,6 +152,32 @@ import Testing
     #expect(try tested.targets("Person", "friends", [1, 2, 3]) == [[3], [], []])
   }
 
+  /// One statement inserts 16 links, and the rest is inserted one by one.
+  @Test func `any number of links is inserted, with few statements, and links that exist are left alone`() throws {
+    let (_, tested) = try people()
+    let keys = try tested.insert("Person", (1...40).map { ["id": .int64($0)] }), size = LinkInsertion.linksPerStatement
+    let person = try tested.entity("Person"), friendOf = try #require(person.relationship(named: "friendOf")).index
+    func add(_ targets: some Sequence<ObjectKey>, to source: ObjectKey) throws -> Int {
+      var links = SaveRequest.LinkChanges(entity: person.index, relationship: friendOf)
+      links.added = targets.map { SaveRequest.Link(source: source, target: $0) }
+      let before = tested.store.statementCount
+      try tested.save(SaveRequest(entities: [], links: [links]))
+      return tested.store.statementCount - before
+    }
+    _ = try add(keys.prefix(1), to: keys[0])
+    let one = try add(keys.prefix(1), to: keys[0])
+    for (place, count) in [size - 1, size, size + 1, 2 * size - 1, 2 * size, 2 * size + 1].enumerated() {
+      let source = keys[place + 1], statements = try add(keys.prefix(count), to: source)
+      #expect(try tested.targets("Person", "friendOf", [source]) == [Array(keys.prefix(count))])
+      #expect(statements - one == count / size + count % size - 1, "\(count) links")
+    }
+    // The first and the last three of them aren't in the table.
+    _ = try add(keys[3..<17], to: keys[9])
+    _ = try add(keys[0..<20], to: keys[9])
+    #expect(try tested.targets("Person", "friendOf", [keys[9]]) == [Array(keys[0..<20])])
+    #expect(try tested.targets("Person", "friends", [keys[18]]) == [[keys[4], keys[5], keys[6], keys[9]]])
+  }
+
   @Test func `keys are never issued twice`() throws {
     let (folder, tested) = try people()
     let index = try tested.entity("Person").index
