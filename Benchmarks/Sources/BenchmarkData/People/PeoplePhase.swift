@@ -24,9 +24,10 @@ public enum PeoplePhase: String, CaseIterable, Sendable {
     switch self {
     case .insert: ["W1close", "W1save"]
     case .readAll: ["W2again"]
+    case .readOne: ["W3again"]
     case .search: ["W4i"]
     case .walk: ["W5b"]
-    case .readOne, .update, .delete, .aggregate: []
+    case .update, .delete, .aggregate: []
     }
   }
 }

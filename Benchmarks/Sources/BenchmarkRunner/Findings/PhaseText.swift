@@ -53,6 +53,7 @@ public struct PhaseText: Hashable, Sendable {
 
   private static let people: [PhaseText] = [
     PhaseText("W3", .load, "open, find one object", "Open the store and fetch one person by a unique value."),
+    PhaseText("W3again", .load, "open again, find one object", "Open the store a second time in the process, and fetch one person."),
     PhaseText("W2", .load, "open, load everything", "Open the store, fetch all persons and read every attribute."),
     PhaseText("W2again", .load, "read everything again", "Fetch all persons again in the context that created them."),
     PhaseText("W1", .save, "make and save everything", "Create and relate all persons and companies, and save them to a new store."),

@@ -9,6 +9,7 @@ internal import HoldfastStore
 /// |---|---|
 /// | `W1` | from opening to the end of the save; `W1close` includes closing, `W1save` is only the save |
 /// | `W2` `W3` | from opening until all attributes are read, or until the object is read |
+/// | `W3again` | the same as `W3`, after the process has opened, read and closed the store before |
 /// | `W4` `W4i` `W5` `W5b` `W8` | the requests, after one that warmed up the store; `W4i` has an index on names, `W5b` one request
 /// for all persons |
 /// | `W6` `W7` | from the fetch to the end of the save, with an open store |
@@ -23,7 +24,7 @@ struct PeopleWorkloads {
   var separate: [Workload] {
     [
       workload("W1", .makesStore, insert), workload("W2", .readsStore, readAll), workload("W3", .readsStore, readOne),
-      workload("W4", .readsStore, search), workload("W4i", .changesStore, searchIndexed),
+      workload("W3again", .readsStore, readOneAgain), workload("W4", .readsStore, search), workload("W4i", .changesStore, searchIndexed),
       workload("W5", .readsStore) { try warm("W5", $0) { try $0.walk() } },
       workload("W5b", .readsStore) { try warm("W5b", $0) { try $0.walkTogether() } },
       workload("W8", .readsStore) { try warm("W8", $0) { try $0.aggregate() } },
@@ -100,6 +101,14 @@ struct PeopleWorkloads {
     let model = try PeopleModel.make()
     run.begin()
     run.report("W3", check: try open(run, model).one())
+  }
+
+  private func readOneAgain(_ run: StoreRun) throws {
+    let model = try PeopleModel.make()
+    _ = try open(run, model).one()
+    try run.close()
+    run.begin()
+    run.report("W3again", check: try open(run, model).one())
   }
 
   private func search(_ run: StoreRun) throws { try warm("W4", run) { try $0.search() } }

@@ -8,13 +8,14 @@ final class RequestCounter: Sendable {
   let relationships = Atomic(0)
   let keyReservations = Atomic(0)
   let saves = Atomic(0)
-  /// Returns the number of statements. It is set when the store is created, and again when the store is closed.
+  /// Returns the number of statements, including those of stores that were closed. It is set when a store is created, and again when it is
+  /// closed.
   private let statementCount = Mutex<(@Sendable () -> Int?)?>(nil)
 
   /// The number of all requests.
   var total: Int { [fetches.value, faults.value, relationships.value, keyReservations.value, saves.value].reduce(0, +) }
 
-  /// The number of statements that the store executed; nil if it has no statements.
+  /// The number of statements that the stores executed; nil if they have no statements.
   var statements: Int? { statementCount.withLock { $0 }?() }
 
   /// Keeps the current number of statements, because a closed store doesn't report one.
@@ -28,8 +29,8 @@ final class RequestCounter: Sendable {
     var description = kind.describe(path)
     let makeStore = description.makeStore
     description.makeStore = { [self] in
-      let store = makeStore()
-      statementCount.withLock { $0 = { kind.statements(store) } }
+      let store = makeStore(), former = statements ?? 0
+      statementCount.withLock { $0 = { kind.statements(store).map { former + $0 } } }
       return RequestCountingStore(store, self)
     }
     return description
