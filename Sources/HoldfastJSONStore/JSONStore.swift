@@ -6,8 +6,8 @@ public import HoldfastStore
 public struct JSONStoreOptions: Sendable {
   /// Options shared by all whole-file stores, such as durability, locking, size limits, permissions, and verification.
   public var wholeFile: WholeFileOptions
-  /// The maximum nesting depth of arrays and objects. Defaults to 64. The format itself needs 5; only a deeply nested model needs
-  /// more. The history doesn't count.
+  /// The maximum nesting depth of arrays and objects. Defaults to 64. The format itself needs 5, and 6 with order keys; only a deeply
+  /// nested model needs more. The history doesn't count.
   public var maximumNesting: Int
   /// The maximum length of a member name, in bytes. Defaults to 65,536.
   public var maximumNameByteCount: Int

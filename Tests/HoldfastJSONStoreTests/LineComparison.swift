@@ -10,29 +10,33 @@ import Testing
 
 /// Reads files with and without the scanner of lines.
 enum LineComparison {
-  private static let model = Bookshelf.model()
-
   /// Reads a file.
   ///
+  /// - Parameters:
+  ///   - lines: Whether the scanner is used.
+  ///   - limits: The options, apart from those for digests.
+  ///   - model: The model of the file. Defaults to that of books.
   /// - Returns: The objects as the writer writes them, or the error with its position, and the number of bytes that yajl didn't receive.
-  static func read(_ bytes: [UInt8], lines: Bool = true) -> (result: String, skipped: Int) {
+  static func read(
+    _ bytes: [UInt8], lines: Bool = true, _ limits: JSONStoreOptions = JSONStoreOptions(), model: ManagedObjectModel = Library.model
+  ) -> (result: String, skipped: Int) {
     WrittenLines.$areRead.withValue(lines) {
       var skipped = 0
       do {
         let loader = TableLoader(model: model, path: "/store")
-        let options = JSONStoreOptions(wholeFile: WholeFileOptions(allowsUnverified: true))
+        var options = limits
+        options.wholeFile.allowsUnverified = true
         let document = JSONDocumentReader(loader: loader, errors: JSONErrors(path: "/store"), options: options)
         skipped = try JSONParser(document, options: options).parse(FileReader(bytes, path: "/store"))
-        return (String(decoding: try written(loader.finish()), as: UTF8.self), skipped)
+        return (String(decoding: try written(loader.finish(), JSONModel(model)), as: UTF8.self), skipped)
       } catch {
         return ("\(error)", skipped)
       }
     }
   }
 
-  private static func written(_ store: LoadedStore) throws -> [UInt8] {
+  private static func written(_ store: LoadedStore, _ model: JSONModel) throws -> [UInt8] {
     var bytes: [UInt8] = []
-    let model = JSONModel(LineComparison.model)
     try JSONDocumentWriter(
       image: StoreImage(header: store.header, generation: store.generation), encodedModel: Array("{}".utf8), model: model,
       links: model.written.map { WrittenLinks(store.generation, $0) }, output: TextOutput { bytes += $0 }
@@ -41,8 +45,8 @@ enum LineComparison {
   }
 
   /// Checks that the scanner and yajl read the same objects, or report the same error at the same position.
-  static func expectSame(_ bytes: [UInt8], _ comment: @autoclosure () -> String = "") {
-    let (one, other) = (read(bytes).result, read(bytes, lines: false).result)
+  static func expectSame(_ bytes: [UInt8], _ comment: @autoclosure () -> String = "", model: ManagedObjectModel = Library.model) {
+    let (one, other) = (read(bytes, model: model).result, read(bytes, lines: false, model: model).result)
     if one != other { Issue.record("\(comment()): \(one)\nyajl: \(other)\n\(String(decoding: bytes, as: UTF8.self))") }
   }
 

@@ -10,12 +10,16 @@ import Testing
 
 /// Reads files with and without the scanner of objects.
 enum ObjectComparison {
-  private static let model = Library.model
-
   /// Reads a file.
   ///
+  /// - Parameters:
+  ///   - lines: Whether the scanner is used.
+  ///   - limits: The options, apart from those for digests.
+  ///   - model: The model of the file. Defaults to that of books.
   /// - Returns: The objects as the writer writes them, or the error with its position, and the number of bytes that libxml2 didn't receive.
-  static func read(_ bytes: [UInt8], lines: Bool = true, _ limits: XMLStoreOptions = XMLStoreOptions()) -> (result: String, skipped: Int) {
+  static func read(
+    _ bytes: [UInt8], lines: Bool = true, _ limits: XMLStoreOptions = XMLStoreOptions(), model: ManagedObjectModel = Library.model
+  ) -> (result: String, skipped: Int) {
     WrittenObjects.$areRead.withValue(lines) {
       var skipped = 0
       do {
@@ -26,16 +30,15 @@ enum ObjectComparison {
         let rows = XMLRowReader(loader, XMLModel(model), options, errors, XMLFormat.mostListed)
         let document = XMLDocumentReader(rows: rows, errors: errors, options: options, madeUpUUID: nil)
         skipped = try XMLParser(document, options: options).parse(FileReader(bytes, path: "/store"))
-        return (String(decoding: try written(loader.finish()), as: UTF8.self), skipped)
+        return (String(decoding: try written(loader.finish(), XMLModel(model)), as: UTF8.self), skipped)
       } catch {
         return ("\(error)", skipped)
       }
     }
   }
 
-  private static func written(_ store: LoadedStore) throws -> [UInt8] {
+  private static func written(_ store: LoadedStore, _ model: XMLModel) throws -> [UInt8] {
     var bytes: [UInt8] = []
-    let model = XMLModel(ObjectComparison.model)
     try XMLDocumentWriter(
       image: StoreImage(header: store.header, generation: store.generation), metadata: "", model: model,
       lists: XMLLists(store.generation, model), output: TextOutput { bytes += $0 }, format: XMLFormat(options: XMLStoreOptions(), path: "/")
@@ -44,8 +47,8 @@ enum ObjectComparison {
   }
 
   /// Checks that the scanner and libxml2 read the same objects, or report the same error at the same line.
-  static func expectSame(_ bytes: [UInt8], _ comment: @autoclosure () -> String = "") {
-    let (one, other) = (read(bytes).result, read(bytes, lines: false).result)
+  static func expectSame(_ bytes: [UInt8], _ comment: @autoclosure () -> String = "", model: ManagedObjectModel = Library.model) {
+    let (one, other) = (read(bytes, model: model).result, read(bytes, lines: false, model: model).result)
     if one != other { Issue.record("\(comment()): \(one)\nlibxml2: \(other)\n\(String(decoding: bytes, as: UTF8.self))") }
   }
 
