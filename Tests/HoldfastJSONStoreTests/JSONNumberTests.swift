@@ -49,6 +49,33 @@ import Testing
   @Test(arguments: ["", "-", "+1", ".5", "1.", "1e", "1e+", "0x10", "nan", "inf", "1e400", "-1e400", "1e-400", "1 ", " 1", "1,5"])
   func whatIsNoNumberOrCannotBeKeptIsRefused(_ text: String) { #expect(real(text) == nil) }
 
+  /// The cursor of the scanners reads a number like the text of a value that yajl or libxml2 has found, or leaves it to them.
+  @Test func aCursorReadsNumbersAsTheirTextsAreRead() {
+    var random = SeededGenerator("Cursor")
+    var readCount = 0
+    for _ in 0..<TestTier.count(20_000, full: 1_000_000) {
+      var text = (0..<Int.random(in: 1...20, using: &random)).map { _ in "\(Int.random(in: 0...9, using: &random))" }.joined()
+      let point = text.index(text.startIndex, offsetBy: Int.random(in: 0...text.count, using: &random))
+      if Bool.random(using: &random) { text.insert(".", at: point) }
+      if Bool.random(using: &random) { text = "-" + text }
+      let (real, integer) = cursorNumbers(text)
+      if let real, real.bitPattern != self.real(text)?.bitPattern { Issue.record("HOLDFAST_SEED=\(random.seed): \(text), \(real)") }
+      if let integer, integer != self.integer(text) { Issue.record("HOLDFAST_SEED=\(random.seed): \(text), \(integer)") }
+      readCount += real == nil ? 0 : 1
+    }
+    #expect(readCount > 5_000)
+  }
+
+  /// The numbers that a cursor reads from an entire text.
+  private func cursorNumbers(_ text: String) -> (real: Double?, integer: Int64?) {
+    Array(text.utf8).withUnsafeBytes { bytes in
+      guard let base = bytes.baseAddress else { return (nil, nil) }
+      var first = ByteCursor(base, base + bytes.count), second = first
+      let (real, integer) = (first.real(), second.integer())
+      return (first.count == 0 ? real : nil, second.count == 0 ? integer : nil)
+    }
+  }
+
   @Test func wholeNumbersReachToBothEnds() {
     #expect(integer("9223372036854775807") == .max)
     #expect(integer("-9223372036854775808") == .min)
