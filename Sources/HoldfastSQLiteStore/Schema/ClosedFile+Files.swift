@@ -169,8 +169,13 @@ extension ClosedFile {
     let writer = try database.openedWriter()
     writer.operation = operation
     // Converting the file to a rollback journal would exclude others as well, but only for a moment.
-    try writer.run("PRAGMA locking_mode=EXCLUSIVE")
+    let keepingLocks = "PRAGMA locking_mode=EXCLUSIVE"
+    // Only a transaction that begins in this mode excludes readers of a log. Without a log, a connection in this mode would keep a reader's
+    // lock while it waits for another one's transaction, which then couldn't be committed.
+    let hasLog = writer.hasLogOpen
+    if hasLog { try writer.run(keepingLocks) }
     try writer.begin(.exclusive)
+    if !hasLog { try writer.run(keepingLocks) }
     return writer
   }
 

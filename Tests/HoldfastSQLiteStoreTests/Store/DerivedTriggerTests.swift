@@ -170,9 +170,18 @@ import Testing
     if isKept { #expect(try SQL.rows(folder.file(), "SELECT ZPAGESCOUNT FROM ZBOOK") == [["7"]]) }
   }
 
-  @Test func `triggers that don't fit the new model end the migration, and the file is unchanged`() throws {
+  /// All tables, triggers and rows. The migration has begun by then, so bytes of the header differ.
+  private func content(_ folder: TemporaryFolder) throws -> [[[String]]] {
+    try [
+      "SELECT type, name, sql FROM sqlite_master ORDER BY name", "SELECT * FROM ZBOOK", "SELECT * FROM ZPAGE",
+      "SELECT Z_UUID, hex(Z_PLIST) FROM Z_METADATA", "SELECT * FROM Z_PRIMARYKEY",
+    ].map { try SQL.rows(folder.file(), $0) }
+  }
+
+  @Test func `triggers that don't fit the new model end the migration, and the content is unchanged`() throws {
     let folder = TemporaryFolder(), model = try Self.books()
     try makeFile(folder, model)
+    try exercise(folder, model)
     var entities = model.declarations
     let book = try #require(entities.firstIndex { $0.name == "Book" }), page = try #require(entities.firstIndex { $0.name == "Page" })
     // The triggers name its column.
@@ -181,13 +190,13 @@ import Testing
     for place in entities[book].relationships.indices where entities[book].relationships[place].name == "pages" {
       entities[book].relationships[place].inverse = "volume"
     }
-    let new = try ManagedObjectModel(entities: entities), before = try Data(contentsOf: URL(fileURLWithPath: folder.file()))
+    let new = try ManagedObjectModel(entities: entities), before = try content(folder)
     let error = #expect(throws: MigrationError.self) {
       try PersistentStoreCoordinator.migratePersistentStore(.sqlite(at: folder.file()), to: new)
     }
     #expect(error?.path == folder.file() && error?.reason.contains("The file has triggers") == true, "\(error as Any)")
     #expect(error?.reason.contains("Copy the store with copyPersistentStore") == true)
-    #expect(try Data(contentsOf: URL(fileURLWithPath: folder.file())) == before)
+    #expect(try content(folder) == before && before[1].count > 0)
     try exercise(folder, model)
   }
 

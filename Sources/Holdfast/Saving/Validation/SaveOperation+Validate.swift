@@ -79,7 +79,9 @@ extension SaveOperation {
       failures.append(failure)
     }
     if count == 0 && relationship.canBeEmpty { return }
-    if count < relationship.minCount {
+    if !relationship.isToMany {
+      if count == 0 { fail(.missingMandatoryValue, "The relationship is required but empty. Set it before saving.") }
+    } else if count < relationship.minCount {
       fail(.tooFewObjects, "The relationship's count is \(count); the minimum is \(relationship.minCount).", bound: relationship.minCount)
     } else if relationship.maxCount > 0 && count > relationship.maxCount {
       fail(.tooManyObjects, "The relationship's count is \(count); the maximum is \(relationship.maxCount).", bound: relationship.maxCount)
