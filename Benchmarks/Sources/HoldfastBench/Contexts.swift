@@ -8,9 +8,10 @@ struct Contexts: ParsableCommand {
     abstract: "Measure what child contexts, histories, merging and pinning cost.",
     discussion: """
       Prints, for each store: the time of W1 through a child context as a ratio to W1 in one context; the times of W1, W6 and W7 with a \
-      history as ratios to those without; the time of merging a save of 10,000 objects into a context with 100 of them; the time of \
-      pinning a context to the current generation; and the times of reading all objects, and of fetching a thousand by a unique value, in a \
-      pinned context as ratios to those in one that isn't pinned, also if one percent of the objects were changed since. All are medians of \
+      history as ratios to those without; the bytes that the history of W1 adds to the store's files; the times of merging a save of \
+      10,000 objects, and the same number of IDs that another coordinator has sent, into a context with 100 of them; the time of pinning a \
+      context to the current generation; and the times of reading all objects, and of fetching a thousand by a unique value, in a pinned \
+      context as ratios to those in one that isn't pinned, also if one percent of the objects were changed since. All times are medians of \
       wall times.
       """)
 
@@ -34,9 +35,12 @@ struct Contexts: ParsableCommand {
       if store != "memory" {
         let ratios = try cost.history(store, rounds: rounds)
         print("; with a history W1 \(text(ratios[0])), W6 \(text(ratios[1])), W7 \(text(ratios[2]))", terminator: "")
+        let size = try cost.historySize(store)
+        print("; history of W1 \(size.bytes) bytes, \(text(Double(size.bytes) / Double(size.changes))) for each change", terminator: "")
       }
-      let merging = try cost.merging(store, rounds: rounds)
-      print("; merging \(text(merging.merge)) ms; pinning \(text(merging.pin)) µs", terminator: "")
+      let following = try cost.following(store, rounds: rounds)
+      print("; merging \(text(following.merge)) ms, IDs of another coordinator \(text(following.foreignMerge)) ms", terminator: "")
+      print("; pinning \(text(following.pin)) µs", terminator: "")
       for isOlder in [false, true] {
         let reading = try cost.reading(store, rounds: rounds, isOlder: isOlder)
         let title = isOlder ? "reading an older generation" : "reading the current generation"

@@ -11,12 +11,21 @@ import Testing
     let cost = try ContextCost(size: 150, folder: folder)
     var costs = [try cost.child(store, rounds: 1)]
     if store != "memory" { costs += try cost.history(store, rounds: 1) }
-    let merging = try cost.merging(store, rounds: 1)
-    costs += [merging.merge, merging.pin]
+    let following = try cost.following(store, rounds: 1)
+    costs += [following.merge, following.foreignMerge, following.pin]
     for isOlder in [false, true] {
       let reading = try cost.reading(store, rounds: 1, isOlder: isOlder)
       costs += [reading.all, reading.one]
     }
     #expect(costs.allSatisfy { $0.isFinite && $0 > 0 }, "\(costs)")
+  }
+
+  /// The 150 people and their company have consecutive keys, so a whole file stores two ranges. SQLite stores a row for each.
+  @Test("The history of a save has few ranges of keys in whole files", arguments: ContextCost.stores.filter { $0 != "memory" })
+  func historySize(_ store: String) throws {
+    let folder = NSTemporaryDirectory() + "history-size-" + UUID().uuidString
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let size = try ContextCost(size: 150, folder: folder).historySize(store)
+    #expect(size.changes == 151 && size.bytes > (store == "sqlite" ? 20 * 151 : 0) && size.bytes < (store == "sqlite" ? 100_000 : 1000))
   }
 }

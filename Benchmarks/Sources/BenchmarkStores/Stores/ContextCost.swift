@@ -58,30 +58,54 @@ public struct ContextCost {
     return (0..<3).map { place in Self.median(found.map { $0[place] }) }
   }
 
-  /// The time in milliseconds for merging a save of 10,000 objects, or of all, into a context that contains 100 of them, and the time in
-  /// microseconds for pinning a context: the medians of all rounds.
-  public func merging(_ store: String, rounds: Int) throws -> (merge: Double, pin: Double) {
+  /// The bytes that the history of W1 adds to the files of a store, and the number of its changes.
+  ///
+  /// In SQLite, the bytes include about 50 KB for empty tables and indexes.
+  public func historySize(_ store: String) throws -> (bytes: Int64, changes: Int) {
+    let with = try inNewStoreWithSize(store, .always, saveAll).size, without = try inNewStoreWithSize(store, .never, saveAll).size
+    return (with - without, people.count + people.companyCount)
+  }
+
+  /// The times of a context that contains 100 objects: the medians of all rounds.
+  public struct Following {
+    /// The milliseconds for merging a save of 10,000 objects, or of all if there are fewer, by a context of the same coordinator.
+    public var merge = 0.0
+    /// The milliseconds for merging the same number of IDs that another coordinator has sent.
+    public var foreignMerge = 0.0
+    /// The microseconds for pinning the context to the current generation.
+    public var pin = 0.0
+  }
+
+  /// Measures merging and pinning in a context that contains 100 of the changed objects.
+  public func following(_ store: String, rounds: Int) throws -> Following {
     try inNewStore(store) { context in
       let objects = PeopleGraph(context: context, count: people.count).insert(people)
       try context.save()
-      let changed = objects.persons.prefix(10_000)
-      let reader = try ManagedObjectContext(coordinator: context.persistentStoreCoordinator, classes: PeopleModel.classes)
+      let changed = objects.persons.prefix(10_000), coordinator = context.persistentStoreCoordinator
+      let received = SavedChanges(
+        storeIdentifier: coordinator.persistentStores[0].identifier, contextName: "", updated: changed.map(\.objectID))
+      let reader = try ManagedObjectContext(coordinator: coordinator, classes: PeopleModel.classes)
       reader.automaticallyMergesChanges = true
       let held = try reader.fetch(StoredPerson.self, sortedBy: \.id, limit: 100) { $0.id > 0 }
-      let merge = try median(rounds) {
+      func saveAndRead(_ merge: () throws -> Void) throws -> Double {
         for person in changed { person.age = (person.age + 1) % 100 }
         try context.save()
-        let merge = try time { try reader.processPendingChanges() }
+        let seconds = try time(merge)
         for person in held { _ = person.age }
-        return merge * 1e3
+        return seconds
       }
-      let pin = try median(rounds) {
+      var following = Following()
+      following.merge = try median(rounds) { try saveAndRead { try reader.processPendingChanges() } * 1e3 }
+      // Otherwise, the context would also merge the saves.
+      reader.automaticallyMergesChanges = false
+      following.foreignMerge = try median(rounds) { try saveAndRead { try reader.mergeChanges(from: received) } * 1e3 }
+      following.pin = try median(rounds) {
         let pin = try time { try reader.setQueryGeneration(from: .current) }
         try reader.setQueryGeneration(from: nil)
         return pin * 1e6
       }
       withExtendedLifetime(held) {}
-      return (merge, pin)
+      return following
     }
   }
 
@@ -119,6 +143,13 @@ public struct ContextCost {
 
   // MARK: Measuring
 
+  /// Makes all objects and saves them.
+  private func saveAll(_ context: ManagedObjectContext) throws {
+    let objects = PeopleGraph(context: context, count: people.count).insert(people)
+    try context.save()
+    withExtendedLifetime(objects) {}
+  }
+
   private func workloads(_ context: ManagedObjectContext) throws -> [Double] {
     let graph = PeopleGraph(context: context, count: people.count)
     var objects: (companies: [StoredCompany], persons: [StoredPerson]) = ([], [])
@@ -141,13 +172,21 @@ public struct ContextCost {
   private func inNewStore<Result>(
     _ store: String, _ history: HistoryTracking = .ifPresent, _ body: (ManagedObjectContext) throws -> Result
   ) throws -> Result {
-    let path = folder + "/people." + store
-    try StoreFiles(path).remove()
-    let coordinator = try PersistentStoreCoordinator(model: model, store: kind(store, history).describe(path))
+    try inNewStoreWithSize(store, history, body).result
+  }
+
+  /// Also returns the size of the files after the store was closed, in bytes.
+  private func inNewStoreWithSize<Result>(
+    _ store: String, _ history: HistoryTracking, _ body: (ManagedObjectContext) throws -> Result
+  ) throws -> (result: Result, size: Int64) {
+    let files = StoreFiles(folder + "/people." + store)
+    try files.remove()
+    let coordinator = try PersistentStoreCoordinator(model: model, store: kind(store, history).describe(files.path))
     let result = try body(ManagedObjectContext(coordinator: coordinator, classes: PeopleModel.classes))
     try coordinator.close()
-    try StoreFiles(path).remove()
-    return result
+    let size = files.size ?? 0
+    try files.remove()
+    return (result, size)
   }
 
   private func kind(_ store: String, _ history: HistoryTracking) -> StoreKind {
