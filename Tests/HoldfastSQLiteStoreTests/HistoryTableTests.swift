@@ -143,6 +143,45 @@ import Testing
     #expect(try historyStatements("Dog", deleting: 200) - historyStatements("Dog", deleting: 20) == 2 * 180)
   }
 
+  /// Saves of people with consecutive keys.
+  enum Shape: CaseIterable, Sendable { case insertion, update, updateOfEveryOther, deletion }
+
+  /// The number of statements for a save of people.
+  private func statements(_ shape: Shape, of count: Int, _ tracking: HistoryTracking) throws -> Int {
+    var options = SQLiteStoreOptions()
+    options.historyTracking = tracking
+    let tested = try StoreUnderTest(folder, HistoryModel.model(), name: "\(shape) \(count) \(tracking).sqlite", options: options)
+    // The first saves look for the tables of the history, and add the name of the process.
+    for _ in 0..<3 { try tested.insert("Person", [["name": .string("Ann")]]) }
+    func people() throws -> [ObjectKey] { try tested.insert("Person", (0..<count).map { ["name": .string("\($0)")] }) }
+    func counting(_ save: () throws -> Void) rethrows -> Int {
+      let before = tested.store.statementCount
+      try save()
+      return tested.store.statementCount - before
+    }
+    func update(_ keys: [ObjectKey]) throws {
+      try tested.update("Person", keys.map { (key: $0, expected: 1, values: ["name": .string("new")], changed: ["name"]) })
+    }
+    if shape == .insertion { return try counting { _ = try people() } }
+    let keys = try people()
+    switch shape {
+    case .insertion, .update: return try counting { try update(keys) }
+    case .updateOfEveryOther: return try counting { try update(keys.filter { $0.rawValue % 2 == 0 }) }
+    case .deletion:
+      let deletion = try tested.deletion("Person", keys)
+      return try counting { try tested.save(deletion) }
+    }
+  }
+
+  /// Two statements each reserve the number of the transaction and the keys of its changes. Then the name of the process is looked up, the
+  /// transaction is inserted, and two statements find out whether the history is too long. One more writes the changes of each range of
+  /// consecutive keys, or all deletions. A deletion also looks for references to the deleted objects, once for each relationship.
+  @Test(arguments: Shape.allCases, [20, 200]) func aHistoryAddsAKnownNumberOfStatementsToASave(_ shape: Shape, _ count: Int) throws {
+    let added = try statements(shape, of: count, .always) - statements(shape, of: count, .never)
+    let expected = [Shape.insertion: 9, .update: 9, .updateOfEveryOther: 8 + count / 2, .deletion: 10]
+    #expect(added == expected[shape])
+  }
+
   /// Gives the file, which isn't open, the form of a history that early versions of Core Data wrote: without a table of texts.
   private func useEarlyForm() throws {
     func text(_ column: String) -> String { "(SELECT ZNAME FROM ATRANSACTIONSTRING WHERE Z_PK = \(column)TS)" }
