@@ -83,7 +83,7 @@ func save(_ context: ManagedObjectContext, asking keepsChanges: ([ManagedObjectI
   container.viewContext.automaticallyMergesChanges = true
 }
 
-/// Shows what another process has changed, which has sent the IDs of the books as text.
+/// Shows the books that another process has changed. The process has sent their IDs as text.
 func showBooks(changed uris: [String], in context: ManagedObjectContext) throws {
   let coordinator = context.persistentStoreCoordinator, ids = uris.compactMap { coordinator.managedObjectID(forURIRepresentation: $0) }
   guard let store = coordinator.persistentStores.first else { return }
