@@ -31,21 +31,23 @@ extension StoreFile {
     }
   }
 
-  /// Throws if the store's type has no unused space.
-  public func requireCompactable() throws(CommandError) {
-    if isSQLite { return }
-    throw CommandError(
-      path: path, reason: "The store can't be compacted. Only SQLite stores have unused space, so nothing needs to be done.")
+  /// Whether the file has no unused space, because every save of a JSON, XML or binary store writes the entire file.
+  ///
+  /// - Throws: ``CommandError`` if the file isn't a store.
+  public func isAlwaysCompact() throws(CommandError) -> Bool {
+    if isSQLite { return false }
+    _ = try metadata()
+    return true
   }
 
-  /// Rebuilds the file without unused space.
+  /// Rebuilds the file without unused space. Does nothing if it has none.
   ///
-  /// - Parameter backup: Where the store is copied before. Defaults to no copy.
+  /// - Parameter backup: Where the store is copied before it is rebuilt. Defaults to no copy.
   /// - Returns: The size of the file in bytes, before and after.
   /// - Throws: ``CommandError`` if the store can't be compacted.
   public func compact(backup: String? = nil) throws(CommandError) -> (before: Int, after: Int) {
-    try requireCompactable()
     let before = Self.byteCount(path)
+    if try isAlwaysCompact() { return (before, before) }
     try keeping(backup) { () throws(CommandError) in
       try wrapping("The store can't be compacted.") { try PersistentStoreCoordinator.compact(writable) }
     }

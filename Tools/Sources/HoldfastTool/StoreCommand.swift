@@ -174,17 +174,18 @@ struct Store: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Rebuilds a SQLite store without unused space.",
       discussion: """
-        Asks on a terminal, and otherwise needs --yes. Before, the store is copied to a file beside it, whose name contains -backup.
+        Asks on a terminal, and otherwise needs --yes. Before, the store is copied to a file beside it, whose name contains -backup. \
+        Other stores have no unused space, so the command succeeds without doing anything.
         """)
     @Argument(help: "The store's file.", completion: .file()) var store: String
     @OptionGroup var consent: Consent
     @OptionGroup var backup: Backup
 
     func run() throws {
-      let file = try Output.asking { () throws(CommandError) in
-        let file = try StoreFile(path: store)
-        try file.requireCompactable()
-        return file
+      let file = try Output.asking { () throws(CommandError) in try StoreFile(path: store) }
+      if try Output.asking({ () throws(CommandError) in try file.isAlwaysCompact() }) {
+        try Output.write(Data("Nothing needs to be done: only SQLite stores have unused space.\n".utf8))
+        return
       }
       try consent.confirm("The store's file would be rebuilt.", "Compact it?", "To rebuild it")
       let copy = backup.path(of: store)

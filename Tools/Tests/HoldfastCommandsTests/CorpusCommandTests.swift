@@ -164,6 +164,7 @@ import Testing
       #expect(try exportedCounts("objects\(number).json").values.reduce(0, +) == count, "\(path)")
       #expect(try run(["copy", name, "copy\(number).xml"]).status == 0 && contents("copy\(number).xml") == all, "\(path)")
       #expect(try run(["move", "copy\(number).xml", "moved\(number).xml"]).status == 0 && contents("moved\(number).xml") == all, "\(path)")
+      #expect(try run(["compact", name]).output.hasPrefix("Nothing needs to be done"), "\(path)")
       #expect(try Data(contentsOf: URL(fileURLWithPath: fixture.path(name))) == data)
     }
   }

@@ -23,6 +23,8 @@ import Testing
 
   private func exists(_ name: String) -> Bool { FileManager.default.fileExists(atPath: fixture.path(name)) }
 
+  private func bytes(_ name: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: fixture.path(name))) }
+
   /// Writes a model whose dogs have no rating, and walks have a note.
   ///
   /// - Parameter keepsRating: Whether the dogs have one.
@@ -63,7 +65,15 @@ import Testing
     let compact = try run("compact", "zoo.sqlite", "--yes", "--no-backup")
     #expect(compact.status == 0 && compact.output.contains(" bytes before, ") && compact.errors.isEmpty, "\(compact)")
     #expect(try contents("zoo.sqlite") == before)
-    expectFailure(try run("compact", "zoo.json"), "zoo.json", "The store can't be compacted.")
+    for name in ["zoo.json", "zoo.xml", "zoo.binary"] {
+      let file = try bytes(name), nothing = try run("compact", name)
+      #expect(nothing.status == 0 && nothing.errors.isEmpty, "\(nothing)")
+      #expect(nothing.output == "Nothing needs to be done: only SQLite stores have unused space.\n", "\(nothing)")
+      #expect(try bytes(name) == file)
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.folder.path).allSatisfy { !$0.contains("backup") })
+    try Data("{}".utf8).write(to: URL(fileURLWithPath: fixture.path("empty.json")))
+    expectFailure(try run("compact", "empty.json"), "empty.json", "The store can't be read.")
     expectFailure(try run("check", "missing.sqlite"), "missing.sqlite", "There is no file at this path.")
   }
 
