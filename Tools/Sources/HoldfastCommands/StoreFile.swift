@@ -97,8 +97,17 @@ public struct StoreFile: Sendable {
   /// The model in the store, and where it was found; nil if the store doesn't contain a readable model.
   public func keptModel() throws(CommandError) -> (model: ManagedObjectModel, place: String)? {
     do {
-      if let model = try PersistentStoreCoordinator.cachedModel(for: description) { return (model, "embedded") }
-      return isSQLite ? try CompiledModelSource.cachedModel(path).map { ($0, "model cache") } : nil
+      guard let embedded = try PersistentStoreCoordinator.cachedModel(for: description) else {
+        return isSQLite ? try CompiledModelSource.cachedModel(path).map { ($0, "model cache") } : nil
+      }
+      // Another program that migrates the file replaces its model cache, and keeps the embedded model.
+      let found = try PersistentStoreCoordinator.metadata(for: description)
+      if isSQLite, !found.isCompatible(with: embedded), let cached = try? CompiledModelSource.cachedModel(path),
+        found.isCompatible(with: cached)
+      {
+        return (cached, "model cache")
+      }
+      return (embedded, "embedded")
     } catch {
       throw CommandError(path: path, reason: "The model in the store can't be read.", cause: error)
     }

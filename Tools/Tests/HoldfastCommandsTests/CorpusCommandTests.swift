@@ -1,5 +1,7 @@
 import Foundation
+import Holdfast
 import HoldfastCommands
+import HoldfastSQLiteStore
 import HoldfastStore
 import Testing
 
@@ -121,6 +123,25 @@ import Testing
     #expect(done.status == 0 && done.output == "\(count) objects imported. The former store is Store-backup.sqlite.\n", "\(done)")
     #expect(try contents("Store.sqlite").hasPrefix("\(2 * count) objects, digest "))
     #expect(try contents("Store-backup.sqlite") == all)
+  }
+
+  /// The other program doesn't know Holdfast's entry with the model, and keeps that of the former version.
+  @Test func aStoreThatAnotherProgramMigratedAfterUsIsReadWithTheModelInItsCache() throws {
+    let name = "sqlite/CoreDataMigrationRevised/stores/CoreDataMigration_Example_3.sqlite", path = fixture.path("Store.sqlite")
+    _ = try copy(name)
+    let all = try contents("Store.sqlite"), former = try ManagedObjectModel(entities: [EntityDescription("Former")])
+    // A key of the same length as that of the entry, which only stores may write.
+    let key = Data("!HoldfastModel".utf8)
+    let metadata: [String: StoreValue] = ["!HoldfastModel": .data(Data(try former.canonicalJSON()))]
+    try PersistentStoreCoordinator.setMetadata(metadata, for: .sqlite(at: path))
+    try StoreFile(path: path).copy(to: fixture.path("Copy.sqlite"))
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: fixture.path("Copy.sqlite")))
+    while let range = bytes.range(of: key) { bytes.replaceSubrange(range, with: Data("_HoldfastModel".utf8)) }
+    try bytes.write(to: URL(fileURLWithPath: fixture.path("Copy.sqlite")))
+    #expect(try PersistentStoreCoordinator.cachedModel(for: .sqlite(at: fixture.path("Copy.sqlite")))?.entities.map(\.name) == ["Former"])
+    #expect(try StoreReport(path: fixture.path("Copy.sqlite")).model == "model cache")
+    #expect(try contents("Copy.sqlite") == all)
+    #expect(try run(["convert", "Copy.sqlite", "Converted.json"]).output == all)
   }
 
   /// To a model in which every entity has another attribute.
