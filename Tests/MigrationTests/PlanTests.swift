@@ -76,7 +76,7 @@ import Testing
       let place = MigratedStore.Place(store), seen = Mutex<[MigrationProgress]>([])
       try fill(place, version)
       try PersistentStoreCoordinator.migratePersistentStore(place.description, with: plan()) { progress in
-        seen.withLock { $0.append(progress) }
+        if progress.totalCount > 0 { seen.withLock { $0.append(progress) } }
       }
       #expect(try place.contents(third) == lines)
       #expect(
@@ -272,11 +272,13 @@ import Testing
     try fill(whole, first)
     try PersistentStoreCoordinator.migratePersistentStore(whole.description, with: plan()) { _ in reports.withLock { $0 += 1 } }
     let count = reports.withLock { $0 }
-    try #require(count > 0)
-    for report in 1...count {
+    // The last report comes after the last step.
+    try #require(count > 1)
+    for report in 1..<count {
       let place = MigratedStore.Place(store), number = Mutex(0)
       try fill(place, first)
-      let before = try place.folder.snapshot(), description = place.description, cancelled = plan()
+      let description = place.description, cancelled = plan()
+      let digest = try PersistentStoreCoordinator.graphDigest(of: description, model: first), before = try place.folder.snapshot()
       let task = Task {
         try PersistentStoreCoordinator.migratePersistentStore(description, with: cancelled) { _ in
           let isChosen = number.withLock { number in
@@ -289,7 +291,11 @@ import Testing
       let error = await #expect(throws: (any Error).self, "report \(report)") { try await task.value }
       let code = (error as? StoreError)?.code.rawValue ?? (error as? MigrationError)?.code.rawValue
       #expect(code == "cancelled", "report \(report): \(error as Any)")
-      #expect(try place.folder.snapshot() == before, "report \(report): \(place.folder.names)")
+      let after = try place.folder.snapshot()
+      #expect(after.keys.sorted() == before.keys.sorted(), "report \(report): \(place.folder.names)")
+      // A SQLite file may have another journal mode.
+      if store != .sqlite && store != .coreData { #expect(after == before, "report \(report)") }
+      #expect(try PersistentStoreCoordinator.graphDigest(of: description, model: first) == digest, "report \(report)")
     }
   }
 

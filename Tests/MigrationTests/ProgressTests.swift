@@ -17,10 +17,17 @@ import Testing
     case replacement
     case move
     case repair
+    case plan
+    /// A plan with a stage without code and one with code, which works on a copy.
+    case planWithCode
+
+    /// Whether the store itself is changed.
+    var isInPlace: Bool { [.migration, .migrationOfLinks, .plan, .planWithCode].contains(self) }
   }
 
   private let old: ManagedObjectModel
   private let new: ManagedObjectModel
+  private let newest: ManagedObjectModel
   private let newLinks: ManagedObjectModel
 
   init() throws {
@@ -33,6 +40,8 @@ import Testing
     }
     old = try version([], .toOne("dog", to: "Dog", inverse: "walks"))
     new = try version([.init("note", .string, default: "?")], .toOne("dog", to: "Dog", inverse: "walks"))
+    newest = try version(
+      [.init("note", .string, default: "?"), .init("size", .integer64, isOptional: true)], .toOne("dog", to: "Dog", inverse: "walks"))
     newLinks = try version([], RelationshipDescription.toMany("dogs", to: "Dog", inverse: "walks").renamed(from: "dog"))
   }
 
@@ -97,14 +106,28 @@ import Testing
     case .replacement: try Coordinator.replacePersistentStore(other, withCopyOf: source, progress: progress)
     case .move: try Coordinator.movePersistentStore(source, to: other, progress: progress)
     case .repair: try Coordinator.repairPersistentStore(source, to: other, model: old, progress: progress)
+    case .plan, .planWithCode:
+      try Coordinator.migratePersistentStore(source, with: plan(hasCode: operation == .planWithCode)) { progress($0.fractionCompleted) }
     }
+  }
+
+  private func plan(hasCode: Bool) -> MigrationPlan {
+    var plan = MigrationPlan(from: old)
+    plan.add(new)
+    if hasCode {
+      plan.add(newest, named: "sizes") { stage in
+        try stage.forEach("Dog") { _, dog in try dog.setValue(StoreValue.int64(1), forKey: "size") }
+      }
+    }
+    return plan
   }
 
   /// The model of the store after an operation.
   private func finalModel(_ operation: Operation) -> ManagedObjectModel {
     switch operation {
-    case .migration: new
+    case .migration, .plan: new
     case .migrationOfLinks: newLinks
+    case .planWithCode: newest
     default: old
     }
   }
@@ -136,9 +159,29 @@ import Testing
   ) async throws -> (isCancelled: Bool, reports: Int) {
     try fill(places, operation)
     let digests = try places.digests(old), before = try places.snapshot(), external = try places.externalFiles()
+    let (code, found) = try await cancel(at: place) { try run(operation, places, $0) }
+    if operation == .plan || operation == .planWithCode { #expect(found.first == 0) }
+    if let code {
+      #expect(code == "cancelled", "report \(place)")
+      let names = [places.source, places.other].map(\.folder.names)
+      #expect(try places.areUnchanged(since: before, digests, old), "report \(place): \(names)")
+      #expect(try places.externalFiles() == external, "report \(place)")
+      return (true, found.count)
+    }
+    // The last report comes after the last step.
+    #expect(found.last == 1 && found.count <= place, "\(found)")
+    let result = operation.isInPlace ? places.source : places.other
+    #expect(try result.contents(finalModel(operation)).count == 100)
+    return (false, found.count)
+  }
+
+  /// Runs a closure in a task that is cancelled at a report. Returns the code of its error, and the shares that were reported.
+  private func cancel(
+    at place: Int, _ body: @escaping @Sendable (@escaping @Sendable (Double) -> Void) throws -> Void
+  ) async throws -> (code: String?, shares: [Double]) {
     let shares = Mutex<[Double]>([])
     let task = Task {
-      try run(operation, places) { share in
+      try body { share in
         let count = shares.withLock { shares in
           shares.append(share)
           return shares.count
@@ -152,18 +195,47 @@ import Testing
     }
     let found = shares.withLock { $0 }
     #expect(found == found.sorted() && Set(found).count == found.count && found.allSatisfy { (0...1).contains($0) }, "\(found)")
-    if let code {
-      #expect(code == "cancelled", "report \(place)")
-      let names = [places.source, places.other].map(\.folder.names)
-      #expect(try places.areUnchanged(since: before, digests, old), "report \(place): \(names)")
-      #expect(try places.externalFiles() == external, "report \(place)")
-      return (true, found.count)
+    return (code, found)
+  }
+
+  /// Each stage is a step of its own.
+  @Test(arguments: MigratedStore.allCases)
+  func aPlanOfSeveralStagesWithoutCodeThatIsCancelledLeavesOneOfItsVersions(store: MigratedStore) async throws {
+    var plan = MigrationPlan(from: old)
+    plan.add(new)
+    plan.add(newest)
+    let versions = [old, new, newest]
+    // Returns the number of reports, and of the version that the store has afterwards.
+    func run(cancellingAt report: Int) async throws -> (reports: Int, version: Int) {
+      let places = Places(.migration, store), migrated = plan
+      try fill(places, .migration)
+      let (code, shares) = try await cancel(at: report) { progress in
+        try PersistentStoreCoordinator.migratePersistentStore(places.source.description, with: migrated) {
+          progress($0.fractionCompleted)
+        }
+      }
+      let found = try PersistentStoreCoordinator.metadata(for: places.source.description)
+      let version = try #require(versions.firstIndex { found.isCompatible(with: $0) }, "report \(report)")
+      #expect(code == (version == 2 ? nil : "cancelled") && shares.first == 0 && (shares.last == 1) == (version == 2), "\(shares)")
+      #expect(try places.source.contents(versions[version]).count == 100)
+      return (shares.count, version)
     }
-    // The last report comes after the last step.
-    #expect(found.last == 1 && found.count <= place, "\(found)")
-    let result = operation == .migration || operation == .migrationOfLinks ? places.source : places.other
-    #expect(try result.contents(finalModel(operation)).count == 100)
-    return (false, found.count)
+    let count = try await run(cancellingAt: .max).reports, step = TestTier.step(calls: count, kills: 8)
+    var found: Set<Int> = []
+    for report in stride(from: 1, through: count, by: step) { found.insert(try await run(cancellingAt: report).version) }
+    #expect(found.contains(0) && found.contains(1), "\(found) of \(count)")
+  }
+
+  @Test(arguments: MigratedStore.allCases, [false, true])
+  func thePreviewOfAPlanReportsItsProgress(store: MigratedStore, hasCode: Bool) async throws {
+    let places = Places(.plan, store), previewed = plan(hasCode: hasCode)
+    try fill(places, .plan)
+    let (code, shares) = try await cancel(at: .max) { progress in
+      _ = try PersistentStoreCoordinator.previewMigration(of: places.source.description, with: previewed) {
+        progress($0.fractionCompleted)
+      }
+    }
+    #expect(code == nil && shares.first == 0 && shares.last == 1 && shares.count > 2, "\(shares)")
   }
 
   /// A cancelled task doesn't begin.

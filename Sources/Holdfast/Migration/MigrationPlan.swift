@@ -138,12 +138,17 @@ public struct MigrationPlan: Sendable {
   }
 }
 
-/// How far a stage with code is.
+/// How far a ``MigrationPlan`` is.
 public struct MigrationProgress: Sendable, Hashable {
-  /// The stage's name.
+  /// The name of the stage with code that runs; empty otherwise.
   public let stage: String
-  /// The number of objects that the current ``MigrationStage/forEach(_:savingEvery:_:)`` has passed to its closure.
+  /// The number of objects that the current ``MigrationStage/forEach(_:savingEvery:_:)`` has passed to its closure; 0 outside of it.
   public let completedCount: Int
-  /// The number of objects that it will pass to it.
+  /// The number of objects that it will pass to it; 0 outside of it.
   public let totalCount: Int
+  /// The share of the plan that is complete, from 0 to 1. Never less than before.
+  ///
+  /// Every stage counts the same, however long it takes. In a plan with code, so does the copy at its beginning, and that at its end. The number
+  /// of loops in a closure isn't known, so each loop counts as half of the rest of its stage.
+  public let fractionCompleted: Double
 }

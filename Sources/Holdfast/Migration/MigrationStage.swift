@@ -6,19 +6,19 @@ public final class MigrationStage {
   public let context: ManagedObjectContext
   private let reader: GraphReader
   private let mapping: MappingModel
-  private let name: String
   private let identity: StoreIdentity
   /// What is saved; nil if the stage isn't resumable.
   private let journal: StageJournal?
-  private let progress: @Sendable (MigrationProgress) -> Void
+  /// What is left for loops that haven't begun.
+  private var progress: PlanProgress
   private var isInLoop = false
 
   init(
-    _ name: String, _ reader: GraphReader, _ mapping: MappingModel, _ context: ManagedObjectContext, _ identity: StoreIdentity,
-    _ journal: StageJournal?, _ progress: @escaping @Sendable (MigrationProgress) -> Void
+    _ reader: GraphReader, _ mapping: MappingModel, _ context: ManagedObjectContext, _ identity: StoreIdentity, _ journal: StageJournal?,
+    _ progress: PlanProgress
   ) {
-    (self.name, self.reader, self.mapping, self.context, self.identity, self.journal, self.progress) = (
-      name, reader, mapping, context, identity, journal, progress
+    (self.reader, self.mapping, self.context, self.identity, self.journal, self.progress) = (
+      reader, mapping, context, identity, journal, progress
     )
   }
 
@@ -68,6 +68,8 @@ public final class MigrationStage {
     let count = isWhole ? Int.max : max(count ?? .max, 1)
     let total = kinds.reduce(0) { $0 + reader.ownKeys[$1.rawValue].count }
     var completed = 0
+    let loop = progress.part(0...0.5)
+    progress = progress.part(0.5...1)
     for index in kinds {
       let keys = reader.ownKeys[index.rawValue], step = min(count, 1_000)
       for start in stride(from: 0, to: keys.count, by: step) {
@@ -78,7 +80,7 @@ public final class MigrationStage {
         try body(index, try reader.objects(Array(rest), of: index))
         if let unread = reader.unread { throw unread }
         if saves, completed % count < part.count || completed == total { try save(after: completed) }
-        progress(MigrationProgress(stage: name, completedCount: completed, totalCount: total))
+        loop.report(Double(completed) / Double(total), completedCount: completed, totalCount: total)
       }
     }
   }

@@ -53,7 +53,9 @@ extension PersistentStoreCoordinator {
   }
 
   /// Migrates a store that is opened, unless that would remove something.
-  static func migrateAutomatically(_ description: StoreDescription, to model: ManagedObjectModel) throws {
+  static func migrateAutomatically(
+    _ description: StoreDescription, to model: ManagedObjectModel, _ options: RequestOptions = .cancelledWithTask
+  ) throws {
     guard let mapping = try inferredMapping(for: description, try recoveredMetadata(of: description), to: model) else { return }
     if !description.removesDataWhenMigrating && mapping.mayLoseData {
       let losses = try MigrationPreview.losses(of: description, mapping)
@@ -69,7 +71,7 @@ extension PersistentStoreCoordinator {
           })
       }
     }
-    try migrate(description, by: mapping)
+    try migrate(description, by: mapping, options)
   }
 
   /// The mapping from a store's model to another version; nil if the store has that version already. Changes nothing.

@@ -29,7 +29,7 @@ extension PersistentStoreCoordinator {
   /// - Parameters:
   ///   - description: A store that isn't open.
   ///   - plan: The versions.
-  ///   - progress: Called from time to time in stages with code, on the calling thread.
+  ///   - progress: Called from time to time, on the calling thread. Defaults to nothing.
   /// - Returns: A preview for each remaining stage. Empty if the store has the last version.
   /// - Throws: The errors of ``migratePersistentStore(_:with:progress:)``.
   public static func previewMigration(
@@ -41,8 +41,12 @@ extension PersistentStoreCoordinator {
     guard !stages.isEmpty, let location = description.location else { return [] }
     let temporary = try TemporaryStore(beside: description, to: MigrationRequest.operation), copy = temporary.description
     defer { temporary.remove() }
-    try perform(ReplacementRequest(source: location), copy, .cancelledWithTask)
-    do { return try stages.map { try preview($0, plan, copy, progress) } } catch var error as MigrationError {
+    let progress = PlanProgress(to: progress), stepCount = stages.count + 1
+    try progress.begin(description)
+    try perform(ReplacementRequest(source: location), copy, progress.step(0, of: stepCount).options)
+    do {
+      return try stages.enumerated().map { try preview($1, plan, copy, progress.step($0 + 1, of: stepCount)) }
+    } catch var error as MigrationError {
       error.path = location.description
       throw error
     }
@@ -50,8 +54,7 @@ extension PersistentStoreCoordinator {
 
   /// Runs a stage on a copy.
   private static func preview(
-    _ stage: MigrationPlan.Stage, _ plan: MigrationPlan, _ copy: StoreDescription,
-    _ progress: @escaping @Sendable (MigrationProgress) -> Void
+    _ stage: MigrationPlan.Stage, _ plan: MigrationPlan, _ copy: StoreDescription, _ progress: PlanProgress
   ) throws -> MigrationPreview {
     let preview = try MigrationPreview(of: copy, try plan.mapping(of: stage), stage: stage.body == nil ? nil : stage.name)
     let former = copy.byteCount

@@ -17,7 +17,7 @@ extension PersistentStoreCoordinator {
   /// - Parameters:
   ///   - description: The store.
   ///   - plan: The versions. The store has one of them, or a version from which the last one can be inferred.
-  ///   - progress: Called from time to time in stages with code, on the calling thread.
+  ///   - progress: Called from time to time, on the calling thread. Defaults to nothing.
   /// - Throws: ``/HoldfastStore/MigrationError``, ``/HoldfastStore/StoreError``, the errors of the plan's closures, and ``PersistenceError`` if
   ///   the objects of a stage can't be saved. The store is unchanged then, or has one of the versions if no stage has code. The code is `locked`
   ///   while another process or thread migrates the store.
@@ -26,21 +26,31 @@ extension PersistentStoreCoordinator {
   ) throws {
     let found: PersistentStoreMetadata
     do { found = try recoveredMetadata(of: description) } catch let error as StoreError where error.code == .notFound { return }
+    let progress = PlanProgress(to: progress)
     // A version that the plan doesn't contain may be a newer one, so nothing is removed.
-    guard let stages = plan.stages(after: found) else { return try migrateAutomatically(description, to: plan.model) }
-    guard stages.contains(where: { $0.body != nil }) else {
-      // Each time for the version that the store has now: another process may migrate it, too, and nothing may go backwards.
-      while let stage = plan.stages(after: try recoveredMetadata(of: description))?.first, stage.body == nil {
-        do { try migrate(description, by: try plan.mapping(of: stage)) } catch var error as MigrationError {
-          error.path = description.location?.description
-          throw error
-        }
-      }
-      // A process may have ended before it removed the folder of the last plan.
-      try? PlanFolder(beside: description, creates: false)?.remove()
-      return
+    guard let stages = plan.stages(after: found) else {
+      return try migrateAutomatically(description, to: plan.model, progress.options)
     }
-    try StagedMigration(description, plan, progress).run()
+    if stages.contains(where: { $0.body != nil }) { return try StagedMigration(description, plan, progress).run() }
+    try migrateInPlace(description, plan, progress)
+    // A process may have ended before it removed the folder of the last plan.
+    try? PlanFolder(beside: description, creates: false)?.remove()
+  }
+
+  /// Migrates a store through stages without code, from version to version.
+  private static func migrateInPlace(_ description: StoreDescription, _ plan: MigrationPlan, _ progress: PlanProgress) throws {
+    var done = 0
+    // Each time for the version that the store has now: another process may migrate it, too, and nothing may go backwards.
+    while let stages = plan.stages(after: try recoveredMetadata(of: description)), let stage = stages.first, stage.body == nil {
+      if done == 0 { try progress.begin(description) }
+      let step = progress.step(done, of: done + stages.count)
+      do { try migrate(description, by: try plan.mapping(of: stage), step.options) } catch var error as MigrationError {
+        error.path = description.location?.description
+        throw error
+      }
+      done += 1
+    }
+    if done > 0 { progress.report(1) }
   }
 
   /// Removes the copy with which an interrupted plan would be continued. Does nothing if there is none.
@@ -56,9 +66,9 @@ extension PersistentStoreCoordinator {
 struct StagedMigration {
   private let description: StoreDescription
   private let plan: MigrationPlan
-  private let progress: @Sendable (MigrationProgress) -> Void
+  private let progress: PlanProgress
 
-  init(_ description: StoreDescription, _ plan: MigrationPlan, _ progress: @escaping @Sendable (MigrationProgress) -> Void) {
+  init(_ description: StoreDescription, _ plan: MigrationPlan, _ progress: PlanProgress) {
     (self.description, self.plan, self.progress) = (description, plan, progress)
   }
 
@@ -83,6 +93,9 @@ struct StagedMigration {
   private func run(_ stages: [MigrationPlan.Stage], _ location: StoreLocation, in folder: PlanFolder) throws {
     // Before the copy, so that no change is missed.
     let state = StoreFileState(ofFileAt: folder.storePath), keys = stages.map { plan.key($0) }
+    // The copies at the beginning and the end are steps, too.
+    let stepCount = stages.count + 2
+    try progress.begin(description)
     var record = PlanFolder.Record(source: state)
     if let found = folder.record, folder.exists(found), found.source == state, keys.starts(with: found.stages),
       let count = try doneCount(stages, atLeast: found.stages.count, folder.store(found.store))
@@ -91,12 +104,15 @@ struct StagedMigration {
       record.stages = Array(keys.prefix(count))
     } else {
       folder.clear()
-      try PersistentStoreCoordinator.perform(ReplacementRequest(source: location), try folder.newStore(0), .cancelledWithTask)
+      let copy = ReplacementRequest(source: location), step = progress.step(0, of: stepCount)
+      try PersistentStoreCoordinator.perform(copy, try folder.newStore(0), step.options)
       try folder.write(record)
     }
     do {
       for (stage, key) in zip(stages, keys).dropFirst(record.stages.count) {
-        record.store = try run(stage, key, record.store, in: folder)
+        let step = progress.step(record.stages.count + 1, of: stepCount, stage: stage.name ?? "")
+        record.store = try run(stage, key, record.store, step, in: folder)
+        step.report(1)
         record.stages.append(key)
         try folder.write(record)
       }
@@ -106,7 +122,8 @@ struct StagedMigration {
       throw error
     }
     let replacement = ReplacementRequest(source: folder.store(record.store).location ?? location, expecting: state)
-    do { try PersistentStoreCoordinator.perform(replacement, description, .cancelledWithTask) } catch let error as StoreError
+    let last = progress.step(stepCount - 1, of: stepCount)
+    do { try PersistentStoreCoordinator.perform(replacement, description, last.options) } catch let error as StoreError
       where error.code == .storeReplaced
     {
       throw StoreError(
@@ -127,11 +144,13 @@ struct StagedMigration {
   }
 
   /// Returns the number of the store after the stage.
-  private func run(_ stage: MigrationPlan.Stage, _ key: String, _ number: Int, in folder: PlanFolder) throws -> Int {
+  private func run(
+    _ stage: MigrationPlan.Stage, _ key: String, _ number: Int, _ progress: PlanProgress, in folder: PlanFolder
+  ) throws -> Int {
     let old = plan.versions[stage.source], new = plan.versions[stage.destination], former = folder.store(number)
     guard let body = stage.body else {
       // In place: the store has either version.
-      try PersistentStoreCoordinator.migrate(former, by: try plan.mapping(of: stage))
+      try PersistentStoreCoordinator.migrate(former, by: try plan.mapping(of: stage), progress.options)
       return number
     }
     let strict = try plan.mapping(of: stage), relaxed = try strict.destinationWithoutNewConstraints(), model = relaxed ?? new
@@ -139,7 +158,7 @@ struct StagedMigration {
     var work = folder.store(number + 1)
     if try !stage.isResumable || !isBegun(key, work, model) {
       work = try folder.newStore(number + 1)
-      try migrate(former, mapping, to: work)
+      try migrate(former, mapping, to: work, progress.part(0...0.5))
     }
     try StoreCopier.reading(former, old) { reader, _ in
       let coordinator = try PersistentStoreCoordinator(model: model, store: work.migrating(automatically: false))
@@ -148,7 +167,7 @@ struct StagedMigration {
       // A store with all rows in memory writes its entire file in each save, and saves once.
       let journal = stage.isResumable && !store.capabilities.residentRows ? try StageJournal(store, context, of: key) : nil
       if journal?.done != .end {
-        try body(MigrationStage(stage.name ?? "", reader, mapping, context, store.identity, journal, progress))
+        try body(MigrationStage(reader, mapping, context, store.identity, journal, progress.part(0.5...1)))
         if let unread = reader.unread { throw unread }
       }
       if let journal { try journal.finish() } else { try context.save() }
@@ -183,14 +202,17 @@ struct StagedMigration {
     { return nil }
   }
 
-  private func migrate(_ former: StoreDescription, _ mapping: MappingModel, to work: StoreDescription) throws {
+  private func migrate(
+    _ former: StoreDescription, _ mapping: MappingModel, to work: StoreDescription, _ progress: PlanProgress
+  ) throws {
     guard let place = former.location else { return }
-    try PersistentStoreCoordinator.perform(ReplacementRequest(source: place), work, .cancelledWithTask)
-    do { try PersistentStoreCoordinator.migrate(work, by: mapping) } catch let error as MigrationError
+    let rest = progress.part(0.5...1)
+    try PersistentStoreCoordinator.perform(ReplacementRequest(source: place), work, progress.part(0...0.5).options)
+    do { try PersistentStoreCoordinator.migrate(work, by: mapping, rest.options) } catch let error as MigrationError
       where error.code == .constraintViolation
     {
       // The code chooses which links remain.
-      try PersistentStoreCoordinator.migrate(work, by: mapping.withoutUncertainLinks)
+      try PersistentStoreCoordinator.migrate(work, by: mapping.withoutUncertainLinks, rest.options)
     }
   }
 
