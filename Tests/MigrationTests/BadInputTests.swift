@@ -79,7 +79,7 @@ import Testing
   @Test(arguments: MigratedStore.allCases) func aStoreOfANewerVersionStaysAsItIs(_ store: MigratedStore) throws {
     let place = MigratedStore.Place(store), newer = try Self.zoo("age", "name", "weight")
     try place.fill(newer) { try $0.add("Dog", "a", ["weight": .int16(3)]) }
-    let before = try TemporaryFolder.read(place.path), description = place.description.migrating(from: [newer])
+    let before = try place.folder.snapshot(), description = place.description.migrating(from: [newer])
     var plan = MigrationPlan(from: old)
     plan.add(new)
     let finished = plan
@@ -91,7 +91,7 @@ import Testing
       let error = #expect(throws: MigrationError.self) { try attempt() }
       #expect(error?.code == .lossOfData && error?.path == place.path && error?.problems.map(\.path) == ["Dog.weight"], "\(error as Any)")
       #expect(error?.reason.contains("If a newer version of the program wrote the store, use that one.") == true)
-      #expect(try TemporaryFolder.read(place.path) == before)
+      #expect(try place.folder.snapshot() == before, "\(place.folder.names)")
     }
     #expect(try place.contents(newer) == ["Dog a: age=nil name=nil weight=3"])
   }

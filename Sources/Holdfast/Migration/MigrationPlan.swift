@@ -148,7 +148,7 @@ public struct MigrationProgress: Sendable, Hashable {
   public let totalCount: Int
   /// The share of the plan that is complete, from 0 to 1. Never less than before.
   ///
-  /// Every stage counts the same, however long it takes. In a plan with code, so does the copy at its beginning, and that at its end. The number
-  /// of loops in a closure isn't known, so each loop counts as half of the rest of its stage.
+  /// Every stage counts the same, however long it takes. In a plan with code, so does the copy at its beginning, and that at its end. The
+  /// number of loops in a closure isn't known, so each loop counts as half of the rest of its stage.
   public let fractionCompleted: Double
 }
