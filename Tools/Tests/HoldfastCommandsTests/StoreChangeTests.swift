@@ -1,6 +1,7 @@
 import Foundation
 import Holdfast
 import HoldfastCommands
+import HoldfastModelFile
 import HoldfastSQLiteStore
 import HoldfastStore
 import HoldfastXMLStore
@@ -252,5 +253,49 @@ import Testing
     let output = fixture.path("repaired.\(name)"), report = try StoreRepair(path: path, output: output, modelPath: modelPath).report
     #expect(report.objectCounts == ["Dog": 2, "Walk": 3] && !report.isComplete, "\(report)")
     #expect(try StoreSource(path: output).check().objectCount == 5 && Data(contentsOf: url) == bytes)
+  }
+
+  /// A derived model would replace the version hashes, so the real one is needed. It is found by the hashes.
+  @Test func anXMLStoreWithoutAModelIsRecoveredWithTheVersionThatItWasCreatedWith() throws {
+    func zoo(_ attributes: AttributeDescription...) throws -> ManagedObjectModel {
+      try ManagedObjectModel(
+        entities: [
+          EntityDescription("Dog", attributes: attributes, relationships: [.toMany("walks", to: "Walk", inverse: "dog")]),
+          EntityDescription("Walk", relationships: [.toOne("dog", to: "Dog", inverse: "walks")]),
+        ])
+    }
+    let fixture = try Fixture(), bundle = fixture.path("Zoo.xcdatamodeld")
+    let path = fixture.path("zoo.xml"), output = fixture.path("repaired.xml")
+    let name = AttributeDescription("firstname", .string, isOptional: true), model = try zoo(name)
+    let versions = ["Zoo": try ModelDocument(model), "Zoo 2": try ModelDocument(zoo(name, .init("age", .integer16, isOptional: true)))]
+    try ModelBundle.write(versions, currentVersion: "Zoo 2", to: bundle)
+    let hashes = model.entityVersionHashesByName.sorted { $0.key < $1.key }.map { entity, hash in
+      "<key>\(entity)</key><data>\(Data(hash).base64EncodedString())</data>"
+    }
+    // The end of the second object is missing.
+    let damaged = Data(
+      """
+      <?xml version="1.0" standalone="yes"?>
+      <database>
+          <databaseInfo>
+              <version>134481920</version>
+              <UUID>B4FC79D0-E654-43EF-9020-A5273B3F104A</UUID>
+              <nextObjectID>103</nextObjectID>
+              <metadata><plist version="1.0"><dict><key>NSStoreModelVersionHashes</key>\
+      <dict>\(hashes.joined())</dict></dict></plist></metadata>
+          </databaseInfo>
+          <object type="DOG" id="z102"><attribute name="firstname" type="string">Fido</attribute>\
+      <relationship name="walks" type="0/0" destination="WALK" idrefs="z103"></relationship></object>
+          <object type="WALK" id="z103"><relationship name="dog" type="1/1" destination="DOG" idr
+      """.utf8)
+    try damaged.write(to: URL(fileURLWithPath: path))
+    let error = #expect(throws: CommandError.self) { try StoreRepair(path: path, output: output) }
+    #expect(error?.description.contains("Pass the model with which the store was created.") == true, "\(error as Any)")
+    #expect(!FileManager.default.fileExists(atPath: output))
+    let report = try StoreRepair(path: path, output: output, modelPath: bundle).report
+    #expect(report.objectCount == 1 && report.damagedPlaceCount > 0, "\(report)")
+    #expect(try StoreSource(path: output, modelPath: bundle).check().objectCount == 1)
+    #expect(try StoreReport(path: output).uuid == "B4FC79D0-E654-43EF-9020-A5273B3F104A")
+    #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == damaged)
   }
 }
