@@ -25,10 +25,17 @@ extension StoreFile {
     if FileKind(destination) != nil {
       throw CommandError(path: destination, reason: "There is something at this path. Choose another one.")
     }
+    guard let copy = writable.inFile?(destination), let location = writable.location else { return }
+    // Before the copy, so that no change is missed.
+    let state = StoreFileState(ofFileAt: URL(fileURLWithPath: path).resolvingSymlinksInPath().path)
     try wrapping("The store can't be moved to \(destination).") {
-      guard let copy = writable.inFile?(destination) else { return }
-      try PersistentStoreCoordinator.movePersistentStore(writable, to: copy)
+      // Another process may create a store there at this moment, which movePersistentStore would replace.
+      try copy.administration.perform(ReplacementRequest(source: location, expecting: .missing))
     }
+    try wrapping("The store was copied to \(destination), but can't be removed. Delete the copy, and move the store again.") {
+      try writable.administration.perform(DestructionRequest(movingBackupsTo: copy.location, expecting: state))
+    }
+    try? PersistentStoreCoordinator.discardInterruptedMigration(of: writable)
   }
 
   /// Whether the file has no unused space, because every save of a JSON, XML or binary store writes the entire file.

@@ -42,6 +42,25 @@ import Testing
     #expect(try StoreReport(path: moved).uuid == uuid && !FileManager.default.fileExists(atPath: path))
   }
 
+  /// None of the stores is replaced by the other one.
+  @Test(arguments: Fixture.Kind.allCases) func twoStoresThatAreMovedToOnePathAreBothKept(kind: Fixture.Kind) throws {
+    for _ in 0..<8 {
+      let fixture = try Fixture(), moved = fixture.path("moved"), paths = try ["first", "second"].map { try store(kind, fixture, $0) }
+      let uuids = try paths.map { try StoreReport(path: $0).uuid }
+      let moves = DispatchGroup()
+      for path in paths {
+        moves.enter()
+        Thread.detachNewThread {
+          try? StoreFile(path: path).move(to: moved)
+          moves.leave()
+        }
+      }
+      moves.wait()
+      let found = try (paths + [moved]).filter { FileManager.default.fileExists(atPath: $0) }.map { try StoreReport(path: $0).uuid }
+      #expect(Set(uuids).count == 2 && found.sorted() == uuids.sorted(), "\(found)")
+    }
+  }
+
   /// A file as Core Data writes it, which contains no model.
   @Test func anXMLStoreWithoutAModelIsReadWithTheOneThatItsObjectsShow() throws {
     let fixture = try Fixture(), path = fixture.path("zoo.xml"), copy = fixture.path("copy.sqlite"), json = fixture.path("zoo.json")
