@@ -67,7 +67,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
   private func read(_ expected: [(key: ObjectKey, entity: EntityIndex, version: RowVersion)], _ options: RequestOptions) throws {
     for (key, entity, version) in expected where !parent.isDeleted(entity, key) {
       let object = parent.registered(entity, key) ?? parent.make(entity, key)
-      if object.row != nil, !object.hasChanges, !parent.lockedObjects.contains(object), store.children.version(of: object) < version {
+      if object.row != nil, !object.hasChanges, !parent.merging.isLocked(object), store.children.version(of: object) < version {
         parent.turnIntoFault(object, keepingTransients: true)
       }
       objects.append(object)
@@ -218,7 +218,7 @@ private final class ParentSave: PreparedSave, @unchecked Sendable {  // because 
       }
     }
     for key in changes.locked.keys {
-      if let object = parent.registered(changes.entity, key), !object.hasChanges { parent.lockedObjects.insert(object) }
+      if let object = parent.registered(changes.entity, key), !object.hasChanges { parent.merging.lock(object) }
     }
   }
 

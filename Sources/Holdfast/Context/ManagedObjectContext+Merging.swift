@@ -4,8 +4,8 @@ public import HoldfastStore
 extension ManagedObjectContext {
   /// How saves resolve conflicts. Defaults to ``MergePolicy/error``.
   public var mergePolicy: MergePolicy {
-    get { core.mergePolicy }
-    set { core.mergePolicy = newValue }
+    get { core.merging.policy }
+    set { core.merging.policy = newValue }
   }
 
   /// Resolves the conflicts of a failed save with a policy, so that the changes can be saved again.
@@ -69,12 +69,10 @@ extension ManagedObjectContext {
   ///
   /// (Core Data: `automaticallyMergesChangesFromParent`.)
   public var automaticallyMergesChanges: Bool {
-    get { core.inbox != nil }
+    get { core.merging.inbox != nil }
     set {
       if newValue == automaticallyMergesChanges { return }
-      if let inbox = core.inbox { core.persistentStoreCoordinator.saveListeners.remove(inbox) }
-      core.inbox = newValue ? MergeInbox(self, core.isolation) : nil
-      if let inbox = core.inbox { core.persistentStoreCoordinator.saveListeners.add(inbox) }
+      core.merging.setInbox(newValue ? MergeInbox(self, core.isolation) : nil, of: core.persistentStoreCoordinator.saveListeners)
     }
   }
 

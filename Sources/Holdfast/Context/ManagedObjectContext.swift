@@ -35,7 +35,7 @@ public final class ManagedObjectContext {
     self.core = core
     core.handle = self
     // Present if the former context was released on another thread, and what follows from that hasn't happened yet.
-    core.inbox?.setContext(self)
+    core.merging.inbox?.setContext(self)
     core.retainChanges()
   }
 

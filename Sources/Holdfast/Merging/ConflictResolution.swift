@@ -66,14 +66,14 @@ struct ConflictResolution {
     return context.graph.pairs[object.flags.entityIndex].flatMap { link in
       rows.compactMap { row -> ManagedObject? in
         guard let row, row.isPresent(link.slot), let partner = context.registered(link.destination, row.key(link.slot)) else { return nil }
-        return partner.isInserted || partner.isDeleted || context.lockedObjects.contains(partner) ? nil : partner
+        return partner.isInserted || partner.isDeleted || context.merging.isLocked(partner) ? nil : partner
       }
     }
   }
 
   func resolution(of object: ManagedObject, _ current: CurrentRow?) throws -> MergeResolution {
     // There is nothing to decide if only one side changed the object, or if both deleted it.
-    if !object.hasChanges && !isExplicit && context.lockedObjects.contains(object) { throw error }
+    if !object.hasChanges && !isExplicit && context.merging.isLocked(object) { throw error }
     if !object.hasChanges || object.isDeleted && current == nil { return .rollback }
     if !object.isDeleted && !object.isInserted && !object.changesItsRow { return .mergeByPropertyStoreTrump }
     let kind: MergeConflict.Kind = current == nil ? .deletedInStore : object.isDeleted ? .deletedInContext : .update
@@ -217,7 +217,7 @@ extension ContextCore {
   /// Those whose rows have changed here are in conflict themselves, as are those whose conflicts the program wants detected.
   func missingDestinations(of merges: [ObjectMerge]) throws -> [ObjectMerge] {
     let merged = Set(merges.map(\.object)), destinations = Set(merges.flatMap(\.destinations)).subtracting(merged)
-    let unchanged = destinations.filter { !$0.changesItsRow && !lockedObjects.contains($0) }
+    let unchanged = destinations.filter { !$0.changesItsRow && !merging.isLocked($0) }
     if unchanged.isEmpty { return [] }
     return try unchanged.subtracting(existing(unchanged)).map { ObjectMerge($0, nil, .rollback) }
   }

@@ -14,7 +14,7 @@ extension ContextCore {
   /// Merges the changes that wait in the inbox. Does nothing while the context is being saved, or the outcome of its last save is unknown.
   func mergeWaitingChanges() throws {
     // A fetch works without the outcome, which the store may not be able to report. The next save requests it before it merges.
-    guard let inbox, !inbox.isEmpty, !isSaving, !hasUncertainSave else { return }
+    guard let inbox = merging.inbox, !inbox.isEmpty, !isSaving, !hasUncertainSave else { return }
     var waiting = inbox.takeAll()[...]
     defer { if !waiting.isEmpty { inbox.putBack(waiting) } }
     try whileMerging {
@@ -61,15 +61,16 @@ extension ContextCore {
     var updated = updatedObjects(changes).subtracting(deleted)
     if !namesOwners { updated.formUnion(objects(leadingTo: changes.deleted).subtracting(deleted)) }
     // Links to them may have changed without a new version of their rows.
-    let owners = updated.filter { $0.hasChanges || lockedObjects.contains($0) }
+    let owners = updated.filter { $0.hasChanges || merging.isLocked($0) }
     // An object whose version the next save compares keeps the row whose values were used. It is read again if there is no such save.
-    if !lockedObjects.isEmpty { unmerged.formUnion(lockedObjects.intersection(updated.union(deleted))) }
-    updated.subtract(lockedObjects)
+    merging.noteUnmerged(lockedAmong: updated)
+    merging.noteUnmerged(lockedAmong: deleted)
+    updated.subtract(merging.locked)
     let changed = updated.filter(\.hasChanges)
     // First, because merging the others can change their links.
     turnIntoFaults(updated.subtracting(changed))
     try holdingAwakening {
-      let merged = try merge(changed, deleted: deleted.subtracting(lockedObjects))
+      let merged = try merge(changed, deleted: deleted.subtracting(merging.locked))
       if namesOwners { try forgetLists(of: owners.subtracting(merged)) }
     }
     if !namesOwners { try forgetLists(leadingTo: changes) }
@@ -95,7 +96,7 @@ extension ContextCore {
   /// Makes updated objects without unsaved changes be read again.
   private func refreshUnchanged(_ changes: SavedChanges) {
     if !isAnnounced(changes) { discardCachedRows(changes) }
-    turnIntoFaults(updatedObjects(changes).subtracting(lockedObjects).filter { !$0.hasChanges })
+    turnIntoFaults(updatedObjects(changes).subtracting(merging.locked).filter { !$0.hasChanges })
   }
 
   /// Merges objects with unsaved changes as the policy says, and removes deleted ones that have no row any more.
@@ -106,17 +107,17 @@ extension ContextCore {
       ($0.flags.entityIndex, $0.objectKey) < ($1.flags.entityIndex, $1.objectKey)
     }
     if objects.isEmpty { return [] }
-    let rows = try currentRows(of: objects), resolution = ConflictResolution(context: self, policy: mergePolicy, error: .unmerged)
+    let rows = try currentRows(of: objects), resolution = ConflictResolution(context: self, policy: merging.policy, error: .unmerged)
     var kept: Set<ManagedObject> = []
     let merges = try objects.compactMap { object -> ObjectMerge? in
       let current = rows[ObjectIdentifier(object)]
       let chosen = try resolution.merging(object, current)
       if let chosen { return ObjectMerge(object, current, chosen) }
-      if current.map({ object.isOutdated(by: $0.pointer) }) ?? true { unmerged.insert(object) }
+      if current.map({ object.isOutdated(by: $0.pointer) }) ?? true { merging.noteUnmerged(object) }
       if current == nil {
         kept.insert(object)
         // Only the rows of other objects contain its new links. Their save must find out that it was deleted.
-        if object.hasLinksInOtherRows { lockedObjects.insert(object) }
+        if object.hasLinksInOtherRows { merging.lock(object) }
       }
       return nil
     }
@@ -129,9 +130,8 @@ extension ContextCore {
   /// Makes objects be read again that weren't merged because of a conflict, and that have no unsaved changes any more. Not those whose
   /// versions the next save compares.
   func refreshUnmerged() {
-    if unmerged.isEmpty { return }
-    let unchanged = unmerged.filter { !$0.hasChanges && !lockedObjects.contains($0) }
-    unmerged.subtract(unchanged)
+    let unchanged = merging.takeUnmerged()
+    if unchanged.isEmpty { return }
     // Lists may show links that were set again here, and that the store doesn't have.
     var lists: Set<OwnedList> = []
     for object in unchanged { findLists(of: object, losing: object.committedRow, for: nil, &lists) }

@@ -36,7 +36,7 @@ extension ContextCore {
   }
 
   private func refreshUnchanged(_ object: ManagedObject) {
-    if !object.hasChanges && object.row != nil && !lockedObjects.contains(object) { turnIntoFault(object, keepingTransients: true) }
+    if !object.hasChanges && object.row != nil && !merging.isLocked(object) { turnIntoFault(object, keepingTransients: true) }
   }
 
   /// Makes a to-many relationship be read again. Its recorded changes stay. A list with a new order is read at once.
@@ -63,10 +63,10 @@ extension ContextCore {
   ///
   /// - Throws: The store's error if a list can't be read.
   func readOutdatedLists() throws {
-    if outdatedLists.isEmpty { return }
+    if merging.outdatedLists.isEmpty { return }
     // Reading can call objects that fetch.
-    let lists = outdatedLists
-    outdatedLists = []
+    let lists = merging.outdatedLists
+    merging.removeOutdatedLists()
     do {
       try throwingFaultErrors {
         for list in lists.sorted(by: { $0.place < $1.place }) where !list.owner.flags.contains(.detached) {
@@ -74,7 +74,7 @@ extension ContextCore {
         }
       }
     } catch {
-      outdatedLists.formUnion(lists)
+      merging.noteOutdated(lists)
       throw error
     }
   }
@@ -222,7 +222,7 @@ extension ContextCore {
       } else {
         // Only at this end: an object that was deleted can't be changed.
         object.writableRow().setNull(relationship.slot)
-        if let destination, !destination.changesItsRow && !lockedObjects.contains(destination) { try removeDeletedElsewhere(destination) }
+        if let destination, !destination.changesItsRow && !merging.isLocked(destination) { try removeDeletedElsewhere(destination) }
       }
     }
   }

@@ -15,7 +15,7 @@ extension ContextCore {
     }
     try refuseLoss()
     try settleUncertainSave()
-    if inbox != nil { try mergeWaitingChanges() }
+    if merging.inbox != nil { try mergeWaitingChanges() }
     if changes.isEmpty { return tellChanges() }
     // Delete rules, validation and conflicts must not miss what others have saved.
     leaveGeneration()
@@ -32,7 +32,7 @@ extension ContextCore {
       } catch let error as PersistenceError where error.code == .conflict || error.code == .constraintConflict {
         if attempt == ContextCore.mergeLimit { throw error }
         let changed = overwritten ?? Set(changes.objects.filter { $0.isInserted || $0.isDeleted || $0.isUpdated && $0.changesItsRow })
-        overwritten = changed.union(try resolve(error, mergePolicy, overwritten: changed))
+        overwritten = changed.union(try resolve(error, merging.policy, overwritten: changed))
         calledCount = operation.calledCount
         continue
       }

@@ -8,7 +8,7 @@ import HoldfastStore
 /// not those that another owner has taken.
 extension SaveOperation {
   func findOtherEnds() throws {
-    let isHeard = !coordinator.saveListeners.isEmpty(besides: context.inbox) || context.observers?.hearSaves == true
+    let isHeard = !coordinator.saveListeners.isEmpty(besides: context.merging.inbox) || context.observers?.hearSaves == true
     let hasChildren = context.children.map { !$0.isEmpty } ?? false
     for part in parts { part.namesOtherEnds = isHeard }
     if !isHeard && !hasChildren { return }

@@ -44,7 +44,7 @@ extension StoreChanges {
   ///
   /// Also compares the versions of objects that the program passed to `detectConflicts(for:)`.
   func lockUnchangedObjects() {
-    guard context.graph.hasPairs || !context.lockedObjects.isEmpty else { return }
+    guard context.graph.hasPairs || !context.merging.locked.isEmpty else { return }
     var saved = savedKeys(), locked: [EntityIndex: SaveRequest.KeyedRows] = [:]
     func lock(_ object: ManagedObject) {
       let entity = object.flags.entityIndex
@@ -52,7 +52,7 @@ extension StoreChanges {
       locked[entity, default: .init()].keys.append(object.objectKey)
       locked[entity, default: .init()].expectedVersions.append(object.committedRow?.version ?? 0)
     }
-    for object in context.lockedObjects
+    for object in context.merging.locked
     where object.isLockable && coordinator.storeSet.store(ofKey: object.objectKey) === store { lock(object) }
     for object in inserted + updated where object.flags.contains(.hasPrivateRow) {
       for link in context.graph.pairs[object.flags.entityIndex] {

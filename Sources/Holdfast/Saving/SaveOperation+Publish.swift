@@ -191,8 +191,10 @@ extension SaveOperation {
     let rest = isComplete ? [] : ContiguousArray(context.changes.objects.filter { !isSettled($0) })
     if !settlesWithRows { for object in context.changes.objects where isComplete || isSettled(object) { settle(object) } }
     context.changes.settle(keeping: rest)
-    if !context.unmerged.isEmpty { context.unmerged.subtract(parts.filter(\.isCommitted).flatMap { $0.published.flatMap(\.objects) }) }
-    if isComplete { context.lockedObjects = [] }
+    if context.merging.hasUnmerged {
+      context.merging.forgetUnmerged(parts.filter(\.isCommitted).flatMap { $0.published.flatMap(\.objects) })
+    }
+    if isComplete { context.merging.unlockAll() }
     var pending: [EntityIndex: Set<ObjectKey>] = [:]
     for object in rest where object.isDeleted {
       pending[context.graph.entities[object.flags.entityIndex].root, default: []].insert(object.objectKey)

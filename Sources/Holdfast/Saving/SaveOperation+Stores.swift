@@ -22,7 +22,7 @@ extension SaveOperation {
     }
     for object in stored(updated) { if let store = stores.store(ofKey: object.objectKey) { part(store).updated.append(object) } }
     for object in deleted { if let store = stores.store(ofKey: object.objectKey) { part(store).deleted.append(object) } }
-    for object in context.lockedObjects where object.isLockable {
+    for object in context.merging.locked where object.isLockable {
       if let store = stores.store(ofKey: object.objectKey) { _ = part(store) }
     }
     parts.sort { $0.store.place < $1.store.place }

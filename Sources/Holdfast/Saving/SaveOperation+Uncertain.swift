@@ -135,7 +135,7 @@ extension SaveOperation {
     changes.mayIncludeOthers = others.mayIncludeOthers
     if !others.isEmpty { changes.announcer.value = nil }
     committedChanges.append(changes)
-    coordinator.saveListeners.announce(changes, except: context.inbox)
+    coordinator.saveListeners.announce(changes, except: context.merging.inbox)
   }
 }
 

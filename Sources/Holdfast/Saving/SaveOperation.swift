@@ -220,7 +220,7 @@ final class SaveOperation {
 
   /// Whether the save compares the version of a fault whose links changed, or counts its destinations.
   private func needsRow(_ fault: ManagedObject) -> Bool {
-    fault.changesStoredLinks || context.lockedObjects.contains(fault)
+    fault.changesStoredLinks || context.merging.isLocked(fault)
       || !context.graph.checks[fault.flags.entityIndex].counted.isEmpty
   }
 

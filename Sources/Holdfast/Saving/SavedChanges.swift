@@ -140,12 +140,12 @@ extension SaveOperation {
   /// Notifies listeners of the committed changes, store by store.
   func announce() {
     let isHeard = context.observers?.hearSaves == true
-    if coordinator.saveListeners.isEmpty(besides: context.inbox) && !isHeard { return }
+    if coordinator.saveListeners.isEmpty(besides: context.merging.inbox) && !isHeard { return }
     for part in parts where part.isCommitted && !part.request.isEmpty {
       // The objects still have their change flags, so the changes can be listed.
       let changes = part.savedChanges
       committedChanges.append(changes)
-      coordinator.saveListeners.announce(changes, except: context.inbox)
+      coordinator.saveListeners.announce(changes, except: context.merging.inbox)
     }
   }
 }

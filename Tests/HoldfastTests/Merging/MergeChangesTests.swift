@@ -332,7 +332,7 @@ import Testing
     context.automaticallyMergesChanges = true
     let fido = context.dog("Fido")
     try context.save()
-    #expect(context.core.inbox?.isEmpty == true && !fido.isFault)
+    #expect(context.core.merging.inbox?.isEmpty == true && !fido.isFault)
     context.automaticallyMergesChanges = false
     #expect(!context.automaticallyMergesChanges)
   }
@@ -381,7 +381,7 @@ import Testing
   @Test func aContextReceivesAChangeBeforeTheSequenceDeliversIt() async throws {
     let two = try Two(.memory, .error), coordinator = two.ours.persistentStoreCoordinator
     two.ours.automaticallyMergesChanges = true
-    let inbox = try #require(two.ours.core.inbox)
+    let inbox = try #require(two.ours.core.merging.inbox)
     var changes = coordinator.savedChanges().makeAsyncIterator()
     for round in 0..<100 {
       async let save: Void = onThread {
@@ -398,7 +398,7 @@ import Testing
   @Test func tooManyWaitingChangesRefreshEverything() throws {
     let two = try Two(.memory, .error)
     two.ours.automaticallyMergesChanges = true
-    let inbox = try #require(two.ours.core.inbox)
+    let inbox = try #require(two.ours.core.merging.inbox)
     let store = try #require(two.ours.persistentStoreCoordinator.persistentStores.first).identifier
     for _ in 0..<30 {
       inbox.add(SavedChanges(storeIdentifier: store, contextName: "", updated: Array(repeating: two.fido.objectID, count: 10_000)))
@@ -416,7 +416,7 @@ import Testing
   @Test func reportsWithoutIDsAreMergedOnce() throws {
     let two = try Two(.memory, .error)
     two.ours.automaticallyMergesChanges = true
-    let inbox = try #require(two.ours.core.inbox)
+    let inbox = try #require(two.ours.core.merging.inbox)
     let store = try #require(two.ours.persistentStoreCoordinator.persistentStores.first).identifier
     let note = SavedChanges(storeIdentifier: store, contextName: "", mayIncludeOthers: true)
     let named = SavedChanges(storeIdentifier: store, contextName: "", updated: [two.fido.objectID], mayIncludeOthers: true)

@@ -176,7 +176,7 @@ struct MergeRound {
     conflicting.formUnion(base.dogs.keys.filter { theirState.dogs[$0] == nil })
     if mergesBeforeSaving {
       try ours.processPendingChanges()
-      #expect(ours.core.inbox?.isEmpty == true, comment)
+      #expect(ours.core.merging.inbox?.isEmpty == true, comment)
       // Both ends of each link agree, unless an object stays that was deleted.
       if !policy.prefersOurs { do { _ = try KennelState(ours) } catch { Issue.record("After merging: \(error) \(comment)") } }
       // Only the insertion of deleted objects is left to the save.

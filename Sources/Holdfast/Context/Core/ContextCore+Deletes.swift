@@ -3,7 +3,7 @@ import HoldfastStore
 extension ContextCore {
   /// Applies the delete rules of objects deleted since the last call.
   func processPendingChanges() throws {
-    if inbox != nil { try mergeWaitingChanges() }
+    if merging.inbox != nil { try mergeWaitingChanges() }
     try applyDeleteRules()
     tellChanges()
   }

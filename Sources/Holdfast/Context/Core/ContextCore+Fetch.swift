@@ -203,7 +203,7 @@ extension ContextCore {
     for object in registeredObjects where !object.isInserted && !object.flags.contains(.detached) && object.row != nil {
       for index in 0..<object.plan.toManyCount where isIncluded(object.plan.toMany[index]) {
         if object.toMany?[index].isMoved == true {
-          outdatedLists.insert(OwnedList(owner: object, index: index))
+          merging.noteOutdated(CollectionOfOne(OwnedList(owner: object, index: index)))
         } else {
           readAgain(object, index)
         }

@@ -197,7 +197,7 @@ extension ContextCore {
     for object in changes.objects { revert(object) }
     if graph.hasTransientLinks { for object in changes.objects { object.dropLinksToGoneObjects() } }
     changes.removeAll()
-    lockedObjects = []
+    merging.unlockAll()
     forgetOutdatedLists()
     loss = nil
     deletions.revert()
@@ -211,8 +211,8 @@ extension ContextCore {
 
   /// Makes outdated lists be read again when they are needed. Their new order was reverted.
   private func forgetOutdatedLists() {
-    for list in outdatedLists where !list.owner.flags.contains(.detached) { readAgain(list.owner, list.index) }
-    outdatedLists = []
+    for list in merging.outdatedLists where !list.owner.flags.contains(.detached) { readAgain(list.owner, list.index) }
+    merging.removeOutdatedLists()
   }
 
   private func revert(_ object: ManagedObject) {
@@ -285,9 +285,7 @@ extension ContextCore {
       object.flags.subtract([.inserted, .updated, .deleted, .listed, .propagated])
     }
     changes.removeAll()
-    lockedObjects = []
-    unmerged = []
-    outdatedLists = []
+    merging.removeAll()
     loss = nil
     deletions.removeAll()
     uncertainSave = nil

@@ -55,7 +55,7 @@ extension ContextCore {
     let isTold = hearsOfFault(object)
     if isTold { object.willTurnIntoFault() }
     defer { if isTold { object.didTurnIntoFault() } }
-    if !lockedObjects.isEmpty { lockedObjects.remove(object) }
+    merging.unlock(object)
     object.dropPrivateRow(nil)
     object.owner = nil
     object.flags.subtract([.ownedByGroup, .inaccessible, .updated])

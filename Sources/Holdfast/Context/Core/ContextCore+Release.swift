@@ -18,11 +18,8 @@ extension ContextCore {
     observers = nil
     discardLostSave()
     deletions.forgetUnpropagated()
-    lockedObjects = []
-    unmerged = []
-    outdatedLists = []
-    if let inbox { persistentStoreCoordinator.saveListeners.remove(inbox) }
-    inbox = nil
+    merging.removeAll()
+    merging.setInbox(nil, of: persistentStoreCoordinator.saveListeners)
     // The objects are released after the access to `changes`, because they call `noteLoss(of:)`.
     for object in changes.takeAll() where object.mapIndex == .max && !object.flags.contains(.detached) { noteLoss(of: object) }
   }

@@ -19,17 +19,8 @@ import Synchronization
   /// Why changes were lost since the last rollback; nil if none were. Saves are refused.
   var loss: PersistenceError?
   var transactionAuthor: String?
-  var mergePolicy = MergePolicy.error
   /// The generation that the context reads; nil for the newest rows.
   @exclusivity(unchecked) var pin: GenerationPin?
-  /// The changes to merge automatically; nil unless the program wants that.
-  @exclusivity(unchecked) var inbox: MergeInbox?
-  /// The objects whose versions the next save compares although they are unchanged.
-  @exclusivity(unchecked) var lockedObjects: Set<ManagedObject> = []
-  /// Objects that changes of others weren't merged into, because of a conflict or of a version to compare; see ``refreshUnmerged()``.
-  @exclusivity(unchecked) var unmerged: Set<ManagedObject> = []
-  /// Lists that had a new order when objects were shown again; see ``readOutdatedLists()``.
-  @exclusivity(unchecked) var outdatedLists: Set<OwnedList> = []
   @exclusivity(unchecked) var firesFaultsInBatches = true
   @exclusivity(unchecked) var faultErrorPolicy = FaultErrorPolicy.failSave
 
@@ -60,6 +51,7 @@ import Synchronization
   @exclusivity(unchecked) var recentGroups = RecentGroups()
   @exclusivity(unchecked) var faultErrors = FaultErrors()
   @exclusivity(unchecked) var awakening = Awakening()
+  @exclusivity(unchecked) var merging = MergeState()
   @exclusivity(unchecked) var requests = RequestSettings()
   /// The links of transient relationships of released objects.
   let parkedLinks = ParkedLinks()
@@ -96,7 +88,7 @@ import Synchronization
   }
 
   deinit {
-    if let inbox { persistentStoreCoordinator.saveListeners.remove(inbox) }
+    merging.setInbox(nil, of: persistentStoreCoordinator.saveListeners)
     if recordsAccesses { slotTypes.deallocate() }
   }
 
