@@ -90,7 +90,7 @@ public final class ManagedObjectContext {
 
   /// Whether any object was inserted, updated or deleted since the last save. Also true if such changes were lost; ``save()`` throws then.
   public var hasChanges: Bool {
-    core.loss != nil || core.changes.objects.contains { $0.hasChanges && !($0.isInserted && $0.isDeleted) }
+    core.saving.loss != nil || core.changes.objects.contains { $0.hasChanges && !($0.isInserted && $0.isDeleted) }
   }
 
   /// The objects that were never saved, in the order of insertion.

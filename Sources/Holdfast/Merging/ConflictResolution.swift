@@ -166,7 +166,7 @@ extension ContextCore {
   /// Resolves the conflicts of a failed save.
   func resolveConflicts(of error: PersistenceError, using policy: MergePolicy) throws {
     checkIsolation()
-    precondition(!isSaving, "Conflicts were resolved in a callback of a save or merge.")
+    precondition(!saving.isInProgress, "Conflicts were resolved in a callback of a save or merge.")
     try settleUncertainSave()
     leaveGeneration()
     _ = try resolve(error, policy, isExplicit: true)

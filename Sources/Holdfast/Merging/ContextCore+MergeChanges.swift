@@ -5,7 +5,7 @@ extension ContextCore {
   /// Merges saved changes into the objects of the context.
   func mergeChanges(from changes: SavedChanges) throws {
     checkIsolation()
-    precondition(!isSaving, "Changes were merged in a callback of a save or merge.")
+    precondition(!saving.isInProgress, "Changes were merged in a callback of a save or merge.")
     try settleUncertainSave()
     try whileMerging { try merge(changes) }
     tellChanges()
@@ -14,7 +14,7 @@ extension ContextCore {
   /// Merges the changes that wait in the inbox. Does nothing while the context is being saved, or the outcome of its last save is unknown.
   func mergeWaitingChanges() throws {
     // A fetch works without the outcome, which the store may not be able to report. The next save requests it before it merges.
-    guard let inbox = merging.inbox, !inbox.isEmpty, !isSaving, !hasUncertainSave else { return }
+    guard let inbox = merging.inbox, !inbox.isEmpty, !saving.isInProgress, !hasUncertainSave else { return }
     var waiting = inbox.takeAll()[...]
     defer { if !waiting.isEmpty { inbox.putBack(waiting) } }
     try whileMerging {
@@ -33,8 +33,8 @@ extension ContextCore {
   /// Objects are awakened afterwards, when they can do all of that.
   private func whileMerging(_ body: () throws -> Void) throws {
     try holdingAwakening { () throws -> Void in
-      isSaving = true
-      defer { isSaving = false }
+      saving.isInProgress = true
+      defer { saving.isInProgress = false }
       try body()
     }
   }

@@ -7,7 +7,7 @@ extension ContextCore {
   /// Saves all changes of the context, all or nothing. They are durable when it returns.
   func save() throws {
     checkIsolation()
-    if isSaving {
+    if saving.isInProgress {
       throw PersistenceError(
         .saveInProgress,
         reason: "The context is being saved or is merging changes; a callback can't save it meanwhile. Save it when the call has returned, "
@@ -43,9 +43,9 @@ extension ContextCore {
 
   /// Runs a closure in which callbacks can't save the context, roll it back or reset it.
   func whileSaving<Result>(_ body: () throws -> Result) rethrows -> Result {
-    isSaving = true
+    saving.isInProgress = true
     defer {
-      isSaving = false
+      saving.isInProgress = false
       awakening.releaseAll()
       awakenFulfilled()
     }

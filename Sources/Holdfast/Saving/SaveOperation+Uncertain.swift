@@ -11,7 +11,7 @@ extension SaveOperation {
     part.clearDiscardedTargets()
     // Relationships don't reference objects of other stores.
     usePermanentKeys(of: part, in: part.inserted + part.updated, savedKey)
-    context.uncertainSave = UncertainSave(part, SaveOutcomeRequest(id: origin.id), changes)
+    context.saving.keep(UncertainSave(part, SaveOutcomeRequest(id: origin.id), changes))
   }
 
   /// Gives the new objects of a store their permanent keys, everywhere in the context. They stay new.

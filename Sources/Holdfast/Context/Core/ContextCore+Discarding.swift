@@ -16,7 +16,7 @@ extension ContextCore {
   /// Discards the unsaved changes of some objects.
   func discardChanges(of ids: some Sequence<ManagedObjectID>) throws {
     checkIsolation()
-    precondition(!isSaving, "Changes were discarded in a callback of a save or merge.")
+    precondition(!saving.isInProgress, "Changes were discarded in a callback of a save or merge.")
     try settleUncertainSave()
     let objects = ids.compactMap(registeredObject).filter { $0.hasChanges && !($0.isInserted && $0.isDeleted) }
     try reportingToChildren {

@@ -31,7 +31,7 @@ extension ContextCore {
   /// Why an object has no row now but may have one later; nil if its row was deleted.
   private func reasonToRetry(_ object: ManagedObject) -> PersistenceError? {
     if isOfRemovedStore(object.objectKey) { return .missingStore([object.id]) }
-    if object.objectKey < 0 && loss != nil { return .lostChanges(object.id) }
+    if object.objectKey < 0 && saving.loss != nil { return .lostChanges(object.id) }
     if object.mapIndex != .max || object.flags.contains(.detached) { return nil }
     return PersistenceError(
       .missingObject, objectID: object.id,

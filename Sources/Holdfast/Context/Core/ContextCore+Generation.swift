@@ -13,7 +13,7 @@ struct GenerationPin {
 
 extension ContextCore {
   /// Whether requests read the newest rows. Those of a save do, also in a pinned context.
-  var readsNewest: Bool { pin.map { isSaving && $0.views == nil } ?? true }
+  var readsNewest: Bool { pin.map { saving.isInProgress && $0.views == nil } ?? true }
 
   /// The token of the generation that the context reads; nil for the newest rows.
   var queryGenerationToken: QueryGenerationToken? { pin.map { QueryGenerationToken(views: $0.views) } }
@@ -21,7 +21,7 @@ extension ContextCore {
   /// Pins the context to a generation, or unpins it.
   func setQueryGeneration(from token: QueryGenerationToken?, timeLimit: Duration?) throws {
     checkIsolation()
-    precondition(!isSaving, "A context was pinned in a callback of its own save or merge.")
+    precondition(!saving.isInProgress, "A context was pinned in a callback of its own save or merge.")
     if let views = token?.views {
       guard views.places === places else {
         throw PersistenceError(

@@ -14,11 +14,11 @@ extension ContextCore {
       object.flags.insert(.inList)
       changes.append(object)
     }
-    if loss != nil { return }
-    loss = PersistenceError(
-      .lostChanges, objectID: object.id,
-      reason: "The object was changed after it had left the graph: another context or process deleted it, or a save merged it with an "
-        + "object that has the same unique values. Roll back, fetch the objects again, and repeat the changes.")
+    saving.noteLoss(
+      PersistenceError(
+        .lostChanges, objectID: object.id,
+        reason: "The object was changed after it had left the graph: another context or process deleted it, or a save merged it with an "
+          + "object that has the same unique values. Roll back, fetch the objects again, and repeat the changes."))
   }
 
   /// Whether an object can be the destination of a relationship. If others removed it, saves are refused.

@@ -151,7 +151,7 @@ extension ContextCore {
   /// Gives new objects their permanent IDs before they are saved.
   func obtainPermanentIDs(for objects: [ManagedObject]) throws {
     checkIsolation()
-    if isSaving {
+    if saving.isInProgress {
       throw PersistenceError(
         .saveInProgress,
         reason: "A callback of a save or merge requested permanent IDs. The objects have them after a save; request them after a merge.")
@@ -188,7 +188,7 @@ extension ContextCore {
   /// Reverts all changes, removes new objects from the graph, and acknowledges fault errors.
   func rollback() {
     checkIsolation()
-    precondition(!isSaving, "A context was rolled back in a callback of its own save or merge.")
+    precondition(!saving.isInProgress, "A context was rolled back in a callback of its own save or merge.")
     recentGroups.removeAll()
     let new = changes.objects.filter { $0.isInserted && hearsOfFault($0) }
     for object in new { object.willTurnIntoFault() }
@@ -199,7 +199,7 @@ extension ContextCore {
     changes.removeAll()
     merging.unlockAll()
     forgetOutdatedLists()
-    loss = nil
+    saving.forgetLoss()
     deletions.revert()
     discardUncertainSave()
     acknowledgeFaultErrors()
@@ -270,7 +270,7 @@ extension ContextCore {
   /// Discards all changes and removes every object from the context.
   func reset() {
     checkIsolation()
-    precondition(!isSaving, "A context was reset in a callback of its own save or merge.")
+    precondition(!saving.isInProgress, "A context was reset in a callback of its own save or merge.")
     recentGroups.removeAll()
     leaveGeneration()
     let told = registeredObjects.filter(hearsOfFault)
@@ -286,9 +286,9 @@ extension ContextCore {
     }
     changes.removeAll()
     merging.removeAll()
-    loss = nil
+    saving.forgetLoss()
     deletions.removeAll()
-    uncertainSave = nil
+    _ = saving.takeUncertain()
     acknowledgeFaultErrors()
     for object in told { object.didTurnIntoFault() }
     if let changesForChildren { children?.report(changesForChildren) }

@@ -26,10 +26,10 @@ extension ContextCore {
 
   /// Rolls back a save with an unknown outcome. No one can ask for the outcome any more, and a retry could insert objects twice.
   private func discardLostSave() {
-    guard let part = uncertainSave?.part else { return }
+    guard let part = saving.uncertain?.part else { return }
     let object = (part.inserted + part.updated + part.deleted).first?.id
     rollback()
-    loss = object.map { .lostChanges($0) }
+    if let object { saving.noteLoss(.lostChanges(object)) }
   }
 
   /// Retains the changed objects that the program still references.
@@ -51,7 +51,7 @@ extension ContextCore {
   /// Records that an object that isn't kept alive is being released.
   func noteLoss(of object: ManagedObject) {
     changes.forgetRefusedValues(object)
-    if loss == nil && hasLoss(object) { loss = .lostChanges(object.id) }
+    if saving.loss == nil && hasLoss(object) { saving.noteLoss(.lostChanges(object.id)) }
   }
 
   /// Whether changes are lost with an object.
@@ -68,7 +68,7 @@ extension ContextCore {
 
   /// Throws if changes were lost.
   func refuseLoss() throws {
-    if let loss { throw loss }
+    if let loss = saving.loss { throw loss }
   }
 }
 

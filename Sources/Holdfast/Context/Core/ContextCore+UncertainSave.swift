@@ -3,22 +3,21 @@ import HoldfastStore
 /// Saves whose outcome is unknown.
 extension ContextCore {
   /// Whether the last save failed with `outcomeUnknown` and its outcome is still unknown.
-  var hasUncertainSave: Bool { uncertainSave != nil }
+  var hasUncertainSave: Bool { saving.uncertain != nil }
 
   /// Sets the outcome of a save that failed with `outcomeUnknown`. Does nothing if there is none.
   func resolveUncertainSave(wasCommitted: Bool) {
     checkIsolation()
-    precondition(!isSaving, "The outcome of a save was set in a callback of another save or of a merge.")
-    guard let uncertain = uncertainSave else { return }
-    uncertainSave = nil
+    precondition(!saving.isInProgress, "The outcome of a save was set in a callback of another save or of a merge.")
+    guard let uncertain = saving.takeUncertain() else { return }
     if wasCommitted { complete(uncertain, SaveReceipt()).tell() }
   }
 
   /// Asks the store for the outcome of an uncertain save, and continues accordingly. Sends no request if there is none.
   func settleUncertainSave() throws {
-    guard let uncertain = uncertainSave else { return }
+    guard let uncertain = saving.uncertain else { return }
     let outcome = try uncertain.outcome(requests.ofOthers)
-    uncertainSave = nil
+    _ = saving.takeUncertain()
     // If the store didn't commit, the changes remain as they are.
     if case .committed(let receipt) = outcome { try complete(uncertain, receipt).report() }
   }
@@ -31,8 +30,7 @@ extension ContextCore {
 
   /// Discards an uncertain save after its changes were reverted. Its objects become faults, because the store may have the changes.
   func discardUncertainSave() {
-    guard let part = uncertainSave?.part else { return }
-    uncertainSave = nil
+    guard let part = saving.takeUncertain()?.part else { return }
     persistentStoreCoordinator.rowCache.removeAll()
     let derived = (part.derived?.refreshed ?? []).flatMap { entity, keys in keys.compactMap { registered(entity, $0) } }
     for object in part.updated + part.deleted + derived where !object.flags.contains(.detached) {

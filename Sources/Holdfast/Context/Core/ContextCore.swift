@@ -16,8 +16,6 @@ import Synchronization
   weak var handle: ManagedObjectContext?
   /// Whether ``handle`` was released. Changed objects aren't kept alive then.
   var isReleased = false
-  /// Why changes were lost since the last rollback; nil if none were. Saves are refused.
-  var loss: PersistenceError?
   var transactionAuthor: String?
   /// The generation that the context reads; nil for the newest rows.
   @exclusivity(unchecked) var pin: GenerationPin?
@@ -52,19 +50,14 @@ import Synchronization
   @exclusivity(unchecked) var faultErrors = FaultErrors()
   @exclusivity(unchecked) var awakening = Awakening()
   @exclusivity(unchecked) var merging = MergeState()
+  @exclusivity(unchecked) var saving = SaveState()
   @exclusivity(unchecked) var requests = RequestSettings()
   /// The links of transient relationships of released objects.
   let parkedLinks = ParkedLinks()
   /// The handlers of the context; nil until the first one is added.
   @exclusivity(unchecked) var observers: ContextObservers?
-  /// The compiled regular expressions of the model that saves have used.
-  lazy var patterns = PatternCache()
   /// The coordinator's count of removed stores at the last check.
   @exclusivity(unchecked) var removalCount: Int
-  /// Whether a save or a merge is in progress. Its callbacks can't begin another one, nor roll the context back or reset it.
-  var isSaving = false
-  /// The save whose outcome is unknown; nil if there is none.
-  var uncertainSave: UncertainSave?
 
   /// - Parameter recordsAccesses: Whether the objects record accesses for an ``AccessorProbe``.
   init(

@@ -24,7 +24,7 @@ struct TextRule: Sendable {
       if length > maximumLength { return failure(.stringTooLong, "length <= \(maximumLength)", maximumLength, "more") }
     }
     if isURI && !TextRule.isURI(text) { return SlotRule.Failure(code: .invalidURI, reason: "The text isn't a valid URI.") }
-    guard let pattern, !context.patterns.matches(String(decoding: text, as: UTF8.self), pattern) else { return nil }
+    guard let pattern, !context.saving.patterns.matches(String(decoding: text, as: UTF8.self), pattern) else { return nil }
     return SlotRule.Failure(
       code: .stringPatternMismatch, predicate: "SELF MATCHES \"\(pattern)\"",
       reason: "The text doesn't match the attribute's regular expression.")
