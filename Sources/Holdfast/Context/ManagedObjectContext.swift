@@ -76,14 +76,14 @@ public final class ManagedObjectContext {
 
   /// Whether reading a fault also reads its siblings: objects of the same result within 1,024 positions. Defaults to true.
   public var firesFaultsInBatches: Bool {
-    get { core.firesFaultsInBatches }
-    set { core.firesFaultsInBatches = newValue }
+    get { core.faults.areFiredInBatches }
+    set { core.faults.areFiredInBatches = newValue }
   }
 
   /// What happens when a property can't be read because of an error. Defaults to ``FaultErrorPolicy/failSave``.
   public var faultErrorPolicy: FaultErrorPolicy {
-    get { core.faultErrorPolicy }
-    set { core.faultErrorPolicy = newValue }
+    get { core.faults.errorPolicy }
+    set { core.faults.errorPolicy = newValue }
   }
 
   // MARK: Registered objects

@@ -62,7 +62,7 @@ extension ContextCore {
       return object
     }
     var keys = [key]
-    if firesFaultsInBatches, let siblings, !isChangedAbove(entity, key), !(places.hasResidentRow(key) && siblings.isRarelyRead()) {
+    if faults.areFiredInBatches, let siblings, !isChangedAbove(entity, key), !(places.hasResidentRow(key) && siblings.isRarelyRead()) {
       keys = unreadKeys(siblings.window(around: position), entity)
     }
     do { return try readFamily(entity, keys, wanting: key) } catch { noteUnread(objectID(entity, key), error) }
@@ -100,7 +100,7 @@ extension ContextCore {
   }
 
   private func mayReadAhead(_ entity: EntityIndex, _ key: ObjectKey) -> Bool {
-    firesFaultsInBatches && (graph.entities[entity].family.count > 1 || !places.hasResidentRow(key))
+    faults.areFiredInBatches && (graph.entities[entity].family.count > 1 || !places.hasResidentRow(key))
   }
 
   /// Reads ahead the rows of a list's unregistered objects.

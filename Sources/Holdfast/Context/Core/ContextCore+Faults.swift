@@ -12,7 +12,7 @@ extension ContextCore {
     do {
       if try fire(object, slot), let row = object.row { return row }
       if let error = reasonToRetry(object) { throw error }
-      faultErrors.latest = PersistenceError(
+      faults.errors.latest = PersistenceError(
         .missingObject, objectID: object.id,
         reason: pin == nil
           ? "Another context or process has deleted the object."
@@ -40,10 +40,10 @@ extension ContextCore {
 
   /// The row of an object, read if it is a fault; nil if it can't be read. A deleted row isn't an error here.
   func presentRow(_ object: ManagedObject) -> RowPointer? {
-    let before = faultErrors.latest
+    let before = faults.errors.latest
     let row = object.readRow
     if !object.isInaccessible { return row }
-    if (faultErrors.latest as? PersistenceError)?.code == .missingObject { faultErrors.latest = before }
+    if (faults.errors.latest as? PersistenceError)?.code == .missingObject { faults.errors.latest = before }
     return nil
   }
 
@@ -118,7 +118,7 @@ extension ContextCore {
   /// Rows of siblings without an object are kept for later, unless an ancestor has changed them. So these are left out, and a fault that an
   /// ancestor has changed is read without siblings that have no object: the next one would request them again.
   private func keysToRead(_ object: ManagedObject, _ siblings: FaultSiblings?) -> [ObjectKey] {
-    guard firesFaultsInBatches, let siblings else { return [object.objectKey] }
+    guard faults.areFiredInBatches, let siblings else { return [object.objectKey] }
     if places.hasResidentRow(object.objectKey) && siblings.isRarelyRead() { return [object.objectKey] }
     let entity = object.flags.entityIndex, isChanged = isChangedAbove(entity, object.objectKey)
     let keys = siblings.window(around: Int(object.position)).filter { key in
@@ -135,7 +135,7 @@ extension ContextCore {
   ///   are likely to be read and they aren't in memory anyway.
   func fireToMany(_ group: RowGroup, _ link: LinkPlan, of object: ManagedObject, readsTargets: Bool) -> FaultSiblings? {
     discardOldGroups()
-    let isWalkedOver = readsTargets && firesFaultsInBatches && (group.count == 1 || group.isFetched)
+    let isWalkedOver = readsTargets && faults.areFiredInBatches && (group.count == 1 || group.isFetched)
     let acceptsRows = isWalkedOver && !group.hasResidentRows(places)
     guard let answer = relationship(link, of: object, in: group, acceptsRows: acceptsRows) else { return nil }
     takeRows(answer.rows, link.destination)
@@ -224,7 +224,7 @@ extension ContextCore {
   /// indicate a traversal of the group.
   func answersAlone(_ group: RowGroup, _ index: Int) -> Bool {
     if group.count == 1 { return false }
-    if !firesFaultsInBatches || group.hasTooManyTargets { return true }
+    if !faults.areFiredInBatches || group.hasTooManyTargets { return true }
     return group.hasResidentRows(places) && group.isRarelyAsked(index)
   }
 }

@@ -16,14 +16,14 @@ extension ContextCore {
     if object.isInserted || object.isDeleted || object.flags.contains(.detached) || object.objectKey < 0 { return }
     // The changes may have been computed from placeholders.
     let isChangedUnread = mergeChanges && object.flags.isSuperset(of: [.inaccessible, .hasPrivateRow])
-    let noted = faultErrors
-    if !isChangedUnread { faultErrors.remove(object.id) }
+    let noted = faults.errors
+    if !isChangedUnread { faults.errors.remove(object.id) }
     recentGroups.removeAll()
     storeCoordinator.rowCache.remove(root: graph.entities[object.flags.entityIndex].root, keys: [object.objectKey])
     if object.isUpdated && mergeChanges {
       try holdingAwakening {
         do { try merge(object) } catch {
-          faultErrors = noted
+          faults.errors = noted
           throw error
         }
         // From here on the object is changed.
@@ -47,7 +47,7 @@ extension ContextCore {
     checkIsolation()
     try settleUncertainSave()
     let objects = registeredObjects, ids = Set(objects.map(\.objectID))
-    faultErrors.keep(ids.contains)
+    faults.errors.keep(ids.contains)
     try reportingToChildren { for object in objects { try refreshUnreported(object, mergeChanges: true) } }
   }
 

@@ -19,8 +19,6 @@ import Synchronization
   var transactionAuthor: String?
   /// The generation that the context reads; nil for the newest rows.
   @exclusivity(unchecked) var pin: GenerationPin?
-  @exclusivity(unchecked) var firesFaultsInBatches = true
-  @exclusivity(unchecked) var faultErrorPolicy = FaultErrorPolicy.failSave
 
   let graph: GraphPlan
   /// The types of slots. All zero where accesses are recorded, so that every access fails the quick check.
@@ -43,11 +41,9 @@ import Synchronization
   /// The entity that was last found by its name.
   @exclusivity(unchecked) var lastNamed: ManagedObjectModel.Entity?
   @exclusivity(unchecked) var changes: ChangeSet
-  /// How often ``noteChange(_:)`` recorded a change. An object that is ``ObjectFlags/listed`` isn't counted again.
-  @exclusivity(unchecked) var changeCount = 0
   let deletions: Deletions
   @exclusivity(unchecked) var recentGroups = RecentGroups()
-  @exclusivity(unchecked) var faultErrors = FaultErrors()
+  @exclusivity(unchecked) var faults = FaultState()
   @exclusivity(unchecked) var awakening = Awakening()
   @exclusivity(unchecked) var merging = MergeState()
   @exclusivity(unchecked) var saving = SaveState()
@@ -179,7 +175,7 @@ import Synchronization
     if object.flags.contains(.detached) { return noteLateChange(of: object) }
     if object.flags.isDisjoint(with: [.inserted, .deleted]) { object.flags.insert(.updated) }
     if object.flags.contains(.listed) { return }
-    changeCount += 1
+    faults.noteChange()
     observers?.note(object)
     if object.flags.contains(.inList) {
       if object.flags.contains(.insertedByChild) { children?.noteOwnChange(of: object) }

@@ -2,15 +2,13 @@ import HoldfastStore
 
 /// The errors of reading properties since they were last acknowledged.
 struct FaultErrors {
-  /// The number of object callbacks being run.
-  fileprivate var callbackDepth = 0
   /// The most recent error, including deleted rows.
   var latest: (any Error)?
   /// Whether the current operation throws the errors, so that its result doesn't depend on placeholders.
   let areThrown: Bool
   /// Whether the operation is a closure of the program, which may change objects.
   fileprivate let isProgram: Bool
-  /// ``ContextCore/changeCount`` at the first error in a closure of the program; nil if there was none.
+  /// ``FaultState/changeCount`` at the first error in a closure of the program; nil if there was none.
   ///
   /// Changes since then may depend on placeholders.
   fileprivate var changeCountAtError: Int?
@@ -24,13 +22,8 @@ struct FaultErrors {
   /// The number of errors inserted so far: the index of the next one.
   private var insertionCount = 0
 
-  init() { (areThrown, isProgram) = (false, false) }
-
-  /// Creates a value without errors that has the callback depth of another.
-  fileprivate init(areThrown: Bool, isProgram: Bool, in callbacks: FaultErrors) {
-    (self.areThrown, self.isProgram) = (areThrown, isProgram)
-    callbackDepth = callbacks.callbackDepth
-  }
+  /// Creates a value without errors.
+  init(areThrown: Bool = false, isProgram: Bool = false) { (self.areThrown, self.isProgram) = (areThrown, isProgram) }
 
   /// The first error that isn't a deleted row.
   var first: (any Error)? { unread.values.min { $0.order < $1.order }?.error }
@@ -64,25 +57,25 @@ struct FaultErrors {
 
 extension ContextCore {
   /// The most recent error of reading a property, or nil.
-  var faultError: (any Error)? { faultErrors.latest }
+  var faultError: (any Error)? { faults.errors.latest }
 
   /// Allows saves again after properties couldn't be read. Sends no store request.
   func acknowledgeFaultErrors() {
-    faultErrors = FaultErrors(areThrown: faultErrors.areThrown, isProgram: faultErrors.isProgram, in: faultErrors)
+    faults.errors = FaultErrors(areThrown: faults.errors.areThrown, isProgram: faults.errors.isProgram)
   }
 
   /// Records that a property of an object returns a placeholder because of an error.
   ///
   /// - Parameter lasts: Whether changes of objects already depend on the placeholder.
   func noteUnread(_ id: ManagedObjectID, _ error: any Error, lasts: Bool = false) {
-    faultErrors.latest = error
-    if faultErrors.areThrown {
-      if lasts || faultErrors.callbackDepth > 0 { faultErrors.lasting.append((id, error)) }
-      if faultErrors.isProgram && faultErrors.changeCountAtError == nil { countChanges() }
-      return faultErrors.insert(error, id)
+    faults.errors.latest = error
+    if faults.errors.areThrown {
+      if lasts || faults.isInCallback { faults.errors.lasting.append((id, error)) }
+      if faults.errors.isProgram && faults.errors.changeCountAtError == nil { countChanges() }
+      return faults.errors.insert(error, id)
     }
-    switch faultErrorPolicy {
-    case .failSave: faultErrors.insert(error, id)
+    switch faults.errorPolicy {
+    case .failSave: faults.errors.insert(error, id)
     case .placeholder: break
     case .trap: fatalError("A property of \(id) could not be read, and the policy of its context is to trap. \(error)")
     }
@@ -90,8 +83,8 @@ extension ContextCore {
 
   /// Throws if the changes to save may depend on placeholders.
   func refuseUnreadValues() throws {
-    guard let error = faultErrors.first else { return }
-    let ids = faultErrors.objectIDs
+    guard let error = faults.errors.first else { return }
+    let ids = faults.errors.objectIDs
     throw PersistenceError(
       .unreadValues, objectID: ids.count == 1 ? ids[0] : nil,
       reason:
@@ -114,40 +107,40 @@ extension ContextCore {
   func throwingFaultErrors<Result>(_ body: () throws -> Result) throws -> Result {
     let (result, errors) = try collectingFaultErrors(body)
     if let error = errors.first { throw error }
-    if faultErrors.latest == nil { faultErrors.latest = errors.latest }
+    if faults.errors.latest == nil { faults.errors.latest = errors.latest }
     return result
   }
 
   private func collectingFaultErrors<Result>(
     isProgram: Bool = false, _ body: () throws -> Result
   ) rethrows -> (Result, FaultErrors) {
-    let before = faultErrors
-    faultErrors = FaultErrors(areThrown: true, isProgram: isProgram, in: before)
+    let before = faults.errors
+    faults.errors = FaultErrors(areThrown: true, isProgram: isProgram)
     defer {
-      let isChanged = faultErrors.changeCountAtError.map { $0 != changeCount } ?? false
-      let lasting = isChanged ? faultErrors.lasting + faultErrors.all : faultErrors.lasting
-      faultErrors = before
+      let isChanged = faults.errors.changeCountAtError.map { $0 != faults.changeCount } ?? false
+      let lasting = isChanged ? faults.errors.lasting + faults.errors.all : faults.errors.lasting
+      faults.errors = before
       for (id, error) in lasting { noteUnread(id, error, lasts: true) }
     }
     let result = try body()
-    return (result, faultErrors)
+    return (result, faults.errors)
   }
 
   /// Counts the changes of objects from now on, including further changes of objects that have changed before.
   private func countChanges() {
     for object in changes.objects { object.flags.remove(.noted) }
-    faultErrors.changeCountAtError = changeCount
+    faults.errors.changeCountAtError = faults.changeCount
   }
 
   /// Counts a change that has ended. An error during the change may have made it incomplete.
   func noteEndOfChange() {
-    if faultErrors.changeCountAtError != nil { changeCount += 1 }
+    if faults.errors.changeCountAtError != nil { faults.noteChange() }
   }
 
   /// Runs a callback of an object. Values that it computes from placeholders may remain in the object.
   func runningCallback(_ body: () -> Void) {
-    faultErrors.callbackDepth += 1
-    defer { faultErrors.callbackDepth -= 1 }
+    faults.beginCallback()
+    defer { faults.endCallback() }
     body()
   }
 }
