@@ -59,8 +59,8 @@ public final class ManagedObjectContext {
 
   /// The author of the context's saves, such as the name of the program, for the history of stores that keep one. Defaults to nil.
   public var transactionAuthor: String? {
-    get { core.transactionAuthor }
-    set { core.transactionAuthor = newValue }
+    get { core.requests.author }
+    set { core.requests.author = newValue }
   }
 
   /// The maximum duration of a fetch, a save, or the reading of a fault. Defaults to nil, for no maximum.

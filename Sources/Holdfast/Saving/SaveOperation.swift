@@ -47,7 +47,7 @@ final class SaveOperation {
   init(_ context: ContextCore, calledCount: Int = 0) {
     self.context = context
     self.calledCount = calledCount
-    origin = SaveOrigin(author: context.transactionAuthor, contextName: context.requests.label)
+    origin = SaveOrigin(author: context.requests.author, contextName: context.requests.label)
     options = context.requests.ofOthers
     stores = context.persistentStoreCoordinator.storeSet
   }

@@ -16,7 +16,6 @@ import Synchronization
   weak var handle: ManagedObjectContext?
   /// Whether ``handle`` was released. Changed objects aren't kept alive then.
   var isReleased = false
-  var transactionAuthor: String?
   /// The generation that the context reads; nil for the newest rows.
   @exclusivity(unchecked) var pin: GenerationPin?
 

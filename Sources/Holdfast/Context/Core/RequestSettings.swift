@@ -12,6 +12,8 @@ struct RequestSettings {
   var timeout: Duration?
   /// The context's name; nil if it has none.
   var label: String? { didSet { update() } }
+  /// The author of the context's saves; nil if it has none.
+  var author: String?
   /// Cancels the fetches of the closure in progress.
   var cancellation = currentTask { didSet { update() } }
 
