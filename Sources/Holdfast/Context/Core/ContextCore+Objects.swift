@@ -20,7 +20,7 @@ extension ContextCore {
 
   /// The entity of a class whose objects can be inserted. Traps if there is none.
   func insertableEntity(of type: ManagedObject.Type) -> EntityIndex {
-    if let lastInserted, lastInserted.type == ObjectIdentifier(type) { return lastInserted.entity }
+    if let recent = recentEntities.entity(of: type) { return recent }
     guard let entity = persistentStoreCoordinator.model.entity(named: type.entityName) else {
       preconditionFailure("The model has no entity \(type.entityName), the entity of class \(type).")
     }
@@ -28,7 +28,7 @@ extension ContextCore {
       ClassBinding.isKind(bound.classes[entity.index], of: type),
       "\(type) isn't bound to the model; pass it to the container.")
     precondition(!entity.isAbstract, "\(entity.name) is abstract; insert an object of one of its subentities.")
-    lastInserted = (ObjectIdentifier(type), entity.index)
+    recentEntities.note(entity.index, of: type)
     return entity.index
   }
 
@@ -42,12 +42,11 @@ extension ContextCore {
   }
 
   func entity(named name: String) throws -> ManagedObjectModel.Entity {
-    // Consecutive requests mostly name the same entity, and comparing names is faster than hashing one.
-    if let lastNamed, lastNamed.name == name { return lastNamed }
+    if let recent = recentEntities.entity(named: name) { return recent }
     guard let entity = persistentStoreCoordinator.model.entity(named: name) else {
       throw PersistenceError(.unknownEntity, reason: "The model has no entity \(name).")
     }
-    lastNamed = entity
+    recentEntities.note(entity)
     return entity
   }
 

@@ -35,10 +35,7 @@ import Synchronization
   /// The memory of the objects' own rows and relationship states.
   let pool = BlockPool()
   @exclusivity(unchecked) var temporaryIDs: TemporaryIDs
-  /// The class of the last inserted object, and its entity.
-  @exclusivity(unchecked) var lastInserted: (type: ObjectIdentifier, entity: EntityIndex)?
-  /// The entity that was last found by its name.
-  @exclusivity(unchecked) var lastNamed: ManagedObjectModel.Entity?
+  @exclusivity(unchecked) var recentEntities = RecentEntities()
   @exclusivity(unchecked) var changes: ChangeSet
   let deletions: Deletions
   @exclusivity(unchecked) var recentGroups = RecentGroups()
