@@ -20,9 +20,8 @@ import Synchronization
   @exclusivity(unchecked) var pin: GenerationPin?
 
   let graph: GraphPlan
-  /// The types of slots. All zero where accesses are recorded, so that every access fails the quick check.
+  /// The types of slots. Where accesses are recorded, a table of the context's own: all zero, so that every access fails the quick check.
   @usableFromInline let slotTypes: SlotTypes
-  private let recordsAccesses: Bool
   let entities: [ManagedObjectModel.Entity]
   let bound: BoundClasses
   /// The prefixes of saved objects' IDs.
@@ -60,7 +59,6 @@ import Synchronization
     self.parent = parent
     self.isolation = isolation
     self.bound = bound
-    self.recordsAccesses = recordsAccesses
     graph = coordinator.graph
     slotTypes = recordsAccesses ? SlotTypes(entityCount: coordinator.model.entities.count) : graph.slotTypes
     entities = coordinator.model.entities
@@ -74,7 +72,7 @@ import Synchronization
 
   deinit {
     merging.setInbox(nil, of: persistentStoreCoordinator.saveListeners)
-    if recordsAccesses { slotTypes.deallocate() }
+    if slotTypes.base != graph.slotTypes.base { slotTypes.deallocate() }
   }
 
   /// Traps if the context is used outside its isolation, which is possible in older language modes.
